@@ -1,0 +1,58 @@
+# Compiler flags, output directories, sanitizers and the libraries we take from the distribution.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
+endif()
+# Asserts state invariants and stay on in every build: NDEBUG is never defined.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
+
+set(LANEWAY_SANITIZE "" CACHE STRING "address (with undefined), thread, or empty")
+set_property(CACHE LANEWAY_SANITIZE PROPERTY STRINGS "" address thread)
+option(LANEWAY_FUZZ "build the fuzzers (needs clang)" OFF)
+option(LANEWAY_TEST_HOOKS "LANEWAY_TEST_STOP_AT and the other hooks that tests use" ON)
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+include_directories(${CMAKE_SOURCE_DIR})
+if(LANEWAY_TEST_HOOKS)
+  add_compile_definitions(LANEWAY_TEST_HOOKS=1)
+endif()
+
+if(LANEWAY_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(LANEWAY_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(NOT LANEWAY_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "LANEWAY_SANITIZE is '${LANEWAY_SANITIZE}': use address, thread, or nothing")
+endif()
+if(LANEWAY_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+# The build tree has the layout of an installation: bin/ and lib/laneway/{runtime,shim,softgpu}.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(LANEWAY_LIB_DIR ${CMAKE_BINARY_DIR}/lib/laneway)
+
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(GTest REQUIRED)
+
+# laneway_test(name SOURCES... LIBS...): one GoogleTest binary, one ctest entry per TEST, labelled "unit".
+function(laneway_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_MODE PRE_TEST)
+endfunction()

@@ -1,0 +1,52 @@
+// Every limit of Laneway, once. Includes nothing; any directory may include it. Sizes are in bytes.
+#pragma once
+
+namespace ipc::limits {
+
+inline constexpr unsigned long long KiB = 1ull << 10, MiB = 1ull << 20, GiB = 1ull << 30;
+
+// --- addresses -----------------------------------------------------------------------------------
+// Each session owns one slot of addresses, the same in client and worker: device arena, then pinned
+// host window. Slots are disjoint. ThreadSanitizer allows few addresses, so its builds use a small map.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr unsigned long long kSlotBase = 0x10'0000'0000ull;
+inline constexpr unsigned long long kSlotBytes = 4 * GiB;
+inline constexpr unsigned long long kDeviceArenaBytes = 3 * GiB;
+inline constexpr unsigned kSlots = 8;
+#else
+inline constexpr unsigned long long kSlotBase = 0x2000'0000'0000ull;
+inline constexpr unsigned long long kSlotBytes = 256 * GiB;
+inline constexpr unsigned long long kDeviceArenaBytes = 192 * GiB;
+inline constexpr unsigned kSlots = 64;
+#endif
+inline constexpr unsigned long long kPinnedWindowBytes = kSlotBytes - kDeviceArenaBytes;
+inline constexpr unsigned long long kSlotsEnd = kSlotBase + kSlots * kSlotBytes;
+
+// The software GPU places what it allocates itself right after the slots; one window holds all
+// addresses that a kernel may touch, so a check of an access is one compare.
+inline constexpr unsigned long long kSoftDeviceBytes = kSlotBytes * 8;
+inline constexpr unsigned kSoftDevicesMax = 8;
+inline constexpr unsigned long long kWindowBase = kSlotBase;
+inline constexpr unsigned long long kWindowEnd = kSlotsEnd + kSoftDevicesMax * kSoftDeviceBytes;
+
+// --- physical memory -----------------------------------------------------------------------------
+inline constexpr unsigned long long kExtentBytesMin = 2 * MiB;
+inline constexpr unsigned long long kExtentBytesMax = 1 * GiB;
+inline constexpr unsigned long long kAllocationAlignment = 512;
+
+// --- transport -----------------------------------------------------------------------------------
+inline constexpr unsigned kRingBytes = 1u << 20;         // each direction
+inline constexpr unsigned kMessageBytesMax = 64u << 10;  // one message, header included
+inline constexpr unsigned kStagingBytes = 8u << 20;      // pageable copies
+inline constexpr unsigned kStagingChunkBytes = 1u << 20;
+inline constexpr unsigned kStreamsMax = 1024;            // streams of one session: completion slots
+inline constexpr unsigned kSpinUs = 20;                  // then sleep on a futex
+inline constexpr unsigned kPathBytesMax = 107;           // sun_path of a Unix socket
+
+// --- sessions ------------------------------------------------------------------------------------
+inline constexpr unsigned kSessionsMax = kSlots;
+inline constexpr unsigned kHandlesMax = 1u << 20;        // of one kind in one session
+inline constexpr unsigned kKernelParamBytesMax = 32764;  // sm_70 and later, since CUDA 12.1
+inline constexpr unsigned long long kModuleBytesMax = 1 * GiB;
+
+}  // namespace ipc::limits
