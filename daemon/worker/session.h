@@ -1,0 +1,91 @@
+// One client's session inside the worker: its handles, streams, memory and modules, and the thread that
+// executes its calls.
+//
+// The worker process (main.cc, control side) makes one Session per attached client and gives it a thread that
+// calls Run(). Everything a session needs of the outside comes through Environment: the driver's function
+// table, physical memory, and the place to report a poisoned context. A session touches no socket.
+//
+// Thread safety: Run() on its own thread; Stop(), Snapshot() and MemoryBytes() from any thread.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ipc/channel.h"
+#include "ipc/session_file.h"
+
+namespace ipc {
+struct DriverTable;  // ipc/driver_table.h: every remote call of driver and libraries, null where missing
+}
+
+namespace worker {
+
+// Physical memory owned by the keeper, imported into this process.
+struct Extent {
+  uint64_t id = 0;     // the keeper's name
+  uint64_t bytes = 0;  // a power of two, limits::kExtentBytesMin..kExtentBytesMax, or one large allocation's
+  CUmemGenericAllocationHandle handle = 0;
+};
+
+// Thread safety: all methods from any session thread.
+class ExtentSource {
+ public:
+  virtual ~ExtentSource() = default;
+  // CUDA_ERROR_OUT_OF_MEMORY when capacity is exhausted. Waits, bounded, while a lost keeper is replaced.
+  virtual CUresult Create(uint64_t session_id, int device, uint64_t bytes, Extent* extent) = 0;
+  // The caller has unmapped it everywhere; releases the handle and tells the keeper.
+  virtual void Free(const Extent& extent) = 0;
+  // What a session may see as free and total on this device.
+  virtual CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) = 0;
+};
+
+// A context error that nothing in this process survives (CUDA: the process must end).
+class PoisonSink {
+ public:
+  virtual ~PoisonSink() = default;
+  // session_id: the culprit, or 0 when it can't be told. text: one sentence for stderr and status.
+  // Marks every session lost (the culprit with `code`, others with 806) and makes the worker exit. Returns.
+  virtual void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) = 0;
+};
+
+struct Environment {
+  const ipc::DriverTable* driver = nullptr;
+  std::vector<CUcontext> contexts;  // one per device, made by main.cc; index = device ordinal
+  ExtentSource* extents = nullptr;
+  PoisonSink* poison = nullptr;
+};
+
+struct SessionSetup {
+  uint64_t session_id = 0;
+  uint32_t slot = 0;
+  ipc::SessionFile file;
+  ipc::Channel channel;  // rings of the file, or ZeroMQ
+};
+
+struct SessionSnapshot {
+  uint64_t ops_received = 0;
+  uint64_t device_bytes = 0;  // extents mapped for it
+  uint64_t pinned_bytes = 0;
+};
+
+class Session {
+ public:
+  // Reserves the slot's device addresses. On failure `error` holds a sentence and null is returned.
+  static std::unique_ptr<Session> Create(SessionSetup setup, const Environment& environment,
+                                         std::string* error);
+  virtual ~Session() = default;
+
+  // Executes calls until Stop(), a lost page or a malformed message (then the session is marked lost with
+  // 806), then waits for the session's submitted work, bounded, and gives back everything it held.
+  virtual void Run() = 0;
+  // The client is gone or the worker ends: Run() returns soon.
+  virtual void Stop() = 0;
+  virtual SessionSnapshot Snapshot() const = 0;
+};
+
+}  // namespace worker

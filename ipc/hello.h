@@ -1,0 +1,54 @@
+// How a program becomes a session: one request and one answer on $RUNTIME/lanewayd.sock
+// (AF_UNIX, SOCK_SEQPACKET, CLOEXEC).
+//
+//     client                                lanewayd                              worker
+//       Hello  ------------------------------>  checks, picks slot and worker
+//                                               AttachSession + session file ------> maps, starts a thread
+//       Welcome + session file descriptor <---  <--------------------------- Attached
+//
+// The socket stays open; its end alone ends nothing (a program may close every descriptor): lanewayd and
+// the worker watch the process by pidfd.
+#pragma once
+
+#include <cstdint>
+
+#include "ipc/calls/limits.h"
+#include "ipc/message.h"
+
+namespace ipc {
+
+inline constexpr char kHelloSocketName[] = "lanewayd.sock";
+inline constexpr uint32_t kHelloMagic = 0x4c4e4849;  // "LNHI"
+
+enum class Transport : uint32_t { kRing = 0, kZmq = 1 };
+enum class Mode : uint32_t { kShared = 0 };
+
+// The first three fields keep their places in every version, so that a mismatch can be told in words.
+struct Hello {
+  uint32_t magic = kHelloMagic;
+  uint32_t protocol_version = kProtocolVersion;
+  uint32_t bytes = sizeof(Hello);
+  uint32_t opcode_count = 0;   // rows this client knows
+  uint64_t table_hash = 0;     // ipc::TableHash() over them
+  Transport transport = Transport::kRing;
+  Mode mode = Mode::kShared;
+  uint64_t job_id = 0;         // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
+  char program[128] = {};      // for people: base name of argv[0]
+  char version[32] = {};       // package version, for the mismatch sentence
+};
+
+struct Welcome {
+  uint32_t magic = kHelloMagic;
+  uint32_t protocol_version = kProtocolVersion;
+  uint32_t bytes = sizeof(Welcome);
+  uint32_t result = 0;         // CUresult: 0, or why not (803 version, 808 sessions, 304 rings, 800 ...)
+  uint64_t session_id = 0;
+  uint32_t slot = 0;
+  uint32_t worker_pid = 0;
+  uint32_t device_count = 0;
+  uint32_t reserved = 0;
+  char zmq_endpoint[108] = {};  // ipc://... when the transport is ZeroMQ: a ROUTER bound by the worker
+  char sentence[256] = {};      // on failure: what is wrong and what to do
+};
+
+}  // namespace ipc

@@ -1,0 +1,38 @@
+// One call message: a fixed header, then the call's encoded parameters (ipc/codec.h).
+//
+// The same bytes travel over rings and over ZeroMQ. Requests go client to worker, replies the other way
+// with the request's number; replies may come out of order. Messages are padded to 8 bytes inside a ring,
+// and `bytes` does not count the padding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "ipc/calls/limits.h"
+
+namespace ipc {
+
+// Changes with any incompatible change of hello, session file or message header. The call tables have
+// their own hash (ipc/calls.h).
+inline constexpr uint32_t kProtocolVersion = 1;
+
+enum MessageFlags : uint16_t {
+  kWantsReply = 1,  // request: the sender waits for a reply with this request number
+  kIsReply = 2,
+};
+
+struct MessageHeader {
+  uint32_t bytes = 0;    // header and parameters
+  uint16_t op = 0;       // ipc::Op; Untrusted until dispatched
+  uint16_t flags = 0;    // MessageFlags
+  uint32_t request = 0;  // copied into the reply
+  uint32_t thread = 0;   // client's small number for the calling thread
+  uint32_t context = 0;  // client's small number for the current context, 0: none
+  uint32_t reserved = 0;
+};
+static_assert(sizeof(MessageHeader) == 24 && std::is_trivially_copyable_v<MessageHeader>);
+
+inline constexpr size_t kBodyBytesMax = limits::kMessageBytesMax - sizeof(MessageHeader);
+
+}  // namespace ipc

@@ -1,0 +1,132 @@
+#include "ipc/ring.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "ipc/futex.h"
+
+namespace ipc {
+namespace {
+
+constexpr uint64_t kRing = limits::kRingBytes;
+constexpr int kRelaxesPerClockRead = 32;  // reading the clock costs as much as several pauses
+
+uint64_t Padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
+void Ring(std::atomic<uint32_t>* doorbell) {
+  doorbell->fetch_add(1, std::memory_order_seq_cst);
+  FutexWakeAll(doorbell);
+}
+
+// Spins, then sleeps on `doorbell` with `sleeping` announced, until ready() or the time is over.
+template <class Ready>
+bool SpinThenSleep(Ready ready, std::atomic<uint32_t>* sleeping, std::atomic<uint32_t>* doorbell,
+                   int64_t spin_us, int64_t timeout_us) {
+  if (ready()) return true;
+  if (timeout_us <= 0) return false;
+  const int64_t start = MonotonicNs();
+  int64_t now = start;
+  while (now - start < spin_us * 1000) {
+    for (int i = 0; i < kRelaxesPerClockRead; ++i) {
+      if (ready()) return true;
+      CpuRelax();
+    }
+    now = MonotonicNs();
+  }
+  bool done = false;
+  while (!done) {
+    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+    sleeping->store(1, std::memory_order_seq_cst);
+    if (ready()) {
+      done = true;
+      break;
+    }
+    const int64_t left_us = timeout_us - (MonotonicNs() - start) / 1000;
+    if (left_us <= 0) break;
+    FutexWait(doorbell, ticket, left_us);
+  }
+  sleeping->store(0, std::memory_order_relaxed);
+  return done || ready();
+}
+
+}  // namespace
+
+RingSender::RingSender(RingWords* words, std::byte* data, std::atomic<uint32_t>* consumer_doorbell)
+    : words_(words), data_(data), doorbell_(consumer_doorbell) {
+  head_ = words_->head.load(std::memory_order_relaxed);
+  tail_cached_ = words_->tail.load(std::memory_order_acquire);
+}
+
+bool RingSender::HasRoom(size_t bytes) {
+  if (head_ - tail_cached_ + Padded(bytes) <= kRing) return true;
+  const uint64_t tail = words_->tail.load(std::memory_order_seq_cst);
+  // A tail outside [cached, head] is a peer that lies; keep what we knew, the ring then stays full.
+  if (tail - tail_cached_ <= head_ - tail_cached_) tail_cached_ = tail;
+  return head_ - tail_cached_ + Padded(bytes) <= kRing;
+}
+
+std::span<std::byte> RingSender::Reserve(size_t bytes, int64_t timeout_us) {
+  assert(bytes <= limits::kMessageBytesMax);
+  if (!HasRoom(bytes) && !SpinThenSleep([&] { return HasRoom(bytes); }, &words_->producer_sleeping,
+                                        &words_->producer_doorbell, limits::kSpinUs, timeout_us)) {
+    return {};
+  }
+  return {data_ + head_ % kRing, bytes};
+}
+
+void RingSender::Commit(size_t bytes) {
+  head_ += Padded(bytes);
+  words_->head.store(head_, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (words_->consumer_sleeping.load(std::memory_order_relaxed) != 0) {
+    words_->consumer_sleeping.store(0, std::memory_order_relaxed);
+    Ring(doorbell_);
+  }
+}
+
+RingReceiver::RingReceiver(RingWords* words, const std::byte* data, std::atomic<uint32_t>* doorbell)
+    : words_(words), data_(data), doorbell_(doorbell),
+      copy_(std::make_unique<std::byte[]>(limits::kMessageBytesMax)) {
+  tail_ = words_->tail.load(std::memory_order_relaxed);
+  head_cached_ = tail_;
+}
+
+bool RingReceiver::WaitForData(int64_t spin_us, int64_t timeout_us) {
+  const auto ready = [&] {
+    head_cached_ = words_->head.load(std::memory_order_seq_cst);
+    return head_cached_ != tail_;
+  };
+  return SpinThenSleep(ready, &words_->consumer_sleeping, doorbell_, spin_us, timeout_us);
+}
+
+void RingReceiver::PublishTail() {
+  words_->tail.store(tail_, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // A producer waits for a quarter of the ring, not for a message, so that it wakes rarely.
+  if (words_->producer_sleeping.load(std::memory_order_relaxed) != 0 &&
+      head_cached_ - tail_ <= kRing - kRing / 4) {
+    words_->producer_sleeping.store(0, std::memory_order_relaxed);
+    Ring(&words_->producer_doorbell);
+  }
+}
+
+std::span<const std::byte> RingReceiver::NextUntrusted(int64_t spin_us, int64_t timeout_us) {
+  if (broken_) return {};
+  if (head_cached_ == tail_ && !WaitForData(spin_us, timeout_us)) return {};
+  const uint64_t available = head_cached_ - tail_;
+  const std::byte* message = data_ + tail_ % kRing;
+  uint32_t bytes = 0;
+  std::memcpy(&bytes, message, sizeof bytes);  // read once: the peer may change it under us
+  if (available > kRing || bytes < sizeof(MessageHeader) || bytes > limits::kMessageBytesMax ||
+      Padded(bytes) > available) {
+    broken_ = true;
+    return {};
+  }
+  std::memcpy(copy_.get(), message, bytes);
+  std::memcpy(copy_.get(), &bytes, sizeof bytes);
+  tail_ += Padded(bytes);
+  PublishTail();
+  return {copy_.get(), bytes};
+}
+
+}  // namespace ipc

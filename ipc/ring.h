@@ -1,0 +1,72 @@
+// A single-producer single-consumer byte ring in memory shared by two processes.
+//
+//     RingWords:  head (written by the producer) | tail (written by the consumer) | sleep words
+//     data:       kRingBytes, mapped twice in a row, so that a message is always contiguous
+//
+// Positions only grow; position % kRingBytes is the place. A message begins at an 8-byte boundary with its
+// MessageHeader. The peer can write anything at any time: each side keeps its own position privately,
+// clamps what it reads of the other's, and the consumer copies a message before it looks at it.
+//
+// Waking: a side that finds nothing to do spins, then announces itself in `*_sleeping` and sleeps on its
+// doorbell. The other side rings when, after publishing its position, it sees the announcement.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "ipc/channel.h"
+
+namespace ipc {
+
+// Shared, zero-initialised. One cache line per writer.
+struct RingWords {
+  alignas(64) std::atomic<uint64_t> head;
+  alignas(64) std::atomic<uint64_t> tail;
+  alignas(64) std::atomic<uint32_t> consumer_sleeping;
+  std::atomic<uint32_t> producer_sleeping;
+  // The producer sleeps here when the ring is full; the consumer's doorbell is given to the constructors,
+  // because a client sleeps on one word for replies and for completions.
+  std::atomic<uint32_t> producer_doorbell;
+};
+
+class RingSender : public Sender {
+ public:
+  // `data` is the double mapping. All three outlive this object.
+  RingSender(RingWords* words, std::byte* data, std::atomic<uint32_t>* consumer_doorbell);
+  std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override;
+  void Commit(size_t bytes) override;
+  // Nothing sent is unread: what a closing side waits for.
+  bool Drained() const { return words_->tail.load(std::memory_order_acquire) == head_; }
+
+ private:
+  bool HasRoom(size_t bytes);
+  RingWords* const words_;
+  std::byte* const data_;
+  std::atomic<uint32_t>* const doorbell_;
+  uint64_t head_ = 0;         // ours
+  uint64_t tail_cached_ = 0;  // last seen of the consumer's
+};
+
+class RingReceiver : public Receiver {
+ public:
+  RingReceiver(RingWords* words, const std::byte* data, std::atomic<uint32_t>* doorbell);
+  std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) override;
+  bool broken() const override { return broken_; }
+  // Whether a message waits, without taking it.
+  bool Pending() const { return words_->head.load(std::memory_order_acquire) != tail_; }
+
+ private:
+  bool WaitForData(int64_t spin_us, int64_t timeout_us);
+  void PublishTail();
+  RingWords* const words_;
+  const std::byte* const data_;
+  std::atomic<uint32_t>* const doorbell_;
+  uint64_t tail_ = 0;         // ours
+  uint64_t head_cached_ = 0;  // last seen of the producer's
+  bool broken_ = false;
+  std::unique_ptr<std::byte[]> copy_;
+};
+
+}  // namespace ipc

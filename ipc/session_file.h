@@ -1,0 +1,105 @@
+// The shared file of one session: what client and worker both map.
+//
+//     SessionPage | completion words | ring client->worker | ring worker->client | staging | results
+//
+// lanewayd creates it (a sealed-size memfd), gives it to the worker and to the client as a descriptor, and
+// keeps only its first page. Everything in it can be written by the client: the worker trusts no word here.
+// Nobody holds a lock in it, so a side that dies leaves nothing to repair.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ipc/channel.h"
+#include "ipc/ring.h"
+
+namespace ipc {
+
+inline constexpr uint32_t kSessionMagic = 0x4c4e5731;  // "LNW1"
+inline constexpr size_t kLossTextBytes = 1024;
+
+struct SessionPage {
+  uint32_t magic;
+  uint32_t protocol_version;
+  uint64_t session_id;
+  uint32_t slot;        // addresses: limits::kSlotBase + slot * limits::kSlotBytes
+  uint32_t worker_pid;  // a client that waits long checks that it lives
+
+  // 0 while the session lives. Then the CUresult that every later call gets: the session's own fault
+  // (700, ...), 806 when the worker is lost or was poisoned by another, 3 in a forked child. Written once,
+  // by whoever notices first (worker or lanewayd), after loss_text; then both doorbells ring.
+  alignas(64) std::atomic<uint32_t> loss;
+  std::atomic<uint32_t> loss_text_ready;
+
+  // The client sleeps here for replies and for completions; the worker's session thread for requests.
+  alignas(64) std::atomic<uint32_t> client_doorbell;
+  alignas(64) std::atomic<uint32_t> worker_doorbell;
+
+  RingWords to_worker;
+  RingWords to_client;
+
+  // Pageable copies: chunks of the staging area that the device has finished with, in order of use.
+  alignas(64) std::atomic<uint64_t> staging_done;
+  // Counts calls received, for status; and work units submitted by the worker. Informative only.
+  alignas(64) std::atomic<uint64_t> ops_received;
+
+  char loss_text[kLossTextBytes];  // one sentence for stderr, zero-terminated
+};
+
+// completion[slot] holds the sequence number of the last finished mark of that client stream. The device
+// writes it in stream order (StreamMark, EventRecord); the client compares. 0: nothing finished yet.
+struct CompletionWords {
+  std::atomic<uint64_t> completed[limits::kStreamsMax];
+};
+
+// Small host-side results (cuBLAS dot, nrm2, ... under host pointer mode), by client-chosen index.
+inline constexpr size_t kResultBytes = 64u << 10;
+
+inline constexpr size_t kPageBytes = 4096;
+inline constexpr size_t kCompletionOffset = kPageBytes;
+inline constexpr size_t kToWorkerOffset = kCompletionOffset + sizeof(CompletionWords);
+inline constexpr size_t kToClientOffset = kToWorkerOffset + limits::kRingBytes;
+inline constexpr size_t kStagingOffset = kToClientOffset + limits::kRingBytes;
+inline constexpr size_t kResultOffset = kStagingOffset + limits::kStagingBytes;
+inline constexpr size_t kSessionFileBytes = kResultOffset + kResultBytes;
+static_assert(sizeof(SessionPage) <= kPageBytes && kToWorkerOffset % kPageBytes == 0);
+
+class SessionFile {
+ public:
+  // Creates the memfd and fills the page's identity. ResourceExhausted when there is no memory for it.
+  static absl::StatusOr<int> Create(uint64_t session_id, uint32_t slot);
+
+  // Maps the whole file; does not take over fd. InvalidArgument when it is not a session file of this
+  // protocol version (size, magic, version).
+  static absl::StatusOr<SessionFile> Map(int fd);
+
+  SessionFile(SessionFile&& other) noexcept;
+  SessionFile& operator=(SessionFile&& other) noexcept;
+  SessionFile(const SessionFile&) = delete;
+  ~SessionFile();
+
+  SessionPage* page() const { return reinterpret_cast<SessionPage*>(base_); }
+  CompletionWords* completions() const {
+    return reinterpret_cast<CompletionWords*>(base_ + kCompletionOffset);
+  }
+  std::byte* staging() const { return base_ + kStagingOffset; }
+  std::byte* results() const { return base_ + kResultOffset; }
+  std::byte* base() const { return base_; }  // kSessionFileBytes, page-aligned (for cuMemHostRegister)
+
+  // The ring channel of either side. The file must outlive it.
+  Channel ClientChannel() const;
+  Channel WorkerChannel() const;
+
+ private:
+  SessionFile() = default;
+  std::byte* base_ = nullptr;
+  std::byte* to_worker_ = nullptr;  // double mappings
+  std::byte* to_client_ = nullptr;
+};
+
+// Marks the session lost and wakes both sides. The first caller's code and text win.
+void MarkLost(SessionPage* page, uint32_t code, const char* text);
+
+}  // namespace ipc
