@@ -40,18 +40,20 @@ struct SessionPage {
   RingWords to_worker;
   RingWords to_client;
 
-  // Pageable copies: chunks of the staging area that the device has finished with, in order of use.
-  alignas(64) std::atomic<uint64_t> staging_done;
-  // Counts calls received, for status; and work units submitted by the worker. Informative only.
+  // Counts calls received, for status. Informative only.
   alignas(64) std::atomic<uint64_t> ops_received;
 
   char loss_text[kLossTextBytes];  // one sentence for stderr, zero-terminated
 };
 
-// completion[slot] holds the sequence number of the last finished mark of that client stream. The device
-// writes it in stream order (StreamMark, EventRecord); the client compares. 0: nothing finished yet.
+// One pair of words per client stream (its slot number; slot 0 is the legacy default stream).
+// completed: the sequence number of the last finished mark; the device writes it in stream order and the
+//   client compares. 0: nothing finished yet. Sequences of a slot only grow.
+// acknowledged: the last host function that the client has run; a held stream waits for it. The client
+//   writes it; when the client is gone the worker does.
 struct CompletionWords {
   std::atomic<uint64_t> completed[limits::kStreamsMax];
+  std::atomic<uint64_t> acknowledged[limits::kStreamsMax];
 };
 
 // Small host-side results (cuBLAS dot, nrm2, ... under host pointer mode), by client-chosen index.
