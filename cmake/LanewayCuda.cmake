@@ -1,19 +1,120 @@
-# Finds the CUDA 13 toolkit: headers for everything, nvcc for the examples. We link no vendor library.
+# Finds the CUDA 13 toolkit: headers for everything, nvcc for the examples. We link no vendor library, but for the
+# libcudart of programs that must be built as a user would build them.
 # Order: -DLANEWAY_CUDA_ROOT, $CUDA_HOME, /usr/local/cuda, the pip packages that scripts/setup installs.
 set(LANEWAY_CUDA_ROOT "" CACHE PATH "a CUDA 13 toolkit: include/cuda.h and bin/nvcc below it")
+
+# Sets `result` to the CUDA_VERSION in root/include/cuda.h when root is complete enough to build with, else to 0.
+function(laneway_toolkit_version root result)
+  set(${result} 0 PARENT_SCOPE)
+  foreach(_file include/cuda.h include/cublasLt.h bin/nvcc)
+    if(NOT EXISTS ${root}/${_file})
+      return()
+    endif()
+  endforeach()
+  file(STRINGS ${root}/include/cuda.h _line REGEX "^#define CUDA_VERSION ")
+  string(REGEX MATCH "[0-9]+" _version "${_line}")
+  set(${result} ${_version} PARENT_SCOPE)
+endfunction()
+
 if(NOT LANEWAY_CUDA_ROOT)
   file(GLOB _pip_roots ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu13)
-  find_path(_cuda_include cuda.h NO_DEFAULT_PATH
-            PATHS $ENV{CUDA_HOME}/include /usr/local/cuda/include ${_pip_roots}
-            PATH_SUFFIXES include)
-  if(NOT _cuda_include)
-    message(FATAL_ERROR "no CUDA 13 headers found: run scripts/setup, or pass -DLANEWAY_CUDA_ROOT=DIR")
-  endif()
-  get_filename_component(_root ${_cuda_include} DIRECTORY)
-  set(LANEWAY_CUDA_ROOT ${_root} CACHE PATH "" FORCE)
+  foreach(_root $ENV{CUDA_HOME} /usr/local/cuda ${_pip_roots})
+    laneway_toolkit_version(${_root} _version)
+    if(_version GREATER_EQUAL 13000 AND _version LESS 14000)
+      set(LANEWAY_CUDA_ROOT ${_root} CACHE PATH "" FORCE)
+      break()
+    endif()
+  endforeach()
+endif()
+if(NOT LANEWAY_CUDA_ROOT)
+  message(FATAL_ERROR "no CUDA 13 toolkit found: run scripts/setup, or pass -DLANEWAY_CUDA_ROOT=DIR")
 endif()
 set(LANEWAY_NVCC ${LANEWAY_CUDA_ROOT}/bin/nvcc)
 message(STATUS "CUDA toolkit: ${LANEWAY_CUDA_ROOT}")
 
 add_library(cuda_headers INTERFACE)
 target_include_directories(cuda_headers SYSTEM INTERFACE ${LANEWAY_CUDA_ROOT}/include)
+
+# laneway_cuda_objects(result SOURCES... [FLAGS...]): compiles .cu files by nvcc into PTX for compute_80, which every
+# device we know accepts, and sets `result` to the object files.
+function(laneway_cuda_objects result)
+  cmake_parse_arguments(ARG "" "" "SOURCES;FLAGS" ${ARGN})
+  set(_objects "")
+  foreach(_source ${ARG_SOURCES})
+    get_filename_component(_path ${_source} ABSOLUTE)
+    file(RELATIVE_PATH _name ${CMAKE_CURRENT_SOURCE_DIR} ${_path})
+    string(MD5 _key "${ARG_FLAGS}")
+    string(SUBSTRING ${_key} 0 8 _key)
+    set(_object ${CMAKE_CURRENT_BINARY_DIR}/cuda-${_key}/${_name}.o)
+    list(APPEND _objects ${_object})
+    get_property(_known GLOBAL PROPERTY LANEWAY_CUDA_OBJECTS)
+    if(_object IN_LIST _known)
+      continue()  # two programs share this source
+    endif()
+    set_property(GLOBAL APPEND PROPERTY LANEWAY_CUDA_OBJECTS ${_object})
+    get_filename_component(_directory ${_object} DIRECTORY)
+    file(MAKE_DIRECTORY ${_directory})
+    add_custom_command(
+      OUTPUT ${_object}
+      COMMAND ${LANEWAY_NVCC} --cudart shared -arch=compute_80 -std=c++17 -O3 -lineinfo
+              -ccbin ${CMAKE_CXX_COMPILER} -I${CMAKE_CURRENT_SOURCE_DIR} ${ARG_FLAGS}
+              -MD -MF ${_object}.d -c ${_path} -o ${_object}
+      DEPENDS ${_path}
+      DEPFILE ${_object}.d
+      COMMENT "nvcc ${_name}" VERBATIM)
+  endforeach()
+  set(${result} ${_objects} PARENT_SCOPE)
+endfunction()
+
+# What a CUDA program links: the toolkit's library where it has one (as on a user's machine), else ours. Only the
+# SONAME ends up in the program, and no run path: where the library comes from is decided when the program starts.
+function(laneway_cuda_library result library fallback_target)
+  foreach(_directory lib64 lib64/stubs lib lib/stubs)
+    foreach(_file ${LANEWAY_CUDA_ROOT}/${_directory}/${library} ${LANEWAY_CUDA_ROOT}/${_directory}/${library}.13)
+      if(EXISTS ${_file})
+        set(${result} ${_file} PARENT_SCOPE)
+        return()
+      endif()
+    endforeach()
+  endforeach()
+  set(${result} ${fallback_target} PARENT_SCOPE)
+endfunction()
+laneway_cuda_library(LANEWAY_LINK_CUDART libcudart.so runtime_cudart)
+laneway_cuda_library(LANEWAY_LINK_CUBLAS libcublas.so softgpu_cublas)
+laneway_cuda_library(LANEWAY_LINK_CUDA libcuda.so softgpu_cuda)
+
+# laneway_cuda_program(name SOURCES... [LIBS cudart cublas cuda ...] [FLAGS nvcc flags...] [OUTPUT directory])
+# A CUDA program as a user would write it: .cu files by nvcc, other files by the host compiler. Without LIBS: cudart.
+function(laneway_cuda_program name)
+  cmake_parse_arguments(ARG "" "OUTPUT" "SOURCES;LIBS;FLAGS" ${ARGN})
+  if(NOT DEFINED ARG_LIBS)
+    set(ARG_LIBS cudart)
+  endif()
+  if(NOT ARG_OUTPUT)
+    set(ARG_OUTPUT ${CMAKE_BINARY_DIR}/bin)
+  endif()
+  set(_cuda_sources ${ARG_SOURCES})
+  list(FILTER _cuda_sources INCLUDE REGEX "\\.cu$")
+  set(_host_sources ${ARG_SOURCES})
+  list(FILTER _host_sources EXCLUDE REGEX "\\.cu$")
+  laneway_cuda_objects(_objects SOURCES ${_cuda_sources} FLAGS ${ARG_FLAGS})
+  add_executable(${name} ${_host_sources} ${_objects})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX RUNTIME_OUTPUT_DIRECTORY ${ARG_OUTPUT}
+                        BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "")
+  set_source_files_properties(${_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE cuda_headers)
+  foreach(_library ${ARG_LIBS})
+    if(_library STREQUAL cudart)
+      target_link_libraries(${name} PRIVATE ${LANEWAY_LINK_CUDART})
+    elseif(_library STREQUAL cublas)
+      target_link_libraries(${name} PRIVATE ${LANEWAY_LINK_CUBLAS})
+    elseif(_library STREQUAL cuda)
+      target_link_libraries(${name} PRIVATE ${LANEWAY_LINK_CUDA})
+    else()
+      target_link_libraries(${name} PRIVATE ${_library})
+    endif()
+  endforeach()
+  # A library of ours or the vendor's may itself need libraries that only the program's start decides on.
+  target_link_options(${name} PRIVATE -Wl,--allow-shlib-undefined)
+endfunction()
