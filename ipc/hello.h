@@ -4,7 +4,11 @@
 //     client                                lanewayd                              worker
 //       Hello  ------------------------------>  checks, picks slot and worker
 //                                               AttachSession + session file ------> maps, starts a thread
-//       Welcome + session file descriptor <---  <--------------------------- Attached
+//       Welcome + two descriptors  <----------  <--------------------------- Attached
+//
+// The descriptors are the session file (ipc/session_file.h) and the session's pinned memory: a sparse memfd
+// of limits::kPinnedWindowBytes, of which both sides map the same ranges at the same addresses, the pinned
+// window of the slot (lanewayPinnedMap). Freed ranges are punched out.
 //
 // The socket stays open; its end alone ends nothing (a program may close every descriptor): lanewayd and
 // the worker watch the process by pidfd.

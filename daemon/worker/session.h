@@ -8,7 +8,7 @@
 // Thread safety: Run() on its own thread; Stop(), Snapshot() and MemoryBytes() from any thread.
 #pragma once
 
-#include <cuda.h>
+#include "ipc/calls/vendor.h"
 
 #include <atomic>
 #include <cstdint>
@@ -65,6 +65,7 @@ struct SessionSetup {
   uint32_t slot = 0;
   ipc::SessionFile file;
   ipc::Channel channel;  // rings of the file, or ZeroMQ
+  int pinned_fd = -1;    // the session's pinned memory, a sparse memfd of limits::kPinnedWindowBytes; owned
 };
 
 struct SessionSnapshot {

@@ -5,8 +5,9 @@
 //
 // Streams. A CUstream in these signatures is a client-named handle. nullptr and CU_STREAM_LEGACY mean the
 // session's legacy default stream; CU_STREAM_PER_THREAD never crosses (the client names a stream per thread).
-// Each stream has a slot of completion words (ipc/session_file.h), given at creation; the legacy stream has
-// slot 0 of its context's first use, so a session has one legacy stream per context-less worker device.
+// Each stream has a slot of completion words (ipc/session_file.h), chosen by the client at creation; the
+// session has one legacy stream per device, whose slot is the device's ordinal, so the client's own slots
+// begin at limits::kLegacySlots.
 //
 // Marks. A Mark with sequence != 0 asks that, when everything submitted before on that stream is complete, the
 // device writes `sequence` into completed[slot]. With wake != 0 the client's doorbell rings after that, for a

@@ -1,0 +1,122 @@
+#include "daemon/worker/streams.h"
+
+#include <utility>
+
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+StreamTable::~StreamTable() { Clear(); }
+
+CUresult StreamTable::Open(Stream* stream, int priority) {
+  const ipc::DriverTable& driver = *environment_.driver;
+  const CUresult result =
+      driver.cuStreamCreateWithPriority(&stream->driver, CU_STREAM_NON_BLOCKING, priority);
+  if (result != CUDA_SUCCESS) return result;
+  return driver.cuEventCreate(&stream->order, CU_EVENT_DISABLE_TIMING);
+}
+
+void StreamTable::Close(Stream* stream) {
+  if (stream->order != nullptr) environment_.driver->cuEventDestroy_v2(stream->order);
+  if (stream->driver != nullptr) environment_.driver->cuStreamDestroy_v2(stream->driver);
+  stream->order = nullptr;
+  stream->driver = nullptr;
+}
+
+CUresult StreamTable::Create(uint64_t name, uint32_t slot, unsigned flags, int priority, int device) {
+  if (slot < ipc::limits::kLegacySlots || slot >= ipc::limits::kStreamsMax) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (named_.contains(name)) return CUDA_ERROR_INVALID_HANDLE;
+  std::unique_ptr<Stream> stream = std::make_unique<Stream>();
+  stream->slot = slot;
+  stream->device = device;
+  stream->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+  const CUresult result = Open(stream.get(), priority);
+  if (result != CUDA_SUCCESS) {
+    Close(stream.get());
+    return result;
+  }
+  blocking_count_ += stream->blocking;
+  named_[name] = std::move(stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult StreamTable::Destroy(uint64_t name) {
+  const auto it = named_.find(name);
+  if (it == named_.end()) return CUDA_ERROR_INVALID_HANDLE;
+  Stream* const stream = it->second.get();
+  if (stream->blocking) {
+    // Later work on the legacy stream is still after this stream's work.
+    Stream& legacy = legacy_[stream->device];
+    if (legacy.driver != nullptr && stream->submitted != stream->before_legacy) After(&legacy, stream);
+    --blocking_count_;
+  }
+  Close(stream);
+  named_.erase(it);
+  return CUDA_SUCCESS;
+}
+
+StreamTable::Stream* StreamTable::Legacy(int device) {
+  Stream* const stream = &legacy_[device];
+  if (stream->driver == nullptr) {
+    stream->legacy = true;
+    stream->slot = static_cast<uint32_t>(device);
+    stream->device = device;
+    if (Open(stream, 0) != CUDA_SUCCESS) {
+      Close(stream);
+      return nullptr;
+    }
+  }
+  return stream;
+}
+
+StreamTable::Stream* StreamTable::Find(uint64_t name, int device) {
+  if (name == 0 || name == reinterpret_cast<uint64_t>(CU_STREAM_LEGACY)) return Legacy(device);
+  const auto it = named_.find(name);
+  return it == named_.end() ? nullptr : it->second.get();
+}
+
+void StreamTable::After(Stream* later, Stream* earlier) {
+  environment_.driver->cuEventRecord(earlier->order, earlier->driver);
+  environment_.driver->cuStreamWaitEvent(later->driver, earlier->order, 0);
+}
+
+StreamTable::Stream* StreamTable::Use(uint64_t name, int device) {
+  Stream* const stream = Find(name, device);
+  if (stream == nullptr) return nullptr;
+  if (stream->legacy && blocking_count_ != 0) {
+    for (auto& [other_name, other] : named_) {
+      if (!other->blocking || other->device != stream->device) continue;
+      if (other->submitted == other->before_legacy) continue;
+      After(stream, other.get());
+      other->before_legacy = other->submitted;
+    }
+  } else if (stream->blocking) {
+    Stream& legacy = legacy_[stream->device];
+    if (legacy.driver != nullptr && legacy.submitted != stream->after_legacy) {
+      After(stream, &legacy);
+      stream->after_legacy = legacy.submitted;
+    }
+  }
+  ++stream->submitted;
+  return stream;
+}
+
+std::vector<StreamTable::Stream*> StreamTable::All() {
+  std::vector<Stream*> all;
+  for (Stream& stream : legacy_) {
+    if (stream.driver != nullptr) all.push_back(&stream);
+  }
+  for (auto& [name, stream] : named_) all.push_back(stream.get());
+  return all;
+}
+
+void StreamTable::Clear() {
+  for (auto& [name, stream] : named_) Close(stream.get());
+  named_.clear();
+  for (Stream& stream : legacy_) Close(&stream);
+  blocking_count_ = 0;
+}
+
+}  // namespace worker

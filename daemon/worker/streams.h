@@ -1,0 +1,64 @@
+// A session's streams: the client's names, the driver's streams behind them, and the ordering that CUDA
+// promises for the legacy default stream.
+//
+// In a context shared by many sessions the driver's own default stream would order everyone with everyone.
+// So each session has its own legacy stream per device, and every driver stream is non-blocking; work
+// between the legacy stream and the session's blocking streams is ordered here by events, only when there
+// was work since the last such order.
+// Thread safety: one session's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/worker/session.h"
+#include "ipc/calls/limits.h"
+
+namespace worker {
+
+class StreamTable {
+ public:
+  struct Stream {
+    CUstream driver = nullptr;
+    CUevent order = nullptr;     // recorded to order other streams after this one
+    uint32_t slot = 0;           // of completion words
+    int device = 0;
+    bool blocking = false;       // ordered with the legacy stream
+    bool legacy = false;
+    uint64_t submitted = 0;      // ops so far
+    uint64_t after_legacy = 0;   // blocking: legacy.submitted that this stream is already after
+    uint64_t before_legacy = 0;  // blocking: own `submitted` that the legacy stream is already after
+  };
+
+  explicit StreamTable(const Environment& environment) : environment_(environment) {}
+  ~StreamTable();
+  StreamTable(const StreamTable&) = delete;
+
+  CUresult Create(uint64_t name, uint32_t slot, unsigned flags, int priority, int device);
+  // The driver finishes the stream's work by itself.
+  CUresult Destroy(uint64_t name);
+  // The stream of a client's name (0 and CU_STREAM_LEGACY: the legacy stream of `device`), without ordering it;
+  // null when there is none.
+  Stream* Find(uint64_t name, int device);
+  // Same, and ordered for one more op on it.
+  Stream* Use(uint64_t name, int device);
+  // All streams, legacy ones included.
+  std::vector<Stream*> All();
+  void Clear();
+
+ private:
+  Stream* Legacy(int device);
+  CUresult Open(Stream* stream, int priority);
+  void Close(Stream* stream);
+  void After(Stream* later, Stream* earlier);
+
+  const Environment& environment_;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Stream>> named_;
+  std::array<Stream, ipc::limits::kLegacySlots> legacy_;
+  int blocking_count_ = 0;
+};
+
+}  // namespace worker
