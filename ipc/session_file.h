@@ -33,6 +33,10 @@ struct SessionPage {
   alignas(64) std::atomic<uint32_t> loss;
   std::atomic<uint32_t> loss_text_ready;
 
+  // The first failure of a queued call that the client's own checks did not foresee (a CUresult): the
+  // client takes it (exchanges it for 0) and returns it where CUDA surfaces asynchronous errors.
+  std::atomic<uint32_t> async_error;
+
   // The client sleeps here for replies and for completions; the worker's session thread for requests.
   alignas(64) std::atomic<uint32_t> client_doorbell;
   alignas(64) std::atomic<uint32_t> worker_doorbell;
