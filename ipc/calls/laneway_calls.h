@@ -22,6 +22,8 @@
 extern "C" {
 #endif
 
+enum { LANEWAY_LEGACY_SLOTS = 16 };  // devices of one session at most
+
 typedef struct LanewayMark {
   uint64_t sequence;
   uint32_t wake;
@@ -102,10 +104,13 @@ CUresult lanewayStreamCreate(CUstream* stream, uint32_t slot, uint32_t flags, in
 CUresult lanewayStreamDestroy(CUstream stream);                               // kAsync
 CUresult lanewayStreamMark(CUstream stream, LanewayMark mark);                // kAsync
 CUresult lanewayEventRecord(CUevent event, CUstream stream, LanewayMark mark);  // kAsync
-// Asks the client to run its host function `ticket`: a message with this op and without kIsReply comes
-// back when the stream reaches it. The stream then waits until acknowledged[slot of stream] >= ticket.
-// Tickets of a slot grow by one.
-CUresult lanewayHostCall(CUstream stream, uint64_t ticket);                   // kAsync
+// Rings the client's doorbell once the event's last record so far is complete: for a client that is about to
+// sleep on an event (the event's own mark is the completion it looks at).
+CUresult lanewayEventWake(CUevent event);                                     // kAsync
+// Runs a host function of the client in stream order: the mark (always with wake) tells the client's service
+// thread that the stream has arrived; the stream then waits until acknowledged[slot of stream] >= ticket.
+// Tickets of a slot grow by one. No message comes back.
+CUresult lanewayHostCall(CUstream stream, uint64_t ticket, LanewayMark mark);  // kAsync
 
 // --- modules and functions -----------------------------------------------------------------------
 CUresult lanewayHasModule(uint64_t hash_low, uint64_t hash_high, int* present);  // kSync
