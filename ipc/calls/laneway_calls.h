@@ -22,8 +22,6 @@
 extern "C" {
 #endif
 
-enum { LANEWAY_LEGACY_SLOTS = 16 };  // devices of one session at most
-
 typedef struct LanewayMark {
   uint64_t sequence;
   uint32_t wake;
