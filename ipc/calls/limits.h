@@ -40,7 +40,7 @@ inline constexpr unsigned kMessageBytesMax = 64u << 10;  // one message, header 
 inline constexpr unsigned kStagingBytes = 8u << 20;      // pageable copies
 inline constexpr unsigned kStagingChunkBytes = 1u << 20;
 inline constexpr unsigned kStreamsMax = 1024;            // streams of one session: completion slots
-inline constexpr unsigned kLegacySlots = 8;              // the first slots: legacy stream of each device
+inline constexpr unsigned kLegacySlots = 16;             // the first slots: legacy stream of each device
 inline constexpr unsigned kSpinUs = 20;                  // then sleep on a futex
 inline constexpr unsigned kPathBytesMax = 107;           // sun_path of a Unix socket
 
