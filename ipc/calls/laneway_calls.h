@@ -1,142 +1,139 @@
-// The calls that no vendor header declares, as C signatures: rows of laneway.inc name them, the client sends
-// them, and the worker implements them (daemon/worker/execute_*.cc). This header is the contract between the two.
+// The C types of Laneway's own calls: what no vendor header declares. Each is a row of laneway.inc and
+// travels like a driver call; the worker implements them (LanewayCalls in ipc/door.h), the shim's bodies
+// send them. To add one: its type here, its row at the end of laneway.inc, its body in the worker.
+//
+// Types are seen from both sides: on the client a CUstream is what the program holds, in the worker it
+// is the driver's; the codec translates.
 //
 // MessageHeader::context of every call is (client's context number << 8) | (device ordinal + 1); 0: none.
-//
-// Streams. A CUstream in these signatures is a client-named handle. nullptr and CU_STREAM_LEGACY mean the
-// session's legacy default stream; CU_STREAM_PER_THREAD never crosses (the client names a stream per thread).
-// Each stream has a slot of completion words (ipc/session_file.h), chosen by the client at creation; the
-// session has one legacy stream per device, whose slot is the device's ordinal, so the client's own slots
-// begin at limits::kLegacySlots.
-//
-// Marks. A Mark with sequence != 0 asks that, when everything submitted before on that stream is complete, the
-// device writes `sequence` into completed[slot]. With wake != 0 the client's doorbell rings after that, for a
-// client that goes to sleep. A client may send first a mark without wake, spin, and then one with.
+// Streams. nullptr and CU_STREAM_LEGACY mean the session's legacy default stream of the call's device;
+// CU_STREAM_PER_THREAD never crosses: the client names a stream per thread. Each stream has a slot of
+// completion words (ipc/session_file.h), chosen by the client at creation; slots below
+// limits::kLegacySlots belong to the legacy streams, by device ordinal.
+// Marks. A Mark with a sequence asks that, when everything submitted before on that stream is complete, the
+// device writes `sequence` into completed[slot]. With `wake` the client's doorbell rings after that: for a
+// client that goes to sleep. It may send first a mark without wake, spin, and then one with.
+// Pinned memory is addressed like device memory: the slot's pinned window follows its arena.
+// Thread safety: types only.
 #pragma once
 
-#include <cuda.h>
+#include <cstddef>
+#include <cstdint>
 
-#include <stdint.h>
+#include "ipc/calls/vendor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+namespace ipc {
 
-typedef struct LanewayMark {
-  uint64_t sequence;
-  uint32_t wake;
-  uint32_t reserved;
-} LanewayMark;
+// Everything about a device that never changes, fetched once. CU_DEVICE_ATTRIBUTE_* index `attributes`.
+struct DeviceInfo {
+  char name[256] = {};
+  char pci_bus_id[32] = {};
+  uint8_t uuid[16] = {};
+  uint64_t memory_bytes = 0;
+  int32_t attributes[256] = {};
+};
+static_assert(CU_DEVICE_ATTRIBUTE_MAX <= 256);
 
-// Host memory that both sides see.
-enum LanewayHostSpace { LANEWAY_HOST_STAGING = 0, LANEWAY_HOST_PINNED = 1, LANEWAY_HOST_RESULTS = 2 };
-typedef struct LanewayHostRange {
-  uint64_t offset;  // from the start of the staging area, the pinned window, or the results area
-  uint32_t space;   // LanewayHostSpace
-  uint32_t reserved;
-} LanewayHostRange;
+// 128 bits of the module's bytes (XXH3): a module travels once, whoever loads it.
+struct ModuleHash {
+  uint64_t word[2] = {};
+  bool operator==(const ModuleHash&) const = default;
+};
 
-typedef struct LanewayShape {
-  uint32_t grid[3], block[3];
-  uint32_t shared_bytes;
-  uint32_t cooperative;
-} LanewayShape;
+// What cuFuncGetAttribute reports, by CU_FUNC_ATTRIBUTE_*, and the size of the parameter block.
+struct FunctionInfo {
+  int32_t attributes[32] = {};
+  uint32_t params = 0;
+  uint32_t param_bytes = 0;
+};
+static_assert(CU_FUNC_ATTRIBUTE_MAX <= 32);
 
-typedef struct LanewayParam {
-  uint32_t offset, bytes;
-} LanewayParam;
+struct ParamLayout {
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
 
-// attribute[i] is CUfunction_attribute i.
-typedef struct LanewayFunctionInfo {
-  uint32_t param_count;
-  uint32_t param_bytes;
-  int32_t attribute[16];
-} LanewayFunctionInfo;
+struct Mark {
+  uint64_t sequence = 0;  // 0: no mark
+  uint32_t wake = 0;
+  uint32_t reserved = 0;
+};
 
-typedef struct LanewayModuleOptions {
-  uint32_t log_verbose;
-  uint32_t max_registers;       // 0: default
-  uint32_t optimization_level;  // 0..4; 5: default
-  uint32_t generate_line_info;
-} LanewayModuleOptions;
+// A launch attribute without pointers: `id` is a CUlaunchAttributeID, `value` its first words.
+struct LaunchAttribute {
+  uint32_t id = 0;
+  uint32_t value[4] = {};
+};
 
-// --- connection ----------------------------------------------------------------------------------
-CUresult lanewayPing(void);                                                   // kSync
-// Ends the state of one context: its streams, events, modules and allocations are the client's to destroy
-// first; what it forgot goes now. (cuCtxDestroy, cuDevicePrimaryCtxReset.)
-CUresult lanewayContextReset(void);                                           // kSync
+namespace laneway {
 
-// --- memory --------------------------------------------------------------------------------------
-CUresult lanewayMemAlloc(CUdeviceptr* address, uint64_t bytes);               // kSync; 2 when it does not fit
-CUresult lanewayMemFree(CUdeviceptr address);  // kAsync; the worker frees when work submitted so far is complete
-CUresult lanewayMemInfo(uint64_t* free_bytes, uint64_t* total_bytes);         // kSync
-// The client has mapped [offset, offset + bytes) of the session's pinned file at the slot's pinned window;
-// the worker maps the same and registers it with the driver. offset and bytes are multiples of 4 KiB.
-CUresult lanewayPinnedMap(uint64_t offset, uint64_t bytes, uint32_t flags);   // kSync
-// Waits (in the client, before sending) for everything submitted; then unmaps and punches the hole.
-CUresult lanewayPinnedUnmap(uint64_t offset, uint64_t bytes);                 // kSync
+// --- session
+using Ping = CUresult(uint64_t token, uint64_t* echo);
+using GetDeviceInfo = CUresult(CUdevice device, DeviceInfo* info);
+// The client's last context on the device ended: what it forgot to destroy there goes now. The client has
+// waited for the work before.
+using ContextReset = CUresult(CUdevice device);
 
-// --- copies: all asynchronous in stream order; the client waits for the mark where CUDA would block ---------
-CUresult lanewayCopyToDevice(CUdeviceptr to, LanewayHostRange from, uint64_t bytes, CUstream stream,
-                             LanewayMark mark);                               // kAsync
-CUresult lanewayCopyToHost(LanewayHostRange to, CUdeviceptr from, uint64_t bytes, CUstream stream,
-                           LanewayMark mark);                                 // kAsync
-CUresult lanewayCopyDevice(CUdeviceptr to, CUdeviceptr from, uint64_t bytes, CUstream stream,
-                           LanewayMark mark);                                 // kAsync
-// Up to a message's worth of bytes inside the message itself. The worker keeps them until they are copied.
-CUresult lanewayCopyInline(CUdeviceptr to, const void* from, uint64_t bytes, CUstream stream);  // kAsync
-// A pitched copy: `rows` rows of `width` bytes. Host sides are ranges as above.
-typedef struct LanewayRows {
-  uint64_t width, rows;
-  uint64_t to_pitch, from_pitch;
-} LanewayRows;
-CUresult lanewayCopyRowsToDevice(CUdeviceptr to, LanewayHostRange from, LanewayRows rows, CUstream stream,
-                                 LanewayMark mark);                           // kAsync
-CUresult lanewayCopyRowsToHost(LanewayHostRange to, CUdeviceptr from, LanewayRows rows, CUstream stream,
-                               LanewayMark mark);                             // kAsync
-CUresult lanewayCopyRowsDevice(CUdeviceptr to, CUdeviceptr from, LanewayRows rows, CUstream stream,
-                               LanewayMark mark);                             // kAsync
+// --- memory. Addresses are in the session's slot, the same on both sides.
+using MemAlloc = CUresult(CUdeviceptr* address, size_t bytes);          // 2 when it does not fit
+using MemFree = CUresult(CUdeviceptr address);  // once all work submitted so far is complete
+using MemFreeOrdered = CUresult(CUdeviceptr address, CUstream stream);  // once the stream gets there
+using MemInfo = CUresult(size_t* free, size_t* total);
+// The client has mapped this range of the session's pinned file at this address of the pinned window; the
+// worker maps the same and registers it with the driver. Multiples of 4 KiB.
+using PinnedAlloc = CUresult(CUdeviceptr address, size_t bytes, unsigned flags);
+// The client has waited for all work before. Unmaps here and punches the range out of the file.
+using PinnedFree = CUresult(CUdeviceptr address);
 
-// --- streams and events --------------------------------------------------------------------------
-CUresult lanewayStreamCreate(CUstream* stream, uint32_t slot, uint32_t flags, int32_t priority);  // kAsync
-CUresult lanewayStreamDestroy(CUstream stream);                               // kAsync
-CUresult lanewayStreamMark(CUstream stream, LanewayMark mark);                // kAsync
-CUresult lanewayEventRecord(CUevent event, CUstream stream, LanewayMark mark);  // kAsync
+// --- copies. All asynchronous in stream order; the client waits for the mark where CUDA waits. Device
+// addresses may be pinned ones, so CopyDevice serves every direction that needs no staging.
+using CopyInline = CUresult(CUdeviceptr to, const void* bytes, size_t count, CUstream stream);
+using CopyStagedIn = CUresult(CUdeviceptr to, uint64_t staging_offset, size_t count, CUstream stream,
+                              Mark mark);
+using CopyStagedOut = CUresult(uint64_t staging_offset, CUdeviceptr from, size_t count,
+                               CUstream stream, Mark mark);
+using CopyDevice = CUresult(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream, Mark mark);
+// height rows of width bytes. Staged rows lie packed, without a pitch.
+using CopyPitched = CUresult(CUdeviceptr to, size_t to_pitch, CUdeviceptr from, size_t from_pitch,
+                             size_t width, size_t height, CUstream stream, Mark mark);
+using CopyPitchedStagedIn = CUresult(CUdeviceptr to, size_t to_pitch, uint64_t staging_offset,
+                                     size_t width, size_t height, CUstream stream, Mark mark);
+using CopyPitchedStagedOut = CUresult(uint64_t staging_offset, CUdeviceptr from, size_t from_pitch,
+                                      size_t width, size_t height, CUstream stream, Mark mark);
+
+// --- modules: sent once by content, in pieces in order, then loaded under the client's name
+using HasModule = CUresult(const ModuleHash* hash, int* known);
+using ModuleBytes = CUresult(const ModuleHash* hash, uint64_t offset, uint64_t total_bytes,
+                             const void* bytes, size_t count);
+using LoadModule = CUresult(CUmodule* module, const ModuleHash* hash, const CUjit_option* options,
+                            const uint64_t* option_values, unsigned option_count, char* info_log,
+                            unsigned info_log_bytes, char* error_log, unsigned error_log_bytes);
+using UnloadModule = CUresult(CUmodule module);
+// At most params_max entries of `params` are filled; info->params tells how many there are.
+using GetFunction = CUresult(CUfunction* function, CUmodule module, const char* name,
+                             FunctionInfo* info, ParamLayout* params, unsigned params_max);
+using GetGlobal = CUresult(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name);
+// Names of the module's functions, each ended by NUL, as many as fit; *count of them in the module.
+using FunctionNames = CUresult(CUmodule module, unsigned* count, char* names, unsigned names_bytes);
+
+// --- execution. `params` is the packed parameter block.
+using Launch = CUresult(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z,
+                        unsigned shared_bytes, CUstream stream, const LaunchAttribute* attributes,
+                        unsigned attribute_count, const void* params, unsigned param_bytes);
+
+// --- streams, events, host functions
+using StreamCreate = CUresult(CUstream* stream, unsigned flags, int priority, unsigned slot);
+using StreamDestroy = CUresult(CUstream stream);
+using StreamMark = CUresult(CUstream stream, Mark mark);
+using EventRecord = CUresult(CUevent event, CUstream stream, Mark mark);
 // Rings the client's doorbell once the event's last record so far is complete: for a client that is about to
-// sleep on an event (the event's own mark is the completion it looks at).
-CUresult lanewayEventWake(CUevent event);                                     // kAsync
+// sleep on an event (the event's own mark is the completion that it looks at).
+using EventWake = CUresult(CUevent event);
 // Runs a host function of the client in stream order: the mark (always with wake) tells the client's service
 // thread that the stream has arrived; the stream then waits until acknowledged[slot of stream] >= ticket.
 // Tickets of a slot grow by one. No message comes back.
-CUresult lanewayHostCall(CUstream stream, uint64_t ticket, LanewayMark mark);  // kAsync
+using HostCall = CUresult(CUstream stream, uint64_t ticket, Mark mark);
 
-// --- modules and functions -----------------------------------------------------------------------
-CUresult lanewayHasModule(uint64_t hash_low, uint64_t hash_high, int* present);  // kSync
-// Pieces of an image in order from offset 0; ends when offset + n == total. The worker checks the hash (xxh3
-// 128) before it uses them.
-CUresult lanewayModuleBytes(uint64_t hash_low, uint64_t hash_high, uint64_t total, uint64_t offset,
-                            const void* bytes, uint64_t n);                   // kAsync
-// Loads a module of the session from cached bytes. log: at most log_bytes of the JIT's log, zero-terminated,
-// filled in whatever the result is.
-CUresult lanewayLoadModule(CUmodule* module, uint64_t hash_low, uint64_t hash_high,
-                           LanewayModuleOptions options);                     // kSync
-CUresult lanewayModuleLog(char* log, uint32_t log_bytes);                     // kSync: of the last load
-CUresult lanewayUnloadModule(CUmodule module);                                // kAsync
-// layout: capacity entries of LanewayParam; info->param_count of them are filled.
-CUresult lanewayGetFunction(CUfunction* function, CUmodule module, const char* name, LanewayFunctionInfo* info,
-                            LanewayParam* layout, uint32_t capacity);         // kSync
-CUresult lanewayGetGlobal(CUdeviceptr* address, uint64_t* bytes, CUmodule module, const char* name);  // kSync
-// Names of the module's functions, zero-terminated, one after the other, as many as fit.
-CUresult lanewayFunctionNames(uint32_t* count, char* names, uint32_t names_bytes, CUmodule module);   // kSync
-
-CUresult lanewayLaunch(CUfunction function, LanewayShape shape, CUstream stream, const void* params,
-                       uint32_t param_bytes);                                 // kAsync
-
-// --- results of library calls under host pointer mode ---------------------------------------------
-// The library call before it, on the same thread of calls, wrote its result into session scratch; this copies
-// it to the results area and marks, so that the client can wait without a reply. stream: the library handle's.
-CUresult lanewayFetchResult(LanewayHostRange to, uint64_t bytes, CUstream stream, LanewayMark mark);  // kAsync
-
-#ifdef __cplusplus
-}
-#endif
+}  // namespace laneway
+}  // namespace ipc
