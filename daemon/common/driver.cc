@@ -1,0 +1,48 @@
+#include "daemon/common/driver.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+#include "ipc/install.h"
+
+// The names of cuda.h are macros for the version that its view means: expand, then spell.
+#define LANEWAY_SPELL(name) LANEWAY_SPELL_EXPANDED(name)
+#define LANEWAY_SPELL_EXPANDED(name) #name
+
+namespace common {
+
+absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
+  const bool soft = kind == ipc::control::DeviceKind::kSoft;
+  const std::string path = soft ? ipc::LibraryPath("softgpu", "libcuda.so.1") : "libcuda.so.1";
+  Driver driver;
+  driver.kind = kind;
+  driver.library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (driver.library == nullptr) {
+    const char* const reason = dlerror();
+    return absl::NotFoundError(absl::StrCat(
+        "cannot load ", path, " (", reason, "); ",
+        soft ? "install or build Laneway completely"
+             : "install the NVIDIA driver or use --device=soft"));
+  }
+  const char* missing = nullptr;
+#define LANEWAY_FIND(name)                                                                     \
+  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(driver.library, LANEWAY_SPELL(name))); \
+  if (driver.name == nullptr) missing = LANEWAY_SPELL(name);
+  LANEWAY_PROCESS_DRIVER_FUNCTIONS(LANEWAY_FIND)
+#undef LANEWAY_FIND
+  if (missing != nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, " has no ", missing, "; Laneway needs a driver for CUDA 13"));
+  }
+  driver.cuLogsRegisterCallback = reinterpret_cast<decltype(driver.cuLogsRegisterCallback)>(
+      dlsym(driver.library, "cuLogsRegisterCallback"));
+  return driver;
+}
+
+std::string ErrorName(const Driver& driver, CUresult result) {
+  const char* name = nullptr;
+  if (driver.cuGetErrorName(result, &name) == CUDA_SUCCESS && name != nullptr) return name;
+  return absl::StrCat("error ", static_cast<int>(result));
+}
+
+}  // namespace common

@@ -1,0 +1,37 @@
+// The few driver functions that the process side of keeper and worker needs, and how the driver is found:
+// the vendor's libcuda.so.1, or the software GPU's by its path below lib/laneway/softgpu.
+// Thread safety: immutable after loading.
+#pragma once
+
+#include <cuda.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ipc/control.h"
+
+namespace common {
+
+#define LANEWAY_PROCESS_DRIVER_FUNCTIONS(FN)                                                      \
+  FN(cuInit) FN(cuDeviceGetCount) FN(cuDeviceGet) FN(cuDeviceGetName) FN(cuDeviceTotalMem)        \
+  FN(cuMemGetAllocationGranularity) FN(cuMemCreate) FN(cuMemRelease)                              \
+  FN(cuMemExportToShareableHandle) FN(cuMemImportFromShareableHandle) FN(cuDevicePrimaryCtxRetain) \
+  FN(cuCtxPushCurrent) FN(cuCtxPopCurrent) FN(cuStreamCreate) FN(cuStreamQuery) FN(cuGetErrorName)
+
+struct Driver {
+#define LANEWAY_MEMBER(name) decltype(&::name) name = nullptr;
+  LANEWAY_PROCESS_DRIVER_FUNCTIONS(LANEWAY_MEMBER)
+#undef LANEWAY_MEMBER
+  // Drivers before 12.9 lack the error log; their faults carry no text.
+  decltype(&::cuLogsRegisterCallback) cuLogsRegisterCallback = nullptr;
+  void* library = nullptr;  // never closed
+  ipc::control::DeviceKind kind = ipc::control::DeviceKind::kSoft;
+};
+
+// Opens the library and finds the functions; initialises nothing. The error is a sentence for people.
+absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind);
+
+// "CUDA_ERROR_..." of this driver, or the number.
+std::string ErrorName(const Driver& driver, CUresult result);
+
+}  // namespace common

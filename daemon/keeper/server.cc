@@ -1,0 +1,116 @@
+#include "daemon/keeper/server.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/common/child_main.h"
+#include "ipc/runtime_dir.h"
+
+namespace keeper {
+
+using ipc::control::Send;
+
+absl::Status Server::Listen(const std::string& runtime_dir) {
+  absl::StatusOr<ipc::UniqueFd> listener = ipc::ListenAt(ipc::KeeperSocketPath(runtime_dir));
+  if (!listener.ok()) return listener.status();
+  listener_ = std::move(*listener);
+  loop_.Watch(listener_.get(), [this] {
+    absl::StatusOr<ipc::UniqueFd> socket = ipc::Accept(listener_.get());
+    if (socket.ok()) Add(std::move(*socket));
+  });
+  return absl::OkStatus();
+}
+
+void Server::Greet(ipc::UniqueFd connection) {
+  if (Send(connection.get(), keeper_->Describe()).ok()) Add(std::move(connection));
+}
+
+void Server::Run() {
+  if (connections_.empty()) ArmLinger();
+  loop_.Run();
+}
+
+void Server::Add(ipc::UniqueFd socket) {
+  const absl::StatusOr<ipc::Peer> peer = ipc::PeerOf(socket.get());
+  if (!peer.ok() || peer->uid != geteuid()) return;
+  const int fd = socket.get();
+  connections_[fd] = Connection{std::move(socket)};
+  loop_.Watch(fd, [this, fd] { OnReadable(fd); });
+  if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
+}
+
+void Server::Drop(int fd) {
+  loop_.Unwatch(fd);
+  connections_.erase(fd);
+  if (connections_.empty()) ArmLinger();
+}
+
+// Workers stay connected while they live, so nobody connected means nobody's memory.
+void Server::ArmLinger() {
+  linger_timer_ = loop_.After(linger_s_ * 1'000'000, [this] {
+    common::Log("keeper", "no daemon and no worker for a while; exiting");
+    loop_.Quit();
+  });
+}
+
+void Server::OnReadable(int fd) {
+  absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
+  if (absl::IsDeadlineExceeded(received.status())) return;
+  if (!received.ok()) {
+    if (!absl::IsUnavailable(received.status())) {
+      common::Log("keeper", received.status().ToString());
+    }
+    Drop(fd);
+    return;
+  }
+  Handle(&connections_[fd], &*received);
+}
+
+void Server::AnswerQuery(int fd) {
+  (void)Send(fd, keeper_->Describe());
+  for (const ipc::control::UsageList& list : keeper_->Usages()) (void)Send(fd, list);
+  (void)Send(fd, ipc::control::ListEnd{});
+}
+
+void Server::Handle(Connection* connection, ipc::control::Received* received) {
+  const int fd = connection->socket.get();
+  const ipc::control::Message& message = received->message;
+  if (const ipc::control::Register* hello = std::get_if<ipc::control::Register>(&message)) {
+    connection->is_worker = true;
+    connection->worker = hello->worker;
+  } else if (std::holds_alternative<ipc::control::Query>(message)) {
+    AnswerQuery(fd);
+  } else if (const ipc::control::ReleaseWorker* release =
+                 std::get_if<ipc::control::ReleaseWorker>(&message)) {
+    const uint64_t bytes = keeper_->ReleaseWorker(release->worker);
+    common::Log("keeper", absl::StrCat("worker ", release->worker, " is gone: freed ", bytes, " bytes"));
+  } else if (std::holds_alternative<ipc::control::Stop>(message)) {
+    loop_.Quit();
+  } else if (const ipc::control::GetMemory* memory = std::get_if<ipc::control::GetMemory>(&message)) {
+    (void)Send(fd, keeper_->Memory(memory->device));
+  } else if (!connection->is_worker) {
+    common::Log("keeper", "a message that only workers may send, or none that is known");
+  } else if (const ipc::control::CreateExtent* create =
+                 std::get_if<ipc::control::CreateExtent>(&message)) {
+    ipc::control::ExtentReply reply;
+    ipc::UniqueFd extent;
+    reply.result = keeper_->Create(connection->worker, *create, &reply.id, &extent);
+    const int fds[] = {extent.get()};
+    (void)Send(fd, reply, extent.valid() ? std::span<const int>(fds) : std::span<const int>());
+  } else if (const ipc::control::AdoptExtent* adopt =
+                 std::get_if<ipc::control::AdoptExtent>(&message)) {
+    ipc::UniqueFd none;
+    ipc::control::ExtentReply reply;
+    reply.id = adopt->id;
+    reply.result = keeper_->Adopt(connection->worker, *adopt,
+                                  received->fds.empty() ? none : received->fds[0]);
+    (void)Send(fd, reply);
+  } else if (const ipc::control::FreeExtent* free = std::get_if<ipc::control::FreeExtent>(&message)) {
+    keeper_->Free(connection->worker, free->id);
+  }
+}
+
+}  // namespace keeper

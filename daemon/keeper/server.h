@@ -1,0 +1,47 @@
+// The keeper's door: keeper.sock and the connection that lanewayd started it with. Thread safety: one thread.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "daemon/common/event_loop.h"
+#include "daemon/keeper/keeper.h"
+#include "ipc/control.h"
+#include "ipc/unique_fd.h"
+
+namespace keeper {
+
+class Server {
+ public:
+  // Exits when no daemon and no worker has been connected for linger_s seconds.
+  Server(Keeper* keeper, int64_t linger_s) : keeper_(keeper), linger_s_(linger_s) {}
+
+  absl::Status Listen(const std::string& runtime_dir);
+  // The connection to the daemon that started us, told that we are ready.
+  void Greet(ipc::UniqueFd connection);
+  void Run();
+
+ private:
+  struct Connection {
+    ipc::UniqueFd socket;
+    bool is_worker = false;
+    uint32_t worker = 0;
+  };
+
+  void Add(ipc::UniqueFd socket);
+  void OnReadable(int fd);
+  void Drop(int fd);
+  void Handle(Connection* connection, ipc::control::Received* received);
+  void AnswerQuery(int fd);
+  void ArmLinger();
+
+  Keeper* const keeper_;
+  const int64_t linger_s_;
+  common::EventLoop loop_;
+  ipc::UniqueFd listener_;
+  std::map<int, Connection> connections_;
+  common::EventLoop::TimerId linger_timer_ = 0;
+};
+
+}  // namespace keeper

@@ -1,0 +1,133 @@
+#include "ipc/control.h"
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace ipc::control {
+namespace {
+
+// --- what must hold for a body to be believed, per type; most are any bytes -------------------------
+
+template <size_t kBytes>
+void Terminate(char (&text)[kBytes]) {
+  text[kBytes - 1] = '\0';
+}
+
+template <class Body>
+bool Sanitize(Body* body) {
+  return true;
+}
+
+bool Sanitize(StartFailed* body) {
+  Terminate(body->sentence);
+  return true;
+}
+
+bool Sanitize(WorkerReady* body) { return body->device_count <= kDevicesMax; }
+
+bool Sanitize(SessionRecord* body) {
+  Terminate(body->program);
+  return body->slot < limits::kSlots &&
+         (body->transport == Transport::kRing || body->transport == Transport::kZmq);
+}
+
+bool Sanitize(AttachSession* body) { return Sanitize(&body->session); }
+
+bool Sanitize(Attached* body) {
+  Terminate(body->zmq_endpoint);
+  Terminate(body->sentence);
+  return true;
+}
+
+bool Sanitize(Poisoned* body) {
+  Terminate(body->text);
+  return true;
+}
+
+bool Sanitize(KeeperReady* body) {
+  for (DeviceRecord& device : body->devices) Terminate(device.name);
+  return body->device_count <= kDevicesMax &&
+         (body->kind == DeviceKind::kSoft || body->kind == DeviceKind::kCuda);
+}
+
+bool Sanitize(UsageList* body) {
+  if (body->count > kUsagesMax) return false;
+  for (uint32_t i = 0; i < body->count; ++i) {
+    if (body->usages[i].device >= kDevicesMax) return false;
+  }
+  return true;
+}
+
+bool Sanitize(CreateExtent* body) { return body->device < kDevicesMax; }
+bool Sanitize(AdoptExtent* body) { return body->device < kDevicesMax; }
+bool Sanitize(GetMemory* body) { return body->device < kDevicesMax; }
+
+template <class Body>
+constexpr size_t BodyBytes() {
+  return std::is_empty_v<Body> ? 0 : sizeof(Body);
+}
+
+template <class Body>
+std::optional<Message> DecodeBody(std::span<const std::byte> bytes) {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  if (bytes.size() != BodyBytes<Body>()) return std::nullopt;
+  Body body;
+  if (!bytes.empty()) std::memcpy(&body, bytes.data(), bytes.size());
+  if (!Sanitize(&body)) return std::nullopt;
+  return Message(body);
+}
+
+using Decoder = std::optional<Message> (*)(std::span<const std::byte>);
+
+template <size_t... kTypes>
+std::optional<Message> DecodeType(uint32_t type, std::span<const std::byte> bytes,
+                                  std::index_sequence<kTypes...>) {
+  static constexpr Decoder kDecoders[] = {&DecodeBody<std::variant_alternative_t<kTypes, Message>>...};
+  return kDecoders[type](bytes);
+}
+
+}  // namespace
+
+std::vector<std::byte> Encode(const Message& message) {
+  return std::visit(
+      [&message](const auto& body) {
+        using Body = std::decay_t<decltype(body)>;
+        ControlHeader header;
+        header.type = static_cast<uint32_t>(message.index());
+        header.bytes = static_cast<uint32_t>(sizeof header + BodyBytes<Body>());
+        std::vector<std::byte> bytes(header.bytes);
+        std::memcpy(bytes.data(), &header, sizeof header);
+        if (BodyBytes<Body>() != 0) std::memcpy(bytes.data() + sizeof header, &body, BodyBytes<Body>());
+        return bytes;
+      },
+      message);
+}
+
+std::optional<Message> DecodeControlUntrusted(std::span<const std::byte> bytes) {
+  ControlHeader header;
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kMagic || header.protocol_version != kProtocolVersion ||
+      header.bytes != bytes.size() || header.type >= std::variant_size_v<Message>) {
+    return std::nullopt;
+  }
+  return DecodeType(header.type, bytes.subspan(sizeof header),
+                    std::make_index_sequence<std::variant_size_v<Message>>());
+}
+
+absl::Status Send(int socket, const Message& message, std::span<const int> fds) {
+  return SendPacket(socket, Encode(message), fds);
+}
+
+absl::StatusOr<Received> Receive(int socket, int64_t timeout_us) {
+  absl::StatusOr<Packet> packet = ReceivePacket(socket, timeout_us);
+  if (!packet.ok()) return packet.status();
+  std::optional<Message> message = DecodeControlUntrusted(packet->bytes);
+  if (!message.has_value()) {
+    return absl::InvalidArgumentError("a control packet that no process of this version sends");
+  }
+  return Received{*message, std::move(packet->fds)};
+}
+
+}  // namespace ipc::control

@@ -1,0 +1,44 @@
+// The directory where the processes of one daemon meet: sockets, lock, logs.
+//
+// $LANEWAY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/laneway, else /dev/shm/laneway-$UID; mode 0700 and owned by
+// its user, because whoever can write into it can become the daemon. Thread safety: reads the environment;
+// otherwise stateless.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace ipc {
+
+inline constexpr char kRuntimeDirVariable[] = "LANEWAY_RUNTIME_DIR";
+inline constexpr char kKeeperSocketName[] = "keeper.sock";
+inline constexpr char kControlEndpointName[] = "control.zmq";
+inline constexpr char kLockName[] = "lanewayd.lock";
+
+// Where it is, whether or not it exists.
+std::string RuntimeDir();
+
+// FailedPrecondition or InvalidArgument, with a sentence for people, when the directory belongs to someone
+// else, others can enter it, it is not a directory, or socket paths in it would be too long.
+// NotFound when there is none.
+absl::Status CheckRuntimeDir(const std::string& dir);
+
+// Makes it (and log/ below it) when it is missing, then checks it.
+absl::Status MakeRuntimeDir(const std::string& dir);
+
+std::string HelloSocketPath(const std::string& dir);
+std::string KeeperSocketPath(const std::string& dir);
+std::string WorkerSocketPath(const std::string& dir, uint32_t worker);
+std::string SessionEndpoint(const std::string& dir, uint64_t session_id);  // ipc://...
+std::string ControlEndpoint(const std::string& dir);                       // ipc://...
+std::string LockPath(const std::string& dir);
+std::string LogPath(const std::string& dir, const std::string& process);
+
+// Numbers of the workers that have a socket file here, alive or not, sorted.
+std::vector<uint32_t> WorkerSocketsIn(const std::string& dir);
+
+}  // namespace ipc
