@@ -56,7 +56,7 @@ function(laneway_cuda_objects result)
     file(MAKE_DIRECTORY ${_directory})
     add_custom_command(
       OUTPUT ${_object}
-      COMMAND ${LANEWAY_NVCC} --cudart shared -arch=compute_80 -std=c++17 -O3 -lineinfo
+      COMMAND ${LANEWAY_NVCC} --cudart shared -arch=compute_80 -std=c++17 -O3
               -ccbin ${CMAKE_CXX_COMPILER} -I${CMAKE_CURRENT_SOURCE_DIR} ${ARG_FLAGS}
               -MD -MF ${_object}.d -c ${_path} -o ${_object}
       DEPENDS ${_path}
