@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "ipc/calls.h"
 #include "ipc/calls/limits.h"
 #include "ipc/message.h"
 
@@ -26,6 +27,21 @@ inline constexpr uint32_t kHelloMagic = 0x4c4e4849;  // "LNHI"
 
 enum class Transport : uint32_t { kRing = 0, kZmq = 1 };
 enum class Mode : uint32_t { kShared = 0 };
+
+// What Hello::opcode_count and Hello::table_hash are, on both sides: all rows of all tables.
+inline uint32_t CountOfTables() {
+  size_t rows = 0;
+  for (size_t i = 0; i < kLibraries; ++i) rows += RowsOf(static_cast<Library>(i)).size();
+  return static_cast<uint32_t>(rows);
+}
+inline uint64_t HashOfTables() {
+  uint64_t hash = 0;
+  for (size_t i = 0; i < kLibraries; ++i) {
+    const Library library = static_cast<Library>(i);
+    hash = hash * 1099511628211ull ^ TableHash(library, RowsOf(library).size());
+  }
+  return hash;
+}
 
 // The first three fields keep their places in every version, so that a mismatch can be told in words.
 struct Hello {
