@@ -1,0 +1,65 @@
+#include "daemon/worker/modules.h"
+
+#include <xxhash.h>
+
+#include "ipc/calls/limits.h"
+
+namespace worker {
+namespace {
+
+constexpr uint64_t kCacheBytesMax = 2 * ipc::limits::GiB;
+
+}  // namespace
+
+ModuleCache& SharedModuleCache() {
+  static ModuleCache* const cache = new ModuleCache(kCacheBytesMax);
+  return *cache;
+}
+
+ModuleImage ModuleCache::Find(const ModuleHash& hash) {
+  absl::MutexLock lock(&mutex_);
+  const std::map<ModuleHash, Entry>::iterator it = entries_.find(hash);
+  if (it == entries_.end()) return nullptr;
+  recent_.splice(recent_.begin(), recent_, it->second.used);
+  return it->second.image;
+}
+
+bool ModuleCache::Add(const ModuleHash& hash, std::vector<std::byte> bytes) {
+  const XXH128_hash_t actual = XXH3_128bits(bytes.data(), bytes.size() - 1);  // without the added zero
+  if (actual.low64 != hash.low || actual.high64 != hash.high) return false;
+  absl::MutexLock lock(&mutex_);
+  if (entries_.count(hash) != 0) return true;
+  recent_.push_front(hash);
+  bytes_ += bytes.size();
+  entries_[hash] = {std::make_shared<const std::vector<std::byte>>(std::move(bytes)), recent_.begin()};
+  while (bytes_ > bytes_max_ && recent_.size() > 1) {
+    const std::map<ModuleHash, Entry>::iterator oldest = entries_.find(recent_.back());
+    bytes_ -= oldest->second.image->size();
+    entries_.erase(oldest);
+    recent_.pop_back();
+  }
+  return true;
+}
+
+bool ModuleAssembly::AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,
+                                     std::span<const std::byte> piece) {
+  if (offset == 0) {
+    if (total == 0 || total > ipc::limits::kModuleBytesMax) return false;
+    hash_ = hash;
+    total_ = total;
+    bytes_.clear();
+  }
+  if (hash != hash_ || total != total_ || offset != bytes_.size() || piece.size() > total_ - offset) {
+    return false;
+  }
+  bytes_.insert(bytes_.end(), piece.begin(), piece.end());
+  return true;
+}
+
+std::vector<std::byte> ModuleAssembly::Release() {
+  bytes_.push_back(std::byte{0});
+  total_ = 0;
+  return std::move(bytes_);
+}
+
+}  // namespace worker

@@ -1,0 +1,81 @@
+#include "daemon/worker/pinned.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "ipc/calls/limits.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+namespace {
+
+namespace limits = ipc::limits;
+constexpr uint64_t kPage = 4096;
+
+}  // namespace
+
+PinnedMemory::PinnedMemory(const Environment& environment, uint32_t slot, int fd)
+    : environment_(environment),
+      base_(limits::kSlotBase + slot * limits::kSlotBytes + limits::kDeviceArenaBytes), fd_(fd) {}
+
+PinnedMemory::~PinnedMemory() {
+  Clear();
+  if (fd_ >= 0) close(fd_);
+}
+
+CUresult PinnedMemory::Map(uint64_t address, uint64_t bytes, unsigned flags) {
+  if (address < base_ || address % kPage != 0 || bytes == 0 || bytes % kPage != 0 ||
+      bytes > limits::kPinnedWindowBytes || address - base_ > limits::kPinnedWindowBytes - bytes) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const uint64_t offset = address - base_;
+  // NOREPLACE: an overlap with an earlier range of this session is its mistake.
+  void* const place = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_FIXED_NOREPLACE, fd_, static_cast<off_t>(offset));
+  if (place == MAP_FAILED) return CUDA_ERROR_INVALID_VALUE;
+  // The pages exist from here on: pinned memory that is not there must fail now, not fault later.
+  if (posix_fallocate(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+    munmap(place, bytes);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  const unsigned register_flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+  const CUresult result = environment_.driver->cuMemHostRegister_v2(place, bytes, register_flags);
+  if (result != CUDA_SUCCESS) {
+    munmap(place, bytes);
+    return result;
+  }
+  ranges_[address] = bytes;
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+CUresult PinnedMemory::Unmap(uint64_t address) {
+  const std::map<uint64_t, uint64_t>::iterator it = ranges_.find(address);
+  if (it == ranges_.end()) return CUDA_ERROR_INVALID_VALUE;
+  const uint64_t bytes = it->second;
+  void* const place = reinterpret_cast<void*>(address);
+  environment_.driver->cuMemHostUnregister(place);
+  munmap(place, bytes);
+  fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address - base_),
+            static_cast<off_t>(bytes));
+  ranges_.erase(it);
+  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+bool PinnedMemory::Contains(uint64_t address, uint64_t bytes) const {
+  std::map<uint64_t, uint64_t>::const_iterator it = ranges_.upper_bound(address);
+  if (it == ranges_.begin()) return false;
+  --it;
+  const uint64_t offset = address - it->first;
+  return offset < it->second && bytes <= it->second - offset;
+}
+
+void PinnedMemory::Clear() {
+  while (!ranges_.empty()) Unmap(ranges_.begin()->first);
+}
+
+}  // namespace worker

@@ -1,0 +1,36 @@
+// A session's pinned host memory: ranges of its sparse file, mapped at the same addresses as in the client and
+// registered with the driver, so that copies from and to them need no staging.
+// Thread safety: one session's thread; bytes() from any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+
+#include "daemon/worker/session.h"
+
+namespace worker {
+
+class PinnedMemory {
+ public:
+  // Takes over `fd`, a sparse file of limits::kPinnedWindowBytes.
+  PinnedMemory(const Environment& environment, uint32_t slot, int fd);
+  ~PinnedMemory();  // REQUIRES: nothing on the device uses it any more
+  PinnedMemory(const PinnedMemory&) = delete;
+
+  CUresult Map(uint64_t address, uint64_t bytes, unsigned flags);
+  CUresult Unmap(uint64_t address);
+  // Whether [address, address + bytes) lies inside one mapped range.
+  bool Contains(uint64_t address, uint64_t bytes) const;
+  void Clear();
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  const Environment& environment_;
+  const uint64_t base_;
+  const int fd_;
+  std::map<uint64_t, uint64_t> ranges_;  // start -> bytes
+  std::atomic<uint64_t> bytes_{0};
+};
+
+}  // namespace worker
