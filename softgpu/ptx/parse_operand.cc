@@ -1,0 +1,161 @@
+// Operands. An immediate keeps its raw bits here; Check() converts it once the type is known.
+// Operand::count of an immediate says how it was written: 0 integer, 1 f32 bits, 2 f64 bits.
+#include "softgpu/ptx/parser.h"
+
+namespace softgpu::ptx {
+
+bool Parser::FindSymbol(std::string_view name, Operand* out) {
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    const auto found = scopes_[i].symbols.find(name);
+    if (found == scopes_[i].symbols.end()) continue;
+    out->kind = Operand::Kind::kSymbol;
+    out->index = found->second;
+    return true;
+  }
+  const auto found = symbol_by_name_.find(name);
+  if (found == symbol_by_name_.end()) return false;
+  out->kind = Operand::Kind::kSymbol;
+  out->index = found->second;
+  out->module_scope = true;
+  return true;
+}
+
+Operand Parser::ParseNumber() {
+  const bool minus = Accept('-');
+  const bool complement = !minus && Accept('~');
+  const Token token = lex_.Next();
+  Operand operand;
+  operand.kind = Operand::Kind::kImmediate;
+  operand.bits = token.bits;
+  switch (token.kind) {
+    case Token::Kind::kInteger:
+      if (minus) operand.bits = 0 - operand.bits;
+      if (complement) operand.bits = ~operand.bits;
+      break;
+    case Token::Kind::kFloat32:
+      operand.count = 1;
+      if (minus) operand.bits ^= 1ull << 31;
+      break;
+    case Token::Kind::kFloat64:
+      operand.count = 2;
+      if (minus) operand.bits ^= 1ull << 63;
+      break;
+    default:
+      Fail(token.line, "Parsing error near '" + std::string(token.text) + "'");
+  }
+  return operand;
+}
+
+Operand Parser::ParseName(const Token& token, const Instruction& instruction) {
+  Operand operand;
+  if (token.text == "_") {
+    operand.kind = Operand::Kind::kSink;
+    return operand;
+  }
+  if (FindRegister(token.text, &operand.index)) {
+    operand.kind = Operand::Kind::kRegister;
+    return operand;
+  }
+  const Special special = SpecialFromName(token.text);
+  if (special != Special::kNone) {
+    operand.kind = Operand::Kind::kSpecial;
+    operand.index = static_cast<uint32_t>(special);
+    return operand;
+  }
+  const bool jumps = instruction.op == Op::kBra || instruction.op == Op::kBrx;
+  if (!jumps && FindSymbol(token.text, &operand)) return operand;
+  if (!jumps && function_by_name_.count(token.text) != 0) {
+    operand.kind = Operand::Kind::kFunction;
+    operand.index = function_by_name_[token.text];
+    function_uses_.emplace_back(std::string(token.text), token.line);
+    return operand;
+  }
+  if (!jumps) {
+    Fail(token.line, "Unknown symbol '" + std::string(token.text) + "'");
+    return operand;
+  }
+  operand.kind = Operand::Kind::kLabel;
+  // ParseInstruction gives the use its operand once that has a place.
+  scopes_.back().uses.push_back({token.text, kNoIndex, 0, 0, token.line});
+  return operand;
+}
+
+Operand Parser::ParseAddress() {
+  Operand operand;
+  if (lex_.Peek().kind == Token::Kind::kWord) {
+    const Token token = lex_.Next();
+    if (FindRegister(token.text, &operand.index)) {
+      operand.kind = Operand::Kind::kRegister;
+    } else if (!FindSymbol(token.text, &operand)) {
+      Fail(token.line, "Unknown symbol '" + std::string(token.text) + "'");
+    }
+  } else {
+    operand = ParseNumber();
+    if (operand.count != 0) Fail(lex_.Peek().line, "An address is no floating-point number");
+  }
+  operand.address = true;
+  uint64_t offset = operand.kind == Operand::Kind::kImmediate ? operand.bits : 0;
+  while (error_.empty() && !Accept(']')) {
+    const bool minus = Accept('-');
+    if (!minus) Expect('+');
+    const bool also_minus = Accept('-');
+    const uint64_t value = ExpectInteger();
+    offset += minus != also_minus ? 0 - value : value;
+  }
+  operand.bits = offset;
+  return operand;
+}
+
+Operand Parser::ParseVector(const Instruction& instruction) {
+  std::vector<Operand> elements;
+  while (error_.empty() && !Accept('}')) {
+    const Token& token = lex_.Peek();
+    if (token.kind == Token::Kind::kWord) {
+      elements.push_back(ParseName(lex_.Next(), instruction));
+    } else {
+      elements.push_back(ParseNumber());
+    }
+    if (elements.size() > 64) Fail(token.line, "Vector too long");
+    if (!lex_.Peek().Is('}')) Expect(',');
+  }
+  Operand operand;
+  operand.kind = Operand::Kind::kVector;
+  operand.index = static_cast<uint32_t>(function_->operands.size());
+  operand.count = static_cast<uint32_t>(elements.size());
+  function_->operands.insert(function_->operands.end(), elements.begin(), elements.end());
+  return operand;
+}
+
+Operand Parser::ParseOperand(const Instruction& instruction) {
+  if (Accept('[')) return ParseAddress();
+  if (Accept('{')) return ParseVector(instruction);
+  if (Accept('(')) {  // some compilers write (0) or ( 1 )
+    Operand operand = ParseNumber();
+    Expect(')');
+    return operand;
+  }
+  const bool negated = Accept('!');
+  const Token token = lex_.Peek();
+  if (token.kind != Token::Kind::kWord) {
+    Operand operand = ParseNumber();
+    if (negated) operand.bits = operand.bits == 0;
+    return operand;
+  }
+  lex_.Next();
+  Operand operand = ParseName(token, instruction);
+  operand.negated = negated;
+  if (Accept('|')) {
+    const Token second = ExpectWord();
+    if (second.text == "_") return operand;
+    if (!FindRegister(second.text, &operand.second) ||
+        function_->registers[operand.second] != Type::kPred) {
+      Fail(second.line, "'" + std::string(second.text) + "' is no predicate");
+    }
+  } else if (operand.kind == Operand::Kind::kSymbol && lex_.Peek().Is('+')) {
+    lex_.Next();
+    operand.bits = ExpectInteger();
+  }
+  return operand;
+}
+
+}  // namespace softgpu::ptx

@@ -1,0 +1,118 @@
+#include "softgpu/ptx/types.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace softgpu::ptx {
+namespace {
+
+struct TypeRow {
+  std::string_view name;
+  Type type;
+  uint16_t bits;
+};
+
+// In the order of the enumeration.
+constexpr TypeRow kTypes[] = {
+    {"", Type::kNone, 0},          {"pred", Type::kPred, 1},      {"b8", Type::kB8, 8},
+    {"b16", Type::kB16, 16},       {"b32", Type::kB32, 32},       {"b64", Type::kB64, 64},
+    {"b128", Type::kB128, 128},    {"u8", Type::kU8, 8},          {"u16", Type::kU16, 16},
+    {"u32", Type::kU32, 32},       {"u64", Type::kU64, 64},       {"s8", Type::kS8, 8},
+    {"s16", Type::kS16, 16},       {"s32", Type::kS32, 32},       {"s64", Type::kS64, 64},
+    {"f16", Type::kF16, 16},       {"bf16", Type::kBF16, 16},     {"tf32", Type::kTF32, 32},
+    {"f32", Type::kF32, 32},       {"f64", Type::kF64, 64},       {"f16x2", Type::kF16x2, 32},
+    {"bf16x2", Type::kBF16x2, 32}, {"u16x2", Type::kU16x2, 32},   {"s16x2", Type::kS16x2, 32},
+    {"e4m3x2", Type::kE4M3x2, 16}, {"e5m2x2", Type::kE5M2x2, 16},
+};
+
+struct SpecialRow {
+  std::string_view name;
+  Special special;
+};
+
+constexpr SpecialRow kSpecials[] = {
+    {"%tid.x", Special::kTidX},
+    {"%tid.y", Special::kTidY},
+    {"%tid.z", Special::kTidZ},
+    {"%tid.w", Special::kZero},
+    {"%ntid.x", Special::kNtidX},
+    {"%ntid.y", Special::kNtidY},
+    {"%ntid.z", Special::kNtidZ},
+    {"%ntid.w", Special::kOne},
+    {"%ctaid.x", Special::kCtaidX},
+    {"%ctaid.y", Special::kCtaidY},
+    {"%ctaid.z", Special::kCtaidZ},
+    {"%nctaid.x", Special::kNctaidX},
+    {"%nctaid.y", Special::kNctaidY},
+    {"%nctaid.z", Special::kNctaidZ},
+    {"%laneid", Special::kLaneId},
+    {"%warpid", Special::kWarpId},
+    {"%nwarpid", Special::kNWarpId},
+    {"%smid", Special::kSmId},
+    {"%nsmid", Special::kNSmId},
+    {"%gridid", Special::kGridId},
+    {"%clock", Special::kClock},
+    {"%clock_hi", Special::kClockHi},
+    {"%clock64", Special::kClock64},
+    {"%globaltimer", Special::kGlobalTimer},
+    {"%globaltimer_lo", Special::kGlobalTimerLo},
+    {"%globaltimer_hi", Special::kGlobalTimerHi},
+    {"%lanemask_eq", Special::kLanemaskEq},
+    {"%lanemask_le", Special::kLanemaskLe},
+    {"%lanemask_lt", Special::kLanemaskLt},
+    {"%lanemask_ge", Special::kLanemaskGe},
+    {"%lanemask_gt", Special::kLanemaskGt},
+    {"%dynamic_smem_size", Special::kDynamicSharedSize},
+    {"%total_smem_size", Special::kTotalSharedSize},
+    {"WARP_SZ", Special::kWarpSize},
+    {"%cluster_ctaid.x", Special::kZero},
+    {"%cluster_ctaid.y", Special::kZero},
+    {"%cluster_ctaid.z", Special::kZero},
+    {"%cluster_nctaid.x", Special::kOne},
+    {"%cluster_nctaid.y", Special::kOne},
+    {"%cluster_nctaid.z", Special::kOne},
+    {"%cluster_ctarank", Special::kZero},
+    {"%cluster_nctarank", Special::kOne},
+    {"%clusterid.x", Special::kCtaidX},
+    {"%clusterid.y", Special::kCtaidY},
+    {"%clusterid.z", Special::kCtaidZ},
+    {"%nclusterid.x", Special::kNctaidX},
+    {"%nclusterid.y", Special::kNctaidY},
+    {"%nclusterid.z", Special::kNctaidZ},
+    {"%is_explicit_cluster", Special::kZero},
+    {"%reserved_smem_offset_begin", Special::kZero},
+    {"%reserved_smem_offset_end", Special::kZero},
+};
+
+}  // namespace
+
+uint32_t Bits(Type type) { return kTypes[static_cast<int>(type)].bits; }
+
+std::string_view Name(Type type) { return kTypes[static_cast<int>(type)].name; }
+
+bool IsSigned(Type type) { return type >= Type::kS8 && type <= Type::kS64; }
+
+bool IsFloat(Type type) { return type >= Type::kF16 && type <= Type::kBF16x2; }
+
+Type TypeFromName(std::string_view name) {
+  for (const TypeRow& row : kTypes) {
+    if (row.name == name && !name.empty()) return row.type;
+  }
+  return Type::kNone;
+}
+
+Special SpecialFromName(std::string_view name) {
+  const SpecialRow* end = std::end(kSpecials);
+  const SpecialRow* found = std::find_if(std::begin(kSpecials), end,
+                                         [&](const SpecialRow& row) { return row.name == name; });
+  return found == end ? Special::kNone : found->special;
+}
+
+uint32_t Bits(Special special) {
+  return special == Special::kGridId || special == Special::kClock64 ||
+                 special == Special::kGlobalTimer
+             ? 64
+             : 32;
+}
+
+}  // namespace softgpu::ptx
