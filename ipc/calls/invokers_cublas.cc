@@ -1,0 +1,14 @@
+// Who calls what the rows of ipc/calls/cublas.inc name.
+#include "ipc/calls/invokers.h"
+
+namespace ipc::internal {
+
+extern const Invoker kCublasInvokers[];
+const Invoker kCublasInvokers[] = {
+#define LANEWAY_INVOKER(fn) &FunctionInvoker<LANEWAY_SIGNATURE(fn)>::Invoke
+#define CALL(fn, route, ...) LANEWAY_INVOKER_##route(fn __VA_OPT__(, ) __VA_ARGS__)
+#include "ipc/calls/cublas.inc"
+#undef CALL
+};
+
+}  // namespace ipc::internal

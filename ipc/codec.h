@@ -1,0 +1,127 @@
+// The wire form of calls: what client and worker codec share.
+//
+// A request body is, in parameter order, first every fixed-size value, then every byte range; each range
+// starts at a multiple of 8 from the body's start, so that it can be used where it lies. Everything is
+// little-endian, as both sides are the same machine. By role (ipc/roles.h), in the fixed part:
+//   Value               its bytes
+//   Out, In, InOut, BytesIn, BytesOut, LtAttribute    1 byte: 1 when the pointer is not null
+//   CString             4 bytes: length with its NUL; 0 when the pointer is null
+//   Handle, Stream, NewHandle, EndHandle    4 bytes: the name
+//   HandleArray         1 byte, as for BytesIn; the names, 4 bytes each, are a range
+//   DevicePtr, Result   8 bytes: the address
+//   Scalar              1 byte ScalarTag, 16 bytes: the value or the address, zero-padded
+//   MustBeNull          nothing
+// A reply body is the status (4 bytes), then the objects of Out and InOut, then the ranges of BytesOut,
+// unaligned. A failed call returns only what its roles mark so (LogOut).
+//
+// Nothing here allocates or throws. Thread safety: one thread at a time per object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "ipc/calls.h"
+#include "ipc/roles.h"
+
+namespace ipc {
+
+enum class ScalarTag : uint8_t { kNull, kValue, kDevice };
+inline constexpr size_t kScalarBytes = 16;
+
+// Writes into the caller's room and never past it: once something does not fit, nothing more is
+// written and ok() is false.
+class Writer {
+ public:
+  explicit Writer(std::span<std::byte> room) : room_(room) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // `bytes` of room to fill in; null when they do not fit.
+  std::byte* Grow(size_t bytes) {
+    if (!ok_ || room_.size() - used_ < bytes) {
+      ok_ = false;
+      return nullptr;
+    }
+    std::byte* at = room_.data() + used_;
+    used_ += bytes;
+    return at;
+  }
+  void Raw(const void* data, size_t bytes) {
+    std::byte* at = Grow(bytes);
+    if (at != nullptr && bytes != 0) std::memcpy(at, data, bytes);
+  }
+  template <class T>
+  void Put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    Raw(&value, sizeof value);
+  }
+  void AlignTo8() {
+    static constexpr std::byte kZeros[8] = {};
+    Raw(kZeros, (8 - used_ % 8) % 8);
+  }
+  void Clear() { used_ = 0, ok_ = true; }
+
+  bool ok() const { return ok_; }
+  size_t size() const { return used_; }
+
+ private:
+  std::span<std::byte> room_;
+  size_t used_ = 0;
+  bool ok_ = true;
+};
+
+// Reads untrusted bytes; every method returns false, or null, when they end early.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> in) : in_(in) {}
+
+  // The next `bytes`, where they lie; null when there are fewer.
+  const std::byte* View(size_t bytes) {
+    if (in_.size() - at_ < bytes) return nullptr;
+    const std::byte* view = in_.data() + at_;
+    at_ += bytes;
+    return view;
+  }
+  bool Raw(void* data, size_t bytes) {
+    const std::byte* view = View(bytes);
+    if (view == nullptr) return false;
+    if (bytes != 0) std::memcpy(data, view, bytes);
+    return true;
+  }
+  template <class T>
+  bool Get(T* value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return Raw(value, sizeof *value);
+  }
+  bool AlignTo8() { return View((8 - at_ % 8) % 8) != nullptr; }
+  bool AtEnd() const { return at_ == in_.size(); }
+
+ private:
+  std::span<const std::byte> in_;
+  size_t at_ = 0;
+};
+
+// The parameters of one call by address: values[i] points at the C value of parameter i.
+using Values = const void* const*;
+
+// The integer value of a Value parameter.
+int64_t IntegerOf(const Param& param, const void* value);
+
+// How many bytes the pointer parameter `index` reaches, by its role and the values of the parameters that
+// it names; a negative count is none, an overflow UINT64_MAX.
+// REQUIRES: the parameters that it names are Value parameters.
+uint64_t ReachOf(std::span<const Param> params, size_t index, Values values);
+
+// The size of one element of a cuBLAS data type, or of alpha and beta under a compute type; 0: unknown.
+size_t BytesOfDataType(cudaDataType type);
+size_t BytesOfScale(cublasComputeType_t compute, cudaDataType operand);
+
+// True for attributes of a matmul descriptor whose value is a device address.
+bool IsAddress(cublasLtMatmulDescAttributes_t attribute);
+// True for those whose value points into the process; no such value crosses.
+bool IsHostPointer(cublasLtMatmulDescAttributes_t attribute);
+
+}  // namespace ipc

@@ -1,0 +1,18 @@
+// The worker's dispatch: one untrusted request, by its opcode, to the function that serves it.
+// Thread safety: as the Session's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ipc/codec_worker.h"
+#include "ipc/driver_table.h"
+
+namespace ipc {
+
+// Serves one request body. An opcode that this build does not know, or that has no wire form, is
+// malformed. This is what the fuzzer of the codec feeds.
+Served DispatchUntrusted(uint16_t op, std::span<const std::byte> request, const Targets& targets,
+                         Session& session, Writer* reply);
+
+}  // namespace ipc
