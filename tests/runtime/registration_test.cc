@@ -1,0 +1,187 @@
+// What nvcc's output does when it is loaded, and what that costs.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "tests/runtime/fake_driver.h"
+
+extern "C" {
+void** __cudaRegisterFatBinary(void*);
+void __cudaRegisterFatBinaryEnd(void**);
+void __cudaUnregisterFatBinary(void**);
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*,
+                            dim3*, int*);
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int);
+void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t, int, int);
+unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, cudaStream_t);
+cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*);
+cudaError_t __cudaGetKernel(cudaKernel_t*, const void*);
+cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
+}
+
+namespace {
+
+// The layout of what nvcc passes to __cudaRegisterFatBinary.
+struct Wrapper {
+  int magic = 0x466243b1;
+  int version = 1;
+  const void* data;
+  void* unused = nullptr;
+};
+
+void Register(void** handle, const char* host) {
+  __cudaRegisterFunction(handle, host, nullptr, "kernel", -1, nullptr, nullptr, nullptr, nullptr,
+                         nullptr);
+}
+
+cudaError_t Launch(const char* host) {
+  return cudaLaunchKernel(host, dim3(1), dim3(1), nullptr, 0, nullptr);
+}
+
+TEST(Registration, CostsNoDriverCallUntilFirstUse) {
+  constexpr int kBinaries = 1000, kKernels = 60, kVariables = 40;
+  static char hosts[kBinaries][kKernels + kVariables];
+  std::vector<Wrapper> wrappers(kBinaries);
+  std::vector<void**> handles;
+  ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
+  const unsigned long before = fake_calls();
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  for (int b = 0; b < kBinaries; ++b) {
+    wrappers[b].data = &wrappers[b];
+    handles.push_back(__cudaRegisterFatBinary(&wrappers[b]));
+    for (int k = 0; k < kKernels; ++k) Register(handles[b], &hosts[b][k]);
+    for (int v = 0; v < kVariables; ++v) {
+      __cudaRegisterVar(handles[b], &hosts[b][kKernels + v], nullptr, "variable", 0, 4, 0, 0);
+    }
+    __cudaRegisterFatBinaryEnd(handles[b]);
+  }
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  std::printf("registered %d kernels and variables in %.1f ms\n",
+              kBinaries * (kKernels + kVariables), took.count());
+  EXPECT_EQ(fake_calls(), before);
+
+  const unsigned long loads = fake_calls_of("cuModuleLoadData");
+  EXPECT_EQ(Launch(&hosts[500][3]), cudaSuccess);
+  EXPECT_EQ(Launch(&hosts[500][4]), cudaSuccess);
+  EXPECT_EQ(Launch(&hosts[500][3]), cudaSuccess);
+  EXPECT_EQ(fake_calls_of("cuModuleLoadData"), loads + 1);
+
+  const unsigned long unloads = fake_calls_of("cuModuleUnload");
+  for (void** handle : handles) __cudaUnregisterFatBinary(handle);
+  EXPECT_EQ(fake_calls_of("cuModuleUnload"), unloads + 1);
+}
+
+// One fat binary with a kernel and variables, registered as long as the object lives.
+class OneBinary {
+ public:
+  OneBinary() {
+    wrapper_.data = &wrapper_;
+    handle_ = __cudaRegisterFatBinary(&wrapper_);
+    Register(handle_, &kernel);
+    __cudaRegisterVar(handle_, &variable, nullptr, "variable", 0, 64, 0, 0);
+    __cudaRegisterManagedVar(handle_, &managed, nullptr, "managed", 0, 4, 0, 0);
+    __cudaRegisterFatBinaryEnd(handle_);
+  }
+  ~OneBinary() { __cudaUnregisterFatBinary(handle_); }
+
+  char kernel = 0;
+  char variable = 0;
+  void* managed = nullptr;
+
+ private:
+  Wrapper wrapper_;
+  void** handle_;
+};
+
+TEST(Registration, AResetDeviceLoadsAgain) {
+  OneBinary binary;
+  ASSERT_EQ(Launch(&binary.kernel), cudaSuccess);
+  const unsigned long loads = fake_calls_of("cuModuleLoadData");
+  const unsigned long unloads = fake_calls_of("cuModuleUnload");
+  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_EQ(Launch(&binary.kernel), cudaSuccess);
+  EXPECT_EQ(fake_calls_of("cuModuleLoadData"), loads + 1);
+  EXPECT_EQ(fake_calls_of("cuModuleUnload"), unloads);  // went with the context
+}
+
+TEST(Registration, AKernelIsGoneWithItsFatBinaryAndNotBefore) {
+  static char inline_kernel;
+  OneBinary first;
+  Wrapper second;
+  second.data = &second;
+  void** const handles[] = {__cudaRegisterFatBinary(&second), __cudaRegisterFatBinary(&second)};
+  for (void** handle : handles) Register(handle, &inline_kernel);
+  EXPECT_EQ(Launch(&inline_kernel), cudaSuccess);
+  __cudaUnregisterFatBinary(handles[0]);
+  EXPECT_EQ(Launch(&inline_kernel), cudaSuccess);
+  __cudaUnregisterFatBinary(handles[1]);
+  EXPECT_EQ(Launch(&inline_kernel), cudaErrorInvalidDeviceFunction);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDeviceFunction);
+  EXPECT_EQ(Launch(&first.kernel), cudaSuccess);
+}
+
+TEST(Registration, ALaunchByHandleIsOneDriverCallBesideTheContextCheck) {
+  OneBinary binary;
+  cudaKernel_t handle = nullptr;
+  const unsigned long before_handle = fake_calls();
+  ASSERT_EQ(__cudaGetKernel(&handle, &binary.kernel), cudaSuccess);
+  EXPECT_EQ(fake_calls(), before_handle);
+  ASSERT_EQ(__cudaLaunchKernel(handle, dim3(1), dim3(1), nullptr, 0, nullptr), cudaSuccess);
+  const unsigned long before = fake_calls();
+  ASSERT_EQ(__cudaLaunchKernel(handle, dim3(1), dim3(1), nullptr, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(fake_calls(), before + 2);  // cuCtxGetCurrent, cuLaunchKernel
+  EXPECT_EQ(__cudaLaunchKernel(handle, dim3(0), dim3(1), nullptr, 0, nullptr),
+            cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+}
+
+TEST(Registration, AFailedLoadIsTheLaunchsErrorAndIsTriedAgain) {
+  OneBinary binary;
+  fake_fail("cuModuleLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(Launch(&binary.kernel), cudaErrorNoKernelImageForDevice);
+  fake_fail("cuModuleLoadData", CUDA_SUCCESS);
+  EXPECT_EQ(Launch(&binary.kernel), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNoKernelImageForDevice);
+}
+
+TEST(Registration, Variables) {
+  OneBinary binary;
+  size_t bytes = 0;
+  ASSERT_EQ(cudaGetSymbolSize(&bytes, &binary.variable), cudaSuccess);
+  EXPECT_EQ(bytes, 64u);
+  const int in = 5;
+  int out = 0;
+  EXPECT_EQ(cudaMemcpyToSymbol(&binary.variable, &in, 4, 60, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyFromSymbol(&out, &binary.variable, 4, 60, cudaMemcpyDeviceToHost),
+            cudaSuccess);
+  EXPECT_EQ(out, in);
+  EXPECT_EQ(cudaMemcpyToSymbol(&binary.variable, &in, 4, 61, cudaMemcpyHostToDevice),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyToSymbol(&in, &in, 4, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol);
+  void* address = nullptr;
+  EXPECT_EQ(cudaGetSymbolAddress(&address, &binary.managed), cudaErrorNotSupported);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
+}
+
+TEST(Registration, ConfigurationsNest) {
+  dim3 grid, block;
+  size_t shared = 0;
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(__cudaPushCallConfiguration(dim3(2), dim3(3), 4, cudaStreamPerThread), 0u);
+  EXPECT_EQ(__cudaPushCallConfiguration(dim3(5), dim3(6), 7, nullptr), 0u);
+  ASSERT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream), cudaSuccess);
+  EXPECT_EQ(grid.x, 5u);
+  ASSERT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream), cudaSuccess);
+  EXPECT_EQ(grid.x, 2u);
+  EXPECT_EQ(block.x, 3u);
+  EXPECT_EQ(shared, 4u);
+  EXPECT_EQ(stream, cudaStreamPerThread);
+  EXPECT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream),
+            cudaErrorMissingConfiguration);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMissingConfiguration);
+}
+
+}  // namespace
