@@ -1,0 +1,311 @@
+"""What the end-to-end and fault tests stand on: a Laneway of their own, programs under it, and deadlines.
+
+A `Laneway` owns a temporary directory with everything that a Laneway on this machine would otherwise share: the
+runtime directory, configuration, state and caches. Leaving it stops the daemon and fails the test when a process of
+ours or a file in the runtime directory is left. Nothing here sleeps to synchronise: waiting is polling a condition
+until a deadline, after which the test fails and says what it waited for.
+
+A test script defines functions named test_* that take a `Laneway` class bound to the build, and ends with
+`harness.main()`; ctest runs `script.py --build DIR test_name`.
+"""
+import argparse
+import inspect
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+POLL_SECONDS = 0.01
+PROGRAM_SECONDS = 120
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+
+
+class Failure(Exception):
+    """A check that did not hold; the text is all that the reader gets."""
+
+
+class Skip(Exception):
+    """What a test needs and this machine lacks."""
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def wait_for(condition, what, seconds=10.0):
+    """Returns the first true value of `condition()`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Failure(f"after {seconds} s: {what}")
+        time.sleep(POLL_SECONDS)
+
+
+def without_times(text):
+    """Standard output less the lines that carry times."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("time:"))
+
+
+def alive(pid):
+    """True while the process runs; a zombie does not."""
+    return state_of(pid) not in (None, "Z", "X")
+
+
+def state_of(pid):
+    """The state letter of a process (R, S, T, Z, ...), or None when there is no such process."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()[0]
+
+
+def children_of(pid):
+    try:
+        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def name_of(pid):
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(" (deleted)")
+    except OSError:
+        return None
+
+
+class Result:
+    """How a program ended."""
+
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    def __str__(self):
+        return f"exit code {self.code}\n--- standard output\n{self.out}--- standard error\n{self.err}---"
+
+
+class Program:
+    """A program that runs beside the test. `pid` is the program's own, also under `laneway run`."""
+
+    def __init__(self, command, environment, holding=False):
+        self.out = tempfile.TemporaryFile()
+        self.err = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, env=environment, stdout=self.out, stderr=self.err,
+                                        stdin=subprocess.PIPE if holding else subprocess.DEVNULL)
+
+    @property
+    def pid(self):
+        """`laneway run` starts the program as its child; the test means the program."""
+        if name_of(self.process.pid) == "laneway":
+            offspring = children_of(self.process.pid)
+            return offspring[0] if offspring else None
+        return self.process.pid
+
+    def output(self):
+        self.out.seek(0)
+        return self.out.read().decode()
+
+    def errors(self):
+        self.err.seek(0)
+        return self.err.read().decode()
+
+    def running(self):
+        return self.process.poll() is None
+
+    def wait(self, seconds=PROGRAM_SECONDS):
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failure(f"{self.process.args} did not end within {seconds} s\n{self.errors()}") from None
+        return Result(code, self.output(), self.errors())
+
+    def wait_for_line(self, line, seconds=30.0):
+        def there():
+            if line + "\n" in self.output():
+                return True
+            check(self.running(), f"ended before printing '{line}':\n{self.output()}{self.errors()}")
+            return False
+        wait_for(there, f"'{line}' was not printed by {self.process.args}", seconds)
+
+    def release(self):
+        """Ends the standard input of a program that holds its session open."""
+        self.process.stdin.close()
+
+    def kill(self, signal_number=signal.SIGKILL):
+        pid = self.pid
+        if pid is not None and self.running():
+            os.kill(pid, signal_number)
+        if self.running() and signal_number == signal.SIGKILL:
+            self.process.wait(10)
+
+
+class Laneway:
+    """A Laneway with a runtime directory of its own. Use it in a `with` statement."""
+
+    build = None  # set by main()
+
+    def __init__(self, softgpu="", start=True):
+        self.softgpu, self.start = softgpu, start
+        self.programs = []
+
+    def __enter__(self):
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="laneway-", dir=memory))
+        self.runtime = self.root / "run"
+        self.environment = {key: value for key, value in os.environ.items()
+                            if not key.startswith("LANEWAY_") and key not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+        self.environment.update(
+            LANEWAY_RUNTIME_DIR=str(self.runtime), XDG_CONFIG_HOME=str(self.root / "config"),
+            XDG_STATE_HOME=str(self.root / "state"), XDG_CACHE_HOME=str(self.root / "cache"))
+        if self.softgpu:
+            self.environment["LANEWAY_SOFTGPU"] = self.softgpu
+        if self.start:
+            self.start_daemon()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        try:
+            for program in self.programs:
+                if program.running():
+                    program.kill()
+            if self.processes("lanewayd"):
+                self.command("stop", "--force")
+            left = []
+            deadline = time.monotonic() + 5
+            while (left := self.processes()) and time.monotonic() < deadline:
+                time.sleep(POLL_SECONDS)
+            names = [f"{name_of(pid)} ({pid})" for pid in left]
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            if kind is None:
+                check(not names, f"left behind: {', '.join(names)}")
+        finally:
+            if kind is not None:
+                self._print_logs()
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    def _print_logs(self):
+        for log in sorted((self.runtime / "log").glob("*")) if self.runtime.exists() else []:
+            sys.stderr.write(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}\n")
+
+    # --- the parts -----------------------------------------------------------------------------------------------
+
+    def binary(self, name):
+        """A program of ours: build/bin, or one of the tests' own."""
+        for directory in ("bin", "tests/e2e"):
+            path = self.build / directory / name
+            if path.exists():
+                return str(path)
+        raise Failure(f"{name} is not built")
+
+    def processes(self, name=None):
+        """The pids of daemon, keeper and workers (or of one of them) that belong to this runtime directory."""
+        wanted = (name,) if name else ("lanewayd", "laneway-keeper", "laneway-worker")
+        mine = f"LANEWAY_RUNTIME_DIR={self.runtime}".encode()
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit() or name_of(entry.name) not in wanted or not alive(entry.name):
+                continue
+            try:
+                if mine in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return sorted(found)
+
+    def start_daemon(self):
+        self.daemon = Program([self.binary("lanewayd"), "--device=soft"], self.environment)
+        self.programs.append(self.daemon)
+        wait_for(lambda: self.command("status").code == 0 or self._check_daemon(), "lanewayd does not answer")
+
+    def _check_daemon(self):
+        code = self.daemon.process.poll()
+        check(code is None or code == 0, f"lanewayd ended with {code}:\n{self.daemon.errors()}")
+
+    # --- what a user does ----------------------------------------------------------------------------------------
+
+    def command(self, *arguments, seconds=30, **environment):
+        """Runs `laneway ARGUMENTS` to its end."""
+        return Program([self.binary("laneway"), *arguments], {**self.environment, **environment}).wait(seconds)
+
+    def status(self):
+        result = self.command("status", "--json")
+        check(result.code == 0, f"laneway status --json:\n{result}")
+        return result.out
+
+    def sessions(self):
+        return json.loads(self.status())["sessions"]
+
+    def spawn(self, command, *options, holding=False, **environment):
+        """Starts `laneway run OPTIONS -- COMMAND`; it is killed at the end when it still runs."""
+        program = Program([self.binary("laneway"), "run", *options, "--", *command],
+                          {**self.environment, **environment}, holding)
+        self.programs.append(program)
+        return program
+
+    def run(self, command, *options, seconds=PROGRAM_SECONDS, **environment):
+        return self.spawn(command, *options, **environment).wait(seconds)
+
+    def bare(self, command, seconds=PROGRAM_SECONDS, **environment):
+        """Runs a program directly on the software GPU, without Laneway."""
+        library = self.build / "lib" / "laneway"
+        path = f"{library / 'runtime'}:{library / 'softgpu'}"
+        return Program(command, {**self.environment, "LD_LIBRARY_PATH": path, **environment}).wait(seconds)
+
+    def neighbours(self):
+        """Starts three programs that keep the device busy, and waits until all three have sessions."""
+        already = len(self.sessions())
+        commands = ([self.binary("repeat"), "1000000000"], [self.binary("nbody"), "512", "1000000000"],
+                    [self.binary("train_digits"), "--epochs", "1000000"])
+        programs = [self.spawn(command) for command in commands]
+
+        def connected():
+            for program in programs:
+                check(program.running(), f"{program.process.args} ended:\n{program.errors()}")
+            return len(self.sessions()) >= already + len(programs)
+        wait_for(connected, "three neighbours did not connect", 30)
+        return programs
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--list", action="store_true", help="print the tests' names")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    tests = {name: value for name, value in vars(sys.modules["__main__"]).items() if name.startswith("test_")}
+    if options.list:
+        print("\n".join(tests))
+        return
+    Laneway.build = options.build.resolve()
+    code = 0
+    for name in options.names or tests:
+        code = max(code, run_test(name, tests[name], options))
+    sys.exit(code)
+
+
+def run_test(name, test, options):
+    given = {"rounds": options.rounds, "seed": options.seed}
+    wanted = inspect.signature(test).parameters
+    try:
+        test(**{key: value for key, value in given.items() if key in wanted})
+    except Skip as reason:
+        print(f"{name}: skipped: {reason}")
+        return SKIPPED
+    except Failure as failure:
+        print(f"{name}: FAILED: {failure}")
+        return 1
+    print(f"{name}: ok")
+    return 0

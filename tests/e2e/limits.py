@@ -1,0 +1,122 @@
+"""Limits and refusals: each gives its documented error code, one sentence, and leaves the others alone."""
+import os
+import tempfile
+import time
+
+import harness
+from harness import Laneway, check, wait_for
+
+SESSIONS_MAX = 64
+
+
+def sentences(text):
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def test_sixty_fifth_session():
+    with Laneway() as laneway:
+        held = [laneway.spawn([laneway.binary("connect"), "hold"], holding=True) for _ in range(SESSIONS_MAX)]
+        for program in held:
+            program.wait_for_line("open", 60)
+        check(len(laneway.sessions()) == SESSIONS_MAX, "64 sessions are open, status does not say so")
+        refused = laneway.run([laneway.binary("connect")])
+        check(refused.code == 1 and "error 808" in refused.err, f"the 65th session must get 808\n{refused}")
+        said = [line for line in sentences(refused.err) if "error 808" not in line]
+        check(len(said) == 1, f"one sentence must say what to do\n{refused}")
+        held.pop().kill()
+        wait_for(lambda: len(laneway.sessions()) < SESSIONS_MAX, "a place becomes free")
+        again = laneway.run([laneway.binary("connect")])
+        check(again.code == 0, f"a free place must be usable\n{again}")
+        for program in held:
+            program.release()
+        for program in held:
+            result = program.wait()
+            check(result.code == 0, f"a held session\n{result}")
+
+
+def test_three_hundred_connects():
+    with Laneway() as laneway:
+        command = [laneway.binary("connect")]
+        check(laneway.run(command).code == 0, "the first connect")
+        begin = time.monotonic()
+        started, running, done = 0, [], 0
+        while done < 300:
+            while started < 300 and len(running) < SESSIONS_MAX:
+                running.append(laneway.spawn(command))
+                started += 1
+            ended = [program for program in running if not program.running()]
+            for program in ended:
+                result = program.wait()
+                check(result.code == 0 and result.out == "connect: ok\n", f"connect\n{result}")
+                running.remove(program)
+                laneway.programs.remove(program)
+                done += 1
+            if not ended:
+                time.sleep(harness.POLL_SECONDS)
+            check(time.monotonic() - begin < 120, f"after 120 s only {done} of 300 ended")
+        seconds = time.monotonic() - begin
+        print(f"time: 300 runs of connect, at most {SESSIONS_MAX} alive: {seconds:.1f} s")
+        check(seconds <= 20, f"300 runs took {seconds:.1f} s, the bar is 20 s")
+        check(laneway.sessions() == [], "sessions are left")
+
+
+def test_full_device():
+    with Laneway(softgpu="devices=1,memory=256MiB") as laneway:
+        result = laneway.run([laneway.binary("allocate"), "300"])
+        check(result.out == "allocate 300 MiB: 2\nallocate 1 MiB: 0\n", f"a full device must give code 2\n{result}")
+        result = laneway.run([laneway.binary("allocate"), "100"])
+        check(result.out == "allocate 100 MiB: 0\nallocate 1 MiB: 0\n", f"what fits must succeed\n{result}")
+
+
+def test_illegal_address():
+    with Laneway() as laneway:
+        command = [laneway.binary("illegal_address")]
+        bare = laneway.bare(command)
+        result = laneway.run(command)
+        check(result.out == bare.out, f"the codes must be those of the bare device\n{bare}\n{result}")
+        check("synchronise 700" in result.out, f"the program must get CUDA_ERROR_ILLEGAL_ADDRESS\n{result}")
+        for word in ("Stray", "block", "thread", "line"):
+            check(word in result.err, f"standard error must name kernel, block, thread and PTX line\n{result}")
+        check("Stray" in laneway.status() or "Stray" in laneway.command("status").out,
+              f"status must name the kernel\n{laneway.status()}")
+        again = laneway.run([laneway.binary("vector_add")])
+        check(again.code == 0, f"the next session must get a new worker\n{again}")
+
+
+def test_static_runtime():
+    with Laneway() as laneway:
+        result = laneway.run([laneway.binary("static_runtime")])
+        check(result.out == "error 801\n", f"a static runtime must get 801\n{result}")
+        check(len(sentences(result.err)) == 1 and "--cudart shared" in result.err,
+              f"one sentence must say how to rebuild\n{result}")
+
+
+def test_preloading_is_harmless():
+    """Programs that never use CUDA start no session and print nothing of ours."""
+    with Laneway() as laneway:
+        for command in (["/bin/true"], ["/bin/sh", "-c", "echo out; echo err >&2; exit 3"], ["/bin/cat", "/dev/null"]):
+            plain = harness.Program(command, laneway.environment).wait()
+            result = laneway.run(command)
+            check((result.code, result.out, result.err) == (plain.code, plain.out, plain.err),
+                  f"{command}: not as without Laneway\n{plain}\n{result}")
+        check(laneway.sessions() == [], "a program without CUDA must not become a session")
+
+
+def test_many_processes_of_one_job():
+    """A program's children are sessions of the same job."""
+    with Laneway() as laneway:
+        connect = laneway.binary("connect")
+        program = laneway.spawn(["/bin/sh", "-c", f"mkfifo $1/a $1/b; {connect} hold <$1/a & {connect} hold <$1/b & "
+                                 "exec 3>$1/a 4>$1/b; read line; exec 3>&- 4>&-; wait",
+                                 "sh", tempfile.mkdtemp(dir=laneway.root)], holding=True)
+        wait_for(lambda: len(laneway.sessions()) == 2, "both children have sessions")
+        jobs = {session["job"] for session in laneway.sessions()}
+        check(len(jobs) == 1, f"two sessions of one command are one job, not {jobs}")
+        program.process.stdin.write(b"\n")
+        program.release()
+        check(program.wait().code == 0, "the command must end well")
+        wait_for(lambda: laneway.sessions() == [], "the sessions end")
+
+
+if __name__ == "__main__":
+    harness.main()

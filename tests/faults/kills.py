@@ -1,0 +1,200 @@
+"""Kills clients, daemon, keeper and workers at random moments, and checks who notices.
+
+A moment is a call's number: with LANEWAY_TEST_STOP_AT=n the client stops itself (SIGSTOP) at its n-th call, and the
+test kills it there. The seed is printed; --seed repeats a run.
+"""
+import pathlib
+import random
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import harness  # noqa: E402 (lies beside us)
+from harness import Failure, Laneway, alive, check, state_of, wait_for  # noqa: E402
+
+VICTIM_CALLS_MAX = 400  # a victim's 40 rounds make more calls than this
+DAEMON_ROUNDS = 20
+
+
+def seeded(seed):
+    seed = random.SystemRandom().randrange(10**9) if seed is None else seed
+    print(f"seed {seed} (repeat with --seed {seed})", flush=True)
+    return random.Random(seed)
+
+
+def wait_until_stopped(program):
+    """True when the program has stopped itself, False when it ended before."""
+    def decided():
+        if not program.running():
+            return "ended"
+        pid = program.pid
+        return "stopped" if pid is not None and state_of(pid) == "T" else None
+    return wait_for(decided, "the victim neither stopped nor ended", 30) == "stopped"
+
+
+def wait_for_status(laneway, expected, killed_at, what):
+    """`status --json` must be `expected`, byte for byte, within one second of the kill."""
+    while True:
+        status = laneway.status()
+        seconds = time.monotonic() - killed_at
+        if status == expected:
+            return seconds
+        if seconds > 1.0:
+            raise Failure(f"{what}: after {seconds:.2f} s status is\n{status}\nbefore it was\n{expected}")
+        time.sleep(harness.POLL_SECONDS)
+
+
+def start_victim(laneway, kind, stop_at, transport):
+    command = {"repeat": [laneway.binary("repeat"), "40"], "threads": [laneway.binary("threads")],
+               "memory": [laneway.binary("memory")],
+               "train": [laneway.binary("train_digits"), "--epochs", "2"]}[kind]
+    return laneway.spawn(command, f"--transport={transport}", LANEWAY_TEST_STOP_AT=str(stop_at))
+
+
+def kill_one_client(laneway, numbers, round_number, before):
+    kind = numbers.choice(("repeat", "repeat", "threads", "memory", "train"))
+    transport = numbers.choice(("ring", "ring", "ring", "zmq"))
+    stop_at = numbers.randrange(1, VICTIM_CALLS_MAX)
+    victim = start_victim(laneway, kind, stop_at, transport)
+    stopped = wait_until_stopped(victim)
+    what = f"round {round_number}: {kind} over {transport}, killed at call {stop_at}"
+    if not stopped and kind in ("repeat", "train"):
+        raise Failure(f"{what}: LANEWAY_TEST_STOP_AT did not stop it\n{victim.errors()}")
+    killed_at = time.monotonic()
+    if stopped:
+        victim.kill()
+    seconds = wait_for_status(laneway, before, killed_at, what)
+    laneway.programs.remove(victim)
+    return seconds
+
+
+def test_client_kills(rounds, seed):
+    """Within one second of a kill, status is what it was, and a neighbour's results are what they always are."""
+    numbers = seeded(seed)
+    with Laneway() as laneway:
+        neighbour_command = [laneway.binary("connect"), "hold"]
+        quiet = laneway.spawn(neighbour_command, holding=True)
+        quiet.wait_for_line("open")
+        before = laneway.status()
+        slowest = max(kill_one_client(laneway, numbers, number, before) for number in range(rounds))
+        print(f"time: {rounds} kills, the slowest return to the earlier status took {slowest:.3f} s")
+        quiet.release()
+        check(quiet.wait().code == 0, "the neighbour must end well")
+
+
+def test_client_kills_beside_work(rounds, seed):
+    """Programs that compute while others are killed print what they print alone."""
+    numbers = seeded(seed)
+    with Laneway() as laneway:
+        commands = ([laneway.binary("train_digits"), "--epochs", "3"], [laneway.binary("repeat"), "300"])
+        expected = [laneway.run(command) for command in commands]
+        for result in expected:
+            check(result.code == 0, f"alone\n{result}")
+        workers = [laneway.spawn(command) for command in commands]
+        for number in range(rounds // 2):
+            victim = start_victim(laneway, "repeat", numbers.randrange(1, VICTIM_CALLS_MAX), "ring")
+            check(wait_until_stopped(victim), f"round {number}: the victim did not stop")
+            victim.kill()
+            for index, worker in enumerate(workers):
+                if not worker.running():
+                    compare(worker, expected[index])
+                    workers[index] = laneway.spawn(commands[index])
+        for worker, result in zip(workers, expected):
+            compare(worker, result)
+
+
+def compare(program, expected):
+    result = program.wait()
+    check((result.code, harness.without_times(result.out)) == (expected.code, harness.without_times(expected.out)),
+          f"{program.process.args}: its results changed\n{result}\nalone:\n{expected}")
+
+
+def kill_process(laneway, name):
+    """Kills the one process of this name and returns its pid."""
+    pids = laneway.processes(name)
+    check(len(pids) == 1, f"one {name} must run, not {pids}")
+    harness.os.kill(pids[0], signal.SIGKILL)
+    wait_for(lambda: not alive(pids[0]), f"{name} is gone")
+    return pids[0]
+
+
+def wait_for_progress(program, numbers):
+    """Waits until the program works, then for a random short while of its work."""
+    program.wait_for_line("started")
+    deadline = time.monotonic() + numbers.random() * 0.1
+    while time.monotonic() < deadline and program.running():
+        time.sleep(0.001)
+
+
+def test_daemon_kills(seed):
+    """Running clients finish without the daemon, and the next one adopts keeper and workers."""
+    numbers = seeded(seed)
+    with Laneway() as laneway:
+        command = [laneway.binary("repeat"), "150"]
+        expected = laneway.run(command)
+        for number in range(DAEMON_ROUNDS):
+            program = laneway.spawn(command)
+            wait_for_progress(program, numbers)
+            keepers, workers = laneway.processes("laneway-keeper"), laneway.processes("laneway-worker")
+            kill_process(laneway, "lanewayd")
+            compare(program, expected)
+            again = laneway.run(command)  # starts a new daemon
+            check(again.code == 0 and again.out == expected.out, f"round {number}: after a new daemon\n{again}")
+            check(laneway.processes("laneway-keeper") == keepers, f"round {number}: the keeper must be adopted")
+            check(laneway.processes("laneway-worker") == workers, f"round {number}: the worker must be adopted")
+
+
+def test_daemon_kill_keeps_sessions_known():
+    """The new daemon's status shows the sessions that outlived the old one, and notices their end."""
+    with Laneway() as laneway:
+        held = laneway.spawn([laneway.binary("connect"), "hold"], holding=True)
+        held.wait_for_line("open")
+        before = [session["pid"] for session in laneway.sessions()]
+        kill_process(laneway, "lanewayd")
+        check(laneway.run([laneway.binary("connect")]).code == 0, "a new daemon serves")
+        wait_for(lambda: [session["pid"] for session in laneway.sessions()] == before, "the session is adopted")
+        held.kill()
+        wait_for(lambda: laneway.sessions() == [], "the adopted session's end is noticed", 1.0)
+
+
+def test_keeper_kills(seed):
+    """Running clients finish with the memory they have; a new keeper adopts it and serves new allocations."""
+    numbers = seeded(seed)
+    with Laneway() as laneway:
+        command = [laneway.binary("repeat"), "150"]
+        expected = laneway.run(command)
+        check(expected.code == 0, f"{expected}")
+        for number in range(DAEMON_ROUNDS):
+            program = laneway.spawn(command)
+            wait_for_progress(program, numbers)
+            killed = kill_process(laneway, "laneway-keeper")
+            compare(program, expected)
+            wait_for(lambda: laneway.processes("laneway-keeper") not in ([], [killed]), f"round {number}: a new keeper")
+            again = laneway.run([laneway.binary("connect")])
+            check(again.code == 0, f"round {number}: a new session\n{again}")
+
+
+def test_worker_kills(seed):
+    """Each session of a lost worker gets its documented error within a second; the next gets a new worker."""
+    numbers = seeded(seed)
+    with Laneway() as laneway:
+        for number in range(DAEMON_ROUNDS):
+            programs = [laneway.spawn([laneway.binary("repeat"), "1000000000"]) for _ in range(2)]
+            for program in programs:
+                wait_for_progress(program, numbers)
+            killed_at = time.monotonic()
+            kill_process(laneway, "laneway-worker")
+            for program in programs:
+                result = program.wait(5)
+                seconds = time.monotonic() - killed_at
+                check(result.code == 1 and "(806)" not in result.out, f"round {number}\n{result}")
+                check("error 806" in result.err or "(806)" in result.err, f"round {number}: must get 806\n{result}")
+                check(seconds <= 1.0, f"round {number}: the error took {seconds:.2f} s")
+            again = laneway.run([laneway.binary("connect")])
+            check(again.code == 0, f"round {number}: the next session must get a new worker\n{again}")
+            wait_for(lambda: laneway.sessions() == [], f"round {number}: no session is left", 1.0)
+
+
+if __name__ == "__main__":
+    harness.main()
