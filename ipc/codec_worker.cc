@@ -172,9 +172,9 @@ class Server {
         void* handle = nullptr;
         const bool fixed = ids_[i] == HandleId::kLegacyStream || ids_[i] == HandleId::kPerThreadStream;
         if (fixed && params_[i].role.kind == RoleKind::kEndHandle) return Step::kBadHandle;
-        if (ids_[i] != HandleId::kNull && !session_.Translate(kind, ids_[i], &handle)) {
-          return Step::kBadHandle;
-        }
+        // The driver's null stream would order every session of the context: a client names its own.
+        const bool null = ids_[i] == HandleId::kNull && kind != HandleKind::kStream;
+        if (!null && !session_.Translate(kind, ids_[i], &handle)) return Step::kBadHandle;
         Set(i, handle);
         return Step::kOn;
       }

@@ -18,7 +18,7 @@ ModuleCache& SharedModuleCache() {
 
 ModuleImage ModuleCache::Find(const ModuleHash& hash) {
   absl::MutexLock lock(&mutex_);
-  const std::map<ModuleHash, Entry>::iterator it = entries_.find(hash);
+  const auto it = entries_.find(hash);
   if (it == entries_.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, it->second.used);
   return it->second.image;
@@ -26,14 +26,14 @@ ModuleImage ModuleCache::Find(const ModuleHash& hash) {
 
 bool ModuleCache::Add(const ModuleHash& hash, std::vector<std::byte> bytes) {
   const XXH128_hash_t actual = XXH3_128bits(bytes.data(), bytes.size() - 1);  // without the added zero
-  if (actual.low64 != hash.low || actual.high64 != hash.high) return false;
+  if (actual.low64 != hash.word[0] || actual.high64 != hash.word[1]) return false;
   absl::MutexLock lock(&mutex_);
-  if (entries_.count(hash) != 0) return true;
+  if (entries_.contains(hash)) return true;
   recent_.push_front(hash);
   bytes_ += bytes.size();
   entries_[hash] = {std::make_shared<const std::vector<std::byte>>(std::move(bytes)), recent_.begin()};
   while (bytes_ > bytes_max_ && recent_.size() > 1) {
-    const std::map<ModuleHash, Entry>::iterator oldest = entries_.find(recent_.back());
+    const auto oldest = entries_.find(recent_.back());
     bytes_ -= oldest->second.image->size();
     entries_.erase(oldest);
     recent_.pop_back();
@@ -49,7 +49,7 @@ bool ModuleAssembly::AppendUntrusted(const ModuleHash& hash, uint64_t total, uin
     total_ = total;
     bytes_.clear();
   }
-  if (hash != hash_ || total != total_ || offset != bytes_.size() || piece.size() > total_ - offset) {
+  if (!(hash == hash_) || total != total_ || offset != bytes_.size() || piece.size() > total_ - offset) {
     return false;
   }
   bytes_.insert(bytes_.end(), piece.begin(), piece.end());

@@ -8,22 +8,22 @@
 
 #include <cstdint>
 #include <list>
-#include <map>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "ipc/calls/laneway_calls.h"
 
 namespace worker {
 
-struct ModuleHash {
-  uint64_t low = 0, high = 0;
-  auto operator<=>(const ModuleHash&) const = default;
-};
-
+using ipc::ModuleHash;
 using ModuleImage = std::shared_ptr<const std::vector<std::byte>>;
+
+struct ModuleHashHash {
+  size_t operator()(const ModuleHash& hash) const { return hash.word[0]; }
+};
 
 class ModuleCache {
  public:
@@ -40,7 +40,7 @@ class ModuleCache {
   };
   const uint64_t bytes_max_;
   absl::Mutex mutex_;
-  std::map<ModuleHash, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ModuleHash, Entry, ModuleHashHash> entries_ ABSL_GUARDED_BY(mutex_);
   std::list<ModuleHash> recent_ ABSL_GUARDED_BY(mutex_);  // front: used last
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

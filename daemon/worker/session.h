@@ -17,11 +17,8 @@
 #include <vector>
 
 #include "ipc/channel.h"
+#include "ipc/driver_table.h"
 #include "ipc/session_file.h"
-
-namespace ipc {
-struct DriverTable;  // ipc/driver_table.h: every remote call of driver and libraries, null where missing
-}
 
 namespace worker {
 
@@ -55,6 +52,8 @@ class PoisonSink {
 
 struct Environment {
   const ipc::DriverTable* driver = nullptr;
+  const ipc::CublasTable* cublas = nullptr;      // null: this device has no cuBLAS
+  const ipc::CublasLtTable* cublaslt = nullptr;
   std::vector<CUcontext> contexts;  // one per device, made by main.cc; index = device ordinal
   ExtentSource* extents = nullptr;
   PoisonSink* poison = nullptr;

@@ -23,11 +23,11 @@ void StreamTable::Close(Stream* stream) {
   stream->driver = nullptr;
 }
 
-CUresult StreamTable::Create(uint64_t name, uint32_t slot, unsigned flags, int priority, int device) {
+CUresult StreamTable::Create(uint32_t slot, unsigned flags, int priority, int device,
+                             Stream** created) {
   if (slot < ipc::limits::kLegacySlots || slot >= ipc::limits::kStreamsMax) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (named_.contains(name)) return CUDA_ERROR_INVALID_HANDLE;
   std::unique_ptr<Stream> stream = std::make_unique<Stream>();
   stream->slot = slot;
   stream->device = device;
@@ -38,12 +38,13 @@ CUresult StreamTable::Create(uint64_t name, uint32_t slot, unsigned flags, int p
     return result;
   }
   blocking_count_ += stream->blocking;
-  named_[name] = std::move(stream);
+  *created = stream.get();
+  named_[stream->driver] = std::move(stream);
   return CUDA_SUCCESS;
 }
 
-CUresult StreamTable::Destroy(uint64_t name) {
-  const auto it = named_.find(name);
+CUresult StreamTable::Destroy(CUstream driver) {
+  const auto it = named_.find(driver);
   if (it == named_.end()) return CUDA_ERROR_INVALID_HANDLE;
   Stream* const stream = it->second.get();
   if (stream->blocking) {
@@ -71,10 +72,13 @@ StreamTable::Stream* StreamTable::Legacy(int device) {
   return stream;
 }
 
-StreamTable::Stream* StreamTable::Find(uint64_t name, int device) {
-  if (name == 0 || name == reinterpret_cast<uint64_t>(CU_STREAM_LEGACY)) return Legacy(device);
-  const auto it = named_.find(name);
-  return it == named_.end() ? nullptr : it->second.get();
+StreamTable::Stream* StreamTable::OfDriver(CUstream driver) {
+  const auto it = named_.find(driver);
+  if (it != named_.end()) return it->second.get();
+  for (Stream& stream : legacy_) {
+    if (stream.driver == driver) return &stream;
+  }
+  return nullptr;
 }
 
 void StreamTable::After(Stream* later, Stream* earlier) {
@@ -82,11 +86,9 @@ void StreamTable::After(Stream* later, Stream* earlier) {
   environment_.driver->cuStreamWaitEvent(later->driver, earlier->order, 0);
 }
 
-StreamTable::Stream* StreamTable::Use(uint64_t name, int device) {
-  Stream* const stream = Find(name, device);
-  if (stream == nullptr) return nullptr;
+void StreamTable::Use(Stream* stream) {
   if (stream->legacy && blocking_count_ != 0) {
-    for (auto& [other_name, other] : named_) {
+    for (auto& [driver, other] : named_) {
       if (!other->blocking || other->device != stream->device) continue;
       if (other->submitted == other->before_legacy) continue;
       After(stream, other.get());
@@ -100,7 +102,6 @@ StreamTable::Stream* StreamTable::Use(uint64_t name, int device) {
     }
   }
   ++stream->submitted;
-  return stream;
 }
 
 std::vector<StreamTable::Stream*> StreamTable::All() {
@@ -108,12 +109,12 @@ std::vector<StreamTable::Stream*> StreamTable::All() {
   for (Stream& stream : legacy_) {
     if (stream.driver != nullptr) all.push_back(&stream);
   }
-  for (auto& [name, stream] : named_) all.push_back(stream.get());
+  for (auto& [driver, stream] : named_) all.push_back(stream.get());
   return all;
 }
 
 void StreamTable::Clear() {
-  for (auto& [name, stream] : named_) Close(stream.get());
+  for (auto& [driver, stream] : named_) Close(stream.get());
   named_.clear();
   for (Stream& stream : legacy_) Close(&stream);
   blocking_count_ = 0;

@@ -1,5 +1,4 @@
-// A session's streams: the client's names, the driver's streams behind them, and the ordering that CUDA
-// promises for the legacy default stream.
+// A session's streams, and the ordering that CUDA promises for the legacy default stream.
 //
 // In a context shared by many sessions the driver's own default stream would order everyone with everyone.
 // So each session has its own legacy stream per device, and every driver stream is non-blocking; work
@@ -37,26 +36,26 @@ class StreamTable {
   ~StreamTable();
   StreamTable(const StreamTable&) = delete;
 
-  CUresult Create(uint64_t name, uint32_t slot, unsigned flags, int priority, int device);
+  CUresult Create(uint32_t slot, unsigned flags, int priority, int device, Stream** created);
   // The driver finishes the stream's work by itself.
-  CUresult Destroy(uint64_t name);
-  // The stream of a client's name (0 and CU_STREAM_LEGACY: the legacy stream of `device`), without ordering it;
-  // null when there is none.
-  Stream* Find(uint64_t name, int device);
-  // Same, and ordered for one more op on it.
-  Stream* Use(uint64_t name, int device);
+  CUresult Destroy(CUstream driver);
+  // The stream behind a driver's handle, null when it is not this session's.
+  Stream* OfDriver(CUstream driver);
+  // The legacy stream of the device, made at its first use; null when the driver can't.
+  Stream* Legacy(int device);
+  // Orders the stream for one more op on it.
+  void Use(Stream* stream);
   // All streams, legacy ones included.
   std::vector<Stream*> All();
   void Clear();
 
  private:
-  Stream* Legacy(int device);
   CUresult Open(Stream* stream, int priority);
   void Close(Stream* stream);
   void After(Stream* later, Stream* earlier);
 
   const Environment& environment_;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Stream>> named_;
+  absl::flat_hash_map<CUstream, std::unique_ptr<Stream>> named_;
   std::array<Stream, ipc::limits::kLegacySlots> legacy_;
   int blocking_count_ = 0;
 };

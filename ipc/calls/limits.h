@@ -49,5 +49,6 @@ inline constexpr unsigned kSessionsMax = kSlots;
 inline constexpr unsigned kHandlesMax = 1u << 20;        // of one kind in one session
 inline constexpr unsigned kKernelParamBytesMax = 32764;  // sm_70 and later, since CUDA 12.1
 inline constexpr unsigned long long kModuleBytesMax = 1 * GiB;
+inline constexpr unsigned long long kBlasWorkspaceBytes = 4 * MiB;  // from the session's arena
 
 }  // namespace ipc::limits

@@ -1,0 +1,142 @@
+// Allocation, pinned ranges and copies.
+#include <unistd.h>
+
+#include "daemon/worker/session_impl.h"
+#include "ipc/calls/limits.h"
+
+namespace worker {
+namespace {
+
+constexpr int64_t kFreeWaitStepUs = 50;
+
+// Device, host or pinned: one call serves every direction, as addresses are unified.
+CUDA_MEMCPY2D Pitched(uint64_t to, size_t to_pitch, uint64_t from, size_t from_pitch) {
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.srcDevice = from;
+  copy.srcPitch = from_pitch;
+  copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.dstDevice = to;
+  copy.dstPitch = to_pitch;
+  return copy;
+}
+
+// The bytes that `height` rows of `width` reach; false when that overflows or a pitch is too small.
+bool RowsReach(size_t pitch, size_t width, size_t height, uint64_t* bytes) {
+  if (width == 0 || height == 0 || (height > 1 && pitch < width)) return false;
+  unsigned long long last = 0, reach = 0;
+  if (__builtin_mul_overflow(pitch, height - 1, &last)) return false;
+  if (__builtin_add_overflow(last, width, &reach)) return false;
+  *bytes = reach;
+  return true;
+}
+
+bool InStaging(uint64_t offset, uint64_t bytes) {
+  return bytes <= ipc::limits::kStagingBytes && offset <= ipc::limits::kStagingBytes - bytes;
+}
+
+}  // namespace
+
+CUresult SessionImpl::MemAlloc(CUdeviceptr* address, size_t bytes) {
+  frees_.Poll();
+  CUresult result = arena_.Allocate(device_, bytes, address);
+  // Room may come back when work that uses freed blocks ends; the program would have waited for that in its
+  // own cuMemFree.
+  while (result == CUDA_ERROR_OUT_OF_MEMORY && !stop_.load() && file_.page()->loss.load() == 0) {
+    const bool all_free = frees_.Poll();
+    result = arena_.Allocate(device_, bytes, address);
+    if (all_free) break;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) usleep(kFreeWaitStepUs);
+  }
+  return result;
+}
+
+CUresult SessionImpl::MemFree(CUdeviceptr address) {
+  frees_.Poll();
+  if (!arena_.IsBlock(address)) return CUDA_ERROR_INVALID_VALUE;
+  return frees_.Free(address, streams_.All());
+}
+
+CUresult SessionImpl::MemFreeOrdered(CUdeviceptr address, CUstream) {
+  frees_.Poll();
+  if (!arena_.IsBlock(address)) return CUDA_ERROR_INVALID_VALUE;
+  return frees_.Free(address, {CallStream()});
+}
+
+CUresult SessionImpl::MemInfo(size_t* free, size_t* total) {
+  uint64_t free_bytes = 0, total_bytes = 0;
+  const CUresult result = environment_.extents->MemoryInfo(device_, &free_bytes, &total_bytes);
+  *free = free_bytes;
+  *total = total_bytes;
+  return result;
+}
+
+CUresult SessionImpl::PinnedAlloc(CUdeviceptr address, size_t bytes, unsigned flags) {
+  return pinned_.Map(address, bytes, flags);
+}
+
+CUresult SessionImpl::PinnedFree(CUdeviceptr address) { return pinned_.Unmap(address); }
+
+CUresult SessionImpl::CopyInline(CUdeviceptr to, const void* bytes, size_t count, CUstream stream) {
+  // The driver takes pageable bytes into its own staging before it returns, up to 64 KiB.
+  return driver_.cuMemcpyHtoDAsync_v2(to, bytes, count, stream);
+}
+
+CUresult SessionImpl::CopyStagedIn(CUdeviceptr to, uint64_t staging_offset, size_t count, CUstream stream,
+                                   ipc::Mark mark) {
+  if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result =
+      driver_.cuMemcpyHtoDAsync_v2(to, file_.staging() + staging_offset, count, stream);
+  const CUresult marked = PlaceMark(CallStream(), mark);
+  return result != CUDA_SUCCESS ? result : marked;
+}
+
+CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, size_t count, CUstream stream,
+                                    ipc::Mark mark) {
+  if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result =
+      driver_.cuMemcpyDtoHAsync_v2(file_.staging() + staging_offset, from, count, stream);
+  const CUresult marked = PlaceMark(CallStream(), mark);
+  return result != CUDA_SUCCESS ? result : marked;
+}
+
+CUresult SessionImpl::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
+                                 ipc::Mark mark) {
+  const CUresult result = driver_.cuMemcpyAsync(to, from, count, stream);
+  const CUresult marked = PlaceMark(CallStream(), mark);
+  return result != CUDA_SUCCESS ? result : marked;
+}
+
+CUresult SessionImpl::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from, size_t from_pitch,
+                                  size_t width, size_t height, CUstream stream, ipc::Mark mark) {
+  CUDA_MEMCPY2D copy = Pitched(to, to_pitch, from, from_pitch);
+  copy.WidthInBytes = width;
+  copy.Height = height;
+  const CUresult result = driver_.cuMemcpy2DAsync_v2(&copy, stream);
+  const CUresult marked = PlaceMark(CallStream(), mark);
+  return result != CUDA_SUCCESS ? result : marked;
+}
+
+CUresult SessionImpl::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint64_t staging_offset,
+                                          size_t width, size_t height, CUstream stream, ipc::Mark mark) {
+  uint64_t reach = 0, packed = 0;
+  if (!RowsReach(to_pitch, width, height, &reach) || !Accepts(to, reach) ||
+      !RowsReach(width, width, height, &packed) || !InStaging(staging_offset, packed)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const uint64_t from = reinterpret_cast<uint64_t>(file_.staging() + staging_offset);
+  return CopyPitched(to, to_pitch, from, width, width, height, stream, mark);
+}
+
+CUresult SessionImpl::CopyPitchedStagedOut(uint64_t staging_offset, CUdeviceptr from, size_t from_pitch,
+                                           size_t width, size_t height, CUstream stream, ipc::Mark mark) {
+  uint64_t reach = 0, packed = 0;
+  if (!RowsReach(from_pitch, width, height, &reach) || !Accepts(from, reach) ||
+      !RowsReach(width, width, height, &packed) || !InStaging(staging_offset, packed)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const uint64_t to = reinterpret_cast<uint64_t>(file_.staging() + staging_offset);
+  return CopyPitched(to, width, from, from_pitch, width, height, stream, mark);
+}
+
+}  // namespace worker

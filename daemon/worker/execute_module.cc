@@ -1,0 +1,173 @@
+// Images, modules, functions and launches.
+#include <cstring>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "daemon/worker/session_impl.h"
+
+namespace worker {
+namespace {
+
+constexpr unsigned kJitOptionsMax = 32;
+constexpr unsigned kLaunchAttributesMax = 16;
+
+// Options whose value is a number. The rest are pointers of the client's process.
+bool IsPlainOption(CUjit_option option) {
+  switch (option) {
+    case CU_JIT_MAX_REGISTERS:
+    case CU_JIT_THREADS_PER_BLOCK:
+    case CU_JIT_OPTIMIZATION_LEVEL:
+    case CU_JIT_TARGET:
+    case CU_JIT_FALLBACK_STRATEGY:
+    case CU_JIT_GENERATE_DEBUG_INFO:
+    case CU_JIT_LOG_VERBOSE:
+    case CU_JIT_GENERATE_LINE_INFO:
+    case CU_JIT_CACHE_MODE:
+    case CU_JIT_POSITION_INDEPENDENT_CODE:
+    case CU_JIT_MIN_CTA_PER_SM:
+    case CU_JIT_MAX_THREADS_PER_BLOCK:
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct JitOptions {
+  std::array<CUjit_option, kJitOptionsMax + 4> names;
+  std::array<void*, kJitOptionsMax + 4> values;
+  unsigned count = 0;
+  void Add(CUjit_option name, uint64_t value) {
+    names[count] = name;
+    values[count++] = reinterpret_cast<void*>(value);
+  }
+};
+
+}  // namespace
+
+CUresult SessionImpl::HasModule(const ipc::ModuleHash* hash, int* known) {
+  *known = SharedModuleCache().Find(*hash) != nullptr;
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset, uint64_t total_bytes,
+                                  const void* bytes, size_t count) {
+  const std::byte* const piece = static_cast<const std::byte*>(bytes);
+  if (!assembly_.AppendUntrusted(*hash, total_bytes, offset, {piece, count})) {
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  if (!assembly_.complete()) return CUDA_SUCCESS;
+  return SharedModuleCache().Add(*hash, assembly_.Release()) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult SessionImpl::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
+                                 const CUjit_option* options, const uint64_t* option_values,
+                                 unsigned option_count, char* info_log, unsigned info_log_bytes,
+                                 char* error_log, unsigned error_log_bytes) {
+  const ModuleImage image = SharedModuleCache().Find(*hash);
+  if (image == nullptr) return CUDA_ERROR_INVALID_IMAGE;
+  if (option_count > kJitOptionsMax) return CUDA_ERROR_INVALID_VALUE;
+  JitOptions jit;
+  for (unsigned i = 0; i < option_count; ++i) {
+    if (IsPlainOption(options[i])) jit.Add(options[i], option_values[i]);
+  }
+  if (info_log != nullptr && info_log_bytes != 0) {
+    jit.Add(CU_JIT_INFO_LOG_BUFFER, reinterpret_cast<uint64_t>(info_log));
+    jit.Add(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, info_log_bytes);
+  }
+  if (error_log != nullptr && error_log_bytes != 0) {
+    jit.Add(CU_JIT_ERROR_LOG_BUFFER, reinterpret_cast<uint64_t>(error_log));
+    jit.Add(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error_log_bytes);
+  }
+  return driver_.cuModuleLoadDataEx(module, image->data(), jit.count, jit.names.data(),
+                                    jit.values.data());
+}
+
+CUresult SessionImpl::UnloadModule(CUmodule module) {
+  std::erase_if(globals_, [module](const Global& global) { return global.module == module; });
+  return driver_.cuModuleUnload(module);
+}
+
+CUresult SessionImpl::GetFunction(CUfunction* function, CUmodule module, const char* name,
+                                  ipc::FunctionInfo* info, ipc::ParamLayout* params,
+                                  unsigned params_max) {
+  const CUresult result = driver_.cuModuleGetFunction(function, module, name);
+  if (result != CUDA_SUCCESS) return result;
+  for (int i = 0; i < CU_FUNC_ATTRIBUTE_MAX; ++i) {
+    int value = 0;
+    const CUfunction_attribute attribute = static_cast<CUfunction_attribute>(i);
+    if (driver_.cuFuncGetAttribute(&value, attribute, *function) == CUDA_SUCCESS) {
+      info->attributes[i] = value;
+    }
+  }
+  size_t offset = 0, bytes = 0;
+  while (driver_.cuFuncGetParamInfo(*function, info->params, &offset, &bytes) == CUDA_SUCCESS) {
+    const ipc::ParamLayout layout{static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes)};
+    if (info->params < params_max) params[info->params] = layout;
+    info->param_bytes = std::max(info->param_bytes, layout.offset + layout.bytes);
+    ++info->params;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::GetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+  const CUresult result = driver_.cuModuleGetGlobal_v2(address, bytes, module, name);
+  if (result == CUDA_SUCCESS) globals_.push_back({*address, *bytes, module});
+  return result;
+}
+
+CUresult SessionImpl::FunctionNames(CUmodule module, unsigned* count, char* names, unsigned names_bytes) {
+  CUresult result = driver_.cuModuleGetFunctionCount(count, module);
+  if (result != CUDA_SUCCESS) return result;
+  std::vector<CUfunction> functions(*count);
+  result = driver_.cuModuleEnumerateFunctions(functions.data(), *count, module);
+  if (result != CUDA_SUCCESS) return result;
+  unsigned used = 0;
+  for (CUfunction function : functions) {
+    const char* name = nullptr;
+    if (driver_.cuFuncGetName(&name, function) != CUDA_SUCCESS) continue;
+    const size_t bytes = std::strlen(name) + 1;
+    if (bytes > names_bytes - used) break;
+    std::memcpy(names + used, name, bytes);
+    used += static_cast<unsigned>(bytes);
+  }
+  std::memset(names + used, 0, names_bytes - used);
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                             unsigned block_x, unsigned block_y, unsigned block_z,
+                             unsigned shared_bytes, CUstream stream,
+                             const ipc::LaunchAttribute* attributes, unsigned attribute_count,
+                             const void* params, unsigned param_bytes) {
+  if (attribute_count > kLaunchAttributesMax) return CUDA_ERROR_INVALID_VALUE;
+  size_t bytes = param_bytes;
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(params),
+                   CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  void** const packed = param_bytes == 0 ? nullptr : extra;
+  if (attribute_count == 0) {
+    return driver_.cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                  shared_bytes, stream, nullptr, packed);
+  }
+  std::array<CUlaunchAttribute, kLaunchAttributesMax> driver_attributes{};
+  for (unsigned i = 0; i < attribute_count; ++i) {
+    driver_attributes[i].id = static_cast<CUlaunchAttributeID>(attributes[i].id);
+    std::memcpy(&driver_attributes[i].value, attributes[i].value, sizeof attributes[i].value);
+  }
+  CUlaunchConfig config{};
+  config.gridDimX = grid_x;
+  config.gridDimY = grid_y;
+  config.gridDimZ = grid_z;
+  config.blockDimX = block_x;
+  config.blockDimY = block_y;
+  config.blockDimZ = block_z;
+  config.sharedMemBytes = shared_bytes;
+  config.hStream = stream;
+  config.attrs = driver_attributes.data();
+  config.numAttrs = attribute_count;
+  return driver_.cuLaunchKernelEx(&config, function, nullptr, packed);
+}
+
+}  // namespace worker

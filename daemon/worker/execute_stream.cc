@@ -1,0 +1,70 @@
+// Streams, events, marks and host functions.
+#include "daemon/worker/session_impl.h"
+#include "ipc/futex.h"
+
+namespace worker {
+
+// The stream's name travels in the NewHandle parameter; the codec binds what *stream becomes.
+CUresult SessionImpl::StreamCreate(CUstream* stream, unsigned flags, int priority, unsigned slot) {
+  StreamTable::Stream* created = nullptr;
+  const CUresult result = streams_.Create(slot, flags, priority, device_, &created);
+  if (result == CUDA_SUCCESS) *stream = created->driver;
+  return result;
+}
+
+CUresult SessionImpl::StreamDestroy(CUstream stream) {
+  call_stream_ = nullptr;
+  return streams_.Destroy(stream);
+}
+
+CUresult SessionImpl::PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark) {
+  if (mark.sequence == 0) return CUDA_SUCCESS;
+  std::atomic<uint64_t>* const word = &file_.completions()->completed[stream->slot];
+  const CUresult result = driver_.cuStreamWriteValue64_v2(
+      stream->driver, reinterpret_cast<CUdeviceptr>(word), mark.sequence, CU_STREAM_WRITE_VALUE_DEFAULT);
+  if (result != CUDA_SUCCESS || mark.wake == 0) return result;
+  return RingAfter(stream);
+}
+
+// A callback is the one documented notice that comes also when the device has failed.
+CUresult SessionImpl::RingAfter(StreamTable::Stream* stream) {
+  return driver_.cuStreamAddCallback(stream->driver, &SessionImpl::Wake, this, 0);
+}
+
+void CUDA_CB SessionImpl::Wake(CUstream, CUresult status, void* session) {
+  SessionImpl* const self = static_cast<SessionImpl*>(session);
+  if (IsSticky(status)) self->environment_.poison->OnPoisoned(0, status, "");
+  std::atomic<uint32_t>* const doorbell = &self->file_.page()->client_doorbell;
+  doorbell->fetch_add(1, std::memory_order_seq_cst);
+  ipc::FutexWakeAll(doorbell);
+}
+
+CUresult SessionImpl::StreamMark(CUstream, ipc::Mark mark) { return PlaceMark(CallStream(), mark); }
+
+CUresult SessionImpl::EventRecord(CUevent event, CUstream stream, ipc::Mark mark) {
+  const CUresult result = driver_.cuEventRecord(event, stream);
+  if (result != CUDA_SUCCESS) return result;
+  event_streams_[event] = CallStream()->driver;
+  return PlaceMark(CallStream(), mark);
+}
+
+CUresult SessionImpl::EventWake(CUevent event) {
+  const auto it = event_streams_.find(event);
+  StreamTable::Stream* const stream =
+      it == event_streams_.end() ? nullptr : streams_.OfDriver(it->second);
+  if (stream != nullptr) return RingAfter(stream);
+  // Never recorded, or its stream is gone: there is nothing to wait for.
+  Wake(nullptr, CUDA_SUCCESS, this);
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::HostCall(CUstream stream, uint64_t ticket, ipc::Mark mark) {
+  StreamTable::Stream* const held = CallStream();
+  const CUresult result = PlaceMark(held, mark);
+  if (result != CUDA_SUCCESS) return result;
+  std::atomic<uint64_t>* const word = &file_.completions()->acknowledged[held->slot];
+  return driver_.cuStreamWaitValue64_v2(stream, reinterpret_cast<CUdeviceptr>(word), ticket,
+                                        CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+}  // namespace worker

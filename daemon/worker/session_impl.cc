@@ -1,0 +1,280 @@
+#include "daemon/worker/session_impl.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ipc/calls/limits.h"
+#include "ipc/dispatch.h"
+#include "ipc/futex.h"
+
+namespace worker {
+namespace {
+
+constexpr int64_t kNapUs = 250'000;         // Stop() and losses ring the doorbell; this is only a net
+constexpr int64_t kReplyWaitUs = 100'000;   // then ask whether the session still lives
+constexpr useconds_t kDrainStepUs = 200;
+
+}  // namespace
+
+bool IsSticky(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& environment,
+                                         std::string* error) {
+  std::unique_ptr<SessionImpl> session =
+      std::make_unique<SessionImpl>(std::move(setup), environment);
+  if (!session->Reserve(error)) return nullptr;
+  return session;
+}
+
+SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
+    : environment_(environment), driver_(*environment.driver),
+      targets_{environment.driver, environment.cublas, environment.cublaslt, this}, session_id_(setup.session_id),
+      file_(std::move(setup.file)), channel_(std::move(setup.channel)),
+      arena_(environment, setup.session_id, setup.slot),
+      pinned_(environment, setup.slot, setup.pinned_fd), streams_(environment),
+      frees_(environment, &arena_),
+      scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
+      reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)) {}
+
+SessionImpl::~SessionImpl() = default;
+
+bool SessionImpl::Reserve(std::string* error) {
+  if (!arena_.Reserve(error)) return false;
+  driver_.cuCtxSetCurrent(environment_.contexts[0]);
+  // The device writes completion words and copies to and from staging.
+  const CUresult result = driver_.cuMemHostRegister_v2(
+      file_.base(), ipc::kSessionFileBytes,
+      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+  if (result != CUDA_SUCCESS) {
+    *error = absl::StrCat("the driver cannot register the session's shared file (error ", result, ")");
+    return false;
+  }
+  registered_ = true;
+  return true;
+}
+
+void SessionImpl::Run() {
+  ipc::SessionPage* const page = file_.page();
+  while (!stop_.load(std::memory_order_relaxed) && page->loss.load(std::memory_order_relaxed) == 0) {
+    const std::span<const std::byte> message =
+        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, kNapUs);
+    if (!message.empty()) {
+      ServeMessage(message);
+    } else if (channel_.receiver->broken()) {
+      ipc::MarkLost(page, CUDA_ERROR_MPS_RPC_FAILURE,
+                    "laneway: a message of this program had an impossible length; its session ends");
+    } else {
+      frees_.Poll();
+    }
+  }
+  End();
+}
+
+void SessionImpl::Stop() {
+  stop_.store(true);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  doorbell->fetch_add(1, std::memory_order_seq_cst);
+  ipc::FutexWakeAll(doorbell);
+}
+
+SessionSnapshot SessionImpl::Snapshot() const {
+  return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
+          .device_bytes = arena_.bytes(),
+          .pinned_bytes = pinned_.bytes()};
+}
+
+void SessionImpl::UseDevice(uint32_t header_context) {
+  const uint32_t ordinal = header_context & 0xff;
+  const int device =
+      ordinal == 0 || ordinal > environment_.contexts.size() ? 0 : static_cast<int>(ordinal - 1);
+  if (device == device_) return;
+  driver_.cuCtxSetCurrent(environment_.contexts[static_cast<size_t>(device)]);
+  device_ = device;
+}
+
+void SessionImpl::ServeMessage(std::span<const std::byte> message) {
+  ipc::MessageHeader header;
+  std::memcpy(&header, message.data(), sizeof header);
+  file_.page()->ops_received.fetch_add(1, std::memory_order_relaxed);
+  UseDevice(header.context);
+  call_stream_ = nullptr;
+  ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
+  const ipc::Served served = ipc::DispatchUntrusted(header.op, message.subspan(sizeof header),
+                                                    targets_, *this, &reply);
+  if (served.outcome == ipc::Outcome::kMalformed) {
+    ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
+                  "laneway: a malformed call reached the worker; the session ends");
+    return;
+  }
+  const bool wants_reply = (header.flags & ipc::kWantsReply) != 0;
+  const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
+  assert(op.has_value());
+  if (served.status != 0) {
+    NoteFailure(*op, served.status, wants_reply);
+  } else if (*op == ipc::Op::cublasSetStream_v2) {
+    AfterSetStream();
+  }
+  if (wants_reply) SendReply(header, reply.size());
+}
+
+void SessionImpl::NoteFailure(ipc::Op op, uint32_t status, bool replied) {
+  const ipc::Library library = ipc::LibraryOf(op);
+  const bool is_driver = library == ipc::Library::kDriver || library == ipc::Library::kLaneway;
+  if (is_driver && IsSticky(static_cast<CUresult>(status))) {
+    environment_.poison->OnPoisoned(0, static_cast<CUresult>(status), "");
+    return;
+  }
+  if (replied) return;
+  uint32_t none = 0;
+  const uint32_t code = is_driver ? status : static_cast<uint32_t>(CUDA_ERROR_UNKNOWN);
+  file_.page()->async_error.compare_exchange_strong(none, code);
+}
+
+void SessionImpl::SendReply(const ipc::MessageHeader& request, size_t body_bytes) {
+  ipc::MessageHeader header = request;
+  header.bytes = static_cast<uint32_t>(sizeof header + body_bytes);
+  header.flags = ipc::kIsReply;
+  std::memcpy(reply_.get(), &header, sizeof header);
+  while (!stop_.load() && file_.page()->loss.load() == 0) {
+    const std::span<std::byte> room = channel_.sender->Reserve(header.bytes, kReplyWaitUs);
+    if (room.empty()) continue;
+    std::memcpy(room.data(), reply_.get(), header.bytes);
+    channel_.sender->Commit(header.bytes);
+    return;
+  }
+}
+
+// --- the door ------------------------------------------------------------------------------------
+
+bool SessionImpl::Translate(ipc::HandleKind kind, ipc::HandleId id, void** driver_handle) {
+  if (kind == ipc::HandleKind::kStream) {
+    call_stream_ = id == ipc::HandleId::kLegacyStream
+                       ? streams_.Legacy(device_)
+                       : streams_.OfDriver(static_cast<CUstream>(handles_.Find(kind, id)));
+    if (call_stream_ == nullptr) return false;
+    streams_.Use(call_stream_);
+    *driver_handle = call_stream_->driver;
+    return true;
+  }
+  void* const handle = handles_.Find(kind, id);
+  if (handle == nullptr) return false;
+  if (kind == ipc::HandleKind::kBlas) OrderBlasStream(static_cast<cublasHandle_t>(handle));
+  *driver_handle = handle;
+  return true;
+}
+
+bool SessionImpl::MayName(ipc::HandleKind kind, ipc::HandleId id) {
+  return handles_.MayName(kind, id);
+}
+
+void SessionImpl::Bind(ipc::HandleKind kind, ipc::HandleId id, void* driver_handle) {
+  handles_.Bind(kind, id, driver_handle);
+  if (kind == ipc::HandleKind::kBlas) SetUpBlas(static_cast<cublasHandle_t>(driver_handle));
+}
+
+void SessionImpl::Release(ipc::HandleKind kind, ipc::HandleId id) {
+  void* const handle = handles_.Find(kind, id);
+  if (kind == ipc::HandleKind::kEvent) event_streams_.erase(static_cast<CUevent>(handle));
+  if (kind == ipc::HandleKind::kBlas) ForgetBlas(static_cast<cublasHandle_t>(handle));
+  handles_.Release(kind, id);
+}
+
+bool SessionImpl::Accepts(uint64_t address, uint64_t bytes) {
+  if (arena_.Contains(address, bytes) || pinned_.Contains(address, bytes)) return true;
+  return std::any_of(globals_.begin(), globals_.end(), [&](const Global& global) {
+    return address >= global.address && address - global.address < global.bytes &&
+           bytes <= global.bytes - (address - global.address);
+  });
+}
+
+// --- the end -------------------------------------------------------------------------------------
+
+// No interface cancels a running kernel: memory goes when the last one ends.
+void SessionImpl::WaitForStreams() {
+  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
+  for (StreamTable::Stream* stream : streams_.All()) {
+    while (driver_.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY) usleep(kDrainStepUs);
+  }
+}
+
+void SessionImpl::DestroyObjects() {
+  DestroyLibraryObjects();
+  handles_.Drain(ipc::HandleKind::kEvent, [this](void* handle) {
+    driver_.cuEventDestroy_v2(static_cast<CUevent>(handle));
+  });
+  event_streams_.clear();
+  handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
+  handles_.Drain(ipc::HandleKind::kModule, [this](void* handle) {
+    driver_.cuModuleUnload(static_cast<CUmodule>(handle));
+  });
+  globals_.clear();
+  handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
+  streams_.Clear();
+  frees_.Clear();
+}
+
+CUresult SessionImpl::ContextReset(CUdevice) {
+  WaitForStreams();
+  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(0);
+  DestroyObjects();
+  arena_.Clear();
+  return CUDA_SUCCESS;
+}
+
+void SessionImpl::End() {
+  UseDevice(1);
+  WaitForStreams();
+  DestroyObjects();
+  arena_.Clear();
+  pinned_.Clear();
+  if (registered_) driver_.cuMemHostUnregister(file_.base());
+}
+
+CUresult SessionImpl::Ping(uint64_t token, uint64_t* echo) {
+  *echo = token;
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
+  if (device < 0 || static_cast<size_t>(device) >= environment_.contexts.size()) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  driver_.cuDeviceGetName(info->name, sizeof info->name, device);
+  driver_.cuDeviceGetPCIBusId(info->pci_bus_id, sizeof info->pci_bus_id, device);
+  CUuuid uuid{};
+  driver_.cuDeviceGetUuid_v2(&uuid, device);
+  std::memcpy(info->uuid, uuid.bytes, sizeof info->uuid);
+  for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
+    const CUdevice_attribute attribute = static_cast<CUdevice_attribute>(i);
+    int value = 0;
+    if (driver_.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS) {
+      info->attributes[i] = value;
+    }
+  }
+  uint64_t free_bytes = 0;
+  return environment_.extents->MemoryInfo(device, &free_bytes, &info->memory_bytes);
+}
+
+}  // namespace worker

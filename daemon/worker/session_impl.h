@@ -1,0 +1,115 @@
+// Session, implemented: the two interfaces that the codec calls, over the session's parts.
+//
+//   session_impl.cc      the loop, the door (names, addresses), marks, the end
+//   execute_memory.cc    allocation, pinned ranges, copies
+//   execute_module.cc    images, modules, functions, launches
+//   execute_stream.cc    streams, events, marks, host functions
+//   execute_library.cc   what library handles need beyond the tables: streams, workspaces
+//
+// Thread safety: as Session says. Driver callbacks reach only Wake() and the sender's lock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/worker/arena.h"
+#include "daemon/worker/deferred_frees.h"
+#include "daemon/worker/handle_map.h"
+#include "daemon/worker/modules.h"
+#include "daemon/worker/pinned.h"
+#include "daemon/worker/session.h"
+#include "daemon/worker/streams.h"
+#include "ipc/door.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+// True for errors after which CUDA allows nothing more in the process.
+bool IsSticky(CUresult result);
+
+class SessionImpl final : public Session, public ipc::Session, public ipc::LanewayCalls {
+ public:
+  SessionImpl(SessionSetup setup, const Environment& environment);
+  ~SessionImpl() override;
+  bool Reserve(std::string* error);
+
+  // worker::Session
+  void Run() override;
+  void Stop() override;
+  SessionSnapshot Snapshot() const override;
+
+  // ipc::Session: the door
+  bool Translate(ipc::HandleKind kind, ipc::HandleId id, void** driver_handle) override;
+  bool MayName(ipc::HandleKind kind, ipc::HandleId id) override;
+  void Bind(ipc::HandleKind kind, ipc::HandleId id, void* driver_handle) override;
+  void Release(ipc::HandleKind kind, ipc::HandleId id) override;
+  bool Accepts(uint64_t address, uint64_t bytes) override;
+  bool UsePointerMode(ipc::HandleKind kind, void* driver_handle, bool device) override;
+  std::span<std::byte> Scratch() override { return {scratch_.get(), ipc::kBodyBytesMax}; }
+
+  // ipc::LanewayCalls: overriders, though a declaration by type cannot say so
+#define CALL(fn, ...) ipc::laneway::fn fn;
+#include "ipc/calls/laneway.inc"
+#undef CALL
+
+ private:
+  struct BlasState {
+    CUstream stream = nullptr;
+    CUdeviceptr workspace = 0;
+    bool device_scalars = false;
+  };
+  struct Global {
+    uint64_t address, bytes;
+    CUmodule module;
+  };
+
+  void ServeMessage(std::span<const std::byte> message);
+  void SendReply(const ipc::MessageHeader& request, size_t body_bytes);  // the body is in reply_
+  void NoteFailure(ipc::Op op, uint32_t status, bool replied);
+  void UseDevice(uint32_t header_context);
+  void End();
+  void WaitForStreams();
+
+  // The stream of the call being served, as the codec translated it.
+  StreamTable::Stream* CallStream() const { return call_stream_; }
+  CUresult PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark);
+  CUresult RingAfter(StreamTable::Stream* stream);
+  static void CUDA_CB Wake(CUstream stream, CUresult status, void* session);
+
+  void SetUpBlas(cublasHandle_t handle);
+  void ForgetBlas(cublasHandle_t handle);
+  void OrderBlasStream(cublasHandle_t handle);
+  void UseBlasWorkspace(cublasHandle_t handle, const BlasState& state);
+  void AfterSetStream();
+  void DestroyObjects();
+  void DestroyLibraryObjects();
+
+  const Environment& environment_;
+  const ipc::DriverTable& driver_;
+  const ipc::Targets targets_;
+  const uint64_t session_id_;
+  ipc::SessionFile file_;
+  ipc::Channel channel_;
+  Arena arena_;
+  PinnedMemory pinned_;
+  StreamTable streams_;
+  DeferredFrees frees_;
+  HandleMap handles_;
+  ModuleAssembly assembly_;
+  std::vector<Global> globals_;
+  absl::flat_hash_map<cublasHandle_t, BlasState> blas_;
+  absl::flat_hash_map<CUevent, CUstream> event_streams_;  // of the last record
+  std::unique_ptr<std::byte[]> scratch_;
+  std::unique_ptr<std::byte[]> reply_;
+
+  int device_ = -1;                             // whose context is current on the session's thread
+  StreamTable::Stream* call_stream_ = nullptr;
+  cublasHandle_t call_blas_ = nullptr;          // of the call being served
+  bool registered_ = false;                     // the session file is known to the driver
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace worker
