@@ -15,6 +15,15 @@ inline constexpr bool kReturnsStatus = false;
 template <class R, class... A>
 inline constexpr bool kReturnsStatus<R(A...)> = kIsStatus<R>;
 
+// Whether the reply carries more than the status.
+consteval bool Returns(std::span<const Param> params) {
+  for (const Param& param : params) {
+    const RoleKind kind = param.role.kind;
+    if (kind == RoleKind::kOut || kind == RoleKind::kInOut || kind == RoleKind::kBytesOut) return true;
+  }
+  return false;
+}
+
 consteval bool IsPerThread(std::string_view name) {
   return name.ends_with("_ptsz") || name.ends_with("_ptds");
 }
@@ -28,7 +37,9 @@ consteval bool IsPerThread(std::string_view name) {
   static_assert(internal::Binder<LANEWAY_TYPE(fn)>::FirstUnfit(k##fn) == k##fn.size(),              \
                 #fn ": a parameter needs an explicit role, or has one that does not fit its type");
 #define LANEWAY_PARAMS_kSync(fn, ...) LANEWAY_PARAMS(fn, __VA_ARGS__)
-#define LANEWAY_PARAMS_kAsync(fn, ...) LANEWAY_PARAMS(fn, __VA_ARGS__)
+#define LANEWAY_PARAMS_kAsync(fn, ...) \
+  LANEWAY_PARAMS(fn, __VA_ARGS__)      \
+  static_assert(!internal::Returns(k##fn), #fn " returns something: a queued call cannot");
 #define LANEWAY_PARAMS_kLocal(fn, ...) __VA_OPT__(LANEWAY_PARAMS(fn, __VA_ARGS__))
 #define LANEWAY_PARAMS_kDeny(fn, ...) \
   static_assert(internal::kReturnsStatus<LANEWAY_TYPE(fn)>, #fn " returns no status: make it kLocal");
