@@ -48,11 +48,51 @@ find_package(absl REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(GTest REQUIRED)
 
-# laneway_test(name SOURCES... LIBS...): one GoogleTest binary, one ctest entry per TEST, labelled "unit".
+# The sanitizer builds' tests join the release build's ctest run (scripts/test --all) under names of their own.
+set(LANEWAY_TEST_PREFIX "")
+if(LANEWAY_SANITIZE)
+  string(SUBSTRING ${LANEWAY_SANITIZE} 0 1 LANEWAY_TEST_PREFIX)
+  string(APPEND LANEWAY_TEST_PREFIX "san.")
+endif()
+add_custom_target(unit_tests)
+add_custom_target(fuzzers)
+
+# laneway_test(name SOURCES... LIBS...): one GoogleTest binary, one ctest entry per TEST, labelled "unit". All of them
+# are built by the target unit_tests.
 function(laneway_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  if(LANEWAY_FUZZ)
+    return()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  gtest_discover_tests(${name} PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_MODE PRE_TEST)
+  add_dependencies(unit_tests ${name})
+  gtest_discover_tests(${name} TEST_PREFIX "${LANEWAY_TEST_PREFIX}"
+                       PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_MODE PRE_TEST)
+endfunction()
+
+# laneway_fuzzer(name SOURCES... LIBS... CORPUS directory): a libFuzzer target with its committed corpus. With
+# LANEWAY_FUZZ it runs for 60 s, labelled "fuzz"; otherwise the corpus alone is replayed, as a unit test. All fuzzers
+# are built by the target fuzzers.
+function(laneway_fuzzer name)
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  get_filename_component(_corpus ${ARG_CORPUS} ABSOLUTE)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} Threads::Threads)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(LANEWAY_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set(_found ${CMAKE_CURRENT_BINARY_DIR}/${name}-found)  # what the run adds; the committed corpus stays as it is
+    file(MAKE_DIRECTORY ${_found})
+    add_dependencies(fuzzers ${name})
+    add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=60 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+                                       -artifact_prefix=${_found}/ ${_found} ${_corpus})
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 180)
+  else()
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+    add_dependencies(unit_tests ${name})
+    add_test(NAME ${LANEWAY_TEST_PREFIX}corpus.${name} COMMAND ${name} ${_corpus})
+    set_tests_properties(${LANEWAY_TEST_PREFIX}corpus.${name} PROPERTIES LABELS unit TIMEOUT 120)
+  endif()
 endfunction()
