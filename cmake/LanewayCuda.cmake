@@ -79,7 +79,7 @@ function(laneway_cuda_library result library fallback_target)
   endforeach()
   set(${result} ${fallback_target} PARENT_SCOPE)
 endfunction()
-laneway_cuda_library(LANEWAY_LINK_CUDART libcudart.so runtime_cudart)
+laneway_cuda_library(LANEWAY_LINK_CUDART libcudart.so laneway_cudart)
 laneway_cuda_library(LANEWAY_LINK_CUBLAS libcublas.so softgpu_cublas)
 laneway_cuda_library(LANEWAY_LINK_CUDA libcuda.so softgpu_cuda)
 

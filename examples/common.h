@@ -38,6 +38,15 @@ inline double NowMs() {
   return now.count();
 }
 
+// The number in argv[index], `otherwise` when there is none, and 0 when it is not a number from 1
+// to 2^31 - 1.
+inline int IntArgument(int argc, char** argv, int index, int otherwise) {
+  if (argc <= index) return otherwise;
+  char* end = nullptr;
+  const long value = std::strtol(argv[index], &end, 10);
+  return *end == 0 && value > 0 && value <= 0x7fffffff ? static_cast<int>(value) : 0;
+}
+
 // A small generator that gives the same numbers everywhere, unlike <random>'s distributions.
 class Random {
  public:

@@ -56,8 +56,8 @@ static double Momentum(const std::vector<float4>& positions,
 }
 
 int main(int argc, char** argv) {
-  const int count = argc > 1 ? std::atoi(argv[1]) : 1000;
-  const int steps = argc > 2 ? std::atoi(argv[2]) : 10;
+  const int count = IntArgument(argc, argv, 1, 1000);
+  const int steps = IntArgument(argc, argv, 2, 10);
   if (count <= 0 || steps <= 0) {
     std::fprintf(stderr, "usage: nbody [bodies > 0] [steps > 0]\n");
     return 2;

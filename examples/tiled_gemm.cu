@@ -53,7 +53,7 @@ static int CountWrong(const std::vector<float>& a, const std::vector<float>& b,
 }
 
 int main(int argc, char** argv) {
-  const int size = argc > 1 ? std::atoi(argv[1]) : 250;  // not a multiple of the tile
+  const int size = IntArgument(argc, argv, 1, 250);  // not a multiple of the tile
   if (size <= 0 || size > 8192) {
     std::fprintf(stderr, "usage: tiled_gemm [size, 1 to 8192]\n");
     return 2;

@@ -7,7 +7,7 @@ __global__ void VectorAdd(const float* a, const float* b, float* c, int count) {
 }
 
 int main(int argc, char** argv) {
-  const int count = argc > 1 ? std::atoi(argv[1]) : 1 << 20;
+  const int count = IntArgument(argc, argv, 1, 1 << 20);
   if (count <= 0) {
     std::fprintf(stderr, "usage: vector_add [elements > 0]\n");
     return 2;

@@ -11,7 +11,7 @@ static void CheckCublas(cublasStatus_t status, const char* call, int line) {
 #define CUBLAS_CHECK(call) CheckCublas((call), #call, __LINE__)
 
 // --- kernels
-// ---------------------------------------------------------------------------------------------------
+// --- kernels ----------------------------------------------------------------------------------
 
 constexpr int kThreads = 128;
 static int Blocks(int count) { return (count + kThreads - 1) / kThreads; }
@@ -231,7 +231,7 @@ bool Mlp::Load(const std::string& path) {
 }
 
 // --- training
-// --------------------------------------------------------------------------------------------------
+// --- training ---------------------------------------------------------------------------------
 
 double AccuracyPercent(Mlp* mlp, const Digits& digits) {
   const std::vector<int> classes = mlp->Classify(digits.images);

@@ -1,4 +1,5 @@
-// Runs a fuzzer's committed corpus once, without libFuzzer: what a fuzzer found stays found in every build.
+// Runs a fuzzer's committed corpus once, without libFuzzer: what a fuzzer found stays found in
+// every build.
 //   replay DIRECTORY...
 #include <cstddef>
 #include <cstdint>
