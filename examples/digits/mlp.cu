@@ -10,8 +10,7 @@ static void CheckCublas(cublasStatus_t status, const char* call, int line) {
 }
 #define CUBLAS_CHECK(call) CheckCublas((call), #call, __LINE__)
 
-// --- kernels
-// --- kernels ----------------------------------------------------------------------------------
+// --- kernels ------------------------------------------------------------------------------------
 
 constexpr int kThreads = 128;
 static int Blocks(int count) { return (count + kThreads - 1) / kThreads; }
@@ -78,8 +77,7 @@ __global__ void GatherRows(const float* images, const int* labels, const int* or
   if (pixel == 0) batch_labels[row] = labels[order[row]];
 }
 
-// --- the network
-// -----------------------------------------------------------------------------------------------
+// --- the network --------------------------------------------------------------------------------
 
 static int ParameterCount() {
   int count = 0;
@@ -230,8 +228,7 @@ bool Mlp::Load(const std::string& path) {
   return true;
 }
 
-// --- training
-// --- training ---------------------------------------------------------------------------------
+// --- training -----------------------------------------------------------------------------------
 
 double AccuracyPercent(Mlp* mlp, const Digits& digits) {
   const std::vector<int> classes = mlp->Classify(digits.images);
