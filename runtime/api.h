@@ -1,23 +1,32 @@
-// Declares the bodies of the exported calls: for every CALL row of exports.inc, a function
-// runtime::api::<name> with the type that the toolkit's headers give the exported <name>.
-// A body that is missing, or whose parameters differ, is a link error.
+// Declares the bodies of the exported calls: for every CALL or FORWARD row of exports.inc, a function
+// runtime::api::<name> with the type that the toolkit's headers give the exported <name>. A FORWARD
+// row is its body; for a CALL row, one that is missing, or whose parameters differ, is a link error.
 #pragma once
 
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
+#include "runtime/forward.h"
+
 namespace runtime::api {
 
 #define CALL(name, needs) decltype(::name) name;
+#define FORWARD(name, driver_name, needs) \
+  inline constexpr auto& name = Forward<&DriverTable::driver_name, decltype(::name)>::Body;
 #define PRIVATE(name, needs)
 #define PTSZ(name, body, needs)
 #define PTDS(name, waiting, async_body)
 #define REFUSED(name, reason)
 #include "runtime/exports.inc"
 #undef CALL
+#undef FORWARD
 #undef PRIVATE
 #undef PTSZ
 #undef PTDS
 #undef REFUSED
+
+// Variants that no header declares and that differ from a PTSZ row.
+decltype(cudaGetDriverEntryPoint) cudaGetDriverEntryPoint_ptsz;
+decltype(cudaGetDriverEntryPointByVersion) cudaGetDriverEntryPointByVersion_ptsz;
 
 }  // namespace runtime::api

@@ -102,9 +102,7 @@ cudaError_t PrimaryContext(int device, CUcontext* context) {
   const std::lock_guard<std::mutex> lock(retain_mutex);
   *context = primary.context.load();
   if (*context != nullptr) return cudaSuccess;
-  CUdevice handle = 0;
-  cudaError_t error = Driver().cuDeviceGet(&handle, device);
-  if (error == cudaSuccess) error = Driver().cuDevicePrimaryCtxRetain(context, handle);
+  const cudaError_t error = Driver().cuDevicePrimaryCtxRetain(context, device);
   if (error == cudaSuccess) primary.context.store(*context);
   return error;
 }
@@ -122,15 +120,12 @@ cudaError_t ResetDevice(int device) {
   ThreadState& thread = Thread();
   const std::lock_guard<std::mutex> lock(retain_mutex);
   Primary& primary = primaries[device];
-  CUdevice handle = 0;
-  cudaError_t error = Driver().cuDeviceGet(&handle, device);
-  if (error != cudaSuccess) return error;
   const CUcontext old = primary.context.exchange(nullptr);
   if (old != nullptr) {
     primary.generation.fetch_add(1);
-    Driver().cuDevicePrimaryCtxRelease_v2(handle);
+    Driver().cuDevicePrimaryCtxRelease_v2(device);
   }
-  error = Driver().cuDevicePrimaryCtxReset_v2(handle);
+  const cudaError_t error = Driver().cuDevicePrimaryCtxReset_v2(device);
   if (old != nullptr && old == thread.primary) {
     thread.primary = nullptr;
     Driver().cuCtxSetCurrent(nullptr);

@@ -17,9 +17,6 @@ static_assert(cudaFuncCachePreferEqual == static_cast<int>(CU_FUNC_CACHE_PREFER_
 static_assert(cudaDeviceScheduleBlockingSync == CU_CTX_SCHED_BLOCKING_SYNC);
 static_assert(cudaDeviceMapHost == CU_CTX_MAP_HOST);
 
-// The driver numbers devices from 0 as well, but only cuDeviceGet may say so.
-cudaError_t Handle(int device, CUdevice* handle) { return Driver().cuDeviceGet(handle, device); }
-
 }  // namespace
 
 namespace api {
@@ -37,9 +34,7 @@ cudaError_t cudaSetDevice(int device) { return UseDevice(device); }
 
 cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
   if (flags == cudaInitDeviceFlagsAreValid) {
-    CUdevice handle = 0;
-    cudaError_t error = Handle(device, &handle);
-    if (error == cudaSuccess) error = Driver().cuDevicePrimaryCtxSetFlags_v2(handle, device_flags);
+    const cudaError_t error = Driver().cuDevicePrimaryCtxSetFlags_v2(device, device_flags);
     if (error != cudaSuccess) return error;
   } else if (flags != 0) {
     return cudaErrorInvalidValue;
@@ -61,30 +56,6 @@ cudaError_t cudaSetValidDevices(int* devices, int count) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  CUdevice handle = 0;
-  const cudaError_t error = Handle(device, &handle);
-  if (error != cudaSuccess) return error;
-  return Driver().cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(attribute), handle);
-}
-
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int source,
-                                      int target) {
-  CUdevice from = 0, to = 0;
-  cudaError_t error = Handle(source, &from);
-  if (error == cudaSuccess) error = Handle(target, &to);
-  if (error != cudaSuccess) return error;
-  return Driver().cuDeviceGetP2PAttribute(value, static_cast<CUdevice_P2PAttribute>(attribute),
-                                          from, to);
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  CUdevice from = 0, to = 0;
-  cudaError_t error = Handle(device, &from);
-  if (error == cudaSuccess) error = Handle(peer, &to);
-  return error == cudaSuccess ? Driver().cuDeviceCanAccessPeer(can, from, to) : error;
-}
-
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   CUcontext context = nullptr;
   const cudaError_t error = PrimaryContext(peer, &context);
@@ -97,58 +68,23 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   return error == cudaSuccess ? Driver().cuCtxDisablePeerAccess(context) : error;
 }
 
-cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* bus_id) {
-  CUdevice handle = 0;
-  const cudaError_t error = Driver().cuDeviceGetByPCIBusId(&handle, bus_id);
-  if (error == cudaSuccess) *device = handle;
-  return error;
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
-  CUdevice handle = 0;
-  const cudaError_t error = Handle(device, &handle);
-  return error == cudaSuccess ? Driver().cuDeviceGetPCIBusId(bus_id, length, handle) : error;
-}
-
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
   if ((flags & ~unsigned{cudaDeviceMask}) != 0) return cudaErrorInvalidValue;
   int device = 0;
-  CUdevice handle = 0;
-  cudaError_t error = CurrentDevice(&device);
-  if (error == cudaSuccess) error = Handle(device, &handle);
-  return error == cudaSuccess ? Driver().cuDevicePrimaryCtxSetFlags_v2(handle, flags) : error;
+  const cudaError_t error = CurrentDevice(&device);
+  return error == cudaSuccess ? Driver().cuDevicePrimaryCtxSetFlags_v2(device, flags) : error;
 }
 
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   int device = 0, active = 0;
-  CUdevice handle = 0;
-  cudaError_t error = CurrentDevice(&device);
-  if (error == cudaSuccess) error = Handle(device, &handle);
-  return error == cudaSuccess ? Driver().cuDevicePrimaryCtxGetState(handle, flags, &active) : error;
+  const cudaError_t error = CurrentDevice(&device);
+  return error == cudaSuccess ? Driver().cuDevicePrimaryCtxGetState(device, flags, &active) : error;
 }
 
 cudaError_t cudaDeviceReset() {
   int device = 0;
   const cudaError_t error = CurrentDevice(&device);
   return error == cudaSuccess ? ResetDevice(device) : error;
-}
-
-cudaError_t cudaDeviceSynchronize() { return Driver().cuCtxSynchronize(); }
-
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return Driver().cuCtxSetLimit(static_cast<CUlimit>(limit), value);
-}
-
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  return Driver().cuCtxGetLimit(value, static_cast<CUlimit>(limit));
-}
-
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
-  return Driver().cuCtxGetCacheConfig(reinterpret_cast<CUfunc_cache*>(config));
-}
-
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
-  return Driver().cuCtxSetCacheConfig(static_cast<CUfunc_cache>(config));
 }
 
 // Banks have had one width since compute capability 5.
@@ -159,12 +95,6 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
 }
 
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
-
-cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTarget target,
-                                               cudaFlushGPUDirectRDMAWritesScope scope) {
-  return Driver().cuFlushGPUDirectRDMAWrites(static_cast<CUflushGPUDirectRDMAWritesTarget>(target),
-                                             static_cast<CUflushGPUDirectRDMAWritesScope>(scope));
-}
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
   if (version == nullptr) return cudaErrorInvalidValue;
@@ -178,9 +108,6 @@ cudaError_t cudaDriverGetVersion(int* version) {
   *version = 0;
   return FindDriver() ? Driver().cuDriverGetVersion(version) : cudaSuccess;
 }
-
-cudaError_t cudaProfilerStart() { return Driver().cuProfilerStart(); }
-cudaError_t cudaProfilerStop() { return Driver().cuProfilerStop(); }
 
 }  // namespace api
 }  // namespace runtime

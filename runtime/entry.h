@@ -49,13 +49,35 @@ inline cudaStream_t PerThread(cudaStream_t stream) {
   return stream == nullptr ? cudaStreamPerThread : stream;
 }
 struct PerThreadLaunchConfig {
+  const cudaLaunchConfig_t* given;
   cudaLaunchConfig_t copy;
-  operator const cudaLaunchConfig_t*() const { return &copy; }
+  operator const cudaLaunchConfig_t*() const { return given == nullptr ? nullptr : &copy; }
 };
 inline PerThreadLaunchConfig PerThread(const cudaLaunchConfig_t* config) {
-  PerThreadLaunchConfig changed{*config};
-  changed.copy.stream = PerThread(changed.copy.stream);
+  if (config == nullptr) return {};
+  PerThreadLaunchConfig changed{config, *config};
+  changed.copy.stream = PerThread(config->stream);
   return changed;
+}
+
+// The stream is changed while the call lasts: the struct also carries results back.
+class PerThreadInstantiateParams {
+ public:
+  explicit PerThreadInstantiateParams(cudaGraphInstantiateParams* params)
+      : params_(params), given_(params != nullptr ? params->uploadStream : nullptr) {
+    if (params_ != nullptr) params_->uploadStream = PerThread(given_);
+  }
+  ~PerThreadInstantiateParams() {
+    if (params_ != nullptr) params_->uploadStream = given_;
+  }
+  operator cudaGraphInstantiateParams*() const { return params_; }
+
+ private:
+  cudaGraphInstantiateParams* const params_;
+  const cudaStream_t given_;
+};
+inline PerThreadInstantiateParams PerThread(cudaGraphInstantiateParams* params) {
+  return PerThreadInstantiateParams(params);
 }
 
 template <auto kBody, Needs kNeeds>

@@ -13,6 +13,8 @@ using runtime::Needs;
 // A function type without the default arguments that g++ keeps in it.
 template <class T>
 struct Bare;
+template <class T>
+struct Bare<T&> : Bare<T> {};
 template <class Result, class... Args>
 struct Bare<Result(Args...)> {
   using type = Result(Args...);
@@ -38,6 +40,7 @@ constexpr auto Address() {
 
 #define CALL(name, needs) EXPORT(name, name, (Address<&runtime::api::name, Needs::needs>()))
 #define PRIVATE(name, needs) CALL(name, needs)
+#define FORWARD(name, driver_name, needs) CALL(name, needs)
 #define PTSZ(name, body, needs) \
   EXPORT(name, body, (&runtime::PerThreadEntry<&runtime::api::body, Needs::needs>::Invoke))
 #define PTDS(name, waiting, async_body)                                     \
@@ -46,6 +49,7 @@ constexpr auto Address() {
 #define REFUSED(name, reason)
 #include "runtime/exports.inc"
 #undef CALL
+#undef FORWARD
 #undef PRIVATE
 #undef PTSZ
 #undef PTDS

@@ -79,9 +79,5 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   return error == cudaSuccess ? error : NameLaunchError(error, config->gridDim, config->blockDim);
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* user_data) {
-  return Driver().cuLaunchHostFunc(stream, fn, user_data);
-}
-
 }  // namespace api
 }  // namespace runtime

@@ -40,11 +40,6 @@ static_assert(cudaJitMaxRegisters == static_cast<int>(CU_JIT_MAX_REGISTERS));
 static_assert(cudaJitErrorLogBuffer == static_cast<int>(CU_JIT_ERROR_LOG_BUFFER));
 static_assert(cudaLibraryBinaryIsPreserved == static_cast<int>(CU_LIBRARY_BINARY_IS_PRESERVED));
 
-CUjit_option* Jit(cudaJitOption* options) { return reinterpret_cast<CUjit_option*>(options); }
-CUlibraryOption* Library(cudaLibraryOption* options) {
-  return reinterpret_cast<CUlibraryOption*>(options);
-}
-
 }  // namespace
 
 cudaError_t FindLibraryFunction(const void* kernel, CUfunction* function) {
@@ -54,31 +49,10 @@ cudaError_t FindLibraryFunction(const void* kernel, CUfunction* function) {
 
 namespace api {
 
-cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code,
-                                cudaJitOption* jit_options, void** jit_values, unsigned jit_count,
-                                cudaLibraryOption* options, void** values, unsigned count) {
-  return Driver().cuLibraryLoadData(library, code, Jit(jit_options), jit_values, jit_count,
-                                    Library(options), values, count);
-}
-
-cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* file,
-                                    cudaJitOption* jit_options, void** jit_values,
-                                    unsigned jit_count, cudaLibraryOption* options, void** values,
-                                    unsigned count) {
-  return Driver().cuLibraryLoadFromFile(library, file, Jit(jit_options), jit_values, jit_count,
-                                        Library(options), values, count);
-}
-
-cudaError_t cudaLibraryUnload(cudaLibrary_t library) { return Driver().cuLibraryUnload(library); }
-
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
   const cudaError_t error = Driver().cuLibraryGetKernel(kernel, library, name);
   if (error == cudaSuccess) Kernels().Add(*kernel);
   return error;
-}
-
-cudaError_t cudaLibraryGetKernelCount(unsigned* count, cudaLibrary_t library) {
-  return Driver().cuLibraryGetKernelCount(count, library);
 }
 
 cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count,
@@ -91,22 +65,6 @@ cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count,
   return cudaSuccess;
 }
 
-cudaError_t cudaLibraryGetGlobal(void** address, size_t* bytes, cudaLibrary_t library,
-                                 const char* name) {
-  return Driver().cuLibraryGetGlobal(reinterpret_cast<CUdeviceptr*>(address), bytes, library, name);
-}
-
-cudaError_t cudaLibraryGetManaged(void** address, size_t* bytes, cudaLibrary_t library,
-                                  const char* name) {
-  return Driver().cuLibraryGetManaged(reinterpret_cast<CUdeviceptr*>(address), bytes, library,
-                                      name);
-}
-
-cudaError_t cudaLibraryGetUnifiedFunction(void** function, cudaLibrary_t library,
-                                          const char* symbol) {
-  return Driver().cuLibraryGetUnifiedFunction(function, library, symbol);
-}
-
 // Works for kernels of libraries. Those of the program itself have a function per context, so the
 // attribute is set where that function is.
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute,
@@ -114,10 +72,7 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribu
   const CUfunction_attribute driver_attribute = static_cast<CUfunction_attribute>(attribute);
   if (!IsKernelHandle(kernel)) {
     if (!Kernels().Contains(kernel)) return cudaErrorInvalidResourceHandle;
-    CUdevice handle = 0;
-    const cudaError_t error = Driver().cuDeviceGet(&handle, device);
-    if (error != cudaSuccess) return error;
-    return Driver().cuKernelSetAttribute(driver_attribute, value, kernel, handle);
+    return Driver().cuKernelSetAttribute(driver_attribute, value, kernel, device);
   }
   int current = 0;
   cudaError_t error = CurrentDevice(&current);

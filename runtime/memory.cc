@@ -62,11 +62,6 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
-  if (pointer == nullptr || bytes == 0) return cudaErrorInvalidValue;
-  return Driver().cuMemAllocManaged(Device(pointer), bytes, flags);
-}
-
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   if (bytes == 0) {
@@ -82,24 +77,6 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   return pointer == nullptr ? cudaSuccess : Driver().cuMemFreeHost(pointer);
-}
-
-cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  return Driver().cuMemHostRegister_v2(pointer, bytes, flags);
-}
-
-cudaError_t cudaHostUnregister(void* pointer) { return Driver().cuMemHostUnregister(pointer); }
-
-cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {
-  return Driver().cuMemHostGetDevicePointer_v2(Device(device), host, flags);
-}
-
-cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
-  return Driver().cuMemHostGetFlags(flags, host);
-}
-
-cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  return Driver().cuMemGetInfo_v2(free_bytes, total_bytes);
 }
 
 // An address that the driver does not know is ordinary host memory, which is not an error.

@@ -186,22 +186,19 @@ namespace api {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   if (prop == nullptr) return cudaErrorInvalidValue;
-  CUdevice handle = 0;
-  cudaError_t error = Driver().cuDeviceGet(&handle, device);
-  if (error != cudaSuccess) return error;
   cudaDeviceProp found = {};
-  error = Identify(&found, handle);
+  const cudaError_t error = Identify(&found, device);
   if (error != cudaSuccess) return error;
-  for (const IntProperty& p : kIntProperties) found.*p.member = Attribute(handle, p.attribute);
+  for (const IntProperty& p : kIntProperties) found.*p.member = Attribute(device, p.attribute);
   for (const SizeProperty& p : kSizeProperties) {
-    found.*p.member = static_cast<size_t>(Attribute(handle, p.attribute));
+    found.*p.member = static_cast<size_t>(Attribute(device, p.attribute));
   }
   for (const UnsignedProperty& p : kUnsignedProperties) {
-    found.*p.member = static_cast<unsigned>(Attribute(handle, p.attribute));
+    found.*p.member = static_cast<unsigned>(Attribute(device, p.attribute));
   }
   for (const ListProperty& p : kListProperties) {
     int* const first = reinterpret_cast<int*>(reinterpret_cast<char*>(&found) + p.offset);
-    for (int i = 0; i < p.count; ++i) first[i] = Attribute(handle, p.attributes[i]);
+    for (int i = 0; i < p.count; ++i) first[i] = Attribute(device, p.attributes[i]);
   }
   *prop = found;
   return cudaSuccess;

@@ -3,6 +3,7 @@
 #include "runtime/refused.h"
 
 #define CALL(name, needs)
+#define FORWARD(name, driver_name, needs)
 #define PRIVATE(name, needs)
 #define PTSZ(name, body, needs)
 #define PTDS(name, waiting, async_body)
@@ -13,6 +14,7 @@
   }
 #include "runtime/exports.inc"
 #undef CALL
+#undef FORWARD
 #undef PRIVATE
 #undef PTSZ
 #undef PTDS

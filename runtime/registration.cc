@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "runtime/api.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
 #include "runtime/thread_state.h"
@@ -92,6 +93,14 @@ class Registry {
     IndexPending();
     const auto found = variables_.find(host);
     return found == variables_.end() ? nullptr : found->second;
+  }
+
+  const void* FindHost(CUfunction function) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [host, kernel] : kernels_) {
+      if (kernel->IsBoundTo(function)) return host;
+    }
+    return nullptr;
   }
 
   bool IsKernelHandle(const void* handle) {
@@ -205,6 +214,14 @@ cudaError_t Kernel::Function(CUfunction* function) {
   return cudaSuccess;
 }
 
+bool Kernel::IsBoundTo(CUfunction function) const {
+  for (const Binding* binding = bindings_.load(std::memory_order_acquire); binding != nullptr;
+       binding = binding->next) {
+    if (binding->function == function) return true;
+  }
+  return false;
+}
+
 cudaError_t Variable::Address(CUdeviceptr* address) {
   if (managed_) return cudaErrorNotSupported;
   CUmodule module = nullptr;
@@ -215,6 +232,7 @@ cudaError_t Variable::Address(CUdeviceptr* address) {
 
 Kernel* FindKernel(const void* host) { return TheRegistry().FindKernel(host); }
 Variable* FindVariable(const void* host) { return TheRegistry().FindVariable(host); }
+const void* FindHost(CUfunction function) { return TheRegistry().FindHost(function); }
 bool IsKernelHandle(const void* handle) { return TheRegistry().IsKernelHandle(handle); }
 
 namespace api {
@@ -278,6 +296,12 @@ cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* host) {
   TheRegistry().NoteHandle(kernel);
   *handle = reinterpret_cast<cudaKernel_t>(kernel);
   return cudaSuccess;
+}
+
+// The handle of a kernel in the program works in every runtime call that takes a kernel; it is no
+// CUkernel, unlike those of cudaLibraryGetKernel.
+cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* host) {
+  return handle == nullptr ? cudaErrorInvalidValue : api::__cudaGetKernel(handle, host);
 }
 
 }  // namespace api

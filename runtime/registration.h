@@ -47,6 +47,9 @@ class Kernel {
   // REQUIRES: UseContext() on this thread.
   cudaError_t Function(CUfunction* function);
 
+  // True when Function() gave out `function` in some context.
+  bool IsBoundTo(CUfunction function) const;
+
  private:
   // One per context in which the kernel was used; the list only grows.
   struct Binding {
@@ -85,6 +88,9 @@ class Variable {
 // Null when no kernel, or no variable, was registered under this host address.
 Kernel* FindKernel(const void* host);
 Variable* FindVariable(const void* host);
+
+// The host address of the kernel whose driver function in some context is `function`; null if none.
+const void* FindHost(CUfunction function);
 
 // True when `handle` is a Kernel that __cudaGetKernel or cudaGetKernel handed out.
 bool IsKernelHandle(const void* handle);

@@ -76,5 +76,67 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* target, const void* symbol, size_t b
   return error == cudaSuccess ? api::cudaMemcpyAsync(target, source, bytes, kind, stream) : error;
 }
 
+// Copy nodes of graphs, by variable.
+
+cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* node, cudaGraph_t graph,
+                                           const cudaGraphNode_t* dependencies, size_t count,
+                                           const void* symbol, const void* source, size_t bytes,
+                                           size_t offset, cudaMemcpyKind kind) {
+  void* target = nullptr;
+  const cudaError_t error = Range(symbol, offset, bytes, &target);
+  if (error != cudaSuccess) return error;
+  return api::cudaGraphAddMemcpyNode1D(node, graph, dependencies, count, target, source, bytes,
+                                       kind);
+}
+
+cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* node, cudaGraph_t graph,
+                                             const cudaGraphNode_t* dependencies, size_t count,
+                                             void* target, const void* symbol, size_t bytes,
+                                             size_t offset, cudaMemcpyKind kind) {
+  void* source = nullptr;
+  const cudaError_t error = Range(symbol, offset, bytes, &source);
+  if (error != cudaSuccess) return error;
+  return api::cudaGraphAddMemcpyNode1D(node, graph, dependencies, count, target, source, bytes,
+                                       kind);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void* symbol,
+                                                 const void* source, size_t bytes, size_t offset,
+                                                 cudaMemcpyKind kind) {
+  void* target = nullptr;
+  const cudaError_t error = Range(symbol, offset, bytes, &target);
+  if (error != cudaSuccess) return error;
+  return api::cudaGraphMemcpyNodeSetParams1D(node, target, source, bytes, kind);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void* target,
+                                                   const void* symbol, size_t bytes, size_t offset,
+                                                   cudaMemcpyKind kind) {
+  void* source = nullptr;
+  const cudaError_t error = Range(symbol, offset, bytes, &source);
+  if (error != cudaSuccess) return error;
+  return api::cudaGraphMemcpyNodeSetParams1D(node, target, source, bytes, kind);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                     const void* symbol, const void* source,
+                                                     size_t bytes, size_t offset,
+                                                     cudaMemcpyKind kind) {
+  void* target = nullptr;
+  const cudaError_t error = Range(symbol, offset, bytes, &target);
+  if (error != cudaSuccess) return error;
+  return api::cudaGraphExecMemcpyNodeSetParams1D(exec, node, target, source, bytes, kind);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                       void* target, const void* symbol,
+                                                       size_t bytes, size_t offset,
+                                                       cudaMemcpyKind kind) {
+  void* source = nullptr;
+  const cudaError_t error = Range(symbol, offset, bytes, &source);
+  if (error != cudaSuccess) return error;
+  return api::cudaGraphExecMemcpyNodeSetParams1D(exec, node, target, source, bytes, kind);
+}
+
 }  // namespace api
 }  // namespace runtime

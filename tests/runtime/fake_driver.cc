@@ -71,12 +71,6 @@ CUresult cuDeviceGetCount(int* count) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  ENTER;
-  *device = ordinal;
-  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 CUresult cuDeviceGetName(char* name, int length, CUdevice) {
   ENTER;
   std::strncpy(name, "fake", static_cast<size_t>(length));
@@ -90,14 +84,16 @@ CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice) {
 }
 
 // Every attribute is its own number, so a test sees which one a property was read from.
-CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   ENTER;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   *value = static_cast<int>(attribute);
   return CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   ENTER;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   *context = Primary();
   return CUDA_SUCCESS;
 }

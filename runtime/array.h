@@ -1,0 +1,17 @@
+// Conversions of what the runtime says about arrays and boxes of memory into the driver's terms.
+// Thread safety: all functions are. REQUIRES: UseContext() on this thread where arrays are involved.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+namespace runtime {
+
+cudaError_t ToFormat(const cudaChannelFormatDesc& desc, CUarray_format* format, unsigned* channels);
+
+// All zeros for a format that has no channels of its own (planar, block-compressed).
+cudaChannelFormatDesc ToFormat(CUarray_format format, unsigned channels);
+
+cudaError_t ToDriver(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy);
+
+}  // namespace runtime

@@ -1,0 +1,108 @@
+// Texture and surface objects: the runtime's description of a resource in the driver's terms.
+#include <algorithm>
+
+#include "runtime/api.h"
+#include "runtime/array.h"
+#include "runtime/driver.h"
+
+namespace runtime {
+namespace {
+
+// Modes are passed on by number.
+static_assert(cudaAddressModeBorder == static_cast<int>(CU_TR_ADDRESS_MODE_BORDER));
+static_assert(cudaFilterModeLinear == static_cast<int>(CU_TR_FILTER_MODE_LINEAR));
+static_assert(cudaResViewFormatUnsignedBlockCompressed7 ==
+              static_cast<int>(CU_RES_VIEW_FORMAT_UNSIGNED_BC7));
+
+cudaError_t ToResource(const cudaResourceDesc& from, CUDA_RESOURCE_DESC* to) {
+  *to = {};
+  to->flags = from.flags;
+  switch (from.resType) {
+    case cudaResourceTypeArray:
+      to->resType = CU_RESOURCE_TYPE_ARRAY;
+      to->res.array.hArray = reinterpret_cast<CUarray>(from.res.array.array);
+      return cudaSuccess;
+    case cudaResourceTypeMipmappedArray:
+      to->resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+      to->res.mipmap.hMipmappedArray =
+          reinterpret_cast<CUmipmappedArray>(from.res.mipmap.mipmap);
+      return cudaSuccess;
+    case cudaResourceTypeLinear:
+      to->resType = CU_RESOURCE_TYPE_LINEAR;
+      to->res.linear.devPtr = reinterpret_cast<CUdeviceptr>(from.res.linear.devPtr);
+      to->res.linear.sizeInBytes = from.res.linear.sizeInBytes;
+      return ToFormat(from.res.linear.desc, &to->res.linear.format, &to->res.linear.numChannels);
+    case cudaResourceTypePitch2D:
+      to->resType = CU_RESOURCE_TYPE_PITCH2D;
+      to->res.pitch2D.devPtr = reinterpret_cast<CUdeviceptr>(from.res.pitch2D.devPtr);
+      to->res.pitch2D.width = from.res.pitch2D.width;
+      to->res.pitch2D.height = from.res.pitch2D.height;
+      to->res.pitch2D.pitchInBytes = from.res.pitch2D.pitchInBytes;
+      return ToFormat(from.res.pitch2D.desc, &to->res.pitch2D.format, &to->res.pitch2D.numChannels);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+CUDA_TEXTURE_DESC ToTexture(const cudaTextureDesc& from) {
+  CUDA_TEXTURE_DESC to = {};
+  for (int i = 0; i < 3; ++i) {
+    to.addressMode[i] = static_cast<CUaddress_mode>(from.addressMode[i]);
+  }
+  to.filterMode = static_cast<CUfilter_mode>(from.filterMode);
+  to.flags = (from.readMode == cudaReadModeElementType ? CU_TRSF_READ_AS_INTEGER : 0) |
+             (from.normalizedCoords ? CU_TRSF_NORMALIZED_COORDINATES : 0) |
+             (from.sRGB ? CU_TRSF_SRGB : 0) |
+             (from.disableTrilinearOptimization ? CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION : 0) |
+             (from.seamlessCubemap ? CU_TRSF_SEAMLESS_CUBEMAP : 0);
+  to.maxAnisotropy = from.maxAnisotropy;
+  to.mipmapFilterMode = static_cast<CUfilter_mode>(from.mipmapFilterMode);
+  to.mipmapLevelBias = from.mipmapLevelBias;
+  to.minMipmapLevelClamp = from.minMipmapLevelClamp;
+  to.maxMipmapLevelClamp = from.maxMipmapLevelClamp;
+  std::copy_n(from.borderColor, 4, to.borderColor);
+  return to;
+}
+
+CUDA_RESOURCE_VIEW_DESC ToView(const cudaResourceViewDesc& from) {
+  CUDA_RESOURCE_VIEW_DESC to = {};
+  to.format = static_cast<CUresourceViewFormat>(from.format);
+  to.width = from.width;
+  to.height = from.height;
+  to.depth = from.depth;
+  to.firstMipmapLevel = from.firstMipmapLevel;
+  to.lastMipmapLevel = from.lastMipmapLevel;
+  to.firstLayer = from.firstLayer;
+  to.lastLayer = from.lastLayer;
+  return to;
+}
+
+}  // namespace
+
+namespace api {
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* description,
+                                    const cudaResourceViewDesc* view) {
+  if (resource == nullptr || description == nullptr) return cudaErrorInvalidValue;
+  CUDA_RESOURCE_DESC driver_resource;
+  const cudaError_t error = ToResource(*resource, &driver_resource);
+  if (error != cudaSuccess) return error;
+  const CUDA_TEXTURE_DESC driver_texture = ToTexture(*description);
+  if (view == nullptr) {
+    return Driver().cuTexObjectCreate(texture, &driver_resource, &driver_texture, nullptr);
+  }
+  const CUDA_RESOURCE_VIEW_DESC driver_view = ToView(*view);
+  return Driver().cuTexObjectCreate(texture, &driver_resource, &driver_texture, &driver_view);
+}
+
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* surface,
+                                    const cudaResourceDesc* resource) {
+  if (resource == nullptr) return cudaErrorInvalidValue;
+  CUDA_RESOURCE_DESC driver_resource;
+  const cudaError_t error = ToResource(*resource, &driver_resource);
+  return error == cudaSuccess ? Driver().cuSurfObjectCreate(surface, &driver_resource) : error;
+}
+
+}  // namespace api
+}  // namespace runtime
