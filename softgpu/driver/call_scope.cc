@@ -1,0 +1,36 @@
+#include "softgpu/driver/call_scope.h"
+
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/error_log.h"
+
+namespace softgpu {
+
+CUresult CallScope::Check(CallTraits traits) const {
+  if (thread_.in_callback && !traits.in_callback) {
+    return Fail(CUDA_ERROR_NOT_PERMITTED, "a host function must not call the driver");
+  }
+  if (!traits.before_init && !Driver::Ready()) {
+    return Driver::Forked() ? CUDA_ERROR_NOT_INITIALIZED
+                            : Fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit has not been called");
+  }
+  if (!traits.after_fault) return Driver::Get().StickyError();
+  return CUDA_SUCCESS;
+}
+
+CUresult CallScope::NotSupported() const {
+  static std::mutex* const mutex = new std::mutex;
+  static std::set<std::string>* const logged = new std::set<std::string>;
+  bool first = false;
+  {
+    std::lock_guard<std::mutex> lock(*mutex);
+    first = logged->insert(name_).second;
+  }
+  if (first) Fail(CUDA_ERROR_NOT_SUPPORTED, "the software GPU does not implement this call");
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace softgpu

@@ -1,0 +1,241 @@
+#include "softgpu/driver/context.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "softgpu/driver/device.h"
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/error_log.h"
+#include "softgpu/driver/stream.h"
+#include "softgpu/driver/thread_state.h"
+
+namespace softgpu {
+namespace {
+
+std::atomic<uint64_t> next_id{1};
+
+constexpr size_t kPrintBytesMax = 1u << 20;  // what waits for a synchronisation; more is written at once
+
+void WriteOut(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Context::Context(Device* device, unsigned flags, bool primary)
+    : device_(device),
+      id_(next_id.fetch_add(1)),
+      primary_(primary),
+      flags_(flags),
+      limits_{{CU_LIMIT_STACK_SIZE, 1024},
+              {CU_LIMIT_PRINTF_FIFO_SIZE, 1u << 20},
+              {CU_LIMIT_MALLOC_HEAP_SIZE, 8u << 20},
+              {CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 2},
+              {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048},
+              {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64},
+              {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}} {}
+
+Context::~Context() = default;
+
+std::shared_ptr<Context> Context::Create(Device* device, unsigned flags, bool primary) {
+  const std::shared_ptr<Context> context = std::make_shared<Context>(device, flags, primary);
+  Driver::Get().contexts.Add(context);
+  return context;
+}
+
+std::shared_ptr<Context> Context::Current() {
+  const ThreadState& thread = ThreadState::Get();
+  return thread.contexts.empty() ? nullptr : thread.contexts.back();
+}
+
+void Context::ForgetThread(uint64_t thread_id) {
+  if (!Driver::Ready()) return;
+  for (const std::shared_ptr<Context>& context : Driver::Get().contexts.All()) {
+    std::shared_ptr<Stream> stream;
+    {
+      std::lock_guard<std::mutex> lock(context->order_mutex_);
+      const auto it = context->per_thread_.find(thread_id);
+      if (it == context->per_thread_.end()) continue;
+      stream = std::move(it->second);
+      context->per_thread_.erase(it);
+    }
+    stream->Close();
+  }
+}
+
+void Context::Destroy() {
+  if (destroyed_.exchange(true)) return;
+  Synchronize();
+  FlushPrints();
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    std::lock_guard<std::mutex> lock(order_mutex_);
+    streams.swap(streams_);
+    per_thread_.clear();
+    legacy_ = nullptr;
+  }
+  for (const std::shared_ptr<Stream>& stream : streams) {
+    Driver::Get().streams.Remove(stream.get());
+    stream->Close();
+  }
+  Driver::Get().ForgetContext(*this);
+}
+
+// --- streams
+
+std::shared_ptr<Stream> Context::AddStreamLocked(unsigned flags, int priority) {
+  std::erase_if(streams_, [](const std::shared_ptr<Stream>& stream) {
+    return stream->closed() && stream->Idle();
+  });
+  streams_.push_back(std::make_shared<Stream>(shared_from_this(), flags, priority));
+  return streams_.back();
+}
+
+std::shared_ptr<Stream> Context::CreateStream(unsigned flags, int priority) {
+  std::shared_ptr<Stream> stream;
+  {
+    std::lock_guard<std::mutex> lock(order_mutex_);
+    stream = AddStreamLocked(flags, priority);
+  }
+  Driver::Get().streams.Add(stream);
+  return stream;
+}
+
+void Context::RemoveStream(const std::shared_ptr<Stream>& stream) {
+  stream->Close();
+  std::lock_guard<std::mutex> lock(order_mutex_);
+  if (stream->Idle()) std::erase(streams_, stream);
+}
+
+std::shared_ptr<Stream> Context::LegacyStream() {
+  std::lock_guard<std::mutex> lock(order_mutex_);
+  if (legacy_ == nullptr) legacy_ = AddStreamLocked(CU_STREAM_DEFAULT, 0);
+  return legacy_;
+}
+
+std::shared_ptr<Stream> Context::PerThreadStream(uint64_t thread_id) {
+  std::lock_guard<std::mutex> lock(order_mutex_);
+  std::shared_ptr<Stream>& stream = per_thread_[thread_id];
+  if (stream == nullptr) stream = AddStreamLocked(CU_STREAM_DEFAULT, 0);
+  return stream;
+}
+
+// Work in the legacy stream waits for all blocking streams, and they wait for it.
+void Context::AddDependencies(const Stream& stream, Operation* operation) {
+  if (&stream != legacy_.get()) {
+    if (legacy_ != nullptr && !legacy_->Idle()) {
+      operation->dependencies.push_back({legacy_, legacy_->submitted()});
+    }
+    return;
+  }
+  for (const std::shared_ptr<Stream>& other : streams_) {
+    if (other.get() != &stream && other->blocking() && !other->Idle()) {
+      operation->dependencies.push_back({other, other->submitted()});
+    }
+  }
+}
+
+uint64_t Context::Submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation,
+                         bool wake) {
+  if (!stream->blocking()) return stream->Push(std::move(operation), wake);
+  std::lock_guard<std::mutex> lock(order_mutex_);
+  AddDependencies(*stream, operation.get());
+  return stream->Push(std::move(operation), wake);
+}
+
+CUresult Context::Run(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation) {
+  stream->Wait(Submit(stream, std::move(operation), false));
+  FlushPrints();
+  return Fault();
+}
+
+std::vector<std::shared_ptr<Stream>> Context::Streams() {
+  std::lock_guard<std::mutex> lock(order_mutex_);
+  return streams_;
+}
+
+CUresult Context::Synchronize() {
+  for (const Dependency& pending : Pending()) pending.stream->Wait(pending.sequence);
+  FlushPrints();
+  return Fault();
+}
+
+std::vector<Dependency> Context::Pending() {
+  std::vector<Dependency> pending;
+  for (const std::shared_ptr<Stream>& stream : Streams()) {
+    if (!stream->Idle()) pending.push_back({stream, stream->submitted()});
+  }
+  return pending;
+}
+
+// --- faults
+
+CUresult Context::Fault() const {
+  const CUresult fault = fault_.load();
+  return fault != CUDA_SUCCESS ? fault : Driver::Get().process_fault();
+}
+
+void Context::RaiseFault(CUresult code) {
+  CUresult none = CUDA_SUCCESS;
+  fault_.compare_exchange_strong(none, code);
+  cancel_ = true;
+  Driver::Get().RaiseFault(code);
+}
+
+// --- device printf
+
+void Context::Print(CUstream stream, std::string_view text) {
+  if (Driver::Get().PrintToHandler(stream, text)) return;
+  std::string overflow;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    prints_.append(text);
+    if (prints_.size() > kPrintBytesMax) overflow.swap(prints_);
+  }
+  if (!overflow.empty()) WriteOut(overflow);
+}
+
+void Context::FlushPrints() {
+  std::string text;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (prints_.empty()) return;
+    text.swap(prints_);
+  }
+  WriteOut(text);
+}
+
+// --- limits
+
+CUresult Context::GetLimit(CUlimit limit, size_t* value) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = limits_.find(limit);
+  if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  *value = it->second;
+  return CUDA_SUCCESS;
+}
+
+CUresult Context::SetLimit(CUlimit limit, size_t value) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = limits_.find(limit);
+  if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128) return CUDA_ERROR_INVALID_VALUE;
+  it->second = value;
+  return CUDA_SUCCESS;
+}
+
+// --- peers
+
+bool Context::EnablePeer(uint64_t context_id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peers_.insert(context_id).second;
+}
+
+bool Context::DisablePeer(uint64_t context_id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peers_.erase(context_id) != 0;
+}
+
+}  // namespace softgpu

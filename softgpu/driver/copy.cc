@@ -1,0 +1,166 @@
+#include "softgpu/driver/copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "softgpu/driver/context.h"
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/error_log.h"
+#include "softgpu/driver/handles.h"
+#include "softgpu/driver/stream.h"
+
+namespace softgpu {
+namespace {
+
+constexpr uint64_t kSnapshotBytesMax = 64 << 10;  // pageable sources up to this are copied at the call
+
+std::byte* Pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
+
+// Bytes from the first to one past the last byte of a side.
+uint64_t SpanOf(const CopySide& side, const CopyBox& box) {
+  return (box.depth - 1) * side.slice + (box.height - 1) * side.pitch + box.width;
+}
+
+void Perform(const CopyBox& box) {
+  for (uint64_t z = 0; z < box.depth; ++z) {
+    for (uint64_t y = 0; y < box.height; ++y) {
+      std::memmove(Pointer(box.destination.address + z * box.destination.slice + y * box.destination.pitch),
+                   Pointer(box.source.address + z * box.source.slice + y * box.source.pitch), box.width);
+    }
+  }
+}
+
+// Rows without gaps are one long row.
+void Flatten(CopyBox* box) {
+  if (box->depth > 1 || box->height == 1) return;
+  if (box->destination.pitch != box->width || box->source.pitch != box->width) return;
+  box->width *= box->height;
+  box->height = 1;
+}
+
+CUresult CheckSide(const CopySide& side, const CopyBox& box) {
+  if (box.height > 1 && side.pitch < box.width) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "a pitch is smaller than the row");
+  }
+  if (side.memory != CopySide::Memory::kDevice) return CUDA_SUCCESS;
+  if (Driver::Get().memory_map().Covers(side.address, SpanOf(side, box))) return CUDA_SUCCESS;
+  return Fail(CUDA_ERROR_INVALID_VALUE, "the device range is not allocated memory");
+}
+
+bool IsPageable(const CopySide& side, const CopyBox& box) {
+  if (side.memory == CopySide::Memory::kDevice) return false;
+  return Driver::Get().memory_map().Pageable(side.address, SpanOf(side, box));
+}
+
+// Host memory of any kind: what a synchronous call waits for.
+bool IsHost(const CopySide& side) {
+  if (side.memory != CopySide::Memory::kUnified) return side.memory == CopySide::Memory::kHost;
+  const std::shared_ptr<Allocation> allocation = Driver::Get().memory_map().Find(side.address);
+  return allocation == nullptr || allocation->host();
+}
+
+bool WantsSync(uint64_t address) {
+  const std::shared_ptr<Allocation> allocation = Driver::Get().memory_map().Find(address);
+  return allocation != nullptr && allocation->sync_memops;
+}
+
+std::unique_ptr<Operation> CopyOperation(const CopyBox& box) {
+  return MakeOperation([box] {
+    Perform(box);
+    return CUDA_SUCCESS;
+  });
+}
+
+// The source is read now: the caller may change it as soon as the call returns.
+std::unique_ptr<Operation> SnapshotOperation(CopyBox box) {
+  const uint64_t span = SpanOf(box.source, box);
+  std::vector<std::byte> bytes(Pointer(box.source.address), Pointer(box.source.address) + span);
+  return MakeOperation([box, bytes = std::move(bytes)]() mutable {
+    box.source.address = reinterpret_cast<uint64_t>(bytes.data());
+    Perform(box);
+    return CUDA_SUCCESS;
+  });
+}
+
+template <class T>
+void FillRow(uint64_t address, uint64_t count, uint32_t value) {
+  T* const row = reinterpret_cast<T*>(address);
+  std::fill(row, row + count, static_cast<T>(value));
+}
+
+void Perform(const Fill& fill) {
+  for (uint64_t y = 0; y < fill.height; ++y) {
+    const uint64_t row = fill.address + y * fill.pitch;
+    if (fill.element_bytes == 4) {
+      FillRow<uint32_t>(row, fill.width, fill.value);
+    } else if (fill.element_bytes == 2) {
+      FillRow<uint16_t>(row, fill.width, fill.value);
+    } else {
+      std::memset(Pointer(row), static_cast<int>(fill.value), fill.width);
+    }
+  }
+}
+
+}  // namespace
+
+CUresult SubmitCopy(const CopyBox& given, CUstream stream_handle, CopyMode mode) {
+  std::shared_ptr<Stream> stream;
+  CUresult result = FindStream(stream_handle, &stream);
+  if (result != CUDA_SUCCESS) return result;
+  if (given.width == 0 || given.height == 0 || given.depth == 0) return CUDA_SUCCESS;
+  CopyBox box = given;
+  result = CheckSide(box.destination, box);
+  if (result == CUDA_SUCCESS) result = CheckSide(box.source, box);
+  if (result != CUDA_SUCCESS) return result;
+  Flatten(&box);
+  Context& context = *stream->context();
+  if (mode == CopyMode::kSynchronous) {
+    const bool waits = IsHost(box.destination) || IsHost(box.source) ||
+                       (context.flags() & CU_CTX_SYNC_MEMOPS) != 0 ||
+                       WantsSync(box.destination.address) || WantsSync(box.source.address);
+    if (waits) return context.Run(stream, CopyOperation(box));
+  } else {
+    if (IsPageable(box.destination, box)) return context.Run(stream, CopyOperation(box));
+    if (IsPageable(box.source, box)) {
+      if (SpanOf(box.source, box) > kSnapshotBytesMax) return context.Run(stream, CopyOperation(box));
+      context.Submit(stream, SnapshotOperation(box));
+      return CUDA_SUCCESS;
+    }
+  }
+  context.Submit(stream, CopyOperation(box));
+  return CUDA_SUCCESS;
+}
+
+CUresult SubmitFill(const Fill& fill, CUstream stream_handle, CopyMode mode) {
+  std::shared_ptr<Stream> stream;
+  const CUresult result = FindStream(stream_handle, &stream);
+  if (result != CUDA_SUCCESS) return result;
+  if (fill.width == 0 || fill.height == 0) return CUDA_SUCCESS;
+  if (fill.address % fill.element_bytes != 0 || fill.pitch % fill.element_bytes != 0) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the address or the pitch is not aligned to the element");
+  }
+  const uint64_t row_bytes = fill.width * fill.element_bytes;
+  if (fill.height > 1 && fill.pitch < row_bytes) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the pitch is smaller than the row");
+  }
+  const uint64_t bytes = (fill.height - 1) * fill.pitch + row_bytes;
+  if (!Driver::Get().memory_map().Covers(fill.address, bytes)) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the range is not allocated memory");
+  }
+  std::unique_ptr<Operation> operation = MakeOperation([fill] {
+    Perform(fill);
+    return CUDA_SUCCESS;
+  });
+  Context& context = *stream->context();
+  const std::shared_ptr<Allocation> target = Driver::Get().memory_map().Find(fill.address);
+  const bool waits = mode == CopyMode::kSynchronous && target != nullptr &&
+                     (target->host() || target->sync_memops);
+  if (waits) return context.Run(stream, std::move(operation));
+  context.Submit(stream, std::move(operation));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace softgpu

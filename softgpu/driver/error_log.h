@@ -1,0 +1,53 @@
+// The CUDA error log: what cuLogs* shows. Sentences that explain an error code, newest last.
+//
+// The log keeps the last kEntriesMax entries; a callback sees every entry as it is made. CUDA_LOG_FILE
+// (stdout, stderr or a path) gets a copy, as the manual says.
+// Thread safety: every function may be called from any thread. Callbacks run on the thread that logs, with
+// no lock held.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace softgpu {
+
+class ErrorLog {
+ public:
+  static constexpr size_t kEntriesMax = 100;
+
+  static ErrorLog& Get();  // never destroyed: streams may log while the process exits
+
+  void Add(CUlogLevel level, std::string_view message);
+
+  uint64_t Register(CUlogsCallback callback, void* data);
+  bool Unregister(uint64_t id);
+
+  uint32_t Current();  // the iterator of the next entry
+  // The entries from `*from` on (everything kept when null), each ending in a newline; moves `*from` to the end.
+  std::string Dump(CUlogIterator* from, size_t bytes_max);
+
+ private:
+  struct Entry {
+    uint32_t index;
+    std::string line;
+  };
+
+  void WriteFile(const std::string& line);
+
+  std::mutex mutex_;
+  std::deque<Entry> entries_;
+  uint32_t next_index_ = 1;
+  uint64_t next_callback_ = 1;
+  std::map<uint64_t, std::pair<CUlogsCallback, void*>> callbacks_;
+};
+
+// Logs `why` under the name of the call that this thread is in, and returns `code`.
+CUresult Fail(CUresult code, std::string_view why);
+
+}  // namespace softgpu

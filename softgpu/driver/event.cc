@@ -1,0 +1,92 @@
+#include "softgpu/driver/event.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "softgpu/driver/context.h"
+#include "softgpu/driver/stream.h"
+
+namespace softgpu {
+namespace {
+
+int64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+class RecordOperation final : public Operation {
+ public:
+  explicit RecordOperation(std::shared_ptr<Event::Mark> mark) : mark_(std::move(mark)) {}
+  CUresult Run() override {
+    mark_->at_ns = NowNs();
+    return CUDA_SUCCESS;
+  }
+  void Skip(CUresult) override { mark_->at_ns = NowNs(); }
+
+ private:
+  const std::shared_ptr<Event::Mark> mark_;
+};
+
+}  // namespace
+
+bool Event::Mark::Done() const {
+  return std::all_of(dependencies.begin(), dependencies.end(), [](const Dependency& dependency) {
+    return dependency.stream->Done(dependency.sequence);
+  });
+}
+
+void Event::Record(const std::shared_ptr<Stream>& stream) {
+  const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
+  const uint64_t sequence =
+      stream->context()->Submit(stream, std::make_unique<RecordOperation>(mark));
+  mark->dependencies.push_back({stream, sequence});
+  SetMark(mark);
+}
+
+void Event::RecordContext(Context& context) {
+  const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
+  mark->dependencies = context.Pending();
+  mark->at_ns = NowNs();
+  SetMark(mark);
+}
+
+std::shared_ptr<Event::Mark> Event::mark() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return mark_;
+}
+
+void Event::SetMark(std::shared_ptr<Mark> mark) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  mark_ = std::move(mark);
+}
+
+void Event::Synchronize() const {
+  const std::shared_ptr<Mark> current = mark();
+  if (current == nullptr) return;
+  for (const Dependency& dependency : current->dependencies) {
+    dependency.stream->Wait(dependency.sequence);
+  }
+}
+
+CUresult Event::Elapsed(const Event& start, const Event& end, float* milliseconds) {
+  if (!start.timed() || !end.timed()) return CUDA_ERROR_INVALID_HANDLE;
+  const std::shared_ptr<Mark> first = start.mark(), last = end.mark();
+  if (first == nullptr || last == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!first->Done() || !last->Done()) return CUDA_ERROR_NOT_READY;
+  *milliseconds = static_cast<float>(static_cast<double>(last->at_ns - first->at_ns) / 1e6);
+  return CUDA_SUCCESS;
+}
+
+void WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark) {
+  if (mark.Done()) return;
+  std::unique_ptr<Operation> wait = MakeOperation([] { return CUDA_SUCCESS; });
+  for (const Dependency& dependency : mark.dependencies) {
+    if (dependency.stream != stream) wait->dependencies.push_back(dependency);
+  }
+  if (!wait->dependencies.empty()) stream->context()->Submit(stream, std::move(wait));
+}
+
+}  // namespace softgpu

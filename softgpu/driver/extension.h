@@ -1,0 +1,20 @@
+/* What this libcuda.so.1 exports beyond the documented driver interface. Plain C; look the names up with dlsym, so that
+ * a program that uses them still runs on another driver. */
+#pragma once
+
+#include <cuda.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void (*SoftgpuPrintHandler)(CUstream stream, const char* text, size_t bytes, void* data);
+
+/* Device printf goes to `handler` instead of this process's stdout, from the thread that ran the kernel and before the
+ * stream goes on; `text` isn't terminated. Null: back to stdout. Works before cuInit. Thread safe. */
+CUresult softgpuSetPrintHandler(SoftgpuPrintHandler handler, void* data);
+
+#ifdef __cplusplus
+}
+#endif

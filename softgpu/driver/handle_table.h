@@ -1,0 +1,53 @@
+// The live objects behind one kind of handle. A handle is the object's address; looking it up is the check
+// that it is valid, and the result keeps the object alive for the length of a call.
+//
+// Thread safety: every function may be called from any thread.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace softgpu {
+
+template <class T>
+class HandleTable {
+ public:
+  void* Add(std::shared_ptr<T> object) {
+    void* const handle = object.get();
+    std::unique_lock<std::shared_mutex> lock(mutex_);
+    objects_[handle] = std::move(object);
+    return handle;
+  }
+
+  std::shared_ptr<T> Find(const void* handle) const {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    const auto it = objects_.find(handle);
+    return it != objects_.end() ? it->second : nullptr;
+  }
+
+  // Returns the object, so that it is destroyed outside the lock.
+  std::shared_ptr<T> Remove(const void* handle) {
+    std::unique_lock<std::shared_mutex> lock(mutex_);
+    const auto it = objects_.find(handle);
+    if (it == objects_.end()) return nullptr;
+    std::shared_ptr<T> object = std::move(it->second);
+    objects_.erase(it);
+    return object;
+  }
+
+  std::vector<std::shared_ptr<T>> All() const {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    std::vector<std::shared_ptr<T>> all;
+    for (const auto& [handle, object] : objects_) all.push_back(object);
+    return all;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<const void*, std::shared_ptr<T>> objects_;
+};
+
+}  // namespace softgpu

@@ -1,0 +1,200 @@
+#include "softgpu/driver/launch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ipc/calls/limits.h"
+#include "softgpu/driver/context.h"
+#include "softgpu/driver/device.h"
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/error_log.h"
+#include "softgpu/driver/function.h"
+#include "softgpu/driver/module.h"
+#include "softgpu/driver/stream.h"
+
+namespace softgpu {
+namespace {
+
+constexpr uint32_t kBlockThreadsMax = 1024, kBlockZMax = 64, kGridYZMax = 65535;
+constexpr uint64_t kThreadsPerMultiprocessor = 2048, kBlocksPerMultiprocessorMax = 32;
+constexpr uint64_t kSharedBytesPerMultiprocessor = 164 << 10, kSharedBytesReserved = 1 << 10;
+
+std::atomic<uint64_t> next_grid{1};
+
+// Says what stopped a kernel: in the error log always, on stderr for the first fault of the process.
+void Report(const Fault& fault) {
+  static std::atomic<bool> said{false};
+  const std::string text = fault.ToString();
+  ErrorLog::Get().Add(CU_LOG_LEVEL_ERROR, text);
+  if (!said.exchange(true)) std::fprintf(stderr, "softgpu: %s\n", text.c_str());
+}
+
+class LaunchOperation final : public Operation {
+ public:
+  LaunchOperation(std::shared_ptr<Module> module, const Stream& stream, const LaunchRequest& request,
+                  const Kernel* kernel)
+      : module_(std::move(module)),
+        context_(stream.context().get()),
+        stream_(const_cast<Stream&>(stream).handle()) {
+    launch_.kernel = kernel;
+    launch_.grid = request.grid;
+    launch_.block = request.block;
+    launch_.dynamic_shared_bytes = request.dynamic_shared_bytes;
+    launch_.variables = module_->addresses();
+    launch_.memory = &Driver::Get().memory_map();
+    launch_.cancel = context_->cancel();
+    launch_.grid_id = next_grid.fetch_add(1);
+    launch_.sm_count = context_->device().config().sms;
+    launch_.cooperative = request.cooperative;
+    launch_.print = [this](std::string_view text) {
+      std::lock_guard<std::mutex> lock(print_mutex_);
+      printed_.append(text);
+    };
+  }
+
+  std::vector<std::byte>& parameters() { return parameters_; }
+
+  CUresult Run() override {
+    launch_.parameters = parameters_;
+    const std::optional<Fault> fault = Execute(launch_);
+    if (!printed_.empty()) context_->Print(stream_, printed_);
+    if (!fault) return CUDA_SUCCESS;
+    Report(*fault);
+    return fault->code;
+  }
+
+ private:
+  const std::shared_ptr<Module> module_;
+  Context* const context_;  // the stream that runs this keeps it
+  const CUstream stream_;
+  Launch launch_;
+  std::vector<std::byte> parameters_;
+  std::mutex print_mutex_;
+  std::string printed_;
+};
+
+CUresult CheckShape(const Kernel& kernel, const LaunchRequest& request) {
+  const Dim3 &grid = request.grid, &block = request.block;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "a dimension of the grid or the block is 0");
+  }
+  if (grid.x > 0x7fffffff || grid.y > kGridYZMax || grid.z > kGridYZMax) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the grid is larger than 2147483647 x 65535 x 65535 blocks");
+  }
+  if (block.x > kBlockThreadsMax || block.y > kBlockThreadsMax || block.z > kBlockZMax ||
+      block.Count() > kBlockThreadsMax) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "a block has at most 1024 threads, and 64 in z");
+  }
+  const Dim3Triple required = kernel.required_block();
+  if (required.x != 0 && (block.x != required.x || block.y != required.y || block.z != required.z)) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the kernel requires another block size (.reqntid)");
+  }
+  if (block.Count() > kernel.threads_max()) {
+    return Fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "the block has more threads than the kernel allows (.maxntid)");
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult CheckResources(Function& function, const Device& device, const LaunchRequest& request) {
+  const uint64_t shared_bytes =
+      uint64_t{request.dynamic_shared_bytes} + function.kernel().static_shared_bytes();
+  const bool opted_in =
+      request.dynamic_shared_bytes <= function.attributes().dynamic_shared_bytes_max() &&
+      shared_bytes <= KernelAttributes::kSharedBytesMax;
+  if (shared_bytes > KernelAttributes::kDynamicSharedBytesDefault && !opted_in) {
+    return Fail(CUDA_ERROR_INVALID_VALUE,
+                "more than 48 KiB of shared memory need "
+                "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, and 163 KiB are the most");
+  }
+  if (!request.cooperative) return CUDA_SUCCESS;
+  const uint64_t resident =
+      uint64_t{device.config().sms} *
+      BlocksPerMultiprocessor(function, request.block.Count(), request.dynamic_shared_bytes);
+  if (request.grid.Count() > resident) {
+    return Fail(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                "a cooperative grid must fit onto the device at once: " + std::to_string(resident) +
+                    " blocks of this shape");
+  }
+  return CUDA_SUCCESS;
+}
+
+// The documented list of `extra`: (pointer, address), (size, address of size), end.
+CUresult CopyExtra(void** extra, std::vector<std::byte>* parameters) {
+  const void* buffer = nullptr;
+  size_t bytes = 0;
+  for (void** item = extra; *item != CU_LAUNCH_PARAM_END; item += 2) {
+    if (*item == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = item[1];
+    } else if (*item == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = *static_cast<const size_t*>(item[1]);
+    } else {
+      return Fail(CUDA_ERROR_INVALID_VALUE, "an item of `extra` is unknown");
+    }
+  }
+  if (buffer == nullptr && bytes != 0) return Fail(CUDA_ERROR_INVALID_VALUE, "`extra` has no buffer");
+  std::memcpy(parameters->data(), buffer, std::min(bytes, parameters->size()));
+  return CUDA_SUCCESS;
+}
+
+CUresult CopyParameters(const Kernel& kernel, const LaunchRequest& request,
+                        std::vector<std::byte>* parameters) {
+  parameters->assign(kernel.param_bytes(), std::byte{0});
+  if (request.extra != nullptr) {
+    if (request.kernel_params != nullptr) {
+      return Fail(CUDA_ERROR_INVALID_VALUE, "parameters are given twice: kernelParams and extra");
+    }
+    return CopyExtra(request.extra, parameters);
+  }
+  if (kernel.params().empty()) return CUDA_SUCCESS;
+  if (request.kernel_params == nullptr) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the kernel has parameters and none are given");
+  }
+  for (size_t i = 0; i < kernel.params().size(); ++i) {
+    const ParamInfo& param = kernel.params()[i];
+    if (request.kernel_params[i] == nullptr) {
+      return Fail(CUDA_ERROR_INVALID_VALUE, "parameter " + std::to_string(i) + " is null");
+    }
+    std::memcpy(parameters->data() + param.offset, request.kernel_params[i], param.bytes);
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+int BlocksPerMultiprocessor(Function& function, uint64_t block_threads, uint64_t dynamic_shared_bytes) {
+  const Kernel& kernel = function.kernel();
+  const uint64_t shared_bytes =
+      kernel.static_shared_bytes() + dynamic_shared_bytes + kSharedBytesReserved;
+  const uint64_t warps_threads = (block_threads + 31) / 32 * 32;
+  if (block_threads == 0 || block_threads > kernel.threads_max()) return 0;
+  return static_cast<int>(std::min({kBlocksPerMultiprocessorMax,
+                                    kThreadsPerMultiprocessor / warps_threads,
+                                    kSharedBytesPerMultiprocessor / shared_bytes}));
+}
+
+CUresult MakeLaunch(const std::shared_ptr<Function>& function, const std::shared_ptr<Stream>& stream,
+                    const LaunchRequest& request, std::unique_ptr<Operation>* operation) {
+  std::shared_ptr<Module> module = function->module();
+  if (module == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel's module is unloaded");
+  if (module->context_id() != stream->context()->id()) {
+    return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel and the stream belong to different contexts");
+  }
+  CUresult result = CheckShape(function->kernel(), request);
+  if (result != CUDA_SUCCESS) return result;
+  result = CheckResources(*function, stream->context()->device(), request);
+  if (result != CUDA_SUCCESS) return result;
+  std::unique_ptr<LaunchOperation> launch = std::make_unique<LaunchOperation>(
+      std::move(module), *stream, request, &function->kernel());
+  result = CopyParameters(function->kernel(), request, &launch->parameters());
+  if (result != CUDA_SUCCESS) return result;
+  *operation = std::move(launch);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace softgpu

@@ -1,0 +1,66 @@
+#include "softgpu/driver/library.h"
+
+#include <utility>
+
+#include "softgpu/driver/context.h"
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/module.h"
+
+namespace softgpu {
+
+std::shared_ptr<Library> Library::Load(std::shared_ptr<const PtxModule> ptx) {
+  std::shared_ptr<Library> library = std::make_shared<Library>(std::move(ptx));
+  for (const std::unique_ptr<const Kernel>& kernel : library->ptx().kernels()) {
+    library->kernels_.push_back(std::make_shared<LibraryKernel>(library, kernel.get()));
+    Driver::Get().kernels.Add(library->kernels_.back());
+  }
+  Driver::Get().libraries.Add(library);
+  return library;
+}
+
+std::shared_ptr<LibraryKernel> Library::FindKernel(std::string_view name) const {
+  for (const std::shared_ptr<LibraryKernel>& kernel : kernels_) {
+    if (kernel->kernel().name() == name) return kernel;
+  }
+  return nullptr;
+}
+
+CUresult Library::InContext(Context& context, std::shared_ptr<Module>* module) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<Module>& loaded = modules_[context.id()];
+  if (loaded == nullptr) {
+    const CUresult result = Module::Load(context, ptx_, &loaded, true);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  *module = loaded;
+  return CUDA_SUCCESS;
+}
+
+CUresult Library::FunctionOf(LibraryKernel& kernel, Context& context,
+                             std::shared_ptr<Function>* function) {
+  std::shared_ptr<Module> module;
+  const CUresult result = InContext(context, &module);
+  if (result != CUDA_SUCCESS) return result;
+  for (const std::shared_ptr<Function>& candidate : module->functions()) {
+    if (&candidate->kernel() == &kernel.kernel()) *function = candidate;
+  }
+  (*function)->attributes().CopyFrom(kernel.attributes());
+  return CUDA_SUCCESS;
+}
+
+void Library::ForgetContext(uint64_t context_id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  modules_.erase(context_id);
+}
+
+void Library::Unload() {
+  const std::shared_ptr<Library> keep = Driver::Get().libraries.Remove(this);
+  for (const std::shared_ptr<LibraryKernel>& kernel : kernels_) {
+    Driver::Get().kernels.Remove(kernel.get());
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [context_id, module] : modules_) module->Unload();
+  modules_.clear();
+}
+
+}  // namespace softgpu

@@ -1,0 +1,99 @@
+#include "softgpu/driver/memory_map.h"
+
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+
+#include "softgpu/driver/heap.h"
+
+namespace softgpu {
+
+Allocation::~Allocation() {
+  if (heap != nullptr) heap->Free(base, bytes);
+}
+
+uint64_t MemoryMap::NextId() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1);
+}
+
+MemoryMap::Records::const_iterator MemoryMap::FirstEndingAfter(uint64_t address) const {
+  Records::const_iterator it = records_.upper_bound(address);
+  if (it != records_.begin() && std::prev(it)->second->end() > address) --it;
+  return it;
+}
+
+bool MemoryMap::Add(std::shared_ptr<Allocation> allocation) {
+  std::unique_lock<std::shared_mutex> lock(mutex_);
+  const Records::const_iterator next = FirstEndingAfter(allocation->base);
+  if (next != records_.end() && next->first < allocation->end()) return false;
+  const uint64_t base = allocation->base;
+  records_[base] = std::move(allocation);
+  return true;
+}
+
+std::shared_ptr<Allocation> MemoryMap::Find(uint64_t address) const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  const Records::const_iterator it = FirstEndingAfter(address);
+  if (it == records_.end() || it->first > address) return nullptr;
+  return it->second;
+}
+
+std::shared_ptr<Allocation> MemoryMap::Remove(
+    uint64_t base, const std::function<bool(const Allocation&)>& matches) {
+  std::unique_lock<std::shared_mutex> lock(mutex_);
+  const Records::iterator it = records_.find(base);
+  if (it == records_.end() || !matches(*it->second)) return nullptr;
+  std::shared_ptr<Allocation> allocation = std::move(it->second);
+  records_.erase(it);
+  return allocation;
+}
+
+std::vector<std::shared_ptr<Allocation>> MemoryMap::RemoveContext(uint64_t context_id) {
+  std::vector<std::shared_ptr<Allocation>> removed;
+  std::unique_lock<std::shared_mutex> lock(mutex_);
+  for (Records::iterator it = records_.begin(); it != records_.end();) {
+    if (it->second->context_id == context_id) {
+      removed.push_back(std::move(it->second));
+      it = records_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return removed;
+}
+
+std::vector<std::shared_ptr<Allocation>> MemoryMap::Overlapping(uint64_t address,
+                                                                uint64_t bytes) const {
+  std::vector<std::shared_ptr<Allocation>> found;
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  for (Records::const_iterator it = FirstEndingAfter(address);
+       it != records_.end() && it->first < address + bytes; ++it) {
+    found.push_back(it->second);
+  }
+  return found;
+}
+
+bool MemoryMap::Covers(uint64_t address, uint64_t bytes) const {
+  if (address + bytes < address) return false;
+  const uint64_t end = address + bytes;
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  for (Records::const_iterator it = FirstEndingAfter(address); it != records_.end(); ++it) {
+    if (it->first > address || it->second->access == CU_MEM_ACCESS_FLAGS_PROT_NONE) return false;
+    if (it->second->end() >= end) return true;
+    address = it->second->end();
+  }
+  return false;
+}
+
+bool MemoryMap::Pageable(uint64_t address, uint64_t bytes) const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  const Records::const_iterator it = FirstEndingAfter(address);
+  return it == records_.end() || it->first >= address + std::max<uint64_t>(bytes, 1);
+}
+
+bool MemoryMap::ContainsOutsideWindow(uint64_t address, uint64_t bytes) const {
+  return Covers(address, bytes);
+}
+
+}  // namespace softgpu
