@@ -50,8 +50,10 @@ uint64_t ReachOf(std::span<const Param> params, size_t index, Values values) {
   switch (param.role.rule) {
     case LengthRule::kConstant: return length[0];
     case LengthRule::kParam: {
-      const bool device = param.role.kind == RoleKind::kDevicePtr;
-      return Times(CountOf(params, length[0], values), device ? length[1] : param.bytes);
+      const uint64_t count = CountOf(params, length[0], values);
+      if (param.role.kind == RoleKind::kDevicePtr) return Times(count, length[1]);
+      if (param.role.kind != RoleKind::kValue) return Times(count, param.bytes);
+      return length[1] == 0 ? count : Times(count, CountOf(params, length[1], values));
     }
     case LengthRule::kPitched: {
       const uint64_t pitch = CountOf(params, length[0], values);

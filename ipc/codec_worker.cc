@@ -200,7 +200,7 @@ class Server {
   Step StagingStep(size_t i) const {
     if (params_[i].role.rule != LengthRule::kParam) return Step::kOn;
     const uint64_t offset = slots_[i].As<uint64_t>();
-    const uint64_t bytes = ReachOf(params_, i, values()) / params_[i].bytes;
+    const uint64_t bytes = ReachOf(params_, i, values());
     const bool fits = bytes <= limits::kStagingBytes && offset <= limits::kStagingBytes - bytes;
     return fits ? Step::kOn : Step::kBadValue;
   }

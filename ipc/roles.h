@@ -5,7 +5,7 @@
 // interprets those, so a row costs a table entry, not an instantiation. Positions count from 0.
 //
 //   Value                   fixed size, as it is; Below(k) refuses values of k and more
-//   Staging(n)              an offset such that n bytes from it lie in the session's staging area
+//   Staging(n [, m])        an offset such that n [* m] bytes from it lie in the staging area
 //   Out, In, InOut          pointer to one plain object: filled by the call, read by it, or both
 //   BytesIn(n), BytesOut(n) array whose element count is parameter n (void counts bytes)
 //   LogOut(n)               BytesOut that is returned when the call fails, too
@@ -118,7 +118,9 @@ consteval Role DevicePitched(uint16_t pitch, uint16_t width, uint16_t height, ui
   return {RoleKind::kDevicePtr, LengthRule::kPitched, false, {pitch, width, height, scale}};
 }
 consteval Role Below(uint16_t k) { return {RoleKind::kValue, LengthRule::kConstant, false, {k}}; }
-consteval Role Staging(uint16_t n) { return {RoleKind::kValue, LengthRule::kParam, false, {n}}; }
+consteval Role Staging(uint16_t n, uint16_t m = 0) {
+  return {RoleKind::kValue, LengthRule::kParam, false, {n, m}};
+}
 
 }  // namespace roles
 
