@@ -3,7 +3,8 @@
 //
 //     ControlHeader | body of the type
 //
-//   lanewayd -> worker   Query, AttachSession + {session file, pidfd}, KeeperChanged, Stop
+//   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd}, DetachSession,
+//                        KeeperChanged, Stop
 //   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd}, ListEnd, Attached,
 //                        SessionEnded, Poisoned, StartFailed
 //   lanewayd -> keeper   Query, ReleaseWorker, Stop
@@ -68,6 +69,11 @@ struct SessionRecord {
 
 struct AttachSession {
   SessionRecord session;
+};
+
+// Its client gave up before it was welcomed; answered by SessionEnded.
+struct DetachSession {
+  uint64_t session_id = 0;
 };
 
 struct Attached {
@@ -163,7 +169,7 @@ using Message =
     std::variant<Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord,
                  AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
                  ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
-                 GetMemory, MemoryReply>;
+                 GetMemory, MemoryReply, DetachSession>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

@@ -5,10 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "ipc/install.h"
 
-// The names of cuda.h are macros for the version that its view means: expand, then spell.
-#define LANEWAY_SPELL(name) LANEWAY_SPELL_EXPANDED(name)
-#define LANEWAY_SPELL_EXPANDED(name) #name
-
 namespace common {
 
 absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
@@ -25,9 +21,9 @@ absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
              : "install the NVIDIA driver or use --device=soft"));
   }
   const char* missing = nullptr;
-#define LANEWAY_FIND(name)                                                                     \
-  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(driver.library, LANEWAY_SPELL(name))); \
-  if (driver.name == nullptr) missing = LANEWAY_SPELL(name);
+#define LANEWAY_FIND(name)                                                                  \
+  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(driver.library, #name)); \
+  if (driver.name == nullptr) missing = #name;
   LANEWAY_PROCESS_DRIVER_FUNCTIONS(LANEWAY_FIND)
 #undef LANEWAY_FIND
   if (missing != nullptr) {

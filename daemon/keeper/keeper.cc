@@ -55,7 +55,7 @@ absl::Status Keeper::OpenDevice(int ordinal) {
   Device device;
   size_t total = 0, granularity = 0;
   CUresult result = driver_.cuDeviceGet(&device.handle, ordinal);
-  if (result == CUDA_SUCCESS) result = driver_.cuDeviceTotalMem(&total, device.handle);
+  if (result == CUDA_SUCCESS) result = driver_.cuDeviceTotalMem_v2(&total, device.handle);
   if (result == CUDA_SUCCESS) {
     result = driver_.cuDeviceGetName(device.name, sizeof device.name, device.handle);
   }

@@ -1,0 +1,346 @@
+#include "daemon/control/children.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ipc/install.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
+
+namespace control {
+namespace {
+
+constexpr int64_t kAdoptTimeoutUs = 5'000'000;
+constexpr int64_t kUsageTimeoutUs = 2'000'000;
+constexpr int64_t kStopTimeoutUs = 8'000'000;  // longer than a worker waits for its sessions
+constexpr int64_t kRestartDelayMinUs = 100'000;
+constexpr int64_t kRestartDelayMaxUs = 5'000'000;
+
+}  // namespace
+
+Children::Children(ChildrenOptions options, common::EventLoop* loop, ChildrenListener* listener)
+    : options_(std::move(options)), loop_(loop), listener_(listener) {}
+
+std::vector<std::string> Children::ArgumentsFor(const std::string& device) const {
+  return {absl::StrCat("--runtime-dir=", options_.runtime_dir), absl::StrCat("--device=", device),
+          absl::StrCat("--linger=", options_.linger_s)};
+}
+
+void Children::Start() {
+  absl::StatusOr<Process> keeper = FindProcess(ipc::KeeperSocketPath(options_.runtime_dir));
+  if (keeper.ok()) {
+    AdoptKeeper(std::move(*keeper));
+  } else {
+    StartKeeper();
+  }
+  AdoptWorkers();
+  loop_->After(kAdoptTimeoutUs, [this] {
+    for (std::pair<const uint32_t, Worker>& entry : workers_) {
+      if (!entry.second.listing) continue;
+      spdlog::warn("worker {} does not say what it holds; killed", entry.first);
+      Kill(entry.second.process);
+    }
+    if (keeper_.listing && !adopted_) Kill(keeper_.process);
+  });
+}
+
+// --- keeper ------------------------------------------------------------------------------------------
+
+void Children::AdoptKeeper(Process process) {
+  spdlog::info("adopting the keeper, pid {}", process.pid);
+  keeper_ = KeeperState{std::move(process), true, false, true, {}, {}, {}};
+  WatchKeeper();
+  (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::Query{});
+}
+
+void Children::StartKeeper() {
+  absl::StatusOr<Process> process =
+      StartProcess({ipc::BinaryPath("laneway-keeper"), ArgumentsFor(options_.device),
+                    ipc::LogPath(options_.runtime_dir, "keeper")});
+  if (!process.ok()) {
+    listener_->OnKeeperFailed(std::string(process.status().message()));
+    return;
+  }
+  spdlog::info("started the keeper, pid {}", process->pid);
+  const ipc::control::KeeperReady last = keeper_.description;
+  keeper_ = KeeperState{std::move(*process), true, false, false, {}, last, {}};
+  WatchKeeper();
+}
+
+void Children::WatchKeeper() {
+  loop_->Watch(keeper_.process.pidfd.get(), [this] { OnKeeperEnded(); });
+  loop_->Watch(keeper_.process.connection.get(), [this] { OnKeeperReadable(); });
+}
+
+void Children::OnKeeperReadable() {
+  const int fd = keeper_.process.connection.get();
+  const absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
+  if (absl::IsDeadlineExceeded(received.status())) return;
+  if (!received.ok()) {  // its pidfd will say whether it has ended
+    loop_->Unwatch(fd);
+    keeper_.process.connection.Reset();
+    if (!ipc::ProcessEnded(keeper_.process.pidfd.get())) Kill(keeper_.process);
+    return;
+  }
+  const ipc::control::Message& message = received->message;
+  if (const ipc::control::KeeperReady* ready = std::get_if<ipc::control::KeeperReady>(&message)) {
+    OnKeeperReady(*ready);
+  } else if (const ipc::control::UsageList* list = std::get_if<ipc::control::UsageList>(&message)) {
+    keeper_.usages.insert(keeper_.usages.end(), list->usages, list->usages + list->count);
+  } else if (std::holds_alternative<ipc::control::ListEnd>(message)) {
+    OnKeeperListEnd();
+  } else if (const ipc::control::StartFailed* failed = std::get_if<ipc::control::StartFailed>(&message)) {
+    keeper_.failure = failed->sentence;
+  }
+}
+
+// First when it begins to serve, then at the head of every answer to a Query.
+void Children::OnKeeperReady(const ipc::control::KeeperReady& ready) {
+  keeper_.description = ready;
+  keeper_.usages.clear();
+  if (std::exchange(keeper_.ready, true)) return;
+  keeper_delay_us_ = 0;
+  spdlog::info("the keeper serves {} device(s)", ready.device_count);
+  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
+    if (adopted_) (void)Send(entry.first, ipc::control::KeeperChanged{});
+  }
+  if (std::exchange(worker_wanted_, false)) (void)EnsureWorker();
+  CheckAdopted();
+}
+
+void Children::OnKeeperListEnd() {
+  keeper_.listing = false;
+  if (usage_timer_ != 0) loop_->Cancel(std::exchange(usage_timer_, 0));
+  const std::vector<std::function<void()>> waiters = std::exchange(usage_waiters_, {});
+  for (const std::function<void()>& waiter : waiters) waiter();
+  CheckAdopted();
+}
+
+void Children::OnKeeperEnded() {
+  if (!ipc::ProcessEnded(keeper_.process.pidfd.get())) return;
+  loop_->Unwatch(keeper_.process.pidfd.get());
+  if (keeper_.process.connection.valid()) {
+    while (keeper_.failure.empty()) {  // what it still said
+      const absl::StatusOr<ipc::control::Received> last =
+          ipc::control::Receive(keeper_.process.connection.get(), 0);
+      if (!last.ok()) break;
+      const ipc::control::StartFailed* failed = std::get_if<ipc::control::StartFailed>(&last->message);
+      if (failed != nullptr) keeper_.failure = failed->sentence;
+    }
+    loop_->Unwatch(keeper_.process.connection.get());
+  }
+  const std::string how = Reap(keeper_.process);
+  const bool was_ready = keeper_.ready;
+  const std::string failure = keeper_.failure;
+  keeper_.process = Process{};
+  keeper_.running = keeper_.ready = keeper_.listing = false;
+  keeper_.usages.clear();
+  OnKeeperListEnd();  // whoever waits for an answer gets the one without a keeper
+  if (stopping_) {
+    FinishStop();
+    return;
+  }
+  spdlog::warn("the keeper ended ({})", how);
+  if (!was_ready && !adopted_) {
+    listener_->OnKeeperFailed(failure.empty() ? absl::StrCat("the keeper ended (", how, "); see ",
+                                                             ipc::LogPath(options_.runtime_dir, "keeper"))
+                                              : failure);
+    return;
+  }
+  loop_->After(keeper_delay_us_, [this] {
+    if (!stopping_ && !keeper_.running) StartKeeper();
+  });
+  keeper_delay_us_ = std::clamp(keeper_delay_us_ * 2, kRestartDelayMinUs, kRestartDelayMaxUs);
+}
+
+void Children::ReleaseAtKeeper(uint32_t worker) {
+  if (keeper_.process.connection.valid()) {
+    (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::ReleaseWorker{worker});
+  }
+}
+
+void Children::RefreshUsage(std::function<void()> done) {
+  if (!keeper_.ready || !keeper_.process.connection.valid()) {
+    done();
+    return;
+  }
+  usage_waiters_.push_back(std::move(done));
+  if (usage_waiters_.size() > 1) return;  // one Query answers all who wait
+  (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::Query{});
+  usage_timer_ = loop_->After(kUsageTimeoutUs, [this] {
+    usage_timer_ = 0;
+    OnKeeperListEnd();
+  });
+}
+
+// --- workers -----------------------------------------------------------------------------------------
+
+void Children::AdoptWorkers() {
+  for (const uint32_t number : ipc::WorkerSocketsIn(options_.runtime_dir)) {
+    next_worker_ = std::max(next_worker_, number + 1);
+    const std::string path = ipc::WorkerSocketPath(options_.runtime_dir, number);
+    absl::StatusOr<Process> process = FindProcess(path);
+    if (!process.ok()) {
+      unlink(path.c_str());
+      continue;
+    }
+    spdlog::info("adopting worker {}, pid {}", number, process->pid);
+    AddWorker(number, std::move(*process), true);
+    (void)Send(number, ipc::control::Query{});
+  }
+}
+
+absl::Status Children::EnsureWorker() {
+  if (!workers_.empty()) return absl::OkStatus();
+  if (keeper_.ready) return StartWorker();
+  worker_wanted_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Children::StartWorker() {
+  const bool cuda = keeper_.description.kind == ipc::control::DeviceKind::kCuda;
+  const uint32_t number = next_worker_++;
+  std::vector<std::string> arguments = ArgumentsFor(cuda ? "cuda" : "soft");
+  arguments.push_back(absl::StrCat("--number=", number));
+  absl::StatusOr<Process> process =
+      StartProcess({ipc::BinaryPath("laneway-worker"), arguments,
+                    ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number))});
+  if (!process.ok()) return process.status();
+  spdlog::info("started worker {}, pid {}", number, process->pid);
+  AddWorker(number, std::move(*process), false);
+  return absl::OkStatus();
+}
+
+void Children::AddWorker(uint32_t number, Process process, bool listing) {
+  Worker& worker = workers_[number];
+  worker.process = std::move(process);
+  worker.number = number;
+  worker.listing = listing;
+  loop_->Watch(worker.process.pidfd.get(), [this, number] { OnWorkerEnded(number); });
+  loop_->Watch(worker.process.connection.get(), [this, number] { OnWorkerReadable(number); });
+}
+
+const Worker* Children::Current() const {
+  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
+    if (entry.second.ready && entry.second.process.connection.valid()) return &entry.second;
+  }
+  return nullptr;
+}
+
+absl::Status Children::Send(uint32_t worker, const ipc::control::Message& message,
+                            std::span<const int> fds) {
+  const std::map<uint32_t, Worker>::const_iterator found = workers_.find(worker);
+  if (found == workers_.end() || !found->second.process.connection.valid()) {
+    return absl::UnavailableError("the worker is gone");
+  }
+  return ipc::control::Send(found->second.process.connection.get(), message, fds);
+}
+
+bool Children::OnWorkerReadable(uint32_t number) {
+  const std::map<uint32_t, Worker>::iterator found = workers_.find(number);
+  if (found == workers_.end() || !found->second.process.connection.valid()) return false;
+  Process& process = found->second.process;
+  absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(process.connection.get(), 0);
+  if (absl::IsDeadlineExceeded(received.status())) return false;
+  if (!received.ok()) {
+    loop_->Unwatch(process.connection.get());
+    process.connection.Reset();
+    // Without a connection it can't be told of sessions: it ends, and they learn it.
+    if (!ipc::ProcessEnded(process.pidfd.get())) Kill(process);
+    return false;
+  }
+  HandleWorker(&found->second, &*received);
+  return true;
+}
+
+void Children::HandleWorker(Worker* worker, ipc::control::Received* received) {
+  const ipc::control::Message& message = received->message;
+  if (std::holds_alternative<ipc::control::WorkerReady>(message)) {
+    if (std::exchange(worker->ready, true) || worker->listing) return;
+    spdlog::info("worker {} is ready", worker->number);
+    listener_->OnWorkerReady(worker->number);
+  } else if (std::holds_alternative<ipc::control::ListEnd>(message)) {
+    if (!std::exchange(worker->listing, false)) return;
+    listener_->OnWorkerReady(worker->number);
+    CheckAdopted();
+  } else if (const ipc::control::StartFailed* failed = std::get_if<ipc::control::StartFailed>(&message)) {
+    worker->failure = failed->sentence;
+  } else {
+    listener_->OnWorkerMessage(worker->number, received);
+  }
+}
+
+void Children::OnWorkerEnded(uint32_t number) {
+  const std::map<uint32_t, Worker>::iterator found = workers_.find(number);
+  if (found == workers_.end() || !ipc::ProcessEnded(found->second.process.pidfd.get())) return;
+  // What it said last (a poisoned context, why it can't start) comes first.
+  while (OnWorkerReadable(number)) {
+  }
+  if (found->second.process.connection.valid()) loop_->Unwatch(found->second.process.connection.get());
+  Worker worker = std::move(found->second);
+  loop_->Unwatch(worker.process.pidfd.get());
+  workers_.erase(found);
+  const std::string how = Reap(worker.process);
+  spdlog::log(stopping_ ? spdlog::level::info : spdlog::level::warn, "worker {} ended ({})", number, how);
+  unlink(ipc::WorkerSocketPath(options_.runtime_dir, number).c_str());
+  ReleaseAtKeeper(number);
+  listener_->OnWorkerLost(
+      number, worker.ready,
+      worker.failure.empty()
+          ? absl::StrCat("the worker ended (", how, "); see ",
+                         ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number)))
+          : worker.failure);
+  CheckAdopted();
+  if (stopping_) FinishStop();
+}
+
+// --- adoption and the end ----------------------------------------------------------------------------
+
+void Children::CheckAdopted() {
+  if (adopted_ || !keeper_.ready || keeper_.listing) return;
+  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
+    if (entry.second.listing) return;
+  }
+  adopted_ = true;
+  for (const ipc::control::Usage& usage : keeper_.usages) {
+    next_worker_ = std::max(next_worker_, usage.worker + 1);
+    if (workers_.count(usage.worker) == 0) ReleaseAtKeeper(usage.worker);
+  }
+  // The keeper may be younger than the workers, or they may have missed that it changed.
+  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
+    (void)Send(entry.first, ipc::control::KeeperChanged{});
+  }
+  listener_->OnChildrenReady();
+}
+
+void Children::Stop() {
+  if (std::exchange(stopping_, true)) return;
+  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
+    if (!Send(entry.first, ipc::control::Stop{}).ok()) Kill(entry.second.process);
+  }
+  loop_->After(kStopTimeoutUs, [this] {
+    for (const std::pair<const uint32_t, Worker>& entry : workers_) Kill(entry.second.process);
+    if (keeper_.running) Kill(keeper_.process);
+  });
+  FinishStop();
+}
+
+void Children::FinishStop() {
+  if (!workers_.empty()) return;
+  if (!keeper_.running) {
+    unlink(ipc::KeeperSocketPath(options_.runtime_dir).c_str());
+    listener_->OnAllStopped();
+    return;
+  }
+  if (!keeper_.process.connection.valid() ||
+      !ipc::control::Send(keeper_.process.connection.get(), ipc::control::Stop{}).ok()) {
+    Kill(keeper_.process);
+  }
+}
+
+}  // namespace control

@@ -1,0 +1,267 @@
+#include "ipc/calls/vendor.h"
+
+#include "daemon/control/daemon.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ipc/futex.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/session_file.h"
+#include "ipc/socket.h"
+
+namespace control {
+namespace {
+
+constexpr size_t kFaultsMax = 16;
+constexpr int kAttemptsMax = 3;  // of attaching one session: a worker may die of another's fault just then
+
+}  // namespace
+
+Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
+    : options_(options),
+      on_ready_(std::move(on_ready)),
+      children_({options.runtime_dir, options.device, options.linger_s}, &loop_, this),
+      policy_(scheduler::MakePolicy(options.policy)) {
+  assert(policy_ != nullptr);
+  state_.limits.sessions_max = ipc::limits::kSessionsMax;
+}
+
+Daemon::~Daemon() = default;
+
+int64_t Daemon::NowUs() const { return ipc::MonotonicNs() / 1000; }
+
+absl::Status Daemon::Listen() {
+  absl::StatusOr<ipc::UniqueFd> hello = ipc::ListenAt(ipc::HelloSocketPath(options_.runtime_dir));
+  if (!hello.ok()) return hello.status();
+  hello_socket_ = std::move(*hello);
+  loop_.Watch(hello_socket_.get(), [this] { AcceptClient(); });
+  const absl::Status bound = control_.Bind(ipc::ControlEndpoint(options_.runtime_dir));
+  if (!bound.ok()) return bound;
+  loop_.Watch(control_.descriptor(), [this] { OnControl(); });
+  return absl::OkStatus();
+}
+
+int Daemon::Run() {
+  children_.Start();
+  loop_.Run();
+  return exit_code_;
+}
+
+// --- children ----------------------------------------------------------------------------------------
+
+void Daemon::OnChildrenReady() {
+  serving_ = true;
+  spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir, state_.sessions.size());
+  // The first program then need not wait for the driver to start.
+  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok()) {
+    OnKeeperFailed(std::string(ensured.message()));
+    return;
+  }
+  std::vector<uint64_t> waiting;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.phase == Phase::kQueued) waiting.push_back(entry.first);
+  }
+  for (const uint64_t id : waiting) {
+    const uint64_t job = sessions_.Find(id)->record.job_id;
+    Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionArrived{id, job}, NowUs()));
+  }
+  UpdateLinger();
+  if (children_.Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
+}
+
+void Daemon::OnWorkerReady(uint32_t worker) {
+  if (on_ready_ && serving_) std::exchange(on_ready_, nullptr)("");
+  std::vector<uint64_t> waiting;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.phase == Phase::kWaiting) waiting.push_back(entry.first);
+  }
+  for (const uint64_t id : waiting) {
+    if (Session* const session = sessions_.Find(id)) Attach(session);
+  }
+}
+
+void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) {
+  const ipc::control::Message& message = received->message;
+  if (std::holds_alternative<ipc::control::SessionRecord>(message)) {
+    AdoptSession(worker, received);
+  } else if (const ipc::control::Attached* attached = std::get_if<ipc::control::Attached>(&message)) {
+    OnAttached(*attached);
+  } else if (const ipc::control::SessionEnded* ended =
+                 std::get_if<ipc::control::SessionEnded>(&message)) {
+    OnSessionEnded(ended->session_id);
+  } else if (const ipc::control::Poisoned* poisoned = std::get_if<ipc::control::Poisoned>(&message)) {
+    OnPoisoned(*poisoned);
+  } else {
+    spdlog::warn("worker {} says what no worker says", worker);
+  }
+}
+
+void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
+  const ipc::control::SessionRecord& record = std::get<ipc::control::SessionRecord>(received->message);
+  if (received->fds.size() != 2 || sessions_.Find(record.session_id) != nullptr) return;
+  Session* const session = sessions_.Add(record);
+  session->phase = Phase::kRunning;
+  session->worker = worker;
+  session->has_slot = true;
+  session->page = common::SessionPageMap(received->fds[0].get());
+  session->pidfd = std::move(received->fds[1]);
+  // It has its place already: the scheduler only learns of it.
+  (void)scheduler::OnEvent(&state_, *policy_,
+                           scheduler::SessionArrived{record.session_id, record.job_id}, NowUs());
+  WatchClient(session);
+}
+
+void Daemon::OnAttached(const ipc::control::Attached& attached) {
+  Session* const session = sessions_.Find(attached.session_id);
+  if (session == nullptr || session->phase != Phase::kAttaching) return;
+  if (attached.result == 0) {
+    Welcome(session, attached);
+    return;
+  }
+  // The worker says SessionEnded next; the slot is free only then.
+  session->phase = Phase::kEnding;
+  ipc::Welcome welcome;
+  welcome.result = attached.result;
+  ipc::control::SetText(welcome.sentence, attached.sentence);
+  if (session->socket.valid()) {
+    (void)ipc::SendPacket(session->socket.get(),
+                          {reinterpret_cast<const std::byte*>(&welcome), sizeof welcome});
+  }
+  spdlog::warn("session {} is refused by its worker: {}", attached.session_id, attached.sentence);
+}
+
+void Daemon::OnSessionEnded(uint64_t id) {
+  Session* const session = sessions_.Find(id);
+  if (session == nullptr || session->phase == Phase::kLost) return;
+  spdlog::info("session {} ended", id);
+  const bool program_lives = !ipc::ProcessEnded(session->pidfd.get());
+  if (program_lives && session->phase == Phase::kRunning) {
+    // It broke a rule (a malformed message) and is out; listed until its program ends.
+    session->phase = Phase::kLost;
+    session->has_slot = false;
+    Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
+    UpdateLinger();
+    return;
+  }
+  Leave(session);
+}
+
+void Daemon::OnPoisoned(const ipc::control::Poisoned& poisoned) {
+  const Session* const culprit = sessions_.Find(poisoned.session_id);
+  spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);
+  AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job_id,
+            culprit == nullptr ? "" : culprit->record.program, poisoned.code, poisoned.text});
+}
+
+void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
+  std::vector<uint64_t> concerned;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    const Phase phase = entry.second.phase;
+    const bool waits_for_it = phase == Phase::kWaiting && !was_ready;
+    const bool was_on_it = entry.second.worker == worker && phase != Phase::kLost;
+    if (waits_for_it || was_on_it) concerned.push_back(entry.first);
+  }
+  if (!stopping_ && !was_ready && on_ready_) {
+    OnKeeperFailed(sentence);
+    return;
+  }
+  const bool told = !faults_.empty() && was_ready && !concerned.empty() &&
+                    sessions_.Find(concerned[0])->page->loss.load() != 0;  // poisoned: has its fault
+  if (!stopping_ && !told) AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
+  for (const uint64_t id : concerned) {
+    Session* const session = sessions_.Find(id);
+    if (session == nullptr) continue;
+    if (session->phase == Phase::kAttaching && was_ready && session->attempts < kAttemptsMax) {
+      AttachAgain(session);
+      continue;
+    }
+    if (session->phase == Phase::kWaiting || session->phase == Phase::kAttaching) {
+      Turn(session, CUDA_ERROR_MPS_RPC_FAILURE, sentence);
+      continue;
+    }
+    ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
+                  absl::StrCat(sentence, "; start the program again").c_str());
+    if (session->phase == Phase::kEnding || ipc::ProcessEnded(session->pidfd.get())) {
+      Leave(session);
+      continue;
+    }
+    session->phase = Phase::kLost;
+    session->has_slot = false;
+    Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
+  }
+  UpdateLinger();
+}
+
+void Daemon::OnKeeperFailed(const std::string& sentence) {
+  spdlog::error("{}", sentence);
+  if (!on_ready_) return;
+  std::exchange(on_ready_, nullptr)(sentence);
+  exit_code_ = 1;
+  StopEverything();
+}
+
+// --- leaving -----------------------------------------------------------------------------------------
+
+void Daemon::Leave(Session* session) {
+  const uint64_t id = session->record.session_id;
+  CloseSocket(session);
+  loop_.Unwatch(session->pidfd.get());
+  sessions_.Remove(id);
+  Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
+  UpdateLinger();
+}
+
+void Daemon::AddFault(Fault fault) {
+  faults_.push_back(std::move(fault));
+  if (faults_.size() > kFaultsMax) faults_.pop_front();
+}
+
+void Daemon::UpdateLinger() {
+  if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
+  if (sessions_.CountAlive() != 0 || stopping_ || !serving_) return;
+  linger_timer_ = loop_.After(options_.linger_s * 1'000'000, [this] {
+    linger_timer_ = 0;
+    spdlog::info("no program for {} s; stopping", options_.linger_s);
+    StopEverything();
+  });
+}
+
+void Daemon::StopEverything() {
+  if (std::exchange(stopping_, true)) return;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.page.get() == nullptr) continue;
+    ipc::MarkLost(entry.second.page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
+                  "Laneway was stopped while this program was running (laneway stop --force)");
+  }
+  children_.Stop();
+}
+
+void Daemon::OnTerminate() {
+  if (sessions_.CountAlive() == 0) {
+    StopEverything();
+    return;
+  }
+  spdlog::info("told to end while {} program(s) run: they go on, the next daemon adopts them",
+               sessions_.CountAlive());
+  Quit(0);
+}
+
+void Daemon::Quit(int code) {
+  exit_code_ = code != 0 ? code : exit_code_;
+  loop_.Quit();
+}
+
+void Daemon::OnAllStopped() {
+  for (const std::string& peer : stop_waiters_) control_.Reply(peer, "{\"ok\":true}");
+  stop_waiters_.clear();
+  unlink(ipc::HelloSocketPath(options_.runtime_dir).c_str());
+  spdlog::info("stopped");
+  Quit(0);
+}
+
+}  // namespace control

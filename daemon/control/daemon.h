@@ -1,0 +1,113 @@
+// lanewayd: lets programs in, gives each a slot, a session file and a worker, and tells people what runs.
+//
+// Decisions are the scheduler's; what is here performs them. A GPU is never touched. State is in memory
+// only: keeper and workers can tell all of it to the next daemon. Thread safety: one thread, the loop's.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/common/event_loop.h"
+#include "daemon/control/children.h"
+#include "daemon/control/session_table.h"
+#include "ipc/hello.h"
+#include "ipc/options.h"
+#include "ipc/unique_fd.h"
+#include "ipc/zmq_control.h"
+#include "scheduler/scheduler.h"
+
+namespace control {
+
+struct Fault {
+  uint64_t session_id = 0;  // 0: no session's
+  uint64_t job_id = 0;
+  std::string program;
+  uint32_t code = 0;  // CUresult
+  std::string text;
+};
+
+class Daemon : public ChildrenListener {
+ public:
+  using OnReady = std::function<void(const std::string& failure)>;  // empty: ready
+
+  // `options.runtime_dir` is set and locked by the caller. `on_ready` is called once.
+  Daemon(const ipc::Options& options, OnReady on_ready);
+  ~Daemon() override;
+
+  absl::Status Listen();
+  // Returns the exit code.
+  int Run();
+  // SIGTERM: with programs running, only this process ends (they go on, the next daemon adopts them).
+  void OnTerminate();
+
+  // --- ChildrenListener
+  void OnChildrenReady() override;
+  void OnWorkerReady(uint32_t worker) override;
+  void OnWorkerMessage(uint32_t worker, ipc::control::Received* received) override;
+  void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) override;
+  void OnKeeperFailed(const std::string& sentence) override;
+  void OnAllStopped() override;
+
+  common::EventLoop* loop() { return &loop_; }
+
+ private:
+  // --- the door (door.cc)
+  void AcceptClient();
+  void OnHello(int fd);
+  void Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket, ipc::UniqueFd pidfd);
+  void NoticeEnding();
+  void Perform(const std::vector<scheduler::Action>& actions);
+  void Begin(Session* session);
+  void Attach(Session* session);
+  void AttachAgain(Session* session);
+  absl::Status MakeFiles(Session* session);
+  void Welcome(Session* session, const ipc::control::Attached& attached);
+  void Turn(Session* session, unsigned code, const std::string& sentence);
+  void OnClientSocket(uint64_t id);
+  void CloseSocket(Session* session);
+  void OnClientEnded(uint64_t id);
+  void WatchClient(Session* session);
+
+  // --- sessions (daemon.cc)
+  void AdoptSession(uint32_t worker, ipc::control::Received* received);
+  void OnAttached(const ipc::control::Attached& attached);
+  void OnSessionEnded(uint64_t id);
+  void OnPoisoned(const ipc::control::Poisoned& poisoned);
+  void Leave(Session* session);
+  void AddFault(Fault fault);
+  void UpdateLinger();
+  void StopEverything();
+  void Quit(int code);
+
+  // --- people's commands (commands.cc)
+  void OnControl();
+  void Answer(const ipc::ControlServer::Request& request);
+  void AnswerStatus(const std::string& peer);
+  std::string StopCommand(bool force);
+
+  int64_t NowUs() const;
+
+  const ipc::Options options_;
+  OnReady on_ready_;
+  common::EventLoop loop_;
+  Children children_;
+  SessionTable sessions_;
+  scheduler::State state_;
+  const std::unique_ptr<scheduler::Policy> policy_;
+  ipc::UniqueFd hello_socket_;
+  ipc::ControlServer control_;
+  std::map<int, ipc::UniqueFd> greeting_;  // connected, hello not yet heard
+  std::deque<Fault> faults_;               // newest last
+  std::vector<std::string> stop_waiters_;  // peers of the control plane
+  common::EventLoop::TimerId linger_timer_ = 0;
+  bool serving_ = false;  // adoption is done
+  bool stopping_ = false;
+  int exit_code_ = 0;
+};
+
+}  // namespace control

@@ -1,0 +1,252 @@
+// How a program becomes a session: hello, admission, slot and files, worker, welcome.
+#include "ipc/calls/vendor.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/control/daemon.h"
+#include "daemon/control/greeting.h"
+#include "ipc/session_file.h"
+#include "ipc/socket.h"
+
+namespace control {
+namespace {
+
+constexpr int64_t kHelloTimeoutUs = 10'000'000;
+
+std::span<const std::byte> BytesOf(const ipc::Welcome& welcome) {
+  return {reinterpret_cast<const std::byte*>(&welcome), sizeof welcome};
+}
+
+}  // namespace
+
+void Daemon::AcceptClient() {
+  absl::StatusOr<ipc::UniqueFd> accepted = ipc::Accept(hello_socket_.get());
+  if (!accepted.ok()) {
+    spdlog::warn("{}", std::string(accepted.status().message()));
+    return;
+  }
+  const int fd = accepted->get();
+  greeting_[fd] = std::move(*accepted);
+  loop_.Watch(fd, [this, fd] { OnHello(fd); });
+  if (greeting_.size() > ipc::limits::kSessionsMax) {  // only then is it worth a timer each
+    loop_.After(kHelloTimeoutUs, [this, fd] {
+      loop_.Unwatch(fd);
+      greeting_.erase(fd);
+    });
+  }
+}
+
+void Daemon::OnHello(int fd) {
+  const std::map<int, ipc::UniqueFd>::iterator found = greeting_.find(fd);
+  if (found == greeting_.end()) return;
+  const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(fd, 0);
+  if (absl::IsDeadlineExceeded(packet.status())) return;
+  ipc::UniqueFd socket = std::move(found->second);
+  loop_.Unwatch(fd);
+  greeting_.erase(found);
+  const absl::StatusOr<ipc::Peer> peer = ipc::PeerOf(fd);
+  if (!packet.ok() || !peer.ok()) return;
+  ipc::Hello hello;
+  ipc::Welcome welcome;
+  absl::StatusOr<ipc::UniqueFd> pidfd = ipc::PeerPidfd(fd, *peer);
+  if (CheckHelloUntrusted(packet->bytes, peer->uid, geteuid(), &hello, &welcome) && !pidfd.ok()) {
+    Refuse(&welcome, CUDA_ERROR_NOT_PERMITTED,
+           absl::StrCat("the program can't be watched (", std::string(pidfd.status().message()),
+                        "); run it in the daemon's pid namespace"));
+  }
+  if (stopping_) Refuse(&welcome, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon is stopping");
+  if (welcome.result == 0) {
+    Arrive(hello, *peer, std::move(socket), std::move(*pidfd));
+    return;
+  }
+  spdlog::info("pid {} is refused: {}", peer->pid, welcome.sentence);
+  (void)ipc::SendPacket(fd, BytesOf(welcome));
+}
+
+void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
+                    ipc::UniqueFd pidfd) {
+  ipc::control::SessionRecord record;
+  record.session_id = sessions_.NewId();
+  record.job_id = hello.job_id != 0 ? hello.job_id : sessions_.NewJob();
+  record.pid = peer.pid;
+  record.uid = peer.uid;
+  record.transport = hello.transport;
+  ipc::control::SetText(record.program, hello.program);
+  Session* const session = sessions_.Add(record);
+  session->socket = std::move(socket);
+  session->pidfd = std::move(pidfd);
+  WatchClient(session);
+  UpdateLinger();
+  if (!serving_) return;  // OnChildrenReady comes back to it
+  NoticeEnding();
+  Perform(scheduler::OnEvent(&state_, *policy_,
+                             scheduler::SessionArrived{record.session_id, record.job_id}, NowUs()));
+}
+
+// A program that has just ended may not have been noticed yet; its place is then about to come free.
+void Daemon::NoticeEnding() {
+  std::vector<uint64_t> ended;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.phase != Phase::kEnding && ipc::ProcessEnded(entry.second.pidfd.get())) {
+      ended.push_back(entry.first);
+    }
+  }
+  for (const uint64_t id : ended) OnClientEnded(id);
+}
+
+void Daemon::WatchClient(Session* session) {
+  const uint64_t id = session->record.session_id;
+  loop_.Watch(session->pidfd.get(), [this, id] { OnClientEnded(id); });
+  if (session->socket.valid()) loop_.Watch(session->socket.get(), [this, id] { OnClientSocket(id); });
+}
+
+void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
+  for (const scheduler::Action& action : actions) {
+    if (const scheduler::Admit* admit = std::get_if<scheduler::Admit>(&action)) {
+      if (Session* const session = sessions_.Find(admit->session)) Begin(session);
+    } else if (const scheduler::Queue* queue = std::get_if<scheduler::Queue>(&action)) {
+      spdlog::info("session {} {}", queue->session, queue->reason);
+    } else if (const scheduler::Reject* reject = std::get_if<scheduler::Reject>(&action)) {
+      Session* const session = sessions_.Find(reject->session);
+      if (session == nullptr) continue;
+      Turn(session, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
+           absl::StrCat(reject->reason, "; end a program or wait for one (laneway ps lists them)"));
+    }
+  }
+}
+
+absl::Status Daemon::MakeFiles(Session* session) {
+  absl::StatusOr<int> file = ipc::SessionFile::Create(session->record.session_id, session->record.slot);
+  if (!file.ok()) return file.status();
+  session->session_fd = ipc::UniqueFd(*file);
+  session->page = common::SessionPageMap(*file);
+  // Sparse: what is mapped and written takes memory, nothing else does.
+  session->pinned_fd = ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC));
+  if (session->page.get() == nullptr || !session->pinned_fd.valid() ||
+      ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("no room for a session's pinned memory: ",
+                                                     std::strerror(errno), "; raise ulimit -n"));
+  }
+  return absl::OkStatus();
+}
+
+void Daemon::Begin(Session* session) {
+  sessions_.TakeSlot(session);
+  if (const absl::Status made = MakeFiles(session); !made.ok()) {
+    Turn(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
+    return;
+  }
+  if (children_.Current() != nullptr) {
+    Attach(session);
+    return;
+  }
+  session->phase = Phase::kWaiting;
+  session->worker = 0;
+  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok()) {
+    Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, std::string(ensured.message()));
+  }
+}
+
+void Daemon::Attach(Session* session) {
+  const Worker* const worker = children_.Current();
+  assert(worker != nullptr);
+  session->phase = Phase::kAttaching;
+  ++session->attempts;
+  session->worker = worker->number;
+  session->page->worker_pid = static_cast<uint32_t>(worker->process.pid);
+  const int fds[] = {session->session_fd.get(), session->pinned_fd.get(), session->pidfd.get()};
+  const absl::Status sent =
+      children_.Send(worker->number, ipc::control::AttachSession{session->record}, fds);
+  // A send fails when the worker is ending: its pidfd settles the session a moment later.
+  if (!sent.ok()) spdlog::warn("worker {}: {}", worker->number, std::string(sent.message()));
+}
+
+// Its worker was lost before it served: a new one gets new files, because the old ones may be marked lost.
+void Daemon::AttachAgain(Session* session) {
+  session->has_slot = false;
+  Begin(session);
+}
+
+void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
+  ipc::Welcome welcome;
+  welcome.session_id = session->record.session_id;
+  welcome.slot = session->record.slot;
+  const Worker& worker = children_.workers().at(session->worker);
+  welcome.worker_pid = static_cast<uint32_t>(worker.process.pid);
+  welcome.device_count = children_.keeper().description.device_count;
+  ipc::control::SetText(welcome.zmq_endpoint, attached.zmq_endpoint);
+  const int fds[] = {session->session_fd.get(), session->pinned_fd.get()};
+  const absl::Status sent = session->socket.valid()
+                                ? ipc::SendPacket(session->socket.get(), BytesOf(welcome), fds)
+                                : absl::UnavailableError("it closed its connection");
+  session->session_fd.Reset();
+  session->pinned_fd.Reset();
+  session->phase = Phase::kRunning;
+  if (sent.ok()) {
+    spdlog::info("session {}: {} (pid {}) on worker {}, slot {}", session->record.session_id,
+                 session->record.program, session->record.pid, session->worker, session->record.slot);
+    return;
+  }
+  spdlog::info("session {} gave up: {}", session->record.session_id, std::string(sent.message()));
+  session->phase = Phase::kEnding;
+  (void)children_.Send(session->worker, ipc::control::DetachSession{session->record.session_id});
+}
+
+// Sends it away, with a sentence.
+void Daemon::Turn(Session* session, unsigned code, const std::string& sentence) {
+  ipc::Welcome welcome;
+  Refuse(&welcome, code, sentence);
+  spdlog::info("session {} ({}) is refused: {}", session->record.session_id, session->record.program,
+               welcome.sentence);
+  if (session->socket.valid()) (void)ipc::SendPacket(session->socket.get(), BytesOf(welcome));
+  Leave(session);
+}
+
+void Daemon::CloseSocket(Session* session) {
+  if (!session->socket.valid()) return;
+  loop_.Unwatch(session->socket.get());
+  session->socket.Reset();
+}
+
+void Daemon::OnClientSocket(uint64_t id) {
+  Session* const session = sessions_.Find(id);
+  if (session == nullptr || !session->socket.valid()) return;
+  const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(session->socket.get(), 0);
+  if (absl::IsDeadlineExceeded(packet.status())) return;
+  if (packet.ok()) return;  // nobody has anything more to say here
+  CloseSocket(session);
+  // Before the welcome it means that the program gave up; after it, nothing.
+  if (session->phase == Phase::kQueued || session->phase == Phase::kWaiting) Leave(session);
+}
+
+void Daemon::OnClientEnded(uint64_t id) {
+  Session* const session = sessions_.Find(id);
+  if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
+  loop_.Unwatch(session->pidfd.get());
+  CloseSocket(session);
+  switch (session->phase) {
+    case Phase::kAttaching:
+    case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
+      session->phase = Phase::kEnding;
+      (void)scheduler::OnEvent(&state_, *policy_, scheduler::SessionEnding{id}, NowUs());
+      break;
+    case Phase::kEnding:
+      break;
+    case Phase::kQueued:
+    case Phase::kWaiting:
+    case Phase::kLost:
+      Leave(session);
+      break;
+  }
+}
+
+}  // namespace control

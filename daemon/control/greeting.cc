@@ -1,0 +1,63 @@
+#include "ipc/calls/vendor.h"
+
+#include "daemon/control/greeting.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "ipc/control.h"
+
+namespace control {
+namespace {
+
+constexpr size_t kFixedBytes = 3 * sizeof(uint32_t);  // magic, version, bytes: the same in all versions
+
+}  // namespace
+
+void Refuse(ipc::Welcome* welcome, unsigned code, const std::string& sentence) {
+  welcome->result = code;
+  ipc::control::SetText(welcome->sentence, sentence);
+}
+
+bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t owner, ipc::Hello* hello,
+                         ipc::Welcome* welcome) {
+  if (peer != owner) {
+    Refuse(welcome, CUDA_ERROR_NOT_PERMITTED,
+           absl::StrCat("this daemon serves uid ", owner, " and the program runs as uid ", peer,
+                        "; run it as that user or start a daemon of your own"));
+    return false;
+  }
+  uint32_t fixed[3] = {};
+  if (bytes.size() >= kFixedBytes) std::memcpy(fixed, bytes.data(), kFixedBytes);
+  if (fixed[0] != ipc::kHelloMagic) {
+    Refuse(welcome, CUDA_ERROR_MPS_RPC_FAILURE, "what connected is not a Laneway client");
+    return false;
+  }
+  if (fixed[1] != ipc::kProtocolVersion || fixed[2] != sizeof(ipc::Hello) ||
+      bytes.size() != sizeof(ipc::Hello)) {
+    Refuse(welcome, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+           absl::StrCat("the program's Laneway speaks protocol version ", fixed[1], ", this daemon (",
+                        LANEWAY_VERSION, ") version ", ipc::kProtocolVersion,
+                        "; run laneway stop, then start both from one installation"));
+    return false;
+  }
+  std::memcpy(hello, bytes.data(), sizeof *hello);
+  hello->program[sizeof hello->program - 1] = '\0';
+  hello->version[sizeof hello->version - 1] = '\0';
+  if (hello->opcode_count != ipc::CountOfTables() || hello->table_hash != ipc::HashOfTables()) {
+    Refuse(welcome, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+           absl::StrCat("the program's Laneway ", hello->version, " and this daemon ", LANEWAY_VERSION,
+                        " know different calls; run laneway stop, then start both from one installation"));
+    return false;
+  }
+  const bool transport_known =
+      hello->transport == ipc::Transport::kRing || hello->transport == ipc::Transport::kZmq;
+  if (!transport_known || hello->mode != ipc::Mode::kShared) {
+    Refuse(welcome, CUDA_ERROR_NOT_SUPPORTED,
+           "the program asks for a transport or mode that this daemon does not have; use --mode=shared");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace control

@@ -1,0 +1,127 @@
+// lanewayd: one per runtime directory. See daemon.h for what it does.
+#include <fcntl.h>
+#include <signal.h>
+#include <spdlog/sinks/rotating_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/control/daemon.h"
+#include "ipc/command_line.h"
+#include "ipc/options.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
+
+namespace control {
+namespace {
+
+constexpr int kUsageExitCode = 2;
+constexpr size_t kLogBytesMax = 1 << 20;
+
+// Tells whoever started us, on `ready_fd` when there is one, else on stderr. An empty sentence: ready.
+void Tell(int ready_fd, const std::string& sentence) {
+  const std::string line = sentence.empty() ? "ready\n" : absl::StrCat("lanewayd: ", sentence, "\n");
+  if (ready_fd >= 0) {
+    (void)!write(ready_fd, line.data(), line.size());
+    close(ready_fd);
+  } else if (!sentence.empty()) {
+    std::fputs(line.c_str(), stderr);
+  }
+}
+
+// Held as long as the process lives. FailedPrecondition: another daemon holds it.
+absl::StatusOr<ipc::UniqueFd> TakeLock(const std::string& dir) {
+  const std::string path = ipc::LockPath(dir);
+  ipc::UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd.valid()) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot open ", path, ": ", std::strerror(errno)));
+  }
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    char pid[32] = {};
+    (void)!pread(fd.get(), pid, sizeof pid - 1, 0);
+    return absl::FailedPreconditionError(absl::StrCat("a daemon (pid ", std::atoi(pid),
+                                                      ") already serves ", dir,
+                                                      "; use it, or run laneway stop first"));
+  }
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  if (ftruncate(fd.get(), 0) != 0 || pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
+  return fd;
+}
+
+void SetUpLog(const ipc::Options& options, bool foreground) {
+  std::vector<spdlog::sink_ptr> sinks = {std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
+      ipc::LogPath(options.runtime_dir, "lanewayd"), kLogBytesMax, 1)};
+  if (foreground) sinks.push_back(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("lanewayd", sinks.begin(), sinks.end()));
+  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  spdlog::flush_on(spdlog::level::info);
+}
+
+int Serve(ipc::Options options, int ready_fd) {
+  if (options.runtime_dir.empty()) options.runtime_dir = ipc::RuntimeDir();
+  if (const absl::Status made = ipc::MakeRuntimeDir(options.runtime_dir); !made.ok()) {
+    Tell(ready_fd, std::string(made.message()));
+    return 1;
+  }
+  const absl::StatusOr<ipc::UniqueFd> lock = TakeLock(options.runtime_dir);
+  if (!lock.ok()) {
+    Tell(ready_fd, std::string(lock.status().message()));
+    return 1;
+  }
+  SetUpLog(options, ready_fd < 0);
+  ipc::RaiseDescriptorLimit();
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);  // before any thread is made
+  const ipc::UniqueFd signal_fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+
+  Daemon daemon(options, [ready_fd](const std::string& failure) { Tell(ready_fd, failure); });
+  daemon.loop()->Watch(signal_fd.get(), [&daemon, &signal_fd] {
+    signalfd_siginfo info;
+    if (read(signal_fd.get(), &info, sizeof info) > 0) daemon.OnTerminate();
+  });
+  if (const absl::Status listening = daemon.Listen(); !listening.ok()) {
+    Tell(ready_fd, std::string(listening.message()));
+    return 1;
+  }
+  return daemon.Run();
+}
+
+}  // namespace
+}  // namespace control
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  ipc::Options options;
+  int ready_fd = -1;
+  CLI::App app("Lets unmodified CUDA programs share a GPU. Started by `laneway run`.", "lanewayd");
+  app.set_version_flag("--version", std::string("lanewayd ") + LANEWAY_VERSION);
+  app.add_option("--ready-fd", ready_fd, "a descriptor to say on that it is ready")->group("");
+  if (const absl::Status config = ipc::ReadConfig(&options); !config.ok()) {
+    std::fprintf(stderr, "lanewayd: %s\n", std::string(config.message()).c_str());
+    return control::kUsageExitCode;
+  }
+  ipc::AddFlags(&app, &options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {
+    return app.exit(wanted);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "lanewayd: %s\n", ipc::SentenceOf(app, error).c_str());
+    return control::kUsageExitCode;
+  }
+  return control::Serve(options, ready_fd);
+}

@@ -1,0 +1,55 @@
+#include "daemon/control/session_table.h"
+
+#include <algorithm>
+#include <bitset>
+#include <cassert>
+
+namespace control {
+
+const char* NameOf(Phase phase) {
+  switch (phase) {
+    case Phase::kQueued: return "queued";
+    case Phase::kWaiting: return "starting";
+    case Phase::kAttaching: return "starting";
+    case Phase::kRunning: return "running";
+    case Phase::kEnding: return "ending";
+    case Phase::kLost: return "lost";
+  }
+  return "?";
+}
+
+Session* SessionTable::Add(ipc::control::SessionRecord record) {
+  next_id_ = std::max(next_id_, record.session_id + 1);
+  next_job_ = std::max(next_job_, record.job_id + 1);
+  Session& session = sessions_[record.session_id];
+  session.record = record;
+  return &session;
+}
+
+Session* SessionTable::Find(uint64_t id) {
+  const std::map<uint64_t, Session>::iterator found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+void SessionTable::Remove(uint64_t id) { sessions_.erase(id); }
+
+void SessionTable::TakeSlot(Session* session) {
+  std::bitset<ipc::limits::kSlots> taken;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_) {
+    if (entry.second.has_slot) taken.set(entry.second.record.slot);
+  }
+  uint32_t slot = 0;
+  while (slot < taken.size() && taken.test(slot)) ++slot;
+  assert(slot < taken.size());
+  session->record.slot = slot;
+  session->has_slot = true;
+}
+
+size_t SessionTable::CountAlive() const {
+  return static_cast<size_t>(
+      std::count_if(sessions_.begin(), sessions_.end(), [](const std::pair<const uint64_t, Session>& entry) {
+        return entry.second.phase != Phase::kLost;
+      }));
+}
+
+}  // namespace control

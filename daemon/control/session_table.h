@@ -1,0 +1,65 @@
+// The sessions that a daemon knows, from the hello to the end of the program. Thread safety: one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "daemon/common/session_page.h"
+#include "ipc/control.h"
+#include "ipc/unique_fd.h"
+
+namespace control {
+
+enum class Phase {
+  kQueued,     // the scheduler has not admitted it
+  kWaiting,    // for a worker that is being started
+  kAttaching,  // told to the worker
+  kRunning,
+  kEnding,     // the program is gone; the worker cleans up
+  kLost,       // its worker is gone; listed until the program ends
+};
+
+const char* NameOf(Phase phase);
+
+struct Session {
+  ipc::control::SessionRecord record;
+  Phase phase = Phase::kQueued;
+  uint32_t worker = 0;         // from kAttaching on
+  int attempts = 0;            // to attach it
+  bool has_slot = false;       // record.slot is taken
+  ipc::UniqueFd socket;        // the hello's connection; invalid when adopted or closed by the program
+  ipc::UniqueFd pidfd;
+  ipc::UniqueFd session_fd;    // until welcomed
+  ipc::UniqueFd pinned_fd;     // until welcomed
+  common::SessionPageMap page;
+};
+
+class SessionTable {
+ public:
+  // A new number for a session; never one that was used before, by this daemon or an adopted one.
+  uint64_t NewId() { return next_id_++; }
+  uint64_t NewJob() { return next_job_++; }
+
+  Session* Add(ipc::control::SessionRecord record);
+  // Null when there is none.
+  Session* Find(uint64_t id);
+  void Remove(uint64_t id);
+
+  // Takes the lowest free slot. REQUIRES: one is free (the scheduler admits no more than there are).
+  void TakeSlot(Session* session);
+
+  // Sessions that hold a worker or may still get one; lost ones do not count.
+  size_t CountAlive() const;
+  std::map<uint64_t, Session>& all() { return sessions_; }
+  const std::map<uint64_t, Session>& all() const { return sessions_; }
+
+ private:
+  std::map<uint64_t, Session> sessions_;
+  uint64_t next_id_ = 1;
+  uint64_t next_job_ = 1;
+};
+
+}  // namespace control

@@ -1,0 +1,154 @@
+#include "daemon/control/status.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace control {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Device memory by session, over all devices.
+std::map<uint64_t, uint64_t> BytesBySession(const std::vector<ipc::control::Usage>& usages) {
+  std::map<uint64_t, uint64_t> bytes;
+  for (const ipc::control::Usage& usage : usages) bytes[usage.session_id] += usage.bytes;
+  return bytes;
+}
+
+Json KeeperJson(const KeeperState& keeper) {
+  return {{"pid", keeper.process.pid}, {"state", keeper.ready ? "ready" : "starting"}};
+}
+
+Json WorkersJson(const StatusInput& input) {
+  Json workers = Json::array();
+  for (const std::pair<const uint32_t, Worker>& entry : input.children.workers()) {
+    size_t sessions = 0;
+    for (const std::pair<const uint64_t, Session>& item : input.sessions.all()) {
+      sessions += item.second.worker == entry.first && item.second.phase != Phase::kLost;
+    }
+    workers.push_back({{"number", entry.first},
+                       {"pid", entry.second.process.pid},
+                       {"state", entry.second.ready ? "ready" : "starting"},
+                       {"sessions", sessions}});
+  }
+  return workers;
+}
+
+Json DevicesJson(const KeeperState& keeper) {
+  Json devices = Json::array();
+  for (uint32_t i = 0; i < keeper.description.device_count; ++i) {
+    const ipc::control::DeviceRecord& device = keeper.description.devices[i];
+    const uint64_t used = std::min(device.used_bytes, device.capacity_bytes);
+    devices.push_back(
+        {{"ordinal", i},
+         {"name", device.name},
+         {"kind", keeper.description.kind == ipc::control::DeviceKind::kCuda ? "cuda" : "soft"},
+         {"capacity_bytes", device.capacity_bytes},
+         {"used_bytes", used},
+         {"free_bytes", device.capacity_bytes - used}});
+  }
+  return devices;
+}
+
+Json SessionJson(const Session& session, uint64_t device_bytes) {
+  return {{"id", session.record.session_id},
+          {"pid", session.record.pid},
+          {"program", session.record.program},
+          {"job", session.record.job_id},
+          {"transport", session.record.transport == ipc::Transport::kZmq ? "zmq" : "ring"},
+          {"worker", session.worker},
+          {"state", NameOf(session.phase)},
+          {"device_bytes", device_bytes},
+          {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
+}
+
+Json JobsJson(const StatusInput& input, const std::map<uint64_t, uint64_t>& bytes) {
+  struct Job {
+    std::set<std::string> programs;
+    uint64_t sessions = 0;
+    uint64_t device_bytes = 0;
+  };
+  std::map<uint64_t, Job> jobs;
+  for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
+    Job& job = jobs[entry.second.record.job_id];
+    job.programs.insert(entry.second.record.program);
+    ++job.sessions;
+    const std::map<uint64_t, uint64_t>::const_iterator held = bytes.find(entry.first);
+    if (held != bytes.end()) job.device_bytes += held->second;
+  }
+  Json list = Json::array();
+  for (const std::pair<const uint64_t, Job>& entry : jobs) {
+    list.push_back({{"id", entry.first},
+                    {"programs", entry.second.programs},
+                    {"sessions", entry.second.sessions},
+                    {"device_bytes", entry.second.device_bytes}});
+  }
+  return list;
+}
+
+Json FaultsJson(const std::deque<Fault>& faults) {
+  Json list = Json::array();
+  for (const Fault& fault : faults) {
+    list.push_back({{"session", fault.session_id},
+                    {"job", fault.job_id},
+                    {"program", fault.program},
+                    {"code", fault.code},
+                    {"text", fault.text}});
+  }
+  return list;
+}
+
+// Texts of programs may be in any encoding; what is not UTF-8 is replaced, never thrown over.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string StatusJson(const StatusInput& input) {
+  const KeeperState& keeper = input.children.keeper();
+  const std::map<uint64_t, uint64_t> bytes = BytesBySession(keeper.usages);
+  Json sessions = Json::array();
+  for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
+    const std::map<uint64_t, uint64_t>::const_iterator held = bytes.find(entry.first);
+    sessions.push_back(SessionJson(entry.second, held == bytes.end() ? 0 : held->second));
+  }
+  return Dump({{"ok", true},
+               {"version", LANEWAY_VERSION},
+               {"daemon",
+                {{"pid", getpid()},
+                 {"runtime_dir", input.options.runtime_dir},
+                 {"policy", input.options.policy},
+                 {"mode", input.options.mode},
+                 {"transport", input.options.transport}}},
+               {"keeper", KeeperJson(keeper)},
+               {"workers", WorkersJson(input)},
+               {"devices", DevicesJson(keeper)},
+               {"jobs", JobsJson(input, bytes)},
+               {"sessions", sessions},
+               {"faults", FaultsJson(input.faults)}});
+}
+
+std::string OkJson() { return Dump({{"ok", true}}); }
+
+std::string JobJson(uint64_t job) { return Dump({{"ok", true}, {"job", job}}); }
+
+std::string ErrorJson(const std::string& sentence) {
+  return Dump({{"ok", false}, {"sentence", sentence}});
+}
+
+bool ParseCommandUntrusted(const std::string& text, Command* command) {
+  const nlohmann::json request = nlohmann::json::parse(text, nullptr, false);
+  if (!request.is_object()) return false;
+  const nlohmann::json::const_iterator name = request.find("command");
+  if (name == request.end() || !name->is_string()) return false;
+  command->name = name->get<std::string>();
+  const nlohmann::json::const_iterator force = request.find("force");
+  command->force = force != request.end() && force->is_boolean() && force->get<bool>();
+  return true;
+}
+
+}  // namespace control

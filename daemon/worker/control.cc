@@ -1,0 +1,322 @@
+#include "daemon/worker/control.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/common/child_main.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
+#include "ipc/zmq_channel.h"
+
+namespace worker {
+namespace {
+
+constexpr int64_t kStopTimeoutUs = 5'000'000;  // sessions that have not ended by then end with the process
+
+}  // namespace
+
+Control::Control(ControlOptions options, Devices* devices, KeeperExtents* extents)
+    : options_(std::move(options)),
+      devices_(devices),
+      extents_(extents),
+      outbox_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  assert(outbox_event_.valid());
+  loop_.Watch(outbox_event_.get(), [this] { OnOutbox(); });
+}
+
+Control::~Control() { assert(sessions_.empty()); }
+
+absl::Status Control::Listen() {
+  absl::StatusOr<ipc::UniqueFd> listener =
+      ipc::ListenAt(ipc::WorkerSocketPath(options_.runtime_dir, options_.number));
+  if (!listener.ok()) return listener.status();
+  listener_ = std::move(*listener);
+  loop_.Watch(listener_.get(), [this] {
+    absl::StatusOr<ipc::UniqueFd> socket = ipc::Accept(listener_.get());
+    if (socket.ok()) AddConnection(std::move(*socket));
+  });
+  return absl::OkStatus();
+}
+
+void Control::Greet(ipc::UniqueFd connection) {
+  const ipc::control::WorkerReady ready{options_.number, getpid(),
+                                        static_cast<uint32_t>(devices_->contexts().size())};
+  if (ipc::control::Send(connection.get(), ready).ok()) AddConnection(std::move(connection));
+}
+
+void Control::Run() {
+  devices_->Watch([this](CUresult code) { OnPoisoned(0, code, devices_->FaultText()); });
+  if (Unneeded()) ArmLinger();
+  loop_.Run();
+  unlink(ipc::WorkerSocketPath(options_.runtime_dir, options_.number).c_str());
+}
+
+// --- connections -------------------------------------------------------------------------------------
+
+void Control::AddConnection(ipc::UniqueFd socket) {
+  const absl::StatusOr<ipc::Peer> peer = ipc::PeerOf(socket.get());
+  if (!peer.ok() || (peer->uid != geteuid() && peer->uid != 0)) return;
+  const int fd = socket.get();
+  connections_[fd] = std::move(socket);
+  loop_.Watch(fd, [this, fd] { OnReadable(fd); });
+  if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
+}
+
+void Control::DropConnection(int fd) {
+  loop_.Unwatch(fd);
+  connections_.erase(fd);
+  if (Unneeded()) ArmLinger();
+}
+
+void Control::ArmLinger() {
+  if (linger_timer_ != 0) loop_.Cancel(linger_timer_);
+  linger_timer_ = loop_.After(options_.linger_s * 1'000'000, [this] {
+    linger_timer_ = 0;
+    if (!Unneeded()) return;
+    common::Log("worker", "no daemon and no session for a while; exiting");
+    loop_.Quit();
+  });
+}
+
+void Control::OnReadable(int fd) {
+  absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
+  if (absl::IsDeadlineExceeded(received.status())) return;
+  if (!received.ok()) {
+    common::Log("worker", absl::StrCat("daemon connection: ", std::string(received.status().message())));
+    DropConnection(fd);
+    return;
+  }
+  Handle(fd, &*received);
+}
+
+void Control::Handle(int fd, ipc::control::Received* received) {
+  const ipc::control::Message& message = received->message;
+  if (const ipc::control::AttachSession* attach = std::get_if<ipc::control::AttachSession>(&message)) {
+    Attach(attach->session, &received->fds);
+  } else if (const ipc::control::DetachSession* detach =
+                 std::get_if<ipc::control::DetachSession>(&message)) {
+    const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(detach->session_id);
+    if (found != sessions_.end()) RequestStop(found->second.get());
+  } else if (std::holds_alternative<ipc::control::Query>(message)) {
+    AnswerQuery(fd);
+  } else if (std::holds_alternative<ipc::control::KeeperChanged>(message)) {
+    extents_->OnKeeperChanged();
+  } else if (std::holds_alternative<ipc::control::Stop>(message)) {
+    StopAll();
+  } else {
+    common::Log("worker", "a message that no daemon of this version sends");
+  }
+}
+
+void Control::AnswerQuery(int fd) {
+  const ipc::control::WorkerReady ready{options_.number, getpid(),
+                                        static_cast<uint32_t>(devices_->contexts().size())};
+  (void)ipc::control::Send(fd, ready);
+  for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
+    Entry& entry = *item.second;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (entry.session != nullptr) entry.record.pinned_bytes = entry.session->Snapshot().pinned_bytes;
+    }
+    const int fds[] = {entry.session_fd.get(), entry.pidfd.get()};
+    (void)ipc::control::Send(fd, entry.record, fds);
+  }
+  (void)ipc::control::Send(fd, ipc::control::ListEnd{});
+}
+
+void Control::Broadcast(const ipc::control::Message& message) {
+  for (const std::pair<const int, ipc::UniqueFd>& connection : connections_) {
+    (void)ipc::control::Send(connection.first, message);  // its end is seen by OnReadable
+  }
+}
+
+// --- sessions ----------------------------------------------------------------------------------------
+
+void Control::Refuse(uint64_t session_id, const char* sentence) {
+  ipc::control::Attached refused;
+  refused.session_id = session_id;
+  refused.result = CUDA_ERROR_OPERATING_SYSTEM;
+  ipc::control::SetText(refused.sentence, sentence);
+  Broadcast(refused);
+  Broadcast(ipc::control::SessionEnded{session_id});
+}
+
+void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds) {
+  if (fds->size() != 3 || stopping_ || sessions_.count(record.session_id) != 0) {
+    Refuse(record.session_id, "the worker is stopping; start the program again");
+    return;
+  }
+  std::unique_ptr<Entry> entry = std::make_unique<Entry>();
+  entry->record = record;
+  entry->session_fd = std::move((*fds)[0]);
+  entry->pinned_fd = std::move((*fds)[1]);
+  entry->pidfd = std::move((*fds)[2]);
+  entry->page = common::SessionPageMap(entry->session_fd.get());
+  if (entry->page.get() == nullptr) {
+    Refuse(record.session_id, "the worker cannot map the session file; see its log");
+    return;
+  }
+  Entry* const raw = entry.get();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sessions_[record.session_id] = std::move(entry);
+  }
+  devices_->SetNeeded(true);
+  loop_.Watch(raw->pidfd.get(), [this, id = record.session_id] { OnClientEnded(id); });
+  raw->thread = std::thread(&Control::RunSession, this, raw);
+}
+
+void Control::OnClientEnded(uint64_t session_id) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
+  if (found == sessions_.end() || !ipc::ProcessEnded(found->second->pidfd.get())) return;
+  loop_.Unwatch(found->second->pidfd.get());
+  RequestStop(found->second.get());
+}
+
+void Control::RequestStop(Entry* entry) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  entry->stop_wanted = true;
+  if (entry->session != nullptr) entry->session->Stop();
+}
+
+void Control::StopAll() {
+  if (std::exchange(stopping_, true)) return;
+  for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
+    ipc::MarkLost(item.second->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
+                  "Laneway was stopped while this program was running (laneway stop --force)");
+    RequestStop(item.second.get());
+  }
+  if (sessions_.empty()) {
+    loop_.Quit();
+    return;
+  }
+  loop_.After(kStopTimeoutUs, [this] {
+    common::Log("worker", "sessions have not ended in time; exiting without them");
+    unlink(ipc::WorkerSocketPath(options_.runtime_dir, options_.number).c_str());
+    _exit(0);
+  });
+}
+
+void Control::Retire(uint64_t session_id) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
+  assert(found != sessions_.end());
+  found->second->thread.join();
+  loop_.Unwatch(found->second->pidfd.get());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sessions_.erase(found);
+  }
+  if (!sessions_.empty()) return;
+  devices_->SetNeeded(false);
+  if (stopping_) loop_.Quit();
+  if (Unneeded()) ArmLinger();
+}
+
+void Control::OnOutbox() {
+  uint64_t count = 0;
+  if (read(outbox_event_.get(), &count, sizeof count) < 0) return;
+  std::vector<ipc::control::Message> messages;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    messages.swap(outbox_);
+  }
+  for (const ipc::control::Message& message : messages) {
+    if (const ipc::control::SessionEnded* ended = std::get_if<ipc::control::SessionEnded>(&message)) {
+      Retire(ended->session_id);
+    }
+    Broadcast(message);
+    if (std::holds_alternative<ipc::control::Poisoned>(message)) {
+      common::Log("worker", "the context is poisoned; exiting");
+      unlink(ipc::WorkerSocketPath(options_.runtime_dir, options_.number).c_str());
+      _exit(kPoisonedExitCode);  // destructors would call a driver that only returns errors
+    }
+  }
+}
+
+void Control::Post(const ipc::control::Message& message) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    outbox_.push_back(message);
+  }
+  const uint64_t one = 1;
+  if (write(outbox_event_.get(), &one, sizeof one) < 0) {
+    // The counter is full only when the loop has not run for 2^64 messages.
+    assert(false);
+  }
+}
+
+// --- session threads ---------------------------------------------------------------------------------
+
+std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached) {
+  absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->session_fd.get());
+  if (!file.ok()) return std::string(file.status().message());
+  SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};
+  setup.pinned_fd = entry->pinned_fd.Release();
+  if (entry->record.transport == ipc::Transport::kZmq) {
+    const std::string endpoint = ipc::SessionEndpoint(options_.runtime_dir, setup.session_id);
+    absl::StatusOr<ipc::Channel> channel = ipc::BindZmqChannel(endpoint);
+    if (!channel.ok()) return std::string(channel.status().message());
+    setup.channel = std::move(*channel);
+    ipc::control::SetText(attached->zmq_endpoint, endpoint);
+  } else {
+    setup.channel = setup.file.WorkerChannel();
+  }
+  std::string error;
+  std::unique_ptr<Session> session = Session::Create(std::move(setup), environment_, &error);
+  if (session == nullptr) return error.empty() ? "the worker refuses the session" : error;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  entry->session = std::move(session);
+  if (entry->stop_wanted) entry->session->Stop();
+  return {};
+}
+
+void Control::RunSession(Entry* entry) {
+  ipc::control::Attached attached;
+  attached.session_id = entry->record.session_id;
+  const std::string refusal = MakeSession(entry, &attached);
+  if (!refusal.empty()) {
+    attached.result = CUDA_ERROR_MPS_RPC_FAILURE;
+    ipc::control::SetText(attached.sentence, refusal);
+  }
+  Post(attached);
+  if (refusal.empty()) {
+    entry->session->Run();
+    std::unique_ptr<Session> ended;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ended = std::move(entry->session);
+    }
+  }
+  Post(ipc::control::SessionEnded{entry->record.session_id});
+}
+
+// --- poison ------------------------------------------------------------------------------------------
+
+void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) {
+  ipc::control::Poisoned poisoned;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(poisoned_, true)) return;
+    // Alone, it is the one.
+    if (session_id == 0 && sessions_.size() == 1) session_id = sessions_.begin()->first;
+    poisoned.session_id = session_id;
+    poisoned.code = code;
+    const std::string words = text.empty() ? devices_->FaultText() : text;
+    ipc::control::SetText(poisoned.text, words);
+    const std::string others = absl::StrCat(
+        "another program's fault has ended the shared worker; start this program again (", words, ")");
+    for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
+      const bool guilty = session_id == 0 || item.first == session_id;
+      ipc::MarkLost(item.second->page.get(), guilty ? code : CUDA_ERROR_MPS_RPC_FAILURE,
+                    guilty ? poisoned.text : others.c_str());
+    }
+  }
+  Post(poisoned);
+}
+
+}  // namespace worker

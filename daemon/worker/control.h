@@ -1,0 +1,102 @@
+// The worker's control side: attaches sessions, watches their clients, tells lanewayd what happens.
+//
+// One thread (main) runs the loop; each session has a thread of its own that makes, runs and ends it. The
+// daemon may come and go: sessions live without it, and a new one learns of them by Query.
+// Thread safety: OnPoisoned() from any thread; everything else on the main thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/common/event_loop.h"
+#include "daemon/common/session_page.h"
+#include "daemon/worker/devices.h"
+#include "daemon/worker/extents.h"
+#include "daemon/worker/session.h"
+#include "ipc/control.h"
+#include "ipc/unique_fd.h"
+
+namespace worker {
+
+struct ControlOptions {
+  std::string runtime_dir;
+  uint32_t number = 0;
+  int64_t linger_s = 60;
+};
+
+// The process's exit code after a poisoned context; anything else that ends it is a crash.
+inline constexpr int kPoisonedExitCode = 86;
+
+class Control : public PoisonSink {
+ public:
+  // Everything outlives this object.
+  Control(ControlOptions options, Devices* devices, KeeperExtents* extents);
+  ~Control() override;
+
+  void SetEnvironment(const Environment& environment) { environment_ = environment; }
+  absl::Status Listen();
+  // The connection to the daemon that started us.
+  void Greet(ipc::UniqueFd connection);
+  // Until a Stop message, or until nobody has needed this worker for linger_s.
+  void Run();
+
+  void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) override;
+
+ private:
+  // One attached session. Its thread touches only what is marked; the rest is the main thread's.
+  struct Entry {
+    ipc::control::SessionRecord record;
+    ipc::UniqueFd session_fd;
+    ipc::UniqueFd pinned_fd;  // its thread's, until Create
+    ipc::UniqueFd pidfd;
+    common::SessionPageMap page;
+    std::thread thread;
+    std::unique_ptr<Session> session;  // guarded by mutex_; set and cleared by its thread
+    bool stop_wanted = false;          // guarded by mutex_
+  };
+
+  // --- main thread: connections and sessions
+  void AddConnection(ipc::UniqueFd socket);
+  void DropConnection(int fd);
+  void OnReadable(int fd);
+  void Handle(int fd, ipc::control::Received* received);
+  void Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds);
+  void Refuse(uint64_t session_id, const char* sentence);
+  void AnswerQuery(int fd);
+  void OnClientEnded(uint64_t session_id);
+  void RequestStop(Entry* entry);
+  void Retire(uint64_t session_id);
+  void StopAll();
+  void Broadcast(const ipc::control::Message& message);
+  void OnOutbox();
+  void ArmLinger();
+  bool Unneeded() const { return connections_.empty() && sessions_.empty(); }
+
+  // --- session thread
+  void RunSession(Entry* entry);
+  std::string MakeSession(Entry* entry, ipc::control::Attached* attached);
+  void Post(const ipc::control::Message& message);  // any thread: to the daemon, by way of the loop
+
+  const ControlOptions options_;
+  Devices* const devices_;
+  KeeperExtents* const extents_;
+  Environment environment_;
+  common::EventLoop loop_;
+  ipc::UniqueFd listener_;
+  ipc::UniqueFd outbox_event_;
+  std::map<int, ipc::UniqueFd> connections_;
+  bool stopping_ = false;
+  common::EventLoop::TimerId linger_timer_ = 0;
+
+  std::mutex mutex_;  // guards what follows, and what Entry says
+  std::vector<ipc::control::Message> outbox_;
+  std::map<uint64_t, std::unique_ptr<Entry>> sessions_;  // changed by the main thread alone
+  bool poisoned_ = false;
+};
+
+}  // namespace worker

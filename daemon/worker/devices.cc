@@ -1,0 +1,126 @@
+#include "daemon/worker/devices.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/common/child_main.h"
+
+namespace worker {
+namespace {
+
+constexpr std::chrono::milliseconds kWatchPeriod(100);
+
+}  // namespace
+
+Devices::~Devices() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+absl::Status Devices::Open() {
+  CUresult result = driver_.cuInit(0);
+  if (result != CUDA_SUCCESS) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the driver does not start: cuInit returns ", common::ErrorName(driver_, result),
+                     "; run laneway doctor"));
+  }
+  int count = 0;
+  result = driver_.cuDeviceGetCount(&count);
+  if (result != CUDA_SUCCESS || count == 0) {
+    return absl::FailedPreconditionError("the driver has no device");
+  }
+  for (int i = 0; i < std::min<int>(count, ipc::control::kDevicesMax); ++i) {
+    const absl::Status opened = OpenDevice(i);
+    if (!opened.ok()) return opened;
+  }
+  if (driver_.cuLogsRegisterCallback != nullptr) {
+    CUlogsCallbackHandle handle;
+    driver_.cuLogsRegisterCallback(&Devices::OnLog, this, &handle);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Devices::OpenDevice(int ordinal) {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUstream probe = nullptr;
+  CUresult result = driver_.cuDeviceGet(&device, ordinal);
+  if (result == CUDA_SUCCESS) result = driver_.cuDevicePrimaryCtxRetain(&context, device);
+  if (result == CUDA_SUCCESS) result = driver_.cuCtxPushCurrent_v2(context);
+  if (result == CUDA_SUCCESS) {
+    result = driver_.cuStreamCreate(&probe, CU_STREAM_NON_BLOCKING);
+    CUcontext popped = nullptr;
+    driver_.cuCtxPopCurrent_v2(&popped);
+  }
+  if (result != CUDA_SUCCESS) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "device ", ordinal, " gives no context: ", common::ErrorName(driver_, result),
+        "; is it in exclusive mode or full? see nvidia-smi"));
+  }
+  contexts_.push_back(context);
+  probes_.push_back(probe);
+  return absl::OkStatus();
+}
+
+void Devices::Watch(OnFault on_fault) {
+  watcher_ = std::thread(&Devices::WatchLoop, this, std::move(on_fault));
+}
+
+void Devices::SetNeeded(bool needed) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    needed_ = needed;
+  }
+  changed_.notify_all();
+}
+
+CUresult Devices::Health() {
+  for (size_t i = 0; i < contexts_.size(); ++i) {
+    CUresult result = driver_.cuCtxPushCurrent_v2(contexts_[i]);
+    if (result != CUDA_SUCCESS) return result;
+    result = driver_.cuStreamQuery(probes_[i]);
+    CUcontext popped = nullptr;
+    driver_.cuCtxPopCurrent_v2(&popped);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+void Devices::WatchLoop(OnFault on_fault) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    if (!needed_) {
+      changed_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    const CUresult health = Health();
+    if (health != CUDA_SUCCESS) {
+      on_fault(health);
+      return;
+    }
+    lock.lock();
+    changed_.wait_for(lock, kWatchPeriod, [this] { return stopping_; });
+  }
+}
+
+void Devices::OnLog(void* self, CUlogLevel level, char* message, size_t length) {
+  Devices* const devices = static_cast<Devices*>(self);
+  const std::string text(message, length);
+  common::Log("driver", text);
+  if (level != CU_LOG_LEVEL_ERROR) return;
+  const std::lock_guard<std::mutex> lock(devices->mutex_);
+  devices->fault_text_ = text;
+}
+
+std::string Devices::FaultText() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return fault_text_;
+}
+
+}  // namespace worker

@@ -1,0 +1,149 @@
+#include "daemon/worker/extents.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/common/child_main.h"
+#include "ipc/futex.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
+
+namespace worker {
+namespace {
+
+constexpr int64_t kReplyTimeoutUs = 30'000'000;     // creating a large extent clears it
+constexpr int64_t kNewKeeperTimeoutUs = 10'000'000;
+constexpr std::chrono::milliseconds kRetryStep(50);
+
+void* AsOsHandle(int fd) { return reinterpret_cast<void*>(static_cast<intptr_t>(fd)); }
+
+// Whether keeping one more descriptor open is fine: half of the limit stays free for everything else.
+bool DescriptorsAbound(size_t held) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && held < limit.rlim_cur / 2;
+}
+
+}  // namespace
+
+KeeperExtents::KeeperExtents(const common::Driver& driver, std::string runtime_dir, uint32_t worker)
+    : driver_(driver), runtime_dir_(std::move(runtime_dir)), worker_(worker) {}
+
+absl::StatusOr<ipc::control::Received> KeeperExtents::AskOnce(const ipc::control::Message& request,
+                                                              std::span<const int> fds) {
+  const absl::Status sent = ipc::control::Send(socket_.get(), request, fds);
+  if (!sent.ok()) return sent;
+  return ipc::control::Receive(socket_.get(), kReplyTimeoutUs);
+}
+
+absl::Status KeeperExtents::HandOver(uint64_t id, const Held& held) {
+  ipc::UniqueFd exported;
+  if (!held.fd.valid()) {
+    int fd = -1;
+    const CUresult result = driver_.cuMemExportToShareableHandle(
+        &fd, held.handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result != CUDA_SUCCESS) return absl::InternalError(common::ErrorName(driver_, result));
+    exported = ipc::UniqueFd(fd);
+  }
+  const int fds[] = {held.fd.valid() ? held.fd.get() : exported.get()};
+  const absl::StatusOr<ipc::control::Received> reply = AskOnce(
+      ipc::control::AdoptExtent{id, held.session_id, held.bytes, held.device, 0}, fds);
+  if (!reply.ok()) return reply.status();
+  const ipc::control::ExtentReply* answer = std::get_if<ipc::control::ExtentReply>(&reply->message);
+  if (answer != nullptr && answer->result == CUDA_SUCCESS) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the keeper does not take extent ", id));
+}
+
+absl::Status KeeperExtents::ConnectAndHandOver() {
+  absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::KeeperSocketPath(runtime_dir_));
+  if (!socket.ok()) return socket.status();
+  socket_ = std::move(*socket);
+  absl::Status status = ipc::control::Send(socket_.get(), ipc::control::Register{worker_});
+  for (const std::pair<const uint64_t, Held>& entry : held_) {
+    if (!status.ok()) break;
+    status = HandOver(entry.first, entry.second);
+    // Its books are wrong by this extent then; the mapping itself is not touched.
+    if (absl::IsInternal(status)) {
+      common::Log("worker", std::string(status.message()));
+      status = absl::OkStatus();
+    }
+  }
+  if (!status.ok()) socket_.Reset();
+  return status;
+}
+
+absl::StatusOr<ipc::control::Received> KeeperExtents::Ask(Lock* lock,
+                                                          const ipc::control::Message& request) {
+  const int64_t deadline = ipc::MonotonicNs() + kNewKeeperTimeoutUs * 1000;
+  for (;;) {
+    absl::Status status = socket_.valid() ? absl::OkStatus() : ConnectAndHandOver();
+    if (status.ok()) {
+      absl::StatusOr<ipc::control::Received> reply = AskOnce(request, {});
+      if (reply.ok()) return reply;
+      status = reply.status();
+      socket_.Reset();
+    }
+    if (ipc::MonotonicNs() >= deadline) return status;
+    keeper_changed_.wait_for(*lock, kRetryStep);
+  }
+}
+
+void KeeperExtents::OnKeeperChanged() {
+  const Lock lock(mutex_);
+  pollfd entry{socket_.get(), 0, 0};
+  if (socket_.valid() && (poll(&entry, 1, 0) == 0)) return;  // it is the one that we talk to
+  const absl::Status status = ConnectAndHandOver();
+  if (!status.ok()) common::Log("worker", absl::StrCat("no new keeper yet: ", std::string(status.message())));
+  keeper_changed_.notify_all();
+}
+
+CUresult KeeperExtents::Create(uint64_t session_id, int device, uint64_t bytes, Extent* extent) {
+  Lock lock(mutex_);
+  absl::StatusOr<ipc::control::Received> reply =
+      Ask(&lock, ipc::control::CreateExtent{session_id, bytes, static_cast<uint32_t>(device), 0});
+  if (!reply.ok()) {
+    common::Log("worker", absl::StrCat("no keeper: ", std::string(reply.status().message())));
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  const ipc::control::ExtentReply* answer = std::get_if<ipc::control::ExtentReply>(&reply->message);
+  if (answer == nullptr) return CUDA_ERROR_MPS_RPC_FAILURE;
+  if (answer->result != CUDA_SUCCESS) return static_cast<CUresult>(answer->result);
+  if (reply->fds.empty()) return CUDA_ERROR_MPS_RPC_FAILURE;
+  const CUresult result = driver_.cuMemImportFromShareableHandle(
+      &extent->handle, AsOsHandle(reply->fds[0].get()), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+  if (result != CUDA_SUCCESS) {
+    (void)ipc::control::Send(socket_.get(), ipc::control::FreeExtent{answer->id});
+    return result;
+  }
+  extent->id = answer->id;
+  extent->bytes = bytes;
+  Held held{session_id, bytes, static_cast<uint32_t>(device), extent->handle, {}};
+  if (DescriptorsAbound(held_.size())) held.fd = std::move(reply->fds[0]);
+  held_.emplace(extent->id, std::move(held));
+  return CUDA_SUCCESS;
+}
+
+void KeeperExtents::Free(const Extent& extent) {
+  const Lock lock(mutex_);
+  driver_.cuMemRelease(extent.handle);
+  held_.erase(extent.id);
+  // A keeper that is gone needs no word: its successor is told only what is held.
+  if (socket_.valid()) (void)ipc::control::Send(socket_.get(), ipc::control::FreeExtent{extent.id});
+}
+
+CUresult KeeperExtents::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) {
+  Lock lock(mutex_);
+  const absl::StatusOr<ipc::control::Received> reply =
+      Ask(&lock, ipc::control::GetMemory{static_cast<uint32_t>(device)});
+  if (!reply.ok()) return CUDA_ERROR_MPS_RPC_FAILURE;
+  const ipc::control::MemoryReply* answer = std::get_if<ipc::control::MemoryReply>(&reply->message);
+  if (answer == nullptr) return CUDA_ERROR_MPS_RPC_FAILURE;
+  *free_bytes = answer->free_bytes;
+  *total_bytes = answer->total_bytes;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace worker

@@ -1,0 +1,58 @@
+// Physical memory from the keeper: asks for extents, imports them, hands them over to a new keeper.
+//
+// What this worker holds is listed here, so that a keeper that replaces a lost one can be told: its books
+// are rebuilt from its workers'. Thread safety: all methods from any thread; requests take turns.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "daemon/common/driver.h"
+#include "daemon/worker/session.h"
+#include "ipc/control.h"
+#include "ipc/unique_fd.h"
+
+namespace worker {
+
+class KeeperExtents : public ExtentSource {
+ public:
+  KeeperExtents(const common::Driver& driver, std::string runtime_dir, uint32_t worker);
+
+  CUresult Create(uint64_t session_id, int device, uint64_t bytes, Extent* extent) override;
+  void Free(const Extent& extent) override;
+  CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) override;
+
+  // At the start, and when lanewayd says that a new keeper listens: connects, and hands our extents over
+  // without waiting for the next request. The keeper stays while a worker is connected.
+  void OnKeeperChanged();
+
+ private:
+  struct Held {
+    uint64_t session_id;
+    uint64_t bytes;
+    uint32_t device;
+    CUmemGenericAllocationHandle handle;
+    ipc::UniqueFd fd;  // invalid when descriptors are scarce: exported anew when needed
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  // A request and its reply; waits, bounded, for a new keeper when the connection fails.
+  absl::StatusOr<ipc::control::Received> Ask(Lock* lock, const ipc::control::Message& request);
+  absl::StatusOr<ipc::control::Received> AskOnce(const ipc::control::Message& request,
+                                                 std::span<const int> fds);
+  absl::Status ConnectAndHandOver();
+  absl::Status HandOver(uint64_t id, const Held& held);
+
+  const common::Driver& driver_;
+  const std::string runtime_dir_;
+  const uint32_t worker_;
+  std::mutex mutex_;
+  std::condition_variable keeper_changed_;
+  ipc::UniqueFd socket_;
+  std::map<uint64_t, Held> held_;
+};
+
+}  // namespace worker

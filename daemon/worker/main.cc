@@ -1,0 +1,63 @@
+// laneway-worker: owns the CUDA contexts of one trust group and executes its sessions' calls.
+// Started by lanewayd.
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/common/child_main.h"
+#include "daemon/common/driver.h"
+#include "daemon/worker/control.h"
+#include "daemon/worker/devices.h"
+#include "daemon/worker/extents.h"
+#include "daemon/worker/libraries.h"
+#include "ipc/control.h"
+#include "ipc/socket.h"
+
+namespace worker {
+namespace {
+
+int Main(const common::ChildArguments& arguments) {
+  const ipc::control::DeviceKind kind = arguments.device == "cuda" ? ipc::control::DeviceKind::kCuda
+                                                                   : ipc::control::DeviceKind::kSoft;
+  absl::StatusOr<common::Driver> driver = common::LoadDriver(kind);
+  if (!driver.ok()) {
+    return common::FailStart(arguments.control_fd, std::string(driver.status().message()));
+  }
+  Devices devices(*driver);
+  const absl::Status opened = devices.Open();
+  if (!opened.ok()) return common::FailStart(arguments.control_fd, std::string(opened.message()));
+  KeeperExtents extents(*driver, arguments.runtime_dir, arguments.number);
+  extents.OnKeeperChanged();
+  Control control({arguments.runtime_dir, arguments.number, arguments.linger_s}, &devices, &extents);
+  Environment environment;
+  const absl::Status libraries = LoadLibraries(kind, &environment);
+  if (!libraries.ok()) {
+    return common::FailStart(arguments.control_fd, std::string(libraries.message()));
+  }
+  environment.contexts = devices.contexts();
+  environment.extents = &extents;
+  environment.poison = &control;
+  control.SetEnvironment(environment);
+  const absl::Status listening = control.Listen();
+  if (!listening.ok()) {
+    return common::FailStart(arguments.control_fd, std::string(listening.message()));
+  }
+  if (arguments.control_fd >= 0) control.Greet(ipc::UniqueFd(arguments.control_fd));
+  common::Log("worker", absl::StrCat(arguments.number, " is ready"));
+  control.Run();
+  return 0;
+}
+
+}  // namespace
+}  // namespace worker
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  // A stream held by a host function must not stall a neighbour's that shares its hardware queue.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+  ipc::RaiseDescriptorLimit();
+  const absl::StatusOr<common::ChildArguments> arguments = common::ParseChildArguments(argc, argv);
+  if (!arguments.ok()) return common::FailStart(-1, std::string(arguments.status().message()));
+  return worker::Main(*arguments);
+}

@@ -1,0 +1,34 @@
+#include "ipc/command_line.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ipc {
+
+void AddFlags(CLI::App* app, Options* options) {
+  for (const Flag& flag : Flags()) {
+    const std::string name = absl::StrCat("--", flag.name);
+    const std::string choices =
+        flag.choices.empty() ? "" : absl::StrCat(" (", absl::StrJoin(flag.choices, ", "), ")");
+    app->add_option_function<std::string>(
+           name,
+           [&flag, name, options](const std::string& value) {
+             const absl::Status set = SetOption(flag, value, name, options);
+             if (!set.ok()) throw CLI::ValidationError("", std::string(set.message()));
+           },
+           absl::StrCat(flag.help, choices))
+        ->type_name(flag.value_name);
+  }
+}
+
+std::string SentenceOf(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = error.what();
+  while (!text.empty() && (text[0] == ':' || text[0] == ' ')) text.erase(0, 1);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    text = absl::StrCat("unknown argument ", absl::StrJoin(app.remaining(true), " "));
+  }
+  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return text;
+  return absl::StrCat(text, "; see ", app.get_name(), " --help");
+}
+
+}  // namespace ipc

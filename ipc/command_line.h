@@ -1,0 +1,17 @@
+// CLI11 over the table of ipc/options.h. Apart from options.h because CLI11 is heavy. Thread safety: main().
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "absl/status/status.h"
+#include "ipc/options.h"
+
+namespace ipc {
+
+// Adds the long flags to `app`. A bad value throws CLI::ValidationError with one sentence.
+void AddFlags(CLI::App* app, Options* options);
+
+// What a parse error means, in one sentence: "unknown flag --foo; see lanewayd --help".
+std::string SentenceOf(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace ipc

@@ -1,0 +1,131 @@
+#include "ipc/options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include <toml++/toml.h>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ipc {
+namespace {
+
+constexpr int64_t kLingerMaxS = 365 * 24 * 3600;
+
+absl::Status SetFromToml(const std::string& key, const toml::node& node, const std::string& path,
+                         Options* options) {
+  const std::string where = absl::StrCat(path, ": ", key);
+  const Flag* const flag = FindFlag(key);
+  if (flag == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        where, " is no option; remove it or see lanewayd --help for the names (long flags)"));
+  }
+  if (const toml::value<std::string>* const text = node.as_string()) {
+    return SetOption(*flag, text->get(), where, options);
+  }
+  if (const toml::value<int64_t>* const number = node.as_integer(); number != nullptr && flag->number) {
+    return SetOption(*flag, absl::StrCat(number->get()), where, options);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(where, " must be ", flag->number ? "a whole number" : "a text in quotes"));
+}
+
+}  // namespace
+
+const std::vector<Flag>& Flags() {
+  static const std::vector<Flag>* const flags = new std::vector<Flag>{
+      {"device", "DEVICE", "which device serves programs: auto takes a GPU when there is one",
+       {"auto", "cuda", "soft"}, &Options::device},
+      {"transport", "TRANSPORT", "what carries calls: ring (shared memory) or zmq",
+       {"ring", "zmq"}, &Options::transport},
+      {"mode", "MODE", "how programs are isolated: shared uses one worker per user",
+       {"shared"}, &Options::mode},
+      {"policy", "POLICY", "who goes first: fifo is the order of arrival",
+       {"fifo"}, &Options::policy},
+      {"linger", "SECONDS", "how long lanewayd stays without programs", {}, nullptr, &Options::linger_s},
+      {"runtime-dir", "DIR", "where the processes meet: sockets, lock, logs", {}, &Options::runtime_dir},
+      {"log-level", "LEVEL", "what lanewayd writes to its log",
+       {"debug", "info", "warning", "error"}, &Options::log_level},
+  };
+  return *flags;
+}
+
+const Flag* FindFlag(const std::string& name) {
+  for (const Flag& flag : Flags()) {
+    if (flag.name == name) return &flag;
+  }
+  return nullptr;
+}
+
+absl::Status SetOption(const Flag& flag, const std::string& value, const std::string& where,
+                       Options* options) {
+  if (flag.number != nullptr) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(value, &number) || number < 0 || number > kLingerMaxS) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " takes a number of seconds, 0 to ", kLingerMaxS, ", not '", value, "'"));
+    }
+    options->*flag.number = number;
+    return absl::OkStatus();
+  }
+  if (!flag.choices.empty() &&
+      std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, " does not know '", value, "'; use ", absl::StrJoin(flag.choices, " or ")));
+  }
+  options->*flag.text = value;
+  return absl::OkStatus();
+}
+
+std::string ConfigPath() {
+  const char* const config = std::getenv("XDG_CONFIG_HOME");
+  if (config != nullptr && *config == '/') return absl::StrCat(config, "/laneway/config.toml");
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return {};
+  return absl::StrCat(home, "/.config/laneway/config.toml");
+}
+
+absl::Status ReadConfig(Options* options) {
+  const std::string path = ConfigPath();
+  if (path.empty() || (access(path.c_str(), F_OK) != 0 && errno == ENOENT)) return absl::OkStatus();
+  if (access(path.c_str(), R_OK) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno),
+                                                   "; correct its permissions or remove it"));
+  }
+  toml::table table;
+  try {
+    table = toml::parse_file(path);
+  } catch (const toml::parse_error& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", error.source().begin.line, ": ", std::string(error.description()),
+                     "; correct the line or remove the file"));
+  }
+  for (toml::table::iterator entry = table.begin(); entry != table.end(); ++entry) {
+    const absl::Status set =
+        SetFromToml(std::string(entry->first.str()), entry->second, path, options);
+    if (!set.ok()) return set;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> AsArguments(const Options& options) {
+  const Options defaults;
+  std::vector<std::string> arguments;
+  for (const Flag& flag : Flags()) {
+    if (flag.number != nullptr && options.*flag.number != defaults.*flag.number) {
+      arguments.push_back(absl::StrCat("--", flag.name, "=", options.*flag.number));
+    } else if (flag.text != nullptr && options.*flag.text != defaults.*flag.text) {
+      arguments.push_back(absl::StrCat("--", flag.name, "=", options.*flag.text));
+    }
+  }
+  return arguments;
+}
+
+}  // namespace ipc

@@ -1,0 +1,96 @@
+#include "ipc/zmq_control.h"
+
+#include <zmq.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace ipc {
+namespace {
+
+absl::Status ZmqError(const std::string& what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", zmq_strerror(zmq_errno())));
+}
+
+// One frame as text. False: none waits.
+bool TakeFrame(void* socket, std::string* text, bool* more) {
+  zmq_msg_t frame;
+  zmq_msg_init(&frame);
+  const bool taken = zmq_msg_recv(&frame, socket, ZMQ_DONTWAIT) >= 0;
+  if (taken) {
+    text->assign(static_cast<const char*>(zmq_msg_data(&frame)), zmq_msg_size(&frame));
+    *more = zmq_msg_more(&frame) != 0;
+  }
+  zmq_msg_close(&frame);
+  return taken;
+}
+
+}  // namespace
+
+ControlServer::~ControlServer() {
+  if (socket_ != nullptr) zmq_close(socket_);
+  if (context_ != nullptr) zmq_ctx_term(context_);
+}
+
+absl::Status ControlServer::Bind(const std::string& endpoint) {
+  context_ = zmq_ctx_new();
+  socket_ = zmq_socket(context_, ZMQ_ROUTER);
+  const int linger_ms = 500;
+  zmq_setsockopt(socket_, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+  zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &kControlTextBytesMax, sizeof kControlTextBytesMax);
+  size_t bytes = sizeof descriptor_;
+  if (zmq_bind(socket_, endpoint.c_str()) != 0 ||
+      zmq_getsockopt(socket_, ZMQ_FD, &descriptor_, &bytes) != 0) {
+    return ZmqError(absl::StrCat("cannot listen at ", endpoint));
+  }
+  return absl::OkStatus();
+}
+
+// A REQ peer sends identity, an empty frame and the text; anything else is dropped whole.
+bool ControlServer::Next(Request* request) {
+  for (;;) {
+    std::vector<std::string> frames;
+    bool more = true;
+    while (more) {
+      std::string frame;
+      if (!TakeFrame(socket_, &frame, &more)) return false;
+      frames.push_back(std::move(frame));
+    }
+    if (frames.size() != 3 || !frames[1].empty()) continue;
+    *request = {std::move(frames[0]), std::move(frames[2])};
+    return true;
+  }
+}
+
+void ControlServer::Reply(const std::string& peer, const std::string& text) {
+  zmq_send(socket_, peer.data(), peer.size(), ZMQ_SNDMORE);
+  zmq_send(socket_, "", 0, ZMQ_SNDMORE);
+  zmq_send(socket_, text.data(), text.size(), 0);
+}
+
+absl::StatusOr<std::string> AskControl(const std::string& endpoint, const std::string& text,
+                                       int64_t timeout_us) {
+  void* const context = zmq_ctx_new();
+  void* const socket = zmq_socket(context, ZMQ_REQ);
+  const int linger_ms = 0, timeout_ms = static_cast<int>(timeout_us / 1000);
+  zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+  zmq_setsockopt(socket, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
+  zmq_setsockopt(socket, ZMQ_SNDTIMEO, &timeout_ms, sizeof timeout_ms);
+  absl::StatusOr<std::string> result = absl::DeadlineExceededError("the daemon does not answer");
+  if (zmq_connect(socket, endpoint.c_str()) != 0) {
+    result = ZmqError(absl::StrCat("cannot reach ", endpoint));
+  } else if (zmq_send(socket, text.data(), text.size(), 0) >= 0) {
+    zmq_msg_t reply;
+    zmq_msg_init(&reply);
+    if (zmq_msg_recv(&reply, socket, 0) >= 0) {
+      result = std::string(static_cast<const char*>(zmq_msg_data(&reply)), zmq_msg_size(&reply));
+    }
+    zmq_msg_close(&reply);
+  }
+  zmq_close(socket);
+  zmq_ctx_term(context);
+  return result;
+}
+
+}  // namespace ipc

@@ -1,0 +1,44 @@
+// The control plane between people's commands and lanewayd: JSON texts over a ROUTER at
+// ipc://$RUNTIME/control.zmq. What the texts say is daemon/control/commands.h. Thread safety: one thread
+// per object.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace ipc {
+
+inline constexpr int64_t kControlTextBytesMax = 1 << 20;
+
+class ControlServer {
+ public:
+  struct Request {
+    std::string peer;  // opaque: whom to reply to
+    std::string text;
+  };
+
+  ControlServer() = default;
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+
+  absl::Status Bind(const std::string& endpoint);
+  // Readable when there may be something to take. Edge-triggered by ZeroMQ: take until there is nothing,
+  // and after every Reply, too.
+  int descriptor() const { return descriptor_; }
+  // False: nothing waits.
+  bool Next(Request* request);
+  void Reply(const std::string& peer, const std::string& text);
+
+ private:
+  void* context_ = nullptr;
+  void* socket_ = nullptr;
+  int descriptor_ = -1;
+};
+
+// One request and its reply. DeadlineExceeded: nobody answered in time.
+absl::StatusOr<std::string> AskControl(const std::string& endpoint, const std::string& text,
+                                       int64_t timeout_us);
+
+}  // namespace ipc
