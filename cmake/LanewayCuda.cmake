@@ -35,6 +35,12 @@ message(STATUS "CUDA toolkit: ${LANEWAY_CUDA_ROOT}")
 add_library(cuda_headers INTERFACE)
 target_include_directories(cuda_headers SYSTEM INTERFACE ${LANEWAY_CUDA_ROOT}/include)
 
+set(LANEWAY_CUDA_SASS "" CACHE STRING "architectures, such as 90, to add machine code for (scripts/gpu_check bundle)")
+set(LANEWAY_CUDA_CODE -gencode arch=compute_80,code=compute_80)
+foreach(_sm ${LANEWAY_CUDA_SASS})
+  list(APPEND LANEWAY_CUDA_CODE -gencode arch=compute_${_sm},code=sm_${_sm})
+endforeach()
+
 # laneway_cuda_objects(result SOURCES... [FLAGS...]): compiles .cu files by nvcc into PTX for compute_80, which every
 # device we know accepts, and sets `result` to the object files.
 function(laneway_cuda_objects result)
@@ -56,7 +62,7 @@ function(laneway_cuda_objects result)
     file(MAKE_DIRECTORY ${_directory})
     add_custom_command(
       OUTPUT ${_object}
-      COMMAND ${LANEWAY_NVCC} --cudart shared -arch=compute_80 -std=c++17 -O3
+      COMMAND ${LANEWAY_NVCC} --cudart shared ${LANEWAY_CUDA_CODE} -std=c++17 -O3
               -ccbin ${CMAKE_CXX_COMPILER} -I${CMAKE_CURRENT_SOURCE_DIR} ${ARG_FLAGS}
               -MD -MF ${_object}.d -c ${_path} -o ${_object}
       DEPENDS ${_path}
