@@ -1,6 +1,7 @@
-// Declares the bodies of the exported calls: for every CALL or FORWARD row of exports.inc, a function
-// runtime::api::<name> with the type that the toolkit's headers give the exported <name>. A FORWARD
-// row is its body; for a CALL row, one that is missing, or whose parameters differ, is a link error.
+// Declares the bodies of the exported calls: for every CALL or FORWARD row of exports.inc, a
+// function runtime::api::<name> with the type that the toolkit's headers give the exported <name>.
+// A FORWARD row is its body; for a CALL row, one that is missing, or whose parameters differ, is a
+// link error.
 #pragma once
 
 #include <cuda_profiler_api.h>

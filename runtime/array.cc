@@ -35,8 +35,8 @@ struct Side {
 // An x position counts elements of the array on its side, or bytes of the pointer.
 cudaError_t ToSide(cudaArray_const_t array, const cudaPitchedPtr& pointer, const cudaPos& position,
                    CUmemorytype type, Side* side) {
-  *side = {type, Handle(array), pointer.ptr, position.x, position.y, position.z, pointer.pitch,
-           pointer.ysize};
+  *side = {type,       Handle(array), pointer.ptr,   position.x,
+           position.y, position.z,    pointer.pitch, pointer.ysize};
   if (array == nullptr) return pointer.ptr == nullptr ? cudaErrorInvalidValue : cudaSuccess;
   if (pointer.ptr != nullptr) return cudaErrorInvalidValue;
   size_t element = 0;
@@ -158,9 +158,10 @@ cudaError_t ToDriver(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy) {
   return cudaSuccess;
 }
 
-// The driver says what an element is by the type and number of its channels; the runtime by the bits
-// of each channel and their kind.
-cudaError_t ToFormat(const cudaChannelFormatDesc& desc, CUarray_format* format, unsigned* channels) {
+// The driver says what an element is by the type and number of its channels; the runtime by the
+// bits of each channel and their kind.
+cudaError_t ToFormat(const cudaChannelFormatDesc& desc, CUarray_format* format,
+                     unsigned* channels) {
   const int bits[] = {desc.x, desc.y, desc.z, desc.w};
   *channels = 0;
   for (const int channel : bits) {
@@ -196,15 +197,32 @@ cudaChannelFormatDesc ToFormat(CUarray_format format, unsigned channels) {
   int bits = 0;
   cudaChannelFormatKind kind = cudaChannelFormatKindNone;
   switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8: bits = 8, kind = cudaChannelFormatKindUnsigned; break;
-    case CU_AD_FORMAT_UNSIGNED_INT16: bits = 16, kind = cudaChannelFormatKindUnsigned; break;
-    case CU_AD_FORMAT_UNSIGNED_INT32: bits = 32, kind = cudaChannelFormatKindUnsigned; break;
-    case CU_AD_FORMAT_SIGNED_INT8: bits = 8, kind = cudaChannelFormatKindSigned; break;
-    case CU_AD_FORMAT_SIGNED_INT16: bits = 16, kind = cudaChannelFormatKindSigned; break;
-    case CU_AD_FORMAT_SIGNED_INT32: bits = 32, kind = cudaChannelFormatKindSigned; break;
-    case CU_AD_FORMAT_HALF: bits = 16, kind = cudaChannelFormatKindFloat; break;
-    case CU_AD_FORMAT_FLOAT: bits = 32, kind = cudaChannelFormatKindFloat; break;
-    default: break;
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+      bits = 8, kind = cudaChannelFormatKindUnsigned;
+      break;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+      bits = 16, kind = cudaChannelFormatKindUnsigned;
+      break;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+      bits = 32, kind = cudaChannelFormatKindUnsigned;
+      break;
+    case CU_AD_FORMAT_SIGNED_INT8:
+      bits = 8, kind = cudaChannelFormatKindSigned;
+      break;
+    case CU_AD_FORMAT_SIGNED_INT16:
+      bits = 16, kind = cudaChannelFormatKindSigned;
+      break;
+    case CU_AD_FORMAT_SIGNED_INT32:
+      bits = 32, kind = cudaChannelFormatKindSigned;
+      break;
+    case CU_AD_FORMAT_HALF:
+      bits = 16, kind = cudaChannelFormatKindFloat;
+      break;
+    case CU_AD_FORMAT_FLOAT:
+      bits = 32, kind = cudaChannelFormatKindFloat;
+      break;
+    default:
+      break;
   }
   return {bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0, kind};
 }
@@ -250,8 +268,8 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array,
   CUDA_ARRAY3D_DESCRIPTOR descriptor;
   const cudaError_t error = Describe(format, extent, flags, &descriptor);
   if (error != cudaSuccess) return error;
-  return Driver().cuMipmappedArrayCreate(reinterpret_cast<CUmipmappedArray*>(array),
-                                                  &descriptor, levels);
+  return Driver().cuMipmappedArrayCreate(reinterpret_cast<CUmipmappedArray*>(array), &descriptor,
+                                         levels);
 }
 
 cudaError_t cudaFreeArray(cudaArray_t array) {
@@ -281,8 +299,7 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t* elements,
   unsigned channels = 0;
   const cudaError_t error = ToFormat(*format, &driver_format, &channels);
   if (error != cudaSuccess) return error;
-  return Driver().cuDeviceGetTexture1DLinearMaxWidth(elements, driver_format, channels,
-                                                              device);
+  return Driver().cuDeviceGetTexture1DLinearMaxWidth(elements, driver_format, channels, device);
 }
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* params) {
@@ -314,8 +331,8 @@ cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* params, cudaStrea
 }
 
 cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t target, size_t x, size_t y, const void* source,
-                                     size_t pitch, size_t width, size_t height,
-                                     cudaMemcpyKind kind, cudaStream_t stream) {
+                                     size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                     cudaStream_t stream) {
   return PlaneCopy(target, x, y, {const_cast<void*>(source), pitch}, Plane(width, height, kind),
                    true, stream);
 }

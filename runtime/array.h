@@ -1,5 +1,6 @@
 // Conversions of what the runtime says about arrays and boxes of memory into the driver's terms.
-// Thread safety: all functions are. REQUIRES: UseContext() on this thread where arrays are involved.
+// Thread safety: all functions are. REQUIRES: UseContext() on this thread where arrays are
+// involved.
 #pragma once
 
 #include <cuda.h>

@@ -1,10 +1,10 @@
 // Which context a call uses.
 //
-// The runtime has one primary context per device, retained at the first call that needs it. A context
-// that the program made current through the driver interface is honoured: it is used as it is.
-// Each context has a key that is never reused in a process, unlike its handle: what is loaded into a
-// context (registration.h) is remembered under the key, so a device that was reset starts empty.
-// Thread safety: all functions are; state per thread is in ThreadState.
+// The runtime has one primary context per device, retained at the first call that needs it. A
+// context that the program made current through the driver interface is honoured: it is used as it
+// is. Each context has a key that is never reused in a process, unlike its handle: what is loaded
+// into a context (registration.h) is remembered under the key, so a device that was reset starts
+// empty. Thread safety: all functions are; state per thread is in ThreadState.
 #pragma once
 
 #include <cuda.h>
@@ -28,7 +28,8 @@ cudaError_t CurrentDevice(int* device);
 // The primary context of `device`, retained if it was not.
 cudaError_t PrimaryContext(int device, CUcontext* context);
 
-// The primary context that a key stands for, or null if that context is gone or was the program's own.
+// The primary context that a key stands for, or null if that context is gone or was the program's
+// own.
 CUcontext LivePrimary(uint64_t context_key);
 
 // Destroys the primary context of `device`; the next call that needs it makes a new one.

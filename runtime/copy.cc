@@ -105,8 +105,8 @@ cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, 
 }
 
 cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source,
-                              size_t source_pitch, size_t width, size_t height,
-                              cudaMemcpyKind kind, cudaStream_t stream) {
+                              size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
   CUDA_MEMCPY2D copy;
   const cudaError_t error =
       Copy2D(&copy, target, target_pitch, source, source_pitch, width, height, kind);

@@ -13,7 +13,7 @@ namespace {
 // A row must name the symbol itself: cuda.h turns some names into versioned ones, and then the text
 // and the type would be those of different functions.
 #define RUNTIME_TEXT(fn) #fn
-#define DRIVER(fn)                                                  \
+#define DRIVER(fn)                                                            \
   static_assert(std::string_view(RUNTIME_TEXT(fn)).size() == sizeof(#fn) - 1, \
                 #fn ": cuda.h renames this; write the versioned name");
 #include "runtime/driver.inc"
@@ -43,8 +43,7 @@ bool FindDriver() {
 }
 
 cudaError_t LoadDriver() {
-  static const cudaError_t result =
-      FindDriver() ? Driver().cuInit(0) : cudaErrorInsufficientDriver;
+  static const cudaError_t result = FindDriver() ? Driver().cuInit(0) : cudaErrorInsufficientDriver;
   return result;
 }
 

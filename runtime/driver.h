@@ -1,10 +1,10 @@
 // The documented driver interface as the runtime sees it: one table of function pointers.
 //
-// The driver is whatever dlopen("libcuda.so.1") finds at first use: the vendor's, a software device,
-// or a library of that SONAME that was preloaded. Loading this runtime loads no driver.
+// The driver is whatever dlopen("libcuda.so.1") finds at first use: the vendor's, a software
+// device, or a library of that SONAME that was preloaded. Loading this runtime loads no driver.
 //
-// Calling an entry, Driver().cuMemAlloc_v2(...), maps the result to a runtime error, so functions of
-// the runtime pass it on unchanged. A function that the driver lacks answers
+// Calling an entry, Driver().cuMemAlloc_v2(...), maps the result to a runtime error, so functions
+// of the runtime pass it on unchanged. A function that the driver lacks answers
 // cudaErrorCallRequiresNewerDriver.
 // Thread safety: the table is written once, before LoadDriver returns; then it is constant.
 #pragma once
@@ -38,8 +38,8 @@ struct DriverTable {
 #undef DRIVER
 };
 
-// Finds the driver, fills the table and calls cuInit, once per process; later calls return the first
-// call's result. cudaErrorInsufficientDriver when there is no driver library.
+// Finds the driver, fills the table and calls cuInit, once per process; later calls return the
+// first call's result. cudaErrorInsufficientDriver when there is no driver library.
 cudaError_t LoadDriver();
 
 // Finds the driver without cuInit, for the calls that need none (cudaDriverGetVersion).

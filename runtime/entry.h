@@ -12,7 +12,7 @@
 namespace runtime {
 
 enum class Needs {
-  kPlain,    // nothing at all: the body is exported as it is, and records its result itself if at all
+  kPlain,  // nothing at all: the body is exported as it is, and records its result itself if at all
   kNothing,  // no driver; its result is recorded
   kDriver,   // the driver, initialized
   kContext,  // a current context
@@ -38,9 +38,10 @@ struct Entry<kBody, kNeeds> {
   }
 };
 
-// --- per-thread default stream ---------------------------------------------------------------------
-// Programs built with --default-stream per-thread call name_ptsz, which differs in what stream 0 is.
-// Arguments other than streams, and structs that hold one, pass unchanged.
+// --- per-thread default stream
+// --------------------------------------------------------------------- Programs built with
+// --default-stream per-thread call name_ptsz, which differs in what stream 0 is. Arguments other
+// than streams, and structs that hold one, pass unchanged.
 template <class T>
 T PerThread(T argument) {
   return argument;
@@ -89,8 +90,8 @@ struct PerThreadEntry<kBody, kNeeds> {
   static cudaError_t Invoke(Args... args) { return Entry<&Body, kNeeds>::Invoke(args...); }
 };
 
-// name_ptds, the same for calls that wait: the asynchronous body on the per-thread stream, then a wait.
-// Args are those of the waiting call, which has no stream.
+// name_ptds, the same for calls that wait: the asynchronous body on the per-thread stream, then a
+// wait. Args are those of the waiting call, which has no stream.
 cudaError_t WaitForPerThreadStream();
 
 template <auto kAsyncBody, class WaitingSignature>
@@ -102,9 +103,7 @@ struct WaitingEntry<kAsyncBody, cudaError_t(Args...)> {
     const cudaError_t error = kAsyncBody(args..., cudaStreamPerThread);
     return error == cudaSuccess ? WaitForPerThreadStream() : error;
   }
-  static cudaError_t Invoke(Args... args) {
-    return Entry<&Body, Needs::kContext>::Invoke(args...);
-  }
+  static cudaError_t Invoke(Args... args) { return Entry<&Body, Needs::kContext>::Invoke(args...); }
 };
 
 }  // namespace runtime

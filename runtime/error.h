@@ -10,8 +10,8 @@
 
 namespace runtime {
 
-// The runtime error of a driver result. Since CUDA 10.1 both enumerations use the same numbers where
-// they mean the same; a result that the runtime has no name for becomes cudaErrorUnknown.
+// The runtime error of a driver result. Since CUDA 10.1 both enumerations use the same numbers
+// where they mean the same; a result that the runtime has no name for becomes cudaErrorUnknown.
 cudaError_t ToError(CUresult result);
 
 // True for errors after which the context is unusable for the rest of the process.

@@ -1,7 +1,8 @@
 // Exports every implemented row of exports.inc under its name.
 //
-// An ordinary definition would spell out each parameter list once more. An ifunc takes its type from
-// the body; its resolver runs while the library is being relocated, so it may only return an address.
+// An ordinary definition would spell out each parameter list once more. An ifunc takes its type
+// from the body; its resolver runs while the library is being relocated, so it may only return an
+// address.
 #include "runtime/api.h"
 #include "runtime/entry.h"
 #include "runtime/registration.h"
@@ -31,11 +32,11 @@ constexpr auto Address() {
 
 }  // namespace
 
-#define EXPORT(name, body, address)                                                            \
-  using Type_##name = Bare<decltype(runtime::api::body)>::type;                                \
-  extern "C" {                                                                                 \
-  static Type_##name* Resolve_##name() { return address; }                                     \
-  __attribute__((ifunc("Resolve_" #name), visibility("default"))) Type_##name name;            \
+#define EXPORT(name, body, address)                                                 \
+  using Type_##name = Bare<decltype(runtime::api::body)>::type;                     \
+  extern "C" {                                                                      \
+  static Type_##name* Resolve_##name() { return address; }                          \
+  __attribute__((ifunc("Resolve_" #name), visibility("default"))) Type_##name name; \
   }
 
 #define CALL(name, needs) EXPORT(name, name, (Address<&runtime::api::name, Needs::needs>()))
@@ -43,9 +44,8 @@ constexpr auto Address() {
 #define FORWARD(name, driver_name, needs) CALL(name, needs)
 #define PTSZ(name, body, needs) \
   EXPORT(name, body, (&runtime::PerThreadEntry<&runtime::api::body, Needs::needs>::Invoke))
-#define PTDS(name, waiting, async_body)                                     \
-  EXPORT(name, waiting,                                                     \
-         (&runtime::WaitingEntry<&runtime::api::async_body, Type_##name>::Invoke))
+#define PTDS(name, waiting, async_body) \
+  EXPORT(name, waiting, (&runtime::WaitingEntry<&runtime::api::async_body, Type_##name>::Invoke))
 #define REFUSED(name, reason)
 #include "runtime/exports.inc"
 #undef CALL

@@ -1,11 +1,11 @@
 // Calls whose parameters are the driver's under other names.
 //
-// Much of the runtime interface is the driver interface with the types renamed: handles are the same
-// pointers, enumerations the same numbers, structs the same bytes, device addresses are pointers. A
-// FORWARD row of exports.inc says which driver function a call is; Forward<> converts the arguments.
-// The compiler checks that both have as many parameters, each of the same size, and that what pointers
-// point to has the same size too.
-// A CUdevice is the number of the device, so device numbers pass unchanged.
+// Much of the runtime interface is the driver interface with the types renamed: handles are the
+// same pointers, enumerations the same numbers, structs the same bytes, device addresses are
+// pointers. A FORWARD row of exports.inc says which driver function a call is; Forward<> converts
+// the arguments. The compiler checks that both have as many parameters, each of the same size, and
+// that what pointers point to has the same size too. A CUdevice is the number of the device, so
+// device numbers pass unchanged.
 #pragma once
 
 #include <bit>
@@ -35,7 +35,8 @@ To Renamed(From value) {
     static_assert(sizeof(To) >= sizeof(From));
     return value;  // some flags have 32 bits here and 64 in the driver
   } else {
-    static_assert(sizeof(To) == sizeof(From), "a forwarded parameter has another size in the driver");
+    static_assert(sizeof(To) == sizeof(From),
+                  "a forwarded parameter has another size in the driver");
     static_assert(PointeeSize<To>() == 0 || PointeeSize<From>() == 0 ||
                       PointeeSize<To>() == PointeeSize<From>(),
                   "a forwarded struct has another size in the driver");
@@ -50,9 +51,7 @@ template <class... DriverArgs, DriverCall<CUresult(DriverArgs...)> DriverTable::
           class... Args>
 struct Forward<kCall, cudaError_t(Args...)> {
   static_assert(sizeof...(Args) == sizeof...(DriverArgs));
-  static cudaError_t Body(Args... args) {
-    return (Driver().*kCall)(Renamed<DriverArgs>(args)...);
-  }
+  static cudaError_t Body(Args... args) { return (Driver().*kCall)(Renamed<DriverArgs>(args)...); }
 };
 
 }  // namespace runtime

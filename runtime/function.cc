@@ -131,8 +131,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   CUfunction function = nullptr;
   const cudaError_t error = FindFunction(func, &function);
   if (error != cudaSuccess) return error;
-  return Driver().cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-      blocks, function, block_size, shared_bytes, flags);
+  return Driver().cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size,
+                                                                       shared_bytes, flags);
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* func,

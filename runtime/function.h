@@ -8,7 +8,8 @@
 
 namespace runtime {
 
-// `func` is the host address of a kernel, or a cudaKernel_t. cudaErrorInvalidDeviceFunction otherwise.
+// `func` is the host address of a kernel, or a cudaKernel_t. cudaErrorInvalidDeviceFunction
+// otherwise.
 cudaError_t FindFunction(const void* func, CUfunction* function);
 
 // The driver's form of a launch configuration; it points to the same attributes.

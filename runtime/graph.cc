@@ -74,8 +74,13 @@ cudaError_t ToNode(const cudaGraphNodeParams& params, CUgraphNodeParams* node) {
       return ToDriver(params.memcpy.copyParams, &node->memcpy.copyParams);
     case cudaGraphNodeTypeMemset: {
       const cudaMemsetParamsV2& fill = params.memset;
-      node->memset = {reinterpret_cast<CUdeviceptr>(fill.dst), fill.pitch, fill.value,
-                      fill.elementSize, fill.width, fill.height, Context()};
+      node->memset = {reinterpret_cast<CUdeviceptr>(fill.dst),
+                      fill.pitch,
+                      fill.value,
+                      fill.elementSize,
+                      fill.width,
+                      fill.height,
+                      Context()};
       return cudaSuccess;
     }
     case cudaGraphNodeTypeConditional:

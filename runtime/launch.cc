@@ -16,8 +16,8 @@ constexpr unsigned kGridYZMax = 65535;
 // The driver calls a bad shape an invalid value; the runtime has an error of its own for it.
 cudaError_t NameLaunchError(cudaError_t error, dim3 grid, dim3 block) {
   if (error != cudaErrorInvalidValue) return error;
-  const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 ||
-                     block.z == 0;
+  const bool empty =
+      grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0;
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
   const bool large = threads > kBlockThreadsMax || grid.x > 0x7fffffffu || grid.y > kGridYZMax ||
                      grid.z > kGridYZMax;

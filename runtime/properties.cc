@@ -56,8 +56,7 @@ constexpr IntProperty kIntProperties[] = {
     {&cudaDeviceProp::streamPrioritiesSupported, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED},
     {&cudaDeviceProp::globalL1CacheSupported, CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED},
     {&cudaDeviceProp::localL1CacheSupported, CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED},
-    {&cudaDeviceProp::regsPerMultiprocessor,
-     CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR},
+    {&cudaDeviceProp::regsPerMultiprocessor, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR},
     {&cudaDeviceProp::managedMemory, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY},
     {&cudaDeviceProp::isMultiGpuBoard, CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD},
     {&cudaDeviceProp::multiGpuBoardGroupID, CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID},
@@ -122,7 +121,8 @@ constexpr UnsignedProperty kUnsignedProperties[] = {
     {&cudaDeviceProp::gpuPciSubsystemID, CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID},
 };
 
-#define LIST(member, count, ...) {offsetof(cudaDeviceProp, member), {__VA_ARGS__}, count}
+#define LIST(member, count, ...) \
+  { offsetof(cudaDeviceProp, member), {__VA_ARGS__}, count }
 constexpr ListProperty kListProperties[] = {
     LIST(maxThreadsDim, 3, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
          CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
@@ -213,13 +213,13 @@ cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
   for (int i = 0; error == cudaSuccess && i < count; ++i) {
     cudaDeviceProp has;
     error = api::cudaGetDeviceProperties(&has, i);
-    const int score = (has.major > wanted->major ||
-                       (has.major == wanted->major && has.minor >= wanted->minor)) +
-                      (has.totalGlobalMem >= wanted->totalGlobalMem) +
-                      (has.sharedMemPerBlock >= wanted->sharedMemPerBlock) +
-                      (has.regsPerBlock >= wanted->regsPerBlock) +
-                      (has.maxThreadsPerBlock >= wanted->maxThreadsPerBlock) +
-                      (has.multiProcessorCount >= wanted->multiProcessorCount);
+    const int score =
+        (has.major > wanted->major || (has.major == wanted->major && has.minor >= wanted->minor)) +
+        (has.totalGlobalMem >= wanted->totalGlobalMem) +
+        (has.sharedMemPerBlock >= wanted->sharedMemPerBlock) +
+        (has.regsPerBlock >= wanted->regsPerBlock) +
+        (has.maxThreadsPerBlock >= wanted->maxThreadsPerBlock) +
+        (has.multiProcessorCount >= wanted->multiProcessorCount);
     if (error == cudaSuccess && score > best) {
       best = score;
       *device = i;

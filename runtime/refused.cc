@@ -7,10 +7,10 @@
 #define PRIVATE(name, needs)
 #define PTSZ(name, body, needs)
 #define PTDS(name, waiting, async_body)
-#define REFUSED(name, reason)                             \
+#define REFUSED(name, reason)                                    \
   extern "C" __attribute__((visibility("default"))) int name() { \
-    static std::atomic<bool> said = false;                \
-    return runtime::Refuse(#name, reason, &said);         \
+    static std::atomic<bool> said = false;                       \
+    return runtime::Refuse(#name, reason, &said);                \
   }
 #include "runtime/exports.inc"
 #undef CALL

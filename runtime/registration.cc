@@ -40,10 +40,10 @@ class FatBinary {
   };
 
   const __fatBinC_Wrapper_t* const wrapper_;
-  std::deque<Kernel> kernels_;      // addresses stay valid as the lists grow
+  std::deque<Kernel> kernels_;  // addresses stay valid as the lists grow
   std::deque<Variable> variables_;
   std::mutex load_mutex_;
-  std::vector<Loaded> modules_;     // guarded by load_mutex_
+  std::vector<Loaded> modules_;  // guarded by load_mutex_
 };
 
 namespace {
@@ -114,7 +114,8 @@ class Registry {
   }
 
  private:
-  // Several translation units may hold the same inline kernel: one host address, several fat binaries.
+  // Several translation units may hold the same inline kernel: one host address, several fat
+  // binaries.
   template <class T>
   using Index = std::unordered_multimap<const void*, T*>;
 

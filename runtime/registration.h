@@ -1,22 +1,25 @@
 // Device code inside a program: the calls that nvcc's output makes, and what they register.
 //
 // None of this is in a manual. The contracts here are read off the output of nvcc 13.0 (keep its
-// intermediate files with -keep and look at *.cudafe1.stub.c) and off the toolkit's crt/host_runtime.h,
-// crt/device_functions.h and fatbinary_section.h. No other file relies on them.
+// intermediate files with -keep and look at *.cudafe1.stub.c) and off the toolkit's
+// crt/host_runtime.h, crt/device_functions.h and fatbinary_section.h. No other file relies on them.
 //
 // When a program or library is loaded, each of its translation units with device code calls
 //   __cudaRegisterFatBinary(wrapper)      -> a handle; wrapper is an __fatBinC_Wrapper_t
-//   __cudaRegisterFunction, __cudaRegisterVar, __cudaRegisterManagedVar   for each kernel and variable
+//   __cudaRegisterFunction, __cudaRegisterVar, __cudaRegisterManagedVar   for each kernel and
+//   variable
 //   __cudaRegisterFatBinaryEnd(handle)
 //   and __cudaUnregisterFatBinary(handle) when it is unloaded or the process exits.
-// A framework registers tens of thousands of kernels this way while it is imported, most never used.
-// So registering only notes pointers, which stay valid until the unregistration: no driver call, no
-// copy. Host addresses are indexed at the first look-up, and a fat binary is loaded, once per context,
-// when a kernel or variable in it is first used there.
+// A framework registers tens of thousands of kernels this way while it is imported, most never
+// used. So registering only notes pointers, which stay valid until the unregistration: no driver
+// call, no copy. Host addresses are indexed at the first look-up, and a fat binary is loaded, once
+// per context, when a kernel or variable in it is first used there.
 //
-// A launch is stub(args): it asks once for a handle (__cudaGetKernel), then for each launch takes what
+// A launch is stub(args): it asks once for a handle (__cudaGetKernel), then for each launch takes
+// what
 // __cudaPushCallConfiguration left (__cudaPopCallConfiguration), and calls __cudaLaunchKernel. The
-// handle is ours to choose: it is the address of a Kernel, so asking never fails for lack of a device.
+// handle is ours to choose: it is the address of a Kernel, so asking never fails for lack of a
+// device.
 //
 // Thread safety: everything here is. Ownership: kernels and variables live until unregistration.
 #pragma once

@@ -10,7 +10,8 @@ namespace {
 cudaError_t Range(const void* symbol, size_t offset, size_t bytes, void** address) {
   Variable* const variable = FindVariable(symbol);
   if (variable == nullptr) return cudaErrorInvalidSymbol;
-  if (offset > variable->bytes() || bytes > variable->bytes() - offset) return cudaErrorInvalidValue;
+  if (offset > variable->bytes() || bytes > variable->bytes() - offset)
+    return cudaErrorInvalidValue;
   CUdeviceptr start = 0;
   const cudaError_t error = variable->Address(&start);
   if (error == cudaSuccess) *address = reinterpret_cast<void*>(start + offset);

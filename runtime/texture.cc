@@ -24,8 +24,7 @@ cudaError_t ToResource(const cudaResourceDesc& from, CUDA_RESOURCE_DESC* to) {
       return cudaSuccess;
     case cudaResourceTypeMipmappedArray:
       to->resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-      to->res.mipmap.hMipmappedArray =
-          reinterpret_cast<CUmipmappedArray>(from.res.mipmap.mipmap);
+      to->res.mipmap.hMipmappedArray = reinterpret_cast<CUmipmappedArray>(from.res.mipmap.mipmap);
       return cudaSuccess;
     case cudaResourceTypeLinear:
       to->resType = CU_RESOURCE_TYPE_LINEAR;

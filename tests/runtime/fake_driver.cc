@@ -34,7 +34,7 @@ CUcontext Primary() { return reinterpret_cast<CUcontext>(&contexts[context_numbe
 }  // namespace
 
 // Counts the call and returns early if the test said so.
-#define ENTER                                                                                 \
+#define ENTER \
   if (const CUresult wanted = Count(__func__); wanted != CUDA_SUCCESS) return wanted
 
 extern "C" __attribute__((visibility("default"))) unsigned long fake_calls() { return calls; }

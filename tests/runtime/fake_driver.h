@@ -1,6 +1,6 @@
-// A libcuda.so.1 for tests of the runtime: it executes nothing, counts the calls it gets, and answers
-// with what the test asks for. One device, whose "addresses" are host memory.
-// Thread safety: safe; the counts are atomic.
+// A libcuda.so.1 for tests of the runtime: it executes nothing, counts the calls it gets, and
+// answers with what the test asks for. One device, whose "addresses" are host memory. Thread
+// safety: safe; the counts are atomic.
 #pragma once
 
 #include <cuda.h>
