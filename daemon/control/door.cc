@@ -130,9 +130,11 @@ absl::Status Daemon::MakeFiles(Session* session) {
   session->session_fd = ipc::UniqueFd(*file);
   session->page = common::SessionPageMap(*file);
   // Sparse: what is mapped and written takes memory, nothing else does.
-  session->pinned_fd = ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC));
+  // Sealed: a client that shrinks it would make the worker's copies fault.
+  session->pinned_fd = ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (session->page.get() == nullptr || !session->pinned_fd.valid() ||
-      ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0) {
+      ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0 ||
+      fcntl(session->pinned_fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return absl::ResourceExhaustedError(absl::StrCat("no room for a session's pinned memory: ",
                                                      std::strerror(errno), "; raise ulimit -n"));
   }
