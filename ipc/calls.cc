@@ -30,10 +30,14 @@ void Mix(std::string_view text, uint64_t* hash) {
 
 std::span<const Row> RowsOf(Library library) {
   switch (library) {
-    case Library::kDriver: return {internal::kDriverRows, internal::kDriverRowCount};
-    case Library::kCublas: return {internal::kCublasRows, internal::kCublasRowCount};
-    case Library::kCublasLt: return {internal::kCublasLtRows, internal::kCublasLtRowCount};
-    case Library::kLaneway: return {internal::kLanewayRows, internal::kLanewayRowCount};
+    case Library::kDriver:
+      return {internal::kDriverRows, internal::kDriverRowCount};
+    case Library::kCublas:
+      return {internal::kCublasRows, internal::kCublasRowCount};
+    case Library::kCublasLt:
+      return {internal::kCublasLtRows, internal::kCublasLtRowCount};
+    case Library::kLaneway:
+      return {internal::kLanewayRows, internal::kLanewayRowCount};
   }
   assert(false);
   return {};
@@ -69,8 +73,8 @@ std::optional<Op> OpNamed(std::string_view name) {
 }
 
 std::string_view NameOf(Library library) {
-  static constexpr std::array<std::string_view, kLibraries> kNames = {"driver", "cublas", "cublasLt",
-                                                                      "laneway"};
+  static constexpr std::array<std::string_view, kLibraries> kNames = {"driver", "cublas",
+                                                                      "cublasLt", "laneway"};
   return kNames[static_cast<size_t>(library)];
 }
 

@@ -1,9 +1,10 @@
-// The call tables as data: opcodes, and one Row per call of the driver, cuBLAS, cublasLt and Laneway.
+// The call tables as data: opcodes, and one Row per call of the driver, cuBLAS, cublasLt and
+// Laneway.
 //
-// Everything that is known about a call is written once, in ipc/calls/*.inc; this header, signatures.h,
-// driver_table.h and the codec are readings of it. Each table has opcodes of its own (append only), so a
-// new row shifts no other table's. This header is light: it includes no vendor header.
-// Thread safety: constant data.
+// Everything that is known about a call is written once, in ipc/calls/*.inc; this header,
+// signatures.h, driver_table.h and the codec are readings of it. Each table has opcodes of its own
+// (append only), so a new row shifts no other table's. This header is light: it includes no vendor
+// header. Thread safety: constant data.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +35,8 @@ static_assert(static_cast<unsigned>(Op::kDriverEnd) <= 0x1000 &&
               static_cast<unsigned>(Op::kCublasLtEnd) <= 0x3000);
 
 // kSync:  a round trip. kAsync: queued; it returns at once.
-// kLocal: an ordinary function of the shim; with roles it has a wire form, too, and may forward itself.
-// kDeny:  the documented "not supported" error, logged once with the row's reason.
+// kLocal: an ordinary function of the shim; with roles it has a wire form, too, and may forward
+// itself. kDeny:  the documented "not supported" error, logged once with the row's reason.
 enum class Route : uint8_t { kSync, kAsync, kLocal, kDeny };
 
 enum class Library : uint8_t { kDriver, kCublas, kCublasLt, kLaneway };
@@ -44,12 +45,12 @@ inline constexpr size_t kLibraries = 4;
 struct Param;  // ipc/roles.h
 
 struct Row {
-  std::string_view name;    // the exported symbol
+  std::string_view name;  // the exported symbol
   Route route = Route::kDeny;
-  bool remote = false;      // has a wire form: the worker serves it
-  bool per_thread = false;  // _ptsz, _ptds: a null stream means the thread's own
-  std::string_view reason;  // of kDeny: true whenever it is shown
-  std::string_view roles;   // as written
+  bool remote = false;            // has a wire form: the worker serves it
+  bool per_thread = false;        // _ptsz, _ptds: a null stream means the thread's own
+  std::string_view reason;        // of kDeny: true whenever it is shown
+  std::string_view roles;         // as written
   std::span<const Param> params;  // empty unless remote
 };
 
@@ -71,8 +72,8 @@ std::optional<Op> OpNamed(std::string_view name);
 std::string_view NameOf(Library library);
 std::string_view NameOf(Route route);
 
-// A hash over names and roles of the first `rows` rows (all of them when there are fewer). Two builds
-// understand each other when it agrees, per library, over the rows that both have.
+// A hash over names and roles of the first `rows` rows (all of them when there are fewer). Two
+// builds understand each other when it agrees, per library, over the rows that both have.
 uint64_t TableHash(Library library, size_t rows);
 
 }  // namespace ipc

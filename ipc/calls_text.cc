@@ -31,7 +31,8 @@ std::vector<std::string> NamesWith(Library library, Route route) {
 void AppendNames(const char* what, Library library, Route route, std::string* page) {
   const std::vector<std::string> names = NamesWith(library, route);
   if (names.empty()) return;
-  absl::StrAppend(page, "**", what, "** (", names.size(), "): ", absl::StrJoin(names, ", "), "\n\n");
+  absl::StrAppend(page, "**", what, "** (", names.size(), "): ", absl::StrJoin(names, ", "),
+                  "\n\n");
 }
 
 // Denied calls by their reason, reasons in the order of their first row.
@@ -45,10 +46,11 @@ void AppendDenied(Library library, std::string* page) {
     of_reason.push_back(absl::StrCat("`", std::string(row.name), "`"));
   }
   if (reasons.empty()) return;
-  absl::StrAppend(page, "**Denied**, each with CUDA's \"not supported\" error and this reason:\n\n");
+  absl::StrAppend(page,
+                  "**Denied**, each with CUDA's \"not supported\" error and this reason:\n\n");
   for (const std::string_view reason : reasons) {
-    absl::StrAppend(page, "- ", std::string(reason), " (", names[reason].size(), "): ",
-                    absl::StrJoin(names[reason], ", "), "\n");
+    absl::StrAppend(page, "- ", std::string(reason), " (", names[reason].size(),
+                    "): ", absl::StrJoin(names[reason], ", "), "\n");
   }
   absl::StrAppend(page, "\n");
 }
@@ -63,8 +65,12 @@ Coverage CoverageOf(Library library) {
       case Route::kAsync:
         ++coverage.forwarded;
         break;
-      case Route::kLocal: ++coverage.local; break;
-      case Route::kDeny: ++coverage.denied; break;
+      case Route::kLocal:
+        ++coverage.local;
+        break;
+      case Route::kDeny:
+        ++coverage.denied;
+        break;
     }
   }
   return coverage;
@@ -73,9 +79,12 @@ Coverage CoverageOf(Library library) {
 std::string CoverageMarkdown() {
   std::string page =
       "# Which calls work\n\n"
-      "Made from the tables in ipc/calls by `call_tables coverage`; a test fails when this page is stale.\n"
-      "*Queued* calls return at once and run in stream order; a *round trip* waits for the worker's\n"
-      "answer; *local* ones are answered in the program's process, with messages of their own where they\n"
+      "Made from the tables in ipc/calls by `call_tables coverage`; a test fails when this page is "
+      "stale.\n"
+      "*Queued* calls return at once and run in stream order; a *round trip* waits for the "
+      "worker's\n"
+      "answer; *local* ones are answered in the program's process, with messages of their own "
+      "where they\n"
       "need any.\n\n"
       "| library | calls | forwarded | local | denied |\n|---|---|---|---|---|\n";
   for (const Chapter& chapter : kChapters) {
@@ -100,9 +109,9 @@ std::string CallsText(std::string_view pattern) {
     for (const Row& row : RowsOf(static_cast<Library>(i))) {
       if (row.name.find(pattern) == std::string_view::npos) continue;
       const std::string_view detail = row.route == Route::kDeny ? row.reason : row.roles;
-      absl::StrAppendFormat(&text, "%-8s %-6s %-44s %s\n", std::string(NameOf(static_cast<Library>(i))),
-                            std::string(NameOf(row.route)), std::string(row.name),
-                            std::string(detail));
+      absl::StrAppendFormat(
+          &text, "%-8s %-6s %-44s %s\n", std::string(NameOf(static_cast<Library>(i))),
+          std::string(NameOf(row.route)), std::string(row.name), std::string(detail));
     }
   }
   return text;

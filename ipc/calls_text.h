@@ -21,8 +21,8 @@ Coverage CoverageOf(Library library);
 // The page: a summary, then every call with its route or the reason why there is none.
 std::string CoverageMarkdown();
 
-// One line per call whose name contains `pattern` (all when it is empty), for a terminal: library, route,
-// name, and its roles or the reason.
+// One line per call whose name contains `pattern` (all when it is empty), for a terminal: library,
+// route, name, and its roles or the reason.
 std::string CallsText(std::string_view pattern);
 
 }  // namespace ipc

@@ -36,11 +36,16 @@ int64_t Load(const void* value) {
 
 int64_t IntegerOf(const Param& param, const void* value) {
   switch (param.bytes) {
-    case 1: return param.is_signed ? Load<int8_t>(value) : Load<uint8_t>(value);
-    case 2: return param.is_signed ? Load<int16_t>(value) : Load<uint16_t>(value);
-    case 4: return param.is_signed ? Load<int32_t>(value) : Load<uint32_t>(value);
-    case 8: return Load<int64_t>(value);
-    default: return 0;
+    case 1:
+      return param.is_signed ? Load<int8_t>(value) : Load<uint8_t>(value);
+    case 2:
+      return param.is_signed ? Load<int16_t>(value) : Load<uint16_t>(value);
+    case 4:
+      return param.is_signed ? Load<int32_t>(value) : Load<uint32_t>(value);
+    case 8:
+      return Load<int64_t>(value);
+    default:
+      return 0;
   }
 }
 
@@ -48,7 +53,8 @@ uint64_t ReachOf(std::span<const Param> params, size_t index, Values values) {
   const Param& param = params[index];
   const std::array<uint16_t, 4>& length = param.role.length;
   switch (param.role.rule) {
-    case LengthRule::kConstant: return length[0];
+    case LengthRule::kConstant:
+      return length[0];
     case LengthRule::kParam: {
       const uint64_t count = CountOf(params, length[0], values);
       if (param.role.kind == RoleKind::kDevicePtr) return Times(count, length[1]);
@@ -61,7 +67,8 @@ uint64_t ReachOf(std::span<const Param> params, size_t index, Values values) {
       const uint64_t rows = CountOf(params, length[2], values);
       return row == 0 || rows == 0 ? 0 : Plus(Times(pitch, rows - 1), row);
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -98,7 +105,8 @@ size_t BytesOfDataType(cudaDataType type) {
     case CUDA_C_64I:
     case CUDA_C_64U:
       return 16;
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -118,7 +126,8 @@ size_t BytesOfScale(cublasComputeType_t compute, cudaDataType operand) {
     case CUBLAS_COMPUTE_32I:
     case CUBLAS_COMPUTE_32I_PEDANTIC:
       return 4;
-    default: return 4 * parts;  // every other type accumulates in 32-bit floating point
+    default:
+      return 4 * parts;  // every other type accumulates in 32-bit floating point
   }
 }
 
@@ -139,7 +148,8 @@ bool IsAddress(cublasLtMatmulDescAttributes_t attribute) {
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER:
     case CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 

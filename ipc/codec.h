@@ -1,8 +1,9 @@
 // The wire form of calls: what client and worker codec share.
 //
-// A request body is, in parameter order, first every fixed-size value, then every byte range; each range
-// starts at a multiple of 8 from the body's start, so that it can be used where it lies. Everything is
-// little-endian, as both sides are the same machine. By role (ipc/roles.h), in the fixed part:
+// A request body is, in parameter order, first every fixed-size value, then every byte range; each
+// range starts at a multiple of 8 from the body's start, so that it can be used where it lies.
+// Everything is little-endian, as both sides are the same machine. By role (ipc/roles.h), in the
+// fixed part:
 //   Value               its bytes
 //   Out, In, InOut, BytesIn, BytesOut, LtAttribute    1 byte: 1 when the pointer is not null
 //   CString             4 bytes: length with its NUL; 0 when the pointer is null
@@ -11,8 +12,8 @@
 //   DevicePtr, Result   8 bytes: the address
 //   Scalar              1 byte ScalarTag, 16 bytes: the value or the address, zero-padded
 //   MustBeNull          nothing
-// A reply body is the status (4 bytes), then the objects of Out and InOut, then the ranges of BytesOut,
-// unaligned. A failed call returns only what its roles mark so (LogOut).
+// A reply body is the status (4 bytes), then the objects of Out and InOut, then the ranges of
+// BytesOut, unaligned. A failed call returns only what its roles mark so (LogOut).
 //
 // Nothing here allocates or throws. Thread safety: one thread at a time per object.
 #pragma once
@@ -110,12 +111,13 @@ using Values = const void* const*;
 // The integer value of a Value parameter.
 int64_t IntegerOf(const Param& param, const void* value);
 
-// How many bytes the pointer parameter `index` reaches, by its role and the values of the parameters that
-// it names; a negative count is none, an overflow UINT64_MAX.
-// REQUIRES: the parameters that it names are Value parameters.
+// How many bytes the pointer parameter `index` reaches, by its role and the values of the
+// parameters that it names; a negative count is none, an overflow UINT64_MAX. REQUIRES: the
+// parameters that it names are Value parameters.
 uint64_t ReachOf(std::span<const Param> params, size_t index, Values values);
 
-// The size of one element of a cuBLAS data type, or of alpha and beta under a compute type; 0: unknown.
+// The size of one element of a cuBLAS data type, or of alpha and beta under a compute type; 0:
+// unknown.
 size_t BytesOfDataType(cudaDataType type);
 size_t BytesOfScale(cublasComputeType_t compute, cudaDataType operand);
 

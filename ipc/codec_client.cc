@@ -52,7 +52,8 @@ class RequestEncoder {
   void Fixed(size_t i) {
     const Param& param = params_[i];
     switch (param.role.kind) {
-      case RoleKind::kValue: return PutValue(i);
+      case RoleKind::kValue:
+        return PutValue(i);
       case RoleKind::kOut:
       case RoleKind::kIn:
       case RoleKind::kInOut:
@@ -61,7 +62,8 @@ class RequestEncoder {
       case RoleKind::kHandleArray:
       case RoleKind::kLtAttribute:
         return out_.Put<uint8_t>(PointerAt(values_[i]) != nullptr);
-      case RoleKind::kCString: return PutTextLength(i);
+      case RoleKind::kCString:
+        return PutTextLength(i);
       case RoleKind::kHandle:
       case RoleKind::kStream:
         PutName(param.handle, PointerAt(values_[i]));
@@ -71,14 +73,19 @@ class RequestEncoder {
         if (Fine() && id != HandleId::kNull && !IsClientName(id)) Refuse(Refusal::kBadHandle);
         return;
       }
-      case RoleKind::kNewHandle: return PutNewName(i);
-      case RoleKind::kDevicePtr: return PutAddress(i);
-      case RoleKind::kScalar: return PutScalar(i);
-      case RoleKind::kResult: return PutResult(i);
+      case RoleKind::kNewHandle:
+        return PutNewName(i);
+      case RoleKind::kDevicePtr:
+        return PutAddress(i);
+      case RoleKind::kScalar:
+        return PutScalar(i);
+      case RoleKind::kResult:
+        return PutResult(i);
       case RoleKind::kMustBeNull:
         if (PointerAt(values_[i]) != nullptr) Refuse(Refusal::kNotSupported);
         return;
-      case RoleKind::kDefault: assert(false);
+      case RoleKind::kDefault:
+        assert(false);
     }
   }
 
@@ -100,8 +107,9 @@ class RequestEncoder {
 
   HandleId IdOf(HandleKind kind, const void* value) {
     HandleId id = HandleId::kNull;
-    const bool found = kind == HandleKind::kStream ? caller_.FindStream(value, row_.per_thread, &id)
-                                                   : value == nullptr || caller_.Find(kind, value, &id);
+    const bool found = kind == HandleKind::kStream
+                           ? caller_.FindStream(value, row_.per_thread, &id)
+                           : value == nullptr || caller_.Find(kind, value, &id);
     if (!found) Refuse(Refusal::kBadHandle);
     return id;
   }
@@ -132,8 +140,8 @@ class RequestEncoder {
     out_.Put(address);
   }
 
-  // The object whose pointer mode rules this row's scalars: the descriptor that a role names, else the
-  // library handle, which is the first parameter.
+  // The object whose pointer mode rules this row's scalars: the descriptor that a role names, else
+  // the library handle, which is the first parameter.
   HandleId ModeOwner(size_t i, HandleKind* kind) {
     const Role& role = params_[i].role;
     const size_t owner = role.rule == LengthRule::kDesc ? role.length[0] : 0;
@@ -153,8 +161,10 @@ class RequestEncoder {
       case LengthRule::kCompute:
         return BytesOfScale(static_cast<cublasComputeType_t>(value_of(role.length[0])),
                             static_cast<cudaDataType>(value_of(role.length[1])));
-      case LengthRule::kDesc: return caller_.ScalarBytes(owner);
-      default: return params_[i].bytes;
+      case LengthRule::kDesc:
+        return caller_.ScalarBytes(owner);
+      default:
+        return params_[i].bytes;
     }
   }
 
@@ -201,9 +211,10 @@ class RequestEncoder {
   void Range(size_t i) {
     const Param& param = params_[i];
     const RoleKind kind = param.role.kind;
-    const void* pointer = kind == RoleKind::kCString || kind == RoleKind::kHandleArray || IsRange(kind)
-                              ? PointerAt(values_[i])
-                              : nullptr;
+    const void* pointer =
+        kind == RoleKind::kCString || kind == RoleKind::kHandleArray || IsRange(kind)
+            ? PointerAt(values_[i])
+            : nullptr;
     if (pointer == nullptr) return;
     if (kind == RoleKind::kHandleArray) return PutNames(i, static_cast<void* const*>(pointer));
     const uint64_t bytes = kind == RoleKind::kCString
@@ -256,7 +267,8 @@ class RequestEncoder {
 uint32_t StatusOf(Library library, Refusal refusal) {
   const bool driver = library == Library::kDriver || library == Library::kLaneway;
   switch (refusal) {
-    case Refusal::kNone: return 0;
+    case Refusal::kNone:
+      return 0;
     case Refusal::kBadHandle:
       return driver ? uint32_t{CUDA_ERROR_INVALID_HANDLE} : uint32_t{CUBLAS_STATUS_NOT_INITIALIZED};
     case Refusal::kBadAddress:

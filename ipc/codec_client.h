@@ -1,9 +1,11 @@
-// The client's codec: encodes a call straight into the room that the transport gave, takes its reply.
+// The client's codec: encodes a call straight into the room that the transport gave, takes its
+// reply.
 //
-//   const void* values[] = {&stream, &event, &flags};               // by address, as the stub got them
-//   std::span<std::byte> room = sender.Reserve(header + RequestBytesMax(row, values), ...);
+//   const void* values[] = {&stream, &event, &flags};               // by address, as the stub got
+//   them std::span<std::byte> room = sender.Reserve(header + RequestBytesMax(row, values), ...);
 //   const Encoded sent = EncodeRequest(op, values, caller, &writer);
-//   if (sent.refusal != Refusal::kNone) return StatusOf(op, sent.refusal);     // nothing was changed
+//   if (sent.refusal != Refusal::kNone) return StatusOf(op, sent.refusal);     // nothing was
+//   changed
 //
 // Thread safety: as the Caller's and the Writer's.
 #pragma once
@@ -53,36 +55,37 @@ struct Encoded {
 // REQUIRES here and below: RowOf(op).remote, and values[i] points at the C value of parameter i.
 size_t RequestBytesMax(Op op, Values values);
 
-// Encodes the request. Names that it ends are forgotten; those it creates are reserved, but reach the
-// program's variables only by DeliverNames (a queued call: at once; a round trip: TakeReply does).
-// On a refusal nothing has changed.
+// Encodes the request. Names that it ends are forgotten; those it creates are reserved, but reach
+// the program's variables only by DeliverNames (a queued call: at once; a round trip: TakeReply
+// does). On a refusal nothing has changed.
 Encoded EncodeRequest(Op op, Values values, Caller& caller, Writer* request);
 
 void DeliverNames(const Encoded& encoded);
 
-// Takes the reply: fills the program's variables and returns the call's status; false when the reply is
-// malformed. A failed call's new names are forgotten.
+// Takes the reply: fills the program's variables and returns the call's status; false when the
+// reply is malformed. A failed call's new names are forgotten.
 bool TakeReply(Op op, Values values, const Encoded& encoded, std::span<const std::byte> reply,
                Caller& caller, uint32_t* status);
 
-// The same with the row's C types checked: Arguments<Op::StreamMark> args(stream, slot, sequence, 1).
+// The same with the row's C types checked: Arguments<Op::StreamMark> args(stream, slot, sequence,
+// 1).
 template <Op op, class Signature = SignatureOf<op>>
 class Arguments;
 template <Op op, class R, class... A>
 class Arguments<op, R(A...)> {
  public:
-  explicit Arguments(A... args) : args_(args...) {
-    [this]<size_t... i>(std::index_sequence<i...>) {
-      ((pointers_[i] = &std::get<i>(args_)), ...);
-    }(std::index_sequence_for<A...>());
-  }
+  explicit Arguments(A... args) : Arguments(std::index_sequence_for<A...>(), args...) {}
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
   Values values() const { return pointers_.data(); }
 
  private:
+  template <size_t... i>
+  Arguments(std::index_sequence<i...>, A... args)
+      : args_(args...), pointers_{&std::get<i>(args_)...} {}
+
   std::tuple<A...> args_;
-  std::array<const void*, sizeof...(A) + 1> pointers_ = {};
+  std::array<const void*, sizeof...(A) + 1> pointers_;
 };
 
 }  // namespace ipc

@@ -61,7 +61,8 @@ class Server {
   bool Fixed(size_t i) {
     const Param& param = params_[i];
     switch (param.role.kind) {
-      case RoleKind::kValue: return in_.Raw(slots_[i].bytes, param.bytes) && ValueFits(i);
+      case RoleKind::kValue:
+        return in_.Raw(slots_[i].bytes, param.bytes) && ValueFits(i);
       case RoleKind::kOut:
       case RoleKind::kIn:
       case RoleKind::kInOut:
@@ -74,7 +75,8 @@ class Server {
         present_ |= static_cast<uint32_t>(present) << i;
         return read;
       }
-      case RoleKind::kCString: return in_.Get(&text_bytes_[i]);
+      case RoleKind::kCString:
+        return in_.Get(&text_bytes_[i]);
       case RoleKind::kHandle:
       case RoleKind::kEndHandle:
       case RoleKind::kStream:
@@ -84,9 +86,12 @@ class Server {
       case RoleKind::kResult:
         return in_.Raw(slots_[i].bytes, sizeof(uint64_t));
       case RoleKind::kScalar:
-        return in_.Get(&tags_[i]) && tags_[i] <= ScalarTag::kDevice && in_.Raw(slots_[i].bytes, kScalarBytes);
-      case RoleKind::kMustBeNull: return true;
-      case RoleKind::kDefault: break;
+        return in_.Get(&tags_[i]) && tags_[i] <= ScalarTag::kDevice &&
+               in_.Raw(slots_[i].bytes, kScalarBytes);
+      case RoleKind::kMustBeNull:
+        return true;
+      case RoleKind::kDefault:
+        break;
     }
     assert(false);
     return false;
@@ -101,7 +106,8 @@ class Server {
   bool Present(size_t i) const { return (present_ >> i & 1) != 0; }
 
   uint64_t ObjectBytes(size_t i) const {
-    return params_[i].role.rule == LengthRule::kNone ? params_[i].bytes : ReachOf(params_, i, values());
+    return params_[i].role.rule == LengthRule::kNone ? params_[i].bytes
+                                                     : ReachOf(params_, i, values());
   }
 
   // Points slot i at the next `bytes` of the request.
@@ -138,7 +144,8 @@ class Server {
         const char* text = slots_[i].As<const char*>();
         return std::memchr(text, 0, text_bytes_[i]) == text + text_bytes_[i] - 1;
       }
-      default: return true;
+      default:
+        return true;
     }
   }
 
@@ -155,7 +162,8 @@ class Server {
   Step Resolve(size_t i) {
     const HandleKind kind = params_[i].handle;
     switch (params_[i].role.kind) {
-      case RoleKind::kValue: return StagingStep(i);
+      case RoleKind::kValue:
+        return StagingStep(i);
       case RoleKind::kOut:
       case RoleKind::kBytesOut: {
         if (!Present(i)) return Step::kOn;
@@ -170,9 +178,11 @@ class Server {
       case RoleKind::kEndHandle:
       case RoleKind::kStream: {
         void* handle = nullptr;
-        const bool fixed = ids_[i] == HandleId::kLegacyStream || ids_[i] == HandleId::kPerThreadStream;
+        const bool fixed =
+            ids_[i] == HandleId::kLegacyStream || ids_[i] == HandleId::kPerThreadStream;
         if (fixed && params_[i].role.kind == RoleKind::kEndHandle) return Step::kBadHandle;
-        // The driver's null stream would order every session of the context: a client names its own.
+        // The driver's null stream would order every session of the context: a client names its
+        // own.
         const bool null = ids_[i] == HandleId::kNull && kind != HandleKind::kStream;
         if (!null && !session_.Translate(kind, ids_[i], &handle)) return Step::kBadHandle;
         Set(i, handle);
@@ -182,14 +192,21 @@ class Server {
         std::byte* room = Room(sizeof(void*));
         Set(i, room);
         if (room == nullptr) return Step::kBadValue;
-        return IsClientName(ids_[i]) && session_.MayName(kind, ids_[i]) ? Step::kOn : Step::kBadHandle;
+        return IsClientName(ids_[i]) && session_.MayName(kind, ids_[i]) ? Step::kOn
+                                                                        : Step::kBadHandle;
       }
-      case RoleKind::kHandleArray: return ResolveNames(i);
-      case RoleKind::kDevicePtr: return AddressStep(i);
-      case RoleKind::kResult: return Accepts(slots_[i].As<uint64_t>(), 1);
-      case RoleKind::kScalar: return ScalarStep(i);
-      case RoleKind::kLtAttribute: return AttributeStep(i);
-      default: return Step::kOn;
+      case RoleKind::kHandleArray:
+        return ResolveNames(i);
+      case RoleKind::kDevicePtr:
+        return AddressStep(i);
+      case RoleKind::kResult:
+        return Accepts(slots_[i].As<uint64_t>(), 1);
+      case RoleKind::kScalar:
+        return ScalarStep(i);
+      case RoleKind::kLtAttribute:
+        return AttributeStep(i);
+      default:
+        return Step::kOn;
     }
   }
 
@@ -291,9 +308,12 @@ class Server {
 
 Refusal RefusalOf(Step step) {
   switch (step) {
-    case Step::kBadHandle: return Refusal::kBadHandle;
-    case Step::kBadAddress: return Refusal::kBadAddress;
-    default: return Refusal::kBadValue;
+    case Step::kBadHandle:
+      return Refusal::kBadHandle;
+    case Step::kBadAddress:
+      return Refusal::kBadAddress;
+    default:
+      return Refusal::kBadValue;
   }
 }
 

@@ -1,6 +1,6 @@
-// The worker's codec: decodes an untrusted request, asks the session at every name and address, makes the
-// call, encodes the reply. Bytes from a client are checked here and nowhere else; what a callee gets are
-// plain C values. Pointers to what the client sent point into the request itself.
+// The worker's codec: decodes an untrusted request, asks the session at every name and address,
+// makes the call, encodes the reply. Bytes from a client are checked here and nowhere else; what a
+// callee gets are plain C values. Pointers to what the client sent point into the request itself.
 //
 // Thread safety: as the Session's.
 #pragma once
@@ -28,7 +28,8 @@ struct Slot {
   }
 };
 
-// Makes the call: `target` is a library function, or the LanewayCalls object; slots[i] is parameter i.
+// Makes the call: `target` is a library function, or the LanewayCalls object; slots[i] is parameter
+// i.
 using Invoker = uint32_t (*)(void* target, const Slot* slots);
 
 enum class Outcome : uint8_t {
@@ -40,16 +41,17 @@ enum class Outcome : uint8_t {
 struct Served {
   Outcome outcome = Outcome::kMalformed;
   uint32_t status = 0;
-  bool called = false;  // false: refused at the door (a stale name, a foreign address, no such function)
+  bool called =
+      false;  // false: refused at the door (a stale name, a foreign address, no such function)
 };
 
-// Serves one request for `op`. A null target answers "not supported". `reply` receives the reply body; who
-// sends it decides whether anyone wants it.
-// REQUIRES: RowOf(op).remote.
+// Serves one request for `op`. A null target answers "not supported". `reply` receives the reply
+// body; who sends it decides whether anyone wants it. REQUIRES: RowOf(op).remote.
 Served ServeUntrusted(Op op, std::span<const std::byte> request, Invoker invoke, void* target,
                       Session& session, Writer* reply);
 
-// The reply of a call that answered kReplyLater; values[i] points at the value that parameter i had.
+// The reply of a call that answered kReplyLater; values[i] points at the value that parameter i
+// had.
 void EncodeReply(Op op, CUresult status, Values values, Writer* reply);
 
 }  // namespace ipc

@@ -14,7 +14,8 @@ namespace {
 void* PointerAt(const void* table, size_t index) {
   void* function = nullptr;
   if (table == nullptr) return function;
-  std::memcpy(&function, static_cast<const char*>(table) + index * sizeof function, sizeof function);
+  std::memcpy(&function, static_cast<const char*>(table) + index * sizeof function,
+              sizeof function);
   return function;
 }
 
@@ -50,10 +51,14 @@ absl::Status LoadCublasLt(const std::string& path, CublasLtTable* table) {
 
 void* FunctionAt(const Targets& targets, Op op) {
   switch (LibraryOf(op)) {
-    case Library::kDriver: return PointerAt(targets.driver, IndexOf(op));
-    case Library::kCublas: return PointerAt(targets.cublas, IndexOf(op));
-    case Library::kCublasLt: return PointerAt(targets.cublaslt, IndexOf(op));
-    case Library::kLaneway: break;
+    case Library::kDriver:
+      return PointerAt(targets.driver, IndexOf(op));
+    case Library::kCublas:
+      return PointerAt(targets.cublas, IndexOf(op));
+    case Library::kCublasLt:
+      return PointerAt(targets.cublaslt, IndexOf(op));
+    case Library::kLaneway:
+      break;
   }
   assert(false);
   return nullptr;

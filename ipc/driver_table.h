@@ -1,9 +1,10 @@
-// The vendor's functions as tables of pointers, one per row of ipc/calls/*.inc, and how to fill them.
+// The vendor's functions as tables of pointers, one per row of ipc/calls/*.inc, and how to fill
+// them.
 //
-// The worker calls the driver and the libraries through these and links neither, so the same binary runs
-// on a GPU, on the software GPU and on a table that does nothing. A null entry is a function that the
-// library does not export: DispatchUntrusted answers "not supported" for it.
-// Thread safety: plain data; constant once filled.
+// The worker calls the driver and the libraries through these and links neither, so the same binary
+// runs on a GPU, on the software GPU and on a table that does nothing. A null entry is a function
+// that the library does not export: DispatchUntrusted answers "not supported" for it. Thread
+// safety: plain data; constant once filled.
 #pragma once
 
 #include <string>
@@ -15,7 +16,8 @@
 
 namespace ipc {
 
-// Fields are in opcode order and are nothing but pointers, so a table is also an array (FunctionAt).
+// Fields are in opcode order and are nothing but pointers, so a table is also an array
+// (FunctionAt).
 struct DriverTable {
 #define CALL(fn, ...) LANEWAY_SIGNATURE(fn)* fn = nullptr;
 #include "ipc/calls/driver.inc"
@@ -30,14 +32,15 @@ struct CublasLtTable {
 #undef CALL
 };
 
-// Loads `path` (a file name searched as dlopen does) and looks up every row of the table by its exact name.
-// The library stays loaded for the life of the process. Fails when it can't be loaded, with the loader's
-// words; missing functions are no failure.
+// Loads `path` (a file name searched as dlopen does) and looks up every row of the table by its
+// exact name. The library stays loaded for the life of the process. Fails when it can't be loaded,
+// with the loader's words; missing functions are no failure.
 absl::Status LoadDriver(const std::string& path, DriverTable* table);
 absl::Status LoadCublas(const std::string& path, CublasTable* table);
 absl::Status LoadCublasLt(const std::string& path, CublasLtTable* table);
 
-// Tables whose every function succeeds and does nothing, for benchmarks of what lies before the driver.
+// Tables whose every function succeeds and does nothing, for benchmarks of what lies before the
+// driver.
 const DriverTable& NullDriver();
 const CublasTable& NullCublas();
 const CublasLtTable& NullCublasLt();

@@ -1,10 +1,9 @@
-// Names of driver objects on the wire. A client names every object that it creates; the worker maps the
-// name to the driver's handle (ipc/door.h). A client's value is therefore another type than a driver
-// handle: neither converts to the other, and only the codec translates.
+// Names of driver objects on the wire. A client names every object that it creates; the worker maps
+// the name to the driver's handle (ipc/door.h). A client's value is therefore another type than a
+// driver handle: neither converts to the other, and only the codec translates.
 //
-// Names are small numbers per session and kind, so that a worker keeps them in a plain array. A client
-// may use a name again once the message that ended it is queued.
-// Thread safety: values.
+// Names are small numbers per session and kind, so that a worker keeps them in a plain array. A
+// client may use a name again once the message that ended it is queued. Thread safety: values.
 #pragma once
 
 #include <cstdint>
@@ -54,22 +53,38 @@ constexpr bool IsClientName(HandleId id) { return id >= HandleId::kFirst && id <
 // The kind of object that C type T refers to; kNone when T is no handle type.
 template <class T>
 inline constexpr HandleKind kKindOf = HandleKind::kNone;
-template <> inline constexpr HandleKind kKindOf<CUcontext> = HandleKind::kContext;
-template <> inline constexpr HandleKind kKindOf<CUstream> = HandleKind::kStream;
-template <> inline constexpr HandleKind kKindOf<CUevent> = HandleKind::kEvent;
-template <> inline constexpr HandleKind kKindOf<CUmodule> = HandleKind::kModule;
-template <> inline constexpr HandleKind kKindOf<CUfunction> = HandleKind::kFunction;
-template <> inline constexpr HandleKind kKindOf<CUlibrary> = HandleKind::kLibrary;
-template <> inline constexpr HandleKind kKindOf<CUkernel> = HandleKind::kKernel;
-template <> inline constexpr HandleKind kKindOf<CUmemoryPool> = HandleKind::kMemoryPool;
-template <> inline constexpr HandleKind kKindOf<CUarray> = HandleKind::kArray;
-template <> inline constexpr HandleKind kKindOf<CUmipmappedArray> = HandleKind::kMipmappedArray;
-template <> inline constexpr HandleKind kKindOf<CUgraph> = HandleKind::kGraph;
-template <> inline constexpr HandleKind kKindOf<CUgraphNode> = HandleKind::kGraphNode;
-template <> inline constexpr HandleKind kKindOf<CUgraphExec> = HandleKind::kGraphExec;
-template <> inline constexpr HandleKind kKindOf<CUlinkState> = HandleKind::kLinker;
-template <> inline constexpr HandleKind kKindOf<cublasHandle_t> = HandleKind::kBlas;
-template <> inline constexpr HandleKind kKindOf<cublasLtHandle_t> = HandleKind::kBlasLt;
+template <>
+inline constexpr HandleKind kKindOf<CUcontext> = HandleKind::kContext;
+template <>
+inline constexpr HandleKind kKindOf<CUstream> = HandleKind::kStream;
+template <>
+inline constexpr HandleKind kKindOf<CUevent> = HandleKind::kEvent;
+template <>
+inline constexpr HandleKind kKindOf<CUmodule> = HandleKind::kModule;
+template <>
+inline constexpr HandleKind kKindOf<CUfunction> = HandleKind::kFunction;
+template <>
+inline constexpr HandleKind kKindOf<CUlibrary> = HandleKind::kLibrary;
+template <>
+inline constexpr HandleKind kKindOf<CUkernel> = HandleKind::kKernel;
+template <>
+inline constexpr HandleKind kKindOf<CUmemoryPool> = HandleKind::kMemoryPool;
+template <>
+inline constexpr HandleKind kKindOf<CUarray> = HandleKind::kArray;
+template <>
+inline constexpr HandleKind kKindOf<CUmipmappedArray> = HandleKind::kMipmappedArray;
+template <>
+inline constexpr HandleKind kKindOf<CUgraph> = HandleKind::kGraph;
+template <>
+inline constexpr HandleKind kKindOf<CUgraphNode> = HandleKind::kGraphNode;
+template <>
+inline constexpr HandleKind kKindOf<CUgraphExec> = HandleKind::kGraphExec;
+template <>
+inline constexpr HandleKind kKindOf<CUlinkState> = HandleKind::kLinker;
+template <>
+inline constexpr HandleKind kKindOf<cublasHandle_t> = HandleKind::kBlas;
+template <>
+inline constexpr HandleKind kKindOf<cublasLtHandle_t> = HandleKind::kBlasLt;
 template <>
 inline constexpr HandleKind kKindOf<cublasLtMatmulDesc_t> = HandleKind::kLtMatmulDesc;
 template <>

@@ -1,8 +1,9 @@
 // Roles: how each parameter of a call crosses the wire.
 //
-// A row of ipc/calls/*.inc gives one role per parameter, or none when all follow from the C types. The
-// compiler binds roles to the C types (BindParams) and yields one Param per parameter; the codec
-// interprets those, so a row costs a table entry, not an instantiation. Positions count from 0.
+// A row of ipc/calls/*.inc gives one role per parameter, or none when all follow from the C types.
+// The compiler binds roles to the C types (BindParams) and yields one Param per parameter; the
+// codec interprets those, so a row costs a table entry, not an instantiation. Parameters count
+// from 0.
 //
 //   Value                   fixed size, as it is; Below(k) refuses values of k and more
 //   Staging(n [, m])        an offset such that n [* m] bytes from it lie in the staging area
@@ -17,12 +18,13 @@
 //                           callee's business. DevicePtr(n [, scale]) checks n * scale bytes,
 //                           DeviceBytes(k) checks k, DevicePitched(pitch, width, height, scale) the
 //                           rows of a block whose rows hold width * scale bytes
-//   Scalar                  alpha, beta, ...: by value or a device address, by the library's pointer
-//                           mode; ScalarOfType(n) sized by the data type in parameter n,
-//                           ScalarOfCompute(n, a) by compute type n and operand type a, ScalarOfDesc(n)
-//                           by matmul descriptor n
-//   Result                  what a reduction returns: a device address always (the client substitutes a
-//                           pinned slot under host pointer mode, and waits)
+//   Scalar                  alpha, beta, ...: by value or a device address, by the pointer mode;
+//                           ScalarOfType(n) is sized by the data type in parameter n,
+//                           ScalarOfCompute(n, a) by compute type n and operand type a,
+//                           ScalarOfDesc(n) by matmul descriptor n
+//   Result                  what a reduction returns: a device address always (under host pointer
+//                           mode the client substitutes a pinned slot, and waits);
+//                           ResultOfType(n) is sized by the data type in parameter n
 //   LtAttribute(a, n)       n bytes of matmul attribute a, which may be a device address
 //   MustBeNull              nothing crosses; the client refuses anything else
 //
@@ -66,7 +68,7 @@ enum class LengthRule : uint8_t { kNone, kConstant, kParam, kPitched, kDataType,
 struct Role {
   RoleKind kind = RoleKind::kDefault;
   LengthRule rule = LengthRule::kNone;
-  bool on_failure = false;             // returned although the call failed
+  bool on_failure = false;              // returned although the call failed
   std::array<uint16_t, 4> length = {};  // parameters or constants, by the rule
 };
 
@@ -86,7 +88,9 @@ inline constexpr Role Result{RoleKind::kResult};
 inline constexpr Role MustBeNull{RoleKind::kMustBeNull};
 
 consteval Role BytesIn(uint16_t n) { return {RoleKind::kBytesIn, LengthRule::kParam, false, {n}}; }
-consteval Role BytesOut(uint16_t n) { return {RoleKind::kBytesOut, LengthRule::kParam, false, {n}}; }
+consteval Role BytesOut(uint16_t n) {
+  return {RoleKind::kBytesOut, LengthRule::kParam, false, {n}};
+}
 consteval Role LogOut(uint16_t n) { return {RoleKind::kBytesOut, LengthRule::kParam, true, {n}}; }
 consteval Role HandleArray(uint16_t n) {
   return {RoleKind::kHandleArray, LengthRule::kParam, false, {n}};
@@ -97,7 +101,9 @@ consteval Role ScalarOfType(uint16_t n) {
 consteval Role ScalarOfCompute(uint16_t n, uint16_t a) {
   return {RoleKind::kScalar, LengthRule::kCompute, false, {n, a}};
 }
-consteval Role ScalarOfDesc(uint16_t n) { return {RoleKind::kScalar, LengthRule::kDesc, false, {n}}; }
+consteval Role ScalarOfDesc(uint16_t n) {
+  return {RoleKind::kScalar, LengthRule::kDesc, false, {n}};
+}
 consteval Role ResultOfType(uint16_t n) {
   return {RoleKind::kResult, LengthRule::kDataType, false, {n}};
 }
@@ -128,7 +134,8 @@ consteval Role Staging(uint16_t n, uint16_t m = 0) {
 struct Param {
   Role role;
   HandleKind handle = HandleKind::kNone;
-  uint16_t bytes = 0;      // of the value; of the pointee for Out, In, InOut and arrays; of a typed scalar
+  uint16_t bytes =
+      0;  // of the value; of the pointee for Out, In, InOut and arrays; of a typed scalar
   bool is_signed = false;  // of a value
 };
 inline constexpr size_t kParamsMax = 24;
@@ -138,7 +145,9 @@ inline constexpr size_t kObjectBytesMax = 4096;
 namespace internal {
 
 template <class T>
-concept Complete = requires { sizeof(T); };
+concept Complete = requires {
+  sizeof(T);
+};
 
 template <class T>
 consteval uint16_t SizeOr(uint16_t otherwise) {
@@ -160,7 +169,7 @@ struct CType {
   bool const_pointee = false;
   bool scalar_pointee = false;  // arithmetic or enum
   bool is_signed = false;
-  bool wide = false;            // unsigned long long, or a pointer to it
+  bool wide = false;  // unsigned long long, or a pointer to it
   HandleKind handle = HandleKind::kNone;
   HandleKind pointee_handle = HandleKind::kNone;
 };
@@ -196,32 +205,41 @@ consteval RoleKind DefaultKind(const CType& c) {
 // True when `role` can carry a parameter of type `c` among `count` parameters.
 consteval bool Fits(const Role& role, const CType& c, size_t count) {
   switch (role.kind) {
-    case RoleKind::kDefault: return false;
-    case RoleKind::kValue: return !c.pointer && c.bytes <= kValueBytesMax;
+    case RoleKind::kDefault:
+      return false;
+    case RoleKind::kValue:
+      return !c.pointer && c.bytes <= kValueBytesMax;
     case RoleKind::kOut:
     case RoleKind::kInOut:
       return c.pointer && !c.const_pointee && c.pointee_bytes != 0 &&
              c.pointee_bytes <= kObjectBytesMax && c.pointee_handle == HandleKind::kNone;
-    case RoleKind::kIn: return c.pointer && c.pointee_bytes != 0 && c.pointee_bytes <= kObjectBytesMax;
+    case RoleKind::kIn:
+      return c.pointer && c.pointee_bytes != 0 && c.pointee_bytes <= kObjectBytesMax;
     case RoleKind::kBytesOut:
       return c.pointer && !c.const_pointee && (c.void_pointee || c.pointee_bytes != 0) &&
              role.length[0] < count;
     case RoleKind::kBytesIn:
       return c.pointer && (c.void_pointee || c.pointee_bytes != 0) && role.length[0] < count;
-    case RoleKind::kCString: return c.pointer && c.const_pointee && c.pointee_bytes == 1;
+    case RoleKind::kCString:
+      return c.pointer && c.const_pointee && c.pointee_bytes == 1;
     case RoleKind::kHandle:
     case RoleKind::kEndHandle:
       return c.handle != HandleKind::kNone;
-    case RoleKind::kStream: return c.handle == HandleKind::kStream;
-    case RoleKind::kNewHandle: return c.pointer && c.pointee_handle != HandleKind::kNone;
+    case RoleKind::kStream:
+      return c.handle == HandleKind::kStream;
+    case RoleKind::kNewHandle:
+      return c.pointer && c.pointee_handle != HandleKind::kNone;
     case RoleKind::kHandleArray:
       return c.pointer && c.pointee_handle != HandleKind::kNone && role.length[0] < count;
-    case RoleKind::kDevicePtr: return c.bytes == 8 && (c.pointer || c.wide);
+    case RoleKind::kDevicePtr:
+      return c.bytes == 8 && (c.pointer || c.wide);
     case RoleKind::kScalar:
     case RoleKind::kResult:
       return c.pointer && (role.rule == LengthRule::kNone ? c.pointee_bytes != 0 : c.void_pointee);
-    case RoleKind::kLtAttribute: return c.pointer && c.void_pointee && role.length[1] < count;
-    case RoleKind::kMustBeNull: return c.pointer;
+    case RoleKind::kLtAttribute:
+      return c.pointer && c.void_pointee && role.length[1] < count;
+    case RoleKind::kMustBeNull:
+      return c.pointer;
   }
   return false;
 }

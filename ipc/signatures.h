@@ -11,19 +11,19 @@ namespace ipc {
 namespace internal {
 template <Op>
 struct SignatureOf;
-#define CALL(fn, ...)                       \
-  template <>                               \
-  struct SignatureOf<Op::fn> {              \
-    using type = LANEWAY_SIGNATURE(fn);     \
+#define CALL(fn, ...)                   \
+  template <>                           \
+  struct SignatureOf<Op::fn> {          \
+    using type = LANEWAY_SIGNATURE(fn); \
   };
-#include "ipc/calls/driver.inc"
 #include "ipc/calls/cublas.inc"
 #include "ipc/calls/cublaslt.inc"
+#include "ipc/calls/driver.inc"
 #undef CALL
-#define CALL(fn, ...)            \
-  template <>                    \
-  struct SignatureOf<Op::fn> {   \
-    using type = laneway::fn;    \
+#define CALL(fn, ...)          \
+  template <>                  \
+  struct SignatureOf<Op::fn> { \
+    using type = laneway::fn;  \
   };
 #include "ipc/calls/laneway.inc"
 #undef CALL

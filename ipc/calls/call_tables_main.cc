@@ -1,4 +1,5 @@
-// call_tables: prints the call tables. `coverage` is docs/coverage.md; `list [PATTERN]` one line per call.
+// call_tables: prints the call tables. `coverage` is docs/coverage.md; `list [PATTERN]` one line
+// per call.
 #include <cstdio>
 #include <string_view>
 

@@ -1,18 +1,24 @@
-// The C types of Laneway's own calls: what no vendor header declares. Each is a row of laneway.inc and
-// travels like a driver call; the worker implements them (LanewayCalls in ipc/door.h), the shim's bodies
-// send them. To add one: its type here, its row at the end of laneway.inc, its body in the worker.
+// The C types of Laneway's own calls: what no vendor header declares. Each is a row of laneway.inc
+// and travels like a driver call; the worker implements them (LanewayCalls in ipc/door.h), the
+// shim's bodies send them. To add one: its type here, its row at the end of laneway.inc, its body
+// in the worker.
 //
-// Types are seen from both sides: on the client a CUstream is what the program holds, in the worker it
-// is the driver's; the codec translates.
+// Types are seen from both sides: on the client a CUstream is what the program holds, in the worker
+// it is the driver's; the codec translates.
 //
-// MessageHeader::context of every call is (client's context number << 8) | (device ordinal + 1); 0: none.
-// Streams. nullptr and CU_STREAM_LEGACY mean the session's legacy default stream of the call's device;
-// CU_STREAM_PER_THREAD never crosses: the client names a stream per thread. Each stream has a slot of
-// completion words (ipc/session_file.h), chosen by the client at creation; slots below
+// MessageHeader::context of every call is (client's context number << 8) | (device ordinal + 1);
+// 0: none.
+//
+// Streams. nullptr and CU_STREAM_LEGACY mean the session's legacy default stream of the call's
+// device; CU_STREAM_PER_THREAD never crosses: the client names a stream per thread. Each stream has
+// a slot of completion words (ipc/session_file.h), chosen by the client at creation; slots below
 // limits::kLegacySlots belong to the legacy streams, by device ordinal.
-// Marks. A Mark with a sequence asks that, when everything submitted before on that stream is complete, the
-// device writes `sequence` into completed[slot]. With `wake` the client's doorbell rings after that: for a
-// client that goes to sleep. It may send first a mark without wake, spin, and then one with.
+//
+// Marks. A Mark with a sequence asks that, when everything submitted before on that stream is
+// complete, the device writes `sequence` into completed[slot]. With `wake` the client's doorbell
+// rings after that: for a client that goes to sleep. It may send first a mark without wake, spin,
+// and then one with.
+//
 // Pinned memory is addressed like device memory: the slot's pinned window follows its arena.
 // Thread safety: types only.
 #pragma once
@@ -24,7 +30,8 @@
 
 namespace ipc {
 
-// Everything about a device that never changes, fetched once. CU_DEVICE_ATTRIBUTE_* index `attributes`.
+// Everything about a device that never changes, fetched once. CU_DEVICE_ATTRIBUTE_* index
+// `attributes`.
 struct DeviceInfo {
   char name[256] = {};
   char pci_bus_id[32] = {};
@@ -70,29 +77,31 @@ namespace laneway {
 // --- session
 using Ping = CUresult(uint64_t token, uint64_t* echo);
 using GetDeviceInfo = CUresult(CUdevice device, DeviceInfo* info);
-// The client's last context on the device ended: what it forgot to destroy there goes now. The client has
-// waited for the work before.
+// The client's last context on the device ended: what it forgot to destroy there goes now. The
+// client has waited for the work before.
 using ContextReset = CUresult(CUdevice device);
 
 // --- memory. Addresses are in the session's slot, the same on both sides.
-using MemAlloc = CUresult(CUdeviceptr* address, size_t bytes);          // 2 when it does not fit
+using MemAlloc = CUresult(CUdeviceptr* address, size_t bytes);  // 2 when it does not fit
 using MemFree = CUresult(CUdeviceptr address);  // once all work submitted so far is complete
-using MemFreeOrdered = CUresult(CUdeviceptr address, CUstream stream);  // once the stream gets there
+using MemFreeOrdered = CUresult(CUdeviceptr address,
+                                CUstream stream);  // once the stream gets there
 using MemInfo = CUresult(size_t* free, size_t* total);
-// The client has mapped this range of the session's pinned file at this address of the pinned window; the
-// worker maps the same and registers it with the driver. Multiples of 4 KiB.
+// The client has mapped this range of the session's pinned file at this address of the pinned
+// window; the worker maps the same and registers it with the driver. Multiples of 4 KiB.
 using PinnedAlloc = CUresult(CUdeviceptr address, size_t bytes, unsigned flags);
 // The client has waited for all work before. Unmaps here and punches the range out of the file.
 using PinnedFree = CUresult(CUdeviceptr address);
 
-// --- copies. All asynchronous in stream order; the client waits for the mark where CUDA waits. Device
-// addresses may be pinned ones, so CopyDevice serves every direction that needs no staging.
+// --- copies. All asynchronous in stream order; the client waits for the mark where CUDA waits.
+// Device addresses may be pinned ones, so CopyDevice serves every direction that needs no staging.
 using CopyInline = CUresult(CUdeviceptr to, const void* bytes, size_t count, CUstream stream);
-using CopyStagedIn = CUresult(CUdeviceptr to, uint64_t staging_offset, size_t count, CUstream stream,
-                              Mark mark);
+using CopyStagedIn = CUresult(CUdeviceptr to, uint64_t staging_offset, size_t count,
+                              CUstream stream, Mark mark);
 using CopyStagedOut = CUresult(uint64_t staging_offset, CUdeviceptr from, size_t count,
                                CUstream stream, Mark mark);
-using CopyDevice = CUresult(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream, Mark mark);
+using CopyDevice = CUresult(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
+                            Mark mark);
 // height rows of width bytes. Staged rows lie packed, without a pitch.
 using CopyPitched = CUresult(CUdeviceptr to, size_t to_pitch, CUdeviceptr from, size_t from_pitch,
                              size_t width, size_t height, CUstream stream, Mark mark);
@@ -118,8 +127,8 @@ using FunctionNames = CUresult(CUmodule module, unsigned* count, char* names, un
 
 // --- execution. `params` is the packed parameter block.
 using Launch = CUresult(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned block_y, unsigned block_z,
-                        unsigned shared_bytes, CUstream stream, const LaunchAttribute* attributes,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, const LaunchAttribute* attributes,
                         unsigned attribute_count, const void* params, unsigned param_bytes);
 
 // --- streams, events, host functions
@@ -127,12 +136,12 @@ using StreamCreate = CUresult(CUstream* stream, unsigned flags, int priority, un
 using StreamDestroy = CUresult(CUstream stream);
 using StreamMark = CUresult(CUstream stream, Mark mark);
 using EventRecord = CUresult(CUevent event, CUstream stream, Mark mark);
-// Rings the client's doorbell once the event's last record so far is complete: for a client that is about to
-// sleep on an event (the event's own mark is the completion that it looks at).
+// Rings the client's doorbell once the event's last record so far is complete: for a client that is
+// about to sleep on an event (the event's own mark is the completion that it looks at).
 using EventWake = CUresult(CUevent event);
-// Runs a host function of the client in stream order: the mark (always with wake) tells the client's service
-// thread that the stream has arrived; the stream then waits until acknowledged[slot of stream] >= ticket.
-// Tickets of a slot grow by one. No message comes back.
+// Runs a host function of the client in stream order: the mark (always with wake) tells the
+// client's service thread that the stream has arrived; the stream then waits until
+// acknowledged[slot of stream] >= ticket. Tickets of a slot grow by one. No message comes back.
 using HostCall = CUresult(CUstream stream, uint64_t ticket, Mark mark);
 
 }  // namespace laneway

@@ -1,5 +1,5 @@
 // Makes the Row array of one table: included by rows_*.cc only, once each, after
-//   #define LANEWAY_TABLE "ipc/calls/driver.inc"     and     #define LANEWAY_TYPE(fn) its function type.
+//   #define LANEWAY_TYPE(fn) the C function type of row fn
 // A denied row, and a local one without roles, costs a table entry and nothing else.
 #pragma once
 
@@ -19,7 +19,8 @@ inline constexpr bool kReturnsStatus<R(A...)> = kIsStatus<R>;
 consteval bool Returns(std::span<const Param> params) {
   for (const Param& param : params) {
     const RoleKind kind = param.role.kind;
-    if (kind == RoleKind::kOut || kind == RoleKind::kInOut || kind == RoleKind::kBytesOut) return true;
+    if (kind == RoleKind::kOut || kind == RoleKind::kInOut || kind == RoleKind::kBytesOut)
+      return true;
   }
   return false;
 }
@@ -31,24 +32,31 @@ consteval bool IsPerThread(std::string_view name) {
 }  // namespace ipc::internal
 
 // First pass over a table: the parameters of each row that has a wire form, checked.
-#define LANEWAY_PARAMS(fn, ...)                                                                     \
-  inline constexpr auto k##fn = BindParams<LANEWAY_TYPE(fn)>(__VA_ARGS__);                          \
-  static_assert(internal::kReturnsStatus<LANEWAY_TYPE(fn)>, #fn " returns no status: make it kLocal"); \
-  static_assert(internal::Binder<LANEWAY_TYPE(fn)>::FirstUnfit(k##fn) == k##fn.size(),              \
-                #fn ": a parameter needs an explicit role, or has one that does not fit its type");
+#define LANEWAY_PARAMS(fn, ...)                                                            \
+  inline constexpr auto k##fn = BindParams<LANEWAY_TYPE(fn)>(__VA_ARGS__);                 \
+  static_assert(internal::kReturnsStatus<LANEWAY_TYPE(fn)>,                                \
+                #fn " returns no status: make it kLocal");                                 \
+  static_assert(internal::Binder<LANEWAY_TYPE(fn)>::FirstUnfit(k##fn) == k##fn.size(), #fn \
+                ": a parameter needs an explicit role, or has one that does not fit its type");
 #define LANEWAY_PARAMS_kSync(fn, ...) LANEWAY_PARAMS(fn, __VA_ARGS__)
 #define LANEWAY_PARAMS_kAsync(fn, ...) \
   LANEWAY_PARAMS(fn, __VA_ARGS__)      \
   static_assert(!internal::Returns(k##fn), #fn " returns something: a queued call cannot");
 #define LANEWAY_PARAMS_kLocal(fn, ...) __VA_OPT__(LANEWAY_PARAMS(fn, __VA_ARGS__))
-#define LANEWAY_PARAMS_kDeny(fn, ...) \
-  static_assert(internal::kReturnsStatus<LANEWAY_TYPE(fn)>, #fn " returns no status: make it kLocal");
+#define LANEWAY_PARAMS_kDeny(fn, ...)                       \
+  static_assert(internal::kReturnsStatus<LANEWAY_TYPE(fn)>, \
+                #fn " returns no status: make it kLocal");
 
 // Second pass: the rows. (A literal's length by sizeof: counted by the compiler it costs seconds.)
 #define LANEWAY_TEXT(literal) std::string_view(literal, sizeof(literal) - 1)
-#define LANEWAY_REMOTE(fn, route, ...)                                                                 \
-  Row{LANEWAY_TEXT(#fn), Route::route, true, internal::IsPerThread(LANEWAY_TEXT(#fn)), {},          \
-      LANEWAY_TEXT(#__VA_ARGS__), roles::params::k##fn},
+#define LANEWAY_REMOTE(fn, route, ...)          \
+  Row{LANEWAY_TEXT(#fn),                        \
+      Route::route,                             \
+      true,                                     \
+      internal::IsPerThread(LANEWAY_TEXT(#fn)), \
+      {},                                       \
+      LANEWAY_TEXT(#__VA_ARGS__),               \
+      roles::params::k##fn},
 #define LANEWAY_ROW_kSync(fn, ...) LANEWAY_REMOTE(fn, kSync, __VA_ARGS__)
 #define LANEWAY_ROW_kAsync(fn, ...) LANEWAY_REMOTE(fn, kAsync, __VA_ARGS__)
 #define LANEWAY_LOCAL_1(fn, ...) LANEWAY_REMOTE(fn, kLocal, __VA_ARGS__)
@@ -56,4 +64,5 @@ consteval bool IsPerThread(std::string_view name) {
 #define LANEWAY_CONCAT(a, b) a##b
 #define LANEWAY_LOCAL(has, fn, ...) LANEWAY_CONCAT(LANEWAY_LOCAL_, has)(fn, __VA_ARGS__)
 #define LANEWAY_ROW_kLocal(fn, ...) LANEWAY_LOCAL(__VA_OPT__(1), fn, __VA_ARGS__)
-#define LANEWAY_ROW_kDeny(fn, reason) Row{LANEWAY_TEXT(#fn), Route::kDeny, false, false, LANEWAY_TEXT(reason)},
+#define LANEWAY_ROW_kDeny(fn, reason) \
+  Row{LANEWAY_TEXT(#fn), Route::kDeny, false, false, LANEWAY_TEXT(reason)},

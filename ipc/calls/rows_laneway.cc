@@ -1,7 +1,7 @@
 // The rows of ipc/calls/laneway.inc.
 #define LANEWAY_TYPE(fn) laneway::fn
-#include "ipc/calls/rows.h"
 #include "ipc/calls/laneway_calls.h"
+#include "ipc/calls/rows.h"
 
 namespace ipc {
 namespace roles::params {

@@ -16,8 +16,9 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
-// cublas_api.h overloads five of its functions in C++, so that their name alone has no type. Each is
-// spelled here; the casts below compile only while the spelling is that of the exported function.
+// cublas_api.h overloads five of its functions in C++, so that their name alone has no type. Each
+// is spelled here; the casts below compile only while the spelling is that of the exported
+// function.
 namespace ipc::overloaded {
 using GetEmulationStrategy = cublasStatus_t(cublasHandle_t, cublasEmulationStrategy_t*);
 using SetEmulationStrategy = cublasStatus_t(cublasHandle_t, cublasEmulationStrategy_t);
@@ -30,10 +31,11 @@ using GemmBatchedEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOp
                                      const void* const*, cudaDataType, int, const void*,
                                      void* const*, cudaDataType, int, int, cublasComputeType_t,
                                      cublasGemmAlgo_t);
-using GemmStridedBatchedEx = cublasStatus_t(
-    cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*, const void*,
-    cudaDataType, int, long long, const void*, cudaDataType, int, long long, const void*, void*,
-    cudaDataType, int, long long, int, cublasComputeType_t, cublasGemmAlgo_t);
+using GemmStridedBatchedEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t,
+                                            int, int, int, const void*, const void*, cudaDataType,
+                                            int, long long, const void*, cudaDataType, int,
+                                            long long, const void*, void*, cudaDataType, int,
+                                            long long, int, cublasComputeType_t, cublasGemmAlgo_t);
 
 static_assert(sizeof(static_cast<GetEmulationStrategy*>(&::cublasGetEmulationStrategy)) != 0);
 static_assert(sizeof(static_cast<SetEmulationStrategy*>(&::cublasSetEmulationStrategy)) != 0);
@@ -42,8 +44,8 @@ static_assert(sizeof(static_cast<GemmBatchedEx*>(&::cublasGemmBatchedEx)) != 0);
 static_assert(sizeof(static_cast<GemmStridedBatchedEx*>(&::cublasGemmStridedBatchedEx)) != 0);
 }  // namespace ipc::overloaded
 
-// LANEWAY_SIGNATURE(fn): the function type of a vendor entry point; what every X-macro uses where it
-// needs the C type of a row. (The detour picks the spelled type when one is listed below.)
+// LANEWAY_SIGNATURE(fn): the function type of a vendor entry point; what every X-macro uses where
+// it needs the C type of a row. (The detour picks the spelled type when one is listed below.)
 #define LANEWAY_OVERLOADED_cublasGetEmulationStrategy ~, ::ipc::overloaded::GetEmulationStrategy
 #define LANEWAY_OVERLOADED_cublasSetEmulationStrategy ~, ::ipc::overloaded::SetEmulationStrategy
 #define LANEWAY_OVERLOADED_cublasGemmEx ~, ::ipc::overloaded::GemmEx

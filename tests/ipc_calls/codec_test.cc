@@ -1,5 +1,5 @@
-// Properties of the codec that hold for every row of every table, over random calls. The seed is printed;
-// LANEWAY_SEED repeats a run.
+// Properties of the codec that hold for every row of every table, over random calls. The seed is
+// printed; LANEWAY_SEED repeats a run.
 #include <cstdlib>
 #include <iostream>
 #include <random>
@@ -40,7 +40,8 @@ class CodecTest : public testing::Test {
  protected:
   CodecTest() {
     const char* given = std::getenv("LANEWAY_SEED");
-    const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device()();
+    const uint64_t seed =
+        given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device()();
     std::cout << "LANEWAY_SEED=" << seed << "\n";
     random_.seed(seed);
   }
@@ -49,7 +50,8 @@ class CodecTest : public testing::Test {
   Encoded Encode(Op op, const RandomCall& call, bool scalars_on_device) {
     request_.assign(kBodyBytesMax / 8 + 1, 0);
     caller_.scalars_on_device = scalars_on_device;
-    Writer writer({reinterpret_cast<std::byte*>(request_.data()), RequestBytesMax(op, call.values())});
+    Writer writer(
+        {reinterpret_cast<std::byte*>(request_.data()), RequestBytesMax(op, call.values())});
     const Encoded encoded = EncodeRequest(op, call.values(), caller_, &writer);
     EXPECT_EQ(encoded.refusal, Refusal::kNone) << RowOf(op).name;
     bytes_ = writer.size();
@@ -81,7 +83,8 @@ TEST_F(CodecTest, WhatTheProgramPassesReachesTheDriverAndComesBack) {
       ASSERT_EQ(served.outcome, Outcome::kReplied);
       ASSERT_EQ(served.status, 0u);
       uint32_t status = 1;
-      ASSERT_TRUE(TakeReply(op, call.values(), encoded, {reply_.data(), reply.size()}, caller_, &status));
+      ASSERT_TRUE(
+          TakeReply(op, call.values(), encoded, {reply_.data(), reply.size()}, caller_, &status));
       ASSERT_EQ(status, 0u);
       call.CheckReply();
       for (size_t i = 0; i < encoded.new_names; ++i) {
@@ -135,7 +138,8 @@ TEST_F(CodecTest, TruncatedRepliesAreRefused) {
   }
 }
 
-// Whatever bytes arrive: no crash, no write past a buffer (the sanitizer builds tell), a defined outcome.
+// Whatever bytes arrive: no crash, no write past a buffer (the sanitizer builds tell), a defined
+// outcome.
 TEST_F(CodecTest, AnyBytesHaveADefinedOutcome) {
   const Targets targets{&NullDriver(), &NullCublas(), &NullCublasLt(), nullptr};
   for (const Op op : RemoteOps()) {

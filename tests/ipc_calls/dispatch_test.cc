@@ -30,8 +30,8 @@ class DispatchTest : public testing::Test {
     EXPECT_EQ(EncodeRequest(op, args.values(), caller_, &request).refusal, Refusal::kNone);
     Writer reply(reply_);
     return DispatchUntrusted(static_cast<uint16_t>(op),
-                             {reinterpret_cast<std::byte*>(request_), request.size()}, targets_, session_,
-                             &reply);
+                             {reinterpret_cast<std::byte*>(request_), request.size()}, targets_,
+                             session_, &reply);
   }
 
   FakeCaller caller_;
@@ -44,8 +44,8 @@ class DispatchTest : public testing::Test {
 
 TEST_F(DispatchTest, CallsTheRowsFunctionAndPassesItsResultThrough) {
   driver_.cuMemsetD8Async = &RecordMemset;
-  const Served served = Dispatch<Op::cuMemsetD8Async>(CUdeviceptr{kArena + 5}, uint8_t{7}, size_t{9},
-                                                      CUstream{nullptr});
+  const Served served = Dispatch<Op::cuMemsetD8Async>(CUdeviceptr{kArena + 5}, uint8_t{7},
+                                                      size_t{9}, CUstream{nullptr});
   EXPECT_EQ(served.status, uint32_t{CUDA_ERROR_LAUNCH_TIMEOUT});
   EXPECT_TRUE(served.called);
   EXPECT_EQ(g_seen.to, kArena + 5);
@@ -54,16 +54,17 @@ TEST_F(DispatchTest, CallsTheRowsFunctionAndPassesItsResultThrough) {
 }
 
 TEST_F(DispatchTest, AFunctionThatTheLibraryLacksIsNotSupported) {
-  const Served served = Dispatch<Op::cuMemsetD8Async>(CUdeviceptr{kArena}, uint8_t{7}, size_t{9},
-                                                      CUstream{nullptr});
+  const Served served =
+      Dispatch<Op::cuMemsetD8Async>(CUdeviceptr{kArena}, uint8_t{7}, size_t{9}, CUstream{nullptr});
   EXPECT_EQ(served.status, uint32_t{CUDA_ERROR_NOT_SUPPORTED});
   EXPECT_FALSE(served.called);
 }
 
 TEST_F(DispatchTest, LocalDeniedAndUnknownOpcodesAreMalformed) {
   Writer reply(reply_);
-  for (const unsigned op : {static_cast<unsigned>(Op::cuInit), static_cast<unsigned>(Op::cuGraphLaunch),
-                            static_cast<unsigned>(Op::kDriverEnd), 0x0fffu, 0x3fffu, 0xffffu}) {
+  for (const unsigned op :
+       {static_cast<unsigned>(Op::cuInit), static_cast<unsigned>(Op::cuGraphLaunch),
+        static_cast<unsigned>(Op::kDriverEnd), 0x0fffu, 0x3fffu, 0xffffu}) {
     EXPECT_EQ(DispatchUntrusted(static_cast<uint16_t>(op), {}, targets_, session_, &reply).outcome,
               Outcome::kMalformed)
         << op;

@@ -43,8 +43,8 @@ class DoorTest : public testing::Test {
   }
   Served Serve(Op op) {
     Writer reply(reply_);
-    const Served served = ServeUntrusted(op, {reinterpret_cast<std::byte*>(request_), bytes_}, &Record,
-                                         &called_, session_, &reply);
+    const Served served = ServeUntrusted(op, {reinterpret_cast<std::byte*>(request_), bytes_},
+                                         &Record, &called_, session_, &reply);
     reply_bytes_ = reply.size();
     return served;
   }
@@ -78,7 +78,8 @@ TEST_F(DoorTest, ClientRefusesForeignHandlesAndAddresses) {
                 Arguments<Op::cuMemsetD8Async>(kArena, uint8_t{1}, kArenaBytes, nullptr)),
             Refusal::kNone);
   EXPECT_EQ(StatusOf(Library::kDriver, Refusal::kBadHandle), uint32_t{CUDA_ERROR_INVALID_HANDLE});
-  EXPECT_EQ(StatusOf(Library::kCublas, Refusal::kBadHandle), uint32_t{CUBLAS_STATUS_NOT_INITIALIZED});
+  EXPECT_EQ(StatusOf(Library::kCublas, Refusal::kBadHandle),
+            uint32_t{CUBLAS_STATUS_NOT_INITIALIZED});
 }
 
 TEST_F(DoorTest, WorkerTrustsNoAddressThatTheClientAccepted) {
@@ -120,19 +121,22 @@ TEST_F(DoorTest, StaleNamesAreRefusedWithoutACall) {
 }
 
 TEST_F(DoorTest, DefaultStreamsHaveNamesAndCannotBeDestroyed) {
-  ASSERT_EQ(Encode<Op::cuStreamWaitEvent>(
-                Arguments<Op::cuStreamWaitEvent>(nullptr, EventNamed(7), 0u)),
-            Refusal::kNone);
+  ASSERT_EQ(
+      Encode<Op::cuStreamWaitEvent>(Arguments<Op::cuStreamWaitEvent>(nullptr, EventNamed(7), 0u)),
+      Refusal::kNone);
   Serve(Op::cuStreamWaitEvent);
-  EXPECT_EQ(called_.slots[0].As<void*>(), DriverValue(HandleKind::kStream, HandleId::kLegacyStream));
+  EXPECT_EQ(called_.slots[0].As<void*>(),
+            DriverValue(HandleKind::kStream, HandleId::kLegacyStream));
   ASSERT_EQ(Encode<Op::cuStreamWaitEvent_ptsz>(
                 Arguments<Op::cuStreamWaitEvent_ptsz>(nullptr, EventNamed(7), 0u)),
             Refusal::kNone);
   Serve(Op::cuStreamWaitEvent_ptsz);
-  EXPECT_EQ(called_.slots[0].As<void*>(), DriverValue(HandleKind::kStream, HandleId::kPerThreadStream));
+  EXPECT_EQ(called_.slots[0].As<void*>(),
+            DriverValue(HandleKind::kStream, HandleId::kPerThreadStream));
 
   EXPECT_EQ(Encode<Op::StreamDestroy>(Arguments<Op::StreamDestroy>(nullptr)), Refusal::kBadHandle);
-  ASSERT_EQ(Encode<Op::StreamDestroy>(Arguments<Op::StreamDestroy>(StreamNamed(9))), Refusal::kNone);
+  ASSERT_EQ(Encode<Op::StreamDestroy>(Arguments<Op::StreamDestroy>(StreamNamed(9))),
+            Refusal::kNone);
   *RequestByte(0) = 1;
   EXPECT_EQ(Serve(Op::StreamDestroy).status, uint32_t{CUDA_ERROR_INVALID_HANDLE});
   EXPECT_TRUE(session_.released.empty());
@@ -168,8 +172,8 @@ TEST_F(DoorTest, PointerModeFollowsTheScalars) {
   const float alpha = 2, beta = 3;
   const float* a = reinterpret_cast<const float*>(kArena);
   float* c = reinterpret_cast<float*>(kArena + 4096);
-  const Arguments<Op::cublasSgemm_v2> args(BlasNamed(4), CUBLAS_OP_N, CUBLAS_OP_T, 8, 8, 8, &alpha, a, 8,
-                                           a, 8, &beta, c, 8);
+  const Arguments<Op::cublasSgemm_v2> args(BlasNamed(4), CUBLAS_OP_N, CUBLAS_OP_T, 8, 8, 8, &alpha,
+                                           a, 8, a, 8, &beta, c, 8);
   session_.device_mode = true;
   ASSERT_EQ(Encode<Op::cublasSgemm_v2>(args), Refusal::kNone);
   EXPECT_EQ(Serve(Op::cublasSgemm_v2).status, 0u);
@@ -200,8 +204,8 @@ TEST_F(DoorTest, AttributesThatAreAddressesAreChecked) {
   const cublasLtMatmulDesc_t desc = static_cast<cublasLtMatmulDesc_t>(
       ProgramValue(HandleKind::kLtMatmulDesc, static_cast<HandleId>(3)));
   const auto refusal = [&](cublasLtMatmulDescAttributes_t attribute, uint64_t value) {
-    return Encode<Op::cublasLtMatmulDescSetAttribute>(Arguments<Op::cublasLtMatmulDescSetAttribute>(
-        desc, attribute, &value, sizeof value));
+    return Encode<Op::cublasLtMatmulDescSetAttribute>(
+        Arguments<Op::cublasLtMatmulDescSetAttribute>(desc, attribute, &value, sizeof value));
   };
   EXPECT_EQ(refusal(CUBLASLT_MATMUL_DESC_BIAS_POINTER, kArena), Refusal::kNone);
   EXPECT_EQ(Serve(Op::cublasLtMatmulDescSetAttribute).status, 0u);
@@ -209,9 +213,11 @@ TEST_F(DoorTest, AttributesThatAreAddressesAreChecked) {
   EXPECT_EQ(refusal(CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR, 4096), Refusal::kNotSupported);
   ASSERT_EQ(refusal(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, 4096), Refusal::kNone);
   *RequestByte(4) = CUBLASLT_MATMUL_DESC_BIAS_POINTER;
-  EXPECT_EQ(Serve(Op::cublasLtMatmulDescSetAttribute).status, uint32_t{CUBLAS_STATUS_INVALID_VALUE});
+  EXPECT_EQ(Serve(Op::cublasLtMatmulDescSetAttribute).status,
+            uint32_t{CUBLAS_STATUS_INVALID_VALUE});
   *RequestByte(4) = CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR;
-  EXPECT_EQ(Serve(Op::cublasLtMatmulDescSetAttribute).status, uint32_t{CUBLAS_STATUS_INVALID_VALUE});
+  EXPECT_EQ(Serve(Op::cublasLtMatmulDescSetAttribute).status,
+            uint32_t{CUBLAS_STATUS_INVALID_VALUE});
   EXPECT_EQ(called_.calls, 1);
 }
 
@@ -263,9 +269,9 @@ TEST_F(DoorTest, WhatDoesNotFitIntoAMessageIsRefused) {
 TEST_F(DoorTest, StagingOffsetsStayInTheStagingArea) {
   const Mark mark;
   const auto refused = [&](uint64_t offset, size_t count) {
-    EXPECT_EQ(Encode<Op::CopyStagedIn>(
-                  Arguments<Op::CopyStagedIn>(kArena, offset, count, nullptr, mark)),
-              Refusal::kNone);
+    EXPECT_EQ(
+        Encode<Op::CopyStagedIn>(Arguments<Op::CopyStagedIn>(kArena, offset, count, nullptr, mark)),
+        Refusal::kNone);
     return Serve(Op::CopyStagedIn).status != 0;
   };
   EXPECT_FALSE(refused(limits::kStagingBytes - 16, 16));

@@ -16,7 +16,7 @@ namespace ipc {
 namespace {
 
 // The typedef of each version is the type of the symbol that the table gives for it.
-#define ENTRY(base, version, suffix, symbol)                                       \
+#define ENTRY(base, version, suffix, symbol)                                          \
   static_assert(std::is_same_v<PFN_##base##_v##version##suffix, decltype(&::symbol)>, \
                 #symbol " is not version " #version " of " #base);
 #include "ipc/calls/entries.inc"

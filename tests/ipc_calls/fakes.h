@@ -1,5 +1,5 @@
-// A session and a caller without a device: names map to made-up pointers both ways, addresses between
-// kArena and kArena + kArenaBytes are the session's.
+// A session and a caller without a device: names map to made-up pointers both ways, addresses
+// between kArena and kArena + kArenaBytes are the session's.
 #pragma once
 
 #include <array>
@@ -37,7 +37,8 @@ class FakeCaller : public Caller {
     const uint64_t offset = reinterpret_cast<uint64_t>(value) -
                             reinterpret_cast<uint64_t>(ProgramValue(kind, HandleId::kNull));
     *id = static_cast<HandleId>(offset / 16);
-    return offset % 16 == 0 && offset / 16 < 0x10'0000 && IsClientName(*id) && !gone.contains({kind, *id});
+    return offset % 16 == 0 && offset / 16 < 0x10'0000 && IsClientName(*id) &&
+           !gone.contains({kind, *id});
   }
   bool FindStream(const void* value, bool per_thread, HandleId* id) override {
     if (value == nullptr || value == CU_STREAM_LEGACY || value == CU_STREAM_PER_THREAD) {

@@ -40,7 +40,9 @@ RandomCall::RandomCall(Op op, std::mt19937_64& random, bool scalars_on_device)
 bool RandomCall::IsLength(size_t i) const {
   for (const Param& param : params_) {
     const Role& role = param.role;
-    const size_t named = role.rule == LengthRule::kPitched ? 3 : role.rule == LengthRule::kNone ? 0 : 2;
+    const size_t named = role.rule == LengthRule::kPitched ? 3
+                         : role.rule == LengthRule::kNone  ? 0
+                                                           : 2;
     if (role.kind == RoleKind::kValue && role.rule == LengthRule::kConstant) continue;
     for (size_t j = 0; j < named; ++j) {
       if (role.length[j] == i) return true;
@@ -57,7 +59,8 @@ void RandomCall::MakeValue(size_t i) {
   if (IsLength(i)) value = Below(kLengthEnd);
   for (const Param& other : params_) {  // scalars are sized by types that exist
     if (other.role.rule == LengthRule::kDataType && other.role.length[0] == i) value = CUDA_C_64F;
-    if (other.role.rule == LengthRule::kCompute && other.role.length[0] == i) value = CUBLAS_COMPUTE_64F;
+    if (other.role.rule == LengthRule::kCompute && other.role.length[0] == i)
+      value = CUBLAS_COMPUTE_64F;
     if (other.role.kind == RoleKind::kLtAttribute && other.role.length[1] == i) {
       value = CUBLASLT_MATMUL_DESC_TRANSA;
     }
@@ -66,8 +69,9 @@ void RandomCall::MakeValue(size_t i) {
 }
 
 size_t RandomCall::BytesBehind(size_t i) const {
-  return params_[i].role.rule == LengthRule::kNone ? params_[i].bytes
-                                                   : static_cast<size_t>(ReachOf(params_, i, values()));
+  return params_[i].role.rule == LengthRule::kNone
+             ? params_[i].bytes
+             : static_cast<size_t>(ReachOf(params_, i, values()));
 }
 
 void RandomCall::PointAtBuffer(size_t i, size_t bytes) {
@@ -100,7 +104,8 @@ void RandomCall::MakeArgument(size_t i) {
       const bool null_stream = param.role.kind == RoleKind::kStream && Below(4) == 0;
       return SetPointer(i, null_stream ? nullptr : ProgramValue(param.handle, id));
     }
-    case RoleKind::kNewHandle: return PointAtBuffer(i, sizeof(void*));
+    case RoleKind::kNewHandle:
+      return PointAtBuffer(i, sizeof(void*));
     case RoleKind::kHandleArray: {
       PointAtBuffer(i, BytesBehind(i));
       std::vector<std::byte>& bytes = buffers_.back().bytes;
@@ -115,8 +120,10 @@ void RandomCall::MakeArgument(size_t i) {
     case RoleKind::kScalar:
       if (scalars_on_device_) return SetPointer(i, reinterpret_cast<void*>(kArena + Below(1024)));
       return PointAtBuffer(i, kScalarBytes);
-    case RoleKind::kResult: return SetPointer(i, reinterpret_cast<void*>(kArena + Below(1024)));
-    default: return SetPointer(i, nullptr);
+    case RoleKind::kResult:
+      return SetPointer(i, reinterpret_cast<void*>(kArena + Below(1024)));
+    default:
+      return SetPointer(i, nullptr);
   }
 }
 
@@ -127,7 +134,8 @@ void RandomCall::CompareSent(size_t i, const void* got) const {
     return;
   }
   size_t bytes = BytesBehind(i);
-  if (param.role.kind == RoleKind::kCString) bytes = std::strlen(static_cast<const char*>(Pointer(i))) + 1;
+  if (param.role.kind == RoleKind::kCString)
+    bytes = std::strlen(static_cast<const char*>(Pointer(i))) + 1;
   if (param.role.kind == RoleKind::kScalar) {
     bytes = param.role.rule == LengthRule::kNone ? param.bytes : 4;
   }
@@ -139,7 +147,8 @@ void RandomCall::Serve(const Slot* slots) {
     const Param& param = params_[i];
     switch (param.role.kind) {
       case RoleKind::kValue:
-        EXPECT_EQ(std::memcmp(slots[i].bytes, arguments_[i].bytes, std::min<size_t>(param.bytes, 8)), 0);
+        EXPECT_EQ(
+            std::memcmp(slots[i].bytes, arguments_[i].bytes, std::min<size_t>(param.bytes, 8)), 0);
         break;
       case RoleKind::kIn:
       case RoleKind::kInOut:
@@ -157,7 +166,8 @@ void RandomCall::Serve(const Slot* slots) {
         break;
       case RoleKind::kHandle:
       case RoleKind::kEndHandle:
-        EXPECT_EQ(slots[i].As<void*>(), DriverValue(param.handle, IdOf(param.handle, Pointer(i), false)));
+        EXPECT_EQ(slots[i].As<void*>(),
+                  DriverValue(param.handle, IdOf(param.handle, Pointer(i), false)));
         break;
       case RoleKind::kHandleArray:
         for (size_t j = 0; j < BytesBehind(i) / sizeof(void*); ++j) {
@@ -165,8 +175,11 @@ void RandomCall::Serve(const Slot* slots) {
           EXPECT_EQ(HandleAt(slots[i].As<void*>(), j), DriverValue(param.handle, id));
         }
         break;
-      case RoleKind::kDevicePtr: EXPECT_EQ(slots[i].As<void*>(), Pointer(i)); break;
-      default: break;
+      case RoleKind::kDevicePtr:
+        EXPECT_EQ(slots[i].As<void*>(), Pointer(i));
+        break;
+      default:
+        break;
     }
   }
   for (Buffer& buffer : buffers_) {

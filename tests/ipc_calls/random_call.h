@@ -1,4 +1,5 @@
-// One call of any row with random arguments that a program could pass, made from the row's roles alone.
+// One call of any row with random arguments that a program could pass, made from the row's roles
+// alone.
 #pragma once
 
 #include <deque>
@@ -19,8 +20,8 @@ class RandomCall {
 
   Values values() const { return pointers_.data(); }
 
-  // Called in place of the driver: compares each decoded argument with what the program passed, and fills
-  // what the call returns.
+  // Called in place of the driver: compares each decoded argument with what the program passed, and
+  // fills what the call returns.
   void Serve(const Slot* slots);
   // Compares what arrived in the program's variables with what Serve filled in.
   void CheckReply() const;
