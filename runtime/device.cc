@@ -5,20 +5,6 @@
 #include "runtime/thread_state.h"
 
 namespace runtime {
-namespace {
-
-// Numbers are shared with the driver's enumerations.
-static_assert(cudaDevAttrMaxThreadsPerBlock ==
-              static_cast<int>(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
-static_assert(cudaDevAttrHostMemoryPoolsSupported ==
-              static_cast<int>(CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED));
-static_assert(cudaLimitMallocHeapSize == static_cast<int>(CU_LIMIT_MALLOC_HEAP_SIZE));
-static_assert(cudaFuncCachePreferEqual == static_cast<int>(CU_FUNC_CACHE_PREFER_EQUAL));
-static_assert(cudaDeviceScheduleBlockingSync == CU_CTX_SCHED_BLOCKING_SYNC);
-static_assert(cudaDeviceMapHost == CU_CTX_MAP_HOST);
-
-}  // namespace
-
 namespace api {
 
 cudaError_t cudaGetDeviceCount(int* count) {

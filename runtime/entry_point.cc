@@ -5,11 +5,6 @@
 namespace runtime {
 namespace {
 
-static_assert(cudaEnablePerThreadDefaultStream ==
-              static_cast<int>(CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
-static_assert(cudaDriverEntryPointVersionNotSufficent ==
-              static_cast<int>(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT));
-
 // A program that wants to know the status gets it there, with a null address, and success.
 cudaError_t Find(const char* symbol, void** address, int version, unsigned long long flags,
                  cudaDriverEntryPointQueryResult* status) {

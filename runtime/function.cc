@@ -11,9 +11,6 @@ namespace {
 
 // Attributes are passed by number: a launch attribute of either interface is the same 72 bytes.
 static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
-static_assert(cudaLaunchAttributeCooperative == static_cast<int>(CU_LAUNCH_ATTRIBUTE_COOPERATIVE));
-static_assert(cudaFuncAttributeMaxDynamicSharedMemorySize ==
-              static_cast<int>(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
 
 int Attribute(CUfunction function, CUfunction_attribute attribute, cudaError_t* error) {
   int value = 0;

@@ -14,8 +14,6 @@
 namespace runtime {
 namespace {
 
-// Node types are forwarded by number.
-static_assert(cudaGraphNodeTypeConditional == static_cast<int>(CU_GRAPH_NODE_TYPE_CONDITIONAL));
 static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
 
 CUcontext Context() { return Thread().context; }

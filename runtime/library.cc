@@ -35,11 +35,6 @@ LibraryKernels& Kernels() {
   return *kernels;
 }
 
-// Both enumerations number the options alike where both have them.
-static_assert(cudaJitMaxRegisters == static_cast<int>(CU_JIT_MAX_REGISTERS));
-static_assert(cudaJitErrorLogBuffer == static_cast<int>(CU_JIT_ERROR_LOG_BUFFER));
-static_assert(cudaLibraryBinaryIsPreserved == static_cast<int>(CU_LIBRARY_BINARY_IS_PRESERVED));
-
 }  // namespace
 
 cudaError_t FindLibraryFunction(const void* kernel, CUfunction* function) {

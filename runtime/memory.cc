@@ -8,14 +8,6 @@ namespace {
 CUdeviceptr Device(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 CUdeviceptr* Device(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 
-// Flags are passed on by number.
-static_assert(cudaHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE);
-static_assert(cudaHostAllocMapped == CU_MEMHOSTALLOC_DEVICEMAP);
-static_assert(cudaHostAllocWriteCombined == CU_MEMHOSTALLOC_WRITECOMBINED);
-static_assert(cudaHostRegisterPortable == CU_MEMHOSTREGISTER_PORTABLE);
-static_assert(cudaHostRegisterMapped == CU_MEMHOSTREGISTER_DEVICEMAP);
-static_assert(cudaMemAttachGlobal == CU_MEM_ATTACH_GLOBAL);
-
 cudaMemoryType TypeOf(unsigned driver_type, bool managed) {
   if (managed) return cudaMemoryTypeManaged;
   if (driver_type == CU_MEMORYTYPE_HOST) return cudaMemoryTypeHost;

@@ -1,6 +1,7 @@
 #include "runtime/registration.h"
 
 #include <fatbinary_section.h>
+#include <pthread.h>
 
 #include <deque>
 #include <unordered_map>
@@ -103,6 +104,9 @@ class Registry {
     return nullptr;
   }
 
+  void Lock() { mutex_.lock(); }
+  void Unlock() { mutex_.unlock(); }
+
   bool IsKernelHandle(const void* handle) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return handles_.count(handle) != 0;
@@ -154,9 +158,14 @@ class Registry {
   std::unordered_set<const void*> handles_;
 };
 
-// Never destroyed: libraries unregister while the process exits.
+// Never destroyed: libraries unregister while the process exits. A child that another thread forks
+// may register and look up too, so nobody holds the registry during a fork.
 Registry& TheRegistry() {
-  static Registry* const registry = new Registry;
+  static Registry* const registry = [] {
+    pthread_atfork([] { TheRegistry().Lock(); }, [] { TheRegistry().Unlock(); },
+                   [] { TheRegistry().Unlock(); });
+    return new Registry;
+  }();
   return *registry;
 }
 

@@ -1,17 +1,10 @@
-// Streams. The handles are the driver's, including those of the default streams.
+// Streams and events. The handles are the driver's, including those of the default streams.
 #include "runtime/api.h"
 #include "runtime/driver.h"
 #include "runtime/entry.h"
 
 namespace runtime {
 namespace {
-
-// Flags and attributes are forwarded by number.
-static_assert(cudaStreamNonBlocking == static_cast<int>(CU_STREAM_NON_BLOCKING));
-static_assert(cudaEventWaitExternal == static_cast<int>(CU_EVENT_WAIT_EXTERNAL));
-static_assert(cudaStreamCaptureModeRelaxed == static_cast<int>(CU_STREAM_CAPTURE_MODE_RELAXED));
-static_assert(cudaStreamCaptureStatusInvalidated ==
-              static_cast<int>(CU_STREAM_CAPTURE_STATUS_INVALIDATED));
 
 // A callback gets the runtime's name for the status.
 struct Callback {
@@ -47,6 +40,10 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t func
   const cudaError_t error = Driver().cuStreamAddCallback(stream, &RunCallback, callback, flags);
   if (error != cudaSuccess) delete callback;
   return error;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return Driver().cuEventCreate(event, CU_EVENT_DEFAULT);
 }
 
 }  // namespace api

@@ -8,12 +8,6 @@
 namespace runtime {
 namespace {
 
-// Modes are passed on by number.
-static_assert(cudaAddressModeBorder == static_cast<int>(CU_TR_ADDRESS_MODE_BORDER));
-static_assert(cudaFilterModeLinear == static_cast<int>(CU_TR_FILTER_MODE_LINEAR));
-static_assert(cudaResViewFormatUnsignedBlockCompressed7 ==
-              static_cast<int>(CU_RES_VIEW_FORMAT_UNSIGNED_BC7));
-
 cudaError_t ToResource(const cudaResourceDesc& from, CUDA_RESOURCE_DESC* to) {
   *to = {};
   to->flags = from.flags;

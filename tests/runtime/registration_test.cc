@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 #include "tests/runtime/fake_driver.h"
@@ -164,6 +165,21 @@ TEST(Registration, Variables) {
   void* address = nullptr;
   EXPECT_EQ(cudaGetSymbolAddress(&address, &binary.managed), cudaErrorNotSupported);
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
+}
+
+TEST(Registration, ThreadsMayLaunchWhileOthersLoadLibraries) {
+  OneBinary shared;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&shared] {
+      for (int round = 0; round < 200; ++round) {
+        OneBinary own;
+        EXPECT_EQ(Launch(&own.kernel), cudaSuccess);
+        EXPECT_EQ(Launch(&shared.kernel), cudaSuccess);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Registration, ConfigurationsNest) {
