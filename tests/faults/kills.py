@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import harness  # noqa: E402 (lies beside us)
 from harness import Failure, Laneway, alive, check, state_of, wait_for  # noqa: E402
 
-VICTIM_CALLS_MAX = 400  # a victim's 40 rounds make more calls than this
+VICTIM_CALLS_MAX = 400  # a victim's 100 rounds make more calls than this
 DAEMON_ROUNDS = 20
 
 
@@ -46,7 +46,7 @@ def wait_for_status(laneway, expected, killed_at, what):
 
 
 def start_victim(laneway, kind, stop_at, transport):
-    command = {"repeat": [laneway.binary("repeat"), "40"], "threads": [laneway.binary("threads")],
+    command = {"repeat": [laneway.binary("repeat"), "100"], "threads": [laneway.binary("threads")],
                "memory": [laneway.binary("memory")],
                "train": [laneway.binary("train_digits"), "--epochs", "2"]}[kind]
     return laneway.spawn(command, f"--transport={transport}", LANEWAY_TEST_STOP_AT=str(stop_at))
