@@ -10,6 +10,7 @@
 #include "runtime/api.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
+#include "runtime/refused.h"
 #include "runtime/thread_state.h"
 
 namespace runtime {
@@ -48,6 +49,8 @@ class FatBinary {
 };
 
 namespace {
+
+constexpr char kManagedReason[] = "a __managed__ variable can't be shared by host and device here";
 
 // All that is registered. Look-ups index what was registered since the last one.
 class Registry {
@@ -278,8 +281,15 @@ void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* nam
 void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
 void __cudaRegisterUnifiedTable(void**, const void*) {}
 
-// Programs with managed variables call this before main; code is loaded when it is used.
-char __cudaInitModule(void**) { return 1; }
+// Programs call this before they first touch a managed variable. It is not shared, so say what is
+// about to go wrong.
+char __cudaInitModule(void** handle) {
+  static std::atomic<bool> said = false;
+  for (const Variable& variable : reinterpret_cast<FatBinary*>(handle)->variables()) {
+    if (variable.managed()) Refuse(variable.name(), kManagedReason, &said);
+  }
+  return 1;
+}
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                      cudaStream_t stream) {

@@ -73,7 +73,9 @@ class Variable {
       : owner_(owner), host_(host), name_(name), bytes_(bytes), managed_(managed) {}
 
   const void* host() const { return host_; }
+  const char* name() const { return name_; }
   size_t bytes() const { return bytes_; }
+  bool managed() const { return managed_; }
 
   // Its address in the thread's context; loads the code if need be. Managed variables are refused
   // with cudaErrorNotSupported: host and device can't share them here.

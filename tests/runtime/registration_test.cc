@@ -17,6 +17,7 @@ void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*
                             dim3*, int*);
 void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int);
 void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t, int, int);
+char __cudaInitModule(void**);
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, cudaStream_t);
 cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*);
 cudaError_t __cudaGetKernel(cudaKernel_t*, const void*);
@@ -87,6 +88,8 @@ class OneBinary {
     __cudaRegisterFatBinaryEnd(handle_);
   }
   ~OneBinary() { __cudaUnregisterFatBinary(handle_); }
+
+  void** handle() const { return handle_; }
 
   char kernel = 0;
   char variable = 0;
@@ -165,6 +168,16 @@ TEST(Registration, Variables) {
   void* address = nullptr;
   EXPECT_EQ(cudaGetSymbolAddress(&address, &binary.managed), cudaErrorNotSupported);
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
+}
+
+TEST(Registration, AManagedVariableIsNamedBeforeItIsTouched) {
+  OneBinary binary;
+  testing::internal::CaptureStderr();
+  __cudaInitModule(binary.handle());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "cudart: managed is not supported: a __managed__ variable can't be shared by host and "
+            "device here\n");
+  cudaGetLastError();
 }
 
 TEST(Registration, ThreadsMayLaunchWhileOthersLoadLibraries) {
