@@ -8,13 +8,19 @@ namespace ipc {
 
 namespace {
 
+// What a call returns lies in the scratch room first, so what fits there fits into a reply.
+constexpr size_t kReturnBytesMax = (kBodyBytesMax - sizeof(uint32_t)) / 16 * 16;
+
 // How far serving one request got.
 enum class Step : uint8_t { kOn, kMalformed, kBadHandle, kBadAddress, kBadValue };
 
 class Server {
  public:
   Server(const Row& row, std::span<const std::byte> request, Session& session)
-      : params_(row.params), in_(request), session_(session), scratch_(session.Scratch()) {
+      : params_(row.params),
+        in_(request),
+        session_(session),
+        scratch_(session.Scratch().first(kReturnBytesMax)) {
     for (size_t i = 0; i < params_.size(); ++i) values_[i] = slots_[i].bytes;
   }
 
@@ -170,9 +176,7 @@ class Server {
         const uint64_t bytes = ObjectBytes(i);
         std::byte* room = Room(bytes);
         Set(i, room);
-        if (room == nullptr || reply_bytes_ + bytes > kBodyBytesMax) return Step::kBadValue;
-        reply_bytes_ += bytes;
-        return Step::kOn;
+        return room == nullptr ? Step::kBadValue : Step::kOn;
       }
       case RoleKind::kHandle:
       case RoleKind::kEndHandle:
@@ -303,7 +307,6 @@ class Server {
   std::array<uint32_t, kParamsMax> text_bytes_ = {};
   std::array<ScalarTag, kParamsMax> tags_ = {};
   uint32_t present_ = 0;
-  uint64_t reply_bytes_ = sizeof(uint32_t) + kObjectBytesMax;  // status, and what InOut returns
 };
 
 Refusal RefusalOf(Step step) {

@@ -182,6 +182,10 @@ TEST_F(DoorTest, PointerModeFollowsTheScalars) {
   ASSERT_EQ(*RequestByte(beta_tag), static_cast<uint8_t>(ScalarTag::kValue));
   *RequestByte(beta_tag) = static_cast<uint8_t>(ScalarTag::kDevice);  // beta's value as an address
   EXPECT_NE(Serve(Op::cublasSgemm_v2).status, 0u);
+  const uint64_t address = kArena;
+  std::memcpy(RequestByte(beta_tag + 1), &address,
+              sizeof address);  // a good one, but alpha is a value
+  EXPECT_EQ(Serve(Op::cublasSgemm_v2).outcome, Outcome::kMalformed);
   *RequestByte(alpha_tag) = 9;
   EXPECT_EQ(Serve(Op::cublasSgemm_v2).outcome, Outcome::kMalformed);
   EXPECT_EQ(called_.calls, 1);
@@ -257,6 +261,67 @@ TEST_F(DoorTest, LogsComeBackWithAFailure) {
   EXPECT_STREQ(error, "line 3");
   EXPECT_STREQ(info, "");
   EXPECT_EQ(module, nullptr);
+}
+
+TEST_F(DoorTest, ARefusalAtTheDoorBringsNoLog) {
+  CUmodule module = nullptr;
+  ModuleHash hash;
+  char error[16] = "before";
+  const Arguments<Op::LoadModule> args(&module, &hash, nullptr, nullptr, 0u, nullptr, 0u, error,
+                                       unsigned{sizeof error});
+  ASSERT_EQ(Encode<Op::LoadModule>(args), Refusal::kNone);
+  *RequestByte(3) = 0x7f;  // a name that no client may give
+  EXPECT_FALSE(Serve(Op::LoadModule).called);
+  uint32_t status = 0;
+  ASSERT_TRUE(Take<Op::LoadModule>(args, &status));
+  EXPECT_EQ(status, uint32_t{CUDA_ERROR_INVALID_HANDLE});
+  EXPECT_STREQ(error, "before");
+}
+
+TEST_F(DoorTest, PresenceIsZeroOrOne) {
+  uint64_t echo = 0;
+  ASSERT_EQ(Encode<Op::Ping>(Arguments<Op::Ping>(7, &echo)), Refusal::kNone);
+  EXPECT_EQ(Serve(Op::Ping).outcome, Outcome::kReplied);
+  *RequestByte(8) = 2;
+  EXPECT_EQ(Serve(Op::Ping).outcome, Outcome::kMalformed);
+}
+
+TEST_F(DoorTest, AReplyEndsWhereItsRowEnds) {
+  uint64_t echo = 0;
+  const Arguments<Op::Ping> args(7, &echo);
+  ASSERT_EQ(Encode<Op::Ping>(args), Refusal::kNone);
+  Serve(Op::Ping);
+  uint32_t status = 1;
+  EXPECT_TRUE(Take<Op::Ping>(args, &status));
+  ++reply_bytes_;
+  EXPECT_FALSE(Take<Op::Ping>(args, &status));
+}
+
+TEST_F(DoorTest, WhatTheCalleeLeavesAloneComesBackAsZeros) {
+  for (std::byte& byte : session_.Scratch()) byte = std::byte{0x5a};
+  uint64_t echo = 1;
+  const Arguments<Op::Ping> args(7, &echo);
+  ASSERT_EQ(Encode<Op::Ping>(args), Refusal::kNone);
+  Serve(Op::Ping);
+  uint32_t status = 1;
+  ASSERT_TRUE(Take<Op::Ping>(args, &status));
+  EXPECT_EQ(echo, 0u);
+}
+
+TEST_F(DoorTest, ACallWhoseReplyCannotFitIsNotMade) {
+  const CUmodule module =
+      static_cast<CUmodule>(ProgramValue(HandleKind::kModule, static_cast<HandleId>(3)));
+  unsigned count = 0;
+  std::vector<char> names(kBodyBytesMax);
+  const auto called = [&](size_t bytes) {
+    EXPECT_EQ(Encode<Op::FunctionNames>(Arguments<Op::FunctionNames>(module, &count, names.data(),
+                                                                     static_cast<unsigned>(bytes))),
+              Refusal::kNone);
+    return Serve(Op::FunctionNames).called;
+  };
+  EXPECT_TRUE(called(kBodyBytesMax - 8192));
+  EXPECT_FALSE(called(kBodyBytesMax - 8));
+  EXPECT_FALSE(called(kBodyBytesMax));
 }
 
 TEST_F(DoorTest, WhatDoesNotFitIntoAMessageIsRefused) {
