@@ -1,0 +1,274 @@
+#include "shim/client.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+
+#include "ipc/futex.h"
+#include "shim/say.h"
+
+namespace shim {
+namespace {
+
+constexpr int64_t kNapUs = 100'000;
+constexpr int kRelaxesPerClockRead = 32;
+// lanewayd knows better why a worker ended; only when it stays silent do we say so ourselves.
+constexpr int kNapsBeforeOwnVerdict = 5;
+
+std::atomic<bool> said_lost, said_connect, said_forked;
+
+
+}  // namespace
+
+Client& Client::Process() {
+  static Client* const client = new Client;
+  return *client;
+}
+
+Client::Client() {
+#if LANEWAY_TEST_HOOKS
+  if (const char* const n = std::getenv("LANEWAY_TEST_STOP_AT"); n != nullptr) {
+    stop_at_ = std::strtoull(n, nullptr, 10);
+  }
+#endif
+}
+
+CUresult Client::Initialize() {
+  if (state_.load(std::memory_order_acquire) == State::kLive) return Ready();
+  if (state_.load(std::memory_order_acquire) == State::kForked) return NotLive();
+  const std::lock_guard<std::mutex> lock(connect_mutex_);
+  if (state_.load(std::memory_order_acquire) == State::kLive) return Ready();
+  ConnectError error;
+  std::unique_ptr<Connection> connection = Connect(&error);
+  if (connection == nullptr) {
+    SayOnce(said_connect, {error.sentence});
+    return error.code;
+  }
+  Use(std::move(connection));
+  return CUDA_SUCCESS;
+}
+
+void Client::Use(std::unique_ptr<Connection> connection) {
+  assert(connection_ == nullptr);
+  connection_ = std::move(connection);
+  page_ = connection_->file->page();
+  words_ = connection_->file->completions();
+  arena_base_ = ipc::limits::kSlotBase + connection_->welcome.slot * ipc::limits::kSlotBytes;
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Client::AfterForkInChild); });
+  state_.store(State::kLive, std::memory_order_release);
+}
+
+void Client::AfterForkInChild() {
+  Client& client = Process();
+  if (client.state_.load(std::memory_order_relaxed) == State::kLive) {
+    client.state_.store(State::kForked, std::memory_order_relaxed);
+  }
+}
+
+CUresult Client::NotLive() const {
+  if (state_.load(std::memory_order_acquire) == State::kForked) {
+    SayOnce(said_forked, {"this process was forked from one that uses CUDA; a child must exec, or the parent "
+                          "must fork before its first CUDA call"});
+  }
+  return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult Client::Lost() {
+  const uint32_t loss = page_->loss.load(std::memory_order_acquire);
+  char text[ipc::kLossTextBytes];
+  std::memcpy(text, page_->loss_text, sizeof text);
+  text[sizeof text - 1] = '\0';
+  SayOnce(said_lost, {text[0] != '\0' ? std::string_view(text) : "the session is lost"});
+  return static_cast<CUresult>(loss);
+}
+
+CUresult Client::TakeAsyncError() {
+  if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
+  if (page_->async_error.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  return static_cast<CUresult>(page_->async_error.exchange(0));
+}
+
+void Client::CheckWorker() {
+  if (page_->loss.load(std::memory_order_acquire) != 0) return;
+  if (connection_->worker.Alive()) {
+    missed_naps_.store(0, std::memory_order_relaxed);
+    return;
+  }
+  if (missed_naps_.fetch_add(1, std::memory_order_relaxed) < kNapsBeforeOwnVerdict) return;
+  ipc::MarkLost(page_, CUDA_ERROR_MPS_RPC_FAILURE,
+                "the worker process ended; this program's device state is gone, start it again");
+}
+
+uint32_t Client::DoorbellTicket() const {
+  return page_->client_doorbell.load(std::memory_order_seq_cst);
+}
+
+void Client::SleepOnDoorbell(uint32_t ticket) {
+  const int64_t start = ipc::MonotonicNs();
+  ipc::FutexWait(&page_->client_doorbell, ticket, kNapUs);
+  if (ipc::MonotonicNs() - start >= kNapUs * 1000) CheckWorker();
+}
+
+bool Client::SpinCompleted(uint32_t slot, uint64_t sequence) const {
+  if (Completed(slot, sequence)) return true;
+  const int64_t end = ipc::MonotonicNs() + ipc::limits::kSpinUs * 1000;
+  do {
+    for (int i = 0; i < kRelaxesPerClockRead; ++i) {
+      if (Completed(slot, sequence)) return true;
+      ipc::CpuRelax();
+    }
+  } while (ipc::MonotonicNs() < end);
+  return false;
+}
+
+CUresult Client::SleepUntilCompleted(uint32_t slot, uint64_t sequence) {
+  for (;;) {
+    const uint32_t ticket = DoorbellTicket();
+    if (Completed(slot, sequence)) return CUDA_SUCCESS;
+    if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
+    SleepOnDoorbell(ticket);
+  }
+}
+
+// --- replies -------------------------------------------------------------------------------------
+
+void Client::Register(PendingReply* pending) {
+  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  pending_.push_back(pending);
+}
+
+void Client::Forget(PendingReply* pending) {
+  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  std::erase(pending_, pending);
+}
+
+CUresult Client::WaitReply(PendingReply* pending) {
+  while (pending->done.load(std::memory_order_acquire) == 0) {
+    if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
+    if (!reading_.exchange(true, std::memory_order_acquire)) {
+      ReadForAll(pending);
+      reading_.store(false, std::memory_order_seq_cst);
+      WakeFollowers();
+    } else {
+      FollowReader(pending);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+void Client::ReadForAll(PendingReply* mine) {
+  ipc::Receiver& receiver = *connection_->channel.receiver;
+  while (mine->done.load(std::memory_order_acquire) == 0) {
+    const std::span<const std::byte> message = receiver.NextUntrusted(ipc::limits::kSpinUs, kNapUs);
+    if (!message.empty()) {
+      if (Deliver(message, mine)) WakeFollowers();
+      continue;
+    }
+    if (receiver.broken()) {
+      ipc::MarkLost(page_, CUDA_ERROR_MPS_RPC_FAILURE, "the worker wrote a message that makes no sense");
+    }
+    if (page_->loss.load(std::memory_order_acquire) != 0) return;
+    CheckWorker();
+  }
+}
+
+// True when the reply was someone else's than the reader's.
+bool Client::Deliver(std::span<const std::byte> message, const PendingReply* mine) {
+  if (message.size() < sizeof(ipc::MessageHeader)) return false;
+  ipc::MessageHeader header;
+  std::memcpy(&header, message.data(), sizeof header);
+  if ((header.flags & ipc::kIsReply) == 0) return false;
+  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  for (PendingReply* const pending : pending_) {
+    if (pending->request != header.request) continue;
+    pending->bytes.assign(message.begin(), message.end());
+    pending->done.store(1, std::memory_order_release);
+    return pending != mine;
+  }
+  return false;  // its caller gave up
+}
+
+void Client::FollowReader(PendingReply* mine) {
+  const int64_t end = ipc::MonotonicNs() + ipc::limits::kSpinUs * 1000;
+  const auto news = [&] {
+    return mine->done.load(std::memory_order_acquire) != 0 || !reading_.load(std::memory_order_seq_cst);
+  };
+  do {
+    for (int i = 0; i < kRelaxesPerClockRead; ++i) {
+      if (news()) return;
+      ipc::CpuRelax();
+    }
+  } while (ipc::MonotonicNs() < end);
+  const uint32_t ticket = followers_word_.load(std::memory_order_seq_cst);
+  followers_sleeping_.fetch_add(1, std::memory_order_seq_cst);
+  if (!news()) ipc::FutexWait(&followers_word_, ticket, kNapUs);
+  followers_sleeping_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Client::WakeFollowers() {
+  if (followers_sleeping_.load(std::memory_order_seq_cst) == 0) return;
+  followers_word_.fetch_add(1, std::memory_order_seq_cst);
+  ipc::FutexWakeAll(&followers_word_);
+}
+
+// --- one message ---------------------------------------------------------------------------------
+
+Message::Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context)
+    : client_(client), lock_(client.send_mutex_), op_(op), context_(context) {
+  assert(body_bytes <= ipc::kBodyBytesMax);
+  for (;;) {
+    room_ = client.connection_->channel.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes, kNapUs);
+    if (!room_.empty()) break;
+    client.CheckWorker();
+    if (client.page_->loss.load(std::memory_order_acquire) != 0) {
+      result_ = client.Lost();
+      lock_.unlock();
+      return;
+    }
+  }
+  body_ = room_.subspan(sizeof(ipc::MessageHeader));
+}
+
+void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
+  ipc::MessageHeader header;
+  header.bytes = static_cast<uint32_t>(sizeof header + body_bytes);
+  header.op = static_cast<uint16_t>(op_);
+  header.flags = flags;
+  header.request = request;
+  header.thread = ThisThread().number;
+  header.context = context_;
+  std::memcpy(room_.data(), &header, sizeof header);
+  client_.connection_->channel.sender->Commit(header.bytes);
+  const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
+  client_.submitted_.store(submitted, std::memory_order_relaxed);
+#if LANEWAY_TEST_HOOKS
+  if (submitted == client_.stop_at_) raise(SIGSTOP);
+#endif
+}
+
+CUresult Message::Send(size_t body_bytes) {
+  Commit(body_bytes, 0, 0);
+  lock_.unlock();
+  return CUDA_SUCCESS;
+}
+
+CUresult Message::Exchange(size_t body_bytes, std::vector<std::byte>* reply) {
+  Client::PendingReply pending;
+  if (++client_.last_request_ == 0) ++client_.last_request_;
+  pending.request = client_.last_request_;
+  client_.Register(&pending);
+  Commit(body_bytes, ipc::kWantsReply, pending.request);
+  lock_.unlock();
+  const CUresult result = client_.WaitReply(&pending);
+  client_.Forget(&pending);
+  if (result != CUDA_SUCCESS) return result;
+  *reply = std::move(pending.bytes);
+  reply->erase(reply->begin(), reply->begin() + sizeof(ipc::MessageHeader));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace shim

@@ -1,0 +1,153 @@
+#include "shim/copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "shim/send.h"
+#include "shim/staging.h"
+#include "shim/sync.h"
+
+namespace shim {
+namespace {
+
+using Place = Memory::Place;
+
+constexpr size_t kInlineBytesMax = 48u << 10;
+constexpr size_t kPieceBytesMin = 128u << 10;  // smaller pieces cost more messages than they overlap
+
+CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
+void* Host(uint64_t address) { return reinterpret_cast<void*>(address); }
+
+// Enough pieces that both sides work at once, large enough that messages don't count.
+size_t PieceBytes(size_t bytes) {
+  return std::min(Staging::kChunkBytes, std::max(kPieceBytesMin, bytes / 4 + 1));
+}
+
+CUresult Direct(const Copy& copy, const Stream& stream, bool wait) {
+  CUdeviceptr to = copy.to;
+  CUdeviceptr from = copy.from;
+  size_t bytes = copy.bytes;
+  CUstream program = ProgramOf(stream);
+  ipc::Mark mark;
+  const CUresult result = PostWith<ipc::Op::CopyDevice>(
+      stream.wire, [&] { if (wait) mark = State::Process().NextMark(stream, false); }, to, from, bytes, program,
+      mark);
+  return result == CUDA_SUCCESS && wait ? WaitForSequence(stream, mark.sequence) : result;
+}
+
+CUresult StageIn(const Copy& copy, const Stream& stream) {
+  const size_t piece = PieceBytes(copy.bytes);
+  for (size_t done = 0; done < copy.bytes;) {
+    CUdeviceptr to = copy.to + done;
+    size_t bytes = std::min(piece, copy.bytes - done);
+    unsigned chunk = 0;
+    if (const CUresult result = Staging::Process().Take(&chunk); result != CUDA_SUCCESS) return result;
+    std::memcpy(Staging::BytesOf(chunk), Host(copy.from + done), bytes);
+    uint64_t offset = Staging::OffsetOf(chunk);
+    CUstream program = ProgramOf(stream);
+    ipc::Mark mark;
+    const CUresult result = PostWith<ipc::Op::CopyStagedIn>(
+        stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, to, offset, bytes, program, mark);
+    Staging::Process().Give(chunk, stream, result == CUDA_SUCCESS ? mark.sequence : 0);
+    if (result != CUDA_SUCCESS) return result;
+    done += bytes;
+  }
+  return CUDA_SUCCESS;
+}
+
+// One piece on its way to the program's memory.
+struct Arriving {
+  unsigned chunk;
+  uint64_t sequence;
+  size_t at;
+  size_t bytes;
+};
+
+// A copy out through as many chunks at once as are free.
+class StageOut {
+ public:
+  StageOut(const Copy& copy, const Stream& stream) : copy_(copy), stream_(stream) {}
+
+  CUresult Run() {
+    const size_t piece = PieceBytes(copy_.bytes);
+    CUresult result = CUDA_SUCCESS;
+    while (result == CUDA_SUCCESS && (sent_ < copy_.bytes || !arriving_.empty())) {
+      while (sent_ < copy_.bytes && result == CUDA_SUCCESS && Chunk()) {
+        result = Send(std::min(piece, copy_.bytes - sent_));
+      }
+      if (result == CUDA_SUCCESS) result = arriving_.empty() ? Lost() : TakeOne();
+    }
+    for (const Arriving& left : arriving_) Staging::Process().Give(left.chunk, stream_, left.sequence);
+    return result;
+  }
+
+ private:
+  bool Chunk() {
+    if (!arriving_.empty()) return Staging::Process().TryTake(&chunk_);
+    return Staging::Process().Take(&chunk_) == CUDA_SUCCESS;
+  }
+  static CUresult Lost() { return Client::Process().Ready(); }
+
+  CUresult Send(size_t bytes) {
+    uint64_t offset = Staging::OffsetOf(chunk_);
+    CUdeviceptr from = copy_.from + sent_;
+    CUstream program = ProgramOf(stream_);
+    ipc::Mark mark;
+    const CUresult result = PostWith<ipc::Op::CopyStagedOut>(
+        stream_.wire, [&] { mark = State::Process().NextMark(stream_, false); }, offset, from, bytes, program,
+        mark);
+    if (result != CUDA_SUCCESS) {
+      Staging::Process().Give(chunk_, stream_, 0);
+      return result;
+    }
+    arriving_.push_back({chunk_, mark.sequence, sent_, bytes});
+    sent_ += bytes;
+    return CUDA_SUCCESS;
+  }
+
+  CUresult TakeOne() {
+    const Arriving first = arriving_.front();
+    const CUresult result = WaitForSequence(stream_, first.sequence);
+    if (result != CUDA_SUCCESS) return result;
+    std::memcpy(Host(copy_.to + first.at), Staging::BytesOf(first.chunk), first.bytes);
+    Staging::Process().Give(first.chunk, stream_, 0);
+    arriving_.pop_front();
+    return CUDA_SUCCESS;
+  }
+
+  const Copy& copy_;
+  const Stream& stream_;
+  std::deque<Arriving> arriving_;
+  size_t sent_ = 0;
+  unsigned chunk_ = 0;
+};
+
+CUresult Inline(const Copy& copy, const Stream& stream) {
+  return Post<ipc::Op::CopyInline>(stream.wire, static_cast<CUdeviceptr>(copy.to),
+                                   static_cast<const void*>(Host(copy.from)), copy.bytes, ProgramOf(stream));
+}
+
+bool IsFine(Place place, uint64_t address, size_t bytes) {
+  return place == Place::kHost || Memory::IsLive(address, bytes);
+}
+
+}  // namespace
+
+CUresult CopyLinear(const Copy& copy, const Stream& stream) {
+  if (copy.bytes == 0) return CUDA_SUCCESS;
+  const Place to = Memory::PlaceOf(copy.to);
+  const Place from = Memory::PlaceOf(copy.from);
+  if (!IsFine(to, copy.to, copy.bytes) || !IsFine(from, copy.from, copy.bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (to == Place::kHost && from != Place::kDevice) {  // host to host, in stream order
+    const CUresult result = SynchronizeStream(stream);
+    if (result == CUDA_SUCCESS) std::memmove(Host(copy.to), Host(copy.from), copy.bytes);
+    return result;
+  }
+  if (to == Place::kHost) return StageOut(copy, stream).Run();
+  if (from == Place::kHost) return copy.bytes <= kInlineBytesMax ? Inline(copy, stream) : StageIn(copy, stream);
+  const bool touches_host = to == Place::kPinned || from == Place::kPinned;
+  return Direct(copy, stream, copy.synchronous && touches_host);
+}
+
+}  // namespace shim

@@ -1,0 +1,219 @@
+// Launches: parameters packed by the function's layout, limits checked here, queued without an answer.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "shim/devices.h"
+#include "shim/driver/local.h"
+#include "shim/function_lookup.h"
+#include "shim/send.h"
+
+namespace local {
+namespace {
+
+using shim::Context;
+using shim::Function;
+using shim::State;
+using shim::Stream;
+
+constexpr unsigned kAttributesMax = 16;
+constexpr size_t kParamBytesOnStack = 4096;
+
+struct Launch {
+  CUfunction function = nullptr;
+  unsigned grid[3] = {};
+  unsigned block[3] = {};
+  unsigned shared_bytes = 0;
+  CUstream stream = nullptr;
+  void** params = nullptr;
+  void** extra = nullptr;
+  ipc::LaunchAttribute attributes[kAttributesMax];
+  unsigned attribute_count = 0;
+
+  void Add(CUlaunchAttributeID id, unsigned x, unsigned y = 0, unsigned z = 0) {
+    ipc::LaunchAttribute& attribute = attributes[attribute_count++];
+    attribute.id = id;
+    attribute.value[0] = x;
+    attribute.value[1] = y;
+    attribute.value[2] = z;
+  }
+};
+
+// The packed parameter block: of the program's own (`extra`), or gathered from its pointers.
+class ParamBlock {
+ public:
+  CUresult Fill(const Launch& launch, const Function& function) {
+    if (launch.params != nullptr && launch.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (launch.extra != nullptr) return FromExtra(launch.extra, function.info.param_bytes);
+    bytes_ = function.info.param_bytes;
+    if (bytes_ == 0) return CUDA_SUCCESS;
+    if (launch.params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::byte* const block = Room();
+    std::memset(block, 0, bytes_);
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      if (launch.params[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      std::memcpy(block + function.params[i].offset, launch.params[i], function.params[i].bytes);
+    }
+    data_ = block;
+    return CUDA_SUCCESS;
+  }
+  const void* data() const { return data_; }
+  unsigned bytes() const { return bytes_; }
+
+ private:
+  CUresult FromExtra(void** extra, unsigned wanted) {
+    size_t bytes = 0;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+      if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+        data_ = extra[1];
+      } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+        bytes = *static_cast<size_t*>(extra[1]);
+      } else {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+    }
+    if (bytes < wanted || bytes > ipc::limits::kKernelParamBytesMax) return CUDA_ERROR_INVALID_VALUE;
+    if (bytes != 0 && data_ == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    bytes_ = static_cast<unsigned>(bytes);
+    return CUDA_SUCCESS;
+  }
+  std::byte* Room() {
+    if (bytes_ <= sizeof on_stack_) return on_stack_;
+    on_heap_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
+    return on_heap_.get();
+  }
+
+  alignas(16) std::byte on_stack_[kParamBytesOnStack];
+  std::unique_ptr<std::byte[]> on_heap_;
+  const void* data_ = nullptr;
+  unsigned bytes_ = 0;
+};
+
+CUresult InfoOf(Context* context, const ipc::DeviceInfo** info) {
+  *info = context->info.load(std::memory_order_acquire);
+  if (*info != nullptr) return CUDA_SUCCESS;
+  const CUresult result = shim::Devices::Process().Info(context->device, info);
+  if (result == CUDA_SUCCESS) context->info.store(*info, std::memory_order_release);
+  return result;
+}
+
+// What the driver reports at once.
+CUresult CheckLimits(const Launch& launch, const Function& function, const ipc::DeviceInfo& device) {
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    const uint32_t grid_max = static_cast<uint32_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i]);
+    const uint32_t block_max = static_cast<uint32_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i]);
+    if (launch.grid[i] == 0 || launch.block[i] == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (launch.grid[i] > grid_max || launch.block[i] > block_max) return CUDA_ERROR_INVALID_VALUE;
+    threads *= launch.block[i];
+  }
+  const int32_t* const attribute = function.info.attributes;
+  if (threads > static_cast<uint64_t>(attribute[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (launch.shared_bytes > static_cast<uint32_t>(attribute[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES])) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Submit(const Launch& launch) {
+  State& state = State::Process();
+  Context* context = nullptr;
+  uint64_t context_value = 0;
+  if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS) return result;
+  Stream* stream = nullptr;
+  if (const CUresult result = state.FindStream(launch.stream, *context, context_value, &stream);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  Function* function = nullptr;
+  uint64_t value = 0;
+  if (const CUresult result = shim::FindFunction(launch.function, &function, &value); result != CUDA_SUCCESS) {
+    return result;
+  }
+  const ipc::DeviceInfo* info = nullptr;
+  if (const CUresult result = InfoOf(context, &info); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = CheckLimits(launch, *function, *info); result != CUDA_SUCCESS) return result;
+  ParamBlock params;
+  if (const CUresult result = params.Fill(launch, *function); result != CUDA_SUCCESS) return result;
+  return shim::Post<ipc::Op::Launch>(stream->wire, reinterpret_cast<CUfunction>(value), launch.grid[0],
+                                     launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
+                                     launch.block[2], launch.shared_bytes,
+                                     reinterpret_cast<CUstream>(stream->value), launch.attributes,
+                                     launch.attribute_count, params.data(), params.bytes());
+}
+
+// Attributes that change what a launch does travel; hints about how are dropped; the rest is refused.
+CUresult AddAttribute(const CUlaunchAttribute& attribute, Launch* launch) {
+  switch (attribute.id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      if (attribute.value.cooperative != 0) launch->Add(attribute.id, 1);
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      launch->Add(attribute.id, attribute.value.clusterDim.x, attribute.value.clusterDim.y,
+                  attribute.value.clusterDim.z);
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      launch->Add(attribute.id, static_cast<unsigned>(attribute.value.priority));
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+Launch Shaped(CUfunction function, const unsigned (&grid)[3], const unsigned (&block)[3]) {
+  Launch launch;
+  launch.function = function;
+  std::copy(std::begin(grid), std::end(grid), launch.grid);
+  std::copy(std::begin(block), std::end(block), launch.block);
+  return launch;
+}
+
+}  // namespace
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** params,
+                        void** extra) {
+  Launch launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
+  launch.shared_bytes = shared_bytes;
+  launch.stream = stream;
+  launch.params = params;
+  launch.extra = extra;
+  return Submit(launch);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                   CUstream stream, void** params) {
+  Launch launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
+  launch.shared_bytes = shared_bytes;
+  launch.stream = stream;
+  launch.params = params;
+  launch.Add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1);
+  return Submit(launch);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
+  if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (config->numAttrs > kAttributesMax) return CUDA_ERROR_INVALID_VALUE;
+  Launch launch = Shaped(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
+                         {config->blockDimX, config->blockDimY, config->blockDimZ});
+  launch.shared_bytes = config->sharedMemBytes;
+  launch.stream = config->hStream;
+  launch.params = params;
+  launch.extra = extra;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (const CUresult result = AddAttribute(config->attrs[i], &launch); result != CUDA_SUCCESS) return result;
+  }
+  return Submit(launch);
+}
+
+}  // namespace local

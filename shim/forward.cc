@@ -1,0 +1,69 @@
+#include "shim/forward.h"
+
+#include <memory>
+#include <string>
+
+#include "ipc/calls.h"
+#include "shim/say.h"
+#include "shim/send.h"
+#include "shim/state.h"
+
+namespace shim {
+namespace {
+
+// One flag per row: a denied call is explained once, not once per use.
+std::atomic<bool>& SaidOf(ipc::Op op) {
+  constexpr size_t kRows = 0x4000;
+  static std::atomic<bool>* const said = new std::atomic<bool>[kRows]();
+  return said[static_cast<size_t>(op) % kRows];
+}
+
+// Streams that messages need by name must exist before the send lock is taken.
+CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& context, uint64_t context_value) {
+  for (size_t i = 0; i < row.params.size(); ++i) {
+    if (row.params[i].role.kind != ipc::RoleKind::kStream) continue;
+    CUstream program = *static_cast<const CUstream*>(values[i]);
+    if (program == nullptr && row.per_thread) program = CU_STREAM_PER_THREAD;
+    Stream* stream = nullptr;
+    if (const CUresult result = State::Process().FindStream(program, context, context_value, &stream);
+        result != CUDA_SUCCESS) {
+      return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
+  const ipc::Row& row = ipc::RowOf(op);
+  Context* context = nullptr;
+  uint64_t context_value = 0;
+  if (const CUresult result = State::Process().Current(&context, &context_value); result != CUDA_SUCCESS) {
+    return result;
+  }
+  if (const CUresult result = ResolveStreams(row, values, *context, context_value); result != CUDA_SUCCESS) {
+    return result;
+  }
+  return row.route == ipc::Route::kSync ? CallValues(op, context->wire, values)
+                                        : PostValues(op, context->wire, values);
+}
+
+uint32_t Deny(ipc::Op op) {
+  const ipc::Row& row = ipc::RowOf(op);
+  SayOnce(SaidOf(op), {row.name, ": ", row.reason});
+  return ipc::StatusOf(ipc::LibraryOf(op), ipc::Refusal::kNotSupported);
+}
+
+uint32_t DenyUnlisted(const char* name, uint32_t status) {
+  static std::mutex* const mutex = new std::mutex;
+  static std::map<std::string, std::unique_ptr<std::atomic<bool>>>* const said =
+      new std::map<std::string, std::unique_ptr<std::atomic<bool>>>;
+  const std::lock_guard<std::mutex> lock(*mutex);
+  std::unique_ptr<std::atomic<bool>>& flag = (*said)[name];
+  if (flag == nullptr) flag = std::make_unique<std::atomic<bool>>(false);
+  SayOnce(*flag, {name, ": no public header declares it, so it is not supported"});
+  return status;
+}
+
+}  // namespace shim

@@ -1,0 +1,20 @@
+// What the exported entry points of kSync, kAsync and kDeny rows do.
+// Thread safety: any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "ipc/codec_client.h"
+
+namespace shim {
+
+// Sends a driver call as its row says, with the current context, and returns its CUresult.
+uint32_t ForwardDriver(ipc::Op op, ipc::Values values);
+
+// The library's "not supported" status, with the row's reason on stderr once per call.
+uint32_t Deny(ipc::Op op);
+
+// The same for a name that the vendor's library exports and no table lists.
+uint32_t DenyUnlisted(const char* name, uint32_t status);
+
+}  // namespace shim

@@ -1,0 +1,123 @@
+#include "shim/host_functions.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "shim/send.h"
+
+namespace shim {
+
+HostFunctions& HostFunctions::Process() {
+  static HostFunctions* const functions = new HostFunctions;
+  return *functions;
+}
+
+CUresult HostFunctions::Launch(const Stream& stream, CUhostFn function, void* data) {
+  Entry entry;
+  entry.function = function;
+  entry.data = data;
+  return Submit(stream, entry);
+}
+
+CUresult HostFunctions::AddCallback(const Stream& stream, CUstream program, CUstreamCallback callback,
+                                    void* data) {
+  Entry entry;
+  entry.callback = callback;
+  entry.program = program;
+  entry.data = data;
+  return Submit(stream, entry);
+}
+
+CUresult HostFunctions::Submit(const Stream& stream, Entry entry) {
+  if (!StartThread()) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUstream program = reinterpret_cast<CUstream>(stream.value);
+  ipc::Mark mark;
+  entry.slot = stream.slot;
+  Slot& slot = State::Process().SlotOf(stream);
+  const CUresult result = PostWith<ipc::Op::HostCall>(
+      stream.wire,
+      [&] {
+        mark = State::Process().NextMark(stream, true);
+        entry.ticket = ++slot.ticket;
+      },
+      program, entry.ticket, mark);
+  if (result != CUDA_SUCCESS) return result;
+  entry.sequence = mark.sequence;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    entries_.push_back(entry);
+  }
+  work_.notify_one();
+  return CUDA_SUCCESS;
+}
+
+bool HostFunctions::StartThread() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (running_) return true;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const auto run = [](void* self) -> void* {
+    static_cast<HostFunctions*>(self)->Serve();
+    return nullptr;
+  };
+  running_ = pthread_create(&thread, nullptr, run, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (running_) pthread_detach(thread);
+  return running_;
+}
+
+// The first entry whose stream has arrived; those of one slot in their order.
+bool HostFunctions::TakeReady(Entry* entry) {
+  std::vector<uint32_t> blocked;
+  for (std::deque<Entry>::iterator it = entries_.begin(); it != entries_.end(); ++it) {
+    if (std::find(blocked.begin(), blocked.end(), it->slot) != blocked.end()) continue;
+    if (!Client::Process().Completed(it->slot, it->sequence)) {
+      blocked.push_back(it->slot);
+      continue;
+    }
+    *entry = *it;
+    entries_.erase(it);
+    return true;
+  }
+  return false;
+}
+
+void HostFunctions::FailAll(CUresult loss) {
+  std::deque<Entry> failed;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failed.swap(entries_);
+  }
+  for (const Entry& entry : failed) {
+    if (entry.callback != nullptr) entry.callback(entry.program, loss, entry.data);
+  }
+}
+
+void HostFunctions::Serve() {
+  Client& client = Client::Process();
+  for (;;) {
+    Entry entry;
+    bool found = false;
+    const uint32_t ticket = client.DoorbellTicket();
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      work_.wait(lock, [&] { return !entries_.empty(); });
+      found = TakeReady(&entry);
+    }
+    if (!found) {
+      if (const CUresult loss = client.Ready(); loss != CUDA_SUCCESS) FailAll(loss);
+      client.SleepOnDoorbell(ticket);
+      continue;
+    }
+    if (entry.function != nullptr) entry.function(entry.data);
+    if (entry.callback != nullptr) entry.callback(entry.program, CUDA_SUCCESS, entry.data);
+    client.Acknowledge(entry.slot, entry.ticket);
+  }
+}
+
+}  // namespace shim

@@ -1,0 +1,106 @@
+#include "shim/memory.h"
+
+#include "shim/pinned_window.h"
+#include "shim/send.h"
+#include "shim/sync.h"
+
+namespace shim {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+CUresult FreePinned(const Allocation& allocation) {
+  const uint32_t wire = State::WireOfDevice(allocation.device);
+  // Freeing host memory really waits: a copy in flight would read pages that are gone.
+  if (const CUresult result = SynchronizeDevice(allocation.device); result != CUDA_SUCCESS) return result;
+  const CUresult result = Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(allocation.base));
+  if (result == CUDA_SUCCESS) {
+    PinnedWindow::Process().Give(allocation.base, (allocation.bytes + kPage - 1) & ~(kPage - 1));
+  }
+  return result;
+}
+
+}  // namespace
+
+CUresult Memory::Allocate(const Context& context, uint64_t context_value, size_t bytes, uint64_t* address) {
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  CUdeviceptr made = 0;
+  if (const CUresult result = Call<ipc::Op::MemAlloc>(context.wire, &made, bytes); result != CUDA_SUCCESS) {
+    return result;
+  }
+  Allocation allocation;
+  allocation.base = made;
+  allocation.bytes = bytes;
+  allocation.context = context_value;
+  allocation.device = context.device;
+  State::Process().allocations.Add(allocation);
+  *address = made;
+  return CUDA_SUCCESS;
+}
+
+CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, size_t bytes, unsigned flags,
+                                void** address) {
+  uint64_t base = 0;
+  size_t taken = 0;
+  if (const CUresult result = PinnedWindow::Process().Take(bytes, &base, &taken); result != CUDA_SUCCESS) {
+    return result;
+  }
+  const CUresult result =
+      Call<ipc::Op::PinnedAlloc>(context.wire, static_cast<CUdeviceptr>(base), taken, flags);
+  if (result != CUDA_SUCCESS) {
+    PinnedWindow::Process().Give(base, taken);
+    return result;
+  }
+  Allocation allocation;
+  allocation.kind = Allocation::Kind::kPinned;
+  allocation.base = base;
+  allocation.bytes = bytes;
+  allocation.context = context_value;
+  allocation.device = context.device;
+  allocation.flags = flags;
+  State::Process().allocations.Add(allocation);
+  *address = reinterpret_cast<void*>(base);
+  return CUDA_SUCCESS;
+}
+
+CUresult Memory::Free(const Allocation& allocation) {
+  Allocation removed;
+  if (!State::Process().allocations.Remove(allocation.base, allocation.kind, &removed)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  switch (removed.kind) {
+    case Allocation::Kind::kDevice:
+      return Post<ipc::Op::MemFree>(State::WireOfDevice(removed.device), static_cast<CUdeviceptr>(removed.base));
+    case Allocation::Kind::kPinned: return FreePinned(removed);
+    case Allocation::Kind::kRegistered:
+    case Allocation::Kind::kVariable: return CUDA_SUCCESS;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Memory::FreeOrdered(const Allocation& allocation, const Stream& stream) {
+  Allocation removed;
+  if (!State::Process().allocations.Remove(allocation.base, Allocation::Kind::kDevice, &removed)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return Post<ipc::Op::MemFreeOrdered>(stream.wire, static_cast<CUdeviceptr>(removed.base),
+                                       reinterpret_cast<CUstream>(stream.value));
+}
+
+Memory::Place Memory::PlaceOf(uint64_t address) {
+  const uint64_t offset = address - Client::Process().arena_base();
+  if (offset < ipc::limits::kDeviceArenaBytes) return Place::kDevice;
+  if (offset < ipc::limits::kSlotBytes) return Place::kPinned;
+  const Allocations& variables = State::Process().variables;
+  Allocation found;
+  return !variables.empty() && variables.Find(address, &found) ? Place::kDevice : Place::kHost;
+}
+
+bool Memory::IsLive(uint64_t address, size_t bytes) {
+  const State& state = State::Process();
+  Allocation found;
+  if (!state.allocations.Find(address, &found) && !state.variables.Find(address, &found)) return false;
+  return bytes <= found.bytes - (address - found.base);
+}
+
+}  // namespace shim

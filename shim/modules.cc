@@ -1,0 +1,198 @@
+#include "shim/modules.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "shim/image.h"
+#include "shim/send.h"
+
+namespace shim {
+namespace {
+
+constexpr size_t kPieceBytes = 60u << 10;
+constexpr unsigned kLogBytesMax = 16u << 10;  // of each log: both fit one reply
+constexpr unsigned kParamsAtOnce = 1024;
+constexpr unsigned kNamesBytes = 48u << 10;
+
+std::mutex& UploadMutex() {
+  static std::mutex* const mutex = new std::mutex;
+  return *mutex;
+}
+
+ipc::ModuleHash HashOf(std::span<const std::byte> image) {
+  const XXH128_hash_t hash = XXH3_128bits(image.data(), image.size());
+  return {{hash.low64, hash.high64}};
+}
+
+// One thread at a time: pieces of one image must arrive in order.
+CUresult Upload(uint32_t wire, const ipc::ModuleHash& hash, std::span<const std::byte> image) {
+  const std::lock_guard<std::mutex> lock(UploadMutex());
+  int known = 0;
+  CUresult result = Call<ipc::Op::HasModule>(wire, &hash, &known);
+  for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && known == 0; at += kPieceBytes) {
+    const size_t bytes = std::min(kPieceBytes, image.size() - at);
+    result = Post<ipc::Op::ModuleBytes>(wire, &hash, uint64_t{at}, uint64_t{image.size()},
+                                        static_cast<const void*>(image.data() + at), bytes);
+  }
+  return result;
+}
+
+bool HoldsPointer(CUjit_option option) {
+  return option == CU_JIT_GLOBAL_SYMBOL_NAMES || option == CU_JIT_GLOBAL_SYMBOL_ADDRESSES ||
+         option == CU_JIT_REFERENCED_KERNEL_NAMES || option == CU_JIT_REFERENCED_VARIABLE_NAMES ||
+         option == CU_JIT_NEW_SM3X_OPT;
+}
+
+void SetFilled(void** filled, const char* log, unsigned bytes) {
+  if (filled == nullptr) return;
+  const size_t length = log == nullptr || bytes == 0 ? 0 : strnlen(log, bytes);
+  *filled = reinterpret_cast<void*>(length);
+}
+
+// The function's layout and attributes, into a new object.
+CUresult Fetch(uint64_t module_value, const Module& module, const char* name, uint64_t* value) {
+  Function* const function = State::Process().functions.Create(value);
+  if (function == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  function->name = name;
+  function->module = module_value;
+  function->context = module.context;
+  function->wire = module.wire;
+  function->params.resize(kParamsAtOnce);
+  const GivenName given(*value);
+  CUfunction delivered = nullptr;
+  // A refusal and a failure both forget the name, which destroys the object.
+  const CUresult result = Call<ipc::Op::GetFunction>(
+      module.wire, &delivered, reinterpret_cast<CUmodule>(module_value), name, &function->info,
+      function->params.data(), kParamsAtOnce);
+  if (result != CUDA_SUCCESS) return result;
+  function->params.resize(std::min(function->info.params, kParamsAtOnce));
+  function->params.shrink_to_fit();
+  bool sound = function->params.size() == function->info.params &&
+               function->info.param_bytes <= ipc::limits::kKernelParamBytesMax;
+  for (const ipc::ParamLayout& param : function->params) {
+    sound = sound && uint64_t{param.offset} + param.bytes <= function->info.param_bytes;
+  }
+  if (!sound) State::Process().functions.Destroy(*value);
+  return sound ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace
+
+CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void** values, JitOptions* read) {
+  if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; ++i) {
+    const uint64_t value = reinterpret_cast<uint64_t>(values[i]);
+    switch (options[i]) {
+      case CU_JIT_INFO_LOG_BUFFER: read->info_log = static_cast<char*>(values[i]); break;
+      case CU_JIT_ERROR_LOG_BUFFER: read->error_log = static_cast<char*>(values[i]); break;
+      case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+        read->info_log_bytes = std::min(static_cast<unsigned>(value), kLogBytesMax);
+        read->info_log_filled = &values[i];
+        break;
+      case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+        read->error_log_bytes = std::min(static_cast<unsigned>(value), kLogBytesMax);
+        read->error_log_filled = &values[i];
+        break;
+      default:
+        if (HoldsPointer(options[i])) return CUDA_ERROR_NOT_SUPPORTED;
+        read->options.push_back(options[i]);
+        read->values.push_back(value);
+    }
+  }
+  if (read->info_log == nullptr) read->info_log_bytes = 0;
+  if (read->error_log == nullptr) read->error_log_bytes = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult Modules::Load(const Context& context, uint64_t context_value, const void* image, JitOptions* options,
+                       uint64_t* value) {
+  const std::span<const std::byte> bytes = FindImage(image);
+  if (bytes.empty()) return image == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_IMAGE;
+  const ipc::ModuleHash hash = HashOf(bytes);
+  if (const CUresult result = Upload(context.wire, hash, bytes); result != CUDA_SUCCESS) return result;
+  Module* const module = State::Process().modules.Create(value);
+  if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  module->context = context_value;
+  module->wire = context.wire;
+  module->device = context.device;
+  const GivenName given(*value);
+  CUmodule delivered = nullptr;
+  const CUresult result = Call<ipc::Op::LoadModule>(
+      context.wire, &delivered, &hash, options->options.data(), options->values.data(),
+      static_cast<unsigned>(options->options.size()), options->info_log, options->info_log_bytes,
+      options->error_log, options->error_log_bytes);
+  SetFilled(options->info_log_filled, options->info_log, options->info_log_bytes);
+  SetFilled(options->error_log_filled, options->error_log, options->error_log_bytes);
+  return result;
+}
+
+CUresult Modules::Unload(uint64_t value) {
+  State& state = State::Process();
+  Module* const module = state.modules.Find(value);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  state.functions.ForEach([&](uint64_t function_value, const Function* function) {
+    if (function->module == value) state.functions.Destroy(function_value);
+  });
+  for (const Allocation& variable : state.variables.OfContext(value)) {
+    Allocation removed;
+    state.variables.Remove(variable.base, Allocation::Kind::kVariable, &removed);
+  }
+  return Post<ipc::Op::UnloadModule>(module->wire, reinterpret_cast<CUmodule>(value));
+}
+
+CUresult Modules::FindFunction(uint64_t module_value, const char* name, uint64_t* function) {
+  Module* const module = State::Process().modules.Find(module_value);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const std::lock_guard<std::mutex> lock(module->mutex);
+  const std::map<std::string, uint64_t, std::less<>>::const_iterator known =
+      module->functions.find(std::string_view(name));
+  if (known != module->functions.end()) {
+    *function = known->second;
+    return CUDA_SUCCESS;
+  }
+  const CUresult result = Fetch(module_value, *module, name, function);
+  if (result == CUDA_SUCCESS) module->functions.emplace(name, *function);
+  return result;
+}
+
+CUresult Modules::FindVariable(uint64_t module_value, const char* name, CUdeviceptr* address, size_t* bytes) {
+  const Module* const module = State::Process().modules.Find(module_value);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  CUdeviceptr found = 0;
+  size_t size = 0;
+  const CUresult result = Call<ipc::Op::GetGlobal>(module->wire, &found, &size,
+                                                   reinterpret_cast<CUmodule>(module_value), name);
+  if (result != CUDA_SUCCESS) return result;
+  Allocation variable;
+  variable.kind = Allocation::Kind::kVariable;
+  variable.base = found;
+  variable.bytes = size;
+  variable.context = module_value;
+  variable.device = module->device;
+  State::Process().variables.Add(variable);
+  if (address != nullptr) *address = found;
+  if (bytes != nullptr) *bytes = size;
+  return CUDA_SUCCESS;
+}
+
+CUresult Modules::FunctionNames(uint64_t module_value, std::vector<std::string>* names) {
+  const Module* const module = State::Process().modules.Find(module_value);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::vector<char> text(kNamesBytes);
+  unsigned count = 0;
+  const CUresult result = Call<ipc::Op::FunctionNames>(
+      module->wire, reinterpret_cast<CUmodule>(module_value), &count, text.data(), kNamesBytes);
+  if (result != CUDA_SUCCESS) return result;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (names->size() < count && at < end && *at != '\0') {
+    names->emplace_back(at, strnlen(at, static_cast<size_t>(end - at)));
+    at += names->back().size() + 1;
+  }
+  return names->size() == count ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace shim

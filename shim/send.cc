@@ -1,0 +1,72 @@
+#include "shim/send.h"
+
+#include <vector>
+
+#include "ipc/codec_client.h"
+#include "shim/caller.h"
+#include "shim/client.h"
+
+namespace shim {
+namespace {
+
+uint32_t Refused(ipc::Op op, ipc::Refusal refusal) {
+  return ipc::StatusOf(ipc::LibraryOf(op), refusal);
+}
+
+// A session's failure in the codes of the call's library.
+uint32_t Failed(ipc::Op op, CUresult result) {
+  const ipc::Library library = ipc::LibraryOf(op);
+  if (library == ipc::Library::kDriver || library == ipc::Library::kLaneway) return result;
+  return CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+}  // namespace
+
+uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*prepare)(void*),
+                      void* argument) {
+  ipc::Encoded encoded;
+  {
+    Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context);
+    if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
+    if (prepare != nullptr) prepare(argument);
+    ipc::Writer writer(message.body());
+    encoded = ipc::EncodeRequest(op, values, ClientCaller::Process(), &writer);
+    if (encoded.refusal != ipc::Refusal::kNone) {
+      if (prepare != nullptr) State::Process().UndoMark();
+      return Refused(op, encoded.refusal);
+    }
+    message.Send(writer.size());
+  }
+  ipc::DeliverNames(encoded);
+  return 0;
+}
+
+uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {
+  return PostPrepared(op, context, values, nullptr, nullptr);
+}
+
+uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
+  ipc::Caller& caller = ClientCaller::Process();
+  Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context);
+  if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
+  ipc::Writer writer(message.body());
+  const ipc::Encoded encoded = ipc::EncodeRequest(op, values, caller, &writer);
+  if (encoded.refusal != ipc::Refusal::kNone) return Refused(op, encoded.refusal);
+  std::vector<std::byte> reply;
+  const CUresult result = message.Exchange(writer.size(), &reply);
+  if (result != CUDA_SUCCESS) {
+    for (size_t i = 0; i < encoded.new_names; ++i) {
+      caller.Forget(encoded.names[i].kind, encoded.names[i].id);
+    }
+    return Failed(op, result);
+  }
+  uint32_t status = 0;
+  if (!ipc::TakeReply(op, values, encoded, reply, caller, &status)) {
+    ipc::MarkLost(Client::Process().file().page(), CUDA_ERROR_MPS_RPC_FAILURE,
+                  "the worker's answer to a call makes no sense");
+    return Failed(op, CUDA_ERROR_MPS_RPC_FAILURE);
+  }
+  return status;
+}
+
+}  // namespace shim

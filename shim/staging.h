@@ -1,0 +1,49 @@
+// The staging area of the session file, cut into chunks, through which pageable memory is copied.
+//
+// A chunk is taken by a thread, filled or awaited, and given back with the mark of the copy that reads it; it
+// is taken again only when the device has passed that mark. Taking blocks only a thread that holds no chunk,
+// so threads that pipeline cannot wait for each other in a circle. Thread safety: all methods.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "shim/state.h"
+
+namespace shim {
+
+class Staging {
+ public:
+  static constexpr size_t kChunkBytes = ipc::limits::kStagingChunkBytes;
+  static constexpr unsigned kChunks = ipc::limits::kStagingBytes / ipc::limits::kStagingChunkBytes;
+
+  static Staging& Process();
+
+  // Waits for a free chunk. Fails only with the session.
+  CUresult Take(unsigned* chunk);
+  // False when none is free right now.
+  bool TryTake(unsigned* chunk);
+  // The chunk may be used again when the stream has passed `sequence`; 0: at once.
+  void Give(unsigned chunk, const Stream& stream, uint64_t sequence);
+
+  static uint64_t OffsetOf(unsigned chunk) { return uint64_t{chunk} * kChunkBytes; }
+  static std::byte* BytesOf(unsigned chunk);
+
+ private:
+  struct Chunk {
+    bool taken = false;
+    Stream stream;          // of the last use
+    uint64_t sequence = 0;  // 0: free
+  };
+  bool TakeFree(unsigned* chunk);
+
+  std::mutex mutex_;
+  std::condition_variable given_;
+  std::array<Chunk, kChunks> chunks_;
+  unsigned next_ = 0;
+};
+
+}  // namespace shim

@@ -1,0 +1,188 @@
+// What the client knows about the program's driver objects, so that most calls need no answer: contexts,
+// streams, events, modules, functions, allocations, devices.
+//
+// Thread safety: lookups are lock-free; a stream's sequence numbers belong to the client's send lock (they
+// must have the order of the ring); everything else has its own lock, said beside it.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "ipc/calls/laneway_calls.h"
+#include "shim/client.h"
+#include "shim/handle_table.h"
+
+namespace shim {
+
+struct Context {
+  uint32_t wire = 0;  // MessageHeader::context
+  int device = 0;
+  bool primary = false;
+  std::atomic<bool> active{true};  // a primary context: retained
+  std::atomic<unsigned> flags{0};
+  unsigned api_version = 0;
+  std::atomic<int> attached{1};  // cuCtxAttach, cuCtxDetach
+  std::atomic<uint64_t> id{0};
+  std::atomic<const ipc::DeviceInfo*> info{nullptr};  // fetched at the first launch
+};
+
+struct Stream {
+  uint32_t slot = 0;
+  uint64_t value = 0;    // what messages carry; 0: the legacy stream
+  uint64_t context = 0;  // 0: a legacy stream, any context of its device
+  uint32_t wire = 0;     // MessageHeader::context
+  int device = 0;
+  unsigned flags = 0;
+  int priority = 0;
+  uint64_t id = 0;
+  bool legacy = false;
+};
+
+// Counters of a completion slot; they outlive its streams. Written under the send lock.
+struct Slot {
+  std::atomic<uint64_t> sequence{0};   // the last one given
+  std::atomic<uint64_t> covering{0};   // the mark that covers everything sent on the stream so far, if clean
+  std::atomic<uint64_t> last_call{0};  // Client::submitted() when the stream was last used
+  std::atomic<uint64_t> marked_at{0};  // Client::submitted() when `covering` was sent
+  std::atomic<int> device{-1};         // of the streams that used it; -1: none yet
+  uint64_t ticket = 0;                 // of host functions
+};
+
+struct Event {
+  unsigned flags = 0;
+  uint64_t context = 0;
+  uint32_t wire = 0;
+  int device = 0;
+  // slot << 48 | sequence of the last record; 0: never recorded (a slot's sequences begin at 1).
+  std::atomic<uint64_t> recorded{0};
+};
+
+struct Module {
+  uint64_t context = 0;
+  uint32_t wire = 0;
+  int device = 0;
+  std::mutex mutex;  // of `functions`
+  std::map<std::string, uint64_t, std::less<>> functions;
+};
+
+struct Function {
+  std::string name;
+  uint64_t module = 0;
+  uint64_t context = 0;
+  uint32_t wire = 0;
+  ipc::FunctionInfo info;
+  std::vector<ipc::ParamLayout> params;
+  std::mutex attributes_mutex;  // info.attributes change by cuFuncSetAttribute
+};
+
+struct Allocation {
+  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable };
+  Kind kind = Kind::kDevice;
+  uint64_t base = 0;
+  uint64_t bytes = 0;
+  uint64_t context = 0;
+  int device = 0;
+  unsigned flags = 0;  // of cuMemHostAlloc, cuMemHostRegister
+  uint64_t id = 0;     // CU_POINTER_ATTRIBUTE_BUFFER_ID
+  bool stream_ordered = false;
+};
+
+// Ranges by address. Thread safety: all methods.
+class Allocations {
+ public:
+  void Add(Allocation allocation);
+  // The one that holds `address`.
+  bool Find(uint64_t address, Allocation* found) const;
+  // Removes the one that begins at `base` and is of this kind.
+  bool Remove(uint64_t base, Allocation::Kind kind, Allocation* removed);
+  std::vector<Allocation> OfContext(uint64_t context) const;
+  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, Allocation> by_base_;
+  std::atomic<uint64_t> last_id_{0};
+  std::atomic<size_t> count_{0};
+};
+
+class State {
+ public:
+  static State& Process();
+
+  HandleTable<Context, ipc::HandleKind::kContext> contexts{1u << 16};
+  HandleTable<Stream, ipc::HandleKind::kStream> streams{ipc::limits::kStreamsMax - ipc::limits::kLegacySlots};
+  HandleTable<Event, ipc::HandleKind::kEvent> events;
+  HandleTable<Module, ipc::HandleKind::kModule> modules;
+  HandleTable<Function, ipc::HandleKind::kFunction> functions;
+  Allocations allocations;
+  Allocations variables;  // of modules: they may lie outside the session's slot
+
+  // --- contexts
+  // The calling thread's current context: 3, a sticky code, 201 (none) or 709 (destroyed).
+  CUresult Current(Context** context, uint64_t* value = nullptr);
+  // The device of the current context's messages, without a context: for calls that name a device.
+  static uint32_t WireOfDevice(int device) { return static_cast<uint32_t>(device) + 1; }
+
+  // --- streams
+  // The stream that the program means: 0 and the two special values as well. 400 for anything else.
+  CUresult FindStream(CUstream program, const Context& context, uint64_t context_value, Stream** stream);
+  // With the calling thread's current context.
+  CUresult CurrentStream(CUstream program, Stream** stream);
+  Slot& SlotOf(const Stream& stream) { return slots_[stream.slot]; }
+  Slot& SlotAt(uint32_t slot) { return slots_[slot]; }
+  // The calling thread's own default stream in its current context, if it has been used; null otherwise.
+  Stream* KnownPerThreadStream();
+  Stream* LegacyStream(int device) { return &legacy_[device]; }
+  // A new stream: named, known to the worker.
+  CUresult CreateStream(uint64_t context_value, unsigned flags, int priority, uint64_t* value);
+  CUresult DestroyStream(uint64_t value);
+
+  // REQUIRES: the send lock is held (inside a Message). Notes one more call on the stream.
+  void Touch(const Stream& stream) {
+    SlotOf(stream).last_call.store(Client::Process().submitted() + 1, std::memory_order_relaxed);
+  }
+  // REQUIRES: as above. The mark to send with a call on the stream that covers all before it, itself included.
+  ipc::Mark NextMark(const Stream& stream, bool wake);
+  // REQUIRES: as above. The call that carried the last NextMark was not sent after all.
+  void UndoMark();
+
+  uint64_t NextId() { return last_id_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+ private:
+  State();
+  Stream* CreateOnIdleSlot(uint64_t* value);
+  CUresult PerThreadStream(const Context& context, uint64_t context_value, Stream** stream);
+  static void EndThread(ThreadState& thread);
+
+  Stream legacy_[ipc::limits::kLegacySlots];
+  std::unique_ptr<Slot[]> slots_;
+  struct {
+    Slot* slot = nullptr;  // null: nothing to undo
+    uint64_t covering = 0;
+    uint64_t marked_at = 0;
+  } last_mark_;  // under the send lock
+  std::atomic<uint64_t> last_id_{0};
+};
+
+// While one lives, stream 0 means the calling thread's own default stream: the entry points whose names end
+// in _ptds and _ptsz.
+class PerThreadDefault {
+ public:
+  PerThreadDefault();
+  ~PerThreadDefault();
+  PerThreadDefault(const PerThreadDefault&) = delete;
+  static bool Active();
+
+ private:
+  const bool before_;
+};
+
+}  // namespace shim

@@ -1,0 +1,118 @@
+#include "shim/sync.h"
+
+#include "shim/send.h"
+
+namespace shim {
+namespace {
+
+constexpr unsigned kSequenceBits = 48;
+
+CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
+
+// Whether the last mark covers everything on the stream. On the legacy stream any call of the session may
+// have put something before it.
+bool IsClean(const Stream& stream, const Slot& slot) {
+  const uint64_t marked_at = slot.marked_at.load(std::memory_order_relaxed);
+  if (stream.legacy) return Client::Process().submitted() <= marked_at;
+  return slot.last_call.load(std::memory_order_relaxed) <= marked_at;
+}
+
+CUresult SendMark(const Stream& stream, bool wake, uint64_t* sequence) {
+  CUstream program = ProgramOf(stream);
+  ipc::Mark mark;
+  const CUresult result = PostWith<ipc::Op::StreamMark>(
+      stream.wire, [&] { mark = State::Process().NextMark(stream, wake); }, program, mark);
+  *sequence = mark.sequence;
+  return result;
+}
+
+// The sequence that tells when everything sent on the stream so far is complete.
+CUresult CoveringSequence(const Stream& stream, uint64_t* sequence) {
+  const Slot& slot = State::Process().SlotOf(stream);
+  *sequence = slot.covering.load(std::memory_order_acquire);
+  return IsClean(stream, slot) ? CUDA_SUCCESS : SendMark(stream, false, sequence);
+}
+
+// Waits for what was marked on a slot, whether or not its stream still lives.
+CUresult WaitForSlot(uint32_t slot, int ordinal) {
+  State& state = State::Process();
+  const uint64_t sequence = state.SlotAt(slot).covering.load(std::memory_order_acquire);
+  return Client::Process().WaitCompleted(slot, sequence, [&] {
+    uint64_t ignored = 0;
+    const Stream* stream = state.LegacyStream(ordinal);
+    if (slot >= ipc::limits::kLegacySlots) {
+      const ipc::HandleId name = static_cast<ipc::HandleId>(
+          slot - ipc::limits::kLegacySlots + static_cast<uint32_t>(ipc::HandleId::kFirst));
+      stream = state.streams.Find(state.streams.ValueOf(name));
+    }
+    // A destroyed stream asked for its wake when it went (State::DestroyStream).
+    return stream == nullptr ? CUDA_SUCCESS : SendMark(*stream, true, &ignored);
+  });
+}
+
+}  // namespace
+
+CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
+  return Client::Process().WaitCompleted(stream.slot, sequence, [&] {
+    uint64_t ignored = 0;
+    // A stream that is gone asked for its wake when it went (State::DestroyStream).
+    if (!stream.legacy && State::Process().streams.Find(stream.value) == nullptr) return CUDA_SUCCESS;
+    return SendMark(stream, true, &ignored);
+  });
+}
+
+CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
+  const CUresult result = WaitForSequenceOnly(stream, sequence);
+  return result == CUDA_SUCCESS ? Client::Process().TakeAsyncError() : result;
+}
+
+CUresult SynchronizeStream(const Stream& stream) {
+  uint64_t sequence = 0;
+  if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS) return result;
+  return WaitForSequence(stream, sequence);
+}
+
+CUresult QueryStream(const Stream& stream) {
+  uint64_t sequence = 0;
+  if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS) return result;
+  if (!Client::Process().Completed(stream.slot, sequence)) return CUDA_ERROR_NOT_READY;
+  return Client::Process().TakeAsyncError();
+}
+
+CUresult SynchronizeDevice(int ordinal) {
+  State& state = State::Process();
+  // Marks first, waits after, so that the streams finish side by side.
+  CUresult result = CUDA_SUCCESS;
+  uint64_t ignored = 0;
+  state.streams.ForEach([&](uint64_t, const Stream* stream) {
+    if (stream->device == ordinal && result == CUDA_SUCCESS) result = CoveringSequence(*stream, &ignored);
+  });
+  if (result == CUDA_SUCCESS) result = CoveringSequence(*state.LegacyStream(ordinal), &ignored);
+  // Slots, not streams: a destroyed stream's last work counts, too.
+  for (uint32_t slot = 0; slot < ipc::limits::kStreamsMax && result == CUDA_SUCCESS; ++slot) {
+    if (state.SlotAt(slot).device.load(std::memory_order_relaxed) != ordinal) continue;
+    result = WaitForSlot(slot, ordinal);
+  }
+  return result == CUDA_SUCCESS ? Client::Process().TakeAsyncError() : result;
+}
+
+CUresult QueryEvent(const Event& event) {
+  const uint64_t recorded = event.recorded.load(std::memory_order_acquire);
+  const uint32_t slot = static_cast<uint32_t>(recorded >> kSequenceBits);
+  const uint64_t sequence = recorded & ((uint64_t{1} << kSequenceBits) - 1);
+  if (recorded != 0 && !Client::Process().Completed(slot, sequence)) return CUDA_ERROR_NOT_READY;
+  return Client::Process().TakeAsyncError();
+}
+
+CUresult SynchronizeEvent(uint64_t value, const Event& event) {
+  const uint64_t recorded = event.recorded.load(std::memory_order_acquire);
+  if (recorded == 0) return Client::Process().TakeAsyncError();
+  const uint32_t slot = static_cast<uint32_t>(recorded >> kSequenceBits);
+  const uint64_t sequence = recorded & ((uint64_t{1} << kSequenceBits) - 1);
+  const CUresult result = Client::Process().WaitCompleted(slot, sequence, [&] {
+    return Post<ipc::Op::EventWake>(event.wire, reinterpret_cast<CUevent>(value));
+  });
+  return result == CUDA_SUCCESS ? Client::Process().TakeAsyncError() : result;
+}
+
+}  // namespace shim

@@ -1,0 +1,26 @@
+// Waiting for the device without a round trip: completion words (ipc/session_file.h) say how far each stream
+// is. A wait first sends a mark when the stream has had calls since the last one.
+//
+// All of them return the session's first asynchronous failure where CUDA would.
+// Thread safety: any thread.
+#pragma once
+
+#include "shim/state.h"
+
+namespace shim {
+
+CUresult SynchronizeStream(const Stream& stream);
+// 600 (not ready) or success.
+CUresult QueryStream(const Stream& stream);
+// All streams of this session on the device.
+CUresult SynchronizeDevice(int ordinal);
+
+CUresult SynchronizeEvent(uint64_t value, const Event& event);
+CUresult QueryEvent(const Event& event);
+
+// Waits for one sequence of the stream's slot, sent with some call before.
+CUresult WaitForSequence(const Stream& stream, uint64_t sequence);
+// The same where no asynchronous failure may be reported.
+CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence);
+
+}  // namespace shim

@@ -1,0 +1,27 @@
+// What the client keeps for each thread of the program: its number in message headers, its stack of
+// current contexts, and its per-thread default streams.
+// Thread safety: each thread sees its own; the number is process-wide unique.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace shim {
+
+struct ThreadState {
+  uint32_t number = 0;
+  std::vector<uint64_t> contexts;          // program values; the last one is current
+  struct DefaultStream {
+    uint64_t context;
+    uint64_t stream;
+  };
+  std::vector<DefaultStream> default_streams;
+};
+
+// The calling thread's state, made on first use.
+ThreadState& ThisThread();
+
+// Called at a thread's end with its state, before it is freed; set once by the state's owner (client.cc).
+void SetThreadEndHook(void (*hook)(ThreadState&));
+
+}  // namespace shim
