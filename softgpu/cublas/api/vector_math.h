@@ -50,7 +50,8 @@ Real<T> AsumOf(int64_t n, Strided<const T> x) {
   return static_cast<Real<T>>(sum);
 }
 
-// Scaled by the largest component, so that squares neither overflow nor vanish.
+// Scaled by a power of two near the largest component, so that squares neither overflow nor vanish and
+// scaling rounds nothing.
 template <class T>
 Real<T> Nrm2Of(int64_t n, Strided<const T> x) {
   double largest = 0;
@@ -59,12 +60,15 @@ Real<T> Nrm2Of(int64_t n, Strided<const T> x) {
     if (!(magnitude <= largest)) largest = magnitude;  // also takes a NaN
   }
   if (largest == 0 || !std::isfinite(largest)) return static_cast<Real<T>>(largest);
+  constexpr int kExponentMax = 1000;  // keeps the scale and its inverse finite
+  const int exponent = std::clamp(std::ilogb(largest), -kExponentMax, kExponentMax);
+  const double scale = std::ldexp(1.0, -exponent);
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const std::complex<double> scaled = std::complex<double>(x[i]) / largest;
+    const std::complex<double> scaled = std::complex<double>(x[i]) * scale;
     sum += scaled.real() * scaled.real() + scaled.imag() * scaled.imag();
   }
-  return static_cast<Real<T>>(largest * std::sqrt(sum));
+  return static_cast<Real<T>>(std::ldexp(std::sqrt(sum), exponent));
 }
 
 // The first of the largest (or smallest) elements, counted from 1; 0 for an empty vector.

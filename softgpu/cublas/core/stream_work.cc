@@ -54,7 +54,8 @@ cublasStatus_t EnqueueOn(CUstream stream, Work work) {
   if (driver == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = driver->cuStreamIsCapturing(stream, &capture);
-  if (result != CUDA_SUCCESS) return StatusOf(result);
+  // A device that doesn't know capturing isn't capturing.
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED) return StatusOf(result);
 
   std::unique_ptr<Work> owned = std::make_unique<Work>(std::move(work));
   Work* const address = owned.get();
