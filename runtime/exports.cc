@@ -32,10 +32,11 @@ constexpr auto Address() {
 
 }  // namespace
 
+// Resolvers are hidden, not static: clang drops a static one that only the attribute names.
 #define EXPORT(name, body, address)                                                 \
   using Type_##name = Bare<decltype(runtime::api::body)>::type;                     \
   extern "C" {                                                                      \
-  static Type_##name* Resolve_##name() { return address; }                          \
+  Type_##name* Resolve_##name() { return address; }                                 \
   __attribute__((ifunc("Resolve_" #name), visibility("default"))) Type_##name name; \
   }
 
