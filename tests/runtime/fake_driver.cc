@@ -20,6 +20,7 @@ std::atomic<unsigned long> calls = 0;
 thread_local CUcontext current = nullptr;
 int contexts[16];
 int context_number = 0;
+std::atomic<CUstream> launch_stream = nullptr;
 
 CUresult Count(const char* function) {
   ++calls;
@@ -49,6 +50,10 @@ extern "C" __attribute__((visibility("default"))) void fake_fail(const char* fun
                                                                  CUresult result) {
   const std::lock_guard<std::mutex> lock(mutex);
   functions[function].result = result;
+}
+
+extern "C" __attribute__((visibility("default"))) CUstream fake_launch_stream() {
+  return launch_stream;
 }
 
 #pragma GCC visibility push(default)
@@ -164,8 +169,9 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule, con
 }
 
 CUresult cuLaunchKernel(CUfunction, unsigned grid_x, unsigned, unsigned, unsigned, unsigned,
-                        unsigned, unsigned, CUstream, void**, void**) {
+                        unsigned, unsigned, CUstream stream, void**, void**) {
   ENTER;
+  launch_stream = stream;
   return grid_x == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 

@@ -14,4 +14,7 @@ unsigned long fake_calls_of(const char* function);
 // What every call of `function` returns from now on; CUDA_SUCCESS lets it work again.
 void fake_fail(const char* function, CUresult result);
 
+// The stream of the last launch.
+CUstream fake_launch_stream();
+
 }  // extern "C"

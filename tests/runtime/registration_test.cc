@@ -22,6 +22,8 @@ unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, cudaStream_t);
 cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*);
 cudaError_t __cudaGetKernel(cudaKernel_t*, const void*);
 cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
+cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t*, const void*, void**);
 }
 
 namespace {
@@ -140,6 +142,24 @@ TEST(Registration, ALaunchByHandleIsOneDriverCallBesideTheContextCheck) {
   EXPECT_EQ(__cudaLaunchKernel(handle, dim3(0), dim3(1), nullptr, 0, nullptr),
             cudaErrorInvalidConfiguration);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+}
+
+TEST(Registration, PerThreadVariantsChangeStreamZeroAlone) {
+  OneBinary binary;
+  cudaKernel_t handle = nullptr;
+  ASSERT_EQ(__cudaGetKernel(&handle, &binary.kernel), cudaSuccess);
+  ASSERT_EQ(__cudaLaunchKernel_ptsz(handle, dim3(1), dim3(1), nullptr, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(fake_launch_stream(), cudaStreamPerThread);
+  ASSERT_EQ(__cudaLaunchKernel_ptsz(handle, dim3(1), dim3(1), nullptr, 0, cudaStreamLegacy),
+            cudaSuccess);
+  EXPECT_EQ(fake_launch_stream(), cudaStreamLegacy);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = config.blockDim = dim3(1);
+  ASSERT_EQ(cudaLaunchKernelExC_ptsz(&config, &binary.kernel, nullptr), cudaSuccess);
+  EXPECT_EQ(fake_launch_stream(), cudaStreamPerThread);
+  EXPECT_EQ(config.stream, nullptr);
+  EXPECT_EQ(cudaLaunchKernelExC_ptsz(nullptr, &binary.kernel, nullptr), cudaErrorInvalidValue);
+  cudaGetLastError();
 }
 
 TEST(Registration, AFailedLoadIsTheLaunchsErrorAndIsTriedAgain) {
