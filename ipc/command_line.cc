@@ -1,12 +1,15 @@
 #include "ipc/command_line.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace ipc {
 
-void AddFlags(CLI::App* app, Options* options) {
+void AddFlags(CLI::App* app, Options* options, const std::vector<std::string>& only) {
   for (const Flag& flag : Flags()) {
+    if (!only.empty() && std::find(only.begin(), only.end(), flag.name) == only.end()) continue;
     const std::string name = absl::StrCat("--", flag.name);
     const std::string choices =
         flag.choices.empty() ? "" : absl::StrCat(" (", absl::StrJoin(flag.choices, ", "), ")");

@@ -2,14 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
-#include "absl/status/status.h"
 #include "ipc/options.h"
 
 namespace ipc {
 
-// Adds the long flags to `app`. A bad value throws CLI::ValidationError with one sentence.
-void AddFlags(CLI::App* app, Options* options);
+// Adds the long flags to `app`, or `only` some of them. A bad value throws CLI::ValidationError with one
+// sentence.
+void AddFlags(CLI::App* app, Options* options, const std::vector<std::string>& only = {});
 
 // What a parse error means, in one sentence: "unknown flag --foo; see lanewayd --help".
 std::string SentenceOf(const CLI::App& app, const CLI::ParseError& error);

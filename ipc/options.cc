@@ -1,5 +1,6 @@
 #include "ipc/options.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +99,10 @@ absl::Status ReadConfig(Options* options) {
   if (access(path.c_str(), R_OK) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno),
                                                    "; correct its permissions or remove it"));
+  }
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a file; remove it"));
   }
   toml::table table;
   try {

@@ -1,0 +1,162 @@
+#include "cli/daemon_link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "ipc/environment.h"
+#include "ipc/futex.h"
+#include "ipc/install.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
+#include "ipc/unique_fd.h"
+#include "ipc/zmq_control.h"
+
+namespace cli {
+namespace {
+
+constexpr int64_t kStartTimeoutUs = 60'000'000;  // a GPU's driver may take half of it
+constexpr int64_t kAskTimeoutUs = 10'000'000;
+constexpr int kStartAttemptsMax = 5;             // a daemon may end of itself while we ask
+
+// In the child of a fork. The daemon belongs to no terminal and to no parent.
+[[noreturn]] void BecomeDaemon(char* const* argv, char* const* environment, int ready_fd) {
+  setsid();
+  if (fork() != 0) _exit(0);
+  const int null_fd = open("/dev/null", O_RDWR);
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null_fd, standard);
+  fcntl(ready_fd, F_SETFD, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (chdir("/") == 0) execve(argv[0], argv, environment);
+  _exit(1);
+}
+
+// One line, or what came until the end of file. DeadlineExceeded when neither comes.
+absl::StatusOr<std::string> ReadLine(int fd, int64_t timeout_us) {
+  const int64_t deadline = ipc::MonotonicNs() + timeout_us * 1000;
+  std::string line;
+  while (!absl::EndsWith(line, "\n")) {
+    const int64_t left_ms = (deadline - ipc::MonotonicNs()) / 1'000'000;
+    pollfd entry{fd, POLLIN, 0};
+    if (left_ms <= 0 || poll(&entry, 1, static_cast<int>(left_ms)) <= 0) {
+      return absl::DeadlineExceededError("lanewayd does not get ready; see its log");
+    }
+    char part[512];
+    const ssize_t got = read(fd, part, sizeof part);
+    if (got <= 0) break;
+    line.append(part, static_cast<size_t>(got));
+  }
+  return line;
+}
+
+absl::Status StartDaemon(const ipc::Options& options, const std::string& dir) {
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC) != 0) return absl::ResourceExhaustedError("pipe failed");
+  const ipc::UniqueFd read_end(pipe_fds[0]);
+  ipc::UniqueFd write_end(pipe_fds[1]);
+  const std::string path = ipc::BinaryPath("lanewayd");
+  if (access(path.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot start ", path, ": ", std::strerror(errno), "; install Laneway completely"));
+  }
+  std::vector<std::string> words = {path};
+  for (const std::string& argument : ipc::AsArguments(options)) words.push_back(argument);
+  words.push_back(absl::StrCat("--ready-fd=", write_end.get()));
+  std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
+  ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
+  const std::vector<char*> argv = ipc::PointersOf(&words);
+  const std::vector<char*> envp = ipc::PointersOf(&environment);
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ResourceExhaustedError(absl::StrCat("fork: ", std::strerror(errno)));
+  if (pid == 0) BecomeDaemon(argv.data(), envp.data(), write_end.get());
+  write_end.Reset();
+  waitpid(pid, nullptr, 0);
+  const absl::StatusOr<std::string> line = ReadLine(read_end.get(), kStartTimeoutUs);
+  if (!line.ok()) return line.status();
+  if (*line == "ready\n") return absl::OkStatus();
+  absl::string_view reason = absl::StripSuffix(*line, "\n");
+  absl::ConsumePrefix(&reason, "lanewayd: ");
+  return absl::FailedPreconditionError(
+      reason.empty() ? absl::StrCat("lanewayd ended while it started; see ", ipc::LogPath(dir, "lanewayd"))
+                     : std::string(reason));
+}
+
+}  // namespace
+
+bool DaemonLives(const std::string& runtime_dir) {
+  const ipc::UniqueFd fd(open(ipc::LockPath(runtime_dir).c_str(), O_RDONLY | O_CLOEXEC));
+  // A shared lock, so that two who look do not take each other for the daemon.
+  return fd.valid() && flock(fd.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+bool LeftoversLive(const std::string& runtime_dir) {
+  if (ipc::ConnectTo(ipc::KeeperSocketPath(runtime_dir)).ok()) return true;
+  for (const uint32_t worker : ipc::WorkerSocketsIn(runtime_dir)) {
+    if (ipc::ConnectTo(ipc::WorkerSocketPath(runtime_dir, worker)).ok()) return true;
+  }
+  return false;
+}
+
+absl::Status EnsureDaemon(const ipc::Options& options) {
+  const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
+  const absl::Status usable = ipc::CheckRuntimeDir(dir);
+  if (!usable.ok() && !absl::IsNotFound(usable)) return usable;
+  if (usable.ok() && DaemonLives(dir)) return absl::OkStatus();
+  const absl::Status started = StartDaemon(options, dir);
+  // Someone else was faster: theirs is as good.
+  if (!started.ok() && ipc::CheckRuntimeDir(dir).ok() && DaemonLives(dir)) return absl::OkStatus();
+  return started;
+}
+
+absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::string& request,
+                                int64_t timeout_us) {
+  const absl::Status usable = ipc::CheckRuntimeDir(runtime_dir);
+  if (!usable.ok() && !absl::IsNotFound(usable)) return usable;
+  if (!usable.ok() || !DaemonLives(runtime_dir)) {
+    return absl::NotFoundError(
+        absl::StrCat("no daemon runs in ", runtime_dir, "; laneway run -- PROGRAM starts one"));
+  }
+  const absl::StatusOr<std::string> reply =
+      ipc::AskControl(ipc::ControlEndpoint(runtime_dir), request, timeout_us);
+  if (!reply.ok()) {
+    if (!DaemonLives(runtime_dir)) return absl::NotFoundError("the daemon has just ended");
+    return absl::DeadlineExceededError(absl::StrCat("the daemon in ", runtime_dir,
+                                                    " does not answer; see ",
+                                                    ipc::LogPath(runtime_dir, "lanewayd")));
+  }
+  const nlohmann::json parsed = nlohmann::json::parse(*reply, nullptr, false);
+  if (!parsed.is_object()) return absl::InternalError("the daemon's answer is no JSON");
+  if (!parsed.value("ok", false)) {
+    return absl::FailedPreconditionError(parsed.value("sentence", "the daemon refuses"));
+  }
+  return reply;
+}
+
+absl::StatusOr<uint64_t> NewJob(const ipc::Options& options) {
+  const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
+  absl::Status last;
+  for (int attempt = 0; attempt < kStartAttemptsMax; ++attempt) {
+    last = EnsureDaemon(options);
+    if (!last.ok()) return last;
+    const absl::StatusOr<std::string> reply = Ask(dir, R"({"command":"job"})", kAskTimeoutUs);
+    if (reply.ok()) return nlohmann::json::parse(*reply).value("job", uint64_t{0});
+    last = reply.status();
+    if (!absl::IsNotFound(last)) return last;
+  }
+  return last;
+}
+
+}  // namespace cli

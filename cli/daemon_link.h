@@ -1,0 +1,32 @@
+// The daemon as the commands see it: is there one, start one, ask it something.
+//
+// Every failure is one sentence for people. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ipc/options.h"
+
+namespace cli {
+
+// Whether a daemon lives (or is about to) in this runtime directory: whether its lock is held.
+bool DaemonLives(const std::string& runtime_dir);
+
+// Whether a keeper or worker of an earlier daemon is still there.
+bool LeftoversLive(const std::string& runtime_dir);
+
+// Starts lanewayd with these options unless one lives, and waits, bounded, until it serves.
+absl::Status EnsureDaemon(const ipc::Options& options);
+
+// Sends {"command": ...} and returns the reply's text. NotFound: no daemon. FailedPrecondition: the daemon
+// refuses, with its sentence.
+absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::string& request,
+                                int64_t timeout_us);
+
+// The numbered job for a new `laneway run`; starts a daemon when there is none.
+absl::StatusOr<uint64_t> NewJob(const ipc::Options& options);
+
+}  // namespace cli

@@ -1,0 +1,160 @@
+// laneway: what people type. Talks to lanewayd by control messages only.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/daemon_link.h"
+#include "cli/doctor.h"
+#include "cli/manual.h"
+#include "cli/run.h"
+#include "cli/show.h"
+#include "ipc/calls_text.h"
+#include "ipc/command_line.h"
+#include "ipc/futex.h"
+#include "ipc/options.h"
+#include "ipc/runtime_dir.h"
+
+namespace cli {
+namespace {
+
+constexpr int kUsageExitCode = 2;
+constexpr int64_t kStatusTimeoutUs = 10'000'000;
+constexpr int64_t kStopTimeoutUs = 20'000'000;
+constexpr useconds_t kPollUs = 5'000;
+
+struct Request {
+  ipc::Options options;
+  std::string command;
+  std::vector<std::string> program;  // of run
+  std::string pattern;               // of calls
+  bool json = false;
+  bool force = false;
+};
+
+int Say(int code, const std::string& sentence) {
+  std::fprintf(stderr, "laneway: %s\n", sentence.c_str());
+  return code;
+}
+
+std::string DirOf(const ipc::Options& options) {
+  return options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
+}
+
+// A daemon that was lost while others live on is replaced by whoever asks first.
+absl::Status ReplaceLostDaemon(const ipc::Options& options) {
+  const std::string dir = DirOf(options);
+  if (!ipc::CheckRuntimeDir(dir).ok() || DaemonLives(dir) || !LeftoversLive(dir)) return absl::OkStatus();
+  return EnsureDaemon(options);
+}
+
+int Status(const Request& request) {
+  if (const absl::Status replaced = ReplaceLostDaemon(request.options); !replaced.ok()) {
+    return Say(1, std::string(replaced.message()));
+  }
+  const absl::StatusOr<std::string> reply =
+      Ask(DirOf(request.options), R"({"command":"status"})", kStatusTimeoutUs);
+  if (!reply.ok()) return Say(1, std::string(reply.status().message()));
+  if (request.command == "ps") {
+    std::fputs(SessionsText(*reply).c_str(), stdout);
+  } else {
+    std::fputs(request.json ? absl::StrCat(*reply, "\n").c_str() : StatusText(*reply).c_str(), stdout);
+  }
+  return 0;
+}
+
+int Stop(const Request& request) {
+  const std::string dir = DirOf(request.options);
+  if (const absl::Status replaced = ReplaceLostDaemon(request.options); !replaced.ok()) {
+    return Say(1, std::string(replaced.message()));
+  }
+  const absl::StatusOr<std::string> reply =
+      Ask(dir, request.force ? R"({"command":"stop","force":true})" : R"({"command":"stop"})", kStopTimeoutUs);
+  if (absl::IsNotFound(reply.status())) {
+    std::printf("nothing runs in %s\n", dir.c_str());
+    return 0;
+  }
+  if (!reply.ok()) return Say(1, std::string(reply.status().message()));
+  const int64_t deadline = ipc::MonotonicNs() + kStopTimeoutUs * 1000;
+  while (DaemonLives(dir) && ipc::MonotonicNs() < deadline) usleep(kPollUs);
+  return 0;
+}
+
+int Dispatch(const Request& request) {
+  if (request.command == "run") return Run(request.options, request.program);
+  if (request.command == "status" || request.command == "ps") return Status(request);
+  if (request.command == "stop") return Stop(request);
+  if (request.command == "doctor") return Doctor(request.options);
+  if (request.command == "calls") {
+    std::fputs(ipc::CallsText(request.pattern).c_str(), stdout);
+    return 0;
+  }
+  if (request.command == "man") {
+    std::fputs(ManualPage().c_str(), stdout);
+    return 0;
+  }
+  std::printf("laneway %s\n", LANEWAY_VERSION);
+  return 0;
+}
+
+// Everything after `--`, or from the first word that is no flag, is the program's; CLI11 never sees it.
+void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* program) {
+  if (words->size() < 2 || (*words)[0] != "run") return;
+  size_t i = 1;
+  while (i < words->size() && (*words)[i] != "--" && (*words)[i][0] == '-') {
+    const std::string& word = (*words)[i];
+    const bool takes_next = word.find('=') == std::string::npos && word.size() > 2 &&
+                            ipc::FindFlag(word.substr(2)) != nullptr;
+    i += takes_next ? 2 : 1;
+  }
+  i = std::min(i, words->size());
+  const size_t first = i < words->size() && (*words)[i] == "--" ? i + 1 : i;
+  program->assign(words->begin() + static_cast<ptrdiff_t>(first), words->end());
+  words->resize(i);
+}
+
+void Declare(CLI::App* app, Request* request) {
+  for (const CommandInfo& info : Commands()) {
+    CLI::App* const command = app->add_subcommand(info.name, info.help);
+    command->footer(absl::StrCat("laneway ", info.name, " ", info.synopsis));
+    ipc::AddFlags(command, &request->options, info.flags);
+    command->callback([request, &info] { request->command = info.name; });
+  }
+  app->get_subcommand("status")->add_flag("--json", request->json, "print JSON, for programs");
+  app->get_subcommand("stop")->add_flag("--force", request->force, "end running programs' sessions, too");
+  app->get_subcommand("calls")->add_option("PATTERN", request->pattern, "a part of the name");
+}
+
+int Main(std::vector<std::string> words) {
+  Request request;
+  SplitProgram(&words, &request.program);
+  const bool is_run = !words.empty() && words[0] == "run";
+  const int failure = is_run ? kLanewayFailed : kUsageExitCode;
+  CLI::App app("Unmodified CUDA programs share a GPU.", "laneway");
+  app.set_version_flag("--version", std::string("laneway ") + LANEWAY_VERSION);
+  app.require_subcommand(1);
+  const absl::Status config = ipc::ReadConfig(&request.options);
+  if (!config.ok() && (words.empty() || words[0] != "doctor")) {  // who tells it as a finding
+    return Say(failure, std::string(config.message()));
+  }
+  Declare(&app, &request);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::Success& wanted) {
+    return app.exit(wanted);
+  } catch (const CLI::ParseError& error) {
+    return Say(failure, ipc::SentenceOf(app, error));
+  }
+  if (is_run && request.program.empty()) {
+    return Say(failure, "run what? laneway run -- PROGRAM [ARGUMENTS]");
+  }
+  return Dispatch(request);
+}
+
+}  // namespace
+}  // namespace cli
+
+int main(int argc, char** argv) { return cli::Main(std::vector<std::string>(argv + 1, argv + argc)); }

@@ -1,0 +1,177 @@
+#include "cli/run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/daemon_link.h"
+#include "ipc/environment.h"
+#include "ipc/install.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/unique_fd.h"
+
+namespace cli {
+namespace {
+
+int Fail(int code, const std::string& sentence) {
+  std::fprintf(stderr, "laneway: %s\n", sentence.c_str());
+  return code;
+}
+
+bool IsProgram(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+// As execvp would find it, but before anything is started. On failure the exit code, with *path empty.
+int FindProgram(const std::string& name, std::string* path) {
+  if (name.find('/') != std::string::npos) {
+    if (!Exists(name)) {
+      return Fail(kNotFound, absl::StrCat("there is no program ", name, "; check the path"));
+    }
+    if (!IsProgram(name)) {
+      return Fail(kNotExecutable, absl::StrCat("cannot execute ", name, "; is it a program? chmod +x"));
+    }
+    *path = name;
+    return 0;
+  }
+  const char* const search = std::getenv("PATH");
+  bool found = false;
+  for (const std::string& dir : std::vector<std::string>(
+           absl::StrSplit(search == nullptr ? "/usr/local/bin:/usr/bin:/bin" : search, ':'))) {
+    const std::string candidate = absl::StrCat(dir.empty() ? "." : dir, "/", name);
+    found = found || Exists(candidate);
+    if (!IsProgram(candidate)) continue;
+    *path = candidate;
+    return 0;
+  }
+  if (found) return Fail(kNotExecutable, absl::StrCat("cannot execute ", name, "; chmod +x"));
+  return Fail(kNotFound, absl::StrCat("there is no program ", name, " in PATH; check its name"));
+}
+
+void Prepend(std::vector<std::string>* environment, const std::string& name, const std::string& value) {
+  const std::string prefix = name + "=";
+  for (const std::string& entry : *environment) {
+    if (entry.compare(0, prefix.size(), prefix) != 0 || entry.size() == prefix.size()) continue;
+    ipc::SetVariable(environment, name, absl::StrCat(value, ":", entry.substr(prefix.size())));
+    return;
+  }
+  ipc::SetVariable(environment, name, value);
+}
+
+std::vector<std::string> ClientEnvironment(const ipc::Options& options, const std::string& dir,
+                                           uint64_t job) {
+  std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
+  Prepend(&environment, "LD_PRELOAD", absl::StrJoin(Facades(), ":"));
+  Prepend(&environment, "LD_LIBRARY_PATH",
+          absl::StrCat(ipc::LibraryRoot(), "/shim:", ipc::LibraryRoot(), "/runtime"));
+  // A program that is itself run under Laneway starts a part of the same job.
+  const char* const outer = std::getenv(ipc::kJobVariable);
+  ipc::SetVariable(&environment, ipc::kJobVariable,
+                   outer != nullptr && *outer != '\0' ? std::string(outer) : absl::StrCat(job));
+  ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
+  ipc::SetVariable(&environment, ipc::kTransportVariable, options.transport);
+  return environment;
+}
+
+// Signals that someone sends to `laneway run` are meant for the program.
+sigset_t ForwardedSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCHLD}) {
+    sigaddset(&signals, number);
+  }
+  return signals;
+}
+
+// Waits for the child, forwarding signals. What the terminal sends reaches the whole foreground group by
+// itself (it comes from the kernel) and is not sent twice.
+int WaitFor(pid_t child, const sigset_t& signals) {
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child && WIFEXITED(status)) return WEXITSTATUS(status);
+    if (ended == child && WIFSIGNALED(status)) return 128 + WTERMSIG(status);
+    siginfo_t info;
+    const int number = sigwaitinfo(&signals, &info);
+    if (number > 0 && number != SIGCHLD && info.si_code != SI_KERNEL) kill(child, number);
+  }
+}
+
+// In the child of a fork.
+[[noreturn]] void BecomeProgram(const std::string& path, char* const* argv, char* const* environment,
+                                const sigset_t& mask, int report_fd) {
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  execve(path.c_str(), argv, environment);
+  // As a shell does for a script without its first line.
+  if (errno == ENOEXEC) {
+    std::vector<char*> words = {const_cast<char*>("/bin/sh"), const_cast<char*>(path.c_str())};
+    for (char* const* word = argv + 1; *word != nullptr; ++word) words.push_back(*word);
+    words.push_back(nullptr);
+    execve("/bin/sh", words.data(), environment);
+  }
+  const int error = errno;
+  (void)!write(report_fd, &error, sizeof error);
+  _exit(kNotExecutable);
+}
+
+int Execute(const std::string& path, std::vector<std::string> command,
+            std::vector<std::string> environment) {
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC) != 0) return Fail(kLanewayFailed, "no descriptors left; raise ulimit -n");
+  const ipc::UniqueFd read_end(pipe_fds[0]);
+  ipc::UniqueFd write_end(pipe_fds[1]);
+  const std::vector<char*> argv = ipc::PointersOf(&command);
+  const std::vector<char*> envp = ipc::PointersOf(&environment);
+  const sigset_t signals = ForwardedSignals();
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  const pid_t child = fork();
+  if (child < 0) return Fail(kLanewayFailed, absl::StrCat("fork: ", std::strerror(errno), "; raise ulimit -u"));
+  if (child == 0) BecomeProgram(path, argv.data(), envp.data(), before, write_end.get());
+  write_end.Reset();
+  int error = 0;
+  if (read(read_end.get(), &error, sizeof error) == sizeof error) {
+    waitpid(child, nullptr, 0);
+    return Fail(error == ENOENT ? kNotFound : kNotExecutable,
+                absl::StrCat("cannot execute ", path, ": ", std::strerror(error),
+                             "; is its interpreter installed?"));
+  }
+  return WaitFor(child, signals);
+}
+
+}  // namespace
+
+std::vector<std::string> Facades() {
+  return {ipc::LibraryPath("shim", "libcuda.so.1"), ipc::LibraryPath("shim", "libcublas.so.13"),
+          ipc::LibraryPath("shim", "libcublasLt.so.13"), ipc::LibraryPath("runtime", "libcudart.so.13")};
+}
+
+int Run(const ipc::Options& options, const std::vector<std::string>& command) {
+  const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
+  std::string path;
+  if (const int code = FindProgram(command[0], &path); code != 0) return code;
+  // ld.so would complain in every child, and the program would run without us.
+  for (const std::string& facade : Facades()) {
+    if (!Exists(facade)) {
+      return Fail(kLanewayFailed, absl::StrCat(facade, " is missing; install or build Laneway completely"));
+    }
+  }
+  const absl::StatusOr<uint64_t> job = NewJob(options);
+  if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
+  return Execute(path, command, ClientEnvironment(options, dir, *job));
+}
+
+}  // namespace cli

@@ -1,0 +1,18 @@
+// What `laneway status` and `laneway ps` print, from the daemon's JSON. Pure. Thread safety: stateless.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cli {
+
+// The whole picture, for people.
+std::string StatusText(const std::string& status_json);
+
+// A line per session under a head line.
+std::string SessionsText(const std::string& status_json);
+
+// "1.5 GiB", "12 MiB", "0".
+std::string BytesText(uint64_t bytes);
+
+}  // namespace cli
