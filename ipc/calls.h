@@ -44,6 +44,15 @@ inline constexpr size_t kLibraries = 4;
 
 struct Param;  // ipc/roles.h
 
+// Which parameters need what, a bit each: most calls have none to look at.
+struct ParamSets {
+  uint32_t ranges = 0;    // sends bytes after the fixed part
+  uint32_t resolved = 0;  // asks the session, or needs room
+  uint32_t returned = 0;  // comes back in the reply
+  uint32_t names = 0;     // creates or destroys an object
+  uint32_t scalars = 0;   // depends on a library's pointer mode
+};
+
 struct Row {
   std::string_view name;  // the exported symbol
   Route route = Route::kDeny;
@@ -52,6 +61,7 @@ struct Row {
   std::string_view reason;        // of kDeny: true whenever it is shown
   std::string_view roles;         // as written
   std::span<const Param> params;  // empty unless remote
+  ParamSets sets;
 };
 
 constexpr Library LibraryOf(Op op) { return static_cast<Library>(static_cast<uint16_t>(op) >> 12); }

@@ -18,6 +18,7 @@
 // Nothing here allocates or throws. Thread safety: one thread at a time per object.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -103,6 +104,30 @@ class Reader {
  private:
   std::span<const std::byte> in_;
   size_t at_ = 0;
+};
+
+// The parameters of a set (ParamSets), in order: for (size_t i : Members(row.sets.ranges)).
+class Members {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(uint32_t left) : left_(left) {}
+    size_t operator*() const { return static_cast<size_t>(std::countr_zero(left_)); }
+    Iterator& operator++() {
+      left_ &= left_ - 1;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return left_ != other.left_; }
+
+   private:
+    uint32_t left_;
+  };
+  explicit Members(uint32_t set) : set_(set) {}
+  Iterator begin() const { return Iterator(set_); }
+  Iterator end() const { return Iterator(0); }
+
+ private:
+  uint32_t set_;
 };
 
 // The parameters of one call by address: values[i] points at the C value of parameter i.

@@ -28,12 +28,22 @@ uint64_t ObjectBytes(std::span<const Param> params, size_t i, Values values) {
 
 class RequestEncoder {
  public:
-  RequestEncoder(const Row& row, Values values, Caller& caller, Writer& out)
-      : row_(row), params_(row.params), values_(values), caller_(caller), out_(out) {}
+  RequestEncoder(Op op, Values values, Caller& caller, Writer& out)
+      : own_(LibraryOf(op) == Library::kLaneway),
+        row_(RowOf(op)),
+        params_(row_.params),
+        values_(values),
+        caller_(caller),
+        out_(out) {}
 
   Encoded Run() {
-    for (size_t i = 0; i < params_.size() && Fine(); ++i) Fixed(i);
-    for (size_t i = 0; i < params_.size() && Fine(); ++i) Range(i);
+    for (size_t i = 0; i < params_.size() && Fine(); ++i) {
+      if (own_) RefuseNull(i);
+      Fixed(i);
+    }
+    for (const size_t i : Members(row_.sets.ranges)) {
+      if (Fine()) Range(i);
+    }
     if (Fine() && !out_.ok()) Refuse(Refusal::kTooLong);
     if (Fine()) EndNames();
     if (!Fine()) {
@@ -48,6 +58,21 @@ class RequestEncoder {
  private:
   bool Fine() const { return result_.refusal == Refusal::kNone; }
   void Refuse(Refusal why) { result_.refusal = why; }
+
+  // The vendor's functions judge nulls themselves; our own calls have none but a log that nobody
+  // wants, and the worker ends a session that sends one.
+  void RefuseNull(size_t i) {
+    const Param& param = params_[i];
+    const RoleKind kind = param.role.kind;
+    if (kind == RoleKind::kValue || kind == RoleKind::kStream || kind == RoleKind::kDevicePtr ||
+        param.role.on_failure || PointerAt(values_[i]) != nullptr) {
+      return;
+    }
+    if (kind == RoleKind::kHandle || kind == RoleKind::kEndHandle)
+      return Refuse(Refusal::kBadHandle);
+    const bool many = kind == RoleKind::kBytesIn || kind == RoleKind::kBytesOut;
+    if (!many || ObjectBytes(params_, i, values_) != 0) Refuse(Refusal::kBadValue);
+  }
 
   void Fixed(size_t i) {
     const Param& param = params_[i];
@@ -247,13 +272,14 @@ class RequestEncoder {
   }
 
   void EndNames() {
-    for (size_t i = 0; i < params_.size(); ++i) {
+    for (const size_t i : Members(row_.sets.names)) {
       if (params_[i].role.kind != RoleKind::kEndHandle) continue;
       const HandleId id = IdOf(params_[i].handle, PointerAt(values_[i]));
       if (IsClientName(id)) caller_.Forget(params_[i].handle, id);
     }
   }
 
+  const bool own_;  // one of Laneway's own calls
   const Row& row_;
   const std::span<const Param> params_;
   const Values values_;
@@ -302,9 +328,8 @@ size_t RequestBytesMax(Op op, Values values) {
 }
 
 Encoded EncodeRequest(Op op, Values values, Caller& caller, Writer* request) {
-  const Row& row = RowOf(op);
-  assert(row.remote);
-  return RequestEncoder(row, values, caller, *request).Run();
+  assert(RowOf(op).remote);
+  return RequestEncoder(op, values, caller, *request).Run();
 }
 
 void DeliverNames(const Encoded& encoded) {
@@ -313,7 +338,7 @@ void DeliverNames(const Encoded& encoded) {
 
 bool TakeReply(Op op, Values values, const Encoded& encoded, std::span<const std::byte> reply,
                Caller& caller, uint32_t* status) {
-  const std::span<const Param> params = RowOf(op).params;
+  const Row& row = RowOf(op);
   Reader in(reply);
   if (!in.Get(status)) return false;
   if (*status == 0) {
@@ -325,13 +350,12 @@ bool TakeReply(Op op, Values values, const Encoded& encoded, std::span<const std
     if (in.AtEnd()) return true;  // refused before the call could write a log
   }
   for (const bool ranges : {false, true}) {
-    for (size_t i = 0; i < params.size(); ++i) {
-      const Role& role = params[i].role;
-      const bool object = role.kind == RoleKind::kOut || role.kind == RoleKind::kInOut;
-      if (ranges ? role.kind != RoleKind::kBytesOut : !object) continue;
+    for (const size_t i : Members(row.sets.returned)) {
+      const Role& role = row.params[i].role;
+      if (ranges != (role.kind == RoleKind::kBytesOut)) continue;
       void* to = PointerAt(values[i]);
       if (to == nullptr || (*status != 0 && !role.on_failure)) continue;
-      if (!in.Raw(to, ObjectBytes(params, i, values))) return false;
+      if (!in.Raw(to, ObjectBytes(row.params, i, values))) return false;
     }
   }
   return in.AtEnd();

@@ -16,12 +16,17 @@ enum class Step : uint8_t { kOn, kMalformed, kBadHandle, kBadAddress, kBadValue 
 
 class Server {
  public:
-  Server(const Row& row, std::span<const std::byte> request, Session& session)
-      : params_(row.params),
+  Server(Op op, const Row& row, std::span<const std::byte> request, Session& session)
+      : own_(LibraryOf(op) == Library::kLaneway),
+        sets_(row.sets),
+        params_(row.params),
         in_(request),
         session_(session),
         scratch_(session.Scratch().first(kReturnBytesMax)) {
-    for (size_t i = 0; i < params_.size(); ++i) values_[i] = slots_[i].bytes;
+    for (size_t i = 0; i < params_.size(); ++i) {
+      std::memset(slots_[i].bytes, 0, kValueBytesMax);
+      values_[i] = slots_[i].bytes;
+    }
   }
 
   // Decodes everything, then resolves it; the callee may be called when this returns kOn.
@@ -29,22 +34,23 @@ class Server {
     for (size_t i = 0; i < params_.size(); ++i) {
       if (!Fixed(i)) return Step::kMalformed;
     }
-    for (size_t i = 0; i < params_.size(); ++i) {
+    if (own_ && !Whole()) return Step::kMalformed;
+    for (const size_t i : Members(sets_.ranges)) {
       if (!Range(i)) return Step::kMalformed;
     }
     if (!in_.AtEnd()) return Step::kMalformed;
-    for (size_t i = 0; i < params_.size(); ++i) {
+    for (const size_t i : Members(sets_.resolved)) {
       const Step step = Resolve(i);
       if (step != Step::kOn) return step;
     }
-    return ScalarMode();
+    return sets_.scalars == 0 ? Step::kOn : ScalarMode();
   }
 
   const Slot* slots() const { return slots_.data(); }
   Values values() const { return values_.data(); }
 
   void EndNames(bool success) {
-    for (size_t i = 0; i < params_.size(); ++i) {
+    for (const size_t i : Members(sets_.names)) {
       const HandleKind kind = params_[i].handle;
       if (params_[i].role.kind == RoleKind::kEndHandle && IsClientName(ids_[i])) {
         session_.Release(kind, ids_[i]);
@@ -107,6 +113,22 @@ class Server {
     const Role& role = params_[i].role;
     return role.rule != LengthRule::kConstant ||
            static_cast<uint64_t>(IntegerOf(params_[i], values_[i])) < role.length[0];
+  }
+
+  // The vendor's functions judge null pointers and handles themselves; our own calls have none but a
+  // log that nobody wants.
+  bool Whole() const {
+    for (size_t i = 0; i < params_.size(); ++i) {
+      const RoleKind kind = params_[i].role.kind;
+      const bool one = kind == RoleKind::kOut || kind == RoleKind::kIn || kind == RoleKind::kInOut;
+      const bool many = kind == RoleKind::kBytesIn || kind == RoleKind::kBytesOut;
+      const bool handle = kind == RoleKind::kHandle || kind == RoleKind::kEndHandle;
+      if (one && !Present(i)) return false;
+      if (many && !Present(i) && !params_[i].role.on_failure && ObjectBytes(i) != 0) return false;
+      if (handle && ids_[i] == HandleId::kNull) return false;
+      if (kind == RoleKind::kCString && text_bytes_[i] == 0) return false;
+    }
+    return true;
   }
 
   bool Present(size_t i) const { return (present_ >> i & 1) != 0; }
@@ -281,7 +303,7 @@ class Server {
   Step ScalarMode() {
     bool on_host = false, on_device = false;
     size_t owner = 0;
-    for (size_t i = 0; i < params_.size(); ++i) {
+    for (const size_t i : Members(sets_.scalars)) {
       const Role& role = params_[i].role;
       on_device |= role.kind == RoleKind::kResult;
       if (role.kind != RoleKind::kScalar) continue;
@@ -297,15 +319,18 @@ class Server {
                                                                              : Step::kBadHandle;
   }
 
+  const bool own_;  // one of Laneway's own calls
+  const ParamSets& sets_;
   const std::span<const Param> params_;
   Reader in_;
   Session& session_;
   std::span<std::byte> scratch_;
-  std::array<Slot, kParamsMax> slots_ = {};
+  // Of these, the elements of parameters that have no use for them stay unset.
+  std::array<Slot, kParamsMax> slots_;
   std::array<const void*, kParamsMax> values_;
-  std::array<HandleId, kParamsMax> ids_ = {};
-  std::array<uint32_t, kParamsMax> text_bytes_ = {};
-  std::array<ScalarTag, kParamsMax> tags_ = {};
+  std::array<HandleId, kParamsMax> ids_;
+  std::array<uint32_t, kParamsMax> text_bytes_;
+  std::array<ScalarTag, kParamsMax> tags_;
   uint32_t present_ = 0;
 };
 
@@ -321,18 +346,17 @@ Refusal RefusalOf(Step step) {
 }
 
 // Writes status and results; false when they do not fit into a message.
-bool PutReply(std::span<const Param> params, uint32_t status, Values values, Writer& out) {
+bool PutReply(const Row& row, uint32_t status, Values values, Writer& out) {
   out.Put(status);
   for (const bool ranges : {false, true}) {
-    for (size_t i = 0; i < params.size(); ++i) {
-      const Role& role = params[i].role;
-      const bool object = role.kind == RoleKind::kOut || role.kind == RoleKind::kInOut;
-      if (ranges ? role.kind != RoleKind::kBytesOut : !object) continue;
-      if (status != 0 && !role.on_failure) continue;
+    for (const size_t i : Members(row.sets.returned)) {
+      const Param& param = row.params[i];
+      if (ranges != (param.role.kind == RoleKind::kBytesOut)) continue;
+      if (status != 0 && !param.role.on_failure) continue;
       const void* from = nullptr;
       std::memcpy(&from, values[i], sizeof from);
       if (from == nullptr) continue;
-      out.Raw(from, role.rule == LengthRule::kNone ? params[i].bytes : ReachOf(params, i, values));
+      out.Raw(from, ranges ? ReachOf(row.params, i, values) : param.bytes);
     }
   }
   return out.ok();
@@ -344,7 +368,7 @@ Served ServeUntrusted(Op op, std::span<const std::byte> request, Invoker invoke,
                       Session& session, Writer* reply) {
   const Row& row = RowOf(op);
   assert(row.remote && reinterpret_cast<uintptr_t>(request.data()) % 8 == 0);
-  Server server(row, request, session);
+  Server server(op, row, request, session);
   const Step step = server.Decode();
   if (step == Step::kMalformed) return {Outcome::kMalformed};
   Served served{Outcome::kReplied};
@@ -359,7 +383,7 @@ Served ServeUntrusted(Op op, std::span<const std::byte> request, Invoker invoke,
     server.EndNames(served.status == 0);
   }
   reply->Clear();
-  if (served.called && PutReply(row.params, served.status, server.values(), *reply)) return served;
+  if (served.called && PutReply(row, served.status, server.values(), *reply)) return served;
   reply->Clear();
   reply->Put(served.status);
   return served;
@@ -367,7 +391,7 @@ Served ServeUntrusted(Op op, std::span<const std::byte> request, Invoker invoke,
 
 void EncodeReply(Op op, CUresult status, Values values, Writer* reply) {
   reply->Clear();
-  PutReply(RowOf(op).params, status, values, *reply);
+  PutReply(RowOf(op), status, values, *reply);
 }
 
 }  // namespace ipc

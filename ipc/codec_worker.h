@@ -18,7 +18,7 @@ namespace ipc {
 
 // One decoded parameter: the C value that the callee gets, in its first bytes.
 struct Slot {
-  alignas(16) std::byte bytes[kValueBytesMax] = {};
+  alignas(16) std::byte bytes[kValueBytesMax];
   template <class T>
   T As() const {
     static_assert(sizeof(T) <= kValueBytesMax && std::is_trivially_copyable_v<T>);

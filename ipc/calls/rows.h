@@ -15,14 +15,22 @@ inline constexpr bool kReturnsStatus = false;
 template <class R, class... A>
 inline constexpr bool kReturnsStatus<R(A...)> = kIsStatus<R>;
 
-// Whether the reply carries more than the status.
-consteval bool Returns(std::span<const Param> params) {
-  for (const Param& param : params) {
-    const RoleKind kind = param.role.kind;
-    if (kind == RoleKind::kOut || kind == RoleKind::kInOut || kind == RoleKind::kBytesOut)
-      return true;
+consteval ParamSets SetsOf(std::span<const Param> params) {
+  ParamSets sets;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const RoleKind kind = params[i].role.kind;
+    const auto any = [kind](auto... kinds) { return ((kind == kinds) || ...); };
+    const auto bit = [i](bool set) { return static_cast<uint32_t>(set) << i; };
+    const bool plain = kind == RoleKind::kValue && params[i].role.rule != LengthRule::kParam;
+    sets.ranges |= bit(any(RoleKind::kIn, RoleKind::kInOut, RoleKind::kBytesIn, RoleKind::kCString,
+                           RoleKind::kHandleArray, RoleKind::kLtAttribute));
+    sets.resolved |= bit(!plain && !any(RoleKind::kIn, RoleKind::kInOut, RoleKind::kBytesIn,
+                                        RoleKind::kCString, RoleKind::kMustBeNull));
+    sets.returned |= bit(any(RoleKind::kOut, RoleKind::kInOut, RoleKind::kBytesOut));
+    sets.names |= bit(any(RoleKind::kNewHandle, RoleKind::kEndHandle));
+    sets.scalars |= bit(any(RoleKind::kScalar, RoleKind::kResult));
   }
-  return false;
+  return sets;
 }
 
 consteval bool IsPerThread(std::string_view name) {
@@ -39,9 +47,10 @@ consteval bool IsPerThread(std::string_view name) {
   static_assert(internal::Binder<LANEWAY_TYPE(fn)>::FirstUnfit(k##fn) == k##fn.size(), #fn \
                 ": a parameter needs an explicit role, or has one that does not fit its type");
 #define LANEWAY_PARAMS_kSync(fn, ...) LANEWAY_PARAMS(fn, __VA_ARGS__)
-#define LANEWAY_PARAMS_kAsync(fn, ...) \
-  LANEWAY_PARAMS(fn, __VA_ARGS__)      \
-  static_assert(!internal::Returns(k##fn), #fn " returns something: a queued call cannot");
+#define LANEWAY_PARAMS_kAsync(fn, ...)                 \
+  LANEWAY_PARAMS(fn, __VA_ARGS__)                      \
+  static_assert(internal::SetsOf(k##fn).returned == 0, \
+                #fn " returns something: a queued call cannot");
 #define LANEWAY_PARAMS_kLocal(fn, ...) __VA_OPT__(LANEWAY_PARAMS(fn, __VA_ARGS__))
 #define LANEWAY_PARAMS_kDeny(fn, ...)                       \
   static_assert(internal::kReturnsStatus<LANEWAY_TYPE(fn)>, \
@@ -56,7 +65,8 @@ consteval bool IsPerThread(std::string_view name) {
       internal::IsPerThread(LANEWAY_TEXT(#fn)), \
       {},                                       \
       LANEWAY_TEXT(#__VA_ARGS__),               \
-      roles::params::k##fn},
+      roles::params::k##fn,                     \
+      internal::SetsOf(roles::params::k##fn)},
 #define LANEWAY_ROW_kSync(fn, ...) LANEWAY_REMOTE(fn, kSync, __VA_ARGS__)
 #define LANEWAY_ROW_kAsync(fn, ...) LANEWAY_REMOTE(fn, kAsync, __VA_ARGS__)
 #define LANEWAY_LOCAL_1(fn, ...) LANEWAY_REMOTE(fn, kLocal, __VA_ARGS__)

@@ -286,6 +286,27 @@ TEST_F(DoorTest, PresenceIsZeroOrOne) {
   EXPECT_EQ(Serve(Op::Ping).outcome, Outcome::kMalformed);
 }
 
+// The worker's own functions look no pointer in the mouth; the driver's judge theirs.
+TEST_F(DoorTest, OwnCallsHaveNoNullPointersOrHandles) {
+  uint64_t echo = 0;
+  EXPECT_EQ(Encode<Op::Ping>(Arguments<Op::Ping>(7, nullptr)), Refusal::kBadValue);
+  ASSERT_EQ(Encode<Op::Ping>(Arguments<Op::Ping>(7, &echo)), Refusal::kNone);
+  *RequestByte(8) = 0;
+  EXPECT_EQ(Serve(Op::Ping).outcome, Outcome::kMalformed);
+
+  const CUmodule module =
+      static_cast<CUmodule>(ProgramValue(HandleKind::kModule, static_cast<HandleId>(3)));
+  EXPECT_EQ(Encode<Op::UnloadModule>(Arguments<Op::UnloadModule>(nullptr)), Refusal::kBadHandle);
+  ASSERT_EQ(Encode<Op::UnloadModule>(Arguments<Op::UnloadModule>(module)), Refusal::kNone);
+  *RequestByte(0) = 0;
+  EXPECT_EQ(Serve(Op::UnloadModule).outcome, Outcome::kMalformed);
+  EXPECT_EQ(called_.calls, 0);
+  ASSERT_EQ(Encode<Op::cuEventElapsedTime_v2>(
+                Arguments<Op::cuEventElapsedTime_v2>(nullptr, nullptr, EventNamed(3))),
+            Refusal::kNone);
+  EXPECT_TRUE(Serve(Op::cuEventElapsedTime_v2).called);
+}
+
 TEST_F(DoorTest, AReplyEndsWhereItsRowEnds) {
   uint64_t echo = 0;
   const Arguments<Op::Ping> args(7, &echo);

@@ -27,7 +27,10 @@ HandleId IdOf(HandleKind kind, void* value, bool per_thread) {
 }  // namespace
 
 RandomCall::RandomCall(Op op, std::mt19937_64& random, bool scalars_on_device)
-    : params_(RowOf(op).params), random_(random), scalars_on_device_(scalars_on_device) {
+    : own_(LibraryOf(op) == Library::kLaneway),
+      params_(RowOf(op).params),
+      random_(random),
+      scalars_on_device_(scalars_on_device) {
   for (size_t i = 0; i < params_.size(); ++i) pointers_[i] = arguments_[i].bytes;
   for (size_t i = 0; i < params_.size(); ++i) {
     if (params_[i].role.kind == RoleKind::kValue) MakeValue(i);
@@ -81,6 +84,11 @@ void RandomCall::PointAtBuffer(size_t i, size_t bytes) {
   SetPointer(i, buffer.bytes.data());
 }
 
+// Laneway's own calls take no null but for a log.
+bool RandomCall::Null(const Param& param) {
+  return (!own_ || param.role.on_failure) && Below(8) == 0;
+}
+
 void RandomCall::MakeArgument(size_t i) {
   const Param& param = params_[i];
   switch (param.role.kind) {
@@ -90,9 +98,9 @@ void RandomCall::MakeArgument(size_t i) {
     case RoleKind::kBytesIn:
     case RoleKind::kBytesOut:
     case RoleKind::kLtAttribute:
-      return Below(8) == 0 ? SetPointer(i, nullptr) : PointAtBuffer(i, BytesBehind(i));
+      return Null(param) ? SetPointer(i, nullptr) : PointAtBuffer(i, BytesBehind(i));
     case RoleKind::kCString: {
-      if (Below(8) == 0) return SetPointer(i, nullptr);
+      if (Null(param)) return SetPointer(i, nullptr);
       PointAtBuffer(i, 1 + Below(kLengthEnd));
       buffers_.back().bytes.back() = std::byte{0};
       return;

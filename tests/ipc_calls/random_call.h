@@ -34,6 +34,7 @@ class RandomCall {
   };
 
   bool IsLength(size_t i) const;
+  bool Null(const Param& param);  // whether to pass a null pointer this time
   void MakeValue(size_t i);
   void MakeArgument(size_t i);
   void PointAtBuffer(size_t i, size_t bytes);
@@ -43,10 +44,11 @@ class RandomCall {
   void* Pointer(size_t i) const { return arguments_[i].As<void*>(); }
   uint64_t Below(uint64_t end) { return random_() % end; }
 
+  const bool own_;  // one of Laneway's own calls
   const std::span<const Param> params_;
   std::mt19937_64& random_;
   const bool scalars_on_device_;
-  std::array<Slot, kParamsMax> arguments_;
+  std::array<Slot, kParamsMax> arguments_ = {};
   std::array<const void*, kParamsMax> pointers_ = {};
   std::deque<Buffer> buffers_;
 };
