@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string_view>
 
@@ -23,9 +25,18 @@ namespace {
 DriverTable table;
 std::atomic<bool> exiting = false;
 
+// A machine without a driver is ordinary; a driver that does not load is worth a sentence.
+void SayWhy(const char* error) {
+  if (error == nullptr || std::strstr(error, "No such file") != nullptr) return;
+  std::fprintf(stderr, "cudart: the CUDA driver library can't be loaded: %s\n", error);
+}
+
 bool OpenDriver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return false;
+  if (library == nullptr) {
+    SayWhy(dlerror());
+    return false;
+  }
 #define DRIVER(fn) table.fn.Resolve(dlsym(library, #fn));
 #include "runtime/driver.inc"
 #undef DRIVER
