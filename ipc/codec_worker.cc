@@ -115,8 +115,8 @@ class Server {
            static_cast<uint64_t>(IntegerOf(params_[i], values_[i])) < role.length[0];
   }
 
-  // The vendor's functions judge null pointers and handles themselves; our own calls have none but a
-  // log that nobody wants.
+  // The vendor's functions judge null pointers and handles themselves; our own calls have none but
+  // a log that nobody wants.
   bool Whole() const {
     for (size_t i = 0; i < params_.size(); ++i) {
       const RoleKind kind = params_[i].role.kind;
