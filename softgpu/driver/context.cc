@@ -162,6 +162,23 @@ CUresult Context::Synchronize() {
   return Fault();
 }
 
+CUresult Context::Synchronize(const std::shared_ptr<Stream>& stream) {
+  std::vector<Dependency> pending;
+  {
+    std::lock_guard<std::mutex> lock(order_mutex_);
+    if (stream == legacy_) {
+      for (const std::shared_ptr<Stream>& other : streams_) {
+        if (other->blocking() && !other->Idle()) pending.push_back({other, other->submitted()});
+      }
+    } else {
+      pending.push_back({stream, stream->submitted()});
+    }
+  }
+  for (const Dependency& dependency : pending) dependency.stream->Wait(dependency.sequence);
+  FlushPrints();
+  return Fault();
+}
+
 std::vector<Dependency> Context::Pending() {
   std::vector<Dependency> pending;
   for (const std::shared_ptr<Stream>& stream : Streams()) {

@@ -56,6 +56,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // Submit, wait, and report the fault if there is one.
   CUresult Run(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation);
   CUresult Synchronize();  // every stream
+  // One stream; for the legacy stream that includes the blocking streams it is ordered with.
+  CUresult Synchronize(const std::shared_ptr<Stream>& stream);
   std::vector<std::shared_ptr<Stream>> Streams();
   // What an event recorded on the context, or a wait by it, covers: all work submitted so far.
   std::vector<Dependency> Pending();

@@ -63,12 +63,16 @@ void Event::SetMark(std::shared_ptr<Mark> mark) {
   mark_ = std::move(mark);
 }
 
-void Event::Synchronize() const {
+CUresult Event::Synchronize() const {
   const std::shared_ptr<Mark> current = mark();
-  if (current == nullptr) return;
+  if (current == nullptr) return CUDA_SUCCESS;
+  CUresult result = CUDA_SUCCESS;
   for (const Dependency& dependency : current->dependencies) {
     dependency.stream->Wait(dependency.sequence);
+    dependency.stream->context()->FlushPrints();
+    if (result == CUDA_SUCCESS) result = dependency.stream->context()->Fault();
   }
+  return result;
 }
 
 CUresult Event::Elapsed(const Event& start, const Event& end, float* milliseconds) {

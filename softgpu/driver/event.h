@@ -38,7 +38,7 @@ class Event {
   void RecordContext(Context& context);  // all work submitted to it so far
   // Null when nothing was recorded: such an event is complete.
   std::shared_ptr<Mark> mark() const;
-  void Synchronize() const;
+  CUresult Synchronize() const;  // reports a fault of the streams it waited for
 
   // Milliseconds between two recordings, with the driver's rules about which events have a time.
   static CUresult Elapsed(const Event& start, const Event& end, float* milliseconds);

@@ -31,6 +31,9 @@ CUresult Library::InContext(Context& context, std::shared_ptr<Module>* module) {
   if (loaded == nullptr) {
     const CUresult result = Module::Load(context, ptx_, &loaded, true);
     if (result != CUDA_SUCCESS) return result;
+    for (size_t i = 0; i < kernels_.size(); ++i) {  // both lists follow PtxModule::kernels()
+      loaded->functions()[i]->attributes().CopyFrom(kernels_[i]->attributes());
+    }
   }
   *module = loaded;
   return CUDA_SUCCESS;
@@ -41,11 +44,24 @@ CUresult Library::FunctionOf(LibraryKernel& kernel, Context& context,
   std::shared_ptr<Module> module;
   const CUresult result = InContext(context, &module);
   if (result != CUDA_SUCCESS) return result;
-  for (const std::shared_ptr<Function>& candidate : module->functions()) {
-    if (&candidate->kernel() == &kernel.kernel()) *function = candidate;
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    if (kernels_[i].get() == &kernel) *function = module->functions()[i];
   }
-  (*function)->attributes().CopyFrom(kernel.attributes());
   return CUDA_SUCCESS;
+}
+
+CUresult Library::SetAttribute(LibraryKernel& kernel, CUfunction_attribute attribute, int value) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  CUresult result = kernel.attributes().Set(kernel.kernel(), attribute, value);
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    if (kernels_[i].get() != &kernel) continue;
+    for (const auto& [context_id, module] : modules_) {
+      if (result == CUDA_SUCCESS) {
+        result = module->functions()[i]->attributes().Set(kernel.kernel(), attribute, value);
+      }
+    }
+  }
+  return result;
 }
 
 void Library::ForgetContext(uint64_t context_id) {

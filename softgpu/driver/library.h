@@ -51,8 +51,10 @@ class Library : public std::enable_shared_from_this<Library> {
 
   // The library as a module of `context`, loaded on first use.
   CUresult InContext(Context& context, std::shared_ptr<Module>* module);
-  // `kernel` as a function of `context`, with the attributes set on the kernel.
+  // `kernel` as a function of `context`.
   CUresult FunctionOf(LibraryKernel& kernel, Context& context, std::shared_ptr<Function>* function);
+  // Sets an attribute on the kernel and on what it is in every context, now and later.
+  CUresult SetAttribute(LibraryKernel& kernel, CUfunction_attribute attribute, int value);
 
   void ForgetContext(uint64_t context_id);
   void Unload();

@@ -78,11 +78,14 @@ bool MemoryMap::Covers(uint64_t address, uint64_t bytes) const {
   if (address + bytes < address) return false;
   const uint64_t end = address + bytes;
   std::shared_lock<std::shared_mutex> lock(mutex_);
-  for (Records::const_iterator it = FirstEndingAfter(address); it != records_.end(); ++it) {
-    if (it->first > address || it->second->access == CU_MEM_ACCESS_FLAGS_PROT_NONE) return false;
+  Records::const_iterator it = FirstEndingAfter(address);
+  // Only mapped extents continue each other: a block of cuMemAlloc ends where it ends.
+  do {
+    if (it == records_.end() || it->first > address) return false;
+    if (it->second->access == CU_MEM_ACCESS_FLAGS_PROT_NONE) return false;
     if (it->second->end() >= end) return true;
     address = it->second->end();
-  }
+  } while ((it++)->second->kind == Allocation::Kind::kMapping);
   return false;
 }
 

@@ -137,4 +137,45 @@ void Stream::Wait(uint64_t sequence) {
   }
 }
 
+CUresult Stream::GetAttribute(CUstreamAttrID id, CUstreamAttrValue* value) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      value->priority = priority();
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      *value = attributes_[id];
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+CUresult Stream::SetAttribute(CUstreamAttrID id, const CUstreamAttrValue& value) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      priority_ = value.priority;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      attributes_[id] = value;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+void Stream::CopyAttributes(Stream& other) {
+  if (&other == this) return;
+  std::scoped_lock lock(mutex_, other.mutex_);
+  attributes_ = other.attributes_;
+  priority_ = other.priority();
+}
+
 }  // namespace softgpu

@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -33,7 +34,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   const std::shared_ptr<Context>& context() const { return context_; }
   unsigned flags() const { return flags_; }
-  int priority() const { return priority_; }
+  int priority() const { return priority_.load(); }
   uint64_t id() const { return id_; }
   bool blocking() const { return (flags_ & CU_STREAM_NON_BLOCKING) == 0; }
   CUstream handle() { return reinterpret_cast<CUstream>(this); }
@@ -47,6 +48,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool Done(uint64_t sequence) const { return completed_.load() >= sequence; }
   uint64_t submitted() const { return submitted_.load(); }
   bool Idle() const { return Done(submitted()); }
+
+  // What cuStreamSetAttribute keeps.
+  CUresult GetAttribute(CUstreamAttrID id, CUstreamAttrValue* value);
+  CUresult SetAttribute(CUstreamAttrID id, const CUstreamAttrValue& value);
+  void CopyAttributes(Stream& other);
 
   // No more work will come: the thread ends when the queue is empty.
   void Close();
@@ -63,7 +69,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   const std::shared_ptr<Context> context_;
   const unsigned flags_;
-  const int priority_;
+  std::atomic<int> priority_;
   const uint64_t id_;
 
   std::atomic<uint64_t> submitted_{0}, completed_{0};
@@ -76,6 +82,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<std::unique_ptr<Operation>> queue_;
   bool running_ = false;
   bool thread_started_ = false, thread_asleep_ = false;
+  std::map<int, CUstreamAttrValue> attributes_;  // by CUstreamAttrID
 };
 
 }  // namespace softgpu

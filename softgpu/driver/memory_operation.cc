@@ -1,0 +1,122 @@
+#include "softgpu/driver/memory_operation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "softgpu/driver/context.h"
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/error_log.h"
+#include "softgpu/driver/spin.h"
+
+namespace softgpu {
+namespace {
+
+constexpr unsigned kConditionMask = 3;  // what is left of the flags without FLUSH
+constexpr std::chrono::microseconds kSleepMin{10}, kSleepMax{1000};
+
+bool IsWait(CUstreamBatchMemOpType type) {
+  return type == CU_STREAM_MEM_OP_WAIT_VALUE_32 || type == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+}
+
+bool IsWrite(CUstreamBatchMemOpType type) {
+  return type == CU_STREAM_MEM_OP_WRITE_VALUE_32 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+}
+
+bool Is64(CUstreamBatchMemOpType type) {
+  return type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+}
+
+template <class T>
+bool Satisfied(uint64_t address, T value, unsigned flags) {
+  using Signed = std::make_signed_t<T>;
+  const T seen = std::atomic_ref<T>(*reinterpret_cast<T*>(address)).load();
+  switch (flags & kConditionMask) {
+    case CU_STREAM_WAIT_VALUE_GEQ:
+      return static_cast<Signed>(seen - value) >= 0;  // cyclic, as the manual says
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return seen == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (seen & value) != 0;
+    default:
+      return static_cast<T>(~(seen | value)) != 0;  // NOR
+  }
+}
+
+class MemoryOperation final : public Operation {
+ public:
+  MemoryOperation(Context& context, std::vector<CUstreamBatchMemOpParams> items, Place place)
+      : Operation(place), context_(context), items_(std::move(items)) {}
+
+  CUresult Run() override {
+    for (const CUstreamBatchMemOpParams& item : items_) {
+      if (IsWait(item.operation)) {
+        Wait(item.waitValue);
+      } else if (IsWrite(item.operation)) {
+        Write(item.writeValue);
+      }
+    }
+    return CUDA_SUCCESS;
+  }
+
+ private:
+  using WaitValue = CUstreamBatchMemOpParams::CUstreamMemOpWaitValueParams_st;
+  using WriteValue = CUstreamBatchMemOpParams::CUstreamMemOpWriteValueParams_st;
+
+  bool Reached(const WaitValue& wait) const {
+    if (context_.Fault() != CUDA_SUCCESS) return true;  // nobody will write any more
+    return Is64(wait.operation) ? Satisfied<uint64_t>(wait.address, wait.value64, wait.flags)
+                                : Satisfied<uint32_t>(wait.address, wait.value, wait.flags);
+  }
+
+  void Wait(const WaitValue& wait) const {
+    if (SpinUntil([&] { return Reached(wait); })) return;
+    for (std::chrono::microseconds sleep = kSleepMin; !Reached(wait);) {
+      std::this_thread::sleep_for(sleep);
+      sleep = std::min(sleep + sleep / 8 + kSleepMin / 10, kSleepMax);
+    }
+  }
+
+  static void Write(const WriteValue& write) {
+    if (Is64(write.operation)) {
+      std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(write.address)).store(write.value64);
+    } else {
+      std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(write.address)).store(write.value);
+    }
+  }
+
+  Context& context_;  // the stream that runs this keeps it
+  const std::vector<CUstreamBatchMemOpParams> items_;
+};
+
+CUresult Check(const CUstreamBatchMemOpParams& item) {
+  const CUstreamBatchMemOpType type = item.operation;
+  if (type == CU_STREAM_MEM_OP_BARRIER || type == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES) {
+    return CUDA_SUCCESS;  // memory is coherent
+  }
+  if (!IsWait(type) && !IsWrite(type)) return Fail(CUDA_ERROR_INVALID_VALUE, "an operation is unknown");
+  const uint64_t bytes = Is64(type) ? 8 : 4;
+  const uint64_t address = IsWait(type) ? item.waitValue.address : item.writeValue.address;
+  if (address % bytes != 0 || !Driver::Get().memory_map().Covers(address, bytes)) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the address is misaligned or not allocated memory");
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult MakeMemoryOperation(Context& context, std::vector<CUstreamBatchMemOpParams> items,
+                             std::unique_ptr<Operation>* operation) {
+  Operation::Place place = Operation::Place::kAnywhere;
+  for (const CUstreamBatchMemOpParams& item : items) {
+    const CUresult result = Check(item);
+    if (result != CUDA_SUCCESS) return result;
+    if (IsWait(item.operation)) place = Operation::Place::kStreamThread;
+  }
+  *operation = std::make_unique<MemoryOperation>(context, std::move(items), place);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace softgpu
