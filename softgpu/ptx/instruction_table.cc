@@ -48,8 +48,6 @@ constexpr Word kWords[] = {
     {kmMulMode, "wide", Field::kMode, V(MulMode::kWide)},
     {kmRelu, "relu", Field::kFlag, kRelu},
     {kmNan, "NaN", Field::kFlag, kNanResult},
-    {kmNan, "xorsign", Field::kFlag, kXorSignAbs},
-    {kmNan, "abs", Field::kFlag, kXorSignAbs},
     {kmApprox, "approx", Field::kFlag, kApprox},
     {kmApprox, "full", Field::kFlag, kFull},
     {kmShiftAmount, "shiftamt", Field::kFlag, kShiftAmount},

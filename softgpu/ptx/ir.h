@@ -12,16 +12,10 @@
 #include <vector>
 
 #include "softgpu/ptx/module.h"
+#include "softgpu/ptx/op.h"
 #include "softgpu/ptx/types.h"
 
 namespace softgpu::ptx {
-
-enum class Op : uint16_t {
-#define PTX_INSTRUCTION(name, id, ...) id,
-#include "softgpu/ptx/instructions.inc"
-#undef PTX_INSTRUCTION
-  kCount
-};
 
 inline constexpr uint32_t kNoIndex = ~0u;
 

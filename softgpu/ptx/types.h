@@ -63,7 +63,6 @@ enum Flag : uint32_t {
   kTo = 1 << 11,       // cvta.to
   kVolatile = 1 << 12,
   kTranspose = 1 << 13,
-  kXorSignAbs = 1 << 14,
   kSatFinite = 1 << 15,
   kRow = 1 << 16,
   kCol = 1 << 17,
@@ -89,5 +88,6 @@ inline constexpr uint64_t kLocalWindow = 0x0001'0001'0000'0000ull;
 inline constexpr uint64_t kParamWindow = 0x0001'0002'0000'0000ull;
 inline constexpr uint64_t kFunctionWindow = 0x0001'0003'0000'0000ull;  // + 16 * index of the function
 inline constexpr uint64_t kWindowBytes = 0x1'0000'0000ull;
+inline constexpr uint64_t kSharedBytesLimit = 256u << 10;  // of one block, dynamic memory included
 
 }  // namespace softgpu::ptx

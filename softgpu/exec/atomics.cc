@@ -1,0 +1,169 @@
+// atom and red. Blocks of a grid, and grids of other streams, run on several threads, so even shared
+// memory's cousins in global memory use the processor's atomics; lanes go in order.
+#include <cstring>
+
+#include "softgpu/exec/half_scalar.h"
+#include "softgpu/exec/handlers.h"
+#include "softgpu/exec/memory_access.h"
+
+namespace softgpu::exec {
+namespace {
+
+using ptx::AtomOp;
+using ptx::Type;
+
+template <class To, class From>
+To As(From from) {
+  return __builtin_bit_cast(To, from);
+}
+
+// The value that `op` leaves, given bits of memory and operand.
+template <class T, AtomOp kOp>
+struct Integer {
+  using Bits = std::make_unsigned_t<T>;
+  static Bits Do(Bits old, Bits operand) {
+    const T a = static_cast<T>(old), b = static_cast<T>(operand);
+    switch (kOp) {
+      case AtomOp::kAnd: return old & operand;
+      case AtomOp::kOr: return old | operand;
+      case AtomOp::kXor: return old ^ operand;
+      case AtomOp::kAdd: return old + operand;
+      case AtomOp::kInc: return old >= operand ? 0 : old + 1;
+      case AtomOp::kDec: return old == 0 || old > operand ? operand : old - 1;
+      case AtomOp::kMin: return a < b ? old : operand;
+      case AtomOp::kMax: return a > b ? old : operand;
+      default: return operand;
+    }
+  }
+};
+
+struct AddF32 {
+  using Bits = uint32_t;
+  static Bits Do(Bits old, Bits operand) {
+    const float sum = As<float>(old) + As<float>(operand);
+    return sum == sum ? As<uint32_t>(sum) : 0x7fffffff;
+  }
+};
+struct AddF64 {
+  using Bits = uint64_t;
+  static Bits Do(Bits old, Bits operand) {
+    return As<uint64_t>(As<double>(old) + As<double>(operand));
+  }
+};
+template <bool kBf16>
+struct AddHalf {
+  using Bits = uint16_t;
+  static Bits Do(Bits old, Bits operand) {
+    if (kBf16) return scalar::FloatToBf16(scalar::Bf16ToFloat(old) + scalar::Bf16ToFloat(operand));
+    return scalar::FloatToHalf(scalar::HalfToFloat(old) + scalar::HalfToFloat(operand));
+  }
+};
+template <bool kBf16>
+struct AddPair {
+  using Bits = uint32_t;
+  static Bits Do(Bits old, Bits operand) {
+    const uint32_t low = AddHalf<kBf16>::Do(uint16_t(old), uint16_t(operand));
+    const uint32_t high = AddHalf<kBf16>::Do(uint16_t(old >> 16), uint16_t(operand >> 16));
+    return low | high << 16;
+  }
+};
+
+// The old value of `*at`, which becomes F of it.
+template <class F>
+typename F::Bits Update(std::byte* at, typename F::Bits operand) {
+  using Bits = typename F::Bits;
+  Bits* memory = reinterpret_cast<Bits*>(at);
+  Bits old = __atomic_load_n(memory, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(memory, &old, F::Do(old, operand), true, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
+
+// Calls f(lane, place) for each running lane; false after a fault.
+template <class F>
+bool ForLanes(const Inst* ip, Warp* w, uint32_t bytes, F f) {
+  MemoryShape shape;
+  std::memcpy(&shape, &ip->aux, sizeof shape);
+  w->current = ip;
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    const uint32_t lane = __builtin_ctz(m);
+    const uint64_t base = shape.narrow_address
+                              ? reinterpret_cast<const uint32_t*>(w->regs + ip->a)[lane]
+                              : reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane];
+    std::byte* at = Resolve(w, ip, lane, base + ip->imm, bytes, shape.space, true);
+    if (at == nullptr) return false;
+    f(lane, at);
+  }
+  return true;
+}
+
+template <class F>
+const Inst* Atomic(const Inst* ip, Warp* w) {
+  using Bits = typename F::Bits;
+  Bits* d = reinterpret_cast<Bits*>(w->regs + ip->d);
+  const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
+  const bool ok = ForLanes(ip, w, sizeof(Bits), [&](uint32_t lane, std::byte* at) {
+    d[lane] = Update<F>(at, b[lane]);
+  });
+  return ok ? ip + 1 : nullptr;
+}
+
+template <class Bits>
+const Inst* CompareAndSwap(const Inst* ip, Warp* w) {
+  Bits* d = reinterpret_cast<Bits*>(w->regs + ip->d);
+  const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
+  const Bits* c = reinterpret_cast<const Bits*>(w->regs + ip->c);
+  const bool ok = ForLanes(ip, w, sizeof(Bits), [&](uint32_t lane, std::byte* at) {
+    Bits expected = b[lane];
+    __atomic_compare_exchange_n(reinterpret_cast<Bits*>(at), &expected, c[lane], false,
+                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    d[lane] = expected;
+  });
+  return ok ? ip + 1 : nullptr;
+}
+
+template <class T>
+Handler IntegerHandler(AtomOp op) {
+  switch (op) {
+    case AtomOp::kAnd: return Atomic<Integer<T, AtomOp::kAnd>>;
+    case AtomOp::kOr: return Atomic<Integer<T, AtomOp::kOr>>;
+    case AtomOp::kXor: return Atomic<Integer<T, AtomOp::kXor>>;
+    case AtomOp::kAdd: return Atomic<Integer<T, AtomOp::kAdd>>;
+    case AtomOp::kInc: return Atomic<Integer<T, AtomOp::kInc>>;
+    case AtomOp::kDec: return Atomic<Integer<T, AtomOp::kDec>>;
+    case AtomOp::kMin: return Atomic<Integer<T, AtomOp::kMin>>;
+    case AtomOp::kMax: return Atomic<Integer<T, AtomOp::kMax>>;
+    case AtomOp::kExch: return Atomic<Integer<T, AtomOp::kExch>>;
+    case AtomOp::kCas: return CompareAndSwap<std::make_unsigned_t<T>>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Handler AtomicHandler(uint8_t op_number, Type type) {
+  const AtomOp op = static_cast<AtomOp>(op_number);
+  switch (type) {
+    case Type::kB16: return op == AtomOp::kCas ? CompareAndSwap<uint16_t> : nullptr;
+    case Type::kB32:
+    case Type::kU32: return IntegerHandler<uint32_t>(op);
+    case Type::kS32: return IntegerHandler<int32_t>(op);
+    case Type::kB64:
+    case Type::kU64: return IntegerHandler<uint64_t>(op);
+    case Type::kS64: return IntegerHandler<int64_t>(op);
+    case Type::kF32:
+      if (op == AtomOp::kExch || op == AtomOp::kCas) return IntegerHandler<uint32_t>(op);
+      return op == AtomOp::kAdd ? Atomic<AddF32> : nullptr;
+    case Type::kF64:
+      if (op == AtomOp::kExch || op == AtomOp::kCas) return IntegerHandler<uint64_t>(op);
+      return op == AtomOp::kAdd ? Atomic<AddF64> : nullptr;
+    case Type::kF16: return op == AtomOp::kAdd ? Atomic<AddHalf<false>> : nullptr;
+    case Type::kBF16: return op == AtomOp::kAdd ? Atomic<AddHalf<true>> : nullptr;
+    case Type::kF16x2: return op == AtomOp::kAdd ? Atomic<AddPair<false>> : nullptr;
+    case Type::kBF16x2: return op == AtomOp::kAdd ? Atomic<AddPair<true>> : nullptr;
+    default: return nullptr;
+  }
+}
+
+}  // namespace softgpu::exec

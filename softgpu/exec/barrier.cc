@@ -1,0 +1,56 @@
+// bar.sync, bar.arrive, bar.red: per barrier, which lanes of each warp have come.
+#include "softgpu/exec/schedule.h"
+
+namespace softgpu::exec {
+namespace {
+
+bool Complete(const Block& block, const Barrier& barrier) {
+  if (barrier.expected == 0) {
+    for (uint32_t i = block.warp_count; i-- > 0;) {
+      if ((block.warps[i].live & ~barrier.arrived[i]) != 0) return false;
+    }
+    return true;
+  }
+  // Threads are counted by whole warps once all living lanes of one have come.
+  uint32_t threads = 0;
+  for (uint32_t i = 0; i < block.warp_count; ++i) {
+    if (barrier.arrived[i] == 0) continue;
+    const bool whole = (block.warps[i].live & ~barrier.arrived[i]) == 0;
+    threads += whole ? kLanes : __builtin_popcount(barrier.arrived[i]);
+  }
+  return threads >= barrier.expected;
+}
+
+void Release(Block* block, uint32_t number) {
+  Barrier& barrier = block->barriers[number];
+  barrier.ones_before = barrier.ones;
+  barrier.voters_before = barrier.voters;
+  barrier.ones = barrier.voters = 0;
+  barrier.in_use = false;
+  for (uint32_t i = 0; i < block->warp_count; ++i) {
+    barrier.arrived[i] = 0;
+    Warp& warp = block->warps[i];
+    for (uint32_t g = 0; g < warp.parked_count; ++g) {
+      Group& group = warp.parked[g];
+      if (group.wait == Wait::kBarrier && group.barrier == number) group.wait = Wait::kReady;
+    }
+  }
+}
+
+}  // namespace
+
+void Arrive(Warp* w, uint32_t number, uint32_t expected) {
+  Barrier& barrier = w->block->barriers[number];
+  barrier.in_use = true;
+  barrier.expected = (expected + kLanes - 1) / kLanes * kLanes;
+  barrier.arrived[w->index] |= w->mask;
+}
+
+void CheckBarriers(Block* block) {
+  for (uint32_t number = 0; number < kBarriers; ++number) {
+    const Barrier& barrier = block->barriers[number];
+    if (barrier.in_use && Complete(*block, barrier)) Release(block, number);
+  }
+}
+
+}  // namespace softgpu::exec

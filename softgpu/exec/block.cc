@@ -1,0 +1,195 @@
+#include "softgpu/exec/block.h"
+
+#include <sys/mman.h>
+#include <xmmintrin.h>
+
+#include <cstring>
+
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/handlers.h"
+#include "softgpu/exec/schedule.h"
+
+namespace softgpu::exec {
+namespace {
+
+size_t RoundUp(size_t value, size_t align) { return (value + align - 1) / align * align; }
+
+// Thread indices of a warp, in the order of the block's linear index.
+void NumberThreads(Warp* w, const Dim3& block, uint32_t threads) {
+  const uint32_t first = w->index * kLanes;
+  w->launched = threads - first >= kLanes ? kFullMask : (1u << (threads - first)) - 1;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const uint32_t linear = first + lane;
+    w->tid[0][lane] = linear % block.x;
+    w->tid[1][lane] = linear / block.x % block.y;
+    w->tid[2][lane] = linear / block.x / block.y;
+  }
+}
+
+bool CanRun(const Warp& w) {
+  if (w.mask != 0) return true;
+  for (uint32_t g = 0; g < w.parked_count; ++g) {
+    if (w.parked[g].wait != Wait::kBarrier) return true;
+  }
+  return false;
+}
+
+// Runs a warp until it stops. Nothing with a destructor may live here: a page fault jumps out.
+void RunWarp(Warp* w, bool in_turn) {
+  w->fuel = kFuel;
+  const Inst* ip = in_turn ? NextInTurn(w) : Next(w);
+  while (ip != nullptr) ip = ip->run(ip, w);
+}
+
+bool ReportDeadlock(Block* block) {
+  for (uint32_t i = 0; i < block->warp_count; ++i) {
+    Warp& w = block->warps[i];
+    if (w.live == 0) continue;
+    const Inst* pc = w.parked_count > 0 ? w.parked[0].pc : nullptr;
+    w.mask = w.parked_count > 0 ? w.parked[0].mask : w.live;
+    RaiseFault(pc == nullptr ? nullptr : pc - 1, &w, -1, CUDA_ERROR_LAUNCH_FAILED,
+               "every thread left waits at a barrier that some thread will never reach");
+    return true;
+  }
+  return false;
+}
+
+// One turn for every warp that can run.
+Progress RunWarps(Block* block, FaultTrap* trap) {
+  for (;;) {
+    bool alive = false, ran = false, yielded = false;
+    for (uint32_t i = 0; i < block->warp_count; ++i) {
+      Warp* w = &block->warps[i];
+      if (w->live == 0) continue;
+      alive = true;
+      if (!CanRun(*w)) continue;
+      ran = true;
+      trap->warp = w;
+      RunWarp(w, w->stop == Stop::kYield);
+      if (w->stop == Stop::kFault) return Progress::kFault;
+      if (w->stop == Stop::kYield) {
+        yielded = true;
+        if (block->state->Stopping()) return Progress::kFault;
+      }
+    }
+    if (!alive) return Progress::kDone;
+    if (!ran) {
+      ReportDeadlock(block);
+      return Progress::kFault;
+    }
+    if (yielded) return Progress::kYield;
+  }
+}
+
+}  // namespace
+
+Progress RunBlock(Block* block) {
+  FaultTrap trap;
+  // The host's rounding and flushing must not leak into kernels, nor theirs out.
+  const unsigned host_mxcsr = _mm_getcsr();
+  _mm_setcsr(0x1f80);
+  PushTrap(&trap);
+  Progress progress = Progress::kFault;
+  if (sigsetjmp(trap.target, 0) == 0) {
+    progress = RunWarps(block, &trap);
+  } else {
+    _mm_setcsr(0x1f80);
+    ReportPageFault(trap);
+    progress = Progress::kFault;
+  }
+  PopTrap();
+  _mm_setcsr(host_mxcsr);
+  return progress;
+}
+
+bool BlockMemory::Area::Reserve(size_t wanted) {
+  if (wanted <= bytes) return true;
+  if (data != nullptr) munmap(data, bytes);
+  data = nullptr;
+  bytes = 0;
+  const size_t size = RoundUp(wanted, 1 << 16);
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
+  if (at == MAP_FAILED) return false;
+  data = static_cast<std::byte*>(at);
+  bytes = size;
+  return true;
+}
+
+BlockMemory::Area::~Area() {
+  if (data != nullptr) munmap(data, bytes);
+}
+
+BlockMemory::~BlockMemory() = default;
+
+bool BlockMemory::Prepare(LaunchState* state) {
+  state_ = state;
+  const FunctionCode& entry = *state->code->functions[0];
+  const size_t frame_bytes = RoundUp(entry.frame_bytes, 64);
+  const std::byte* frames_before = frames_.data;
+  const std::byte* warps_before = warps_.data;
+  if (!warps_.Reserve(sizeof(Warp) * kWarpsMax + sizeof(Frame) * kWarpsMax) ||
+      !frames_.Reserve(frame_bytes * state->warps) || !shared_.Reserve(state->shared_bytes + 64) ||
+      !local_.Reserve(size_t{state->code->local_stride} * kLanes * state->warps) ||
+      (state->code->calls && !stacks_.Reserve(kStackBytes * state->warps))) {
+    return false;
+  }
+  if (warps_before != warps_.data) {
+    for (uint32_t i = 0; i < kWarpsMax; ++i) new (warps_.data + sizeof(Warp) * i) Warp;
+  }
+  if (code_ != state->code || images_ != state->images || frames_before != frames_.data) warps_ready_ = 0;
+  code_ = state->code;
+  images_ = state->images;
+  const std::vector<std::byte>& image = images_->by_function[0];
+  for (; warps_ready_ < state->warps; ++warps_ready_) {
+    std::memcpy(frames_.data + frame_bytes * warps_ready_ + entry.constants_offset, image.data(),
+                image.size());
+  }
+  block_.state = state;
+  block_.warps = reinterpret_cast<Warp*>(warps_.data);
+  block_.warp_count = state->warps;
+  block_.stacks = stacks_.data;
+  for (uint32_t i = 0; i < state->warps; ++i) {
+    Warp* w = &block_.warps[i];
+    w->index = i;
+    w->block = &block_;
+    w->shared = shared_.data;
+    w->shared_bytes = state->shared_bytes;
+    w->local_stride = state->code->local_stride;
+    w->local = local_.data + size_t{w->local_stride} * kLanes * i;
+    NumberThreads(w, state->launch->block, state->threads);
+  }
+  return true;
+}
+
+Block* BlockMemory::Start(uint64_t index) {
+  const Dim3& grid = state_->launch->grid;
+  block_.id = {static_cast<uint32_t>(index % grid.x), static_cast<uint32_t>(index / grid.x % grid.y),
+               static_cast<uint32_t>(index / grid.x / grid.y)};
+  const FunctionCode& entry = *state_->code->functions[0];
+  const size_t frame_bytes = RoundUp(entry.frame_bytes, 64);
+  Frame* frames = reinterpret_cast<Frame*>(warps_.data + sizeof(Warp) * kWarpsMax);
+  for (Barrier& barrier : block_.barriers) {
+    if (barrier.in_use) barrier = Barrier{};
+  }
+  for (uint32_t i = 0; i < block_.warp_count; ++i) {
+    Warp* w = &block_.warps[i];
+    Frame* frame = new (&frames[i]) Frame;
+    frame->code = &entry;
+    frame->regs = frames_.data + frame_bytes * i;
+    frame->lanes = w->launched;
+    w->frame = w->top_frame = frame;
+    w->regs = frame->regs;
+    w->stack_top = block_.stacks == nullptr ? nullptr : block_.stacks + kStackBytes * i;
+    w->stack_end = block_.stacks == nullptr ? nullptr : w->stack_top + kStackBytes;
+    w->live = w->mask = w->launched;
+    w->parked_count = 0;
+    w->stop = Stop::kBlocked;
+    w->resumed = false;
+    w->current = nullptr;
+    Park(w, entry.code.data());
+  }
+  return &block_;
+}
+
+}  // namespace softgpu::exec

@@ -1,0 +1,93 @@
+// A block of threads while it runs: its warps, barriers and memories, and the launch that it belongs to.
+// Thread safety: a block belongs to one thread; LaunchState is shared and says what is safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "softgpu/exec/code.h"
+#include "softgpu/exec/launch.h"
+#include "softgpu/exec/warp.h"
+
+namespace softgpu::exec {
+
+inline constexpr uint32_t kWarpsMax = 32;
+inline constexpr uint32_t kBarriers = 16;
+inline constexpr int32_t kFuel = 2048;  // backward branches between looks at Launch::cancel
+
+// Everything about one Execute() call. Const but for what is atomic or has the mutex.
+struct LaunchState {
+  const Launch* launch = nullptr;
+  std::shared_ptr<const KernelCode> code;
+  std::shared_ptr<const Images> images;
+  uint32_t threads = 0, warps = 0;  // of a block
+  uint64_t blocks = 0;
+  uint64_t shared_bytes = 0;
+  std::atomic<uint64_t> next_block{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::optional<Fault> fault;       // the first one; guarded by mutex
+
+  bool Stopping() const {
+    return stop.load(std::memory_order_relaxed) ||
+           (launch->cancel != nullptr && launch->cancel->load(std::memory_order_relaxed));
+  }
+  void Report(Fault fault);
+};
+
+struct Barrier {
+  uint32_t arrived[kWarpsMax] = {};
+  uint32_t expected = 0;            // threads; 0: all of the block
+  bool in_use = false;
+  // bar.red of the phase that runs, and of the one before.
+  uint32_t ones = 0, voters = 0, ones_before = 0, voters_before = 0;
+};
+
+struct Block {
+  LaunchState* state = nullptr;
+  Warp* warps = nullptr;
+  uint32_t warp_count = 0;
+  Dim3 id;
+  uint64_t clock_start = 0;
+  std::byte* stacks = nullptr;      // call frames: warp w's at w * kStackBytes
+  Barrier barriers[kBarriers];
+};
+
+inline constexpr size_t kStackBytes = 8u << 20;
+
+// Memory for one resident block, reused from launch to launch. One per executor thread; a cooperative grid
+// has one per block.
+class BlockMemory {
+ public:
+  BlockMemory() = default;
+  ~BlockMemory();
+  BlockMemory(const BlockMemory&) = delete;
+  BlockMemory& operator=(const BlockMemory&) = delete;
+  // Makes room for a block of this launch. False when the machine has no memory left.
+  bool Prepare(LaunchState* state);
+  // Begins block number `index` of the grid.
+  Block* Start(uint64_t index);
+
+ private:
+  struct Area {
+    std::byte* data = nullptr;
+    size_t bytes = 0;
+    bool Reserve(size_t wanted);
+    ~Area();
+  };
+  Block block_;
+  Area warps_, frames_, shared_, local_, stacks_;
+  std::shared_ptr<const KernelCode> code_;   // whose constants lie in frames_
+  std::shared_ptr<const Images> images_;
+  uint32_t warps_ready_ = 0;
+  LaunchState* state_ = nullptr;
+};
+
+enum class Progress { kDone, kYield, kFault };
+
+// Runs a block until it ends, faults, or (kYield) every warp that could run has used its fuel.
+Progress RunBlock(Block* block);
+
+}  // namespace softgpu::exec

@@ -1,0 +1,78 @@
+// A kernel translated for the interpreter: per function a flat array of Inst and the layout of its frame.
+//
+// Frames: [registers][constants]; a constant occupies a register's place, one value in all lanes, so that
+// operands need no case. Constants that hold addresses of variables differ between loads of a module, so
+// their values are resolved per launch (Images) and cached.
+// Thread safety: immutable after Translate, except the cache of Images, which has a mutex.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "softgpu/exec/warp.h"
+#include "softgpu/ptx/ir.h"
+
+namespace softgpu::exec {
+
+struct FunctionCode;
+
+// Copies of bytes between local memories of caller and callee, lane by lane.
+struct CallPlan {
+  enum class Kind : uint8_t { kDirect, kIndirect, kPrintf, kAssert };
+  struct Piece {
+    uint32_t offset = 0, bytes = 0;  // in the caller's local area
+  };
+  Kind kind = Kind::kDirect;
+  const FunctionCode* target = nullptr;  // kDirect
+  std::vector<Piece> arguments, results;
+};
+
+struct Constant {
+  uint32_t offset = 0;               // in the frame
+  uint32_t bytes = 0;                // 2, 4, 8
+  uint64_t bits = 0;
+  uint32_t variable = ptx::kNoIndex;  // add this variable's address
+};
+
+struct FunctionCode {
+  const ptx::Function* source = nullptr;
+  std::vector<Inst> code;
+  std::vector<CallPlan> calls;
+  std::vector<std::vector<uint32_t>> branch_tables;  // indices of code
+  std::vector<Constant> constants;
+  uint32_t frame_bytes = 0, constants_offset = 0;
+  uint32_t local_bytes = 0;
+  uint32_t index = 0;  // in KernelCode::functions
+};
+
+// Constant areas of all functions of a kernel for one set of variable addresses.
+struct Images {
+  std::vector<uint64_t> variables;
+  std::vector<std::vector<std::byte>> by_function;
+};
+
+class KernelCode final : public ptx::KernelImpl::Translation {
+ public:
+  const ptx::KernelImpl* kernel = nullptr;
+  std::vector<std::unique_ptr<FunctionCode>> functions;  // [0] is the entry
+  std::unordered_map<const ptx::Function*, FunctionCode*> by_source;
+  bool in_order = false;   // float atomics: blocks one after another
+  bool calls = false;
+  uint32_t local_stride = 0;
+
+  std::shared_ptr<const Images> Resolve(std::span<const uint64_t> variables) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Images> images_;
+};
+
+// Translates once per kernel and keeps the result in it. Never fails: Parse() admits only what has rows
+// (tests hold the table against the handlers); an instruction without a handler faults when it runs.
+std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel);
+
+}  // namespace softgpu::exec

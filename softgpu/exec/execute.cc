@@ -1,0 +1,225 @@
+// Execute(): a grid's blocks over the threads of the pool.
+//
+// The caller runs blocks itself; only when the first ones show that there is work for more than a wake-up
+// costs do other threads join. Kernels with floating-point atomics run in order on the caller. A
+// cooperative grid keeps all its blocks resident on the caller and gives each its turn.
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "softgpu/exec/block.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/handlers.h"
+
+namespace softgpu {
+namespace exec {
+namespace {
+
+constexpr uint64_t kWorthSharingNs = 50'000;
+
+uint64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Fault Refusal(const Launch& launch, CUresult code, std::string what) {
+  Fault fault;
+  fault.code = code;
+  fault.what = std::move(what);
+  fault.kernel = launch.kernel->name();
+  return fault;
+}
+
+BlockMemory& MemoryOfThread() {
+  static thread_local BlockMemory memory;
+  return memory;
+}
+
+// True when the block ended well.
+bool RunToEnd(LaunchState* state, Block* block) {
+  for (;;) {
+    if (state->Stopping()) return false;
+    const Progress progress = RunBlock(block);
+    if (progress == Progress::kDone) return true;
+    if (progress == Progress::kFault) return false;
+  }
+}
+
+// Takes blocks until none is left.
+void TakeBlocks(LaunchState* state, BlockMemory* memory) {
+  for (;;) {
+    const uint64_t index = state->next_block.fetch_add(1, std::memory_order_relaxed);
+    if (index >= state->blocks || !RunToEnd(state, memory->Start(index))) return;
+  }
+}
+
+// Threads that help with big grids. Never destroyed: they sleep until the process ends.
+class Pool {
+ public:
+  static Pool& Get() {
+    static Pool* const pool = new Pool();
+    return *pool;
+  }
+
+  void Offer(LaunchState* state) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    StartThreads();
+    jobs_.push_back({state, 0});
+    wake_.notify_all();
+  }
+
+  // Returns when no thread works on `state` any more.
+  void Withdraw(LaunchState* state) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      Job* job = Find(state);
+      if (job == nullptr) return;
+      if (job->helpers == 0) {
+        Remove(state);
+        return;
+      }
+      idle_.wait(lock);
+    }
+  }
+
+ private:
+  struct Job {
+    LaunchState* state;
+    int helpers;
+  };
+
+  Job* Find(const LaunchState* state) {
+    for (Job& job : jobs_) {
+      if (job.state == state) return &job;
+    }
+    return nullptr;
+  }
+
+  void Remove(const LaunchState* state) {
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      if (jobs_[i].state != state) continue;
+      jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+  }
+
+  void StartThreads() {
+    const unsigned wanted = std::max(std::thread::hardware_concurrency(), 2u) - 1;
+    for (; threads_ < wanted; ++threads_) std::thread([this] { Serve(); }).detach();
+  }
+
+  LaunchState* TakeJob() {
+    for (Job& job : jobs_) {
+      if (job.state->next_block.load(std::memory_order_relaxed) >= job.state->blocks) continue;
+      if (job.state->Stopping()) continue;
+      ++job.helpers;
+      return job.state;
+    }
+    return nullptr;
+  }
+
+  void Serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      LaunchState* state = TakeJob();
+      if (state == nullptr) {
+        wake_.wait(lock);
+        continue;
+      }
+      lock.unlock();
+      BlockMemory& memory = MemoryOfThread();
+      const bool ready = memory.Prepare(state);
+      if (ready) TakeBlocks(state, &memory);
+      lock.lock();
+      --Find(state)->helpers;
+      idle_.notify_all();
+      // Without memory for a block this thread is no help; the caller goes on alone.
+      if (!ready) wake_.wait(lock);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_, idle_;
+  std::deque<Job> jobs_;
+  unsigned threads_ = 0;
+};
+
+bool RunIndependent(LaunchState* state) {
+  BlockMemory& memory = MemoryOfThread();
+  if (!memory.Prepare(state)) return false;
+  const bool alone = state->code->in_order || state->blocks == 1;
+  if (alone) {
+    TakeBlocks(state, &memory);
+    return true;
+  }
+  const uint64_t begin = NowNs();
+  bool offered = false;
+  for (;;) {
+    const uint64_t index = state->next_block.fetch_add(1, std::memory_order_relaxed);
+    if (index >= state->blocks || !RunToEnd(state, memory.Start(index))) break;
+    if (offered) continue;
+    const uint64_t left_ns = (NowNs() - begin) / (index + 1) * (state->blocks - index - 1);
+    if (left_ns < kWorthSharingNs) continue;
+    Pool::Get().Offer(state);
+    offered = true;
+  }
+  if (offered) Pool::Get().Withdraw(state);
+  return true;
+}
+
+bool RunCooperative(LaunchState* state) {
+  std::vector<std::unique_ptr<BlockMemory>> resident;
+  std::vector<Block*> running;
+  for (uint64_t index = 0; index < state->blocks; ++index) {
+    resident.push_back(std::make_unique<BlockMemory>());
+    if (!resident.back()->Prepare(state)) return false;
+    running.push_back(resident.back()->Start(index));
+  }
+  while (!running.empty() && !state->Stopping()) {
+    for (size_t i = 0; i < running.size();) {
+      const Progress progress = RunBlock(running[i]);
+      if (progress == Progress::kFault) return true;
+      if (progress == Progress::kDone) {
+        running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace exec
+
+std::optional<Fault> Execute(const Launch& launch) {
+  const ptx::KernelImpl& kernel = static_cast<const ptx::KernelImpl&>(*launch.kernel);
+  const uint64_t threads = launch.block.Count();
+  if (threads == 0 || threads > exec::kWarpsMax * exec::kLanes) {
+    return exec::Refusal(launch, CUDA_ERROR_INVALID_VALUE, "bad number of threads in a block");
+  }
+  exec::LaunchState state;
+  state.launch = &launch;
+  state.code = exec::Translate(kernel);
+  state.images = state.code->Resolve(launch.variables);
+  state.threads = static_cast<uint32_t>(threads);
+  state.warps = (state.threads + exec::kLanes - 1) / exec::kLanes;
+  state.blocks = launch.grid.Count();
+  state.shared_bytes = launch.dynamic_shared_bytes == 0
+                           ? kernel.static_shared_bytes()
+                           : uint64_t{kernel.dynamic_shared_offset()} + launch.dynamic_shared_bytes;
+  if (state.shared_bytes > ptx::kSharedBytesLimit) {
+    return exec::Refusal(launch, CUDA_ERROR_INVALID_VALUE, "too much shared memory");
+  }
+  exec::InstallFaultHandler();
+  const bool enough = launch.cooperative && state.blocks > 1 ? exec::RunCooperative(&state)
+                                                             : exec::RunIndependent(&state);
+  if (state.fault.has_value()) return state.fault;
+  if (!enough) return exec::Refusal(launch, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
+  if (state.Stopping()) return exec::Refusal(launch, CUDA_ERROR_LAUNCH_FAILED, "cancelled");
+  return std::nullopt;
+}
+
+}  // namespace softgpu

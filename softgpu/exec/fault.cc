@@ -1,0 +1,144 @@
+#include "softgpu/exec/fault.h"
+
+#include <signal.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "ipc/calls/limits.h"
+#include "softgpu/exec/handlers.h"
+
+namespace softgpu {
+
+std::string Fault::ToString() const {
+  char place[160];
+  std::snprintf(place, sizeof place, ", block (%u,%u,%u), thread (%u,%u,%u), PTX line %d: ", block.x,
+                block.y, block.z, thread.x, thread.y, thread.z, line);
+  return "kernel " + kernel + place + what;
+}
+
+namespace exec {
+namespace {
+
+// Initial-exec: reading it in a signal handler must not allocate.
+[[gnu::tls_model("initial-exec")]] thread_local FaultTrap* current_trap = nullptr;
+
+struct sigaction previous_segv, previous_bus;
+std::mutex install_mutex;
+
+void Chain(int number, siginfo_t* info, void* context) {
+  const struct sigaction& previous = number == SIGSEGV ? previous_segv : previous_bus;
+  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
+    previous.sa_sigaction(number, info, context);
+  } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == nullptr) {
+    // Returning runs the faulting instruction again, now with the default action.
+    struct sigaction plain = {};
+    plain.sa_handler = SIG_DFL;
+    sigaction(number, &plain, nullptr);
+    // A signal that kill() sent will not come again by itself.
+    if (info->si_code <= 0) raise(number);
+  } else if (previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(number);
+  }
+}
+
+void Handle(int number, siginfo_t* info, void* context) {
+  FaultTrap* trap = current_trap;
+  const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
+  const bool ours = trap != nullptr && trap->warp != nullptr && info->si_code > 0 &&
+                    address - ipc::limits::kWindowBase <
+                        ipc::limits::kWindowEnd - ipc::limits::kWindowBase;
+  if (!ours) return Chain(number, info, context);
+  trap->address = address;
+  siglongjmp(trap->target, 1);
+}
+
+void InstallOne(int number, struct sigaction* previous) {
+  struct sigaction now = {};
+  sigaction(number, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == Handle) return;
+  *previous = now;
+  struct sigaction ours = {};
+  ours.sa_sigaction = Handle;
+  // NODEFER: the handler leaves by a jump that restores no mask.
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  sigaction(number, &ours, nullptr);
+}
+
+// The lane whose access touched `address`; `bytes` and addresses as the instruction has them.
+int FindLane(const Warp* w, uint64_t address) {
+  const Inst* ip = w->current;
+  if (ip == nullptr) return -1;
+  MemoryShape shape;
+  std::memcpy(&shape, &ip->aux, sizeof shape);
+  const uint64_t bytes = std::max<uint64_t>(uint64_t{shape.element_bytes} * shape.vector, 1);
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    const int lane = __builtin_ctz(m);
+    const uint64_t base = shape.narrow_address
+                              ? reinterpret_cast<const uint32_t*>(w->regs + ip->a)[lane]
+                              : reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane];
+    if (address - (base + ip->imm) < bytes) return lane;
+  }
+  // Pages are 4 KiB: the kernel may report only the page for accesses that cross into it.
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    const int lane = __builtin_ctz(m);
+    const uint64_t base = reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane];
+    if (!shape.narrow_address && ((base + ip->imm) ^ address) < 4096) return lane;
+  }
+  return -1;
+}
+
+}  // namespace
+
+void InstallFaultHandler() {
+  std::lock_guard<std::mutex> lock(install_mutex);
+  InstallOne(SIGSEGV, &previous_segv);
+  InstallOne(SIGBUS, &previous_bus);
+}
+
+void PushTrap(FaultTrap* trap) {
+  trap->outer = current_trap;
+  current_trap = trap;
+}
+
+void PopTrap() { current_trap = current_trap->outer; }
+
+FaultTrap* CurrentTrap() { return current_trap; }
+
+void LaunchState::Report(Fault found) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!fault.has_value()) fault = std::move(found);
+  stop.store(true, std::memory_order_relaxed);
+}
+
+const Inst* RaiseFault(const Inst* ip, Warp* w, int lane, CUresult code, std::string what,
+                       uint64_t address) {
+  Fault fault;
+  fault.code = code;
+  fault.what = std::move(what);
+  fault.kernel = w->block->state->code->kernel->name();
+  fault.block = w->block->id;
+  if (lane < 0 && w->mask != 0) lane = __builtin_ctz(w->mask);
+  if (lane >= 0) fault.thread = {w->tid[0][lane], w->tid[1][lane], w->tid[2][lane]};
+  fault.line = ip == nullptr ? 0 : ip->line;
+  fault.address = address;
+  w->block->state->Report(std::move(fault));
+  w->stop = Stop::kFault;
+  return nullptr;
+}
+
+void ReportPageFault(const FaultTrap& trap) {
+  Warp* w = trap.warp;
+  char what[96];
+  MemoryShape shape = {};
+  if (w->current != nullptr) std::memcpy(&shape, &w->current->aux, sizeof shape);
+  const int lane = FindLane(w, trap.address);
+  std::snprintf(what, sizeof what, "%s of %u bytes %s 0x%llx, which is not mapped",
+                shape.is_store ? "store" : "load", uint32_t{shape.element_bytes} * shape.vector,
+                shape.is_store ? "to" : "from", static_cast<unsigned long long>(trap.address));
+  RaiseFault(w->current, w, lane, CUDA_ERROR_ILLEGAL_ADDRESS, what, trap.address);
+}
+
+}  // namespace exec
+}  // namespace softgpu

@@ -1,0 +1,87 @@
+// The vector handlers of this processor: the best of the instruction sets that simd/ was compiled for.
+#include <cstdlib>
+#include <string_view>
+#include <unordered_map>
+
+#include "softgpu/exec/handler_key.h"
+
+namespace softgpu::exec {
+
+#define SOFTGPU_DECLARE(isa)  \
+  namespace isa {             \
+  HandlerRows IntegerRows();  \
+  HandlerRows BitsRows();     \
+  HandlerRows FloatingRows(); \
+  HandlerRows ApproxRows();   \
+  HandlerRows HalfRows();     \
+  HandlerRows CompareRows();  \
+  HandlerRows ConvertRows();  \
+  HandlerRows MemoryRows();   \
+  HandlerRows PackRows();     \
+  }
+SOFTGPU_DECLARE(v1)
+SOFTGPU_DECLARE(v3)
+SOFTGPU_DECLARE(v4)
+
+namespace {
+
+class Table {
+ public:
+  Table() {
+#define SOFTGPU_ALL(isa)                                                              \
+  {isa::IntegerRows, isa::BitsRows,    isa::FloatingRows, isa::ApproxRows, isa::HalfRows, \
+   isa::CompareRows, isa::ConvertRows, isa::MemoryRows,   isa::PackRows}
+    using Source = HandlerRows (*)();
+    static constexpr Source kSets[3][9] = {SOFTGPU_ALL(v1), SOFTGPU_ALL(v3), SOFTGPU_ALL(v4)};
+    for (Source source : kSets[Level()]) {
+      const HandlerRows rows = source();
+      for (size_t i = 0; i < rows.count; ++i) by_key_.emplace(rows.rows[i].key, rows.rows[i].run);
+    }
+  }
+
+  Handler Find(uint32_t key) const {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? nullptr : found->second;
+  }
+
+ private:
+  // LANEWAY_SOFTGPU_ISA=v1|v3|v4 lowers it, for tests and comparisons.
+  static int Level() {
+    int level = 0;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2")) {
+      level = 1;
+      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        level = 2;
+      }
+    }
+    const char* wanted = std::getenv("LANEWAY_SOFTGPU_ISA");
+    if (wanted == nullptr) return level;
+    if (std::string_view(wanted) == "v1") return 0;
+    if (std::string_view(wanted) == "v3" && level > 1) return 1;
+    return level;
+  }
+
+  std::unordered_map<uint32_t, Handler> by_key_;
+};
+
+}  // namespace
+
+Handler FindHandler(uint32_t key) {
+  static const Table* const table = new Table();
+  return table->Find(key);
+}
+
+Handler FindHandlerBySize(Op op, Type type, int variant) {
+  const Handler exact = FindHandler(Key(op, type, variant));
+  if (exact != nullptr) return exact;
+  switch (ptx::Bits(type)) {
+    case 16: return FindHandler(Key(op, Type::kU16, variant));
+    case 32: return FindHandler(Key(op, Type::kU32, variant));
+    case 64: return FindHandler(Key(op, Type::kU64, variant));
+    default: return nullptr;
+  }
+}
+
+}  // namespace softgpu::exec
