@@ -104,6 +104,11 @@ std::string ControlEndpoint(const std::string& dir) {
   return absl::StrCat("ipc://", dir, "/", kControlEndpointName);
 }
 
+void UnlinkEndpoint(const std::string& endpoint) {
+  absl::string_view path = endpoint;
+  if (absl::ConsumePrefix(&path, "ipc://")) unlink(std::string(path).c_str());
+}
+
 std::string LockPath(const std::string& dir) { return absl::StrCat(dir, "/", kLockName); }
 
 std::string LogPath(const std::string& dir, const std::string& process) {

@@ -35,6 +35,8 @@ std::string KeeperSocketPath(const std::string& dir);
 std::string WorkerSocketPath(const std::string& dir, uint32_t worker);
 std::string SessionEndpoint(const std::string& dir, uint64_t session_id);  // ipc://...
 std::string ControlEndpoint(const std::string& dir);                       // ipc://...
+// Removes the socket file of an ipc:// endpoint: libzmq leaves it behind.
+void UnlinkEndpoint(const std::string& endpoint);
 std::string LockPath(const std::string& dir);
 std::string LogPath(const std::string& dir, const std::string& process);
 

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ipc/futex.h"
+#include "ipc/runtime_dir.h"
 #include "ipc/unique_fd.h"
 
 namespace ipc {
@@ -33,6 +34,7 @@ class Socket {
   Socket(int type, bool bind, const std::string& endpoint, absl::Status* status);
   ~Socket() {
     if (socket_ != nullptr) zmq_close(socket_);
+    UnlinkEndpoint(bound_);
   }
 
   bool WaitWritable(int64_t timeout_us) { return Wait(ZMQ_POLLOUT, timeout_us); }
@@ -48,6 +50,7 @@ class Socket {
   bool ReceiveIdentity();
 
   const bool is_router_;
+  const std::string bound_;  // empty on the connecting side
   void* socket_ = nullptr;
   int descriptor_ = -1;  // ZMQ_FD: readable when the socket's events may have changed
   UniqueFd nudge_;       // the sender saw input while the receiver may be waiting
@@ -56,7 +59,7 @@ class Socket {
 };
 
 Socket::Socket(int type, bool bind, const std::string& endpoint, absl::Status* status)
-    : is_router_(type == ZMQ_ROUTER), nudge_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : is_router_(type == ZMQ_ROUTER), bound_(bind ? endpoint : ""), nudge_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   socket_ = zmq_socket(Context(), type);
   if (socket_ == nullptr) {
     *status = absl::UnavailableError(absl::StrCat("zmq_socket: ", zmq_strerror(zmq_errno())));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ipc/runtime_dir.h"
 
 namespace ipc {
 namespace {
@@ -31,9 +32,11 @@ bool TakeFrame(void* socket, std::string* text, bool* more) {
 ControlServer::~ControlServer() {
   if (socket_ != nullptr) zmq_close(socket_);
   if (context_ != nullptr) zmq_ctx_term(context_);
+  UnlinkEndpoint(endpoint_);
 }
 
 absl::Status ControlServer::Bind(const std::string& endpoint) {
+  endpoint_ = endpoint;
   context_ = zmq_ctx_new();
   socket_ = zmq_socket(context_, ZMQ_ROUTER);
   const int linger_ms = 500;

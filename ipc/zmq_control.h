@@ -35,6 +35,7 @@ class ControlServer {
   void* context_ = nullptr;
   void* socket_ = nullptr;
   int descriptor_ = -1;
+  std::string endpoint_;
 };
 
 // One request and its reply. DeadlineExceeded: nobody answered in time.

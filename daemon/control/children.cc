@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kAdoptTimeoutUs = 5'000'000;
 constexpr int64_t kUsageTimeoutUs = 2'000'000;
 constexpr int64_t kStopTimeoutUs = 8'000'000;  // longer than a worker waits for its sessions
+constexpr int64_t kSilenceUs = 500'000;        // from the end of a connection to the end of its process
 constexpr int64_t kRestartDelayMinUs = 100'000;
 constexpr int64_t kRestartDelayMaxUs = 5'000'000;
 
@@ -84,7 +85,9 @@ void Children::OnKeeperReadable() {
   if (!received.ok()) {  // its pidfd will say whether it has ended
     loop_->Unwatch(fd);
     keeper_.process.connection.Reset();
-    if (!ipc::ProcessEnded(keeper_.process.pidfd.get())) Kill(keeper_.process);
+    loop_->After(kSilenceUs, [this, pid = keeper_.process.pid] {
+      if (keeper_.running && keeper_.process.pid == pid) Kill(keeper_.process);
+    });
     return;
   }
   const ipc::control::Message& message = received->message;
@@ -250,8 +253,11 @@ bool Children::OnWorkerReadable(uint32_t number) {
   if (!received.ok()) {
     loop_->Unwatch(process.connection.get());
     process.connection.Reset();
-    // Without a connection it can't be told of sessions: it ends, and they learn it.
-    if (!ipc::ProcessEnded(process.pidfd.get())) Kill(process);
+    // It is ending, or it can't be told of sessions: then it must end, so that they learn it.
+    loop_->After(kSilenceUs, [this, number] {
+      const std::map<uint32_t, Worker>::iterator still = workers_.find(number);
+      if (still != workers_.end()) Kill(still->second.process);
+    });
     return false;
   }
   HandleWorker(&found->second, &*received);

@@ -211,6 +211,8 @@ void Daemon::Leave(Session* session) {
   const uint64_t id = session->record.session_id;
   CloseSocket(session);
   loop_.Unwatch(session->pidfd.get());
+  // Its worker may have been killed before it could.
+  ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
   sessions_.Remove(id);
   Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
   UpdateLinger();

@@ -1,0 +1,88 @@
+#include "ipc/control.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "tests/ipc/testing.h"
+
+namespace ipc::control {
+namespace {
+
+TEST(ControlTest, AMessageSurvivesTheWire) {
+  AttachSession attach;
+  attach.session.session_id = 5;
+  attach.session.slot = 3;
+  SetText(attach.session.program, "train");
+  const std::optional<Message> message = DecodeControlUntrusted(Encode(attach));
+  ASSERT_TRUE(message.has_value());
+  const AttachSession& back = std::get<AttachSession>(*message);
+  EXPECT_EQ(back.session.session_id, 5u);
+  EXPECT_EQ(back.session.slot, 3u);
+  EXPECT_STREQ(back.session.program, "train");
+}
+
+TEST(ControlTest, EmptyMessagesHaveNoBody) {
+  EXPECT_EQ(Encode(Query{}).size(), sizeof(ControlHeader));
+  EXPECT_TRUE(std::holds_alternative<Query>(*DecodeControlUntrusted(Encode(Query{}))));
+  EXPECT_TRUE(std::holds_alternative<KeeperChanged>(*DecodeControlUntrusted(Encode(KeeperChanged{}))));
+}
+
+TEST(ControlTest, WhatIsOutOfRangeIsRefused) {
+  SessionRecord record;
+  record.slot = limits::kSlots;
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(record)).has_value());
+  record.slot = 0;
+  record.transport = static_cast<Transport>(9);
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(record)).has_value());
+  UsageList list;
+  list.count = kUsagesMax + 1;
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(list)).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(CreateExtent{1, 2, kDevicesMax, 0})).has_value());
+}
+
+TEST(ControlTest, ATextWithoutEndGetsOne) {
+  Poisoned poisoned;
+  std::memset(poisoned.text, 'x', sizeof poisoned.text);
+  const std::optional<Message> message = DecodeControlUntrusted(Encode(poisoned));
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(std::strlen(std::get<Poisoned>(*message).text), sizeof poisoned.text - 1);
+}
+
+TEST(ControlTest, EveryPrefixAndEveryLongerPacketIsRefused) {
+  std::vector<std::byte> bytes = Encode(WorkerReady{1, 2, 3});
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeControlUntrusted(std::span<const std::byte>(bytes).first(length)).has_value());
+  }
+  bytes.push_back(std::byte{0});
+  EXPECT_FALSE(DecodeControlUntrusted(bytes).has_value());
+}
+
+TEST(ControlTest, RandomBytesNeverHarm) {
+  std::mt19937_64 random = Seeded();
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<std::byte> bytes(random() % 3000);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    if (bytes.size() >= sizeof(ControlHeader) && round % 2 == 0) {  // a header that is believed
+      ControlHeader header;
+      header.type = static_cast<uint32_t>(random() % (std::variant_size_v<Message> + 1));
+      header.bytes = static_cast<uint32_t>(bytes.size());
+      std::memcpy(bytes.data(), &header, sizeof header);
+    }
+    (void)DecodeControlUntrusted(bytes);
+  }
+}
+
+TEST(ControlTest, SendAndReceiveWithDescriptors) {
+  auto [one, two] = *ConnectedPair();
+  const int fds[] = {one.get()};
+  ASSERT_TRUE(Send(one.get(), ExtentReply{7, 0, 0}, fds).ok());
+  const absl::StatusOr<Received> received = Receive(two.get(), kSecondUs);
+  ASSERT_TRUE(received.ok());
+  EXPECT_EQ(std::get<ExtentReply>(received->message).id, 7u);
+  EXPECT_EQ(received->fds.size(), 1u);
+}
+
+}  // namespace
+}  // namespace ipc::control

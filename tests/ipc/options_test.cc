@@ -1,0 +1,80 @@
+#include "ipc/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/ipc/testing.h"
+
+namespace ipc {
+namespace {
+
+class OptionsTest : public ::testing::Test {
+ protected:
+  OptionsTest() {
+    setenv("XDG_CONFIG_HOME", dir_.path().c_str(), 1);
+    std::filesystem::create_directories(dir_.path() + "/laneway");
+  }
+  absl::Status Read(const std::string& text) {
+    std::ofstream(ConfigPath()) << text;
+    return ReadConfig(&options_);
+  }
+  void ExpectRefused(const std::string& text, const std::string& word) {
+    const absl::Status status = Read(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
+    const std::string sentence(status.message());
+    EXPECT_NE(sentence.find("config.toml"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find(word), std::string::npos) << sentence;
+    EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+  }
+
+  const TemporaryDir dir_;
+  Options options_;
+};
+
+TEST_F(OptionsTest, NoFileIsFine) { EXPECT_TRUE(ReadConfig(&options_).ok()); }
+
+TEST_F(OptionsTest, KeysAreTheLongFlags) {
+  ASSERT_TRUE(Read("device = \"soft\"\nlinger = 5\nlog-level = \"debug\"\n").ok());
+  EXPECT_EQ(options_.device, "soft");
+  EXPECT_EQ(options_.linger_s, 5);
+  EXPECT_EQ(options_.log_level, "debug");
+}
+
+TEST_F(OptionsTest, WhatIsWrongIsNamed) {
+  ExpectRefused("transport = [unfinished\n", ":1:");
+  ExpectRefused("no-such-key = 1\n", "no-such-key");
+  ExpectRefused("transport = \"pigeon\"\n", "pigeon");
+  ExpectRefused("linger = \"soon\"\n", "soon");
+  ExpectRefused("linger = -1\n", "-1");
+  ExpectRefused("device = 3\n", "device");
+  ExpectRefused("mode = \"private\"\n", "shared");
+}
+
+TEST_F(OptionsTest, ADirectoryIsNoConfiguration) {
+  std::filesystem::create_directory(ConfigPath());
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadConfig(&options_)));
+}
+
+TEST_F(OptionsTest, OnlyWhatDiffersIsHandedOn) {
+  EXPECT_TRUE(AsArguments(options_).empty());
+  options_.device = "soft";
+  options_.linger_s = 3;
+  EXPECT_EQ(AsArguments(options_), (std::vector<std::string>{"--device=soft", "--linger=3"}));
+}
+
+TEST(FlagsTest, EveryFlagHasOneTargetAndHelp) {
+  const Options defaults;
+  for (const Flag& flag : Flags()) {
+    EXPECT_NE(flag.text == nullptr, flag.number == nullptr) << flag.name;
+    EXPECT_NE(std::string(flag.help), "") << flag.name;
+    if (flag.text == nullptr || flag.choices.empty()) continue;
+    Options options;
+    EXPECT_TRUE(SetOption(flag, defaults.*flag.text, flag.name, &options).ok()) << flag.name;
+  }
+}
+
+}  // namespace
+}  // namespace ipc

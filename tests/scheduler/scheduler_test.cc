@@ -1,0 +1,118 @@
+#include "scheduler/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <set>
+
+namespace scheduler {
+namespace {
+
+std::mt19937_64 Seeded() {
+  const char* const given = std::getenv("LANEWAY_TEST_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
+  return std::mt19937_64(seed);
+}
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  explicit SchedulerTest(unsigned sessions_max = 2) { state_.limits.sessions_max = sessions_max; }
+  std::vector<Action> On(const Event& event) { return OnEvent(&state_, *policy_, event, ++now_us_); }
+
+  State state_;
+  const std::unique_ptr<Policy> policy_ = MakePolicy("fifo");
+  int64_t now_us_ = 0;
+};
+
+TEST_F(SchedulerTest, AdmitsUpToTheLimitThenRejects) {
+  EXPECT_TRUE(std::holds_alternative<Admit>(On(SessionArrived{1, 1}).at(0)));
+  EXPECT_TRUE(std::holds_alternative<Admit>(On(SessionArrived{2, 1}).at(0)));
+  const std::vector<Action> actions = On(SessionArrived{3, 1});
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_NE(std::get<Reject>(actions[0]).reason.find("2 sessions"), std::string::npos);
+}
+
+TEST_F(SchedulerTest, WaitsForAPlaceThatIsComing) {
+  On(SessionArrived{1, 1});
+  On(SessionArrived{2, 1});
+  On(SessionEnding{1});
+  EXPECT_TRUE(std::holds_alternative<Queue>(On(SessionArrived{3, 1}).at(0)));
+  EXPECT_TRUE(std::holds_alternative<Reject>(On(SessionArrived{4, 1}).at(0)));  // the place is 3's
+  const std::vector<Action> actions = On(SessionLeft{1});
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(std::get<Admit>(actions[0]).session, 3u);
+}
+
+TEST_F(SchedulerTest, FirstComeFirstServed) {
+  On(SessionArrived{9, 1});
+  On(SessionArrived{8, 1});
+  On(SessionEnding{9});
+  On(SessionEnding{8});
+  On(SessionArrived{7, 1});
+  On(SessionArrived{6, 1});
+  EXPECT_EQ(std::get<Admit>(On(SessionLeft{8}).at(0)).session, 7u);
+  EXPECT_EQ(std::get<Admit>(On(SessionLeft{9}).at(0)).session, 6u);
+}
+
+TEST_F(SchedulerTest, OneThatLeavesTheQueueIsForgotten) {
+  On(SessionArrived{1, 1});
+  On(SessionArrived{2, 1});
+  On(SessionEnding{1});
+  On(SessionArrived{3, 1});
+  EXPECT_TRUE(On(SessionLeft{3}).empty());
+  EXPECT_TRUE(On(SessionLeft{1}).empty());
+}
+
+TEST_F(SchedulerTest, UnknownSessionsAreIgnored) {
+  EXPECT_TRUE(On(SessionEnding{5}).empty());
+  EXPECT_TRUE(On(SessionLeft{5}).empty());
+}
+
+TEST(PolicyTest, UnknownNamesAreNull) {
+  EXPECT_EQ(MakePolicy("whim"), nullptr);
+  EXPECT_STREQ(MakePolicy("fifo")->name(), "fifo");
+}
+
+// Random events: never more admitted than places, nobody admitted twice, and nobody waits while a place is free.
+TEST(SchedulerPropertyTest, RandomEvents) {
+  std::mt19937_64 random = Seeded();
+  for (int round = 0; round < 200; ++round) {
+    State state;
+    state.limits.sessions_max = 1 + random() % 8;
+    const std::unique_ptr<Policy> policy = MakePolicy("fifo");
+    std::set<SessionId> queued, admitted;
+    SessionId next = 1;
+    for (int step = 0; step < 300; ++step) {
+      Event event = SessionArrived{next, random() % 3};
+      const bool arrives = random() % 2 == 0;
+      const SessionId someone = 1 + random() % next;
+      if (arrives) {
+        queued.insert(next++);
+      } else if (random() % 2 == 0) {
+        event = SessionEnding{someone};
+      } else {
+        event = SessionLeft{someone};
+        queued.erase(someone);
+        admitted.erase(someone);
+      }
+      for (const Action& action : OnEvent(&state, *policy, event, step)) {
+        if (const Admit* admit = std::get_if<Admit>(&action)) {
+          ASSERT_EQ(queued.erase(admit->session), 1u);
+          ASSERT_TRUE(admitted.insert(admit->session).second);
+        } else if (const Reject* reject = std::get_if<Reject>(&action)) {
+          ASSERT_EQ(queued.erase(reject->session), 1u);
+          ASSERT_NE(reject->reason, "");
+        }
+      }
+      ASSERT_LE(admitted.size(), state.limits.sessions_max);
+      ASSERT_TRUE(queued.empty() || admitted.size() == state.limits.sessions_max);
+      ASSERT_EQ(state.sessions.size(), queued.size() + admitted.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scheduler
