@@ -15,7 +15,7 @@ namespace softgpu {
 namespace {
 
 constexpr unsigned kConditionMask = 3;  // what is left of the flags without FLUSH
-constexpr std::chrono::microseconds kSleepMin{10}, kSleepMax{1000};
+constexpr std::chrono::microseconds kSleepMin{10}, kSleepMax{2000};
 
 bool IsWait(CUstreamBatchMemOpType type) {
   return type == CU_STREAM_MEM_OP_WAIT_VALUE_32 || type == CU_STREAM_MEM_OP_WAIT_VALUE_64;
@@ -71,11 +71,14 @@ class MemoryOperation final : public Operation {
                                 : Satisfied<uint32_t>(wait.address, wait.value, wait.flags);
   }
 
+  // Sleeps in proportion to how long the wait has lasted: prompt when it is short, cheap when it is long.
   void Wait(const WaitValue& wait) const {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = Clock::now();
     if (SpinUntil([&] { return Reached(wait); })) return;
-    for (std::chrono::microseconds sleep = kSleepMin; !Reached(wait);) {
-      std::this_thread::sleep_for(sleep);
-      sleep = std::min(sleep + sleep / 8 + kSleepMin / 10, kSleepMax);
+    while (!Reached(wait)) {
+      const Clock::duration waited = (Clock::now() - begin) / 16;
+      std::this_thread::sleep_for(std::clamp<Clock::duration>(waited, kSleepMin, kSleepMax));
     }
   }
 

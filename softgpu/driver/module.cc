@@ -67,8 +67,7 @@ std::shared_ptr<Function> Module::FindFunction(std::string_view name) const {
 
 std::shared_ptr<Allocation> Module::FindVariable(std::string_view name) const {
   for (size_t i = 0; i < variables_.size(); ++i) {
-    const Variable& variable = ptx_->variables()[i];
-    if (variable.exported && variable.name == name) return variables_[i];
+    if (ptx_->variables()[i].name == name) return variables_[i];  // nvcc marks none as visible
   }
   return nullptr;
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <thread>
 
 #include "softgpu/exec/block.h"
@@ -33,8 +34,9 @@ Fault Refusal(const Launch& launch, CUresult code, std::string what) {
 }
 
 BlockMemory& MemoryOfThread() {
-  static thread_local BlockMemory memory;
-  return memory;
+  // On the heap: the library's thread-local block must be small, or dlopen finds no room for it.
+  static thread_local const std::unique_ptr<BlockMemory> memory = std::make_unique<BlockMemory>();
+  return *memory;
 }
 
 // True when the block ended well.
