@@ -35,7 +35,7 @@ TEST(Types, HalfKnownValues) {
   EXPECT_TRUE(std::isinf(ToFloat(Half{0x7c00})));
   EXPECT_EQ(ToHalf(65519.0f).bits, 0x7bff);  // below the midpoint to infinity
   EXPECT_EQ(ToHalf(65520.0f).bits, 0x7c00);
-  EXPECT_EQ(ToHalf(1.0f + 0x1p-11f).bits, 0x3c00);        // a tie goes to even
+  EXPECT_EQ(ToHalf(1.0f + 0x1p-11f).bits, 0x3c00);  // a tie goes to even
   EXPECT_EQ(ToHalf(1.0f + 3 * 0x1p-11f).bits, 0x3c02);
   EXPECT_EQ(ToHalf(0x1p-25f).bits, 0x0000);
   EXPECT_EQ(ToHalf(std::nextafter(0x1p-25f, 1.0f)).bits, 0x0001);
@@ -126,8 +126,8 @@ TEST(Determinism, TriangularSolveHasTheSameBitsUnderLoad) {
   std::vector<double> a = Fractions<double>(random, m * m);
   for (int64_t i = 0; i < m; ++i) a[i + i * m] = 40;
   const std::vector<double> b = Fractions<double>(random, m * n);
-  const TriangularShape shape{CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N,
-                              CUBLAS_DIAG_NON_UNIT, m, n};
+  const TriangularShape shape{
+      CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, m, n};
   const auto solve = [&] {
     std::vector<double> x = b;
     dense::Trsm<double>(shape, 1.0, {a.data(), m}, {x.data(), m});

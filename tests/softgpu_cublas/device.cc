@@ -49,8 +49,8 @@ void* Device::Allocate(size_t bytes) const {
 }
 
 void Device::Free(void* address) const {
-  const CUresult result = Function<decltype(cuMemFree_v2)>("cuMemFree_v2")(
-      reinterpret_cast<CUdeviceptr>(address));
+  const CUresult result =
+      Function<decltype(cuMemFree_v2)>("cuMemFree_v2")(reinterpret_cast<CUdeviceptr>(address));
   Require(result == CUDA_SUCCESS, "cuMemFree");
 }
 
@@ -75,8 +75,7 @@ CUstream Device::CreateStream() const {
 }
 
 void Device::DestroyStream(CUstream stream) const {
-  const CUresult result =
-      Function<decltype(cuStreamDestroy_v2)>("cuStreamDestroy_v2")(stream);
+  const CUresult result = Function<decltype(cuStreamDestroy_v2)>("cuStreamDestroy_v2")(stream);
   Require(result == CUDA_SUCCESS, "cuStreamDestroy");
 }
 

@@ -1,5 +1,5 @@
-// The device for tests of cuBLAS: memory and streams over the driver interface, found at run time as
-// the library under test finds it.
+// The device for tests of cuBLAS: memory and streams over the driver interface, found at run time
+// as the library under test finds it.
 #pragma once
 
 #include <cublas_v2.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # exports.sh NM LIBRARY NAMES REFUSED CUDA_ROOT
-# LIBRARY exports exactly the names in NAMES, under the version node that is its SONAME; those that it
-# only refuses and a public header declares are exactly the lines of REFUSED. Where the vendor's
+# LIBRARY exports exactly the names in NAMES, under the version node that is its SONAME; those that
+# it only refuses and a public header declares are exactly the lines of REFUSED. Where the vendor's
 # library is installed, NAMES is compared with it too.
 set -eu
 nm=$1 library=$2 names=$3 refused=$4 cuda_root=$5
@@ -16,7 +16,7 @@ exported() {  # NAME@@NODE without the symbol of the node itself
 
 exported "$library" > "$work/exported"
 sed -n 's/^NAME(\(.*\))$/\1/p' "$names" | sort > "$work/names"
-sed "s/\$/@@$soname/" "$work/names" > "$work/expected"
+sed "s/\$/@@$soname/" "$work/names" | sort > "$work/expected"
 echo "$(wc -l < "$work/names") names in $soname"
 diff "$work/expected" "$work/exported"
 

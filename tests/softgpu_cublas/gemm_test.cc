@@ -76,10 +76,10 @@ TYPED_TEST(GemmTest, AgreesWithBruteForce) {
     Grid<T> expected = RandomGrid<T>(random, c.m, c.n);
     const T alpha = random.Number<T>(), beta = random.Number<T>();
     const DeviceArray<T> device_a(a.data), device_b(b.data), device_c(expected.data);
-    ASSERT_EQ(Vendor<T>::gemm(this->handle_, c.op_a, c.op_b, c.m, c.n, c.k, V(&alpha),
-                              V(device_a.get()), a.ld, V(device_b.get()), b.ld, V(&beta),
-                              V(device_c.get()), expected.ld),
-              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        Vendor<T>::gemm(this->handle_, c.op_a, c.op_b, c.m, c.n, c.k, V(&alpha), V(device_a.get()),
+                        a.ld, V(device_b.get()), b.ld, V(&beta), V(device_c.get()), expected.ld),
+        CUBLAS_STATUS_SUCCESS);
     Reference(c, alpha, a, b, beta, expected);
     ASSERT_EQ(device_c.Read(), expected.data) << c.m << "x" << c.n << "x" << c.k;
   }
@@ -142,11 +142,11 @@ TYPED_TEST(GemmTest, BatchesByStrideAndByPointer) {
     const DeviceArray<T> device_a(all_a), device_b(all_b);
     DeviceArray<T> device_c(all_c);
     const int64_t stride_a = a.data.size(), stride_b = b.data.size(), stride_c = result.data.size();
-    ASSERT_EQ(Vendor<T>::gemm_strided(this->handle_, c.op_a, c.op_b, c.m, c.n, c.k, V(&alpha),
-                                      V(device_a.get()), a.ld, stride_a, V(device_b.get()), b.ld,
-                                      stride_b, V(&beta), V(device_c.get()), result.ld, stride_c,
-                                      batch),
-              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        Vendor<T>::gemm_strided(this->handle_, c.op_a, c.op_b, c.m, c.n, c.k, V(&alpha),
+                                V(device_a.get()), a.ld, stride_a, V(device_b.get()), b.ld,
+                                stride_b, V(&beta), V(device_c.get()), result.ld, stride_c, batch),
+        CUBLAS_STATUS_SUCCESS);
     ASSERT_EQ(device_c.Read(), expected);
 
     device_c.Write(all_c);
@@ -246,8 +246,10 @@ TEST_F(GemmExTest, GroupsOfDifferentShapes) {
   const DeviceArray<const float*> list_a({device_a.get(), device_a.get()});
   const DeviceArray<const float*> list_b({device_b.get(), device_b.get()});
   const DeviceArray<float*> list_c({first.get(), second.get()});
-  const cublasOperation_t ops_a[] = {CUBLAS_OP_N, CUBLAS_OP_T}, ops_b[] = {CUBLAS_OP_N, CUBLAS_OP_N};
-  const int m[] = {2, 1}, n[] = {2, 1}, k[] = {2, 4}, lda[] = {2, 4}, ldb[] = {2, 4}, ldc[] = {2, 1};
+  const cublasOperation_t ops_a[] = {CUBLAS_OP_N, CUBLAS_OP_T},
+                          ops_b[] = {CUBLAS_OP_N, CUBLAS_OP_N};
+  const int m[] = {2, 1}, n[] = {2, 1}, k[] = {2, 4}, lda[] = {2, 4}, ldb[] = {2, 4},
+            ldc[] = {2, 1};
   const int sizes[] = {1, 1};
   const float alpha[] = {1, 10}, beta[] = {0, 0};
   ASSERT_EQ(cublasSgemmGroupedBatched(handle_, ops_a, ops_b, m, n, k, alpha, list_a.get(), lda,
@@ -269,8 +271,8 @@ TEST_F(GemmExTest, HgemmAndSgemmEx) {
   EXPECT_EQ(ToFloat(product[3]), 22);
   const float alpha = 2, beta = 0;
   const DeviceArray<float> wide(std::vector<float>(4));
-  ASSERT_EQ(cublasSgemmEx(handle_, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 2, &alpha, a.get(), CUDA_R_16F, 2,
-                          a.get(), CUDA_R_16F, 2, &beta, wide.get(), CUDA_R_32F, 2),
+  ASSERT_EQ(cublasSgemmEx(handle_, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 2, &alpha, a.get(), CUDA_R_16F,
+                          2, a.get(), CUDA_R_16F, 2, &beta, wide.get(), CUDA_R_32F, 2),
             CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(wide.Read(), (std::vector<float>{10, 22, 22, 50}));
 }

@@ -32,8 +32,9 @@ TYPED_TEST(Level1Test, CopySwapScalAxpy) {
     for (int64_t i = 0; i < n; ++i) y[i] += alpha * x[i];
     ASSERT_EQ(device_y.Read(), y.data);
 
-    ASSERT_EQ(Vendor<T>::swap(this->handle_, n, V(device_x.get()), x.step, V(device_y.get()), y.step),
-              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        Vendor<T>::swap(this->handle_, n, V(device_x.get()), x.step, V(device_y.get()), y.step),
+        CUBLAS_STATUS_SUCCESS);
     for (int64_t i = 0; i < n; ++i) std::swap(x[i], y[i]);
     ASSERT_EQ(device_x.Read(), x.data);
     ASSERT_EQ(device_y.Read(), y.data);
@@ -44,8 +45,9 @@ TYPED_TEST(Level1Test, CopySwapScalAxpy) {
     for (int64_t i = 0; i < n; ++i) x.data[i * positive] *= alpha;
     ASSERT_EQ(device_x.Read(), x.data);
 
-    ASSERT_EQ(Vendor<T>::copy(this->handle_, n, V(device_x.get()), x.step, V(device_y.get()), y.step),
-              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        Vendor<T>::copy(this->handle_, n, V(device_x.get()), x.step, V(device_y.get()), y.step),
+        CUBLAS_STATUS_SUCCESS);
     for (int64_t i = 0; i < n; ++i) y[i] = x[i];
     ASSERT_EQ(device_y.Read(), y.data);
   }
@@ -56,7 +58,8 @@ TYPED_TEST(Level1Test, Reductions) {
   SCOPED_TRACE(this->random_.Describe());
   for (int round = 0; round < kCases; ++round) {
     const int64_t n = this->random_.Between(0, 200);
-    const Steps<T> x = RandomSteps<T>(this->random_, n, false), y = RandomSteps<T>(this->random_, n);
+    const Steps<T> x = RandomSteps<T>(this->random_, n, false),
+                   y = RandomSteps<T>(this->random_, n);
     const DeviceArray<T> device_x(x.data), device_y(y.data);
     T dot{}, expected_dot{};
     Real<T> asum = -1, nrm2 = -1, expected_asum = 0;
@@ -145,7 +148,9 @@ TEST_F(Level1FixedTest, ModifiedRotationZeroesTheSecondComponent) {
   Random random;
   SCOPED_TRACE(random.Describe());
   for (int round = 0; round < 200; ++round) {
-    const auto magnitude = [&] { return std::ldexp(1 + random.Between(0, 99) / 100.0, random.Between(-40, 40)); };
+    const auto magnitude = [&] {
+      return std::ldexp(1 + random.Between(0, 99) / 100.0, random.Between(-40, 40));
+    };
     double d1 = magnitude(), d2 = magnitude(), x1 = magnitude();
     const double y1 = magnitude(), old_x = x1;
     double param[5] = {};
@@ -162,8 +167,8 @@ TEST_F(Level1FixedTest, MixedTypes) {
   const std::vector<Half> halves = {ToHalf(1), ToHalf(-2), ToHalf(3)};
   const DeviceArray<Half> x(halves), y(halves);
   const float alpha = 2;
-  ASSERT_EQ(cublasAxpyEx(handle_, 3, &alpha, CUDA_R_32F, x.get(), CUDA_R_16F, 1, y.get(), CUDA_R_16F,
-                         -1, CUDA_R_32F),
+  ASSERT_EQ(cublasAxpyEx(handle_, 3, &alpha, CUDA_R_32F, x.get(), CUDA_R_16F, 1, y.get(),
+                         CUDA_R_16F, -1, CUDA_R_32F),
             CUBLAS_STATUS_SUCCESS);
   const std::vector<Half> sum = y.Read();
   EXPECT_EQ(ToFloat(sum[0]), 1 + 2 * 3);
@@ -171,8 +176,8 @@ TEST_F(Level1FixedTest, MixedTypes) {
   EXPECT_EQ(ToFloat(sum[2]), 3 + 2 * 1);
 
   Half dot;
-  ASSERT_EQ(cublasDotEx(handle_, 3, x.get(), CUDA_R_16F, 1, x.get(), CUDA_R_16F, 1, &dot, CUDA_R_16F,
-                        CUDA_R_32F),
+  ASSERT_EQ(cublasDotEx(handle_, 3, x.get(), CUDA_R_16F, 1, x.get(), CUDA_R_16F, 1, &dot,
+                        CUDA_R_16F, CUDA_R_32F),
             CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(ToFloat(dot), 14);
   ASSERT_EQ(cublasScalEx(handle_, 3, &alpha, CUDA_R_32F, x.get(), CUDA_R_16F, 1, CUDA_R_32F),

@@ -51,9 +51,12 @@ struct Triangle {
     Full<T> full(n, std::vector<T>(n));
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < n; ++j) {
-        if (i == j) full[i][j] = hermitian ? T(RealPart(At(i, i))) : At(i, i);
-        else if (Has(i, j)) full[i][j] = At(i, j);
-        else if (Has(j, i)) full[i][j] = ConjIf(hermitian, At(j, i));
+        if (i == j)
+          full[i][j] = hermitian ? T(RealPart(At(i, i))) : At(i, i);
+        else if (Has(i, j))
+          full[i][j] = At(i, j);
+        else if (Has(j, i))
+          full[i][j] = ConjIf(hermitian, At(j, i));
       }
     }
     return full;
@@ -63,8 +66,10 @@ struct Triangle {
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         const T value = i == j && unit ? T(1) : Has(i, j) ? At(i, j) : T(0);
-        if (op == CUBLAS_OP_N) full[i][j] = value;
-        else full[j][i] = ConjIf(op == CUBLAS_OP_C, value);
+        if (op == CUBLAS_OP_N)
+          full[i][j] = value;
+        else
+          full[j][i] = ConjIf(op == CUBLAS_OP_C, value);
       }
     }
     return full;
@@ -117,10 +122,12 @@ TYPED_TEST(Level2Test, GeneralAndBand) {
     const DeviceArray<T> da(a.data), dx(x.data), dy(y.data);
     if (band) {
       ASSERT_EQ(Vendor<T>::gbmv(this->handle_, op, m, n, kl, ku, V(&alpha), V(da.get()), a.ld,
-                                V(dx.get()), x.step, V(&beta), V(dy.get()), y.step), kOk);
+                                V(dx.get()), x.step, V(&beta), V(dy.get()), y.step),
+                kOk);
     } else {
       ASSERT_EQ(Vendor<T>::gemv(this->handle_, op, m, n, V(&alpha), V(da.get()), a.ld, V(dx.get()),
-                                x.step, V(&beta), V(dy.get()), y.step), kOk);
+                                x.step, V(&beta), V(dy.get()), y.step),
+                kOk);
     }
     Multiply(full, alpha, x, beta, y);
     ASSERT_EQ(dy.Read(), y.data);
@@ -136,12 +143,14 @@ TYPED_TEST(Level2Test, ZeroBetaIgnoresNaN) {
   for (const cublasOperation_t op : {CUBLAS_OP_N, CUBLAS_OP_T}) {
     y.Write(std::vector<T>(4, nan));
     ASSERT_EQ(Vendor<T>::gemv(this->handle_, op, 4, 4, V(&one), V(a.get()), 4, V(x.get()), 1,
-                              V(&zero), V(y.get()), 1), kOk);
+                              V(&zero), V(y.get()), 1),
+              kOk);
     EXPECT_EQ(y.Read(), expected);
   }
   y.Write(std::vector<T>(4, nan));
   ASSERT_EQ(Vendor<T>::symv(this->handle_, CUBLAS_FILL_MODE_LOWER, 4, V(&one), V(a.get()), 4,
-                            V(x.get()), 1, V(&zero), V(y.get()), 1), kOk);
+                            V(x.get()), 1, V(&zero), V(y.get()), 1),
+            kOk);
   EXPECT_EQ(y.Read(), expected);
 }
 
@@ -158,9 +167,10 @@ TYPED_TEST(Level2Test, BatchedGemv) {
                                     m * n, V(dx.get()), 1, n, V(&beta), V(dy.get()), 1, m, batch),
             kOk);
   for (int64_t i = 0; i < batch; ++i) {
-    ASSERT_EQ(Vendor<T>::gemv_64(this->handle_, CUBLAS_OP_N, m, n, V(&alpha),
-                                 V(da.get() + i * m * n), m, V(dx.get() + i * n), 1, V(&beta),
-                                 V(single.get() + i * m), 1), kOk);
+    ASSERT_EQ(
+        Vendor<T>::gemv_64(this->handle_, CUBLAS_OP_N, m, n, V(&alpha), V(da.get() + i * m * n), m,
+                           V(dx.get() + i * n), 1, V(&beta), V(single.get() + i * m), 1),
+        kOk);
   }
   EXPECT_EQ(dy.Read(), single.Read());
 }
@@ -179,10 +189,12 @@ TYPED_TEST(Level2Test, SymmetricProducts) {
     bool hermitian = kIsComplex<T>;  // of the band and packed products of complex types
     if (storage == Storage::kBand) {
       ASSERT_EQ(Vendor<T>::sbmv(this->handle_, a.uplo, a.n, a.k, V(&alpha), V(da.get()), a.ld,
-                                V(dx.get()), x.step, V(&beta), V(dy.get()), y.step), kOk);
+                                V(dx.get()), x.step, V(&beta), V(dy.get()), y.step),
+                kOk);
     } else if (storage == Storage::kPacked) {
       ASSERT_EQ(Vendor<T>::spmv(this->handle_, a.uplo, a.n, V(&alpha), V(da.get()), V(dx.get()),
-                                x.step, V(&beta), V(dy.get()), y.step), kOk);
+                                x.step, V(&beta), V(dy.get()), y.step),
+                kOk);
     } else {
       auto* routine = Vendor<T>::symv;
       hermitian = false;
@@ -191,7 +203,8 @@ TYPED_TEST(Level2Test, SymmetricProducts) {
         if (hermitian) routine = Vendor<T>::hemv;
       }
       ASSERT_EQ(routine(this->handle_, a.uplo, a.n, V(&alpha), V(da.get()), a.ld, V(dx.get()),
-                        x.step, V(&beta), V(dy.get()), y.step), kOk);
+                        x.step, V(&beta), V(dy.get()), y.step),
+                kOk);
     }
     Multiply(a.Symmetric(hermitian), alpha, x, beta, y);
     ASSERT_EQ(dy.Read(), y.data);
@@ -207,7 +220,8 @@ TYPED_TEST(Level2Test, TriangularProductsAndSolves) {
     const cublasOperation_t op = random.Pick({CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C});
     const cublasDiagType_t diag = random.Pick({CUBLAS_DIAG_UNIT, CUBLAS_DIAG_NON_UNIT});
     Triangle<T> a(random, storage, random.Between(1, 8));
-    for (int64_t i = 0; i < a.n; ++i) a.At(i, i) = T(random.Pick({1, -1, 2}));  // exact to divide by
+    for (int64_t i = 0; i < a.n; ++i)
+      a.At(i, i) = T(random.Pick({1, -1, 2}));  // exact to divide by
     const Steps<T> x = RandomSteps<T>(random, a.n);
     Steps<T> product = x;
     Multiply(a.Triangular(op, diag == CUBLAS_DIAG_UNIT), T(1), x, T(0), product);
@@ -215,8 +229,8 @@ TYPED_TEST(Level2Test, TriangularProductsAndSolves) {
     const auto apply = [&](bool solve) {
       T* const v = dx.get();
       if (storage == Storage::kBand) {
-        return (solve ? Vendor<T>::tbsv : Vendor<T>::tbmv)(this->handle_, a.uplo, op, diag, a.n, a.k,
-                                                           V(da.get()), a.ld, V(v), x.step);
+        return (solve ? Vendor<T>::tbsv : Vendor<T>::tbmv)(this->handle_, a.uplo, op, diag, a.n,
+                                                           a.k, V(da.get()), a.ld, V(v), x.step);
       }
       if (storage == Storage::kPacked) {
         return (solve ? Vendor<T>::tpsv : Vendor<T>::tpmv)(this->handle_, a.uplo, op, diag, a.n,
@@ -248,7 +262,8 @@ TYPED_TEST(Level2Test, GeneralRankOne) {
       if (conjugate) routine = Vendor<T>::gerc;
     }
     ASSERT_EQ(routine(this->handle_, a.rows, a.columns, V(&alpha), V(dx.get()), x.step, V(dy.get()),
-                      y.step, V(da.get()), a.ld), kOk);
+                      y.step, V(da.get()), a.ld),
+              kOk);
     for (int64_t i = 0; i < a.rows; ++i) {
       for (int64_t j = 0; j < a.columns; ++j) a(i, j) += alpha * x[i] * ConjIf(conjugate, y[j]);
     }
@@ -292,8 +307,8 @@ TYPED_TEST(Level2Test, SymmetricUpdates) {
       status = Vendor<T>::spr2(this->handle_, a.uplo, a.n, V(&alpha), V(dx.get()), x.step,
                                V(dy.get()), y.step, V(da.get()));
     } else if (storage == Storage::kPacked) {
-      status = Vendor<T>::spr(this->handle_, a.uplo, a.n, &real_alpha, V(dx.get()), x.step,
-                              V(da.get()));
+      status =
+          Vendor<T>::spr(this->handle_, a.uplo, a.n, &real_alpha, V(dx.get()), x.step, V(da.get()));
     } else if (two) {
       auto* routine = Vendor<T>::syr2;
       if constexpr (kIsComplex<T>) {

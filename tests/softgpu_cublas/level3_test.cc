@@ -107,7 +107,8 @@ TYPED_TEST(Level3Test, SymmAndHemm) {
     }
     const DeviceArray<T> da(a.data), db(b.data), dc(c.data);
     ASSERT_EQ(routine(this->handle_, side, uplo, m, n, V(&alpha), V(da.get()), a.ld, V(db.get()),
-                      b.ld, V(&beta), V(dc.get()), c.ld), kOk);
+                      b.ld, V(&beta), V(dc.get()), c.ld),
+              kOk);
     const Grid<T> full = Symmetric(a, uplo, hermitian);
     Accumulate(c, alpha, side == CUBLAS_SIDE_LEFT ? Product(full, b) : Product(b, full), beta,
                [](int64_t, int64_t) { return true; });
@@ -137,14 +138,16 @@ TYPED_TEST(Level3Test, RankUpdates) {
 
     DeviceArray<T> dc(c.data);
     ASSERT_EQ(Vendor<T>::syrk(this->handle_, uplo, op, n, k, V(&alpha), V(da.get()), a.ld, V(&beta),
-                              V(dc.get()), c.ld), kOk);
+                              V(dc.get()), c.ld),
+              kOk);
     Grid<T> expected = c;
     Accumulate(expected, alpha, aa, beta, in);
     ASSERT_EQ(dc.Read(), expected.data);
 
     dc.Write(c.data);
     ASSERT_EQ(Vendor<T>::syr2k(this->handle_, uplo, op, n, k, V(&alpha), V(da.get()), a.ld,
-                               V(db.get()), b.ld, V(&beta), V(dc.get()), c.ld), kOk);
+                               V(db.get()), b.ld, V(&beta), V(dc.get()), c.ld),
+              kOk);
     expected = c;
     Accumulate(expected, alpha, ab, beta, in);
     Accumulate(expected, alpha, ba, T(1), in);
@@ -152,7 +155,8 @@ TYPED_TEST(Level3Test, RankUpdates) {
 
     dc.Write(c.data);
     ASSERT_EQ(Vendor<T>::syrkx(this->handle_, uplo, op, n, k, V(&alpha), V(da.get()), a.ld,
-                               V(db.get()), b.ld, V(&beta), V(dc.get()), c.ld), kOk);
+                               V(db.get()), b.ld, V(&beta), V(dc.get()), c.ld),
+              kOk);
     expected = c;
     Accumulate(expected, alpha, ab, beta, in);
     ASSERT_EQ(dc.Read(), expected.data);
@@ -190,14 +194,16 @@ TYPED_TEST(HermitianTest, RankUpdates) {
 
     DeviceArray<T> dc(c.data);
     ASSERT_EQ(Vendor<T>::herk(this->handle_, uplo, op, n, k, &real_alpha, V(da.get()), a.ld, &beta,
-                              V(dc.get()), c.ld), kOk);
+                              V(dc.get()), c.ld),
+              kOk);
     Grid<T> expected = c;
     Accumulate(expected, T(real_alpha), Product(op_a, Apply(CUBLAS_OP_C, op_a)), T(beta), in);
     ASSERT_EQ(dc.Read(), expected.data);
 
     dc.Write(c.data);
     ASSERT_EQ(Vendor<T>::her2k(this->handle_, uplo, op, n, k, V(&alpha), V(da.get()), a.ld,
-                               V(db.get()), b.ld, &beta, V(dc.get()), c.ld), kOk);
+                               V(db.get()), b.ld, &beta, V(dc.get()), c.ld),
+              kOk);
     expected = c;
     Accumulate(expected, alpha, Product(op_a, Apply(CUBLAS_OP_C, op_b)), T(beta), in);
     Accumulate(expected, std::conj(alpha), Product(op_b, Apply(CUBLAS_OP_C, op_a)), T(1), in);
@@ -211,13 +217,15 @@ TYPED_TEST(HermitianTest, RankUpdates) {
     const T real_scalar = T(real_alpha);
     dc.Write(c.data);
     ASSERT_EQ(Vendor<T>::herkx(this->handle_, uplo, op, n, k, V(&real_scalar), V(da.get()), a.ld,
-                               V(d2.get()), a.ld, &beta, V(dc.get()), c.ld), kOk);
+                               V(d2.get()), a.ld, &beta, V(dc.get()), c.ld),
+              kOk);
     expected = c;
     Accumulate(expected, real_scalar, Product(op_a, Apply(CUBLAS_OP_C, Apply(op, twice))), T(beta),
                in);
     ASSERT_EQ(dc.Read(), expected.data);
-    EXPECT_EQ(Vendor<T>::herk(this->handle_, uplo, CUBLAS_OP_T, n, k, &real_alpha, V(da.get()), a.ld,
-                              &beta, V(dc.get()), c.ld), CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT_EQ(Vendor<T>::herk(this->handle_, uplo, CUBLAS_OP_T, n, k, &real_alpha, V(da.get()),
+                              a.ld, &beta, V(dc.get()), c.ld),
+              CUBLAS_STATUS_INVALID_VALUE);
   }
 }
 
@@ -239,8 +247,9 @@ TYPED_TEST(Level3Test, TrmmAndTrsm) {
     Grid<T> c = RandomGrid<T>(random, m, n);
     const T alpha = T(random.Pick({1, 2, -1})), one = T(1);
     const DeviceArray<T> da(a.data), db(b.data), dc(c.data);
-    ASSERT_EQ(Vendor<T>::trmm(this->handle_, side, uplo, op, diag, m, n, V(&alpha), V(da.get()), a.ld,
-                              V(db.get()), b.ld, V(dc.get()), c.ld), kOk);
+    ASSERT_EQ(Vendor<T>::trmm(this->handle_, side, uplo, op, diag, m, n, V(&alpha), V(da.get()),
+                              a.ld, V(db.get()), b.ld, V(dc.get()), c.ld),
+              kOk);
     const Grid<T> full = Apply(op, Triangular(a, uplo, diag == CUBLAS_DIAG_UNIT));
     const Grid<T> untouched = c;
     Accumulate(c, alpha, left ? Product(full, b) : Product(b, full), T(0),
@@ -248,7 +257,8 @@ TYPED_TEST(Level3Test, TrmmAndTrsm) {
     ASSERT_EQ(dc.Read(), c.data);
 
     ASSERT_EQ(Vendor<T>::trsm(this->handle_, side, uplo, op, diag, m, n, V(&one), V(da.get()), a.ld,
-                              V(dc.get()), c.ld), kOk);
+                              V(dc.get()), c.ld),
+              kOk);
     Accumulate(c, alpha, b, T(0), [](int64_t, int64_t) { return true; });
     ASSERT_EQ(dc.Read(), c.data);
   }
@@ -269,12 +279,14 @@ TYPED_TEST(Level3Test, BatchedTrsmEqualsSingle) {
       {V(batched.get()), V(batched.get() + m * n)});
   const T alpha = T(3);
   ASSERT_EQ(Vendor<T>::trsm_batched(this->handle_, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER,
-                                    CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, m, n, V(&alpha), list_a.get(),
-                                    m, list_b.get(), m, 2), kOk);
+                                    CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, m, n, V(&alpha),
+                                    list_a.get(), m, list_b.get(), m, 2),
+            kOk);
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(Vendor<T>::trsm(this->handle_, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T,
                               CUBLAS_DIAG_NON_UNIT, m, n, V(&alpha), V(da.get() + i * m * m), m,
-                              V(single.get() + i * m * n), m), kOk);
+                              V(single.get() + i * m * n), m),
+              kOk);
   }
   EXPECT_EQ(batched.Read(), single.Read());
 }
@@ -285,11 +297,13 @@ TYPED_TEST(Level3Test, ZeroBetaIgnoresNaN) {
   const DeviceArray<T> a(std::vector<T>(9, one));
   DeviceArray<T> c(std::vector<T>(9, nan));
   ASSERT_EQ(Vendor<T>::symm(this->handle_, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, 3, 3, V(&one),
-                            V(a.get()), 3, V(a.get()), 3, V(&zero), V(c.get()), 3), kOk);
+                            V(a.get()), 3, V(a.get()), 3, V(&zero), V(c.get()), 3),
+            kOk);
   EXPECT_EQ(c.Read(), std::vector<T>(9, T(3)));
   c.Write(std::vector<T>(9, nan));
   ASSERT_EQ(Vendor<T>::syrk(this->handle_, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 3, 3, V(&one),
-                            V(a.get()), 3, V(&zero), V(c.get()), 3), kOk);
+                            V(a.get()), 3, V(&zero), V(c.get()), 3),
+            kOk);
   const std::vector<T> triangle = c.Read();
   for (const int stored : {0, 1, 2, 4, 5, 8}) EXPECT_EQ(triangle[stored], T(3)) << stored;
   for (const int other : {3, 6, 7}) EXPECT_TRUE(std::isnan(RealPart(triangle[other]))) << other;
@@ -310,8 +324,9 @@ TYPED_TEST(Level3Test, GeamAndDgmm) {
     Grid<T> c = RandomGrid<T>(random, m, n);
     const T alpha = random.Number<T>(), beta = random.Number<T>();
     const DeviceArray<T> da(a.data), db(b.data), dc(c.data);
-    ASSERT_EQ(Vendor<T>::geam(this->handle_, op_a, op_b, m, n, V(&alpha), V(da.get()), a.ld, V(&beta),
-                              V(db.get()), b.ld, V(dc.get()), c.ld), kOk);
+    ASSERT_EQ(Vendor<T>::geam(this->handle_, op_a, op_b, m, n, V(&alpha), V(da.get()), a.ld,
+                              V(&beta), V(db.get()), b.ld, V(dc.get()), c.ld),
+              kOk);
     const Grid<T> left = Apply(op_a, a), right = Apply(op_b, b);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) c(i, j) = alpha * left(i, j) + beta * right(i, j);
@@ -322,7 +337,8 @@ TYPED_TEST(Level3Test, GeamAndDgmm) {
     const Steps<T> x = RandomSteps<T>(random, side == CUBLAS_SIDE_LEFT ? m : n);
     const DeviceArray<T> dx(x.data);
     ASSERT_EQ(Vendor<T>::dgmm(this->handle_, side, m, n, V(dc.get()), c.ld, V(dx.get()), x.step,
-                              V(dc.get()), c.ld), kOk);
+                              V(dc.get()), c.ld),
+              kOk);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) c(i, j) *= x[side == CUBLAS_SIDE_LEFT ? i : j];
     }

@@ -1,10 +1,10 @@
 // Exports a vendor entry point from an implementation written once for all widths.
 //
-// Implementations take a checked Handle&, int64_t for every integer, std::complex for cuComplex, Half
-// and Bfloat16 for the small floats, so one template serves `cublasSgemm_v2` and `cublasZgemm_v2_64`
-// alike. Entry adapts such a function to the vendor's signature, which comes from the headers
-// (LANEWAY_SIGNATURE) and is never written again. Names that nothing exports here are refused
-// (refuse.cc): its definitions are weak, so an EXPORT replaces them.
+// Implementations take a checked Handle&, int64_t for every integer, std::complex for cuComplex,
+// Half and Bfloat16 for the small floats, so one template serves `cublasSgemm_v2` and
+// `cublasZgemm_v2_64` alike. Entry adapts such a function to the vendor's signature, which comes
+// from the headers (LANEWAY_SIGNATURE) and is never written again. Names that nothing exports here
+// are refused (refuse.cc): its definitions are weak, so an EXPORT replaces them.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -80,19 +80,19 @@ struct Entry<kImplementation, cublasStatus_t(cublasHandle_t, A...)> {
 
 // For functions without a handle, written in the vendor's own types.
 template <auto kImplementation, class R, class... A>
-  requires(std::is_same_v<decltype(kImplementation), R (*)(A...)>)
-struct Entry<kImplementation, R(A...)> {
+requires(
+    std::is_same_v<decltype(kImplementation), R (*)(A...)>) struct Entry<kImplementation, R(A...)> {
   static R Call(A... arguments) noexcept { return kImplementation(arguments...); }
 };
 
 }  // namespace softgpu::cublas
 
 // The resolver of an ifunc runs during relocation: it may only return an address.
-#define SOFTGPU_EXPORT(fn, ...)                                                          \
-  extern "C" LANEWAY_SIGNATURE(fn) * softgpu_resolve_##fn() {                            \
-    return &::softgpu::cublas::Entry<(__VA_ARGS__), LANEWAY_SIGNATURE(fn)>::Call;        \
-  }                                                                                      \
-  extern "C" __attribute__((ifunc("softgpu_resolve_" #fn), visibility("default")))       \
+#define SOFTGPU_EXPORT(fn, ...)                                                    \
+  extern "C" LANEWAY_SIGNATURE(fn) * softgpu_resolve_##fn() {                      \
+    return &::softgpu::cublas::Entry<(__VA_ARGS__), LANEWAY_SIGNATURE(fn)>::Call;  \
+  }                                                                                \
+  extern "C" __attribute__((ifunc("softgpu_resolve_" #fn), visibility("default"))) \
   LANEWAY_SIGNATURE(fn) fn;
 
 // With the variant that takes 64-bit sizes.
@@ -101,11 +101,11 @@ struct Entry<kImplementation, R(A...)> {
   SOFTGPU_EXPORT(fn##_64, __VA_ARGS__)
 
 // cublasS<name>, cublasD<name>, ... from one template over the element type.
-#define SOFTGPU_EXPORT_SD(name, implementation)                \
-  SOFTGPU_EXPORT_BOTH(cublasS##name, implementation<float>)    \
+#define SOFTGPU_EXPORT_SD(name, implementation)             \
+  SOFTGPU_EXPORT_BOTH(cublasS##name, implementation<float>) \
   SOFTGPU_EXPORT_BOTH(cublasD##name, implementation<double>)
-#define SOFTGPU_EXPORT_CZ(name, implementation)                      \
-  SOFTGPU_EXPORT_BOTH(cublasC##name, implementation<Complex64>)      \
+#define SOFTGPU_EXPORT_CZ(name, implementation)                 \
+  SOFTGPU_EXPORT_BOTH(cublasC##name, implementation<Complex64>) \
   SOFTGPU_EXPORT_BOTH(cublasZ##name, implementation<Complex128>)
 #define SOFTGPU_EXPORT_SDCZ(name, implementation) \
   SOFTGPU_EXPORT_SD(name, implementation)         \

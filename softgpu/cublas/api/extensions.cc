@@ -1,5 +1,5 @@
-// BLAS-like extensions: geam, dgmm, packed from and to full triangles, and the rank updates of mixed
-// types (syrkEx, herkEx).
+// BLAS-like extensions: geam, dgmm, packed from and to full triangles, and the rank updates of
+// mixed types (syrkEx, herkEx).
 #include "softgpu/cublas/api/bind.h"
 #include "softgpu/cublas/api/check.h"
 #include "softgpu/cublas/api/strided.h"
@@ -15,8 +15,8 @@ T ElementOf(ConstMatrix<T> matrix, cublasOperation_t op, int64_t i, int64_t j) {
   return ConjIf(op == CUBLAS_OP_C, matrix.data[j + i * matrix.ld]);
 }
 
-// C = alpha * op(A) + beta * op(B). A factor that is zero keeps its matrix from being read. C may be A
-// or B where that one isn't transposed.
+// C = alpha * op(A) + beta * op(B). A factor that is zero keeps its matrix from being read. C may
+// be A or B where that one isn't transposed.
 template <class T>
 cublasStatus_t Geam(Handle& handle, cublasOperation_t op_a, cublasOperation_t op_b, int64_t m,
                     int64_t n, const T* alpha, const T* a, int64_t lda, const T* beta, const T* b,
@@ -69,13 +69,13 @@ cublasStatus_t Tpttr(Handle& handle, cublasFillMode_t uplo, int64_t n, const T* 
                      int64_t lda) {
   if (!IsValid(uplo) || n < 0 || !IsLeading(lda, n)) return CUBLAS_STATUS_INVALID_VALUE;
   if (n == 0) return CUBLAS_STATUS_SUCCESS;
-  return handle.Submit([=, from = PackedTriangle<const T>{uplo == CUBLAS_FILL_MODE_UPPER, n,
-                                                          packed}] {
-    for (int64_t j = 0; j < n; ++j) {
-      const Rows rows = from.Stored(j);
-      for (int64_t i = rows.first; i < rows.last; ++i) a[i + j * lda] = from.Column(j)[i];
-    }
-  });
+  return handle.Submit(
+      [=, from = PackedTriangle<const T>{uplo == CUBLAS_FILL_MODE_UPPER, n, packed}] {
+        for (int64_t j = 0; j < n; ++j) {
+          const Rows rows = from.Stored(j);
+          for (int64_t i = rows.first; i < rows.last; ++i) a[i + j * lda] = from.Column(j)[i];
+        }
+      });
 }
 
 template <class T>
@@ -121,10 +121,10 @@ cublasStatus_t RankKEx(Handle& handle, cublasFillMode_t uplo, cublasOperation_t 
 using namespace softgpu::cublas;  // NOLINT: the exports below are C symbols
 
 // The library has no 64-bit variants of the packed copies.
-#define SOFTGPU_EXPORT_ONE_WIDTH(name, implementation)        \
-  SOFTGPU_EXPORT(cublasS##name, implementation<float>)        \
-  SOFTGPU_EXPORT(cublasD##name, implementation<double>)       \
-  SOFTGPU_EXPORT(cublasC##name, implementation<Complex64>)    \
+#define SOFTGPU_EXPORT_ONE_WIDTH(name, implementation)     \
+  SOFTGPU_EXPORT(cublasS##name, implementation<float>)     \
+  SOFTGPU_EXPORT(cublasD##name, implementation<double>)    \
+  SOFTGPU_EXPORT(cublasC##name, implementation<Complex64>) \
   SOFTGPU_EXPORT(cublasZ##name, implementation<Complex128>)
 
 SOFTGPU_EXPORT_SDCZ(geam, Geam)

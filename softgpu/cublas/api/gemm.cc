@@ -31,8 +31,14 @@ template <class T>
 cublasStatus_t Gemm(Handle& handle, Op op_a, Op op_b, int64_t m, int64_t n, int64_t k,
                     const T* alpha, const T* a, int64_t lda, const T* b, int64_t ldb, const T* beta,
                     T* c, int64_t ldc) {
-  return SubmitGemm(handle, {{op_a, op_b, m, n, k}, kCompute<T>, handle.device_pointers(), alpha,
-                             beta, Typed(a, lda), Typed(b, ldb), Typed(c, ldc)});
+  return SubmitGemm(handle, {{op_a, op_b, m, n, k},
+                             kCompute<T>,
+                             handle.device_pointers(),
+                             alpha,
+                             beta,
+                             Typed(a, lda),
+                             Typed(b, ldb),
+                             Typed(c, ldc)});
 }
 
 template <class T>
@@ -40,18 +46,29 @@ cublasStatus_t GemmStridedBatched(Handle& handle, Op op_a, Op op_b, int64_t m, i
                                   const T* alpha, const T* a, int64_t lda, int64_t stride_a,
                                   const T* b, int64_t ldb, int64_t stride_b, const T* beta, T* c,
                                   int64_t ldc, int64_t stride_c, int64_t batch) {
-  return SubmitGemm(handle,
-                    {{op_a, op_b, m, n, k}, kCompute<T>, handle.device_pointers(), alpha, beta,
-                     Typed(a, lda, stride_a), Typed(b, ldb, stride_b), Typed(c, ldc, stride_c),
-                     batch});
+  return SubmitGemm(handle, {{op_a, op_b, m, n, k},
+                             kCompute<T>,
+                             handle.device_pointers(),
+                             alpha,
+                             beta,
+                             Typed(a, lda, stride_a),
+                             Typed(b, ldb, stride_b),
+                             Typed(c, ldc, stride_c),
+                             batch});
 }
 
 template <class T>
 cublasStatus_t GemmBatched(Handle& handle, Op op_a, Op op_b, int64_t m, int64_t n, int64_t k,
                            const T* alpha, const T* const* a, int64_t lda, const T* const* b,
                            int64_t ldb, const T* beta, T* const* c, int64_t ldc, int64_t batch) {
-  return SubmitGemm(handle, {{op_a, op_b, m, n, k}, kCompute<T>, handle.device_pointers(), alpha,
-                             beta, TypedArray(a, lda), TypedArray(b, ldb), TypedArray<T>(c, ldc),
+  return SubmitGemm(handle, {{op_a, op_b, m, n, k},
+                             kCompute<T>,
+                             handle.device_pointers(),
+                             alpha,
+                             beta,
+                             TypedArray(a, lda),
+                             TypedArray(b, ldb),
+                             TypedArray<T>(c, ldc),
                              batch});
 }
 
@@ -63,8 +80,12 @@ cublasStatus_t NamedGemmEx(Handle& handle, Op op_a, Op op_b, int64_t m, int64_t 
                            cudaDataType type_c, int64_t ldc) {
   const bool complex = type_a == CUDA_C_32F || type_a == CUDA_C_8I;
   if (complex != kIsComplex<S>) return CUBLAS_STATUS_NOT_SUPPORTED;
-  return SubmitGemm(handle, {{op_a, op_b, m, n, k}, CUBLAS_COMPUTE_32F, handle.device_pointers(),
-                             alpha, beta, BatchOperand::Strided(a, type_a, lda),
+  return SubmitGemm(handle, {{op_a, op_b, m, n, k},
+                             CUBLAS_COMPUTE_32F,
+                             handle.device_pointers(),
+                             alpha,
+                             beta,
+                             BatchOperand::Strided(a, type_a, lda),
                              BatchOperand::Strided(b, type_b, ldb),
                              BatchOperand::Strided(c, type_c, ldc)});
 }
@@ -74,7 +95,11 @@ cublasStatus_t GemmEx(Handle& handle, Op op_a, Op op_b, int64_t m, int64_t n, in
                       const void* b, cudaDataType type_b, int64_t ldb, const void* beta, void* c,
                       cudaDataType type_c, int64_t ldc, cublasComputeType_t compute,
                       cublasGemmAlgo_t) {
-  return SubmitGemm(handle, {{op_a, op_b, m, n, k}, compute, handle.device_pointers(), alpha, beta,
+  return SubmitGemm(handle, {{op_a, op_b, m, n, k},
+                             compute,
+                             handle.device_pointers(),
+                             alpha,
+                             beta,
                              BatchOperand::Strided(a, type_a, lda),
                              BatchOperand::Strided(b, type_b, ldb),
                              BatchOperand::Strided(c, type_c, ldc)});
@@ -87,10 +112,15 @@ cublasStatus_t GemmStridedBatchedEx(Handle& handle, Op op_a, Op op_b, int64_t m,
                                     int64_t stride_b, const void* beta, void* c,
                                     cudaDataType type_c, int64_t ldc, int64_t stride_c,
                                     int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return SubmitGemm(handle, {{op_a, op_b, m, n, k}, compute, handle.device_pointers(), alpha, beta,
+  return SubmitGemm(handle, {{op_a, op_b, m, n, k},
+                             compute,
+                             handle.device_pointers(),
+                             alpha,
+                             beta,
                              BatchOperand::Strided(a, type_a, lda, stride_a),
                              BatchOperand::Strided(b, type_b, ldb, stride_b),
-                             BatchOperand::Strided(c, type_c, ldc, stride_c), batch});
+                             BatchOperand::Strided(c, type_c, ldc, stride_c),
+                             batch});
 }
 
 cublasStatus_t GemmBatchedEx(Handle& handle, Op op_a, Op op_b, int64_t m, int64_t n, int64_t k,
@@ -98,14 +128,19 @@ cublasStatus_t GemmBatchedEx(Handle& handle, Op op_a, Op op_b, int64_t m, int64_
                              int64_t lda, const void* const* b, cudaDataType type_b, int64_t ldb,
                              const void* beta, void* const* c, cudaDataType type_c, int64_t ldc,
                              int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return SubmitGemm(handle, {{op_a, op_b, m, n, k}, compute, handle.device_pointers(), alpha, beta,
+  return SubmitGemm(handle, {{op_a, op_b, m, n, k},
+                             compute,
+                             handle.device_pointers(),
+                             alpha,
+                             beta,
                              BatchOperand::Array(a, type_a, lda),
                              BatchOperand::Array(b, type_b, ldb),
-                             BatchOperand::Array(c, type_c, ldc), batch});
+                             BatchOperand::Array(c, type_c, ldc),
+                             batch});
 }
 
-// Groups: everything of a group but the matrices comes in host arrays, read now; the pointers of all
-// groups follow each other in device arrays. Index is int or int64_t.
+// Groups: everything of a group but the matrices comes in host arrays, read now; the pointers of
+// all groups follow each other in device arrays. Index is int or int64_t.
 template <class T>
 struct GemmGroupedBatched {
   template <class Index>
@@ -117,10 +152,15 @@ struct GemmGroupedBatched {
     if (groups < 0) return CUBLAS_STATUS_INVALID_VALUE;
     int64_t first = 0;
     for (int64_t g = 0; g < groups; first += sizes[g++]) {
-      const cublasStatus_t status = SubmitGemm(
-          handle, {{op_a[g], op_b[g], m[g], n[g], k[g]}, kCompute<T>, false, alpha + g, beta + g,
-                   TypedArray(a + first, lda[g]), TypedArray(b + first, ldb[g]),
-                   TypedArray<T>(c + first, ldc[g]), sizes[g]});
+      const cublasStatus_t status = SubmitGemm(handle, {{op_a[g], op_b[g], m[g], n[g], k[g]},
+                                                        kCompute<T>,
+                                                        false,
+                                                        alpha + g,
+                                                        beta + g,
+                                                        TypedArray(a + first, lda[g]),
+                                                        TypedArray(b + first, ldb[g]),
+                                                        TypedArray<T>(c + first, ldc[g]),
+                                                        sizes[g]});
       if (status != CUBLAS_STATUS_SUCCESS) return status;
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -132,25 +172,27 @@ inline constexpr GemmGroupedBatched<T> kGemmGroupedBatched{};
 struct GemmGroupedBatchedEx {
   template <class Index>
   cublasStatus_t operator()(Handle& handle, const Op* op_a, const Op* op_b, const Index* m,
-                            const Index* n, const Index* k, const void* alpha,
-                            const void* const* a, cudaDataType type_a, const Index* lda,
-                            const void* const* b, cudaDataType type_b, const Index* ldb,
-                            const void* beta, void* const* c, cudaDataType type_c,
-                            const Index* ldc, int64_t groups, const Index* sizes,
-                            cublasComputeType_t compute) const {
+                            const Index* n, const Index* k, const void* alpha, const void* const* a,
+                            cudaDataType type_a, const Index* lda, const void* const* b,
+                            cudaDataType type_b, const Index* ldb, const void* beta, void* const* c,
+                            cudaDataType type_c, const Index* ldc, int64_t groups,
+                            const Index* sizes, cublasComputeType_t compute) const {
     if (groups < 0) return CUBLAS_STATUS_INVALID_VALUE;
     const int64_t scale_bytes = compute == CUBLAS_COMPUTE_64F   ? sizeof(double)
                                 : compute == CUBLAS_COMPUTE_16F ? sizeof(Half)
                                                                 : sizeof(float);
     int64_t first = 0;
     for (int64_t g = 0; g < groups; first += sizes[g++]) {
-      const cublasStatus_t status = SubmitGemm(
-          handle, {{op_a[g], op_b[g], m[g], n[g], k[g]}, compute, false,
-                   static_cast<const char*>(alpha) + g * scale_bytes,
-                   static_cast<const char*>(beta) + g * scale_bytes,
-                   BatchOperand::Array(a + first, type_a, lda[g]),
-                   BatchOperand::Array(b + first, type_b, ldb[g]),
-                   BatchOperand::Array(c + first, type_c, ldc[g]), sizes[g]});
+      const cublasStatus_t status =
+          SubmitGemm(handle, {{op_a[g], op_b[g], m[g], n[g], k[g]},
+                              compute,
+                              false,
+                              static_cast<const char*>(alpha) + g * scale_bytes,
+                              static_cast<const char*>(beta) + g * scale_bytes,
+                              BatchOperand::Array(a + first, type_a, lda[g]),
+                              BatchOperand::Array(b + first, type_b, ldb[g]),
+                              BatchOperand::Array(c + first, type_c, ldc[g]),
+                              sizes[g]});
       if (status != CUBLAS_STATUS_SUCCESS) return status;
     }
     return CUBLAS_STATUS_SUCCESS;

@@ -21,8 +21,7 @@ cublasStatus_t Check(const GemmCall& call) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (call.a.type != call.b.type) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const bool countable =
-      Countable({shape.m, shape.n, shape.k, call.a.ld, call.b.ld, call.c.ld});
+  const bool countable = Countable({shape.m, shape.n, shape.k, call.a.ld, call.b.ld, call.c.ld});
   return countable ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
@@ -48,9 +47,8 @@ cublasStatus_t SubmitGemm(const Handle& handle, const GemmCall& call) {
   const std::optional<ProductPlan> plan = PlanProduct(call.compute, call.a.type, call.c.type);
   if (!plan) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (call.shape.m == 0 || call.shape.n == 0 || call.batch == 0) return CUBLAS_STATUS_SUCCESS;
-  return VisitArithmetic(plan->arithmetic, [&]<class E>(E*) {
-    return SubmitAs<E>(handle, call, plan->scale_type);
-  });
+  return VisitArithmetic(plan->arithmetic,
+                         [&]<class E>(E*) { return SubmitAs<E>(handle, call, plan->scale_type); });
 }
 
 }  // namespace softgpu::cublas

@@ -1,5 +1,5 @@
-// Every gemm of cuBLAS as one value: single, strided batch, batch of pointers, of any types. The entry
-// points fill it in; SubmitGemm checks it and queues it.
+// Every gemm of cuBLAS as one value: single, strided batch, batch of pointers, of any types. The
+// entry points fill it in; SubmitGemm checks it and queues it.
 #pragma once
 
 #include <cublas_api.h>

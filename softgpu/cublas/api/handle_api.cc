@@ -1,8 +1,10 @@
 // Handles and their settings, versions, statuses, the logger.
 //
-// Math modes, atomics modes, workspaces, emulation settings and the logger are kept and returned but
-// change nothing: results here have full precision, are deterministic, and need no device memory.
+// Math modes, atomics modes, workspaces, emulation settings and the logger are kept and returned
+// but change nothing: results here have full precision, are deterministic, and need no device
+// memory.
 #include "softgpu/cublas/api/bind.h"
+#include "softgpu/cublas/core/status_text.h"
 
 namespace softgpu::cublas {
 namespace {
@@ -99,39 +101,6 @@ cublasStatus_t SetSmCountTarget(Handle& handle, int64_t count) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-struct StatusText {
-  cublasStatus_t status;
-  const char* name;
-  const char* meaning;
-};
-constexpr StatusText kStatusTexts[] = {
-    {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
-    {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED",
-     "the handle is not valid, or no device could be initialized"},
-    {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", "out of memory"},
-    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", "an argument is out of range"},
-    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH", "the device lacks a feature"},
-    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR", "memory could not be mapped"},
-    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED", "the device failed"},
-    {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"},
-    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "not supported"},
-    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "a licence is missing"},
-};
-
-const char* GetStatusName(cublasStatus_t status) {
-  for (const StatusText& text : kStatusTexts) {
-    if (text.status == status) return text.name;
-  }
-  return "CUBLAS_STATUS_UNKNOWN";
-}
-
-const char* GetStatusString(cublasStatus_t status) {
-  for (const StatusText& text : kStatusTexts) {
-    if (text.status == status) return text.meaning;
-  }
-  return "unknown status";
-}
-
 // Nothing is ever logged, so there is only the callback to remember.
 cublasLogCallback g_log_callback = nullptr;
 
@@ -195,8 +164,8 @@ SOFTGPU_EXPORT(cublasGetFixedPointEmulationMantissaBitCountPointer,
                Get<&Handle::emulation_mantissa_bit_count, int*>)
 SOFTGPU_EXPORT(cublasSetFixedPointEmulationMantissaBitCountPointer,
                Set<&Handle::emulation_mantissa_bit_count, int*>)
-SOFTGPU_EXPORT(cublasGetStatusName, &GetStatusName)
-SOFTGPU_EXPORT(cublasGetStatusString, &GetStatusString)
+SOFTGPU_EXPORT(cublasGetStatusName, &StatusName)
+SOFTGPU_EXPORT(cublasGetStatusString, &StatusMeaning)
 SOFTGPU_EXPORT(cublasLoggerConfigure, &LoggerConfigure)
 SOFTGPU_EXPORT(cublasSetLoggerCallback, &SetLoggerCallback)
 SOFTGPU_EXPORT(cublasGetLoggerCallback, &GetLoggerCallback)

@@ -1,5 +1,5 @@
-// Level 1 with element types known at run time: vectors are read as the execution type, worked on as
-// in level1.cc, and rounded once when written.
+// Level 1 with element types known at run time: vectors are read as the execution type, worked on
+// as in level1.cc, and rounded once when written.
 #include <algorithm>
 #include <cstring>
 

@@ -82,8 +82,8 @@ cublasStatus_t Gerc(Handle& handle, int64_t m, int64_t n, const T* alpha, const 
   return Ger<T, true>(handle, m, n, alpha, x, incx, y, incy, a, lda);
 }
 
-// What one element of a batch of gemv needs, whatever the types: In for A and x, Out for y, S for the
-// scalars and the arithmetic.
+// What one element of a batch of gemv needs, whatever the types: In for A and x, Out for y, S for
+// the scalars and the arithmetic.
 template <class S>
 struct GemvShape {
   cublasOperation_t op;
@@ -106,7 +106,7 @@ template <class S, class In, class Out>
 void BatchElement(const GemvShape<S>& shape, S alpha, const In* a, const In* x, S beta, Out* y) {
   if constexpr (std::is_same_v<S, In> && std::is_same_v<S, Out>) {
     dense::Gemv<S>(shape.op, shape.m, shape.n, alpha, {a, shape.lda}, x, shape.incx, beta, y,
-                    shape.incy);
+                   shape.incy);
   } else {
     const bool transposed = shape.op != CUBLAS_OP_N;
     const int64_t size_x = transposed ? shape.m : shape.n, size_y = transposed ? shape.n : shape.m;
@@ -119,7 +119,7 @@ void BatchElement(const GemvShape<S>& shape, S alpha, const In* a, const In* x, 
     Out* const first_y = Strided<Out>(y, size_y, shape.incy).first();
     if (beta != S(0)) Load(wide_y.data(), first_y, kDataType<Out>, size_y, shape.incy);
     dense::Gemv<S>(shape.op, shape.m, shape.n, alpha, {wide_a.data(), shape.m}, wide_x.data(), 1,
-                    beta, wide_y.data(), 1);
+                   beta, wide_y.data(), 1);
     Store(first_y, kDataType<Out>, wide_y.data(), size_y, shape.incy);
   }
 }

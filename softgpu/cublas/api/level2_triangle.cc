@@ -17,7 +17,8 @@ void Scatter(const std::vector<T>& values, T* data, int64_t step) {
   for (size_t i = 0; i < values.size(); ++i) target[static_cast<int64_t>(i)] = values[i];
 }
 
-// --- y = alpha * A * x + beta * y -----------------------------------------------------------------
+// --- y = alpha * A * x + beta * y
+// -----------------------------------------------------------------
 
 template <class T>
 struct VectorsIn {
@@ -75,7 +76,8 @@ cublasStatus_t Spmv(Handle& handle, cublasFillMode_t uplo, int64_t n, const T* a
                              {alpha, x, incx, beta, y, incy});
 }
 
-// --- x = op(A) * x, and op(A) * x = b -------------------------------------------------------------
+// --- x = op(A) * x, and op(A) * x = b
+// -------------------------------------------------------------
 
 struct Triangular {
   cublasFillMode_t uplo;
@@ -131,7 +133,8 @@ cublasStatus_t Tpmv(Handle& handle, cublasFillMode_t uplo, cublasOperation_t op,
                               incx);
 }
 
-// --- A += alpha * x * x', and alpha * x * y' + alpha' * y * x' ------------------------------------
+// --- A += alpha * x * x', and alpha * x * y' + alpha' * y * x'
+// ------------------------------------
 
 // S is T, or its real type for the Hermitian update of rank 1.
 template <class T, class S, class Layout>

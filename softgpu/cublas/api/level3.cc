@@ -1,4 +1,5 @@
-// Level 3 except gemm: symm, syrk, syr2k, syrkx, their Hermitian kin, trmm, trsm, and trsm in batches.
+// Level 3 except gemm: symm, syrk, syr2k, syrkx, their Hermitian kin, trmm, trsm, and trsm in
+// batches.
 #include "softgpu/cublas/api/bind.h"
 #include "softgpu/cublas/api/check.h"
 #include "softgpu/cublas/core/mixed.h"

@@ -34,7 +34,8 @@ void RotmOf(int64_t n, Strided<T> x, Strided<T> y, const T* param) {
   }
 }
 
-// A Givens rotation that zeroes b; a receives r and, for real types, b the value to rebuild c and s.
+// A Givens rotation that zeroes b; a receives r and, for real types, b the value to rebuild c and
+// s.
 template <class T>
 void RotgOf(T* a, T* b, Real<T>* c, T* s) {
   if constexpr (kIsComplex<T>) {
@@ -70,7 +71,8 @@ void RotgOf(T* a, T* b, Real<T>* c, T* s) {
   }
 }
 
-// The construction of a modified rotation: H, the weights d1 and d2, and x1, until they are in range.
+// The construction of a modified rotation: H, the weights d1 and d2, and x1, until they are in
+// range.
 template <class T>
 class ModifiedRotation {
  public:

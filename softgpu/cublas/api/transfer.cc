@@ -1,5 +1,5 @@
-// cublasSetVector, GetVector, SetMatrix, GetMatrix and their asynchronous kin: strided copies between
-// host and device, which are the driver's two-dimensional copies.
+// cublasSetVector, GetVector, SetMatrix, GetMatrix and their asynchronous kin: strided copies
+// between host and device, which are the driver's two-dimensional copies.
 #include <algorithm>
 
 #include "softgpu/cublas/api/bind.h"
@@ -92,8 +92,8 @@ cublasStatus_t CopyMatrixAsync(Int rows, Int columns, Int bytes, const void* a, 
 
 using namespace softgpu::cublas;  // NOLINT: the exports below are C symbols
 
-#define SOFTGPU_EXPORT_TRANSFER(name, function, direction)                     \
-  SOFTGPU_EXPORT(cublas##name, (&function<Direction::direction, int>))         \
+#define SOFTGPU_EXPORT_TRANSFER(name, function, direction)             \
+  SOFTGPU_EXPORT(cublas##name, (&function<Direction::direction, int>)) \
   SOFTGPU_EXPORT(cublas##name##_64, (&function<Direction::direction, int64_t>))
 
 SOFTGPU_EXPORT_TRANSFER(SetVector, CopyVector, kToDevice)

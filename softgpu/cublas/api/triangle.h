@@ -1,6 +1,6 @@
-// One triangle of a square matrix in each of BLAS's three layouts, and the four algorithms of level 2
-// on it. A layout answers two questions: which rows of column j are stored, and where; the algorithms
-// go down columns, so each is written once for full, band and packed storage.
+// One triangle of a square matrix in each of BLAS's three layouts, and the four algorithms of level
+// 2 on it. A layout answers two questions: which rows of column j are stored, and where; the
+// algorithms go down columns, so each is written once for full, band and packed storage.
 //
 // Vectors here are contiguous. Thread safety: plain memory, plain functions.
 #pragma once
@@ -43,9 +43,7 @@ struct BandTriangle {
 template <class T>
 struct PackedTriangle {
   Rows Stored(int64_t j) const { return upper ? Rows{0, j + 1} : Rows{j, n}; }
-  T* Column(int64_t j) const {
-    return data + (upper ? j * (j + 1) / 2 : (2 * n - j - 1) * j / 2);
-  }
+  T* Column(int64_t j) const { return data + (upper ? j * (j + 1) / 2 : (2 * n - j - 1) * j / 2); }
   bool upper;
   int64_t n;
   T* data;

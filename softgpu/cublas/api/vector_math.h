@@ -1,5 +1,5 @@
-// Level 1 arithmetic on strided vectors of plain memory. Sums of floats are kept in double, and always
-// added in the order of the elements, so that they are the same from run to run.
+// Level 1 arithmetic on strided vectors of plain memory. Sums of floats are kept in double, and
+// always added in the order of the elements, so that they are the same from run to run.
 #pragma once
 
 #include <algorithm>
@@ -50,8 +50,8 @@ Real<T> AsumOf(int64_t n, Strided<const T> x) {
   return static_cast<Real<T>>(sum);
 }
 
-// Scaled by a power of two near the largest component, so that squares neither overflow nor vanish and
-// scaling rounds nothing.
+// Scaled by a power of two near the largest component, so that squares neither overflow nor vanish
+// and scaling rounds nothing.
 template <class T>
 Real<T> Nrm2Of(int64_t n, Strided<const T> x) {
   double largest = 0;

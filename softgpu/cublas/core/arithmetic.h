@@ -1,6 +1,6 @@
-// Which combinations of compute type and element types a matrix product supports, and the C++ type it
-// computes in. The reduced-precision modes (TF32, half accumulation) compute in float, which is what
-// their contracts allow: at least the precision asked for.
+// Which combinations of compute type and element types a matrix product supports, and the C++ type
+// it computes in. The reduced-precision modes (TF32, half accumulation) compute in float, which is
+// what their contracts allow: at least the precision asked for.
 #pragma once
 
 #include <cublas_api.h>
@@ -21,7 +21,9 @@ struct ProductPlan {
 // nullopt when the combination isn't supported. `a` is the type of both factors.
 inline std::optional<ProductPlan> PlanProduct(cublasComputeType_t compute, cudaDataType a,
                                               cudaDataType c) {
-  const auto half_like = [](cudaDataType type) { return type == CUDA_R_16F || type == CUDA_R_16BF; };
+  const auto half_like = [](cudaDataType type) {
+    return type == CUDA_R_16F || type == CUDA_R_16BF;
+  };
   switch (compute) {
     case CUBLAS_COMPUTE_16F:
     case CUBLAS_COMPUTE_16F_PEDANTIC:

@@ -105,12 +105,12 @@ void Trsm(const TriangularShape& shape, T alpha, ConstMatrix<T> a, Matrix<T> b) 
   });
 }
 
-#define INSTANTIATE(T)                     \
-  template decltype(Gemv<T>) Gemv<T>;      \
-  template decltype(Symm<T>) Symm<T>;      \
-  template decltype(Syrk<T>) Syrk<T>;      \
-  template decltype(Syr2k<T>) Syr2k<T>;    \
-  template decltype(Trmm<T>) Trmm<T>;      \
+#define INSTANTIATE(T)                  \
+  template decltype(Gemv<T>) Gemv<T>;   \
+  template decltype(Symm<T>) Symm<T>;   \
+  template decltype(Syrk<T>) Syrk<T>;   \
+  template decltype(Syr2k<T>) Syr2k<T>; \
+  template decltype(Trmm<T>) Trmm<T>;   \
   template decltype(Trsm<T>) Trsm<T>;
 INSTANTIATE(float)
 INSTANTIATE(double)

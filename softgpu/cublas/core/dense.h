@@ -1,13 +1,13 @@
 // Matrix arithmetic on plain memory, column-major, by OpenBLAS: the part of cuBLAS that deserves a
 // fast library. Nothing here knows streams, handles or devices.
 //
-// Results depend on the arguments alone. Every call into OpenBLAS is single-threaded; larger problems
-// are cut into tiles of the result by their shape, and the tiles are shared among threads (pool.h).
-// As in cuBLAS, a result whose beta is zero isn't read, so NaNs in it don't survive.
+// Results depend on the arguments alone. Every call into OpenBLAS is single-threaded; larger
+// problems are cut into tiles of the result by their shape, and the tiles are shared among threads
+// (pool.h). As in cuBLAS, a result whose beta is zero isn't read, so NaNs in it don't survive.
 //
-// T is float, double, Complex64 or Complex128 (Gemm also int32_t). REQUIRES: what cuBLAS requires of
-// the same arguments, already checked; sizes and leading dimensions within kSizeMax.
-// Thread safety: any number of concurrent calls on disjoint results.
+// T is float, double, Complex64 or Complex128 (Gemm also int32_t). REQUIRES: what cuBLAS requires
+// of the same arguments, already checked; sizes and leading dimensions within kSizeMax. Thread
+// safety: any number of concurrent calls on disjoint results.
 #pragma once
 
 #include <cublas_api.h>
@@ -75,8 +75,8 @@ template <class T>
 SOFTGPU_CUBLAS_CORE void Symm(const SymmetricShape& shape, T alpha, ConstMatrix<T> a,
                               ConstMatrix<T> b, T beta, Matrix<T> c);
 
-// C = alpha * op(A) * op(A)^T + beta * C on one triangle of the n x n matrix C; with `hermitian`, the
-// conjugate transpose, and only the real parts of alpha and beta count.
+// C = alpha * op(A) * op(A)^T + beta * C on one triangle of the n x n matrix C; with `hermitian`,
+// the conjugate transpose, and only the real parts of alpha and beta count.
 template <class T>
 SOFTGPU_CUBLAS_CORE void Syrk(const RankShape& shape, T alpha, ConstMatrix<T> a, T beta,
                               Matrix<T> c);

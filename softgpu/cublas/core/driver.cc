@@ -10,7 +10,7 @@ const Driver* Load() {
   if (library == nullptr) return nullptr;
   static Driver driver;
   bool complete = true;
-#define SOFTGPU_CUBLAS_LOAD(fn)                                             \
+#define SOFTGPU_CUBLAS_LOAD(fn)                                           \
   driver.fn = reinterpret_cast<decltype(driver.fn)>(dlsym(library, #fn)); \
   complete = complete && driver.fn != nullptr;
   SOFTGPU_CUBLAS_DRIVER_CALLS(SOFTGPU_CUBLAS_LOAD)

@@ -1,5 +1,5 @@
-// The documented CUDA driver calls that cuBLAS stands on, found in libcuda.so.1 at first use: by then
-// a preloaded library of that name is the one that answers.
+// The documented CUDA driver calls that cuBLAS stands on, found in libcuda.so.1 at first use: by
+// then a preloaded library of that name is the one that answers.
 //
 // Thread safety: Get() from any thread; the table never changes afterwards and lives forever.
 #pragma once

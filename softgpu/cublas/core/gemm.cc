@@ -41,7 +41,8 @@ void TileProduct<int32_t>(const GemmShape& shape, int32_t alpha, ConstMatrix<int
     }
     int32_t* const out = c.data + j * c.ld;
     for (int64_t i = 0; i < shape.m; ++i) {
-      const uint32_t old = beta == 0 ? 0u : static_cast<uint32_t>(beta) * static_cast<uint32_t>(out[i]);
+      const uint32_t old =
+          beta == 0 ? 0u : static_cast<uint32_t>(beta) * static_cast<uint32_t>(out[i]);
       out[i] = static_cast<int32_t>(static_cast<uint32_t>(alpha) * sums[i] + old);
     }
   }

@@ -1,7 +1,7 @@
 // What a cublasHandle_t points to, and how a call's scalars and results obey its pointer mode.
 //
-// cublasLt accepts a cublasHandle_t as its own handle, so one type serves both. As in cuBLAS, calls on
-// one handle from several threads are allowed, changing its settings meanwhile isn't.
+// cublasLt accepts a cublasHandle_t as its own handle, so one type serves both. As in cuBLAS, calls
+// on one handle from several threads are allowed, changing its settings meanwhile isn't.
 #pragma once
 
 #include <cublas_v2.h>
@@ -55,8 +55,8 @@ struct Handle {
   int* emulation_mantissa_bit_count = nullptr;
 };
 
-// A scalar argument: its value now in host pointer mode, its address in device pointer mode, where it
-// is read when the work runs. REQUIRES: the pointer isn't null.
+// A scalar argument: its value now in host pointer mode, its address in device pointer mode, where
+// it is read when the work runs. REQUIRES: the pointer isn't null.
 template <class T>
 class Scalar {
  public:

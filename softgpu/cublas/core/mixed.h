@@ -40,9 +40,8 @@ inline constexpr int64_t kConvertElements = 1 << 16;
 template <class Convert>
 void ForColumnRanges(int64_t rows, int64_t columns, const Convert& convert) {
   const int64_t width = std::max<int64_t>(1, kConvertElements / std::max<int64_t>(rows, 1));
-  ParallelFor((columns + width - 1) / width, [&](int64_t part) {
-    convert(part * width, std::min(columns, (part + 1) * width));
-  });
+  ParallelFor((columns + width - 1) / width,
+              [&](int64_t part) { convert(part * width, std::min(columns, (part + 1) * width)); });
 }
 
 // A rows x columns matrix as elements of E: the given memory itself where it holds E, else a copy.
@@ -87,7 +86,8 @@ void MixedGemm(const GemmShape& shape, E alpha, const TypedConstMatrix& a,
   const AsElements<E> elements_a(a, extent_a.rows, extent_a.columns);
   const AsElements<E> elements_b(b, extent_b.rows, extent_b.columns);
   if (c.type == kDataType<E>) {
-    dense::Gemm<E>(shape, alpha, elements_a.view(), elements_b.view(), beta, {static_cast<E*>(c.data), c.ld});
+    dense::Gemm<E>(shape, alpha, elements_a.view(), elements_b.view(), beta,
+                   {static_cast<E*>(c.data), c.ld});
     return;
   }
   const std::unique_ptr<E[]> sums = std::make_unique_for_overwrite<E[]>(shape.m * shape.n);

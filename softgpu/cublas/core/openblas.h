@@ -23,17 +23,17 @@ class OneOpenBlasCall {
 template <class T>
 struct OpenBlas;
 
-#define SOFTGPU_OPENBLAS_TABLE(letter)                        \
-  static constexpr auto* gemm = &cblas_##letter##gemm;        \
-  static constexpr auto* gemv = &cblas_##letter##gemv;        \
-  static constexpr auto* symm = &cblas_##letter##symm;        \
-  static constexpr auto* syrk = &cblas_##letter##syrk;        \
-  static constexpr auto* syr2k = &cblas_##letter##syr2k;      \
-  static constexpr auto* trmm = &cblas_##letter##trmm;        \
+#define SOFTGPU_OPENBLAS_TABLE(letter)                   \
+  static constexpr auto* gemm = &cblas_##letter##gemm;   \
+  static constexpr auto* gemv = &cblas_##letter##gemv;   \
+  static constexpr auto* symm = &cblas_##letter##symm;   \
+  static constexpr auto* syrk = &cblas_##letter##syrk;   \
+  static constexpr auto* syr2k = &cblas_##letter##syr2k; \
+  static constexpr auto* trmm = &cblas_##letter##trmm;   \
   static constexpr auto* trsm = &cblas_##letter##trsm;
-#define SOFTGPU_OPENBLAS_HERMITIAN(letter)                    \
-  static constexpr auto* hemm = &cblas_##letter##hemm;        \
-  static constexpr auto* herk = &cblas_##letter##herk;        \
+#define SOFTGPU_OPENBLAS_HERMITIAN(letter)             \
+  static constexpr auto* hemm = &cblas_##letter##hemm; \
+  static constexpr auto* herk = &cblas_##letter##herk; \
   static constexpr auto* her2k = &cblas_##letter##her2k;
 
 template <>

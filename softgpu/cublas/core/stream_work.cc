@@ -15,7 +15,8 @@ void Run(const Work& work) noexcept {
   try {
     work();
   } catch (const std::bad_alloc&) {
-    std::fputs("softgpu cublas: out of host memory for a queued call's converted operands\n", stderr);
+    std::fputs("softgpu cublas: out of host memory for a queued call's converted operands\n",
+               stderr);
     std::abort();
   }
 }
@@ -40,8 +41,8 @@ CUresult GiveToGraph(const Driver& driver, CUstream stream, std::unique_ptr<Work
                                                      &dependency_count);
   if (result != CUDA_SUCCESS) return result;
   CUuserObject owner = nullptr;
-  result = driver.cuUserObjectCreate(&owner, work.get(), &Delete, 1,
-                                     CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  result =
+      driver.cuUserObjectCreate(&owner, work.get(), &Delete, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
   if (result != CUDA_SUCCESS) return result;
   work.release();
   return driver.cuGraphRetainUserObject(graph, owner, 1, CU_GRAPH_USER_OBJECT_MOVE);

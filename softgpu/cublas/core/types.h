@@ -49,9 +49,10 @@ inline Half ToHalf(float value) {
   const uint32_t all = std::bit_cast<uint32_t>(value);
   const uint16_t sign = static_cast<uint16_t>((all >> 16) & 0x8000u);
   const uint32_t bits = all & 0x7fffffffu;
-  if (bits > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u)};     // NaN
-  if (bits >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};    // rounds to infinity
-  if (bits < 0x38800000u) {  // subnormal: adding 0.5 leaves the rounded multiple of 2^-24 at the end
+  if (bits > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u)};   // NaN
+  if (bits >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // rounds to infinity
+  if (bits <
+      0x38800000u) {  // subnormal: adding 0.5 leaves the rounded multiple of 2^-24 at the end
     const float shifted = std::bit_cast<float>(bits) + 0.5f;
     return {static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u))};
   }
