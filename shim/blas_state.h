@@ -11,12 +11,12 @@
 namespace shim {
 
 struct BlasHandle {
-  uint64_t context = 0;
-  CUstream stream = nullptr;
+  uint32_t wire = 0;  // MessageHeader::context
+  int device = 0;
+  CUstream stream = nullptr;         // nullptr: the legacy stream; a per-thread stream under its own name
+  CUstream program_stream = nullptr;  // what cublasSetStream was given
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
-  cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
-  cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
-  int sm_count_target = 0;
+  cublasLtHandle_t lt = nullptr;     // made when the handle is first used as one of cublasLt
 };
 
 struct LtMatmulDesc {
@@ -26,13 +26,6 @@ struct LtMatmulDesc {
 };
 
 struct LtObject {};
-
-// A result that a queued call writes for a program under host pointer mode.
-struct HostResult {
-  void* host = nullptr;
-  size_t bytes = 0;
-  uint64_t address = 0;
-};
 
 class BlasState {
  public:

@@ -82,7 +82,9 @@ CUresult Client::Lost() {
   char text[ipc::kLossTextBytes];
   std::memcpy(text, page_->loss_text, sizeof text);
   text[sizeof text - 1] = '\0';
-  SayOnce(said_lost, {text[0] != '\0' ? std::string_view(text) : "the session is lost"});
+  std::string_view sentence(text);
+  if (sentence.starts_with("laneway: ")) sentence.remove_prefix(9);  // SayOnce begins so itself
+  SayOnce(said_lost, {sentence.empty() ? "the session is lost" : sentence});
   return static_cast<CUresult>(loss);
 }
 

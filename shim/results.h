@@ -24,6 +24,7 @@ class HostResults {
   // Waits for the stream and hands out what was taken since the last time.
   CUresult Deliver(const Stream& stream);
   void Drop() { taken_.clear(); }
+  bool empty() const { return taken_.empty(); }
 
  private:
   struct Result {

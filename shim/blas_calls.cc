@@ -1,0 +1,147 @@
+#include "shim/blas_calls.h"
+
+#include <algorithm>
+#include <array>
+
+#include "shim/contexts.h"
+#include "shim/forward.h"
+#include "shim/results.h"
+#include "shim/send.h"
+
+namespace shim {
+namespace {
+
+struct StatusWords {
+  cublasStatus_t status;
+  const char* name;
+  const char* text;
+};
+constexpr StatusWords kStatuses[] = {
+    {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
+    {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED",
+     "the handle is not valid, or no device could be initialized"},
+    {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", "out of memory"},
+    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", "an argument is out of range"},
+    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH", "the device lacks a feature"},
+    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR", "memory could not be mapped"},
+    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED", "the device failed"},
+    {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"},
+    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "not supported"},
+    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "a licence is missing"},
+};
+
+void* HandleAt(ipc::Values values, size_t i) { return *static_cast<void* const*>(values[i]); }
+
+// cublasLt's name for a cuBLAS handle, made when it is first used as one.
+CUresult LtCompanion(BlasHandle* handle, uint32_t wire) {
+  if (handle->lt != nullptr) return CUDA_SUCCESS;
+  const ipc::Arguments<ipc::Op::cublasLtCreate> arguments(&handle->lt);
+  const uint32_t status = CallValues(ipc::Op::cublasLtCreate, wire, arguments.values());
+  return status == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+// A call may name several streams and objects; only streams need to be known before it is sent.
+CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& context, uint64_t context_value) {
+  for (size_t i = 0; i < row.params.size(); ++i) {
+    if (row.params[i].role.kind != ipc::RoleKind::kStream) continue;
+    Stream* stream = nullptr;
+    const CUresult result =
+        State::Process().FindStream(static_cast<CUstream>(HandleAt(values, i)), context, context_value, &stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+bool FirstIs(const ipc::Row& row, ipc::HandleKind kind) {
+  return !row.params.empty() && row.params[0].role.kind == ipc::RoleKind::kHandle && row.params[0].handle == kind;
+}
+
+}  // namespace
+
+cublasStatus_t StatusOf(CUresult result) {
+  switch (result) {
+    case CUDA_SUCCESS: return CUBLAS_STATUS_SUCCESS;
+    case CUDA_ERROR_OUT_OF_MEMORY: return CUBLAS_STATUS_ALLOC_FAILED;
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_HANDLE: return CUBLAS_STATUS_INVALID_VALUE;
+    case CUDA_ERROR_NOT_SUPPORTED: return CUBLAS_STATUS_NOT_SUPPORTED;
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_MPS_CONNECTION_FAILED: return CUBLAS_STATUS_NOT_INITIALIZED;
+    default: return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+}
+
+const char* BlasStatusName(cublasStatus_t status) {
+  for (const StatusWords& words : kStatuses) {
+    if (words.status == status) return words.name;
+  }
+  return "CUBLAS_STATUS_UNKNOWN";
+}
+
+const char* BlasStatusText(cublasStatus_t status) {
+  for (const StatusWords& words : kStatuses) {
+    if (words.status == status) return words.text;
+  }
+  return "unknown status";
+}
+
+CUresult BlasContext(Context** context, uint64_t* value) {
+  if (const CUresult result = Client::Process().Initialize(); result != CUDA_SUCCESS) return result;
+  if (State::Process().Current(context, value) == CUDA_SUCCESS) return CUDA_SUCCESS;
+  if (const CUresult result = Contexts::RetainPrimary(0, value); result != CUDA_SUCCESS) return result;
+  ThisThread().contexts.push_back(*value);
+  return State::Process().Current(context, value);
+}
+
+uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
+  const ipc::Row& row = ipc::RowOf(op);
+  if (Client::Process().Ready() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!FirstIs(row, ipc::HandleKind::kBlas)) {
+    Context* context = nullptr;
+    uint64_t value = 0;
+    const CUresult result = BlasContext(&context, &value);
+    return result == CUDA_SUCCESS ? CallValues(op, context->wire, values) : uint32_t{StatusOf(result)};
+  }
+  BlasHandle* const handle =
+      BlasState::Process().handles.Find(reinterpret_cast<uint64_t>(HandleAt(values, 0)));
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (row.route == ipc::Route::kSync) return CallValues(op, handle->wire, values);
+  HostResults& results = HostResults::OfThisThread();
+  results.Drop();
+  const uint32_t status = PostValues(op, handle->wire, values);
+  if (status != 0 || results.empty()) return status;
+  const Stream* const stream = handle->stream == nullptr
+                                   ? State::Process().LegacyStream(handle->device)
+                                   : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
+  if (stream == nullptr) return CUBLAS_STATUS_EXECUTION_FAILED;
+  return StatusOf(results.Deliver(*stream));
+}
+
+uint32_t ForwardCublasLt(ipc::Op op, ipc::Values values) {
+  const ipc::Row& row = ipc::RowOf(op);
+  Context* context = nullptr;
+  uint64_t context_value = 0;
+  if (const CUresult result = BlasContext(&context, &context_value); result != CUDA_SUCCESS) {
+    return StatusOf(result);
+  }
+  if (const CUresult result = ResolveStreams(row, values, *context, context_value); result != CUDA_SUCCESS) {
+    return StatusOf(result);
+  }
+  std::array<const void*, ipc::kParamsMax> replaced;
+  if (FirstIs(row, ipc::HandleKind::kBlasLt)) {
+    const uint64_t first = reinterpret_cast<uint64_t>(HandleAt(values, 0));
+    if (BlasHandle* const handle = BlasState::Process().handles.Find(first); handle != nullptr) {
+      if (const CUresult result = LtCompanion(handle, context->wire); result != CUDA_SUCCESS) {
+        return StatusOf(result);
+      }
+      std::copy_n(values, row.params.size(), replaced.begin());
+      replaced[0] = &handle->lt;
+      values = replaced.data();
+    }
+  }
+  return row.route == ipc::Route::kSync ? CallValues(op, context->wire, values)
+                                        : PostValues(op, context->wire, values);
+}
+
+}  // namespace shim

@@ -1,0 +1,33 @@
+// Figures with their bars: a table for people, JSON for programs, and the exit code of scripts/bench.
+// Thread safety: one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace bench {
+
+enum class Verdict { kMet, kMissed, kNoisy, kReported };
+
+struct Figure {
+  std::string name;
+  std::string unit;
+  std::vector<double> samples;
+  double bar = 0;             // 0: only reported
+  bool higher_is_better = false;
+};
+
+class Report {
+ public:
+  void Add(Figure figure);
+  // To standard output.
+  void Print(bool as_json) const;
+  int exit_code() const;
+
+ private:
+  std::vector<Figure> figures_;
+};
+
+double Median(std::vector<double> samples);
+
+}  // namespace bench
