@@ -174,10 +174,8 @@ cudaError_t Identify(cudaDeviceProp* prop, CUdevice device) {
   cudaError_t error = Driver().cuDeviceGetName(prop->name, sizeof prop->name, device);
   if (error == cudaSuccess) error = Driver().cuDeviceTotalMem_v2(&prop->totalGlobalMem, device);
   if (error != cudaSuccess) return error;
-  // Neither is known everywhere: zeros then.
-  Driver().cuDeviceGetUuid_v2(&prop->uuid, device);
-  Driver().cuDeviceGetLuid(prop->luid, &prop->luidDeviceNodeMask, device);
-  return cudaSuccess;
+  // Locally unique ids exist on Windows only: theirs stay zero.
+  return Driver().cuDeviceGetUuid_v2(&prop->uuid, device);
 }
 
 }  // namespace

@@ -129,6 +129,7 @@ TEST(RuntimeDevices, EveryPropertyIsFilled) {
   cudaDeviceProp prop;
   ASSERT_EQ(cudaGetDeviceProperties(&prop, 0), cudaSuccess);
   EXPECT_STREQ(prop.name, "fake");
+  EXPECT_EQ(prop.uuid.bytes[15], 7);
   EXPECT_EQ(prop.warpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
   EXPECT_EQ(prop.maxGridSize[2], CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
   EXPECT_EQ(prop.gpuPciSubsystemID, unsigned{CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID});
