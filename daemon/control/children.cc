@@ -62,7 +62,7 @@ void Children::AdoptKeeper(Process process) {
 void Children::StartKeeper() {
   absl::StatusOr<Process> process =
       StartProcess({ipc::BinaryPath("laneway-keeper"), ArgumentsFor(options_.device),
-                    ipc::LogPath(options_.runtime_dir, "keeper")});
+                    options_.runtime_dir, ipc::LogPath(options_.runtime_dir, "keeper")});
   if (!process.ok()) {
     listener_->OnKeeperFailed(std::string(process.status().message()));
     return;
@@ -211,7 +211,7 @@ absl::Status Children::StartWorker() {
   std::vector<std::string> arguments = ArgumentsFor(cuda ? "cuda" : "soft");
   arguments.push_back(absl::StrCat("--number=", number));
   absl::StatusOr<Process> process =
-      StartProcess({ipc::BinaryPath("laneway-worker"), arguments,
+      StartProcess({ipc::BinaryPath("laneway-worker"), arguments, options_.runtime_dir,
                     ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number))});
   if (!process.ok()) return process.status();
   spdlog::info("started worker {}, pid {}", number, process->pid);

@@ -101,7 +101,11 @@ class Daemon : public ChildrenListener {
   const std::unique_ptr<scheduler::Policy> policy_;
   ipc::UniqueFd hello_socket_;
   ipc::ControlServer control_;
-  std::map<int, ipc::UniqueFd> greeting_;  // connected, hello not yet heard
+  struct Greeting {
+    ipc::UniqueFd socket;
+    common::EventLoop::TimerId timer = 0;
+  };
+  std::map<int, Greeting> greeting_;       // connected, hello not yet heard
   std::deque<Fault> faults_;               // newest last
   std::vector<std::string> stop_waiters_;  // peers of the control plane
   common::EventLoop::TimerId linger_timer_ = 0;

@@ -35,22 +35,22 @@ void Daemon::AcceptClient() {
     return;
   }
   const int fd = accepted->get();
-  greeting_[fd] = std::move(*accepted);
+  Greeting& greeting = greeting_[fd];
+  greeting.socket = std::move(*accepted);
+  greeting.timer = loop_.After(kHelloTimeoutUs, [this, fd] {
+    loop_.Unwatch(fd);
+    greeting_.erase(fd);
+  });
   loop_.Watch(fd, [this, fd] { OnHello(fd); });
-  if (greeting_.size() > ipc::limits::kSessionsMax) {  // only then is it worth a timer each
-    loop_.After(kHelloTimeoutUs, [this, fd] {
-      loop_.Unwatch(fd);
-      greeting_.erase(fd);
-    });
-  }
 }
 
 void Daemon::OnHello(int fd) {
-  const std::map<int, ipc::UniqueFd>::iterator found = greeting_.find(fd);
+  const std::map<int, Greeting>::iterator found = greeting_.find(fd);
   if (found == greeting_.end()) return;
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(fd, 0);
   if (absl::IsDeadlineExceeded(packet.status())) return;
-  ipc::UniqueFd socket = std::move(found->second);
+  ipc::UniqueFd socket = std::move(found->second.socket);
+  loop_.Cancel(found->second.timer);
   loop_.Unwatch(fd);
   greeting_.erase(found);
   const absl::StatusOr<ipc::Peer> peer = ipc::PeerOf(fd);

@@ -105,6 +105,7 @@ int Serve(ipc::Options options, int ready_fd) {
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
   ipc::Options options;
   int ready_fd = -1;
   CLI::App app("Lets unmodified CUDA programs share a GPU. Started by `laneway run`.", "lanewayd");

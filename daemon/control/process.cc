@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ipc/environment.h"
 #include "ipc/install.h"
+#include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
 
 namespace control {
@@ -59,6 +60,7 @@ absl::StatusOr<Process> StartProcess(const ProcessPlan& plan) {
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
   words.push_back(absl::StrCat("--control-fd=", kChildControlFd));
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
+  ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, plan.runtime_dir);
   const std::vector<char*> argv = ipc::PointersOf(&words);
   const std::vector<char*> envp = ipc::PointersOf(&environment);
   const pid_t pid = fork();

@@ -23,6 +23,7 @@ struct Process {
 struct ProcessPlan {
   std::string path;
   std::vector<std::string> arguments;  // without the program's name; --control-fd is added
+  std::string runtime_dir;
   std::string log_path;                // its stdout and stderr, appended
 };
 

@@ -52,6 +52,7 @@ int Main(const common::ChildArguments& arguments) {
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
   ipc::RaiseDescriptorLimit();
   const absl::StatusOr<common::ChildArguments> arguments = common::ParseChildArguments(argc, argv);
   if (!arguments.ok()) return common::FailStart(-1, std::string(arguments.status().message()));

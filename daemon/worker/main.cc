@@ -54,6 +54,7 @@ int Main(const common::ChildArguments& arguments) {
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
   // A stream held by a host function must not stall a neighbour's that shares its hardware queue.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
   ipc::RaiseDescriptorLimit();

@@ -2,7 +2,7 @@
 //
 // Memory is a memfd, so that it can be exported. $LANEWAY_FAKE_MEMORY sets the device's bytes. While the file
 // $LANEWAY_FAKE_FAULT exists the device is poisoned: every question about a stream returns 700, and the
-// error log says what is in the file.
+// error log says what is in the file. With $LANEWAY_FAKE_NO_DEVICE it does not start.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <sys/mman.h>
@@ -39,7 +39,9 @@ int FdOf(CUmemGenericAllocationHandle handle) { return static_cast<int>(handle) 
 
 }  // namespace
 
-EXPORTED CUresult cuInit(unsigned flags) { return CUDA_SUCCESS; }
+EXPORTED CUresult cuInit(unsigned flags) {
+  return std::getenv("LANEWAY_FAKE_NO_DEVICE") != nullptr ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
 
 EXPORTED CUresult cuDeviceGetCount(int* count) {
   *count = 1;
@@ -109,7 +111,7 @@ EXPORTED CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
 }
 
 EXPORTED CUresult cuStreamQuery(CUstream stream) {
-  return Poisoned() ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+  return Poisoned() ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;  // the worker asks ten times a second
 }
 
 EXPORTED CUresult cuGetErrorName(CUresult error, const char** name) {

@@ -1,10 +1,11 @@
-// A session that answers every message that wants a reply with an empty one: the process side's tests need
-// no device.
+// A session that holds one extent and answers every message that wants a reply with an empty one: the process
+// side's tests need no device.
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "daemon/worker/session.h"
@@ -16,8 +17,10 @@ constexpr int64_t kLookUpUs = 50'000;
 
 class FakeSession : public Session {
  public:
-  explicit FakeSession(SessionSetup setup) : setup_(std::move(setup)) {}
+  FakeSession(SessionSetup setup, ExtentSource* extents, const Extent& extent)
+      : setup_(std::move(setup)), extents_(extents), extent_(extent) {}
   ~FakeSession() override {
+    extents_->Free(extent_);
     if (setup_.pinned_fd >= 0) close(setup_.pinned_fd);
   }
 
@@ -50,6 +53,8 @@ class FakeSession : public Session {
   }
 
   SessionSetup setup_;
+  ExtentSource* const extents_;
+  const Extent extent_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> ops_{0};
 };
@@ -58,7 +63,14 @@ class FakeSession : public Session {
 
 std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& environment,
                                          std::string* error) {
-  return std::make_unique<FakeSession>(std::move(setup));
+  Extent extent;
+  const CUresult result =
+      environment.extents->Create(setup.session_id, 0, ipc::limits::kExtentBytesMin, &extent);
+  if (result != CUDA_SUCCESS) {
+    *error = "no memory for the session: " + std::to_string(result);
+    return nullptr;
+  }
+  return std::make_unique<FakeSession>(std::move(setup), environment.extents, extent);
 }
 
 }  // namespace worker
