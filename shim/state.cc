@@ -163,7 +163,9 @@ CUresult State::CreateStream(uint64_t context_value, unsigned flags, int priorit
   stream->flags = flags;
   stream->priority = priority;
   stream->id = NextId();
-  SlotOf(*stream).device.store(context->device, std::memory_order_relaxed);
+  Slot& slot = SlotOf(*stream);
+  slot.device.store(context->device, std::memory_order_relaxed);
+  slot.marked_at.store(slot.last_call.load(std::memory_order_relaxed), std::memory_order_relaxed);
   const GivenName name(*value);
   CUstream delivered = nullptr;
   return Post<ipc::Op::StreamCreate>(context->wire, &delivered, flags, priority, stream->slot);

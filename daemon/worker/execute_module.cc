@@ -85,7 +85,13 @@ CUresult SessionImpl::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
                                     jit.values.data());
 }
 
+// The module's functions end with it: a stale name must not reach the driver.
 CUresult SessionImpl::UnloadModule(CUmodule module) {
+  handles_.ReleaseIf(ipc::HandleKind::kFunction, [&](void* handle) {
+    const auto it = function_modules_.find(static_cast<CUfunction>(handle));
+    return it != function_modules_.end() && it->second == module;
+  });
+  absl::erase_if(function_modules_, [module](const auto& entry) { return entry.second == module; });
   std::erase_if(globals_, [module](const Global& global) { return global.module == module; });
   return driver_.cuModuleUnload(module);
 }
@@ -95,6 +101,7 @@ CUresult SessionImpl::GetFunction(CUfunction* function, CUmodule module, const c
                                   unsigned params_max) {
   const CUresult result = driver_.cuModuleGetFunction(function, module, name);
   if (result != CUDA_SUCCESS) return result;
+  function_modules_[*function] = module;
   for (int i = 0; i < CU_FUNC_ATTRIBUTE_MAX; ++i) {
     int value = 0;
     const CUfunction_attribute attribute = static_cast<CUfunction_attribute>(i);

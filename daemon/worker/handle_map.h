@@ -33,6 +33,13 @@ class HandleMap {
     const size_t index = static_cast<size_t>(id);
     if (index < handles.size()) handles[index] = nullptr;
   }
+  // Frees the names of all objects of the kind for which gone(handle) is true.
+  template <class Gone>
+  void ReleaseIf(ipc::HandleKind kind, Gone gone) {
+    for (void*& handle : handles_[static_cast<size_t>(kind)]) {
+      if (handle != nullptr && gone(handle)) handle = nullptr;
+    }
+  }
   // Calls destroy(handle) for every object of the kind and forgets them.
   template <class Destroy>
   void Drain(ipc::HandleKind kind, Destroy destroy) {

@@ -100,6 +100,7 @@ class SessionImpl final : public Session, public ipc::Session, public ipc::Lanew
   HandleMap handles_;
   ModuleAssembly assembly_;
   std::vector<Global> globals_;
+  absl::flat_hash_map<CUfunction, CUmodule> function_modules_;
   absl::flat_hash_map<cublasHandle_t, BlasState> blas_;
   absl::flat_hash_map<CUevent, CUstream> event_streams_;  // of the last record
   std::unique_ptr<std::byte[]> scratch_;

@@ -117,6 +117,7 @@ using ModuleBytes = CUresult(const ModuleHash* hash, uint64_t offset, uint64_t t
 using LoadModule = CUresult(CUmodule* module, const ModuleHash* hash, const CUjit_option* options,
                             const uint64_t* option_values, unsigned option_count, char* info_log,
                             unsigned info_log_bytes, char* error_log, unsigned error_log_bytes);
+// The names of its functions end, too.
 using UnloadModule = CUresult(CUmodule module);
 // At most params_max entries of `params` are filled; info->params tells how many there are.
 using GetFunction = CUresult(CUfunction* function, CUmodule module, const char* name,

@@ -122,6 +122,7 @@ void FakeWorker::ServeOne(std::span<const std::byte> message) {
   ipc::Served served;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    call_device_ = (header.context & 0xff) - 1;
     const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
     if (op.has_value()) ++counts_[std::string(ipc::RowOf(*op).name)];
     served = ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets, *this, &reply);
@@ -166,7 +167,9 @@ bool FakeWorker::Accepts(uint64_t address, uint64_t bytes) {
 
 // --- marks ---------------------------------------------------------------------------------------
 
-uint32_t FakeWorker::SlotOf(CUstream stream) { return stream == LegacyHandle() ? 0 : slots_.at(stream); }
+uint32_t FakeWorker::SlotOf(CUstream stream) {
+  return stream == LegacyHandle() ? call_device_ : slots_.at(stream);
+}
 
 void FakeWorker::Place(uint32_t slot, const ipc::Mark& mark) {
   if (mark.sequence == 0) return;
@@ -283,15 +286,21 @@ CUresult FakeWorker::LoadModule(CUmodule* module, const ipc::ModuleHash*, const 
   *module = reinterpret_cast<CUmodule>(next_handle_++);
   return fault;
 }
-CUresult FakeWorker::UnloadModule(CUmodule) { return CUDA_SUCCESS; }
+CUresult FakeWorker::UnloadModule(CUmodule module) {
+  std::erase_if(handles_, [&](const auto& entry) {
+    return entry.first.first == ipc::HandleKind::kFunction && modules_[entry.second] == module;
+  });
+  return CUDA_SUCCESS;
+}
 
 // Every name is a function with the parameters (u64, u32, u8[3] at 16).
-CUresult FakeWorker::GetFunction(CUfunction* function, CUmodule, const char* name, ipc::FunctionInfo* info,
+CUresult FakeWorker::GetFunction(CUfunction* function, CUmodule module, const char* name, ipc::FunctionInfo* info,
                                  ipc::ParamLayout* params, unsigned params_max) {
   if (const CUresult fault = Fault("GetFunction"); fault != CUDA_SUCCESS) return fault;
   static constexpr ipc::ParamLayout kLayout[] = {{0, 8}, {8, 4}, {16, 3}};
   *function = reinterpret_cast<CUfunction>(next_handle_++);
   functions_[*function] = name;
+  modules_[*function] = module;
   info->params = 3;
   info->param_bytes = 19;
   info->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 512;

@@ -83,6 +83,7 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   std::byte* shadow_ = nullptr;
 
   std::mutex mutex_;  // of what follows
+  uint32_t call_device_ = 0;  // of the call being served
   std::map<std::pair<ipc::HandleKind, ipc::HandleId>, void*> handles_;
   std::map<void*, uint32_t> slots_;  // by driver stream
   std::vector<std::pair<uint32_t, uint64_t>> kept_back_;
@@ -90,6 +91,7 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   std::map<std::string, int> counts_;
   std::map<std::string, CUresult> faults_;
   std::map<void*, std::string> functions_;
+  std::map<void*, CUmodule> modules_;  // of functions
   std::vector<std::byte> image_;
   uint64_t next_handle_ = 0x1000;
 };
