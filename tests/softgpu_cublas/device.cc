@@ -21,8 +21,8 @@ const Device& Device::Get() {
   return *device;
 }
 
-Device::Device() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {
-  Require(library_ != nullptr, "dlopen of libcuda.so.1");
+Device::Device() : library_(dlopen(SOFTGPU_DRIVER, RTLD_NOW)) {
+  Require(library_ != nullptr, "dlopen of " SOFTGPU_DRIVER);
   CUcontext context = nullptr;
   CUdevice device = 0;
   Require(Function<decltype(cuInit)>("cuInit")(0) == CUDA_SUCCESS, "cuInit");

@@ -1,5 +1,5 @@
-// The device for tests of cuBLAS: memory and streams over the driver interface, found at run time
-// as the library under test finds it.
+// The device for tests of cuBLAS: memory and streams over the driver interface of the software GPU
+// that this build made.
 #pragma once
 
 #include <cublas_v2.h>
@@ -13,7 +13,7 @@
 
 namespace softgpu::cublas {
 
-// Loads libcuda.so.1, initializes it, and makes the first device's primary context current.
+// Loads it, initializes it, and makes the first device's primary context current.
 // Every member fails the test loudly when the driver returns an error.
 class Device {
  public:
