@@ -37,6 +37,7 @@ bool CanRun(const Warp& w) {
 // Runs a warp until it stops. Nothing with a destructor may live here: a page fault jumps out.
 void RunWarp(Warp* w, bool in_turn) {
   w->fuel = kFuel;
+  w->in_turn = in_turn && w->parked_count > 1;
   const Inst* ip = in_turn ? NextInTurn(w) : Next(w);
   while (ip != nullptr) ip = ip->run(ip, w);
 }

@@ -25,6 +25,7 @@ struct LaunchState {
   uint32_t threads = 0, warps = 0;  // of a block
   uint64_t blocks = 0;
   uint64_t shared_bytes = 0;
+  alignas(64) std::byte grid_memory[ptx::kGridBytes] = {};  // at kGridWindow of a cooperative launch
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> stop{false};
   std::mutex mutex;

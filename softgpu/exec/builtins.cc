@@ -1,6 +1,7 @@
 // The functions that nvcc's code calls and no module defines: vprintf and __assertfail.
 #include <cinttypes>
 #include <cstring>
+#include <memory>
 
 #include "softgpu/exec/handlers.h"
 #include "softgpu/exec/memory_access.h"
@@ -29,13 +30,14 @@ bool Read(const Inst* ip, Warp* w, uint32_t lane, uint64_t address, void* to, ui
 
 // A zero-terminated string; what a page fault leaves behind is a plain buffer, so none is held here.
 bool ReadString(const Inst* ip, Warp* w, uint32_t lane, uint64_t address, std::string* out) {
-  static thread_local char buffer[kTextBytesMax];
+  // On the heap: thread-local storage of a library that is opened late must be small.
+  static thread_local const std::unique_ptr<char[]> buffer(new char[kTextBytesMax]);
   size_t length = 0;
   for (; length < kTextBytesMax; ++length) {
     if (!Read(ip, w, lane, address + length, &buffer[length], 1)) return false;
     if (buffer[length] == '\0') break;
   }
-  out->assign(buffer, length);
+  out->assign(buffer.get(), length);
   return true;
 }
 

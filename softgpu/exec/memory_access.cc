@@ -75,6 +75,9 @@ std::byte* Resolve(Warp* w, const Inst* ip, uint32_t lane, uint64_t address, uin
       return fail(CUDA_ERROR_ILLEGAL_ADDRESS, ", past the end of the parameters");
     default: break;
   }
+  if (launch.cooperative && Inside(address - ptx::kGridWindow, bytes, ptx::kGridBytes)) {
+    return w->block->state->grid_memory + (address - ptx::kGridWindow);
+  }
   const uint64_t window = ipc::limits::kWindowEnd - ipc::limits::kWindowBase;
   const bool known = Inside(address - ipc::limits::kWindowBase, bytes, window) ||
                      (launch.memory != nullptr && launch.memory->ContainsOutsideWindow(address, bytes));

@@ -120,6 +120,7 @@ const Inst* Continue(Warp* w, const Inst* pc) {
       ++i;
     }
   }
+  if (w->in_turn) return pc;
   Group current;
   current.pc = pc;
   current.frame = w->frame;

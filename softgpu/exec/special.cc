@@ -61,6 +61,8 @@ uint64_t ValueOf(Special special, Warp* w, uint32_t lane) {
     case Special::kDynamicSharedSize: return launch.dynamic_shared_bytes;
     case Special::kTotalSharedSize: return block.state->shared_bytes;
     case Special::kWarpSize: return kLanes;
+    case Special::kEnvreg1: return launch.cooperative ? ptx::kGridWindow >> 32 : 0;
+    case Special::kEnvreg2: return launch.cooperative ? ptx::kGridWindow & 0xffffffff : 0;
     case Special::kOne: return 1;
     case Special::kZero:
     case Special::kNone: return 0;

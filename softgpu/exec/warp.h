@@ -94,6 +94,7 @@ struct alignas(64) Warp {
   uint32_t index = 0;               // in the block
   Stop stop = Stop::kDone;
   bool resumed = false;             // Group::released of the running lanes; the instruction clears it
+  bool in_turn = false;             // fairness: the running group keeps running though another is ahead
   Group parked[kLanes];
   uint32_t tid[3][kLanes];
 };

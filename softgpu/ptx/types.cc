@@ -65,6 +65,8 @@ constexpr SpecialRow kSpecials[] = {
     {"%dynamic_smem_size", Special::kDynamicSharedSize},
     {"%total_smem_size", Special::kTotalSharedSize},
     {"WARP_SZ", Special::kWarpSize},
+    {"%envreg1", Special::kEnvreg1},
+    {"%envreg2", Special::kEnvreg2},
     {"%cluster_ctaid.x", Special::kZero},
     {"%cluster_ctaid.y", Special::kZero},
     {"%cluster_ctaid.z", Special::kZero},

@@ -74,7 +74,7 @@ enum class Special : uint8_t {
   kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ,
   kLaneId, kWarpId, kNWarpId, kSmId, kNSmId, kGridId, kClock, kClockHi, kClock64, kGlobalTimer,
   kGlobalTimerLo, kGlobalTimerHi, kLanemaskEq, kLanemaskLe, kLanemaskLt, kLanemaskGe, kLanemaskGt,
-  kDynamicSharedSize, kTotalSharedSize, kWarpSize, kZero, kOne, kNone,
+  kDynamicSharedSize, kTotalSharedSize, kWarpSize, kEnvreg1, kEnvreg2, kZero, kOne, kNone,
 };
 // kNone when `name` ("%tid.x", "WARP_SZ") is no special register.
 Special SpecialFromName(std::string_view name);
@@ -86,6 +86,9 @@ uint32_t Bits(Special special);
 inline constexpr uint64_t kSharedWindow = 0x0001'0000'0000'0000ull;
 inline constexpr uint64_t kLocalWindow = 0x0001'0001'0000'0000ull;
 inline constexpr uint64_t kParamWindow = 0x0001'0002'0000'0000ull;
+// Memory of a cooperative grid's barrier, which the driver provides: %envreg1 and %envreg2 hold its address.
+inline constexpr uint64_t kGridWindow = 0x0001'0004'0000'0000ull;
+inline constexpr uint64_t kGridBytes = 64;
 inline constexpr uint64_t kFunctionWindow = 0x0001'0003'0000'0000ull;  // + 16 * index of the function
 inline constexpr uint64_t kWindowBytes = 0x1'0000'0000ull;
 inline constexpr uint64_t kSharedBytesLimit = 256u << 10;  // of one block, dynamic memory included

@@ -51,7 +51,8 @@ std::optional<Fault> Machine::Launch(const std::string& name, Dim3 grid, Dim3 bl
                                      const std::vector<std::vector<std::byte>>& values) {
   const Kernel* kernel = nullptr;
   for (const std::unique_ptr<const Kernel>& candidate : module_->kernels()) {
-    if (candidate->name().find(name) != std::string::npos) kernel = candidate.get();
+    if (candidate->name().find(name) == std::string::npos) continue;
+    if (kernel == nullptr || candidate->name().size() < kernel->name().size()) kernel = candidate.get();
   }
   if (kernel == nullptr) throw std::runtime_error("no kernel " + name);
   std::vector<std::byte> parameters(kernel->param_bytes());
