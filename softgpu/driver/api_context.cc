@@ -199,7 +199,10 @@ CUresult cuCtxWaitEvent(CUcontext handle, CUevent event_handle) {
   if (result != CUDA_SUCCESS) return result;
   const std::shared_ptr<Event::Mark> mark = event->mark();
   if (mark == nullptr) return CUDA_SUCCESS;
-  for (const std::shared_ptr<Stream>& stream : context->Streams()) WaitForMark(stream, *mark);
+  for (const std::shared_ptr<Stream>& stream : context->Streams()) {
+    const CUresult waits = WaitForMark(stream, *mark);
+    if (waits != CUDA_SUCCESS) return waits;
+  }
   return CUDA_SUCCESS;
 }
 

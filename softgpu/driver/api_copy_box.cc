@@ -3,80 +3,57 @@
 
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/copy.h"
-#include "softgpu/driver/error_log.h"
 
 namespace softgpu::api {
 namespace {
 
-// One side as the parameter structures spell it.
-struct Side {
-  CUmemorytype type;
-  const void* host;
-  CUdeviceptr device;
-  size_t x, y, z, pitch, height;
-};
-
-bool Resolve(const Side& side, CopySide* out) {
-  switch (side.type) {
-    case CU_MEMORYTYPE_HOST:
-      out->memory = CopySide::Memory::kHost;
-      out->address = reinterpret_cast<uint64_t>(side.host);
-      break;
-    case CU_MEMORYTYPE_DEVICE:
-      out->memory = CopySide::Memory::kDevice;
-      out->address = side.device;
-      break;
-    case CU_MEMORYTYPE_UNIFIED:
-      out->memory = CopySide::Memory::kUnified;
-      out->address = side.device;
-      break;
-    default:
-      return false;
-  }
-  out->pitch = side.pitch;
-  out->slice = side.pitch * side.height;
-  out->address += side.z * out->slice + side.y * out->pitch + side.x;
-  return true;
+CUresult Copy(const CUDA_MEMCPY3D& params, CUstream stream, CopyMode mode) {
+  CopyBox box;
+  const CUresult result = BoxOf(params, &box);
+  return result == CUDA_SUCCESS ? SubmitCopy(box, stream, mode) : result;
 }
 
-struct Extent3D {
-  size_t width, height, depth;
-};
-
-CUresult Copy(const Side& destination, const Side& source, Extent3D extent, CUstream stream,
-              CopyMode mode) {
-  CopyBox box;
-  if (!Resolve(destination, &box.destination) || !Resolve(source, &box.source)) {
-    return Fail(CUDA_ERROR_NOT_SUPPORTED, "copies from and to arrays are not supported");
-  }
-  box.width = extent.width;
-  box.height = extent.height;
-  box.depth = extent.depth;
-  // A pitch of 0 stands for packed rows, a height of 0 for planes as high as the copy.
-  for (CopySide* side : {&box.destination, &box.source}) {
-    if (side->pitch == 0) side->pitch = box.width;
-    if (side->slice == 0) side->slice = side->pitch * box.height;
-  }
-  return SubmitCopy(box, stream, mode);
+// What the structures have in common is named alike in all of them.
+template <class Parameters>
+CUDA_MEMCPY3D Common(const Parameters& copy) {
+  CUDA_MEMCPY3D params = {};
+  params.srcXInBytes = copy.srcXInBytes;
+  params.srcY = copy.srcY;
+  params.srcMemoryType = copy.srcMemoryType;
+  params.srcHost = copy.srcHost;
+  params.srcDevice = copy.srcDevice;
+  params.srcArray = copy.srcArray;
+  params.srcPitch = copy.srcPitch;
+  params.dstXInBytes = copy.dstXInBytes;
+  params.dstY = copy.dstY;
+  params.dstMemoryType = copy.dstMemoryType;
+  params.dstHost = copy.dstHost;
+  params.dstDevice = copy.dstDevice;
+  params.dstArray = copy.dstArray;
+  params.dstPitch = copy.dstPitch;
+  params.WidthInBytes = copy.WidthInBytes;
+  params.Height = copy.Height;
+  params.Depth = 1;
+  return params;
 }
 
 CUresult Copy2D(const CUDA_MEMCPY2D* copy, CUstream stream, CopyMode mode) {
-  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Side destination = {copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes,
-                            copy->dstY,          0,             copy->dstPitch,  0};
-  const Side source = {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes,
-                       copy->srcY,          0,             copy->srcPitch,  0};
-  return Copy(destination, source, {copy->WidthInBytes, copy->Height, 1}, stream, mode);
+  return copy != nullptr ? Copy(Common(*copy), stream, mode) : CUDA_ERROR_INVALID_VALUE;
 }
 
-template <class Parameters>
-CUresult Copy3D(const Parameters* copy, CUstream stream, CopyMode mode) {
+CUresult Copy3DPeer(const CUDA_MEMCPY3D_PEER* copy, CUstream stream, CopyMode mode) {
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Side destination = {copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes,
-                            copy->dstY,          copy->dstZ,    copy->dstPitch,  copy->dstHeight};
-  const Side source = {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes,
-                       copy->srcY,          copy->srcZ,    copy->srcPitch,  copy->srcHeight};
-  return Copy(destination, source, {copy->WidthInBytes, copy->Height, copy->Depth}, stream, mode);
+  CUDA_MEMCPY3D params = Common(*copy);
+  params.srcZ = copy->srcZ;
+  params.srcHeight = copy->srcHeight;
+  params.dstZ = copy->dstZ;
+  params.dstHeight = copy->dstHeight;
+  params.Depth = copy->Depth;
+  return Copy(params, stream, mode);
+}
+
+CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream, CopyMode mode) {
+  return copy != nullptr ? Copy(*copy, stream, mode) : CUDA_ERROR_INVALID_VALUE;
 }
 
 constexpr CopyMode kSync = CopyMode::kSynchronous, kAsync = CopyMode::kAsynchronous;
@@ -97,10 +74,10 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* copy, CUstream stream) {
   return Copy3D(copy, stream, kAsync);
 }
 
-CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy) { return Copy3D(copy, nullptr, kSync); }
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy) { return Copy3DPeer(copy, nullptr, kSync); }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
-  return Copy3D(copy, stream, kAsync);
+  return Copy3DPeer(copy, stream, kAsync);
 }
 
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,

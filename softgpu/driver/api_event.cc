@@ -2,14 +2,23 @@
 #include <memory>
 
 #include "softgpu/driver/api.h"
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/event.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/work.h"
 
 namespace softgpu::api {
+namespace {
+
+bool IsCaptured(const std::shared_ptr<Event::Mark>& mark) {
+  return mark != nullptr && mark->capture != nullptr;
+}
+
+}  // namespace
 
 CUresult cuEventCreate(CUevent* out, unsigned int flags) {
   std::shared_ptr<Context> context;
@@ -43,8 +52,14 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned
   if (event->context_id() != stream->context()->id()) {
     return Fail(CUDA_ERROR_INVALID_HANDLE, "the event and the stream belong to different contexts");
   }
-  event->Record(stream);
-  return CUDA_SUCCESS;
+  if (stream->capturing()) {
+    if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0) return AddToCapture(*stream, EventRecordWork{event});
+    event->RecordCaptured(*stream);
+    return CUDA_SUCCESS;
+  }
+  result = CheckLegacyCapture(*stream);
+  if (result == CUDA_SUCCESS) event->Record(stream);
+  return result;
 }
 
 CUresult cuEventRecord(CUevent handle, CUstream stream) {
@@ -56,6 +71,7 @@ CUresult cuEventQuery(CUevent handle) {
   const CUresult result = FindEvent(handle, &event);
   if (result != CUDA_SUCCESS) return result;
   const std::shared_ptr<Event::Mark> mark = event->mark();
+  if (IsCaptured(mark)) return CUDA_ERROR_CAPTURED_EVENT;
   return mark == nullptr || mark->Done() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -63,7 +79,7 @@ CUresult cuEventSynchronize(CUevent handle) {
   std::shared_ptr<Event> event;
   const CUresult result = FindEvent(handle, &event);
   if (result != CUDA_SUCCESS) return result;
-  return event->Synchronize();
+  return IsCaptured(event->mark()) ? CUDA_ERROR_CAPTURED_EVENT : event->Synchronize();
 }
 
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start_handle, CUevent end_handle) {

@@ -3,13 +3,15 @@
 #include <utility>
 
 #include "softgpu/driver/api.h"
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/function.h"
 #include "softgpu/driver/handles.h"
+#include "softgpu/driver/host_function.h"
 #include "softgpu/driver/launch.h"
 #include "softgpu/driver/stream.h"
-#include "softgpu/driver/thread_state.h"
+#include "softgpu/driver/work.h"
 
 namespace softgpu::api {
 namespace {
@@ -20,54 +22,14 @@ CUresult Enqueue(CUfunction function_handle, CUstream stream_handle, const Launc
   CUresult result = FindFunction(function_handle, &function);
   if (result == CUDA_SUCCESS) result = FindStream(stream_handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  std::unique_ptr<Operation> operation;
-  result = MakeLaunch(function, stream, request, &operation);
-  if (result == CUDA_SUCCESS) stream->context()->Submit(stream, std::move(operation));
-  return result;
+  KernelWork work;
+  result = PrepareLaunch(function, stream->context(), request, &work);
+  if (result != CUDA_SUCCESS) return result;
+  if (stream->capturing()) return AddToCapture(*stream, std::move(work));
+  std::unique_ptr<Operation> operation = MakeLaunch(std::move(work));
+  operation->SetStream(stream_handle);
+  return SubmitChecked(stream, std::move(operation));
 }
-
-// Calls into the application, which must not call CUDA meanwhile.
-template <class Call>
-void CallApplication(const Call& call) {
-  ThreadState& thread = ThreadState::Get();
-  thread.in_callback = true;
-  call();
-  thread.in_callback = false;
-}
-
-// After a fault a host function isn't run, as the manual says.
-class HostFunctionOperation final : public Operation {
- public:
-  HostFunctionOperation(CUhostFn function, void* data)
-      : Operation(Place::kStreamThread), function_(function), data_(data) {}
-  CUresult Run() override {
-    CallApplication([&] { function_(data_); });
-    return CUDA_SUCCESS;
-  }
-
- private:
-  const CUhostFn function_;
-  void* const data_;
-};
-
-// A stream callback is told of the fault.
-class CallbackOperation final : public Operation {
- public:
-  CallbackOperation(CUstream stream, CUstreamCallback callback, void* data)
-      : Operation(Place::kStreamThread), stream_(stream), callback_(callback), data_(data) {}
-  CUresult Run() override {
-    CallApplication([&] { callback_(stream_, CUDA_SUCCESS, data_); });
-    return CUDA_SUCCESS;
-  }
-  void Skip(CUresult fault) override {
-    CallApplication([&] { callback_(stream_, fault, data_); });
-  }
-
- private:
-  const CUstream stream_;
-  const CUstreamCallback callback_;
-  void* const data_;
-};
 
 // Attributes that only hint at placement or scheduling are accepted; clusters need hardware that isn't there.
 CUresult ReadAttributes(const CUlaunchConfig& config, LaunchRequest* request) {
@@ -136,8 +98,8 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  stream->context()->Submit(stream, std::make_unique<HostFunctionOperation>(function, data));
-  return CUDA_SUCCESS;
+  if (stream->capturing()) return AddToCapture(*stream, HostWork{function, data});
+  return SubmitChecked(stream, MakeHostFunction(function, data));
 }
 
 CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* data,
@@ -146,8 +108,8 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* d
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  stream->context()->Submit(stream, std::make_unique<CallbackOperation>(handle, callback, data));
-  return CUDA_SUCCESS;
+  if (stream->capturing()) return RefuseWhileCapturing(*stream);
+  return SubmitChecked(stream, MakeCallback(handle, callback, data));
 }
 
 }  // namespace softgpu::api

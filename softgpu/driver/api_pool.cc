@@ -3,6 +3,7 @@
 #include <string>
 
 #include "softgpu/driver/api.h"
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
@@ -30,6 +31,7 @@ CUresult FindDeviceAt(const CUmemLocation* location, CUmemAllocationType type, D
 CUresult Allocate(MemoryPool& pool, size_t bytes, const std::shared_ptr<Stream>& stream,
                   CUdeviceptr* out) {
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (stream->capturing()) return RefuseWhileCapturing(*stream);
   Context& context = *stream->context();
   std::shared_ptr<Allocation> memory = pool.Allocate(bytes, context.id());
   if (memory == nullptr) {  // frees may be waiting in streams
@@ -88,8 +90,8 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   if (found == nullptr || found->base != address || found->kind != Allocation::Kind::kDevice) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "this is not the start of allocated device memory");
   }
-  stream->context()->Submit(stream, std::make_unique<FreeOperation>(address));
-  return CUDA_SUCCESS;
+  if (stream->capturing()) return RefuseWhileCapturing(*stream);
+  return SubmitChecked(stream, std::make_unique<FreeOperation>(address));
 }
 
 // --- pools

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "softgpu/driver/api.h"
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
@@ -11,6 +12,7 @@
 #include "softgpu/driver/event.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/work.h"
 
 namespace softgpu::api {
 namespace {
@@ -87,6 +89,7 @@ CUresult cuStreamQuery(CUstream handle) {
   std::shared_ptr<Stream> stream;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
+  if (stream->capturing()) return RefuseWhileCapturing(*stream);
   if (!stream->Idle()) return CUDA_ERROR_NOT_READY;
   return stream->context()->Fault();
 }
@@ -95,6 +98,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
   std::shared_ptr<Stream> stream;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
+  if (stream->capturing()) return RefuseWhileCapturing(*stream);
   return stream->context()->Synchronize(stream);
 }
 
@@ -105,9 +109,11 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned int f
   CUresult result = FindStream(handle, &stream);
   if (result == CUDA_SUCCESS) result = FindEvent(event_handle, &event);
   if (result != CUDA_SUCCESS) return result;
+  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0 && stream->capturing()) {
+    return AddToCapture(*stream, EventWaitWork{event});
+  }
   const std::shared_ptr<Event::Mark> mark = event->mark();
-  if (mark != nullptr) WaitForMark(stream, *mark);
-  return CUDA_SUCCESS;
+  return mark != nullptr ? WaitForMark(stream, *mark) : CUDA_SUCCESS;
 }
 
 CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr address, size_t, unsigned int flags) {

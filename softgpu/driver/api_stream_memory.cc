@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "softgpu/driver/api.h"
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/memory_operation.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/work.h"
 
 namespace softgpu::api {
 namespace {
@@ -20,9 +22,10 @@ CUresult Submit(CUstream handle, std::vector<CUstreamBatchMemOpParams> items) {
   CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
   std::unique_ptr<Operation> operation;
-  result = MakeMemoryOperation(*stream->context(), std::move(items), &operation);
-  if (result == CUDA_SUCCESS) stream->context()->Submit(stream, std::move(operation));
-  return result;
+  result = MakeMemoryOperation(stream->context(), items, &operation);
+  if (result != CUDA_SUCCESS) return result;
+  if (stream->capturing()) return AddToCapture(*stream, MemoryWork{std::move(items)});
+  return SubmitChecked(stream, std::move(operation));
 }
 
 CUresult Wait(CUstream handle, CUstreamBatchMemOpType type, CUdeviceptr address, uint64_t value,

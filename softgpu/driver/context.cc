@@ -122,6 +122,11 @@ std::shared_ptr<Stream> Context::PerThreadStream(uint64_t thread_id) {
   return stream;
 }
 
+bool Context::IsLegacy(const Stream& stream) {
+  std::lock_guard<std::mutex> lock(order_mutex_);
+  return legacy_.get() == &stream;
+}
+
 // Work in the legacy stream waits for all blocking streams, and they wait for it.
 void Context::AddDependencies(const Stream& stream, Operation* operation) {
   if (&stream != legacy_.get()) {

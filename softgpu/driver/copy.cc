@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/work.h"
 
 namespace softgpu {
 namespace {
@@ -62,16 +64,23 @@ bool IsHost(const CopySide& side) {
   return allocation == nullptr || allocation->host();
 }
 
+bool Empty(const CopyBox& box) { return box.width == 0 || box.height == 0 || box.depth == 0; }
+
 bool WantsSync(uint64_t address) {
   const std::shared_ptr<Allocation> allocation = Driver::Get().memory_map().Find(address);
   return allocation != nullptr && allocation->sync_memops;
 }
 
-std::unique_ptr<Operation> CopyOperation(const CopyBox& box) {
-  return MakeOperation([box] {
-    Perform(box);
-    return CUDA_SUCCESS;
-  });
+// Synchronous copies between devices don't hold up the host.
+bool SynchronousWaits(const Context& context, const CopyBox& box) {
+  return IsHost(box.destination) || IsHost(box.source) || (context.flags() & CU_CTX_SYNC_MEMOPS) != 0 ||
+         WantsSync(box.destination.address) || WantsSync(box.source.address);
+}
+
+// Pageable memory can't be left to the device, but a small source can be read at once.
+bool AsynchronousWaits(const CopyBox& box) {
+  if (IsPageable(box.destination, box)) return true;
+  return IsPageable(box.source, box) && SpanOf(box.source, box) > kSnapshotBytesMax;
 }
 
 // The source is read now: the caller may change it as soon as the call returns.
@@ -106,60 +115,83 @@ void Perform(const Fill& fill) {
 
 }  // namespace
 
+std::unique_ptr<Operation> MakeCopy(const CopyBox& box) {
+  return MakeOperation([box] {
+    Perform(box);
+    return CUDA_SUCCESS;
+  });
+}
+
+std::unique_ptr<Operation> MakeFill(const Fill& fill) {
+  return MakeOperation([fill] {
+    Perform(fill);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CheckCopy(const CopyBox& box) {
+  if (Empty(box)) return CUDA_SUCCESS;
+  const CUresult result = CheckSide(box.destination, box);
+  return result == CUDA_SUCCESS ? CheckSide(box.source, box) : result;
+}
+
+CUresult CheckFill(const Fill& fill) {
+  if (fill.width == 0 || fill.height == 0) return CUDA_SUCCESS;
+  const unsigned bytes = fill.element_bytes;
+  if (bytes != 1 && bytes != 2 && bytes != 4) return CUDA_ERROR_INVALID_VALUE;
+  if (fill.address % bytes != 0 || (fill.height > 1 && fill.pitch % bytes != 0)) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the address or the pitch is not aligned to the element");
+  }
+  const uint64_t row_bytes = fill.width * bytes;
+  if (fill.height > 1 && fill.pitch < row_bytes) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the pitch is smaller than the row");
+  }
+  const uint64_t span = (fill.height - 1) * fill.pitch + row_bytes;
+  if (!Driver::Get().memory_map().Covers(fill.address, span)) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the range is not allocated memory");
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult SubmitCopy(const CopyBox& given, CUstream stream_handle, CopyMode mode) {
   std::shared_ptr<Stream> stream;
   CUresult result = FindStream(stream_handle, &stream);
+  if (result == CUDA_SUCCESS) result = CheckCopy(given);
+  if (result != CUDA_SUCCESS || Empty(given)) return result;
+  if (stream->capturing()) {
+    if (mode == CopyMode::kSynchronous) return RefuseWhileCapturing(*stream);
+    return AddToCapture(*stream, MemcpyWork{ParamsOf(given)});
+  }
+  result = CheckLegacyCapture(*stream);
   if (result != CUDA_SUCCESS) return result;
-  if (given.width == 0 || given.height == 0 || given.depth == 0) return CUDA_SUCCESS;
   CopyBox box = given;
-  result = CheckSide(box.destination, box);
-  if (result == CUDA_SUCCESS) result = CheckSide(box.source, box);
-  if (result != CUDA_SUCCESS) return result;
   Flatten(&box);
   Context& context = *stream->context();
-  if (mode == CopyMode::kSynchronous) {
-    const bool waits = IsHost(box.destination) || IsHost(box.source) ||
-                       (context.flags() & CU_CTX_SYNC_MEMOPS) != 0 ||
-                       WantsSync(box.destination.address) || WantsSync(box.source.address);
-    if (waits) return context.Run(stream, CopyOperation(box));
-  } else {
-    if (IsPageable(box.destination, box)) return context.Run(stream, CopyOperation(box));
-    if (IsPageable(box.source, box)) {
-      if (SpanOf(box.source, box) > kSnapshotBytesMax) return context.Run(stream, CopyOperation(box));
-      context.Submit(stream, SnapshotOperation(box));
-      return CUDA_SUCCESS;
-    }
+  if (mode == CopyMode::kSynchronous ? SynchronousWaits(context, box) : AsynchronousWaits(box)) {
+    return context.Run(stream, MakeCopy(box));
   }
-  context.Submit(stream, CopyOperation(box));
+  const bool snapshot = mode == CopyMode::kAsynchronous && IsPageable(box.source, box);
+  context.Submit(stream, snapshot ? SnapshotOperation(box) : MakeCopy(box));
   return CUDA_SUCCESS;
 }
 
 CUresult SubmitFill(const Fill& fill, CUstream stream_handle, CopyMode mode) {
   std::shared_ptr<Stream> stream;
-  const CUresult result = FindStream(stream_handle, &stream);
+  CUresult result = FindStream(stream_handle, &stream);
+  if (result == CUDA_SUCCESS) result = CheckFill(fill);
+  if (result != CUDA_SUCCESS || fill.width == 0 || fill.height == 0) return result;
+  if (stream->capturing()) {
+    if (mode == CopyMode::kSynchronous) return RefuseWhileCapturing(*stream);
+    return AddToCapture(*stream, MemsetWork{fill});
+  }
+  result = CheckLegacyCapture(*stream);
   if (result != CUDA_SUCCESS) return result;
-  if (fill.width == 0 || fill.height == 0) return CUDA_SUCCESS;
-  if (fill.address % fill.element_bytes != 0 || fill.pitch % fill.element_bytes != 0) {
-    return Fail(CUDA_ERROR_INVALID_VALUE, "the address or the pitch is not aligned to the element");
-  }
-  const uint64_t row_bytes = fill.width * fill.element_bytes;
-  if (fill.height > 1 && fill.pitch < row_bytes) {
-    return Fail(CUDA_ERROR_INVALID_VALUE, "the pitch is smaller than the row");
-  }
-  const uint64_t bytes = (fill.height - 1) * fill.pitch + row_bytes;
-  if (!Driver::Get().memory_map().Covers(fill.address, bytes)) {
-    return Fail(CUDA_ERROR_INVALID_VALUE, "the range is not allocated memory");
-  }
-  std::unique_ptr<Operation> operation = MakeOperation([fill] {
-    Perform(fill);
-    return CUDA_SUCCESS;
-  });
   Context& context = *stream->context();
   const std::shared_ptr<Allocation> target = Driver::Get().memory_map().Find(fill.address);
   const bool waits = mode == CopyMode::kSynchronous && target != nullptr &&
                      (target->host() || target->sync_memops);
-  if (waits) return context.Run(stream, std::move(operation));
-  context.Submit(stream, std::move(operation));
+  if (waits) return context.Run(stream, MakeFill(fill));
+  context.Submit(stream, MakeFill(fill));
   return CUDA_SUCCESS;
 }
 

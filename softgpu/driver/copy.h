@@ -6,6 +6,9 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <memory>
+
+#include "softgpu/driver/operation.h"
 
 namespace softgpu {
 
@@ -36,6 +39,16 @@ struct Fill {
   uint32_t value = 0;
   unsigned element_bytes = 1;      // 1, 2 or 4
 };
+
+// The operation alone, and the checks that come before it.
+CUresult CheckCopy(const CopyBox& box);
+CUresult CheckFill(const Fill& fill);
+std::unique_ptr<Operation> MakeCopy(const CopyBox& box);
+std::unique_ptr<Operation> MakeFill(const Fill& fill);
+
+// Between a box and the parameters of cuMemcpy3D.
+CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box);
+CUDA_MEMCPY3D ParamsOf(const CopyBox& box);
 
 CUresult SubmitFill(const Fill& fill, CUstream stream, CopyMode mode);
 

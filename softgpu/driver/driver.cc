@@ -14,6 +14,8 @@
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/event.h"
 #include "softgpu/driver/extent_handle.h"
+#include "softgpu/driver/graph.h"
+#include "softgpu/driver/graph_exec.h"
 #include "softgpu/driver/library.h"
 #include "softgpu/driver/linker.h"
 #include "softgpu/driver/memory_pool.h"

@@ -27,12 +27,16 @@ class Device;
 class Event;
 class ExtentHandle;
 class Function;
+class Graph;
+class GraphExec;
+class GraphNode;
 class Library;
 class LibraryKernel;
 class Linker;
 class MemoryPool;
 class Module;
 class Stream;
+class UserObject;
 
 class Driver {
  public:
@@ -71,6 +75,10 @@ class Driver {
   HandleTable<Linker> linkers;
   HandleTable<MemoryPool> pools;
   HandleTable<ExtentHandle> extents;
+  HandleTable<Graph> graphs;
+  HandleTable<GraphNode> graph_nodes;
+  HandleTable<GraphExec> graph_execs;
+  HandleTable<UserObject> user_objects;
 
  private:
   explicit Driver(const Config& config);

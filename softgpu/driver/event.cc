@@ -5,32 +5,34 @@
 #include <algorithm>
 #include <utility>
 
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
+#include "softgpu/driver/error_log.h"
 #include "softgpu/driver/stream.h"
 
 namespace softgpu {
 namespace {
 
-int64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 class RecordOperation final : public Operation {
  public:
   explicit RecordOperation(std::shared_ptr<Event::Mark> mark) : mark_(std::move(mark)) {}
   CUresult Run() override {
-    mark_->at_ns = NowNs();
+    mark_->at_ns = Event::NowNs();
     return CUDA_SUCCESS;
   }
-  void Skip(CUresult) override { mark_->at_ns = NowNs(); }
+  void Skip(CUresult) override { mark_->at_ns = Event::NowNs(); }
 
  private:
   const std::shared_ptr<Event::Mark> mark_;
 };
 
 }  // namespace
+
+int64_t Event::NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 bool Event::Mark::Done() const {
   return std::all_of(dependencies.begin(), dependencies.end(), [](const Dependency& dependency) {
@@ -46,10 +48,17 @@ void Event::Record(const std::shared_ptr<Stream>& stream) {
   SetMark(mark);
 }
 
+void Event::RecordCaptured(Stream& stream) {
+  const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
+  mark->capture = stream.capture();
+  if (mark->capture != nullptr) mark->nodes = mark->capture->TailOf(stream);
+  SetMark(mark);
+}
+
 void Event::RecordContext(Context& context) {
   const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
   mark->dependencies = context.Pending();
-  mark->at_ns = NowNs();
+  mark->at_ns = Event::NowNs();
   SetMark(mark);
 }
 
@@ -84,13 +93,20 @@ CUresult Event::Elapsed(const Event& start, const Event& end, float* millisecond
   return CUDA_SUCCESS;
 }
 
-void WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark) {
-  if (mark.Done()) return;
+CUresult WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark) {
+  if (mark.capture != nullptr) return mark.capture->Join(stream, mark.nodes);
+  if (stream->capturing()) {
+    const std::shared_ptr<Capture> capture = stream->capture();
+    if (capture != nullptr) capture->Invalidate();
+    return Fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "the event was recorded outside the capture");
+  }
+  if (mark.Done()) return CUDA_SUCCESS;
   std::unique_ptr<Operation> wait = MakeOperation([] { return CUDA_SUCCESS; });
   for (const Dependency& dependency : mark.dependencies) {
     if (dependency.stream != stream) wait->dependencies.push_back(dependency);
   }
   if (!wait->dependencies.empty()) stream->context()->Submit(stream, std::move(wait));
+  return CUDA_SUCCESS;
 }
 
 }  // namespace softgpu

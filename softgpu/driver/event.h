@@ -10,12 +10,15 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "softgpu/driver/operation.h"
 
 namespace softgpu {
 
+class Capture;
 class Context;
+class GraphNode;
 class Stream;
 
 class Event {
@@ -23,6 +26,8 @@ class Event {
   // One recording. `at_ns` is 0 until the stream gets there.
   struct Mark {
     std::vector<Dependency> dependencies;  // what it stands for
+    std::shared_ptr<Capture> capture;      // recorded in a capturing stream: these nodes instead
+    std::vector<GraphNode*> nodes;
     std::atomic<int64_t> at_ns{0};
     bool Done() const;
   };
@@ -34,8 +39,13 @@ class Event {
   uint64_t context_id() const { return context_id_; }
   CUevent handle() { return reinterpret_cast<CUevent>(this); }
 
+  static int64_t NowNs();
+  // REQUIRES: the stream doesn't capture.
   void Record(const std::shared_ptr<Stream>& stream);
+  // In a capturing stream the event stands for the stream's last nodes.
+  void RecordCaptured(Stream& stream);
   void RecordContext(Context& context);  // all work submitted to it so far
+  void SetMark(std::shared_ptr<Mark> mark);
   // Null when nothing was recorded: such an event is complete.
   std::shared_ptr<Mark> mark() const;
   CUresult Synchronize() const;  // reports a fault of the streams it waited for
@@ -44,15 +54,13 @@ class Event {
   static CUresult Elapsed(const Event& start, const Event& end, float* milliseconds);
 
  private:
-  void SetMark(std::shared_ptr<Mark> mark);
-
   const uint64_t context_id_;
   const unsigned flags_;
   mutable std::mutex mutex_;
   std::shared_ptr<Mark> mark_;
 };
 
-// Makes what `stream` gets from now on wait for `mark`.
-void WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark);
+// Makes what `stream` gets from now on wait for `mark`; joins the mark's capture when it is captured.
+CUresult WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark);
 
 }  // namespace softgpu

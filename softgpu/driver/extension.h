@@ -15,6 +15,10 @@ typedef void (*SoftgpuPrintHandler)(CUstream stream, const char* text, size_t by
  * stream goes on; `text` isn't terminated. Null: back to stdout. Works before cuInit. Thread safe. */
 CUresult softgpuSetPrintHandler(SoftgpuPrintHandler handler, void* data);
 
+/* The first fault of this process: returns its code (CUDA_SUCCESS: none yet), and sets the stream that it stopped and one
+ * sentence that names kernel, block, thread and PTX line. The text stays valid. Thread safe. */
+CUresult softgpuGetFault(CUstream* stream, const char** text);
+
 #ifdef __cplusplus
 }
 #endif

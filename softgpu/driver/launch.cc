@@ -9,14 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "ipc/calls/limits.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
+#include "softgpu/driver/fault_record.h"
 #include "softgpu/driver/function.h"
 #include "softgpu/driver/module.h"
-#include "softgpu/driver/stream.h"
 
 namespace softgpu {
 namespace {
@@ -28,53 +27,49 @@ constexpr uint64_t kSharedBytesPerMultiprocessor = 164 << 10, kSharedBytesReserv
 std::atomic<uint64_t> next_grid{1};
 
 // Says what stopped a kernel: in the error log always, on stderr for the first fault of the process.
-void Report(const Fault& fault) {
+void Report(const Fault& fault, CUstream stream) {
   static std::atomic<bool> said{false};
   const std::string text = fault.ToString();
+  RecordFault(fault.code, stream, text);
   ErrorLog::Get().Add(CU_LOG_LEVEL_ERROR, text);
   if (!said.exchange(true)) std::fprintf(stderr, "softgpu: %s\n", text.c_str());
 }
 
 class LaunchOperation final : public Operation {
  public:
-  LaunchOperation(std::shared_ptr<Module> module, const Stream& stream, const LaunchRequest& request,
-                  const Kernel* kernel)
-      : module_(std::move(module)),
-        context_(stream.context().get()),
-        stream_(const_cast<Stream&>(stream).handle()) {
-    launch_.kernel = kernel;
-    launch_.grid = request.grid;
-    launch_.block = request.block;
-    launch_.dynamic_shared_bytes = request.dynamic_shared_bytes;
-    launch_.variables = module_->addresses();
+  explicit LaunchOperation(KernelWork work) : work_(std::move(work)) {
+    launch_.kernel = &work_.function->kernel();
+    launch_.grid = work_.grid;
+    launch_.block = work_.block;
+    launch_.dynamic_shared_bytes = work_.dynamic_shared_bytes;
+    launch_.parameters = work_.parameters;
+    launch_.variables = work_.module->addresses();
     launch_.memory = &Driver::Get().memory_map();
-    launch_.cancel = context_->cancel();
-    launch_.grid_id = next_grid.fetch_add(1);
-    launch_.sm_count = context_->device().config().sms;
-    launch_.cooperative = request.cooperative;
+    launch_.cancel = work_.context->cancel();
+    launch_.sm_count = work_.context->device().config().sms;
+    launch_.cooperative = work_.cooperative;
     launch_.print = [this](std::string_view text) {
       std::lock_guard<std::mutex> lock(print_mutex_);
       printed_.append(text);
     };
   }
 
-  std::vector<std::byte>& parameters() { return parameters_; }
+  void SetStream(CUstream stream) override { stream_ = stream; }
 
   CUresult Run() override {
-    launch_.parameters = parameters_;
+    launch_.grid_id = next_grid.fetch_add(1);
     const std::optional<Fault> fault = Execute(launch_);
-    if (!printed_.empty()) context_->Print(stream_, printed_);
+    if (!printed_.empty()) work_.context->Print(stream_, printed_);
+    printed_.clear();
     if (!fault) return CUDA_SUCCESS;
-    Report(*fault);
+    Report(*fault, stream_);
     return fault->code;
   }
 
  private:
-  const std::shared_ptr<Module> module_;
-  Context* const context_;  // the stream that runs this keeps it
-  const CUstream stream_;
+  const KernelWork work_;
   Launch launch_;
-  std::vector<std::byte> parameters_;
+  CUstream stream_ = nullptr;
   std::mutex print_mutex_;
   std::string printed_;
 };
@@ -178,23 +173,28 @@ int BlocksPerMultiprocessor(Function& function, uint64_t block_threads, uint64_t
                                     kSharedBytesPerMultiprocessor / shared_bytes}));
 }
 
-CUresult MakeLaunch(const std::shared_ptr<Function>& function, const std::shared_ptr<Stream>& stream,
-                    const LaunchRequest& request, std::unique_ptr<Operation>* operation) {
-  std::shared_ptr<Module> module = function->module();
-  if (module == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel's module is unloaded");
-  if (module->context_id() != stream->context()->id()) {
-    return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel and the stream belong to different contexts");
+CUresult PrepareLaunch(const std::shared_ptr<Function>& function, const std::shared_ptr<Context>& context,
+                       const LaunchRequest& request, KernelWork* work) {
+  work->module = function->module();
+  if (work->module == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel's module is unloaded");
+  if (work->module->context_id() != context->id()) {
+    return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel belongs to another context");
   }
   CUresult result = CheckShape(function->kernel(), request);
   if (result != CUDA_SUCCESS) return result;
-  result = CheckResources(*function, stream->context()->device(), request);
+  result = CheckResources(*function, context->device(), request);
   if (result != CUDA_SUCCESS) return result;
-  std::unique_ptr<LaunchOperation> launch = std::make_unique<LaunchOperation>(
-      std::move(module), *stream, request, &function->kernel());
-  result = CopyParameters(function->kernel(), request, &launch->parameters());
-  if (result != CUDA_SUCCESS) return result;
-  *operation = std::move(launch);
-  return CUDA_SUCCESS;
+  work->function = function;
+  work->context = context;
+  work->grid = request.grid;
+  work->block = request.block;
+  work->dynamic_shared_bytes = request.dynamic_shared_bytes;
+  work->cooperative = request.cooperative;
+  return CopyParameters(function->kernel(), request, &work->parameters);
+}
+
+std::unique_ptr<Operation> MakeLaunch(KernelWork work) {
+  return std::make_unique<LaunchOperation>(std::move(work));
 }
 
 }  // namespace softgpu

@@ -5,8 +5,10 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "softgpu/driver/operation.h"
 #include "softgpu/exec/launch.h"
@@ -15,7 +17,7 @@ namespace softgpu {
 
 class Context;
 class Function;
-class Stream;
+class Module;
 
 struct LaunchRequest {
   Dim3 grid, block;
@@ -28,8 +30,22 @@ struct LaunchRequest {
 // Blocks of this shape that one multiprocessor holds at a time.
 int BlocksPerMultiprocessor(Function& function, uint64_t block_threads, uint64_t dynamic_shared_bytes);
 
-// Checks the request, copies its parameters, and makes the operation for `stream`.
-CUresult MakeLaunch(const std::shared_ptr<Function>& function, const std::shared_ptr<Stream>& stream,
-                    const LaunchRequest& request, std::unique_ptr<Operation>* operation);
+// A checked launch: everything that it needs, copied or kept alive.
+struct KernelWork {
+  std::shared_ptr<Function> function;
+  std::shared_ptr<Module> module;
+  std::shared_ptr<Context> context;
+  Dim3 grid, block;
+  uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  std::vector<std::byte> parameters;
+};
+
+// Checks the request and copies its parameters. The kernel must belong to `context`.
+CUresult PrepareLaunch(const std::shared_ptr<Function>& function, const std::shared_ptr<Context>& context,
+                       const LaunchRequest& request, KernelWork* work);
+
+// The operation that runs it, any number of times.
+std::unique_ptr<Operation> MakeLaunch(KernelWork work);
 
 }  // namespace softgpu

@@ -47,8 +47,9 @@ bool Satisfied(uint64_t address, T value, unsigned flags) {
 
 class MemoryOperation final : public Operation {
  public:
-  MemoryOperation(Context& context, std::vector<CUstreamBatchMemOpParams> items, Place place)
-      : Operation(place), context_(context), items_(std::move(items)) {}
+  MemoryOperation(std::shared_ptr<Context> context, std::vector<CUstreamBatchMemOpParams> items,
+                  Place place)
+      : Operation(place), context_(std::move(context)), items_(std::move(items)) {}
 
   CUresult Run() override {
     for (const CUstreamBatchMemOpParams& item : items_) {
@@ -66,7 +67,7 @@ class MemoryOperation final : public Operation {
   using WriteValue = CUstreamBatchMemOpParams::CUstreamMemOpWriteValueParams_st;
 
   bool Reached(const WaitValue& wait) const {
-    if (context_.Fault() != CUDA_SUCCESS) return true;  // nobody will write any more
+    if (context_->Fault() != CUDA_SUCCESS) return true;  // nobody will write any more
     return Is64(wait.operation) ? Satisfied<uint64_t>(wait.address, wait.value64, wait.flags)
                                 : Satisfied<uint32_t>(wait.address, wait.value, wait.flags);
   }
@@ -90,7 +91,7 @@ class MemoryOperation final : public Operation {
     }
   }
 
-  Context& context_;  // the stream that runs this keeps it
+  const std::shared_ptr<Context> context_;
   const std::vector<CUstreamBatchMemOpParams> items_;
 };
 
@@ -110,7 +111,8 @@ CUresult Check(const CUstreamBatchMemOpParams& item) {
 
 }  // namespace
 
-CUresult MakeMemoryOperation(Context& context, std::vector<CUstreamBatchMemOpParams> items,
+CUresult MakeMemoryOperation(std::shared_ptr<Context> context,
+                             std::vector<CUstreamBatchMemOpParams> items,
                              std::unique_ptr<Operation>* operation) {
   Operation::Place place = Operation::Place::kAnywhere;
   for (const CUstreamBatchMemOpParams& item : items) {
@@ -118,7 +120,7 @@ CUresult MakeMemoryOperation(Context& context, std::vector<CUstreamBatchMemOpPar
     if (result != CUDA_SUCCESS) return result;
     if (IsWait(item.operation)) place = Operation::Place::kStreamThread;
   }
-  *operation = std::make_unique<MemoryOperation>(context, std::move(items), place);
+  *operation = std::make_unique<MemoryOperation>(std::move(context), std::move(items), place);
   return CUDA_SUCCESS;
 }
 

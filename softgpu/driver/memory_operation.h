@@ -17,7 +17,8 @@ namespace softgpu {
 class Context;
 
 // Checks addresses and flags. The operation runs on the stream's own thread when it contains a wait.
-CUresult MakeMemoryOperation(Context& context, std::vector<CUstreamBatchMemOpParams> items,
+CUresult MakeMemoryOperation(std::shared_ptr<Context> context,
+                             std::vector<CUstreamBatchMemOpParams> items,
                              std::unique_ptr<Operation>* operation);
 
 }  // namespace softgpu

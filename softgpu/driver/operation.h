@@ -32,6 +32,9 @@ class Operation {
   // Called instead of Run after a fault.
   virtual void Skip(CUresult fault) {}
 
+  // The stream that it is about to run in; only prints care.
+  virtual void SetStream(CUstream stream) {}
+
   Place place() const { return place_; }
   std::vector<Dependency> dependencies;  // what Run waits for besides the stream's own order
 

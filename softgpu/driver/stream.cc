@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/spin.h"
 
@@ -135,6 +136,20 @@ void Stream::Wait(uint64_t sequence) {
     }
     waiters_.fetch_sub(1);
   }
+}
+
+std::shared_ptr<Capture> Stream::capture() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return capture_;
+}
+
+void Stream::SetCapture(std::shared_ptr<Capture> capture) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    capture_.swap(capture);
+    capturing_ = capture_ != nullptr;
+  }
+  context_->CaptureChanged(blocking() ? (capturing() ? 1 : -1) : 0);
 }
 
 CUresult Stream::GetAttribute(CUstreamAttrID id, CUstreamAttrValue* value) {

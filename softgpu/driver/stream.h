@@ -23,6 +23,7 @@
 
 namespace softgpu {
 
+class Capture;
 class Context;
 
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -54,6 +55,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   CUresult SetAttribute(CUstreamAttrID id, const CUstreamAttrValue& value);
   void CopyAttributes(Stream& other);
 
+  // Set while the stream captures; kept by Capture alone.
+  bool capturing() const { return capturing_.load(); }
+  std::shared_ptr<Capture> capture();
+  void SetCapture(std::shared_ptr<Capture> capture);
+
   // No more work will come: the thread ends when the queue is empty.
   void Close();
   bool closed() const { return closed_.load(); }
@@ -82,6 +88,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<std::unique_ptr<Operation>> queue_;
   bool running_ = false;
   bool thread_started_ = false, thread_asleep_ = false;
+  std::atomic<bool> capturing_{false};
+  std::shared_ptr<Capture> capture_;
   std::map<int, CUstreamAttrValue> attributes_;  // by CUstreamAttrID
 };
 

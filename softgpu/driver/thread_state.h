@@ -21,6 +21,7 @@ struct ThreadState {
   bool per_thread_default = false;                 // stream 0 means the per-thread stream in this call
   bool in_callback = false;                        // a host function runs on this thread: no CUDA calls
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::vector<CUgraphNode> capture_nodes;          // what cuStreamGetCaptureInfo pointed to last
   uint64_t id = 0;                                 // never reused: names this thread's default streams
 };
 

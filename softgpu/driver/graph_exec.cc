@@ -1,0 +1,197 @@
+#include "softgpu/driver/graph_exec.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "softgpu/driver/context.h"
+#include "softgpu/driver/error_log.h"
+#include "softgpu/driver/stream.h"
+
+namespace softgpu {
+
+// One launch.
+class GraphOperation final : public Operation {
+ public:
+  GraphOperation(GraphExec::Steps steps, CUstream stream)
+      : Operation(PlaceOf(steps)), steps_(std::move(steps)), stream_(stream) {
+    Collect(steps_);
+  }
+
+  CUresult Run() override { return RunSteps(steps_); }
+  void Skip(CUresult) override {
+    for (const auto& [step, mark] : marks_) mark->at_ns = Event::NowNs();
+  }
+
+  // Events that this launch records, and what waits mean by them.
+  const std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>>& marks() const { return marks_; }
+
+ private:
+  static Place PlaceOf(const GraphExec::Steps& steps) {
+    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
+      const bool here = step->operation != nullptr && step->operation->place() == Place::kStreamThread;
+      if (here || PlaceOf(step->children) == Place::kStreamThread) return Place::kStreamThread;
+    }
+    return Place::kAnywhere;
+  }
+
+  void Collect(const GraphExec::Steps& steps) {
+    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
+      if (!step->enabled) continue;
+      Collect(step->children);
+      if (std::holds_alternative<EventRecordWork>(step->work)) {
+        marks_[step.get()] = std::make_shared<Event::Mark>();
+      } else if (const EventWaitWork* const wait = std::get_if<EventWaitWork>(&step->work)) {
+        const std::shared_ptr<Event::Mark> mark = wait->event->mark();
+        if (mark == nullptr) continue;
+        dependencies.insert(dependencies.end(), mark->dependencies.begin(), mark->dependencies.end());
+      }
+    }
+  }
+
+  CUresult RunSteps(const GraphExec::Steps& steps) {
+    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
+      if (!step->enabled) continue;
+      CUresult result = RunSteps(step->children);
+      if (result == CUDA_SUCCESS && step->operation != nullptr) {
+        step->operation->SetStream(stream_);
+        result = step->operation->Run();
+      }
+      const auto mark = marks_.find(step.get());
+      if (mark != marks_.end()) mark->second->at_ns = Event::NowNs();
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  }
+
+  const GraphExec::Steps steps_;
+  const CUstream stream_;
+  std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>> marks_;
+};
+
+CUresult GraphExec::MakeStep(const GraphNode& node, Work work, std::shared_ptr<Step>* out) {
+  const std::shared_ptr<Step> step = std::make_shared<Step>();
+  step->node = &node;
+  std::unique_ptr<Operation> operation;
+  CUresult result = MakeOperationOf(work, context_, &operation);
+  if (result != CUDA_SUCCESS) return result;
+  step->operation = std::move(operation);
+  if (const ChildWork* const child = std::get_if<ChildWork>(&work)) {
+    result = MakeSteps(*child->graph, &step->children);
+  }
+  step->work = std::move(work);
+  *out = step;
+  return result;
+}
+
+CUresult GraphExec::MakeSteps(const Graph& graph, Steps* steps) {
+  std::vector<std::shared_ptr<GraphNode>> order;
+  if (!graph.Order(&order)) return Fail(CUDA_ERROR_INVALID_VALUE, "the graph has a cycle");
+  std::map<const GraphNode*, size_t> position;
+  for (const std::shared_ptr<GraphNode>& node : order) {
+    std::shared_ptr<Step> step;
+    const CUresult result = MakeStep(*node, node->work, &step);
+    if (result != CUDA_SUCCESS) return result;
+    for (const GraphNode* const dependency : node->dependencies) {
+      step->dependencies.push_back(position[dependency]);
+    }
+    std::sort(step->dependencies.begin(), step->dependencies.end());
+    position[node.get()] = steps->size();
+    steps->push_back(step);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExec::Create(const Graph& graph, const std::shared_ptr<Context>& context,
+                           cuuint64_t flags, std::shared_ptr<GraphExec>* exec) {
+  const std::shared_ptr<GraphExec> made = std::make_shared<GraphExec>(context, flags);
+  const CUresult result = made->MakeSteps(graph, &made->steps_);
+  if (result == CUDA_SUCCESS) *exec = made;
+  return result;
+}
+
+CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<GraphOperation> operation =
+      std::make_unique<GraphOperation>(steps_, stream->handle());
+  if (last_launch_.stream != nullptr && last_launch_.stream != stream &&
+      !last_launch_.stream->Done(last_launch_.sequence)) {
+    operation->dependencies.push_back(last_launch_);
+  }
+  const std::map<const Step*, std::shared_ptr<Event::Mark>> marks = operation->marks();
+  const uint64_t sequence = stream->context()->Submit(stream, std::move(operation));
+  last_launch_ = {stream, sequence};
+  for (const auto& [step, mark] : marks) {
+    mark->dependencies.push_back(last_launch_);
+    std::get<EventRecordWork>(step->work).event->SetMark(mark);
+  }
+  return CUDA_SUCCESS;
+}
+
+std::shared_ptr<GraphExec::Step>* GraphExec::FindStep(const GraphNode* node) {
+  for (std::shared_ptr<Step>& step : steps_) {
+    if (step->node == node) return &step;
+  }
+  Fail(CUDA_ERROR_INVALID_VALUE, "the node is not part of what was instantiated");
+  return nullptr;
+}
+
+CUresult GraphExec::SetWork(const GraphNode* node, Work work) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<Step>* const step = FindStep(node);
+  if (step == nullptr || (*step)->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Step> changed;
+  const CUresult result = MakeStep(*node, std::move(work), &changed);
+  if (result != CUDA_SUCCESS) return result;
+  changed->dependencies = (*step)->dependencies;
+  changed->enabled = (*step)->enabled;
+  *step = std::move(changed);
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExec::SetEnabled(const GraphNode* node, bool enabled) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<Step>* const step = FindStep(node);
+  if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::shared_ptr<Step> changed = std::make_shared<Step>(**step);
+  changed->enabled = enabled;
+  *step = changed;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExec::GetEnabled(const GraphNode* node, bool* enabled) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<Step>* const step = FindStep(node);
+  if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *enabled = (*step)->enabled;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {
+  *info = {CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, nullptr, nullptr};
+  Steps updated;
+  const CUresult result = MakeSteps(graph, &updated);
+  if (result != CUDA_SUCCESS) {
+    info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (updated.size() != steps_.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    info->errorNode = const_cast<GraphNode*>(updated[i]->node)->handle();
+    if (updated[i]->dependencies != steps_[i]->dependencies) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    if (updated[i]->work.index() != steps_[i]->work.index()) {
+      info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    }
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    updated[i]->node = steps_[i]->node;  // later calls go on naming the first graph's nodes
+    updated[i]->enabled = steps_[i]->enabled;
+  }
+  steps_ = std::move(updated);
+  *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
+  return CUDA_SUCCESS;
+}
+
+}  // namespace softgpu

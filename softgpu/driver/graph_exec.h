@@ -1,0 +1,67 @@
+// An executable graph: the operations of its nodes in an order that respects the edges.
+//
+// A launch is one operation of a stream that runs them one after the other; launches of one executable graph wait for
+// each other, in whatever stream they are. A change of a node's parameters holds for later launches.
+// Thread safety: every function may be called from any thread.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "softgpu/driver/event.h"
+#include "softgpu/driver/graph.h"
+#include "softgpu/driver/operation.h"
+
+namespace softgpu {
+
+class Context;
+class Stream;
+
+class GraphExec {
+ public:
+  static CUresult Create(const Graph& graph, const std::shared_ptr<Context>& context,
+                         cuuint64_t flags, std::shared_ptr<GraphExec>* exec);
+
+  CUgraphExec handle() { return reinterpret_cast<CUgraphExec>(this); }
+  cuuint64_t flags() const { return flags_; }
+
+  CUresult Launch(const std::shared_ptr<Stream>& stream);
+
+  // `node` is the node of the graph that this was made from. The new work must be of the same type.
+  CUresult SetWork(const GraphNode* node, Work work);
+  CUresult SetEnabled(const GraphNode* node, bool enabled);
+  CUresult GetEnabled(const GraphNode* node, bool* enabled);
+  // Takes every node's parameters from a graph of the same shape; says how it failed otherwise.
+  CUresult Update(const Graph& graph, CUgraphExecUpdateResultInfo* info);
+
+  explicit GraphExec(std::shared_ptr<Context> context, cuuint64_t flags)
+      : context_(std::move(context)), flags_(flags) {}
+
+ private:
+  struct Step {
+    const GraphNode* node;  // an identity
+    Work work;
+    std::shared_ptr<Operation> operation;  // null: nothing to do, or an event's
+    std::vector<std::shared_ptr<Step>> children;
+    std::vector<size_t> dependencies;      // positions, to compare shapes
+    bool enabled = true;
+  };
+  using Steps = std::vector<std::shared_ptr<Step>>;
+
+  CUresult MakeSteps(const Graph& graph, Steps* steps);
+  CUresult MakeStep(const GraphNode& node, Work work, std::shared_ptr<Step>* step);
+  std::shared_ptr<Step>* FindStep(const GraphNode* node);  // REQUIRES: mutex_ held
+  friend class GraphOperation;
+
+  const std::shared_ptr<Context> context_;
+  const cuuint64_t flags_;
+  std::mutex mutex_;
+  Steps steps_;  // steps are replaced, never changed: launches in flight keep theirs
+  Dependency last_launch_;
+};
+
+}  // namespace softgpu

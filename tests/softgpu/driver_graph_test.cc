@@ -1,0 +1,244 @@
+// Graphs: explicit nodes, capture, instantiation, update, launch.
+#include <string>
+#include <vector>
+
+#include "tests/softgpu/driver_test.h"
+
+namespace softgpu::testing {
+namespace {
+
+class GraphTest : public DriverTest {
+ protected:
+  void SetUp() override {
+    DriverTest::SetUp();
+    increment_ = Kernel(kIncrement, "increment");
+    store_ = Kernel(kStore, "store");
+    ASSERT_OK(cuMemAlloc(&words_, 64));
+    ASSERT_OK(cuMemsetD8(words_, 0, 64));
+    ASSERT_OK(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    ASSERT_OK(cuGraphCreate(&graph_, 0));
+  }
+
+  unsigned Word(int index) {
+    unsigned value = 0;
+    EXPECT_OK(cuMemcpyDtoH(&value, words_ + 4 * index, 4));
+    return value;
+  }
+
+  CUDA_KERNEL_NODE_PARAMS KernelParams(CUfunction function, void** params) {
+    CUDA_KERNEL_NODE_PARAMS node = {};
+    node.func = function;
+    node.gridDimX = node.gridDimY = node.gridDimZ = 1;
+    node.blockDimX = node.blockDimY = node.blockDimZ = 1;
+    node.kernelParams = params;
+    return node;
+  }
+
+  CUgraphNode AddStore(unsigned value, std::vector<CUgraphNode> after) {
+    void* params[] = {&words_, &value};
+    const CUDA_KERNEL_NODE_PARAMS node_params = KernelParams(store_, params);
+    CUgraphNode node = nullptr;
+    EXPECT_OK(cuGraphAddKernelNode(&node, graph_, after.data(), after.size(), &node_params));
+    return node;
+  }
+
+  CUgraphExec Instantiate() {
+    CUgraphExec exec = nullptr;
+    EXPECT_OK(cuGraphInstantiate(&exec, graph_, 0));
+    return exec;
+  }
+
+  CUfunction increment_ = nullptr, store_ = nullptr;
+  CUdeviceptr words_ = 0;
+  CUstream stream_ = nullptr;
+  CUgraph graph_ = nullptr;
+};
+
+TEST_F(GraphTest, NodesRunBehindTheirDependencies) {
+  const CUgraphNode last = AddStore(2, {}), first = AddStore(1, {});
+  ASSERT_OK(cuGraphAddDependencies(graph_, &first, &last, nullptr, 1));
+  size_t edges = 0, roots = 0;
+  ASSERT_OK(cuGraphGetEdges(graph_, nullptr, nullptr, nullptr, &edges));
+  ASSERT_OK(cuGraphGetRootNodes(graph_, nullptr, &roots));
+  EXPECT_EQ(edges, 1u);
+  EXPECT_EQ(roots, 1u);
+  const CUgraphExec exec = Instantiate();
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 2u);
+  ASSERT_OK(cuGraphAddDependencies(graph_, &last, &first, nullptr, 1));
+  CUgraphExec cyclic = nullptr;
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&cyclic, graph_, 0));
+  ASSERT_OK(cuGraphExecDestroy(exec));
+  ASSERT_OK(cuGraphDestroy(graph_));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(graph_));
+}
+
+TEST_F(GraphTest, EveryTypeOfNode) {
+  static int host_runs = 0;
+  host_runs = 0;
+  CUgraphNode set = nullptr, copy = nullptr, host = nullptr, empty = nullptr, child = nullptr;
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  fill.dst = words_;
+  fill.value = 7;
+  fill.elementSize = 4;
+  fill.width = 2;
+  fill.height = 1;
+  ASSERT_OK(cuGraphAddMemsetNode(&set, graph_, nullptr, 0, &fill, context_));
+  CUDA_MEMCPY3D box = {};
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = words_;
+  box.dstDevice = words_ + 16;
+  box.WidthInBytes = 8;
+  box.Height = box.Depth = 1;
+  ASSERT_OK(cuGraphAddMemcpyNode(&copy, graph_, &set, 1, &box, context_));
+  CUDA_HOST_NODE_PARAMS call = {[](void*) { ++host_runs; }, nullptr};
+  ASSERT_OK(cuGraphAddHostNode(&host, graph_, &copy, 1, &call));
+  ASSERT_OK(cuGraphAddEmptyNode(&empty, graph_, &host, 1));
+  CUgraph inner = nullptr;
+  ASSERT_OK(cuGraphCreate(&inner, 0));
+  std::swap(inner, graph_);
+  CUdeviceptr third = words_ + 8;
+  void* params[] = {&third};
+  const CUDA_KERNEL_NODE_PARAMS bump = KernelParams(increment_, params);
+  CUgraphNode ignored = nullptr;
+  ASSERT_OK(cuGraphAddKernelNode(&ignored, graph_, nullptr, 0, &bump));
+  std::swap(inner, graph_);
+  ASSERT_OK(cuGraphAddChildGraphNode(&child, graph_, &empty, 1, inner));
+  ASSERT_OK(cuGraphDestroy(inner)) << "the node has its own copy";
+  const CUgraphExec exec = Instantiate();
+  for (int i = 0; i < 3; ++i) ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(4), 7u);
+  EXPECT_EQ(Word(5), 7u);
+  EXPECT_EQ(Word(2), 3u);
+  EXPECT_EQ(host_runs, 3);
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  ASSERT_OK(cuGraphNodeGetType(child, &type));
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_GRAPH);
+}
+
+TEST_F(GraphTest, ParametersOfAnExecutableGraphChange) {
+  const CUgraphNode node = AddStore(5, {});
+  const CUgraphExec exec = Instantiate();
+  CUDA_KERNEL_NODE_PARAMS seen = {};
+  ASSERT_OK(cuGraphKernelNodeGetParams(node, &seen));
+  EXPECT_EQ(seen.func, store_);
+  EXPECT_EQ(*static_cast<unsigned*>(seen.kernelParams[1]), 5u);
+  unsigned value = 6;
+  void* params[] = {&words_, &value};
+  const CUDA_KERNEL_NODE_PARAMS changed = KernelParams(store_, params);
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuGraphExecKernelNodeSetParams(exec, node, &changed));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 5u);
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 6u);
+  ASSERT_OK(cuGraphNodeSetEnabled(exec, node, 0));
+  ASSERT_OK(cuMemsetD32(words_, 1, 1));
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 1u);
+}
+
+TEST_F(GraphTest, UpdateTakesTheParametersOfTheSameShape) {
+  AddStore(5, {});
+  const CUgraphExec exec = Instantiate();
+  CUgraph other = nullptr;
+  ASSERT_OK(cuGraphCreate(&other, 0));
+  std::swap(other, graph_);
+  const CUgraphNode node = AddStore(9, {});
+  CUgraphExecUpdateResultInfo info = {};
+  ASSERT_OK(cuGraphExecUpdate(exec, graph_, &info));
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 9u);
+  AddStore(10, {node});
+  EXPECT_CU(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(exec, graph_, &info));
+  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+}
+
+TEST_F(GraphTest, CaptureAcrossTwoStreams) {
+  CUstream second = nullptr;
+  CUevent fork = nullptr, join = nullptr;
+  ASSERT_OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+  ASSERT_OK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+  ASSERT_OK(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+  CUdeviceptr other = words_ + 4;
+  ASSERT_OK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  ASSERT_OK(Launch(increment_, {&words_}, stream_));
+  ASSERT_OK(cuEventRecord(fork, stream_));
+  EXPECT_CU(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(fork));
+  ASSERT_OK(cuStreamWaitEvent(second, fork, 0));
+  ASSERT_OK(Launch(increment_, {&other}, second));
+  ASSERT_OK(cuMemsetD32Async(words_ + 8, 3, 1, stream_));
+  ASSERT_OK(cuEventRecord(join, second));
+  ASSERT_OK(cuStreamWaitEvent(stream_, join, 0));
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  ASSERT_OK(cuStreamIsCapturing(second, &status));
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  CUgraph captured = nullptr;
+  ASSERT_OK(cuStreamEndCapture(stream_, &captured));
+  ASSERT_OK(cuStreamIsCapturing(second, &status));
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
+  EXPECT_EQ(Word(0), 0u) << "nothing ran";
+  size_t nodes = 0;
+  ASSERT_OK(cuGraphGetNodes(captured, nullptr, &nodes));
+  EXPECT_EQ(nodes, 3u);
+  CUgraphExec exec = nullptr;
+  ASSERT_OK(cuGraphInstantiate(&exec, captured, 0));
+  ASSERT_OK(cuGraphDestroy(captured));
+  for (int i = 0; i < 4; ++i) ASSERT_OK(cuGraphLaunch(exec, i % 2 == 0 ? stream_ : second));
+  ASSERT_OK(cuCtxSynchronize());
+  EXPECT_EQ(Word(0), 4u);
+  EXPECT_EQ(Word(1), 4u);
+  EXPECT_EQ(Word(2), 3u);
+}
+
+TEST_F(GraphTest, CapturesThatGoWrongSaySo) {
+  CUgraph captured = nullptr;
+  EXPECT_CU(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(stream_, &captured));
+  EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+            cuStreamBeginCapture(nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  ASSERT_OK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_CU(CUDA_ERROR_ILLEGAL_STATE, cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(stream_));
+  EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, Launch(increment_, {&words_}, stream_));
+  EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(stream_, &captured));
+  EXPECT_OK(Launch(increment_, {&words_}, stream_)) << "the stream works again";
+
+  CUstream second = nullptr, blocking = nullptr;
+  CUevent fork = nullptr;
+  ASSERT_OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+  ASSERT_OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+  ASSERT_OK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+  ASSERT_OK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  ASSERT_OK(cuEventRecord(fork, stream_));
+  ASSERT_OK(cuStreamWaitEvent(second, fork, 0));
+  ASSERT_OK(Launch(increment_, {&words_}, second));
+  EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(second, &captured));
+  EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(stream_, &captured));
+  EXPECT_CU(CUDA_ERROR_CAPTURED_EVENT, cuStreamWaitEvent(second, fork, 0));
+
+  ASSERT_OK(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, Launch(increment_, {&words_}, nullptr));
+  ASSERT_OK(cuStreamEndCapture(blocking, &captured));
+  EXPECT_OK(Launch(increment_, {&words_}, nullptr));
+  EXPECT_OK(cuCtxSynchronize());
+}
+
+TEST_F(GraphTest, EventNodesRecordAtEachLaunch) {
+  CUevent event = nullptr;
+  ASSERT_OK(cuEventCreate(&event, 0));
+  const CUgraphNode store = AddStore(1, {});
+  CUgraphNode record = nullptr;
+  ASSERT_OK(cuGraphAddEventRecordNode(&record, graph_, &store, 1, event));
+  const CUgraphExec exec = Instantiate();
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuEventSynchronize(event));
+  EXPECT_EQ(Word(0), 1u);
+}
+
+}  // namespace
+}  // namespace softgpu::testing
