@@ -7,7 +7,8 @@
 namespace ipc::control {
 namespace {
 
-// --- what must hold for a body to be believed, per type; most are any bytes -------------------------
+// --- what must hold for a body to be believed, per type; most are any bytes
+// -------------------------
 
 template <size_t kBytes>
 void Terminate(char (&text)[kBytes]) {
@@ -83,7 +84,8 @@ using Decoder = std::optional<Message> (*)(std::span<const std::byte>);
 template <size_t... kTypes>
 std::optional<Message> DecodeType(uint32_t type, std::span<const std::byte> bytes,
                                   std::index_sequence<kTypes...>) {
-  static constexpr Decoder kDecoders[] = {&DecodeBody<std::variant_alternative_t<kTypes, Message>>...};
+  static constexpr Decoder kDecoders[] = {
+      &DecodeBody<std::variant_alternative_t<kTypes, Message>>...};
   return kDecoders[type](bytes);
 }
 
@@ -98,7 +100,8 @@ std::vector<std::byte> Encode(const Message& message) {
         header.bytes = static_cast<uint32_t>(sizeof header + BodyBytes<Body>());
         std::vector<std::byte> bytes(header.bytes);
         std::memcpy(bytes.data(), &header, sizeof header);
-        if (BodyBytes<Body>() != 0) std::memcpy(bytes.data() + sizeof header, &body, BodyBytes<Body>());
+        if (BodyBytes<Body>() != 0)
+          std::memcpy(bytes.data() + sizeof header, &body, BodyBytes<Body>());
         return bytes;
       },
       message);

@@ -1,5 +1,5 @@
-// What lanewayd, the keeper and the workers say to each other: small fixed-size messages, one per packet
-// (ipc/socket.h), native byte order, because all of them are of one build on one machine.
+// What lanewayd, the keeper and the workers say to each other: small fixed-size messages, one per
+// packet (ipc/socket.h), native byte order, because all of them are of one build on one machine.
 //
 //     ControlHeader | body of the type
 //
@@ -12,8 +12,8 @@
 //   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, GetMemory
 //   keeper -> worker     ExtentReply (+ {extent}), MemoryReply
 //
-// A Query is answered by Ready, then the records, then ListEnd. Nothing outside this file may read the
-// bytes of a packet. Thread safety: functions without state.
+// A Query is answered by Ready, then the records, then ListEnd. Nothing outside this file may read
+// the bytes of a packet. Thread safety: functions without state.
 #pragma once
 
 #include <cstddef>
@@ -121,7 +121,8 @@ struct UsageList {
   Usage usages[kUsagesMax];
 };
 
-// Sent only when the worker's pidfd says that it is gone: its mappings keep the memory busy until then.
+// Sent only when the worker's pidfd says that it is gone: its mappings keep the memory busy until
+// then.
 struct ReleaseWorker {
   uint32_t worker = 0;
 };
@@ -180,8 +181,8 @@ struct ControlHeader {
 
 std::vector<std::byte> Encode(const Message& message);
 
-// Nothing unless the bytes are exactly one message of this version with counts, enums and lengths in
-// range. Every text in what comes back is zero-terminated.
+// Nothing unless the bytes are exactly one message of this version with counts, enums and lengths
+// in range. Every text in what comes back is zero-terminated.
 std::optional<Message> DecodeControlUntrusted(std::span<const std::byte> bytes);
 
 absl::Status Send(int socket, const Message& message, std::span<const int> fds = {});

@@ -18,7 +18,8 @@ bool Names(const std::string& entry, const std::string& name) {
 std::string WithoutEntriesBelow(const std::string& value, const char* separators,
                                 const std::string& root) {
   std::vector<std::string> kept;
-  for (const std::string& entry : std::vector<std::string>(absl::StrSplit(value, absl::ByAnyChar(separators)))) {
+  for (const std::string& entry :
+       std::vector<std::string>(absl::StrSplit(value, absl::ByAnyChar(separators)))) {
     if (entry != root && !absl::StartsWith(entry, root + "/")) kept.push_back(entry);
   }
   return absl::StrJoin(kept, ":");

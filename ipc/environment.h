@@ -1,5 +1,5 @@
-// The facades' traces in an environment: `laneway run` puts them there, and Laneway's own processes must
-// not inherit them, because they talk to the real driver. Thread safety: stateless.
+// The facades' traces in an environment: `laneway run` puts them there, and Laneway's own processes
+// must not inherit them, because they talk to the real driver. Thread safety: stateless.
 #pragma once
 
 #include <string>
@@ -10,12 +10,15 @@ namespace ipc {
 inline constexpr char kJobVariable[] = "LANEWAY_JOB";
 inline constexpr char kTransportVariable[] = "LANEWAY_TRANSPORT";
 
-// `environment` ("NAME=value" each) without LANEWAY_JOB and LANEWAY_TRANSPORT, and with every entry of
-// LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What the user put there stays.
-std::vector<std::string> WithoutFacades(const char* const* environment, const std::string& library_root);
+// `environment` ("NAME=value" each) without LANEWAY_JOB and LANEWAY_TRANSPORT, and with every entry
+// of LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What the user put there
+// stays.
+std::vector<std::string> WithoutFacades(const char* const* environment,
+                                        const std::string& library_root);
 
 // Replaces or adds one variable.
-void SetVariable(std::vector<std::string>* environment, const std::string& name, const std::string& value);
+void SetVariable(std::vector<std::string>* environment, const std::string& name,
+                 const std::string& value);
 
 // For execve; valid while `environment` is unchanged.
 std::vector<char*> PointersOf(std::vector<std::string>* environment);

@@ -22,7 +22,9 @@ std::string InstallPrefix() {
   return Parent(Parent(std::string(path, static_cast<size_t>(length))));
 }
 
-std::string BinaryPath(const std::string& name) { return absl::StrCat(InstallPrefix(), "/bin/", name); }
+std::string BinaryPath(const std::string& name) {
+  return absl::StrCat(InstallPrefix(), "/bin/", name);
+}
 
 std::string LibraryRoot() { return absl::StrCat(InstallPrefix(), "/lib/laneway"); }
 

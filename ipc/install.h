@@ -10,8 +10,9 @@ namespace ipc {
 // The directory above bin/ of the running executable. Empty when /proc can't tell.
 std::string InstallPrefix();
 
-std::string BinaryPath(const std::string& name);                                  // bin/NAME
-std::string LibraryPath(const std::string& directory, const std::string& name);  // lib/laneway/DIR/NAME
-std::string LibraryRoot();                                                        // lib/laneway
+std::string BinaryPath(const std::string& name);  // bin/NAME
+std::string LibraryPath(const std::string& directory,
+                        const std::string& name);  // lib/laneway/DIR/NAME
+std::string LibraryRoot();                         // lib/laneway
 
 }  // namespace ipc

@@ -31,7 +31,8 @@ absl::Status SetFromToml(const std::string& key, const toml::node& node, const s
   if (const toml::value<std::string>* const text = node.as_string()) {
     return SetOption(*flag, text->get(), where, options);
   }
-  if (const toml::value<int64_t>* const number = node.as_integer(); number != nullptr && flag->number) {
+  if (const toml::value<int64_t>* const number = node.as_integer();
+      number != nullptr && flag->number) {
     return SetOption(*flag, absl::StrCat(number->get()), where, options);
   }
   return absl::InvalidArgumentError(
@@ -42,18 +43,42 @@ absl::Status SetFromToml(const std::string& key, const toml::node& node, const s
 
 const std::vector<Flag>& Flags() {
   static const std::vector<Flag>* const flags = new std::vector<Flag>{
-      {"device", "DEVICE", "which device serves programs: auto takes a GPU when there is one",
-       {"auto", "cuda", "soft"}, &Options::device},
-      {"transport", "TRANSPORT", "what carries calls: ring (shared memory) or zmq",
-       {"ring", "zmq"}, &Options::transport},
-      {"mode", "MODE", "how programs are isolated: shared uses one worker per user",
-       {"shared"}, &Options::mode},
-      {"policy", "POLICY", "who goes first: fifo is the order of arrival",
-       {"fifo"}, &Options::policy},
-      {"linger", "SECONDS", "how long lanewayd stays without programs", {}, nullptr, &Options::linger_s},
-      {"runtime-dir", "DIR", "where the processes meet: sockets, lock, logs", {}, &Options::runtime_dir},
-      {"log-level", "LEVEL", "what lanewayd writes to its log",
-       {"debug", "info", "warning", "error"}, &Options::log_level},
+      {"device",
+       "DEVICE",
+       "which device serves programs: auto takes a GPU when there is one",
+       {"auto", "cuda", "soft"},
+       &Options::device},
+      {"transport",
+       "TRANSPORT",
+       "what carries calls: ring (shared memory) or zmq",
+       {"ring", "zmq"},
+       &Options::transport},
+      {"mode",
+       "MODE",
+       "how programs are isolated: shared uses one worker per user",
+       {"shared"},
+       &Options::mode},
+      {"policy",
+       "POLICY",
+       "who goes first: fifo is the order of arrival",
+       {"fifo"},
+       &Options::policy},
+      {"linger",
+       "SECONDS",
+       "how long lanewayd stays without programs",
+       {},
+       nullptr,
+       &Options::linger_s},
+      {"runtime-dir",
+       "DIR",
+       "where the processes meet: sockets, lock, logs",
+       {},
+       &Options::runtime_dir},
+      {"log-level",
+       "LEVEL",
+       "what lanewayd writes to its log",
+       {"debug", "info", "warning", "error"},
+       &Options::log_level},
   };
   return *flags;
 }
@@ -70,16 +95,16 @@ absl::Status SetOption(const Flag& flag, const std::string& value, const std::st
   if (flag.number != nullptr) {
     int64_t number = 0;
     if (!absl::SimpleAtoi(value, &number) || number < 0 || number > kLingerMaxS) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(where, " takes a number of seconds, 0 to ", kLingerMaxS, ", not '", value, "'"));
+      return absl::InvalidArgumentError(absl::StrCat(where, " takes a number of seconds, 0 to ",
+                                                     kLingerMaxS, ", not '", value, "'"));
     }
     options->*flag.number = number;
     return absl::OkStatus();
   }
   if (!flag.choices.empty() &&
       std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, " does not know '", value, "'; use ", absl::StrJoin(flag.choices, " or ")));
+    return absl::InvalidArgumentError(absl::StrCat(where, " does not know '", value, "'; use ",
+                                                   absl::StrJoin(flag.choices, " or ")));
   }
   options->*flag.text = value;
   return absl::OkStatus();
@@ -108,9 +133,9 @@ absl::Status ReadConfig(Options* options) {
   try {
     table = toml::parse_file(path);
   } catch (const toml::parse_error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ":", error.source().begin.line, ": ", std::string(error.description()),
-                     "; correct the line or remove the file"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", error.source().begin.line, ": ",
+                                                   std::string(error.description()),
+                                                   "; correct the line or remove the file"));
   }
   for (toml::table::iterator entry = table.begin(); entry != table.end(); ++entry) {
     const absl::Status set =

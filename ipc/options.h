@@ -1,6 +1,6 @@
-// What a person may choose, declared once: command lines, $XDG_CONFIG_HOME/laneway/config.toml (its keys are
-// the long flags), help and the manual page are readings of one table.
-// A choice on the command line wins over the file. Thread safety: values.
+// What a person may choose, declared once: command lines, $XDG_CONFIG_HOME/laneway/config.toml (its
+// keys are the long flags), help and the manual page are readings of one table. A choice on the
+// command line wins over the file. Thread safety: values.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +22,26 @@ struct Options {
 };
 
 struct Flag {
-  const char* name;        // without the dashes; the key in config.toml
-  const char* value_name;  // for help: DEVICE, SECONDS
-  const char* help;        // one sentence, lower case, no stop
-  std::vector<std::string> choices;       // empty: any text
-  std::string Options::*text = nullptr;   // exactly one of these two
+  const char* name;                      // without the dashes; the key in config.toml
+  const char* value_name;                // for help: DEVICE, SECONDS
+  const char* help;                      // one sentence, lower case, no stop
+  std::vector<std::string> choices;      // empty: any text
+  std::string Options::*text = nullptr;  // exactly one of these two
   int64_t Options::*number = nullptr;
 };
 
 const std::vector<Flag>& Flags();
 const Flag* FindFlag(const std::string& name);
 
-// InvalidArgument, in one sentence with the remedy, for a value that the flag does not take. `where` begins
-// the sentence: "--device" or "config.toml: device".
+// InvalidArgument, in one sentence with the remedy, for a value that the flag does not take.
+// `where` begins the sentence: "--device" or "config.toml: device".
 absl::Status SetOption(const Flag& flag, const std::string& value, const std::string& where,
                        Options* options);
 
 std::string ConfigPath();
 
-// Reads ConfigPath() into `options`; no file is fine. InvalidArgument, one sentence, for an unreadable file,
-// an unknown key or value.
+// Reads ConfigPath() into `options`; no file is fine. InvalidArgument, one sentence, for an
+// unreadable file, an unknown key or value.
 absl::Status ReadConfig(Options* options);
 
 // "--device=auto" ...: what differs from the defaults, for a daemon to be started.

@@ -61,17 +61,18 @@ absl::Status CheckRuntimeDir(const std::string& dir) {
                      "; set LANEWAY_RUNTIME_DIR to one of your own"));
   }
   if (!S_ISDIR(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the runtime directory ", dir, " is not a directory; remove it or set LANEWAY_RUNTIME_DIR"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the runtime directory ", dir,
+                     " is not a directory; remove it or set LANEWAY_RUNTIME_DIR"));
   }
   if (info.st_uid != geteuid()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the runtime directory ", dir, " belongs to uid ", info.st_uid, ", not to you (",
-                     geteuid(), "); set LANEWAY_RUNTIME_DIR to one of your own"));
+        absl::StrCat("the runtime directory ", dir, " belongs to uid ", info.st_uid,
+                     ", not to you (", geteuid(), "); set LANEWAY_RUNTIME_DIR to one of your own"));
   }
   if ((info.st_mode & 077) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "others can enter the runtime directory ", dir, "; run chmod 700 ", dir));
+    return absl::FailedPreconditionError(
+        absl::StrCat("others can enter the runtime directory ", dir, "; run chmod 700 ", dir));
   }
   return absl::OkStatus();
 }
@@ -86,7 +87,9 @@ absl::Status MakeRuntimeDir(const std::string& dir) {
   return MakeDir(absl::StrCat(dir, "/log"));
 }
 
-std::string HelloSocketPath(const std::string& dir) { return absl::StrCat(dir, "/", kHelloSocketName); }
+std::string HelloSocketPath(const std::string& dir) {
+  return absl::StrCat(dir, "/", kHelloSocketName);
+}
 
 std::string KeeperSocketPath(const std::string& dir) {
   return absl::StrCat(dir, "/", kKeeperSocketName);

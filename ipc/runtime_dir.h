@@ -1,8 +1,8 @@
 // The directory where the processes of one daemon meet: sockets, lock, logs.
 //
-// $LANEWAY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/laneway, else /dev/shm/laneway-$UID; mode 0700 and owned by
-// its user, because whoever can write into it can become the daemon. Thread safety: reads the environment;
-// otherwise stateless.
+// $LANEWAY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/laneway, else /dev/shm/laneway-$UID; mode 0700 and
+// owned by its user, because whoever can write into it can become the daemon. Thread safety: reads
+// the environment; otherwise stateless.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ inline constexpr char kLockName[] = "lanewayd.lock";
 // Where it is, whether or not it exists.
 std::string RuntimeDir();
 
-// FailedPrecondition or InvalidArgument, with a sentence for people, when the directory belongs to someone
-// else, others can enter it, it is not a directory, or socket paths in it would be too long.
-// NotFound when there is none.
+// FailedPrecondition or InvalidArgument, with a sentence for people, when the directory belongs to
+// someone else, others can enter it, it is not a directory, or socket paths in it would be too
+// long. NotFound when there is none.
 absl::Status CheckRuntimeDir(const std::string& dir);
 
 // Makes it (and log/ below it) when it is missing, then checks it.

@@ -1,6 +1,6 @@
 // The shared file of one session: what client and worker both map.
 //
-//     SessionPage | completion words | ring client->worker | ring worker->client | staging | results
+//     SessionPage | completion words | ring client->worker | ring worker->client | staging | results | prints
 //
 // lanewayd creates it (a sealed-size memfd), gives it to the worker and to the client as a descriptor, and
 // keeps only its first page. Everything in it can be written by the client: the worker trusts no word here.
@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "ipc/channel.h"
+#include "ipc/print_area.h"
 #include "ipc/ring.h"
 
 namespace ipc {
@@ -69,7 +70,9 @@ inline constexpr size_t kToWorkerOffset = kCompletionOffset + sizeof(CompletionW
 inline constexpr size_t kToClientOffset = kToWorkerOffset + limits::kRingBytes;
 inline constexpr size_t kStagingOffset = kToClientOffset + limits::kRingBytes;
 inline constexpr size_t kResultOffset = kStagingOffset + limits::kStagingBytes;
-inline constexpr size_t kSessionFileBytes = kResultOffset + kResultBytes;
+inline constexpr size_t kPrintOffset = kResultOffset + kResultBytes;
+inline constexpr size_t kSessionFileBytes =
+    (kPrintOffset + sizeof(PrintArea) + kPageBytes - 1) / kPageBytes * kPageBytes;
 static_assert(sizeof(SessionPage) <= kPageBytes && kToWorkerOffset % kPageBytes == 0);
 
 class SessionFile {
@@ -92,6 +95,7 @@ class SessionFile {
   }
   std::byte* staging() const { return base_ + kStagingOffset; }
   std::byte* results() const { return base_ + kResultOffset; }
+  PrintArea* prints() const { return reinterpret_cast<PrintArea*>(base_ + kPrintOffset); }
   std::byte* base() const { return base_; }  // kSessionFileBytes, page-aligned (for cuMemHostRegister)
 
   // The ring channel of either side. The file must outlive it.

@@ -26,24 +26,29 @@ absl::Status Errno(std::string_view what) {
   const int error = errno;
   const std::string text = absl::StrCat(std::string(what), ": ", std::strerror(error));
   switch (error) {
-    case ENOENT: return absl::NotFoundError(text);
+    case ENOENT:
+      return absl::NotFoundError(text);
     case EACCES:
-    case EPERM: return absl::PermissionDeniedError(text);
-    case EAGAIN: return absl::DeadlineExceededError(text);
+    case EPERM:
+      return absl::PermissionDeniedError(text);
+    case EAGAIN:
+      return absl::DeadlineExceededError(text);
     case EMFILE:
     case ENFILE:
     case ENOMEM:
     case ENOBUFS:
-    case ETOOMANYREFS: return absl::ResourceExhaustedError(text);
-    default: return absl::UnavailableError(text);
+    case ETOOMANYREFS:
+      return absl::ResourceExhaustedError(text);
+    default:
+      return absl::UnavailableError(text);
   }
 }
 
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   if (path.size() > limits::kPathBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the socket path ", path, " is longer than ", limits::kPathBytesMax,
-        " characters; set LANEWAY_RUNTIME_DIR to a shorter directory"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the socket path ", path, " is longer than ", limits::kPathBytesMax,
+                     " characters; set LANEWAY_RUNTIME_DIR to a shorter directory"));
   }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -1,9 +1,9 @@
-// Packets with descriptors over AF_UNIX SOCK_SEQPACKET: how hello, control messages and extents travel
-// between processes of one machine.
+// Packets with descriptors over AF_UNIX SOCK_SEQPACKET: how hello, control messages and extents
+// travel between processes of one machine.
 //
-// Every descriptor made here is close-on-exec and no call raises SIGPIPE. A packet arrives whole or not at
-// all, so a lying peer can harm only its own connection. Thread safety: functions without state; sending
-// and receiving on one socket from two threads is fine.
+// Every descriptor made here is close-on-exec and no call raises SIGPIPE. A packet arrives whole or
+// not at all, so a lying peer can harm only its own connection. Thread safety: functions without
+// state; sending and receiving on one socket from two threads is fine.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,8 @@ namespace ipc {
 
 inline constexpr size_t kPacketBytesMax = 64u << 10;
 inline constexpr size_t kPacketFdsMax = 4;
-inline constexpr int64_t kSendTimeoutUs = 2'000'000;  // a peer that reads nothing for so long is broken
+inline constexpr int64_t kSendTimeoutUs =
+    2'000'000;  // a peer that reads nothing for so long is broken
 
 struct Packet {
   std::vector<std::byte> bytes;
@@ -49,10 +50,11 @@ absl::StatusOr<std::pair<UniqueFd, UniqueFd>> ConnectedPair();
 absl::StatusOr<UniqueFd> Accept(int listener);
 
 // Waits at most kSendTimeoutUs for room. Unavailable: the peer is gone.
-absl::Status SendPacket(int socket, std::span<const std::byte> bytes, std::span<const int> fds = {});
+absl::Status SendPacket(int socket, std::span<const std::byte> bytes,
+                        std::span<const int> fds = {});
 
-// The next packet. DeadlineExceeded: none within timeout_us (0: none waits). Unavailable: end of file.
-// InvalidArgument: longer than kPacketBytesMax, or more than kPacketFdsMax descriptors.
+// The next packet. DeadlineExceeded: none within timeout_us (0: none waits). Unavailable: end of
+// file. InvalidArgument: longer than kPacketBytesMax, or more than kPacketFdsMax descriptors.
 absl::StatusOr<Packet> ReceivePacket(int socket, int64_t timeout_us);
 
 absl::StatusOr<Peer> PeerOf(int socket);
@@ -65,7 +67,8 @@ absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid);
 // Whether the process of this pidfd has ended.
 bool ProcessEnded(int pidfd);
 
-// Raises the limit of open descriptors to the hard limit: extents, session files and pidfds are many.
+// Raises the limit of open descriptors to the hard limit: extents, session files and pidfds are
+// many.
 void RaiseDescriptorLimit();
 
 }  // namespace ipc

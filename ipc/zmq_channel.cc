@@ -59,7 +59,9 @@ class Socket {
 };
 
 Socket::Socket(int type, bool bind, const std::string& endpoint, absl::Status* status)
-    : is_router_(type == ZMQ_ROUTER), bound_(bind ? endpoint : ""), nudge_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : is_router_(type == ZMQ_ROUTER),
+      bound_(bind ? endpoint : ""),
+      nudge_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   socket_ = zmq_socket(Context(), type);
   if (socket_ == nullptr) {
     *status = absl::UnavailableError(absl::StrCat("zmq_socket: ", zmq_strerror(zmq_errno())));
@@ -72,7 +74,8 @@ Socket::Socket(int type, bool bind, const std::string& endpoint, absl::Status* s
   zmq_setsockopt(socket_, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
   zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &message_bytes_max, sizeof message_bytes_max);
   if (is_router_) zmq_setsockopt(socket_, ZMQ_ROUTER_MANDATORY, &on, sizeof on);
-  const int result = bind ? zmq_bind(socket_, endpoint.c_str()) : zmq_connect(socket_, endpoint.c_str());
+  const int result =
+      bind ? zmq_bind(socket_, endpoint.c_str()) : zmq_connect(socket_, endpoint.c_str());
   size_t bytes = sizeof descriptor_;
   if (result != 0 || zmq_getsockopt(socket_, ZMQ_FD, &descriptor_, &bytes) != 0) {
     *status = absl::UnavailableError(
@@ -121,7 +124,8 @@ bool Socket::Send(const std::byte* bytes, size_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_router_) {
     if (identity_.empty()) return false;
-    if (zmq_send(socket_, identity_.data(), identity_.size(), ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) return false;
+    if (zmq_send(socket_, identity_.data(), identity_.size(), ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+      return false;
   }
   const int sent = zmq_send(socket_, bytes, count, ZMQ_DONTWAIT);
   TellReceiver();
@@ -212,8 +216,10 @@ class ZmqReceiver : public Receiver {
  private:
   std::span<const std::byte> Check(int length) {
     uint32_t bytes = 0;
-    if (length >= static_cast<int>(sizeof(MessageHeader))) std::memcpy(&bytes, message_, sizeof bytes);
-    if (length < static_cast<int>(sizeof(MessageHeader)) || bytes != static_cast<uint32_t>(length)) {
+    if (length >= static_cast<int>(sizeof(MessageHeader)))
+      std::memcpy(&bytes, message_, sizeof bytes);
+    if (length < static_cast<int>(sizeof(MessageHeader)) ||
+        bytes != static_cast<uint32_t>(length)) {
       broken_ = true;
       return {};
     }

@@ -3,11 +3,12 @@
 //     client: DEALER  --request messages-->  ROUTER bound by the worker, one per session
 //                     <--reply messages----  to the identity that spoke first
 //
-// Sender and receiver of one side share a socket, and one thread may send while another waits to receive:
-// the socket is locked for moments only, and a receiver waits on descriptors outside the lock.
+// Sender and receiver of one side share a socket, and one thread may send while another waits to
+// receive: the socket is locked for moments only, and a receiver waits on descriptors outside the
+// lock.
 //
-// A client over rings must never load libzmq (it aborts a host that closes its descriptors), so its side
-// lives in lib/laneway/shim/liblaneway_zmq.so, which exports LanewayZmqConnect alone.
+// A client over rings must never load libzmq (it aborts a host that closes its descriptors), so its
+// side lives in lib/laneway/shim/liblaneway_zmq.so, which exports LanewayZmqConnect alone.
 #pragma once
 
 #include <string>
@@ -20,9 +21,10 @@ namespace ipc {
 inline constexpr char kZmqPluginName[] = "liblaneway_zmq.so";
 inline constexpr char kZmqConnectSymbol[] = "LanewayZmqConnect";
 
-// The plugin's one function: makes the client's channel to `endpoint`, or writes a sentence into `error`
-// and returns false. The channel's code lies in the plugin, which must stay loaded.
-using ZmqConnectFunction = bool(const char* endpoint, Channel* channel, char* error, size_t error_bytes);
+// The plugin's one function: makes the client's channel to `endpoint`, or writes a sentence into
+// `error` and returns false. The channel's code lies in the plugin, which must stay loaded.
+using ZmqConnectFunction = bool(const char* endpoint, Channel* channel, char* error,
+                                size_t error_bytes);
 
 // The client's side. Unavailable when libzmq refuses the endpoint.
 absl::StatusOr<Channel> ConnectZmqChannel(const std::string& endpoint);

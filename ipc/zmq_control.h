@@ -1,6 +1,6 @@
 // The control plane between people's commands and lanewayd: JSON texts over a ROUTER at
-// ipc://$RUNTIME/control.zmq. What the texts say is daemon/control/commands.h. Thread safety: one thread
-// per object.
+// ipc://$RUNTIME/control.zmq. What the texts say is daemon/control/commands.h. Thread safety: one
+// thread per object.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
 
   absl::Status Bind(const std::string& endpoint);
-  // Readable when there may be something to take. Edge-triggered by ZeroMQ: take until there is nothing,
-  // and after every Reply, too.
+  // Readable when there may be something to take. Edge-triggered by ZeroMQ: take until there is
+  // nothing, and after every Reply, too.
   int descriptor() const { return descriptor_; }
   // False: nothing waits.
   bool Next(Request* request);

@@ -4,8 +4,10 @@
 #include <signal.h>
 
 #include <cassert>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "ipc/futex.h"
 #include "shim/say.h"
@@ -88,7 +90,19 @@ CUresult Client::Lost() {
   return static_cast<CUresult>(loss);
 }
 
-CUresult Client::TakeAsyncError() {
+// The one thing a session writes to the program's standard output: it is the program's own, and stdio keeps it
+// in order with the rest.
+void Client::ShowPrints() {
+  ipc::PrintArea* const prints = connection_->file->prints();
+  if (prints->empty()) return;
+  const std::lock_guard<std::mutex> lock(prints_mutex_);
+  const std::string text = prints->Drain();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+CUresult Client::AfterWait() {
+  ShowPrints();
   if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
   if (page_->async_error.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
   return static_cast<CUresult>(page_->async_error.exchange(0));

@@ -42,8 +42,9 @@ class Client {
     return page_->loss.load(std::memory_order_relaxed) == 0 ? CUDA_SUCCESS : Lost();
   }
 
-  // The first failure of a queued call, once: returned where CUDA surfaces asynchronous errors.
-  CUresult TakeAsyncError();
+  // The first failure of a queued call, once: returned where CUDA surfaces asynchronous errors. Shows what
+  // kernels have printed, too.
+  CUresult AfterWait();
 
   const ipc::Welcome& welcome() const { return connection_->welcome; }
   const ipc::SessionFile& file() const { return *connection_->file; }
@@ -88,6 +89,7 @@ class Client {
   CUresult NotLive() const;
   CUresult Lost();
   static void AfterForkInChild();
+  void ShowPrints();
 
   bool SpinCompleted(uint32_t slot, uint64_t sequence) const;
   CUresult SleepUntilCompleted(uint32_t slot, uint64_t sequence);
@@ -107,6 +109,7 @@ class Client {
   ipc::CompletionWords* words_ = nullptr;
   uint64_t arena_base_ = 0;
   std::atomic<int> missed_naps_{0};
+  std::mutex prints_mutex_;  // one drainer of the print area
 
   std::mutex send_mutex_;  // orders writers of the ring
   uint32_t last_request_ = 0;

@@ -63,7 +63,7 @@ CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
 
 CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
   const CUresult result = WaitForSequenceOnly(stream, sequence);
-  return result == CUDA_SUCCESS ? Client::Process().TakeAsyncError() : result;
+  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
 CUresult SynchronizeStream(const Stream& stream) {
@@ -76,7 +76,7 @@ CUresult QueryStream(const Stream& stream) {
   uint64_t sequence = 0;
   if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS) return result;
   if (!Client::Process().Completed(stream.slot, sequence)) return CUDA_ERROR_NOT_READY;
-  return Client::Process().TakeAsyncError();
+  return Client::Process().AfterWait();
 }
 
 CUresult SynchronizeDevice(int ordinal) {
@@ -93,7 +93,7 @@ CUresult SynchronizeDevice(int ordinal) {
     if (state.SlotAt(slot).device.load(std::memory_order_relaxed) != ordinal) continue;
     result = WaitForSlot(slot, ordinal);
   }
-  return result == CUDA_SUCCESS ? Client::Process().TakeAsyncError() : result;
+  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
 CUresult QueryEvent(const Event& event) {
@@ -101,18 +101,18 @@ CUresult QueryEvent(const Event& event) {
   const uint32_t slot = static_cast<uint32_t>(recorded >> kSequenceBits);
   const uint64_t sequence = recorded & ((uint64_t{1} << kSequenceBits) - 1);
   if (recorded != 0 && !Client::Process().Completed(slot, sequence)) return CUDA_ERROR_NOT_READY;
-  return Client::Process().TakeAsyncError();
+  return Client::Process().AfterWait();
 }
 
 CUresult SynchronizeEvent(uint64_t value, const Event& event) {
   const uint64_t recorded = event.recorded.load(std::memory_order_acquire);
-  if (recorded == 0) return Client::Process().TakeAsyncError();
+  if (recorded == 0) return Client::Process().AfterWait();
   const uint32_t slot = static_cast<uint32_t>(recorded >> kSequenceBits);
   const uint64_t sequence = recorded & ((uint64_t{1} << kSequenceBits) - 1);
   const CUresult result = Client::Process().WaitCompleted(slot, sequence, [&] {
     return Post<ipc::Op::EventWake>(event.wire, reinterpret_cast<CUevent>(value));
   });
-  return result == CUDA_SUCCESS ? Client::Process().TakeAsyncError() : result;
+  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
 }  // namespace shim

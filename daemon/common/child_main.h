@@ -1,7 +1,8 @@
 // What keeper and worker have in common as processes: their arguments and their first connection.
 //
-// lanewayd starts them with `--control-fd=3`, one end of a socket pair; later daemons connect to their
-// socket file. Both say Ready or StartFailed on the first connection. Thread safety: used in main() only.
+// lanewayd starts them with `--control-fd=3`, one end of a socket pair; later daemons connect to
+// their socket file. Both say Ready or StartFailed on the first connection. Thread safety: used in
+// main() only.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,11 @@ namespace common {
 
 struct ChildArguments {
   std::string runtime_dir;
-  std::string device = "soft";    // auto (keeper only), cuda, soft
-  uint32_t number = 0;            // of the worker
+  std::string device = "soft";  // auto (keeper only), cuda, soft
+  uint32_t number = 0;          // of the worker
   int control_fd = -1;
-  int64_t linger_s = 60;          // alone for so long without a daemon: exit
-  int64_t reserve_bytes = -1;     // keeper: device memory left to workers; -1: by kind of device
+  int64_t linger_s = 60;       // alone for so long without a daemon: exit
+  int64_t reserve_bytes = -1;  // keeper: device memory left to workers; -1: by kind of device
 };
 
 // `--name=value` each. The error names the argument.

@@ -32,6 +32,10 @@ absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
   }
   driver.cuLogsRegisterCallback = reinterpret_cast<decltype(driver.cuLogsRegisterCallback)>(
       dlsym(driver.library, "cuLogsRegisterCallback"));
+  driver.softgpuSetPrintHandler = reinterpret_cast<decltype(driver.softgpuSetPrintHandler)>(
+      dlsym(driver.library, "softgpuSetPrintHandler"));
+  driver.softgpuGetFault = reinterpret_cast<decltype(driver.softgpuGetFault)>(
+      dlsym(driver.library, "softgpuGetFault"));
   return driver;
 }
 

@@ -25,6 +25,10 @@ struct Driver {
 #undef LANEWAY_MEMBER
   // Drivers before 12.9 lack the error log; their faults carry no text.
   decltype(&::cuLogsRegisterCallback) cuLogsRegisterCallback = nullptr;
+  // The software GPU's extensions, described in its softgpu/driver/extension.h; null on other drivers.
+  CUresult (*softgpuSetPrintHandler)(void (*handler)(CUstream, const char*, size_t, void*),
+                                     void* data) = nullptr;
+  CUresult (*softgpuGetFault)(CUstream* stream, const char** text) = nullptr;
   void* library = nullptr;  // never closed
   ipc::control::DeviceKind kind = ipc::control::DeviceKind::kSoft;
 };

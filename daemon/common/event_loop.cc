@@ -64,9 +64,10 @@ void EventLoop::RunOnce() {
   epoll_event events[kEventsAtOnce];
   const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, WaitMs());
   for (int i = 0; i < count; ++i) {
-    // An earlier handler of this round may have removed it, or made a new one with the same number: that
-    // one then finds nothing to read, which every handler allows.
-    const std::map<int, std::shared_ptr<Handler>>::iterator found = handlers_.find(events[i].data.fd);
+    // An earlier handler of this round may have removed it, or made a new one with the same number:
+    // that one then finds nothing to read, which every handler allows.
+    const std::map<int, std::shared_ptr<Handler>>::iterator found =
+        handlers_.find(events[i].data.fd);
     if (found == handlers_.end()) continue;
     const std::shared_ptr<Handler> handler = found->second;
     (*handler)();

@@ -1,7 +1,7 @@
 // The loop that every daemon process waits in: descriptors and timers of one thread.
 //
-// A handler may add and remove anything, its own descriptor too. Descriptors are level-triggered. Thread
-// safety: one thread; other threads reach the loop through an eventfd that it watches.
+// A handler may add and remove anything, its own descriptor too. Descriptors are level-triggered.
+// Thread safety: one thread; other threads reach the loop through an eventfd that it watches.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class EventLoop {
 
   EventLoop();
 
-  // Calls `handler` whenever fd is readable or at its end. The descriptor stays the caller's, who removes
-  // it here before closing it.
+  // Calls `handler` whenever fd is readable or at its end. The descriptor stays the caller's, who
+  // removes it here before closing it.
   void Watch(int fd, Handler handler);
   void Unwatch(int fd);
 

@@ -1,6 +1,6 @@
-// The first page of a session file, mapped by processes that only watch the session: lanewayd, and the
-// worker's control thread. The client can write it: what is read here is informative, never trusted.
-// Thread safety: the page's words are atomics; the object itself belongs to one thread.
+// The first page of a session file, mapped by processes that only watch the session: lanewayd, and
+// the worker's control thread. The client can write it: what is read here is informative, never
+// trusted. Thread safety: the page's words are atomics; the object itself belongs to one thread.
 #pragma once
 
 #include <utility>

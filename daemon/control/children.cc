@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kAdoptTimeoutUs = 5'000'000;
 constexpr int64_t kUsageTimeoutUs = 2'000'000;
 constexpr int64_t kStopTimeoutUs = 8'000'000;  // longer than a worker waits for its sessions
-constexpr int64_t kSilenceUs = 500'000;        // from the end of a connection to the end of its process
+constexpr int64_t kSilenceUs = 500'000;  // from the end of a connection to the end of its process
 constexpr int64_t kRestartDelayMinUs = 100'000;
 constexpr int64_t kRestartDelayMaxUs = 5'000'000;
 
@@ -50,7 +50,8 @@ void Children::Start() {
   });
 }
 
-// --- keeper ------------------------------------------------------------------------------------------
+// --- keeper
+// ------------------------------------------------------------------------------------------
 
 void Children::AdoptKeeper(Process process) {
   spdlog::info("adopting the keeper, pid {}", process.pid);
@@ -97,7 +98,8 @@ void Children::OnKeeperReadable() {
     keeper_.usages.insert(keeper_.usages.end(), list->usages, list->usages + list->count);
   } else if (std::holds_alternative<ipc::control::ListEnd>(message)) {
     OnKeeperListEnd();
-  } else if (const ipc::control::StartFailed* failed = std::get_if<ipc::control::StartFailed>(&message)) {
+  } else if (const ipc::control::StartFailed* failed =
+                 std::get_if<ipc::control::StartFailed>(&message)) {
     keeper_.failure = failed->sentence;
   }
 }
@@ -132,7 +134,8 @@ void Children::OnKeeperEnded() {
       const absl::StatusOr<ipc::control::Received> last =
           ipc::control::Receive(keeper_.process.connection.get(), 0);
       if (!last.ok()) break;
-      const ipc::control::StartFailed* failed = std::get_if<ipc::control::StartFailed>(&last->message);
+      const ipc::control::StartFailed* failed =
+          std::get_if<ipc::control::StartFailed>(&last->message);
       if (failed != nullptr) keeper_.failure = failed->sentence;
     }
     loop_->Unwatch(keeper_.process.connection.get());
@@ -150,9 +153,10 @@ void Children::OnKeeperEnded() {
   }
   spdlog::warn("the keeper ended ({})", how);
   if (!was_ready && !adopted_) {
-    listener_->OnKeeperFailed(failure.empty() ? absl::StrCat("the keeper ended (", how, "); see ",
-                                                             ipc::LogPath(options_.runtime_dir, "keeper"))
-                                              : failure);
+    listener_->OnKeeperFailed(failure.empty()
+                                  ? absl::StrCat("the keeper ended (", how, "); see ",
+                                                 ipc::LogPath(options_.runtime_dir, "keeper"))
+                                  : failure);
     return;
   }
   loop_->After(keeper_delay_us_, [this] {
@@ -181,7 +185,8 @@ void Children::RefreshUsage(std::function<void()> done) {
   });
 }
 
-// --- workers -----------------------------------------------------------------------------------------
+// --- workers
+// -----------------------------------------------------------------------------------------
 
 void Children::AdoptWorkers() {
   for (const uint32_t number : ipc::WorkerSocketsIn(options_.runtime_dir)) {
@@ -248,7 +253,8 @@ bool Children::OnWorkerReadable(uint32_t number) {
   const std::map<uint32_t, Worker>::iterator found = workers_.find(number);
   if (found == workers_.end() || !found->second.process.connection.valid()) return false;
   Process& process = found->second.process;
-  absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(process.connection.get(), 0);
+  absl::StatusOr<ipc::control::Received> received =
+      ipc::control::Receive(process.connection.get(), 0);
   if (absl::IsDeadlineExceeded(received.status())) return false;
   if (!received.ok()) {
     loop_->Unwatch(process.connection.get());
@@ -274,7 +280,8 @@ void Children::HandleWorker(Worker* worker, ipc::control::Received* received) {
     if (!std::exchange(worker->listing, false)) return;
     listener_->OnWorkerReady(worker->number);
     CheckAdopted();
-  } else if (const ipc::control::StartFailed* failed = std::get_if<ipc::control::StartFailed>(&message)) {
+  } else if (const ipc::control::StartFailed* failed =
+                 std::get_if<ipc::control::StartFailed>(&message)) {
     worker->failure = failed->sentence;
   } else {
     listener_->OnWorkerMessage(worker->number, received);
@@ -287,12 +294,14 @@ void Children::OnWorkerEnded(uint32_t number) {
   // What it said last (a poisoned context, why it can't start) comes first.
   while (OnWorkerReadable(number)) {
   }
-  if (found->second.process.connection.valid()) loop_->Unwatch(found->second.process.connection.get());
+  if (found->second.process.connection.valid())
+    loop_->Unwatch(found->second.process.connection.get());
   Worker worker = std::move(found->second);
   loop_->Unwatch(worker.process.pidfd.get());
   workers_.erase(found);
   const std::string how = Reap(worker.process);
-  spdlog::log(stopping_ ? spdlog::level::info : spdlog::level::warn, "worker {} ended ({})", number, how);
+  spdlog::log(stopping_ ? spdlog::level::info : spdlog::level::warn, "worker {} ended ({})", number,
+              how);
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, number).c_str());
   ReleaseAtKeeper(number);
   listener_->OnWorkerLost(
@@ -305,7 +314,8 @@ void Children::OnWorkerEnded(uint32_t number) {
   if (stopping_) FinishStop();
 }
 
-// --- adoption and the end ----------------------------------------------------------------------------
+// --- adoption and the end
+// ----------------------------------------------------------------------------
 
 void Children::CheckAdopted() {
   if (adopted_ || !keeper_.ready || keeper_.listing) return;

@@ -1,9 +1,9 @@
 // The keeper and the workers of one daemon: starts, adopts, watches and stops them.
 //
-// A new daemon first looks who is there (keeper.sock, worker-N.sock) and asks what they hold; only then are
-// programs served. A lost keeper is replaced at once and the workers hand their extents over; a lost worker
-// is replaced when a session needs one, and its memory is released only after its pidfd says that it is
-// gone. Thread safety: one thread, the loop's.
+// A new daemon first looks who is there (keeper.sock, worker-N.sock) and asks what they hold; only
+// then are programs served. A lost keeper is replaced at once and the workers hand their extents
+// over; a lost worker is replaced when a session needs one, and its memory is released only after
+// its pidfd says that it is gone. Thread safety: one thread, the loop's.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,8 @@ class Children {
   absl::Status EnsureWorker();
   // The worker that takes new sessions; null while none is ready.
   const Worker* Current() const;
-  absl::Status Send(uint32_t worker, const ipc::control::Message& message, std::span<const int> fds = {});
+  absl::Status Send(uint32_t worker, const ipc::control::Message& message,
+                    std::span<const int> fds = {});
 
   // Brings keeper().usages up to date, then calls back; at once when there is no keeper.
   void RefreshUsage(std::function<void()> done);

@@ -18,7 +18,8 @@ namespace control {
 namespace {
 
 constexpr size_t kFaultsMax = 16;
-constexpr int kAttemptsMax = 3;  // of attaching one session: a worker may die of another's fault just then
+constexpr int kAttemptsMax =
+    3;  // of attaching one session: a worker may die of another's fault just then
 
 }  // namespace
 
@@ -52,11 +53,13 @@ int Daemon::Run() {
   return exit_code_;
 }
 
-// --- children ----------------------------------------------------------------------------------------
+// --- children
+// ----------------------------------------------------------------------------------------
 
 void Daemon::OnChildrenReady() {
   serving_ = true;
-  spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir, state_.sessions.size());
+  spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
+               state_.sessions.size());
   // The first program then need not wait for the driver to start.
   if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok()) {
     OnKeeperFailed(std::string(ensured.message()));
@@ -89,12 +92,14 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
   const ipc::control::Message& message = received->message;
   if (std::holds_alternative<ipc::control::SessionRecord>(message)) {
     AdoptSession(worker, received);
-  } else if (const ipc::control::Attached* attached = std::get_if<ipc::control::Attached>(&message)) {
+  } else if (const ipc::control::Attached* attached =
+                 std::get_if<ipc::control::Attached>(&message)) {
     OnAttached(*attached);
   } else if (const ipc::control::SessionEnded* ended =
                  std::get_if<ipc::control::SessionEnded>(&message)) {
     OnSessionEnded(ended->session_id);
-  } else if (const ipc::control::Poisoned* poisoned = std::get_if<ipc::control::Poisoned>(&message)) {
+  } else if (const ipc::control::Poisoned* poisoned =
+                 std::get_if<ipc::control::Poisoned>(&message)) {
     OnPoisoned(*poisoned);
   } else {
     spdlog::warn("worker {} says what no worker says", worker);
@@ -102,7 +107,8 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
 }
 
 void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
-  const ipc::control::SessionRecord& record = std::get<ipc::control::SessionRecord>(received->message);
+  const ipc::control::SessionRecord& record =
+      std::get<ipc::control::SessionRecord>(received->message);
   if (received->fds.size() != 2 || sessions_.Find(record.session_id) != nullptr) return;
   Session* const session = sessions_.Add(record);
   session->phase = Phase::kRunning;
@@ -170,8 +176,9 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     OnKeeperFailed(sentence);
     return;
   }
-  const bool told = !faults_.empty() && was_ready && !concerned.empty() &&
-                    sessions_.Find(concerned[0])->page->loss.load() != 0;  // poisoned: has its fault
+  const bool told =
+      !faults_.empty() && was_ready && !concerned.empty() &&
+      sessions_.Find(concerned[0])->page->loss.load() != 0;  // poisoned: has its fault
   if (!stopping_ && !told) AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
   for (const uint64_t id : concerned) {
     Session* const session = sessions_.Find(id);
@@ -205,7 +212,8 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
   StopEverything();
 }
 
-// --- leaving -----------------------------------------------------------------------------------------
+// --- leaving
+// -----------------------------------------------------------------------------------------
 
 void Daemon::Leave(Session* session) {
   const uint64_t id = session->record.session_id;

@@ -1,7 +1,9 @@
-// lanewayd: lets programs in, gives each a slot, a session file and a worker, and tells people what runs.
+// lanewayd: lets programs in, gives each a slot, a session file and a worker, and tells people what
+// runs.
 //
-// Decisions are the scheduler's; what is here performs them. A GPU is never touched. State is in memory
-// only: keeper and workers can tell all of it to the next daemon. Thread safety: one thread, the loop's.
+// Decisions are the scheduler's; what is here performs them. A GPU is never touched. State is in
+// memory only: keeper and workers can tell all of it to the next daemon. Thread safety: one thread,
+// the loop's.
 #pragma once
 
 #include <deque>
@@ -42,7 +44,8 @@ class Daemon : public ChildrenListener {
   absl::Status Listen();
   // Returns the exit code.
   int Run();
-  // SIGTERM: with programs running, only this process ends (they go on, the next daemon adopts them).
+  // SIGTERM: with programs running, only this process ends (they go on, the next daemon adopts
+  // them).
   void OnTerminate();
 
   // --- ChildrenListener
@@ -59,7 +62,8 @@ class Daemon : public ChildrenListener {
   // --- the door (door.cc)
   void AcceptClient();
   void OnHello(int fd);
-  void Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket, ipc::UniqueFd pidfd);
+  void Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
+              ipc::UniqueFd pidfd);
   void NoticeEnding();
   void Perform(const std::vector<scheduler::Action>& actions);
   void Begin(Session* session);

@@ -92,7 +92,8 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
                              scheduler::SessionArrived{record.session_id, record.job_id}, NowUs()));
 }
 
-// A program that has just ended may not have been noticed yet; its place is then about to come free.
+// A program that has just ended may not have been noticed yet; its place is then about to come
+// free.
 void Daemon::NoticeEnding() {
   std::vector<uint64_t> ended;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
@@ -106,7 +107,8 @@ void Daemon::NoticeEnding() {
 void Daemon::WatchClient(Session* session) {
   const uint64_t id = session->record.session_id;
   loop_.Watch(session->pidfd.get(), [this, id] { OnClientEnded(id); });
-  if (session->socket.valid()) loop_.Watch(session->socket.get(), [this, id] { OnClientSocket(id); });
+  if (session->socket.valid())
+    loop_.Watch(session->socket.get(), [this, id] { OnClientSocket(id); });
 }
 
 void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
@@ -125,18 +127,21 @@ void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
 }
 
 absl::Status Daemon::MakeFiles(Session* session) {
-  absl::StatusOr<int> file = ipc::SessionFile::Create(session->record.session_id, session->record.slot);
+  absl::StatusOr<int> file =
+      ipc::SessionFile::Create(session->record.session_id, session->record.slot);
   if (!file.ok()) return file.status();
   session->session_fd = ipc::UniqueFd(*file);
   session->page = common::SessionPageMap(*file);
   // Sparse: what is mapped and written takes memory, nothing else does.
   // Sealed: a client that shrinks it would make the worker's copies fault.
-  session->pinned_fd = ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  session->pinned_fd =
+      ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (session->page.get() == nullptr || !session->pinned_fd.valid() ||
       ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0 ||
-      fcntl(session->pinned_fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("no room for a session's pinned memory: ",
-                                                     std::strerror(errno), "; raise ulimit -n"));
+      fcntl(session->pinned_fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+          0) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no room for a session's pinned memory: ", std::strerror(errno), "; raise ulimit -n"));
   }
   return absl::OkStatus();
 }
@@ -172,7 +177,8 @@ void Daemon::Attach(Session* session) {
   if (!sent.ok()) spdlog::warn("worker {}: {}", worker->number, std::string(sent.message()));
 }
 
-// Its worker was lost before it served: a new one gets new files, because the old ones may be marked lost.
+// Its worker was lost before it served: a new one gets new files, because the old ones may be
+// marked lost.
 void Daemon::AttachAgain(Session* session) {
   session->has_slot = false;
   Begin(session);
@@ -195,7 +201,8 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   session->phase = Phase::kRunning;
   if (sent.ok()) {
     spdlog::info("session {}: {} (pid {}) on worker {}, slot {}", session->record.session_id,
-                 session->record.program, session->record.pid, session->worker, session->record.slot);
+                 session->record.program, session->record.pid, session->worker,
+                 session->record.slot);
     return;
   }
   spdlog::info("session {} gave up: {}", session->record.session_id, std::string(sent.message()));
@@ -207,8 +214,8 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
 void Daemon::Turn(Session* session, unsigned code, const std::string& sentence) {
   ipc::Welcome welcome;
   Refuse(&welcome, code, sentence);
-  spdlog::info("session {} ({}) is refused: {}", session->record.session_id, session->record.program,
-               welcome.sentence);
+  spdlog::info("session {} ({}) is refused: {}", session->record.session_id,
+               session->record.program, welcome.sentence);
   if (session->socket.valid()) (void)ipc::SendPacket(session->socket.get(), BytesOf(welcome));
   Leave(session);
 }

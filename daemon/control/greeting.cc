@@ -10,7 +10,8 @@
 namespace control {
 namespace {
 
-constexpr size_t kFixedBytes = 3 * sizeof(uint32_t);  // magic, version, bytes: the same in all versions
+constexpr size_t kFixedBytes =
+    3 * sizeof(uint32_t);  // magic, version, bytes: the same in all versions
 
 }  // namespace
 
@@ -19,8 +20,8 @@ void Refuse(ipc::Welcome* welcome, unsigned code, const std::string& sentence) {
   ipc::control::SetText(welcome->sentence, sentence);
 }
 
-bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t owner, ipc::Hello* hello,
-                         ipc::Welcome* welcome) {
+bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t owner,
+                         ipc::Hello* hello, ipc::Welcome* welcome) {
   if (peer != owner) {
     Refuse(welcome, CUDA_ERROR_NOT_PERMITTED,
            absl::StrCat("this daemon serves uid ", owner, " and the program runs as uid ", peer,
@@ -36,8 +37,8 @@ bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t own
   if (fixed[1] != ipc::kProtocolVersion || fixed[2] != sizeof(ipc::Hello) ||
       bytes.size() != sizeof(ipc::Hello)) {
     Refuse(welcome, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
-           absl::StrCat("the program's Laneway speaks protocol version ", fixed[1], ", this daemon (",
-                        LANEWAY_VERSION, ") version ", ipc::kProtocolVersion,
+           absl::StrCat("the program's Laneway speaks protocol version ", fixed[1],
+                        ", this daemon (", LANEWAY_VERSION, ") version ", ipc::kProtocolVersion,
                         "; run laneway stop, then start both from one installation"));
     return false;
   }
@@ -46,15 +47,17 @@ bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t own
   hello->version[sizeof hello->version - 1] = '\0';
   if (hello->opcode_count != ipc::CountOfTables() || hello->table_hash != ipc::HashOfTables()) {
     Refuse(welcome, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
-           absl::StrCat("the program's Laneway ", hello->version, " and this daemon ", LANEWAY_VERSION,
-                        " know different calls; run laneway stop, then start both from one installation"));
+           absl::StrCat(
+               "the program's Laneway ", hello->version, " and this daemon ", LANEWAY_VERSION,
+               " know different calls; run laneway stop, then start both from one installation"));
     return false;
   }
   const bool transport_known =
       hello->transport == ipc::Transport::kRing || hello->transport == ipc::Transport::kZmq;
   if (!transport_known || hello->mode != ipc::Mode::kShared) {
     Refuse(welcome, CUDA_ERROR_NOT_SUPPORTED,
-           "the program asks for a transport or mode that this daemon does not have; use --mode=shared");
+           "the program asks for a transport or mode that this daemon does not have; use "
+           "--mode=shared");
     return false;
   }
   return true;

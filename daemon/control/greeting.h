@@ -12,10 +12,10 @@
 
 namespace control {
 
-// On refusal `welcome` holds code and sentence and the result is false. On success every text in `hello` is
-// zero-terminated and every enum is known.
-bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t owner, ipc::Hello* hello,
-                         ipc::Welcome* welcome);
+// On refusal `welcome` holds code and sentence and the result is false. On success every text in
+// `hello` is zero-terminated and every enum is known.
+bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t owner,
+                         ipc::Hello* hello, ipc::Welcome* welcome);
 
 void Refuse(ipc::Welcome* welcome, unsigned code, const std::string& sentence);
 

@@ -27,9 +27,11 @@ namespace {
 constexpr int kUsageExitCode = 2;
 constexpr size_t kLogBytesMax = 1 << 20;
 
-// Tells whoever started us, on `ready_fd` when there is one, else on stderr. An empty sentence: ready.
+// Tells whoever started us, on `ready_fd` when there is one, else on stderr. An empty sentence:
+// ready.
 void Tell(int ready_fd, const std::string& sentence) {
-  const std::string line = sentence.empty() ? "ready\n" : absl::StrCat("lanewayd: ", sentence, "\n");
+  const std::string line =
+      sentence.empty() ? "ready\n" : absl::StrCat("lanewayd: ", sentence, "\n");
   if (ready_fd >= 0) {
     (void)!write(ready_fd, line.data(), line.size());
     close(ready_fd);
@@ -43,7 +45,8 @@ absl::StatusOr<ipc::UniqueFd> TakeLock(const std::string& dir) {
   const std::string path = ipc::LockPath(dir);
   ipc::UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd.valid()) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot open ", path, ": ", std::strerror(errno)));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot open ", path, ": ", std::strerror(errno)));
   }
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     char pid[32] = {};
@@ -54,7 +57,8 @@ absl::StatusOr<ipc::UniqueFd> TakeLock(const std::string& dir) {
   }
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd.get(), 0) != 0 || pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
   }
   return fd;
 }
@@ -63,7 +67,8 @@ void SetUpLog(const ipc::Options& options, bool foreground) {
   std::vector<spdlog::sink_ptr> sinks = {std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
       ipc::LogPath(options.runtime_dir, "lanewayd"), kLogBytesMax, 1)};
   if (foreground) sinks.push_back(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>("lanewayd", sinks.begin(), sinks.end()));
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("lanewayd", sinks.begin(), sinks.end()));
   spdlog::set_level(spdlog::level::from_str(options.log_level));
   spdlog::flush_on(spdlog::level::info);
 }

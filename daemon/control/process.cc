@@ -23,7 +23,8 @@ constexpr int kChildControlFd = 3;
 constexpr int kExecFailedCode = 127;
 
 // In the child, between fork and exec: only what is safe there.
-[[noreturn]] void BecomeProgram(char* const* argv, char* const* environment, int log_fd, int control_fd) {
+[[noreturn]] void BecomeProgram(char* const* argv, char* const* environment, int log_fd,
+                                int control_fd) {
   setsid();
   const int null_fd = open("/dev/null", O_RDONLY);
   dup2(null_fd, STDIN_FILENO);
@@ -51,7 +52,8 @@ absl::StatusOr<Process> StartProcess(const ProcessPlan& plan) {
   }
   absl::StatusOr<std::pair<ipc::UniqueFd, ipc::UniqueFd>> pair = ipc::ConnectedPair();
   if (!pair.ok()) return pair.status();
-  const ipc::UniqueFd log(open(plan.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  const ipc::UniqueFd log(
+      open(plan.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!log.valid()) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot write ", plan.log_path, ": ", std::strerror(errno)));

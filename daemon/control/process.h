@@ -1,6 +1,8 @@
-// A keeper or worker as lanewayd sees it: started here, or found alive by a daemon that replaces another.
+// A keeper or worker as lanewayd sees it: started here, or found alive by a daemon that replaces
+// another.
 //
-// The end of a process is what its pidfd says, never a closed connection. Thread safety: one thread.
+// The end of a process is what its pidfd says, never a closed connection. Thread safety: one
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -24,11 +26,11 @@ struct ProcessPlan {
   std::string path;
   std::vector<std::string> arguments;  // without the program's name; --control-fd is added
   std::string runtime_dir;
-  std::string log_path;                // its stdout and stderr, appended
+  std::string log_path;  // its stdout and stderr, appended
 };
 
-// Starts the program in a session of its own, without the facades in its environment. The error is a
-// sentence.
+// Starts the program in a session of its own, without the facades in its environment. The error is
+// a sentence.
 absl::StatusOr<Process> StartProcess(const ProcessPlan& plan);
 
 // Connects to a process that listens at `socket_path` and watches it.

@@ -8,12 +8,18 @@ namespace control {
 
 const char* NameOf(Phase phase) {
   switch (phase) {
-    case Phase::kQueued: return "queued";
-    case Phase::kWaiting: return "starting";
-    case Phase::kAttaching: return "starting";
-    case Phase::kRunning: return "running";
-    case Phase::kEnding: return "ending";
-    case Phase::kLost: return "lost";
+    case Phase::kQueued:
+      return "queued";
+    case Phase::kWaiting:
+      return "starting";
+    case Phase::kAttaching:
+      return "starting";
+    case Phase::kRunning:
+      return "running";
+    case Phase::kEnding:
+      return "ending";
+    case Phase::kLost:
+      return "lost";
   }
   return "?";
 }
@@ -46,10 +52,10 @@ void SessionTable::TakeSlot(Session* session) {
 }
 
 size_t SessionTable::CountAlive() const {
-  return static_cast<size_t>(
-      std::count_if(sessions_.begin(), sessions_.end(), [](const std::pair<const uint64_t, Session>& entry) {
-        return entry.second.phase != Phase::kLost;
-      }));
+  return static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(),
+                                           [](const std::pair<const uint64_t, Session>& entry) {
+                                             return entry.second.phase != Phase::kLost;
+                                           }));
 }
 
 }  // namespace control

@@ -1,4 +1,5 @@
-// The sessions that a daemon knows, from the hello to the end of the program. Thread safety: one thread.
+// The sessions that a daemon knows, from the hello to the end of the program. Thread safety: one
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +19,8 @@ enum class Phase {
   kWaiting,    // for a worker that is being started
   kAttaching,  // told to the worker
   kRunning,
-  kEnding,     // the program is gone; the worker cleans up
-  kLost,       // its worker is gone; listed until the program ends
+  kEnding,  // the program is gone; the worker cleans up
+  kLost,    // its worker is gone; listed until the program ends
 };
 
 const char* NameOf(Phase phase);
@@ -27,13 +28,13 @@ const char* NameOf(Phase phase);
 struct Session {
   ipc::control::SessionRecord record;
   Phase phase = Phase::kQueued;
-  uint32_t worker = 0;         // from kAttaching on
-  int attempts = 0;            // to attach it
-  bool has_slot = false;       // record.slot is taken
-  ipc::UniqueFd socket;        // the hello's connection; invalid when adopted or closed by the program
+  uint32_t worker = 0;    // from kAttaching on
+  int attempts = 0;       // to attach it
+  bool has_slot = false;  // record.slot is taken
+  ipc::UniqueFd socket;   // the hello's connection; invalid when adopted or closed by the program
   ipc::UniqueFd pidfd;
-  ipc::UniqueFd session_fd;    // until welcomed
-  ipc::UniqueFd pinned_fd;     // until welcomed
+  ipc::UniqueFd session_fd;  // until welcomed
+  ipc::UniqueFd pinned_fd;   // until welcomed
   common::SessionPageMap page;
 };
 
@@ -48,7 +49,8 @@ class SessionTable {
   Session* Find(uint64_t id);
   void Remove(uint64_t id);
 
-  // Takes the lowest free slot. REQUIRES: one is free (the scheduler admits no more than there are).
+  // Takes the lowest free slot. REQUIRES: one is free (the scheduler admits no more than there
+  // are).
   void TakeSlot(Session* session);
 
   // Sessions that hold a worker or may still get one; lost ones do not count.

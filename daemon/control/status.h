@@ -1,5 +1,5 @@
-// What people see of a daemon, as JSON: the same bytes whenever nothing has changed (sorted, no clocks).
-// Thread safety: stateless.
+// What people see of a daemon, as JSON: the same bytes whenever nothing has changed (sorted, no
+// clocks). Thread safety: stateless.
 #pragma once
 
 #include <deque>

@@ -23,11 +23,11 @@ CUmemAllocationProp PropertiesOf(CUdevice device) {
 
 }  // namespace
 
-// Numbers never repeat among keepers of one boot (the process id is their upper half), so that an adopted
-// extent keeps its name.
+// Numbers never repeat among keepers of one boot (the process id is their upper half), so that an
+// adopted extent keeps its name.
 Keeper::Keeper(const common::Driver& driver, int64_t reserve_bytes)
     : driver_(driver),
-      reserve_bytes_(reserve_bytes >= 0                                       ? reserve_bytes
+      reserve_bytes_(reserve_bytes >= 0                               ? reserve_bytes
                      : driver.kind == ipc::control::DeviceKind::kCuda ? kCudaReserveBytes
                                                                       : 0),
       next_id_((static_cast<uint64_t>(getpid()) << 32) + 1) {}
@@ -35,9 +35,9 @@ Keeper::Keeper(const common::Driver& driver, int64_t reserve_bytes)
 absl::Status Keeper::Open() {
   CUresult result = driver_.cuInit(0);
   if (result != CUDA_SUCCESS) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the driver does not start: cuInit returns ", common::ErrorName(driver_, result),
-                     "; run laneway doctor"));
+    return absl::FailedPreconditionError(absl::StrCat("the driver does not start: cuInit returns ",
+                                                      common::ErrorName(driver_, result),
+                                                      "; run laneway doctor"));
   }
   int count = 0;
   result = driver_.cuDeviceGetCount(&count);
@@ -80,9 +80,9 @@ CUresult Keeper::CheckRoom(uint32_t device, uint64_t bytes) const {
   if (device >= devices_.size()) return CUDA_ERROR_INVALID_DEVICE;
   const Device& where = devices_[device];
   if (bytes == 0 || bytes % where.granularity_bytes != 0) return CUDA_ERROR_INVALID_VALUE;
-  // Our own count decides: a driver may not count what this process imported from an earlier keeper.
-  const uint64_t left =
-      where.capacity_bytes - std::min(where.used_bytes, where.capacity_bytes);
+  // Our own count decides: a driver may not count what this process imported from an earlier
+  // keeper.
+  const uint64_t left = where.capacity_bytes - std::min(where.used_bytes, where.capacity_bytes);
   return bytes <= left ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

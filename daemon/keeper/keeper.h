@@ -1,8 +1,9 @@
-// The keeper's books: which extent exists, whose it is, and how much is left. Memory outlives workers: an
-// extent goes when its worker frees it, or when lanewayd says that its worker's process is gone.
+// The keeper's books: which extent exists, whose it is, and how much is left. Memory outlives
+// workers: an extent goes when its worker frees it, or when lanewayd says that its worker's process
+// is gone.
 //
-// The driver's functions used here need no context (cuMemCreate works after cuInit alone), so no fault of a
-// kernel reaches this process. Thread safety: one thread.
+// The driver's functions used here need no context (cuMemCreate works after cuInit alone), so no
+// fault of a kernel reaches this process. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ class Keeper {
   CUresult Create(uint32_t worker, const ipc::control::CreateExtent& request, uint64_t* id,
                   ipc::UniqueFd* fd);
   // A worker hands over an extent that an earlier keeper made.
-  CUresult Adopt(uint32_t worker, const ipc::control::AdoptExtent& request, const ipc::UniqueFd& fd);
+  CUresult Adopt(uint32_t worker, const ipc::control::AdoptExtent& request,
+                 const ipc::UniqueFd& fd);
   // Ignores an extent that is not this worker's.
   void Free(uint32_t worker, uint64_t id);
   // Returns the number of bytes freed.

@@ -1,4 +1,5 @@
-// laneway-keeper: owns all physical device memory, so that memory outlives workers. Started by lanewayd.
+// laneway-keeper: owns all physical device memory, so that memory outlives workers. Started by
+// lanewayd.
 #include <csignal>
 #include <string>
 #include <utility>

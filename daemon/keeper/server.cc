@@ -86,10 +86,12 @@ void Server::Handle(Connection* connection, ipc::control::Received* received) {
   } else if (const ipc::control::ReleaseWorker* release =
                  std::get_if<ipc::control::ReleaseWorker>(&message)) {
     const uint64_t bytes = keeper_->ReleaseWorker(release->worker);
-    common::Log("keeper", absl::StrCat("worker ", release->worker, " is gone: freed ", bytes, " bytes"));
+    common::Log("keeper",
+                absl::StrCat("worker ", release->worker, " is gone: freed ", bytes, " bytes"));
   } else if (std::holds_alternative<ipc::control::Stop>(message)) {
     loop_.Quit();
-  } else if (const ipc::control::GetMemory* memory = std::get_if<ipc::control::GetMemory>(&message)) {
+  } else if (const ipc::control::GetMemory* memory =
+                 std::get_if<ipc::control::GetMemory>(&message)) {
     (void)Send(fd, keeper_->Memory(memory->device));
   } else if (!connection->is_worker) {
     common::Log("keeper", "a message that only workers may send, or none that is known");
@@ -105,10 +107,11 @@ void Server::Handle(Connection* connection, ipc::control::Received* received) {
     ipc::UniqueFd none;
     ipc::control::ExtentReply reply;
     reply.id = adopt->id;
-    reply.result = keeper_->Adopt(connection->worker, *adopt,
-                                  received->fds.empty() ? none : received->fds[0]);
+    reply.result =
+        keeper_->Adopt(connection->worker, *adopt, received->fds.empty() ? none : received->fds[0]);
     (void)Send(fd, reply);
-  } else if (const ipc::control::FreeExtent* free = std::get_if<ipc::control::FreeExtent>(&message)) {
+  } else if (const ipc::control::FreeExtent* free =
+                 std::get_if<ipc::control::FreeExtent>(&message)) {
     keeper_->Free(connection->worker, free->id);
   }
 }

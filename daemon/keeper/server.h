@@ -1,4 +1,5 @@
-// The keeper's door: keeper.sock and the connection that lanewayd started it with. Thread safety: one thread.
+// The keeper's door: keeper.sock and the connection that lanewayd started it with. Thread safety:
+// one thread.
 #pragma once
 
 #include <map>

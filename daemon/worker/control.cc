@@ -50,7 +50,7 @@ void Control::Greet(ipc::UniqueFd connection) {
 }
 
 void Control::Run() {
-  devices_->Watch([this](CUresult code) { OnPoisoned(0, code, devices_->FaultText()); });
+  devices_->Watch([this](CUresult code) { OnPoisoned(0, code, ""); });
   if (Unneeded()) ArmLinger();
   loop_.Run();
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, options_.number).c_str());
@@ -302,11 +302,16 @@ void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& 
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(poisoned_, true)) return;
+    CUstream stopped = nullptr;
+    const std::string driver_words = devices_->FaultText(&stopped);
+    if (session_id == 0 && stopped != nullptr && environment_.owners != nullptr) {
+      session_id = environment_.owners->SessionOf(stopped);
+    }
     // Alone, it is the one.
     if (session_id == 0 && sessions_.size() == 1) session_id = sessions_.begin()->first;
     poisoned.session_id = session_id;
     poisoned.code = code;
-    const std::string words = text.empty() ? devices_->FaultText() : text;
+    const std::string& words = text.empty() ? driver_words : text;
     ipc::control::SetText(poisoned.text, words);
     const std::string others = absl::StrCat(
         "another program's fault has ended the shared worker; start this program again (", words, ")");

@@ -118,7 +118,21 @@ void Devices::OnLog(void* self, CUlogLevel level, char* message, size_t length) 
   devices->fault_text_ = text;
 }
 
-std::string Devices::FaultText() const {
+void Devices::RoutePrints(StreamOwners* owners) {
+  if (driver_.softgpuSetPrintHandler == nullptr) return;  // a GPU's printf goes to the worker's own output
+  driver_.softgpuSetPrintHandler(
+      [](CUstream stream, const char* text, size_t bytes, void* data) {
+        static_cast<StreamOwners*>(data)->Print(stream, {text, bytes});
+      },
+      owners);
+}
+
+std::string Devices::FaultText(CUstream* stream) const {
+  *stream = nullptr;
+  const char* text = nullptr;
+  if (driver_.softgpuGetFault != nullptr && driver_.softgpuGetFault(stream, &text) != CUDA_SUCCESS) {
+    return text;
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   return fault_text_;
 }

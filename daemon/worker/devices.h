@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/common/driver.h"
+#include "daemon/worker/stream_owners.h"
 
 namespace worker {
 
@@ -34,8 +35,11 @@ class Devices {
   // The watch sleeps while nobody needs it. Any thread.
   void SetNeeded(bool needed);
 
-  // The last error-level line of the driver's log, empty when there is none. Any thread.
-  std::string FaultText() const;
+  // Sends what kernels print to the session of their stream. The owners outlive the driver's use.
+  void RoutePrints(StreamOwners* owners);
+  // The words of the driver for what stopped a kernel, empty when it has none; and the stream that it stopped, null
+  // when the driver can't tell. Any thread.
+  std::string FaultText(CUstream* stream) const;
 
  private:
   static void OnLog(void* self, CUlogLevel level, char* message, size_t length);

@@ -15,13 +15,14 @@
 namespace worker {
 namespace {
 
-constexpr int64_t kReplyTimeoutUs = 30'000'000;     // creating a large extent clears it
+constexpr int64_t kReplyTimeoutUs = 30'000'000;  // creating a large extent clears it
 constexpr int64_t kNewKeeperTimeoutUs = 10'000'000;
 constexpr std::chrono::milliseconds kRetryStep(50);
 
 void* AsOsHandle(int fd) { return reinterpret_cast<void*>(static_cast<intptr_t>(fd)); }
 
-// Whether keeping one more descriptor open is fine: half of the limit stays free for everything else.
+// Whether keeping one more descriptor open is fine: half of the limit stays free for everything
+// else.
 bool DescriptorsAbound(size_t held) {
   rlimit limit{};
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 && held < limit.rlim_cur / 2;
@@ -49,8 +50,8 @@ absl::Status KeeperExtents::HandOver(uint64_t id, const Held& held) {
     exported = ipc::UniqueFd(fd);
   }
   const int fds[] = {held.fd.valid() ? held.fd.get() : exported.get()};
-  const absl::StatusOr<ipc::control::Received> reply = AskOnce(
-      ipc::control::AdoptExtent{id, held.session_id, held.bytes, held.device, 0}, fds);
+  const absl::StatusOr<ipc::control::Received> reply =
+      AskOnce(ipc::control::AdoptExtent{id, held.session_id, held.bytes, held.device, 0}, fds);
   if (!reply.ok()) return reply.status();
   const ipc::control::ExtentReply* answer = std::get_if<ipc::control::ExtentReply>(&reply->message);
   if (answer != nullptr && answer->result == CUDA_SUCCESS) return absl::OkStatus();
@@ -96,7 +97,8 @@ void KeeperExtents::OnKeeperChanged() {
   pollfd entry{socket_.get(), 0, 0};
   if (socket_.valid() && (poll(&entry, 1, 0) == 0)) return;  // it is the one that we talk to
   const absl::Status status = ConnectAndHandOver();
-  if (!status.ok()) common::Log("worker", absl::StrCat("no new keeper yet: ", std::string(status.message())));
+  if (!status.ok())
+    common::Log("worker", absl::StrCat("no new keeper yet: ", std::string(status.message())));
   keeper_changed_.notify_all();
 }
 

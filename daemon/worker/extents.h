@@ -1,7 +1,8 @@
 // Physical memory from the keeper: asks for extents, imports them, hands them over to a new keeper.
 //
-// What this worker holds is listed here, so that a keeper that replaces a lost one can be told: its books
-// are rebuilt from its workers'. Thread safety: all methods from any thread; requests take turns.
+// What this worker holds is listed here, so that a keeper that replaces a lost one can be told: its
+// books are rebuilt from its workers'. Thread safety: all methods from any thread; requests take
+// turns.
 #pragma once
 
 #include <condition_variable>
@@ -25,8 +26,8 @@ class KeeperExtents : public ExtentSource {
   void Free(const Extent& extent) override;
   CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) override;
 
-  // At the start, and when lanewayd says that a new keeper listens: connects, and hands our extents over
-  // without waiting for the next request. The keeper stays while a worker is connected.
+  // At the start, and when lanewayd says that a new keeper listens: connects, and hands our extents
+  // over without waiting for the next request. The keeper stays while a worker is connected.
   void OnKeeperChanged();
 
  private:

@@ -38,6 +38,9 @@ int Main(const common::ChildArguments& arguments) {
   environment.contexts = devices.contexts();
   environment.extents = &extents;
   environment.poison = &control;
+  static StreamOwners owners;  // the driver's threads may print until the process is gone
+  environment.owners = &owners;
+  devices.RoutePrints(&owners);
   control.SetEnvironment(environment);
   const absl::Status listening = control.Listen();
   if (!listening.ok()) {

@@ -50,6 +50,8 @@ class PoisonSink {
   virtual void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) = 0;
 };
 
+class StreamOwners;  // daemon/worker/stream_owners.h
+
 struct Environment {
   const ipc::DriverTable* driver = nullptr;
   const ipc::CublasTable* cublas = nullptr;      // null: this device has no cuBLAS
@@ -57,6 +59,7 @@ struct Environment {
   std::vector<CUcontext> contexts;  // one per device, made by main.cc; index = device ordinal
   ExtentSource* extents = nullptr;
   PoisonSink* poison = nullptr;
+  StreamOwners* owners = nullptr;  // null: nobody asks
 };
 
 struct SessionSetup {

@@ -53,7 +53,7 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       targets_{environment.driver, environment.cublas, environment.cublaslt, this}, session_id_(setup.session_id),
       file_(std::move(setup.file)), channel_(std::move(setup.channel)),
       arena_(environment, setup.session_id, setup.slot),
-      pinned_(environment, setup.slot, setup.pinned_fd), streams_(environment),
+      pinned_(environment, setup.slot, setup.pinned_fd), streams_(environment, this),
       frees_(environment, &arena_),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)) {}
@@ -250,6 +250,12 @@ void SessionImpl::End() {
   arena_.Clear();
   pinned_.Clear();
   if (registered_) driver_.cuMemHostUnregister(file_.base());
+}
+
+// What the program has not taken for long is lost, as from the driver's own buffer.
+void SessionImpl::Print(std::string_view text) {
+  absl::MutexLock lock(&print_mutex_);
+  file_.prints()->Append(text);
 }
 
 CUresult SessionImpl::Ping(uint64_t token, uint64_t* echo) {

@@ -30,7 +30,10 @@ namespace worker {
 // True for errors after which CUDA allows nothing more in the process.
 bool IsSticky(CUresult result);
 
-class SessionImpl final : public Session, public ipc::Session, public ipc::LanewayCalls {
+class SessionImpl final : public Session,
+                          public StreamOwner,
+                          public ipc::Session,
+                          public ipc::LanewayCalls {
  public:
   SessionImpl(SessionSetup setup, const Environment& environment);
   ~SessionImpl() override;
@@ -40,6 +43,10 @@ class SessionImpl final : public Session, public ipc::Session, public ipc::Lanew
   void Run() override;
   void Stop() override;
   SessionSnapshot Snapshot() const override;
+
+  // StreamOwner
+  uint64_t session_id() const override { return session_id_; }
+  void Print(std::string_view text) override;
 
   // ipc::Session: the door
   bool Translate(ipc::HandleKind kind, ipc::HandleId id, void** driver_handle) override;
@@ -111,6 +118,7 @@ class SessionImpl final : public Session, public ipc::Session, public ipc::Lanew
   cublasHandle_t call_blas_ = nullptr;          // of the call being served
   bool registered_ = false;                     // the session file is known to the driver
   std::atomic<bool> stop_{false};
+  absl::Mutex print_mutex_;
 };
 
 }  // namespace worker

@@ -6,13 +6,17 @@
 
 namespace worker {
 
-StreamTable::~StreamTable() { Clear(); }
+StreamTable::~StreamTable() {
+  Clear();
+  if (environment_.owners != nullptr) environment_.owners->RemoveAll(owner_);
+}
 
 CUresult StreamTable::Open(Stream* stream, int priority) {
   const ipc::DriverTable& driver = *environment_.driver;
   const CUresult result =
       driver.cuStreamCreateWithPriority(&stream->driver, CU_STREAM_NON_BLOCKING, priority);
   if (result != CUDA_SUCCESS) return result;
+  if (environment_.owners != nullptr) environment_.owners->Add(stream->driver, owner_);
   return driver.cuEventCreate(&stream->order, CU_EVENT_DISABLE_TIMING);
 }
 

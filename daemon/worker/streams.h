@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "daemon/worker/session.h"
+#include "daemon/worker/stream_owners.h"
 #include "ipc/calls/limits.h"
 
 namespace worker {
@@ -32,7 +33,8 @@ class StreamTable {
     uint64_t before_legacy = 0;  // blocking: own `submitted` that the legacy stream is already after
   };
 
-  explicit StreamTable(const Environment& environment) : environment_(environment) {}
+  StreamTable(const Environment& environment, StreamOwner* owner)
+      : environment_(environment), owner_(owner) {}
   ~StreamTable();
   StreamTable(const StreamTable&) = delete;
 
@@ -55,6 +57,7 @@ class StreamTable {
   void After(Stream* later, Stream* earlier);
 
   const Environment& environment_;
+  StreamOwner* const owner_;  // told to Environment::owners for every stream
   absl::flat_hash_map<CUstream, std::unique_ptr<Stream>> named_;
   std::array<Stream, ipc::limits::kLegacySlots> legacy_;
   int blocking_count_ = 0;

@@ -83,7 +83,7 @@ TEST_F(ArenaTest, LiveBlocksNeverOverlap) {
 
 TEST_F(ArenaTest, FreedBlocksWaitForTheirWork) {
   DeferredFrees frees(environment_, &arena_);
-  StreamTable streams(environment_);
+  StreamTable streams(environment_, nullptr);
   StreamTable::Stream* const legacy = streams.Legacy(0);
   const CUdeviceptr block = Allocate(4 * MiB);
   recording_.busy_streams.insert(legacy->driver);

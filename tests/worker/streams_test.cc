@@ -17,7 +17,7 @@ class StreamsTest : public testing::Test {
   }
   Recording& recording_ = FreshRecording();
   Environment environment_ = RecordingEnvironment();
-  StreamTable streams_{environment_};
+  StreamTable streams_{environment_, nullptr};
   uint32_t next_slot_ = ipc::limits::kLegacySlots;
 };
 

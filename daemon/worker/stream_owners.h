@@ -1,0 +1,53 @@
+// Which session a driver's stream belongs to: for what the driver tells by stream, device printf and faults.
+// Thread safety: all methods from any thread; With() keeps the owner alive while it runs.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "ipc/calls/vendor.h"
+
+namespace worker {
+
+class StreamOwner {
+ public:
+  virtual ~StreamOwner() = default;
+  virtual uint64_t session_id() const = 0;
+  // What a kernel of this session printed. Any thread.
+  virtual void Print(std::string_view text) = 0;
+};
+
+class StreamOwners {
+ public:
+  void Add(CUstream stream, StreamOwner* owner) {
+    absl::MutexLock lock(&mutex_);
+    owners_[stream] = owner;
+  }
+  // A stream stays its owner's after its destruction, as its last work may still print; the driver's next
+  // stream of that handle has its own owner. So owners go as a whole.
+  void RemoveAll(const StreamOwner* owner) {
+    absl::MutexLock lock(&mutex_);
+    absl::erase_if(owners_, [owner](const auto& entry) { return entry.second == owner; });
+  }
+  // Hands text printed on the stream to its session; false when it has none.
+  bool Print(CUstream stream, std::string_view text) {
+    absl::MutexLock lock(&mutex_);
+    const auto it = owners_.find(stream);
+    if (it != owners_.end()) it->second->Print(text);
+    return it != owners_.end();
+  }
+  // 0: nobody's.
+  uint64_t SessionOf(CUstream stream) {
+    absl::MutexLock lock(&mutex_);
+    const auto it = owners_.find(stream);
+    return it == owners_.end() ? 0 : it->second->session_id();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::flat_hash_map<CUstream, StreamOwner*> owners_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace worker
