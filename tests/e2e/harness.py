@@ -157,6 +157,7 @@ class Laneway:
     def __init__(self, softgpu="", start=True):
         self.softgpu, self.start = softgpu, start
         self.programs = []
+        self.daemon = None
 
     def __enter__(self):
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -180,13 +181,14 @@ class Laneway:
                     program.kill()
             if self.processes("lanewayd"):
                 self.command("stop", "--force")
-            left = []
             deadline = time.monotonic() + 5
             while (left := self.processes()) and time.monotonic() < deadline:
                 time.sleep(POLL_SECONDS)
             names = [f"{name_of(pid)} ({pid})" for pid in left]
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
+            if self.daemon is not None:
+                self.daemon.wait(10)
             if kind is None:
                 check(not names, f"left behind: {', '.join(names)}")
         finally:
@@ -225,7 +227,6 @@ class Laneway:
 
     def start_daemon(self):
         self.daemon = Program([self.binary("lanewayd"), "--device=soft"], self.environment)
-        self.programs.append(self.daemon)
         wait_for(lambda: self.command("status").code == 0 or self._check_daemon(), "lanewayd does not answer")
 
     def _check_daemon(self):

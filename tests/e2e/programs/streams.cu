@@ -73,7 +73,8 @@ static void Events(unsigned* device) {
          cudaEventQuery(end), cudaEventQuery(begin), cudaEventQuery(fresh));
   printf("elapsed of an event never recorded: %d\n",
          cudaEventElapsedTime(&elapsed_ms, begin, fresh));
-  printf("last error %d, then %d\n", cudaGetLastError(), cudaGetLastError());
+  const cudaError_t last = cudaGetLastError();
+  printf("last error %d, then %d\n", last, cudaGetLastError());
   printf("stream %d\n", cudaStreamQuery(nullptr));
   CUDA_CHECK(cudaEventDestroy(begin));
   CUDA_CHECK(cudaEventDestroy(end));
