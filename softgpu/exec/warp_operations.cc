@@ -26,6 +26,27 @@ void SetAll(Warp* w, uint32_t offset, uint32_t value) {
   for (uint32_t m = w->mask; m != 0; m &= m - 1) d[__builtin_ctz(m)] = value;
 }
 
+// Where each lane of a shfl reads, or something past the last lane when that lies outside its segment.
+void FindSources(ptx::ShflMode mode, const uint32_t* b, const uint32_t* c, uint32_t* source) {
+  constexpr uint32_t kOutside = kLanes;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const uint32_t delta = b[lane] & 31, clamp = c[lane] & 31, segment = c[lane] >> 8 & 31;
+    const uint32_t top = (lane & segment) | (clamp & ~segment);
+    uint32_t from = kOutside;
+    switch (mode) {
+      case ptx::ShflMode::kUp: from = lane >= delta + top ? lane - delta : kOutside; break;
+      case ptx::ShflMode::kDown: from = lane + delta <= top ? lane + delta : kOutside; break;
+      case ptx::ShflMode::kBfly: from = (lane ^ delta) <= top ? lane ^ delta : kOutside; break;
+      case ptx::ShflMode::kIdx: {
+        const uint32_t index = (lane & segment) | (delta & ~segment);
+        from = index <= top ? index : kOutside;
+        break;
+      }
+    }
+    source[lane] = from;
+  }
+}
+
 template <class T>
 const Inst* Match(const Inst* ip, Warp* w) {
   const uint32_t members = First(w, ip->b);
@@ -61,34 +82,12 @@ const Inst* Shfl(const Inst* ip, Warp* w) {
   const uint32_t* a = Reg<uint32_t>(w, ip->a);
   const uint32_t* b = Reg<uint32_t>(w, ip->b);
   const uint32_t* c = Reg<uint32_t>(w, ip->c);
-  const ptx::ShflMode mode = static_cast<ptx::ShflMode>(ip->imm);
-  uint32_t result[kLanes];
+  uint32_t source[kLanes], result[kLanes];
   uint32_t valid = 0;
+  FindSources(static_cast<ptx::ShflMode>(ip->imm), b, c, source);
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    const uint32_t delta = b[lane] & 31, clamp = c[lane] & 31, segment = c[lane] >> 8 & 31;
-    const uint32_t top = (lane & segment) | (clamp & ~segment);
-    const uint32_t bottom = lane & segment;
-    int32_t source = 0;
-    bool inside = false;
-    switch (mode) {
-      case ptx::ShflMode::kUp:
-        source = int32_t(lane) - int32_t(delta);
-        inside = source >= int32_t(top);
-        break;
-      case ptx::ShflMode::kDown:
-        source = int32_t(lane + delta);
-        inside = source <= int32_t(top);
-        break;
-      case ptx::ShflMode::kBfly:
-        source = int32_t(lane ^ delta);
-        inside = source <= int32_t(top);
-        break;
-      case ptx::ShflMode::kIdx:
-        source = int32_t(bottom | (delta & ~segment));
-        inside = source <= int32_t(top);
-        break;
-    }
-    result[lane] = a[inside ? source & 31 : int32_t(lane)];
+    const bool inside = source[lane] < kLanes;
+    result[lane] = a[inside ? source[lane] : lane];
     valid |= inside ? 1u << lane : 0;
   }
   uint32_t* d = Reg<uint32_t>(w, ip->d);

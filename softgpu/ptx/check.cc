@@ -1,6 +1,7 @@
 // Holds every instruction against its row: after this, sizes of registers fit what executors assume.
 #include <cstring>
 
+#include "softgpu/ptx/check_modes.h"
 #include "softgpu/ptx/instruction_table.h"
 #include "softgpu/ptx/parser.h"
 
@@ -201,35 +202,12 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
   }
 }
 
-bool Parser::CheckModes(const Instruction& i) {
-  const bool integer = !IsFloat(i.type);
-  switch (i.op) {
-    case Op::kSetp:
-    case Op::kSet:
-    case Op::kAtom:
-    case Op::kRed:
-    case Op::kShfl:
-    case Op::kRedux:
-    case Op::kShf:
-    case Op::kTestp: return i.Has(kHasMode);
-    case Op::kMul:
-    case Op::kMad:
-      if (integer != i.Has(kHasMode)) return false;
-      return !integer || static_cast<MulMode>(i.mode) != MulMode::kWide || Bits(i.type) < 64;
-    case Op::kMadc: return i.Has(kHasMode) && static_cast<MulMode>(i.mode) != MulMode::kWide;
-    case Op::kSlct:
-    case Op::kDp4a:
-    case Op::kCvt: return i.type2 != Type::kNone;
-    default: return true;
-  }
-}
-
 void Parser::Check(Instruction* instruction) {
   Instruction& i = *instruction;
   if (i.op == Op::kCall) return;
   const Row& row = RowOf(i.op);
   Operand* operands = function_->operands.data() + i.first;
-  bool fits = CheckModes(i);
+  bool fits = ModifiersFit(i);
   bool result = true, optional = false, any = false;
   uint32_t at = 0;
   for (char letter : row.signature) {

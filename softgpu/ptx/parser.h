@@ -120,7 +120,6 @@ class Parser {
   bool CheckPredicate(const Operand& operand, bool result);
   bool CheckSpecialForm(const Instruction& instruction, Operand* operands);
   bool CheckMove(const Instruction& instruction, Operand* operands);
-  bool CheckModes(const Instruction& instruction);
   uint32_t RegisterBits(const Operand& operand) const;
 
   // Small steps.
