@@ -42,7 +42,8 @@ CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
 
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam*, int count, unsigned int flags,
                         CUdevice device) {
-  if (count != 0) return Fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "there is no MPS to limit multiprocessors");
+  if (count != 0)
+    return Fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "there is no MPS to limit multiprocessors");
   return Create(context, flags, device);
 }
 
@@ -258,7 +259,8 @@ CUresult cuCtxResetPersistingL2Cache() {
 
 CUresult cuCtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType type) {
   std::shared_ptr<Context> context;
-  if (affinity == nullptr || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_INVALID_VALUE;
+  if (affinity == nullptr || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+    return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = CurrentContext(&context);
   if (result != CUDA_SUCCESS) return result;
   affinity->type = type;

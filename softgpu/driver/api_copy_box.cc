@@ -82,7 +82,8 @@ CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
 
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
                                CUmemcpyAttributes*, size_t*, size_t, CUstream stream) {
-  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0)
+    return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     CopyBox box;
     box.destination.address = to[i];
@@ -98,7 +99,8 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, s
                             CUmemcpyAttributes* attributes, size_t* indexes, size_t attribute_count,
                             size_t* failed, CUstream stream) {
   if (failed != nullptr) *failed = SIZE_MAX;
-  return api::cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, indexes, attribute_count, stream);
+  return api::cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, indexes, attribute_count,
+                                    stream);
 }
 
 }  // namespace softgpu::api

@@ -59,7 +59,9 @@ CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice ordinal) {
   return result;
 }
 
-CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice ordinal) { return api::cuDeviceGetUuid_v2(uuid, ordinal); }
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice ordinal) {
+  return api::cuDeviceGetUuid_v2(uuid, ordinal);
+}
 
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice ordinal) {
   Device* device = nullptr;
@@ -186,7 +188,9 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
   return result == CUDA_SUCCESS ? device->ReleasePrimary() : result;
 }
 
-CUresult cuDevicePrimaryCtxRelease(CUdevice ordinal) { return api::cuDevicePrimaryCtxRelease_v2(ordinal); }
+CUresult cuDevicePrimaryCtxRelease(CUdevice ordinal) {
+  return api::cuDevicePrimaryCtxRelease_v2(ordinal);
+}
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
   Device* device = nullptr;
@@ -195,7 +199,9 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
   return result;
 }
 
-CUresult cuDevicePrimaryCtxReset(CUdevice ordinal) { return api::cuDevicePrimaryCtxReset_v2(ordinal); }
+CUresult cuDevicePrimaryCtxReset(CUdevice ordinal) {
+  return api::cuDevicePrimaryCtxReset_v2(ordinal);
+}
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned int flags) {
   Device* device = nullptr;

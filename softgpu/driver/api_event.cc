@@ -53,7 +53,8 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned
     return Fail(CUDA_ERROR_INVALID_HANDLE, "the event and the stream belong to different contexts");
   }
   if (stream->capturing()) {
-    if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0) return AddToCapture(*stream, EventRecordWork{event});
+    if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0)
+      return AddToCapture(*stream, EventRecordWork{event});
     event->RecordCaptured(*stream);
     return CUDA_SUCCESS;
   }

@@ -22,7 +22,8 @@ CUresult FindLoaded(CUfunction handle, std::shared_ptr<Function>* function,
   const CUresult result = FindFunction(handle, function);
   if (result != CUDA_SUCCESS) return result;
   *module = (*function)->module();
-  return *module != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_HANDLE, "the module is unloaded");
+  return *module != nullptr ? CUDA_SUCCESS
+                            : Fail(CUDA_ERROR_INVALID_HANDLE, "the module is unloaded");
 }
 
 }  // namespace
@@ -113,7 +114,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle,
-                                                     int block_threads, size_t dynamic_shared_bytes) {
+                                                     int block_threads,
+                                                     size_t dynamic_shared_bytes) {
   return api::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, block_threads,
                                                                    dynamic_shared_bytes, 0);
 }
@@ -133,7 +135,8 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunc
   for (int threads = most; threads > 0; threads = (threads - 1) / kWarpThreads * kWarpThreads) {
     const size_t shared_bytes =
         shared_of_block != nullptr ? shared_of_block(threads) : dynamic_shared_bytes;
-    const int blocks = BlocksPerMultiprocessor(*function, static_cast<uint64_t>(threads), shared_bytes);
+    const int blocks =
+        BlocksPerMultiprocessor(*function, static_cast<uint64_t>(threads), shared_bytes);
     if (blocks * threads <= best_threads) continue;
     best_threads = blocks * threads;
     *block = threads;
@@ -149,7 +152,8 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction hand
                                                         dynamic_shared_bytes, limit, 0);
 }
 
-CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handle, int blocks, int) {
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handle, int blocks,
+                                                 int) {
   std::shared_ptr<Function> function;
   if (bytes == nullptr || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindFunction(handle, &function);

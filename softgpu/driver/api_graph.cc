@@ -14,9 +14,11 @@
 namespace softgpu::api {
 namespace {
 
-// Answers a list the way all of these calls do: without an array only the count, with one as much as fits, nulls behind.
+// Answers a list the way all of these calls do: without an array only the count, with one as much
+// as fits, nulls behind.
 template <class Item, class Convert>
-CUresult Answer(const std::vector<Item>& items, CUgraphNode* out, size_t* count, const Convert& convert) {
+CUresult Answer(const std::vector<Item>& items, CUgraphNode* out, size_t* count,
+                const Convert& convert) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (out != nullptr) {
     for (size_t i = 0; i < *count; ++i) out[i] = i < items.size() ? convert(items[i]) : nullptr;
@@ -118,10 +120,11 @@ CUresult cuGraphGetRootNodes(CUgraph handle, CUgraphNode* nodes, size_t* count) 
   return Answer(roots, nodes, count, &HandleOf);
 }
 
-// --- edges; edge data beyond the default would mean programmatic launches, which the device has not
+// --- edges; edge data beyond the default would mean programmatic launches, which the device has
+// not
 
-CUresult cuGraphGetEdges_v2(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
-                            size_t* count) {
+CUresult cuGraphGetEdges_v2(CUgraph handle, CUgraphNode* from, CUgraphNode* to,
+                            CUgraphEdgeData* data, size_t* count) {
   std::shared_ptr<Graph> graph;
   if (count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindGraph(handle, &graph);
@@ -137,8 +140,8 @@ CUresult cuGraphGetEdges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, siz
   return api::cuGraphGetEdges_v2(handle, from, to, nullptr, count);
 }
 
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* data,
-                                       size_t* count) {
+CUresult cuGraphNodeGetDependencies_v2(CUgraphNode handle, CUgraphNode* nodes,
+                                       CUgraphEdgeData* data, size_t* count) {
   std::shared_ptr<GraphNode> node;
   CUresult result = FindNode(handle, &node);
   if (result != CUDA_SUCCESS) return result;
@@ -151,8 +154,8 @@ CUresult cuGraphNodeGetDependencies(CUgraphNode handle, CUgraphNode* nodes, size
   return api::cuGraphNodeGetDependencies_v2(handle, nodes, nullptr, count);
 }
 
-CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* data,
-                                         size_t* count) {
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode handle, CUgraphNode* nodes,
+                                         CUgraphEdgeData* data, size_t* count) {
   std::shared_ptr<GraphNode> node;
   CUresult result = FindNode(handle, &node);
   if (result != CUDA_SUCCESS) return result;
@@ -177,8 +180,8 @@ CUresult cuGraphAddDependencies(CUgraph handle, const CUgraphNode* from, const C
   return ForEachEdge(handle, from, to, count, &Graph::AddEdge);
 }
 
-CUresult cuGraphRemoveDependencies_v2(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
-                                      const CUgraphEdgeData*, size_t count) {
+CUresult cuGraphRemoveDependencies_v2(CUgraph handle, const CUgraphNode* from,
+                                      const CUgraphNode* to, const CUgraphEdgeData*, size_t count) {
   return ForEachEdge(handle, from, to, count, &Graph::RemoveEdge);
 }
 

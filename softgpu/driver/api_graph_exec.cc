@@ -22,7 +22,8 @@ CUresult Instantiate(CUgraphExec* out, CUgraph handle, cuuint64_t flags) {
   std::shared_ptr<Graph> graph;
   std::shared_ptr<Context> context;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if ((flags & ~kKnownFlags) != 0) return Fail(CUDA_ERROR_NOT_SUPPORTED, "graphs can't be launched from kernels");
+  if ((flags & ~kKnownFlags) != 0)
+    return Fail(CUDA_ERROR_NOT_SUPPORTED, "graphs can't be launched from kernels");
   CUresult result = FindGraph(handle, &graph);
   if (result == CUDA_SUCCESS) result = CurrentContext(&context);
   if (result != CUDA_SUCCESS) return result;
@@ -64,7 +65,8 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec* out, CUgraph graph,
 
 CUresult cuGraphExecDestroy(CUgraphExec handle) {
   const std::shared_ptr<GraphExec> exec = Driver::Get().graph_execs.Remove(handle);
-  return exec != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_VALUE, "this is no executable graph");
+  return exec != nullptr ? CUDA_SUCCESS
+                         : Fail(CUDA_ERROR_INVALID_VALUE, "this is no executable graph");
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
@@ -93,7 +95,8 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   return result == CUDA_SUCCESS ? exec->Launch(stream) : result;
 }
 
-CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph_handle, CUgraphExecUpdateResultInfo* info) {
+CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph_handle,
+                              CUgraphExecUpdateResultInfo* info) {
   std::shared_ptr<GraphExec> exec;
   std::shared_ptr<Graph> graph;
   if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -55,7 +55,9 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuGetErrorName(CUresult error, const char** text) { return Answer(ErrorName(error), text); }
+CUresult cuGetErrorName(CUresult error, const char** text) {
+  return Answer(ErrorName(error), text);
+}
 
 CUresult cuGetErrorString(CUresult error, const char** text) {
   return Answer(ErrorText(error), text);
@@ -64,9 +66,10 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
 // The private tables behind this call are no documented interface.
 CUresult cuGetExportTable(const void** table, const CUuuid* id) {
   if (table != nullptr) *table = nullptr;
-  return Fail(CUDA_ERROR_NOT_SUPPORTED,
-              "private tables are not provided; a program with a static CUDA runtime must be rebuilt "
-              "with --cudart shared");
+  return Fail(
+      CUDA_ERROR_NOT_SUPPORTED,
+      "private tables are not provided; a program with a static CUDA runtime must be rebuilt "
+      "with --cudart shared");
 }
 
 CUresult cuLogsRegisterCallback(CUlogsCallback callback, void* data, CUlogsCallbackHandle* handle) {
@@ -96,7 +99,8 @@ CUresult cuLogsDumpToFile(CUlogIterator* iterator, const char* path, unsigned in
   return std::fclose(file) == 0 && written ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-CUresult cuLogsDumpToMemory(CUlogIterator* iterator, char* buffer, size_t* size, unsigned int flags) {
+CUresult cuLogsDumpToMemory(CUlogIterator* iterator, char* buffer, size_t* size,
+                            unsigned int flags) {
   if (buffer == nullptr || size == nullptr || *size == 0 || flags != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -31,7 +31,8 @@ CUresult Enqueue(CUfunction function_handle, CUstream stream_handle, const Launc
   return SubmitChecked(stream, std::move(operation));
 }
 
-// Attributes that only hint at placement or scheduling are accepted; clusters need hardware that isn't there.
+// Attributes that only hint at placement or scheduling are accepted; clusters need hardware that
+// isn't there.
 CUresult ReadAttributes(const CUlaunchConfig& config, LaunchRequest* request) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config.attrs[i];
@@ -41,7 +42,8 @@ CUresult ReadAttributes(const CUlaunchConfig& config, LaunchRequest* request) {
         break;
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         if (uint64_t{attribute.value.clusterDim.x} * attribute.value.clusterDim.y *
-                attribute.value.clusterDim.z > 1) {
+                attribute.value.clusterDim.z >
+            1) {
           return Fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "the device has no clusters");
         }
         break;

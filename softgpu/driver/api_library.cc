@@ -78,7 +78,8 @@ CUresult cuLibraryUnload(CUlibrary handle) {
   std::shared_ptr<Library> library;
   const CUresult result = FindLibrary(handle, &library);
   if (result != CUDA_SUCCESS) return result;
-  for (const std::shared_ptr<Context>& context : Driver::Get().contexts.All()) context->Synchronize();
+  for (const std::shared_ptr<Context>& context : Driver::Get().contexts.All())
+    context->Synchronize();
   library->Unload();
   return CUDA_SUCCESS;
 }
@@ -123,7 +124,8 @@ CUresult cuLibraryGetModule(CUmodule* out, CUlibrary handle) {
   return result;
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+                            const char* name) {
   return FindVariable(address, bytes, handle, name, false);
 }
 
@@ -178,17 +180,19 @@ CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, siz
   return CUDA_SUCCESS;
 }
 
-CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle, CUdevice) {
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle,
+                              CUdevice) {
   std::shared_ptr<LibraryKernel> kernel;
   std::shared_ptr<Library> library;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindKernel(handle, &kernel, &library);
   if (result != CUDA_SUCCESS) return result;
-  return kernel->attributes().Get(kernel->kernel(), library->ptx(), Driver::Get().config(), attribute,
-                                  value);
+  return kernel->attributes().Get(kernel->kernel(), library->ptx(), Driver::Get().config(),
+                                  attribute, value);
 }
 
-CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle, CUdevice) {
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle,
+                              CUdevice) {
   std::shared_ptr<LibraryKernel> kernel;
   std::shared_ptr<Library> library;
   const CUresult result = FindKernel(handle, &kernel, &library);

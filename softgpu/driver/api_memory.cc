@@ -21,7 +21,8 @@ constexpr size_t kPitchAlignment = 512;
 
 CUresult Allocate(Kind kind, size_t bytes, CUdeviceptr* out) {
   std::shared_ptr<Context> context;
-  if (out == nullptr || bytes == 0) return Fail(CUDA_ERROR_INVALID_VALUE, "0 bytes can't be allocated");
+  if (out == nullptr || bytes == 0)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "0 bytes can't be allocated");
   const CUresult result = CurrentContext(&context);
   if (result != CUDA_SUCCESS) return result;
   Device& device = context->device();
@@ -59,10 +60,9 @@ CUresult Free(uint64_t base, bool (*matches)(const Allocation&), const char* wha
   if (found == nullptr || found->base != base || !matches(*found)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, what);
   }
-  for (const std::shared_ptr<Context>& other : Driver::Get().contexts.All()) {
-    result = other->Synchronize();
-    if (result != CUDA_SUCCESS) return result;
-  }
+  for (const std::shared_ptr<Context>& other : Driver::Get().contexts.All()) other->Synchronize();
+  result = context->Fault();
+  if (result != CUDA_SUCCESS) return result;
   const std::shared_ptr<Allocation> removed = Driver::Get().memory_map().Remove(base, matches);
   if (removed != nullptr && removed->pool != nullptr) {
     removed->pool->Freed(Heap::RoundUp(removed->bytes));
@@ -90,12 +90,15 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) { return Allocate(Kind::kDevice, bytes, out); }
+CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
+  return Allocate(Kind::kDevice, bytes, out);
+}
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height,
                             unsigned int element_bytes) {
   if (pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) return CUDA_ERROR_INVALID_VALUE;
+  if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16)
+    return CUDA_ERROR_INVALID_VALUE;
   *pitch = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
   return Allocate(Kind::kDevice, *pitch * height, out);
 }
@@ -133,7 +136,8 @@ CUresult cuMemAllocHost_v2(void** out, size_t bytes) {
 
 CUresult cuMemFreeHost(void* pointer) {
   if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Free(reinterpret_cast<uint64_t>(pointer), &IsPinned, "this is not the start of pinned memory");
+  return Free(reinterpret_cast<uint64_t>(pointer), &IsPinned,
+              "this is not the start of pinned memory");
 }
 
 CUresult cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags) {
@@ -152,7 +156,8 @@ CUresult cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned int flags) {
   memory->id = MemoryMap::NextId();
   memory->host_flags = flags;
   if (!Driver::Get().memory_map().Add(memory)) {
-    return Fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "part of the range is registered already");
+    return Fail(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+                "part of the range is registered already");
   }
   return CUDA_SUCCESS;
 }

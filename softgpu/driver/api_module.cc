@@ -25,7 +25,8 @@ CUresult FindModule(CUmodule handle, std::shared_ptr<Module>* module) {
 
 CUresult FindLinker(CUlinkState handle, std::shared_ptr<Linker>* linker) {
   *linker = Driver::Get().linkers.Find(handle);
-  return *linker != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_HANDLE, "this is no link state");
+  return *linker != nullptr ? CUDA_SUCCESS
+                            : Fail(CUDA_ERROR_INVALID_HANDLE, "this is no link state");
 }
 
 CUresult LoadInto(const std::shared_ptr<Context>& context, std::shared_ptr<const PtxModule> ptx,
@@ -73,7 +74,8 @@ CUresult cuModuleUnload(CUmodule handle) {
   CUresult result = CurrentContext(&context);
   if (result == CUDA_SUCCESS) result = FindModule(handle, &module);
   if (result != CUDA_SUCCESS) return result;
-  if (module->library_owned()) return Fail(CUDA_ERROR_NOT_PERMITTED, "the module belongs to a library");
+  if (module->library_owned())
+    return Fail(CUDA_ERROR_NOT_PERMITTED, "the module belongs to a library");
   result = context->Synchronize();
   module->Unload();
   return result;
@@ -117,7 +119,8 @@ CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int count, C
   return CUDA_SUCCESS;
 }
 
-CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule handle,
+                              const char* name) {
   std::shared_ptr<Module> module;
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindModule(handle, &module);
@@ -133,7 +136,8 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule hand
 
 // --- linking
 
-CUresult cuLinkCreate_v2(unsigned int count, CUjit_option* options, void** values, CUlinkState* out) {
+CUresult cuLinkCreate_v2(unsigned int count, CUjit_option* options, void** values,
+                         CUlinkState* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::shared_ptr<Linker> linker =
       std::make_shared<Linker>(JitOptions(count, options, values));
@@ -172,8 +176,8 @@ CUresult cuLinkAddFile_v2(CUlinkState handle, CUjitInputType type, const char* p
   return linker->Add(type, bytes);
 }
 
-CUresult cuLinkAddFile(CUlinkState handle, CUjitInputType type, const char* path, unsigned int count,
-                       CUjit_option* options, void** values) {
+CUresult cuLinkAddFile(CUlinkState handle, CUjitInputType type, const char* path,
+                       unsigned int count, CUjit_option* options, void** values) {
   return api::cuLinkAddFile_v2(handle, type, path, count, options, values);
 }
 

@@ -29,7 +29,8 @@ CUcontext ContextOf(const Allocation& allocation) {
 }
 
 // The attributes that any address inside the driver's memory has. False: not among them.
-bool PutIdentity(void* data, CUpointer_attribute attribute, const Allocation& found, uint64_t address) {
+bool PutIdentity(void* data, CUpointer_attribute attribute, const Allocation& found,
+                 uint64_t address) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       Put(data, ContextOf(found));
@@ -183,8 +184,10 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attribu
   return CUDA_SUCCESS;
 }
 
-CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
-  if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
+                               CUdeviceptr address) {
+  if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+    return CUDA_ERROR_INVALID_VALUE;
   const std::shared_ptr<Allocation> found = Driver::Get().memory_map().Find(address);
   if (found == nullptr) return Fail(CUDA_ERROR_INVALID_VALUE, "this is not the driver's memory");
   unsigned sync = 0;
@@ -193,7 +196,8 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
   return CUDA_SUCCESS;
 }
 
-// --- managed ranges: host and devices share the pages, so advice and prefetching have nothing to do
+// --- managed ranges: host and devices share the pages, so advice and prefetching have nothing to
+// do
 
 namespace {
 
@@ -255,7 +259,8 @@ CUresult cuMemRangeGetAttribute(void* data, size_t data_bytes, CUmem_range_attri
 
 CUresult cuMemRangeGetAttributes(void** data, size_t* data_bytes, CUmem_range_attribute* attributes,
                                  size_t count, CUdeviceptr address, size_t bytes) {
-  if (data == nullptr || data_bytes == nullptr || attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (data == nullptr || data_bytes == nullptr || attributes == nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     const CUresult result =
         api::cuMemRangeGetAttribute(data[i], data_bytes[i], attributes[i], address, bytes);

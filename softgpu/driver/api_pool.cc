@@ -52,7 +52,8 @@ class FreeOperation final : public Operation {
   explicit FreeOperation(uint64_t base) : base_(base) {}
   CUresult Run() override {
     const std::shared_ptr<Allocation> removed = Driver::Get().memory_map().Remove(
-        base_, [](const Allocation& allocation) { return allocation.kind == Allocation::Kind::kDevice; });
+        base_,
+        [](const Allocation& allocation) { return allocation.kind == Allocation::Kind::kDevice; });
     if (removed != nullptr && removed->pool != nullptr) {
       removed->pool->Freed(Heap::RoundUp(removed->bytes));
     }
@@ -104,7 +105,8 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
   if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
     return Fail(CUDA_ERROR_NOT_SUPPORTED, "pools can't be shared between processes");
   }
-  const std::shared_ptr<MemoryPool> pool = std::make_shared<MemoryPool>(device, properties->maxSize);
+  const std::shared_ptr<MemoryPool> pool =
+      std::make_shared<MemoryPool>(device, properties->maxSize);
   Driver::Get().pools.Add(pool);
   *out = pool->handle();
   return CUDA_SUCCESS;
@@ -147,13 +149,15 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* map, siz
   const CUresult result = FindPool(handle, &pool);
   if (result != CUDA_SUCCESS) return result;
   for (size_t i = 0; i < count; ++i) {
-    if (map == nullptr || map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    if (map == nullptr || map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+      return CUDA_ERROR_INVALID_VALUE;
     if (Driver::Get().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   }
   return CUDA_SUCCESS;  // every device reaches all memory anyway
 }
 
-CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle,
+                            CUmemLocation* location) {
   std::shared_ptr<MemoryPool> pool;
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindPool(handle, &pool);
@@ -183,12 +187,14 @@ CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle) {
   CUresult result = FindDevice(ordinal, &device);
   if (result == CUDA_SUCCESS) result = FindPool(handle, &pool);
   if (result != CUDA_SUCCESS) return result;
-  if (&pool->device() != device) return Fail(CUDA_ERROR_INVALID_VALUE, "the pool is another device's");
+  if (&pool->device() != device)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the pool is another device's");
   device->SetCurrentPool(pool);
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
+CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location,
+                                CUmemAllocationType type) {
   Device* device = nullptr;
   const CUresult result = FindDeviceAt(location, type, &device);
   return result == CUDA_SUCCESS ? api::cuDeviceGetDefaultMemPool(out, device->ordinal()) : result;

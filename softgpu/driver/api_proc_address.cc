@@ -1,4 +1,5 @@
-// cuGetProcAddress: from a base name, a CUDA version and a choice of default stream to an entry point.
+// cuGetProcAddress: from a base name, a CUDA version and a choice of default stream to an entry
+// point.
 #include <string>
 
 #include "ipc/calls/proc_address.h"

@@ -49,7 +49,8 @@ CUresult cuStreamCreateWithPriority(CUstream* out, unsigned int flags, int prior
 
 CUresult cuStreamDestroy_v2(CUstream handle) {
   const std::shared_ptr<Stream> stream = Driver::Get().streams.Remove(handle);
-  if (stream == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "this is no stream that can be destroyed");
+  if (stream == nullptr)
+    return Fail(CUDA_ERROR_INVALID_HANDLE, "this is no stream that can be destroyed");
   stream->context()->RemoveStream(stream);
   return CUDA_SUCCESS;
 }

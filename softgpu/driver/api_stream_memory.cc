@@ -71,7 +71,8 @@ CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams* items,
                                unsigned int flags) {
   if (items == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (count > kBatchMax) return Fail(CUDA_ERROR_INVALID_VALUE, "a batch has at most 256 operations");
+  if (count > kBatchMax)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "a batch has at most 256 operations");
   return Submit(stream, {items, items + count});
 }
 

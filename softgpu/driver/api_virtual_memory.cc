@@ -27,8 +27,9 @@ CUmemGenericAllocationHandle ToHandle(const std::shared_ptr<ExtentHandle>& exten
 
 CUresult FindExtent(CUmemGenericAllocationHandle handle, std::shared_ptr<ExtentHandle>* extent) {
   *extent = Driver::Get().extents.Find(reinterpret_cast<const void*>(handle));
-  return *extent != nullptr ? CUDA_SUCCESS
-                            : Fail(CUDA_ERROR_INVALID_VALUE, "this is no handle of physical memory");
+  return *extent != nullptr
+             ? CUDA_SUCCESS
+             : Fail(CUDA_ERROR_INVALID_VALUE, "this is no handle of physical memory");
 }
 
 bool IsHostLocation(CUmemLocationType type) {
@@ -38,7 +39,8 @@ bool IsHostLocation(CUmemLocationType type) {
 
 CUresult CheckProperties(const CUmemAllocationProp* properties) {
   if (properties == nullptr || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) {
-    return Fail(CUDA_ERROR_INVALID_VALUE, "the allocation type must be CU_MEM_ALLOCATION_TYPE_PINNED");
+    return Fail(CUDA_ERROR_INVALID_VALUE,
+                "the allocation type must be CU_MEM_ALLOCATION_TYPE_PINNED");
   }
   const CUmemLocation& location = properties->location;
   Device* device = nullptr;
@@ -47,8 +49,7 @@ CUresult CheckProperties(const CUmemAllocationProp* properties) {
                                        : Fail(CUDA_ERROR_INVALID_VALUE, "the location is unknown");
 }
 
-constexpr unsigned kShareable =
-    CU_MEM_HANDLE_TYPE_NONE | CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+constexpr unsigned kShareable = CU_MEM_HANDLE_TYPE_NONE | CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
 }  // namespace
 
@@ -82,11 +83,13 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
     charge = Charge(&limit, bytes);
     if (!charge.taken()) {
       return Fail(CUDA_ERROR_OUT_OF_MEMORY, std::to_string(bytes) + " bytes asked, " +
-                                                std::to_string(limit.total() - limit.used()) + " free");
+                                                std::to_string(limit.total() - limit.used()) +
+                                                " free");
     }
   }
   const std::shared_ptr<Extent> extent = Extent::Create(bytes, *properties, std::move(charge));
-  if (extent == nullptr) return Fail(CUDA_ERROR_OUT_OF_MEMORY, "the system gave no shared memory file");
+  if (extent == nullptr)
+    return Fail(CUDA_ERROR_OUT_OF_MEMORY, "the system gave no shared memory file");
   const std::shared_ptr<ExtentHandle> handle = std::make_shared<ExtentHandle>(extent);
   Driver::Get().extents.Add(handle);
   *out = ToHandle(handle);
@@ -145,7 +148,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* out, void*
   const int descriptor = static_cast<int>(reinterpret_cast<intptr_t>(os_handle));
   const std::shared_ptr<Extent> extent = Extent::ImportUntrusted(descriptor);
   if (extent == nullptr) {
-    return Fail(CUDA_ERROR_INVALID_VALUE, "the descriptor is not exported memory of a software GPU");
+    return Fail(CUDA_ERROR_INVALID_VALUE,
+                "the descriptor is not exported memory of a software GPU");
   }
   const std::shared_ptr<ExtentHandle> handle = std::make_shared<ExtentHandle>(extent);
   Driver::Get().extents.Add(handle);
@@ -156,7 +160,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* out, void*
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
   std::shared_ptr<ExtentHandle> extent;
-  if (offset != 0 || flags != 0) return Fail(CUDA_ERROR_INVALID_VALUE, "offset and flags must be 0");
+  if (offset != 0 || flags != 0)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "offset and flags must be 0");
   const CUresult result = FindExtent(handle, &extent);
   if (result != CUDA_SUCCESS) return result;
   return Driver::Get().virtual_memory().Map(address, bytes, extent->extent());
@@ -189,7 +194,8 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location
                         CUdeviceptr address) {
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::shared_ptr<Allocation> mapping = Driver::Get().memory_map().Find(address);
-  if (mapping == nullptr) return Fail(CUDA_ERROR_INVALID_VALUE, "nothing is mapped at this address");
+  if (mapping == nullptr)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "nothing is mapped at this address");
   *flags = mapping->access;
   return CUDA_SUCCESS;
 }

@@ -1,4 +1,5 @@
-// What every entry point checks before its implementation runs, and the marks it leaves on the thread.
+// What every entry point checks before its implementation runs, and the marks it leaves on the
+// thread.
 #pragma once
 
 #include <cuda.h>
@@ -13,32 +14,56 @@ namespace softgpu {
 
 // Which of the common checks a call goes without.
 struct CallTraits {
-  bool before_init = false;   // works before cuInit and in a forked child
-  bool after_fault = false;   // works after a sticky error
-  bool in_callback = false;   // works inside a host function
+  bool before_init = false;  // works before cuInit and in a forked child
+  bool after_fault = false;  // works after a sticky error
+  bool in_callback = false;  // works inside a host function
 };
 
 // Called before initialisation: nothing about a device is asked.
 inline constexpr std::string_view kBeforeInit[] = {
-    "cuInit",           "cuDriverGetVersion",     "cuGetErrorName",         "cuGetErrorString",
-    "cuGetProcAddress", "cuGetProcAddress_v2",    "cuGetExportTable",       "cuLogsRegisterCallback",
-    "cuLogsCurrent",    "cuLogsUnregisterCallback", "cuLogsDumpToFile",     "cuLogsDumpToMemory",
-    "cuProfilerInitialize", "cuProfilerStart",    "cuProfilerStop",
+    "cuInit",
+    "cuDriverGetVersion",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuGetProcAddress",
+    "cuGetProcAddress_v2",
+    "cuGetExportTable",
+    "cuLogsRegisterCallback",
+    "cuLogsCurrent",
+    "cuLogsUnregisterCallback",
+    "cuLogsDumpToFile",
+    "cuLogsDumpToMemory",
+    "cuProfilerInitialize",
+    "cuProfilerStart",
+    "cuProfilerStop",
 };
 
-// Work after a sticky error: they ask the driver or a device, or move a thread between contexts, or end one.
+// Work after a sticky error: they ask the driver or a device, or move a thread between contexts, or
+// end one.
 inline constexpr std::string_view kAfterFault[] = {
-    "cuCtxGetCurrent",     "cuCtxSetCurrent",       "cuCtxPushCurrent",      "cuCtxPushCurrent_v2",
-    "cuCtxPopCurrent",     "cuCtxPopCurrent_v2",    "cuCtxGetDevice",        "cuCtxGetDevice_v2",
-    "cuCtxGetApiVersion",  "cuCtxGetFlags",         "cuCtxGetId",            "cuCtxDestroy",
-    "cuCtxDestroy_v2",     "cuCtxDetach",           "cuThreadExchangeStreamCaptureMode",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxPushCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent",
+    "cuCtxPopCurrent_v2",
+    "cuCtxGetDevice",
+    "cuCtxGetDevice_v2",
+    "cuCtxGetApiVersion",
+    "cuCtxGetFlags",
+    "cuCtxGetId",
+    "cuCtxDestroy",
+    "cuCtxDestroy_v2",
+    "cuCtxDetach",
+    "cuThreadExchangeStreamCaptureMode",
     "cuCtxGetStreamPriorityRange",
 };
 
 // The documentation lets a host function make no CUDA call; these touch no queue and stay harmless.
 inline constexpr std::string_view kInCallback[] = {
-    "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion", "cuCtxGetCurrent", "cuGetProcAddress",
-    "cuGetProcAddress_v2", "cuLogsCurrent", "cuLogsDumpToMemory", "cuLogsDumpToFile",
+    "cuGetErrorName",  "cuGetErrorString",   "cuDriverGetVersion",
+    "cuCtxGetCurrent", "cuGetProcAddress",   "cuGetProcAddress_v2",
+    "cuLogsCurrent",   "cuLogsDumpToMemory", "cuLogsDumpToFile",
 };
 
 template <size_t kSize>

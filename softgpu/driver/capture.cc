@@ -29,11 +29,12 @@ Capture::Capture(std::shared_ptr<Graph> graph, Stream* origin, CUstreamCaptureMo
 CUresult Capture::Begin(const std::shared_ptr<Stream>& stream, std::shared_ptr<Graph> graph,
                         Nodes dependencies, CUstreamCaptureMode mode) {
   if (stream->context()->IsLegacy(*stream)) {
-    return Fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the legacy default stream can't be captured");
+    return Fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                "the legacy default stream can't be captured");
   }
   if (stream->capturing()) return Fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is capturing already");
-  const std::shared_ptr<Capture> capture = std::make_shared<Capture>(
-      std::move(graph), stream.get(), mode, ThreadState::Get().id);
+  const std::shared_ptr<Capture> capture =
+      std::make_shared<Capture>(std::move(graph), stream.get(), mode, ThreadState::Get().id);
   capture->tails_[stream.get()] = {stream, std::move(dependencies)};
   stream->SetCapture(capture);
   return CUDA_SUCCESS;
@@ -45,7 +46,8 @@ CUresult Capture::End(Stream& stream, std::shared_ptr<Graph>* graph) {
   if (capture->origin_ != &stream) {
     return Fail(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "the capture began in another stream");
   }
-  if (capture->mode_ != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread_id_ != ThreadState::Get().id) {
+  if (capture->mode_ != CU_STREAM_CAPTURE_MODE_RELAXED &&
+      capture->thread_id_ != ThreadState::Get().id) {
     return Fail(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "the capture began in another thread");
   }
   bool invalidated = false, joined = false;
@@ -55,8 +57,10 @@ CUresult Capture::End(Stream& stream, std::shared_ptr<Graph>* graph) {
     joined = capture->EverythingJoined();
   }
   capture->Detach();
-  if (invalidated) return Fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "an earlier error ended the capture");
-  if (!joined) return Fail(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "work of another stream was not joined back");
+  if (invalidated)
+    return Fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "an earlier error ended the capture");
+  if (!joined)
+    return Fail(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "work of another stream was not joined back");
   *graph = capture->graph_;
   return CUDA_SUCCESS;
 }
@@ -113,11 +117,13 @@ Capture::Nodes Capture::TailOf(Stream& stream) {
 CUresult Capture::Join(const std::shared_ptr<Stream>& stream, const Nodes& nodes) {
   const std::shared_ptr<Capture> current = stream->capture();
   if (current != nullptr && current.get() != this) {
-    return Fail(CUDA_ERROR_STREAM_CAPTURE_MERGE, "the stream and the event belong to different captures");
+    return Fail(CUDA_ERROR_STREAM_CAPTURE_MERGE,
+                "the stream and the event belong to different captures");
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (ended_) return Fail(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture that has ended");
+    if (ended_)
+      return Fail(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture that has ended");
     tails_.try_emplace(stream.get(), stream, Nodes());
   }
   if (current == nullptr) stream->SetCapture(shared_from_this());
@@ -142,7 +148,8 @@ CUstreamCaptureStatus Capture::status() {
 
 CUresult AddToCapture(Stream& stream, Work work) {
   const std::shared_ptr<Capture> capture = stream.capture();
-  return capture != nullptr ? capture->Add(stream, std::move(work)) : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  return capture != nullptr ? capture->Add(stream, std::move(work))
+                            : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 }
 
 CUresult RefuseWhileCapturing(Stream& stream) {
@@ -157,7 +164,8 @@ CUresult CheckLegacyCapture(Stream& stream) {
               "work in the legacy stream would wait for a blocking stream that captures");
 }
 
-CUresult SubmitChecked(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation) {
+CUresult SubmitChecked(const std::shared_ptr<Stream>& stream,
+                       std::unique_ptr<Operation> operation) {
   const CUresult result = CheckLegacyCapture(*stream);
   if (result == CUDA_SUCCESS) stream->context()->Submit(stream, std::move(operation));
   return result;

@@ -1,8 +1,9 @@
 // Stream capture: what a capturing stream is given becomes nodes of a graph instead of work.
 //
-// A capture begins in one stream; others join by waiting for an event recorded in a stream that captures, and must be
-// joined back the same way before it ends. For each stream the capture keeps the nodes that the next one depends on.
-// Thread safety: every function may be called from any thread.
+// A capture begins in one stream; others join by waiting for an event recorded in a stream that
+// captures, and must be joined back the same way before it ends. For each stream the capture keeps
+// the nodes that the next one depends on. Thread safety: every function may be called from any
+// thread.
 #pragma once
 
 #include <cuda.h>
@@ -46,7 +47,8 @@ class Capture : public std::enable_shared_from_this<Capture> {
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   CUstreamCaptureStatus status();
 
-  Capture(std::shared_ptr<Graph> graph, Stream* origin, CUstreamCaptureMode mode, uint64_t thread_id);
+  Capture(std::shared_ptr<Graph> graph, Stream* origin, CUstreamCaptureMode mode,
+          uint64_t thread_id);
 
  private:
   bool EverythingJoined();  // REQUIRES: mutex_ held
@@ -63,8 +65,9 @@ class Capture : public std::enable_shared_from_this<Capture> {
   std::map<Stream*, std::pair<std::shared_ptr<Stream>, Nodes>> tails_;
 };
 
-// For the api_*.cc files: a node instead of work, a call that can't be captured, and work for a stream that doesn't
-// capture, which the legacy stream must not get while blocking streams of its context capture.
+// For the api_*.cc files: a node instead of work, a call that can't be captured, and work for a
+// stream that doesn't capture, which the legacy stream must not get while blocking streams of its
+// context capture.
 CUresult AddToCapture(Stream& stream, Work work);
 CUresult RefuseWhileCapturing(Stream& stream);
 CUresult CheckLegacyCapture(Stream& stream);

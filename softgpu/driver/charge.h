@@ -9,7 +9,8 @@
 
 namespace softgpu {
 
-// How much of a device's memory is taken. Thread safety: every function may be called from any thread.
+// How much of a device's memory is taken. Thread safety: every function may be called from any
+// thread.
 class MemoryLimit {
  public:
   explicit MemoryLimit(uint64_t total) : total_(total) {}

@@ -77,9 +77,10 @@ std::optional<Config> ParseConfig(std::string_view text, std::string* error) {
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos ||
         !ParseItem(item.substr(0, equals), item.substr(equals + 1), &config)) {
-      *error = std::string(kConfigVariable) + ": '" + std::string(item) +
-               "' is not understood; accepted are devices=1..8, memory=16MiB..1024GiB (in MiB or GiB), "
-               "sms=1..1024, cc=7.0..12.9 and sticky=process|context, separated by commas";
+      *error =
+          std::string(kConfigVariable) + ": '" + std::string(item) +
+          "' is not understood; accepted are devices=1..8, memory=16MiB..1024GiB (in MiB or GiB), "
+          "sms=1..1024, cc=7.0..12.9 and sticky=process|context, separated by commas";
       return std::nullopt;
     }
   }

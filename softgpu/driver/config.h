@@ -1,7 +1,7 @@
 // What LANEWAY_SOFTGPU asks for: "devices=2,memory=4GiB,sms=8,cc=8.0,sticky=context".
 //
-// Every key may be left out. A value that can't be used is refused as a whole, with one sentence that says
-// what is accepted; nothing is guessed.
+// Every key may be left out. A value that can't be used is refused as a whole, with one sentence
+// that says what is accepted; nothing is guessed.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,8 @@ namespace {
 
 std::atomic<uint64_t> next_id{1};
 
-constexpr size_t kPrintBytesMax = 1u << 20;  // what waits for a synchronisation; more is written at once
+constexpr size_t kPrintBytesMax =
+    1u << 20;  // what waits for a synchronisation; more is written at once
 
 void WriteOut(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -142,8 +143,8 @@ void Context::AddDependencies(const Stream& stream, Operation* operation) {
   }
 }
 
-uint64_t Context::Submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation,
-                         bool wake) {
+uint64_t Context::Submit(const std::shared_ptr<Stream>& stream,
+                         std::unique_ptr<Operation> operation, bool wake) {
   if (!stream->blocking()) return stream->Push(std::move(operation), wake);
   std::lock_guard<std::mutex> lock(order_mutex_);
   AddDependencies(*stream, operation.get());

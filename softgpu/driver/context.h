@@ -1,8 +1,8 @@
 // A context: streams, limits, the state of faults, and what was created in it.
 //
-// It also keeps the order that CUDA promises between the legacy default stream and the blocking streams: every
-// submission takes `order_mutex_` and records what it must wait for.
-// Thread safety: every function may be called from any thread.
+// It also keeps the order that CUDA promises between the legacy default stream and the blocking
+// streams: every submission takes `order_mutex_` and records what it must wait for. Thread safety:
+// every function may be called from any thread.
 #pragma once
 
 #include <cuda.h>
@@ -50,7 +50,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<Stream> LegacyStream();
   std::shared_ptr<Stream> PerThreadStream(uint64_t thread_id);
 
-  // Queues `operation` behind what CUDA's rules put before it. Returns its sequence number in `stream`.
+  // Queues `operation` behind what CUDA's rules put before it. Returns its sequence number in
+  // `stream`.
   uint64_t Submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation,
                   bool wake = true);
   // Submit, wait, and report the fault if there is one.

@@ -17,7 +17,8 @@
 namespace softgpu {
 namespace {
 
-constexpr uint64_t kSnapshotBytesMax = 64 << 10;  // pageable sources up to this are copied at the call
+constexpr uint64_t kSnapshotBytesMax = 64
+                                       << 10;  // pageable sources up to this are copied at the call
 
 std::byte* Pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
@@ -29,8 +30,9 @@ uint64_t SpanOf(const CopySide& side, const CopyBox& box) {
 void Perform(const CopyBox& box) {
   for (uint64_t z = 0; z < box.depth; ++z) {
     for (uint64_t y = 0; y < box.height; ++y) {
-      std::memmove(Pointer(box.destination.address + z * box.destination.slice + y * box.destination.pitch),
-                   Pointer(box.source.address + z * box.source.slice + y * box.source.pitch), box.width);
+      std::memmove(
+          Pointer(box.destination.address + z * box.destination.slice + y * box.destination.pitch),
+          Pointer(box.source.address + z * box.source.slice + y * box.source.pitch), box.width);
     }
   }
 }
@@ -73,8 +75,9 @@ bool WantsSync(uint64_t address) {
 
 // Synchronous copies between devices don't hold up the host.
 bool SynchronousWaits(const Context& context, const CopyBox& box) {
-  return IsHost(box.destination) || IsHost(box.source) || (context.flags() & CU_CTX_SYNC_MEMOPS) != 0 ||
-         WantsSync(box.destination.address) || WantsSync(box.source.address);
+  return IsHost(box.destination) || IsHost(box.source) ||
+         (context.flags() & CU_CTX_SYNC_MEMOPS) != 0 || WantsSync(box.destination.address) ||
+         WantsSync(box.source.address);
 }
 
 // Pageable memory can't be left to the device, but a small source can be read at once.

@@ -27,8 +27,8 @@ struct CopyBox {
   uint64_t width = 0, height = 1, depth = 1;  // bytes, rows, planes
 };
 
-// How long the caller waits. Synchronous calls wait for copies from and to the host; asynchronous calls
-// only where the manual says that pageable memory makes them.
+// How long the caller waits. Synchronous calls wait for copies from and to the host; asynchronous
+// calls only where the manual says that pageable memory makes them.
 enum class CopyMode { kSynchronous, kAsynchronous };
 
 CUresult SubmitCopy(const CopyBox& box, CUstream stream, CopyMode mode);
@@ -37,7 +37,7 @@ struct Fill {
   uint64_t address = 0, pitch = 0;
   uint64_t width = 0, height = 1;  // elements, rows
   uint32_t value = 0;
-  unsigned element_bytes = 1;      // 1, 2 or 4
+  unsigned element_bytes = 1;  // 1, 2 or 4
 };
 
 // The operation alone, and the checks that come before it.

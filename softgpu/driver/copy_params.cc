@@ -47,8 +47,9 @@ CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box) {
   box->width = params.WidthInBytes;
   box->height = params.Height;
   box->depth = params.Depth;
-  const Side destination = {params.dstMemoryType, params.dstHost, params.dstDevice, params.dstXInBytes,
-                            params.dstY,          params.dstZ,    params.dstPitch,  params.dstHeight};
+  const Side destination = {params.dstMemoryType, params.dstHost,  params.dstDevice,
+                            params.dstXInBytes,   params.dstY,     params.dstZ,
+                            params.dstPitch,      params.dstHeight};
   const Side source = {params.srcMemoryType, params.srcHost, params.srcDevice, params.srcXInBytes,
                        params.srcY,          params.srcZ,    params.srcPitch,  params.srcHeight};
   if (Resolve(destination, *box, &box->destination) && Resolve(source, *box, &box->source)) {

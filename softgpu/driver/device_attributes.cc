@@ -117,7 +117,8 @@ constexpr Fixed kFixed[] = {
 }  // namespace
 
 bool Device::Attribute(CUdevice_attribute attribute, int* value) const {
-  if (attribute < CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK || attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
+  if (attribute < CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK ||
+      attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
     return false;
   }
   switch (attribute) {

@@ -12,8 +12,8 @@ namespace softgpu {
 
 class Device;
 
-// Device, managed or module memory: charged to the device's limit. Null when that or the addresses are used up.
-// The block lives while it is in the map or somebody holds the result.
+// Device, managed or module memory: charged to the device's limit. Null when that or the addresses
+// are used up. The block lives while it is in the map or somebody holds the result.
 std::shared_ptr<Allocation> AllocateDeviceMemory(Device* device, Allocation::Kind kind,
                                                  uint64_t bytes, uint64_t context_id);
 

@@ -54,7 +54,8 @@ Driver::Driver(const Config& config) : config_(config) {}
 
 CUresult Driver::Init() {
   static std::mutex* const mutex = new std::mutex;
-  if (Forked()) return Fail(CUDA_ERROR_NOT_INITIALIZED, "a forked child can't use its parent's driver");
+  if (Forked())
+    return Fail(CUDA_ERROR_NOT_INITIALIZED, "a forked child can't use its parent's driver");
   std::lock_guard<std::mutex> lock(*mutex);
   if (instance.load() != nullptr) return CUDA_SUCCESS;
   const char* const text = std::getenv(kConfigVariable);
@@ -81,8 +82,9 @@ CUresult Driver::Start() {
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (result != base) {
     if (result != MAP_FAILED) munmap(result, bytes);
-    return SayOnce(CUDA_ERROR_OUT_OF_MEMORY,
-                   "the address range of the software GPU is taken or may not be reserved (see ulimit -v)");
+    return SayOnce(
+        CUDA_ERROR_OUT_OF_MEMORY,
+        "the address range of the software GPU is taken or may not be reserved (see ulimit -v)");
   }
   for (unsigned i = 0; i < config_.devices; ++i) {
     devices_.push_back(std::make_unique<Device>(static_cast<int>(i), config_));
@@ -113,7 +115,8 @@ void Driver::ForgetContext(Context& context) {
   for (const std::shared_ptr<Module>& module : modules.All()) {
     if (module->context_id() == context.id()) module->Unload();
   }
-  for (const std::shared_ptr<Library>& library : libraries.All()) library->ForgetContext(context.id());
+  for (const std::shared_ptr<Library>& library : libraries.All())
+    library->ForgetContext(context.id());
   memory_map_.RemoveContext(context.id());
   contexts.Remove(&context);
 }

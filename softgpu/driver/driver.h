@@ -1,8 +1,8 @@
 // The driver of this process: devices, tables of live handles, the sticky fault.
 //
-// Made by cuInit and never destroyed, so that threads and static destructors that outlive main() find it. A forked
-// child inherits it without its threads: there every call answers CUDA_ERROR_NOT_INITIALIZED.
-// Thread safety: every function may be called from any thread.
+// Made by cuInit and never destroyed, so that threads and static destructors that outlive main()
+// find it. A forked child inherits it without its threads: there every call answers
+// CUDA_ERROR_NOT_INITIALIZED. Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <cuda.h>

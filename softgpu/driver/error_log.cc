@@ -19,9 +19,9 @@ std::string Prefix(CUlogLevel level) {
   tm local;
   localtime_r(&now.tv_sec, &local);
   char text[64];
-  std::snprintf(text, sizeof text, "[%02d:%02d:%02d.%03d][%d][CUDA][%c] ", local.tm_hour, local.tm_min,
-                local.tm_sec, static_cast<int>(now.tv_usec / 1000), static_cast<int>(getpid()),
-                level == CU_LOG_LEVEL_ERROR ? 'E' : 'W');
+  std::snprintf(text, sizeof text, "[%02d:%02d:%02d.%03d][%d][CUDA][%c] ", local.tm_hour,
+                local.tm_min, local.tm_sec, static_cast<int>(now.tv_usec / 1000),
+                static_cast<int>(getpid()), level == CU_LOG_LEVEL_ERROR ? 'E' : 'W');
   return text;
 }
 

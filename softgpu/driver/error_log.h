@@ -1,9 +1,8 @@
 // The CUDA error log: what cuLogs* shows. Sentences that explain an error code, newest last.
 //
-// The log keeps the last kEntriesMax entries; a callback sees every entry as it is made. CUDA_LOG_FILE
-// (stdout, stderr or a path) gets a copy, as the manual says.
-// Thread safety: every function may be called from any thread. Callbacks run on the thread that logs, with
-// no lock held.
+// The log keeps the last kEntriesMax entries; a callback sees every entry as it is made.
+// CUDA_LOG_FILE (stdout, stderr or a path) gets a copy, as the manual says. Thread safety: every
+// function may be called from any thread. Callbacks run on the thread that logs, with no lock held.
 #pragma once
 
 #include <cuda.h>
@@ -29,7 +28,8 @@ class ErrorLog {
   bool Unregister(uint64_t id);
 
   uint32_t Current();  // the iterator of the next entry
-  // The entries from `*from` on (everything kept when null), each ending in a newline; moves `*from` to the end.
+  // The entries from `*from` on (everything kept when null), each ending in a newline; moves
+  // `*from` to the end.
   std::string Dump(CUlogIterator* from, size_t bytes_max);
 
  private:

@@ -1,7 +1,7 @@
 // An event: the last point of a stream that was recorded in it.
 //
-// A recording is a mark of its own, so that a wait keeps meaning the recording it saw, whatever is recorded
-// later. Thread safety: every function may be called from any thread.
+// A recording is a mark of its own, so that a wait keeps meaning the recording it saw, whatever is
+// recorded later. Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <cuda.h>
@@ -60,7 +60,8 @@ class Event {
   std::shared_ptr<Mark> mark_;
 };
 
-// Makes what `stream` gets from now on wait for `mark`; joins the mark's capture when it is captured.
+// Makes what `stream` gets from now on wait for `mark`; joins the mark's capture when it is
+// captured.
 CUresult WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark);
 
 }  // namespace softgpu

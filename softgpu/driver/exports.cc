@@ -1,9 +1,9 @@
 // Exports every row of the driver's call table under its own name.
 //
-// One template wraps each implementation with the checks that all calls share: initialised in this process,
-// no sticky error, which stream 0 means. The _ptds and _ptsz names share the implementation of their base
-// name. An ifunc takes its type from cuda.h, so no parameter list is written here; its resolver runs during
-// relocation and may only return an address.
+// One template wraps each implementation with the checks that all calls share: initialised in this
+// process, no sticky error, which stream 0 means. The _ptds and _ptsz names share the
+// implementation of their base name. An ifunc takes its type from cuda.h, so no parameter list is
+// written here; its resolver runs during relocation and may only return an address.
 #include "softgpu/driver/exports.h"
 
 #include <algorithm>
@@ -82,9 +82,9 @@ struct Entry<Call, CUresult(A...)> {
 
 const std::unordered_map<std::string_view, Row>& Rows() {
   static const auto* const rows = new std::unordered_map<std::string_view, Row>{
-#define CALL(fn, ...)                                                             \
-  {#fn,                                                                           \
-   {#fn, reinterpret_cast<void*>(&api::fn),                                       \
+#define CALL(fn, ...)                       \
+  {#fn,                                     \
+   {#fn, reinterpret_cast<void*>(&api::fn), \
     reinterpret_cast<void*>(&Entry<Call_##fn, decltype(::fn)>::Invoke), &typeid(::fn)}},
 #include "ipc/calls/driver.inc"
 #undef CALL
@@ -106,11 +106,11 @@ void* ExportedAddress(std::string_view name) {
 
 }  // namespace softgpu
 
-#define CALL(fn, ...)                                                                             \
-  extern "C" decltype(::fn)* resolve_##fn();                                                      \
-  extern "C" decltype(::fn)* resolve_##fn() {                                                     \
-    return &softgpu::Entry<softgpu::Call_##fn, decltype(::fn)>::Invoke;                           \
-  }                                                                                               \
+#define CALL(fn, ...)                                                   \
+  extern "C" decltype(::fn)* resolve_##fn();                            \
+  extern "C" decltype(::fn)* resolve_##fn() {                           \
+    return &softgpu::Entry<softgpu::Call_##fn, decltype(::fn)>::Invoke; \
+  }                                                                     \
   extern "C" __attribute__((ifunc("resolve_" #fn), visibility("default"))) decltype(::fn) fn;
 #include "ipc/calls/driver.inc"
 #undef CALL

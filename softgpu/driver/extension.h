@@ -1,5 +1,5 @@
-/* What this libcuda.so.1 exports beyond the documented driver interface. Plain C; look the names up with dlsym, so that
- * a program that uses them still runs on another driver. */
+/* What this libcuda.so.1 exports beyond the documented driver interface. Plain C; look the names up
+ * with dlsym, so that a program that uses them still runs on another driver. */
 #pragma once
 
 #include <cuda.h>
@@ -11,12 +11,14 @@ extern "C" {
 
 typedef void (*SoftgpuPrintHandler)(CUstream stream, const char* text, size_t bytes, void* data);
 
-/* Device printf goes to `handler` instead of this process's stdout, from the thread that ran the kernel and before the
- * stream goes on; `text` isn't terminated. Null: back to stdout. Works before cuInit. Thread safe. */
+/* Device printf goes to `handler` instead of this process's stdout, from the thread that ran the
+ * kernel and before the stream goes on; `text` isn't terminated. Null: back to stdout. Works before
+ * cuInit. Thread safe. */
 CUresult softgpuSetPrintHandler(SoftgpuPrintHandler handler, void* data);
 
-/* The first fault of this process: returns its code (CUDA_SUCCESS: none yet), and sets the stream that it stopped and one
- * sentence that names kernel, block, thread and PTX line. The text stays valid. Thread safe. */
+/* The first fault of this process: returns its code (CUDA_SUCCESS: none yet), and sets the stream
+ * that it stopped and one sentence that names kernel, block, thread and PTX line. The text stays
+ * valid. Thread safe. */
 CUresult softgpuGetFault(CUstream* stream, const char** text);
 
 #ifdef __cplusplus

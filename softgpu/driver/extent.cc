@@ -33,7 +33,8 @@ bool ReadLocationUntrusted(int descriptor, CUmemLocation* location) {
   int type = 0;
   const std::string format = std::string("/memfd:") + kNamePrefix + "%d-%d";
   if (std::sscanf(name, format.c_str(), &type, &location->id) != 2) return false;
-  if (type < CU_MEM_LOCATION_TYPE_DEVICE || type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) return false;
+  if (type < CU_MEM_LOCATION_TYPE_DEVICE || type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+    return false;
   location->type = static_cast<CUmemLocationType>(type);
   return location->id >= 0;
 }

@@ -1,8 +1,8 @@
 // Physical memory of cuMemCreate: a sealed memfd, so that other processes can map the same bytes.
 //
-// The file's name says which device it belongs to, its seals say that it can't shrink under a mapping; an
-// import checks both and refuses any other descriptor.
-// Thread safety: immutable after creation.
+// The file's name says which device it belongs to, its seals say that it can't shrink under a
+// mapping; an import checks both and refuses any other descriptor. Thread safety: immutable after
+// creation.
 #pragma once
 
 #include <cuda.h>

@@ -101,11 +101,13 @@ bool ExpandUntrusted(const FatbinEntry& entry, std::string* bytes, std::string* 
   bytes->resize(entry.uncompressed_bytes);
   bool whole = false;
   if (entry.compression == FatbinCompression::kLz4) {
-    const int written = LZ4_decompress_safe(data, bytes->data(), static_cast<int>(entry.payload.size()),
-                                            static_cast<int>(bytes->size()));
+    const int written =
+        LZ4_decompress_safe(data, bytes->data(), static_cast<int>(entry.payload.size()),
+                            static_cast<int>(bytes->size()));
     whole = written >= 0 && static_cast<uint64_t>(written) == entry.uncompressed_bytes;
   } else {
-    const size_t written = ZSTD_decompress(bytes->data(), bytes->size(), data, entry.payload.size());
+    const size_t written =
+        ZSTD_decompress(bytes->data(), bytes->size(), data, entry.payload.size());
     whole = ZSTD_isError(written) == 0 && written == entry.uncompressed_bytes;
   }
   if (!whole) *error = "a compressed entry of the fat binary is damaged";

@@ -34,7 +34,7 @@ void RecordFault(CUresult code, CUstream stream, const std::string& text) {
 }  // namespace softgpu
 
 extern "C" __attribute__((visibility("default"))) CUresult softgpuGetFault(CUstream* stream,
-                                                                          const char** text) {
+                                                                           const char** text) {
   softgpu::FaultRecord& record = softgpu::Record();
   const std::lock_guard<std::mutex> lock(record.mutex);
   *stream = record.stream;

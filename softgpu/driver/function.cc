@@ -15,7 +15,8 @@ CUresult KernelAttributes::Get(const Kernel& kernel, const PtxModule& ptx, const
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: {
       uint64_t bytes = 0;
-      for (const Variable& variable : ptx.variables()) bytes += variable.constant ? variable.bytes : 0;
+      for (const Variable& variable : ptx.variables())
+        bytes += variable.constant ? variable.bytes : 0;
       *value = static_cast<int>(bytes);
       return CUDA_SUCCESS;
     }
@@ -58,7 +59,8 @@ CUresult KernelAttributes::Get(const Kernel& kernel, const PtxModule& ptx, const
 CUresult KernelAttributes::Set(const Kernel& kernel, CUfunction_attribute attribute, int value) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      if (value < 0 || static_cast<unsigned>(value) + kernel.static_shared_bytes() > kSharedBytesMax) {
+      if (value < 0 ||
+          static_cast<unsigned>(value) + kernel.static_shared_bytes() > kSharedBytesMax) {
         return Fail(CUDA_ERROR_INVALID_VALUE, "a block has at most 163 KiB of shared memory");
       }
       dynamic_shared_bytes_max_ = static_cast<unsigned>(value);

@@ -17,11 +17,13 @@ namespace softgpu {
 
 class Module;
 
-// What launches, functions and library kernels have in common: settable attributes over a parsed kernel.
+// What launches, functions and library kernels have in common: settable attributes over a parsed
+// kernel.
 class KernelAttributes {
  public:
   static constexpr unsigned kDynamicSharedBytesDefault = 48u << 10;
-  static constexpr unsigned kSharedBytesMax = 163u << 10;  // static and dynamic together, after opting in
+  static constexpr unsigned kSharedBytesMax =
+      163u << 10;  // static and dynamic together, after opting in
 
   CUresult Get(const Kernel& kernel, const PtxModule& ptx, const Config& config,
                CUfunction_attribute attribute, int* value) const;
@@ -42,7 +44,7 @@ class Function {
       : module_(std::move(module)), kernel_(kernel) {}
 
   CUfunction handle() { return reinterpret_cast<CUfunction>(this); }
-  const Kernel& kernel() const { return *kernel_; }     // lives as long as the module
+  const Kernel& kernel() const { return *kernel_; }                  // lives as long as the module
   std::shared_ptr<Module> module() const { return module_.lock(); }  // null once unloaded
   KernelAttributes& attributes() { return attributes_; }
 

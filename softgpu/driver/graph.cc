@@ -32,7 +32,8 @@ CUresult Graph::Add(Work work, const std::vector<GraphNode*>& dependencies, Grap
   if (ChildWork* const child = std::get_if<ChildWork>(&work)) {
     child->graph = child->graph->Clone();
     Driver::Get().graphs.Add(child->graph);
-    for (const std::shared_ptr<GraphNode>& own : child->graph->nodes_) Driver::Get().graph_nodes.Add(own);
+    for (const std::shared_ptr<GraphNode>& own : child->graph->nodes_)
+      Driver::Get().graph_nodes.Add(own);
   }
   nodes_.push_back(std::make_shared<GraphNode>(weak_from_this(), std::move(work)));
   nodes_.back()->dependencies = dependencies;
@@ -69,7 +70,8 @@ CUresult Graph::RemoveEdge(GraphNode* from, GraphNode* to) {
 std::vector<std::pair<GraphNode*, GraphNode*>> Graph::Edges() const {
   std::vector<std::pair<GraphNode*, GraphNode*>> edges;
   for (const std::shared_ptr<GraphNode>& node : nodes_) {
-    for (GraphNode* const dependency : node->dependencies) edges.emplace_back(dependency, node.get());
+    for (GraphNode* const dependency : node->dependencies)
+      edges.emplace_back(dependency, node.get());
   }
   return edges;
 }
@@ -91,8 +93,9 @@ bool Graph::Order(std::vector<std::shared_ptr<GraphNode>>* order) const {
     const size_t before = order->size();
     for (const std::shared_ptr<GraphNode>& node : nodes_) {
       if (done.count(node.get()) != 0) continue;
-      const bool ready = std::all_of(node->dependencies.begin(), node->dependencies.end(),
-                                     [&](GraphNode* dependency) { return done.count(dependency) != 0; });
+      const bool ready =
+          std::all_of(node->dependencies.begin(), node->dependencies.end(),
+                      [&](GraphNode* dependency) { return done.count(dependency) != 0; });
       if (!ready) continue;
       done.insert(node.get());
       order->push_back(node);
@@ -107,7 +110,8 @@ std::shared_ptr<Graph> Graph::Clone() const {
   std::map<const GraphNode*, GraphNode*> of_original;
   for (const std::shared_ptr<GraphNode>& node : nodes_) {
     const std::shared_ptr<GraphNode> own = std::make_shared<GraphNode>(copy, node->work);
-    if (ChildWork* const child = std::get_if<ChildWork>(&own->work)) child->graph = child->graph->Clone();
+    if (ChildWork* const child = std::get_if<ChildWork>(&own->work))
+      child->graph = child->graph->Clone();
     own->original = node.get();
     own->attributes = node->attributes;
     copy->nodes_.push_back(own);

@@ -1,8 +1,8 @@
 // Graphs: nodes of work and the edges between them, before instantiation.
 //
-// A graph owns its nodes; a node's handle is its address. Nodes keep the order in which they were added, which is also the
-// order among independent nodes when the graph runs.
-// Thread safety: CUDA leaves concurrent changes of one graph to the program; the tables of handles are safe.
+// A graph owns its nodes; a node's handle is its address. Nodes keep the order in which they were
+// added, which is also the order among independent nodes when the graph runs. Thread safety: CUDA
+// leaves concurrent changes of one graph to the program; the tables of handles are safe.
 #pragma once
 
 #include <cuda.h>
@@ -29,9 +29,11 @@ class GraphNode {
   const std::weak_ptr<Graph> graph;
   Work work;
   std::vector<GraphNode*> dependencies;
-  const GraphNode* original = nullptr;  // of a clone: the node it was made from; an identity, never read through
+  const GraphNode* original =
+      nullptr;  // of a clone: the node it was made from; an identity, never read through
   std::map<int, CUlaunchAttributeValue> attributes;  // of a kernel node, by CUlaunchAttributeID
-  std::vector<void*> param_pointers;  // what GetParams handed out: one into `work` for each parameter
+  std::vector<void*>
+      param_pointers;  // what GetParams handed out: one into `work` for each parameter
 };
 
 class Graph : public std::enable_shared_from_this<Graph> {
@@ -60,7 +62,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // Removes graph and nodes from the tables; what still uses them keeps them.
   void Destroy();
 
-  std::map<std::shared_ptr<UserObject>, unsigned> user_objects;  // with the references that the graph holds
+  std::map<std::shared_ptr<UserObject>, unsigned>
+      user_objects;  // with the references that the graph holds
 
  private:
   std::vector<std::shared_ptr<GraphNode>> nodes_;

@@ -24,12 +24,15 @@ class GraphOperation final : public Operation {
   }
 
   // Events that this launch records, and what waits mean by them.
-  const std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>>& marks() const { return marks_; }
+  const std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>>& marks() const {
+    return marks_;
+  }
 
  private:
   static Place PlaceOf(const GraphExec::Steps& steps) {
     for (const std::shared_ptr<GraphExec::Step>& step : steps) {
-      const bool here = step->operation != nullptr && step->operation->place() == Place::kStreamThread;
+      const bool here =
+          step->operation != nullptr && step->operation->place() == Place::kStreamThread;
       if (here || PlaceOf(step->children) == Place::kStreamThread) return Place::kStreamThread;
     }
     return Place::kAnywhere;
@@ -44,7 +47,8 @@ class GraphOperation final : public Operation {
       } else if (const EventWaitWork* const wait = std::get_if<EventWaitWork>(&step->work)) {
         const std::shared_ptr<Event::Mark> mark = wait->event->mark();
         if (mark == nullptr) continue;
-        dependencies.insert(dependencies.end(), mark->dependencies.begin(), mark->dependencies.end());
+        dependencies.insert(dependencies.end(), mark->dependencies.begin(),
+                            mark->dependencies.end());
       }
     }
   }
@@ -179,7 +183,8 @@ CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info
   if (updated.size() != steps_.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   for (size_t i = 0; i < steps_.size(); ++i) {
     info->errorNode = const_cast<GraphNode*>(updated[i]->node)->handle();
-    if (updated[i]->dependencies != steps_[i]->dependencies) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    if (updated[i]->dependencies != steps_[i]->dependencies)
+      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     if (updated[i]->work.index() != steps_[i]->work.index()) {
       info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
       return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;

@@ -1,8 +1,8 @@
 // An executable graph: the operations of its nodes in an order that respects the edges.
 //
-// A launch is one operation of a stream that runs them one after the other; launches of one executable graph wait for
-// each other, in whatever stream they are. A change of a node's parameters holds for later launches.
-// Thread safety: every function may be called from any thread.
+// A launch is one operation of a stream that runs them one after the other; launches of one
+// executable graph wait for each other, in whatever stream they are. A change of a node's
+// parameters holds for later launches. Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <cuda.h>
@@ -47,7 +47,7 @@ class GraphExec {
     Work work;
     std::shared_ptr<Operation> operation;  // null: nothing to do, or an event's
     std::vector<std::shared_ptr<Step>> children;
-    std::vector<size_t> dependencies;      // positions, to compare shapes
+    std::vector<size_t> dependencies;  // positions, to compare shapes
     bool enabled = true;
   };
   using Steps = std::vector<std::shared_ptr<Step>>;

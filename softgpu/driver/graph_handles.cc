@@ -33,7 +33,8 @@ CUresult FindNodes(const CUgraphNode* handles, size_t count, std::vector<GraphNo
 
 CUresult FindExec(CUgraphExec handle, std::shared_ptr<GraphExec>* exec) {
   *exec = Driver::Get().graph_execs.Find(handle);
-  return *exec != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_VALUE, "this is no executable graph");
+  return *exec != nullptr ? CUDA_SUCCESS
+                          : Fail(CUDA_ERROR_INVALID_VALUE, "this is no executable graph");
 }
 
 CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work) {
@@ -66,8 +67,8 @@ CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work) {
 }
 
 CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work) {
-  const Fill fill = {params.dst,    params.pitch, params.width, params.height,
-                     params.value, params.elementSize};
+  const Fill fill = {params.dst,    params.pitch, params.width,
+                     params.height, params.value, params.elementSize};
   const CUresult result = CheckFill(fill);
   if (result == CUDA_SUCCESS) *work = MemsetWork{fill};
   return result;
@@ -96,12 +97,12 @@ CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
   switch (params.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: {
       const CUDA_KERNEL_NODE_PARAMS_v3& kernel = params.kernel;
-      return ToWork(CUDA_KERNEL_NODE_PARAMS_v2{kernel.func, kernel.gridDimX, kernel.gridDimY,
-                                               kernel.gridDimZ, kernel.blockDimX, kernel.blockDimY,
-                                               kernel.blockDimZ, kernel.sharedMemBytes,
-                                               kernel.kernelParams, kernel.extra, kernel.kern,
-                                               kernel.ctx},
-                    work);
+      return ToWork(
+          CUDA_KERNEL_NODE_PARAMS_v2{kernel.func, kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
+                                     kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ,
+                                     kernel.sharedMemBytes, kernel.kernelParams, kernel.extra,
+                                     kernel.kern, kernel.ctx},
+          work);
     }
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       return ToWork(params.memcpy.copyParams, work);
@@ -134,9 +135,9 @@ CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
 }
 
 CUDA_KERNEL_NODE_PARAMS_v2 Widen(const CUDA_KERNEL_NODE_PARAMS_v1& params) {
-  return {params.func,      params.gridDimX,  params.gridDimY,  params.gridDimZ,
-          params.blockDimX, params.blockDimY, params.blockDimZ, params.sharedMemBytes,
-          params.kernelParams, params.extra,  nullptr,          nullptr};
+  return {params.func,         params.gridDimX,  params.gridDimY,  params.gridDimZ,
+          params.blockDimX,    params.blockDimY, params.blockDimZ, params.sharedMemBytes,
+          params.kernelParams, params.extra,     nullptr,          nullptr};
 }
 
 }  // namespace softgpu

@@ -16,12 +16,6 @@ CUresult FindNode(CUgraphNode handle, std::shared_ptr<GraphNode>* node);
 CUresult FindNodes(const CUgraphNode* handles, size_t count, std::vector<GraphNode*>* nodes);
 CUresult FindExec(CUgraphExec handle, std::shared_ptr<GraphExec>* exec);
 
-// The node's work as `T`; null when it is of another type.
-template <class T>
-T* WorkAs(GraphNode& node) {
-  return std::get_if<T>(&node.work);
-}
-
 // From the parameter structures to work, with the checks of the call that does the same at once.
 CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work);
 CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work);

@@ -1,5 +1,5 @@
-// The live objects behind one kind of handle. A handle is the object's address; looking it up is the check
-// that it is valid, and the result keeps the object alive for the length of a call.
+// The live objects behind one kind of handle. A handle is the object's address; looking it up is
+// the check that it is valid, and the result keeps the object alive for the length of a call.
 //
 // Thread safety: every function may be called from any thread.
 #pragma once

@@ -14,19 +14,22 @@ namespace softgpu {
 CUresult CurrentContext(std::shared_ptr<Context>* context) {
   *context = Context::Current();
   if (*context == nullptr) return Fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");
-  if ((*context)->destroyed()) return Fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context is destroyed");
+  if ((*context)->destroyed())
+    return Fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context is destroyed");
   return CUDA_SUCCESS;
 }
 
 CUresult FindContext(CUcontext handle, std::shared_ptr<Context>* context) {
   if (handle == nullptr) return CurrentContext(context);
   *context = Driver::Get().contexts.Find(handle);
-  return *context != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context");
+  return *context != nullptr ? CUDA_SUCCESS
+                             : Fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context");
 }
 
 CUresult FindDevice(CUdevice ordinal, Device** device) {
   *device = Driver::Get().device(ordinal);
-  return *device != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_DEVICE, "there is no such device");
+  return *device != nullptr ? CUDA_SUCCESS
+                            : Fail(CUDA_ERROR_INVALID_DEVICE, "there is no such device");
 }
 
 CUresult FindStream(CUstream handle, std::shared_ptr<Stream>* stream) {
@@ -58,7 +61,8 @@ CUresult FindFunction(CUfunction handle, std::shared_ptr<Function>* function) {
   const CUresult result = CurrentContext(&context);
   if (result != CUDA_SUCCESS) return result;
   const std::shared_ptr<Library> library = kernel->library();
-  if (library == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel's library is unloaded");
+  if (library == nullptr)
+    return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel's library is unloaded");
   return library->FunctionOf(*kernel, *context, function);
 }
 

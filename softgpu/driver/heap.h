@@ -1,8 +1,9 @@
-// Memory of one span of the reserved window: page tables behind cuMemAlloc, pinned and managed memory.
+// Memory of one span of the reserved window: page tables behind cuMemAlloc, pinned and managed
+// memory.
 //
-// The span is reserved without access at start. Small blocks share 2 MiB chunks, larger ones own their
-// pages, which are given back to the system on free: so a kernel that strays past a large block faults.
-// Thread safety: every function may be called from any thread.
+// The span is reserved without access at start. Small blocks share 2 MiB chunks, larger ones own
+// their pages, which are given back to the system on free: so a kernel that strays past a large
+// block faults. Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,8 @@ class Heap {
   std::mutex mutex_;
   RangeAllocator ranges_;
   std::map<uint64_t, std::unique_ptr<RangeAllocator>> chunks_;  // by base
-  uint64_t spare_chunk_ = 0;  // one empty chunk is kept: freeing and allocating a small block costs no system call
+  uint64_t spare_chunk_ =
+      0;  // one empty chunk is kept: freeing and allocating a small block costs no system call
 };
 
 }  // namespace softgpu

@@ -1,6 +1,7 @@
 // Host functions and stream callbacks: work of a stream that calls into the application.
 //
-// While the application's function runs, its thread may not call the driver (ThreadState::in_callback).
+// While the application's function runs, its thread may not call the driver
+// (ThreadState::in_callback).
 #pragma once
 
 #include <cuda.h>

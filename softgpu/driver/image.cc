@@ -45,11 +45,13 @@ std::vector<std::string> KernelNamesUntrusted(std::string_view elf) {
   }
   std::memcpy(sections.data(), elf.data() + header.e_shoff, table_bytes);
   const Elf64_Shdr& strings = sections[header.e_shstrndx];
-  if (strings.sh_offset > elf.size() || strings.sh_size > elf.size() - strings.sh_offset) return names;
+  if (strings.sh_offset > elf.size() || strings.sh_size > elf.size() - strings.sh_offset)
+    return names;
   const std::string_view table = elf.substr(strings.sh_offset, strings.sh_size);
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_name >= table.size()) continue;
-    const std::string_view name = table.substr(section.sh_name, table.find('\0', section.sh_name) - section.sh_name);
+    const std::string_view name =
+        table.substr(section.sh_name, table.find('\0', section.sh_name) - section.sh_name);
     if (name.starts_with(".text.")) names.emplace_back(name.substr(6));
   }
   return names;
@@ -59,12 +61,9 @@ CUresult RefuseMachineCode(const std::vector<std::string>& kernels) {
   std::string which = kernels.empty() ? "this module" : "kernel " + kernels.front();
   if (kernels.size() > 1) which += " and " + std::to_string(kernels.size() - 1) + " more";
   return Fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
-              which + ": only machine code is there, and the software GPU executes PTX: build with "
-                      "-gencode arch=compute_XX,code=compute_XX");
-}
-
-std::string_view View(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+              which +
+                  ": only machine code is there, and the software GPU executes PTX: build with "
+                  "-gencode arch=compute_XX,code=compute_XX");
 }
 
 // The newest PTX of a fat binary; without any, the kernels that its machine code holds are named.
@@ -79,7 +78,8 @@ CUresult ExtractFromFatbinUntrusted(std::string_view container, std::string* ptx
   for (const FatbinEntry& entry : entries) {
     if (entry.kind == FatbinKind::kElf) {
       std::string elf;
-      if (ExpandUntrusted(entry, &elf, &error) && kernels.empty()) kernels = KernelNamesUntrusted(elf);
+      if (ExpandUntrusted(entry, &elf, &error) && kernels.empty())
+        kernels = KernelNamesUntrusted(elf);
     } else if (newest == nullptr || entry.architecture > newest->architecture) {
       newest = &entry;
     }

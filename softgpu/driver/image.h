@@ -1,9 +1,9 @@
 // From the bytes that a program calls a module to a parsed PTX module.
 //
-// Accepts PTX text, a fat binary (bare or behind its wrapper) and an ELF object; the last, and a fat binary without
-// PTX, are refused with CUDA_ERROR_NO_BINARY_FOR_GPU and the names of their kernels: machine code is never
-// decoded. Equal texts are parsed once as long as somebody uses the result.
-// Thread safety: functions without visible state.
+// Accepts PTX text, a fat binary (bare or behind its wrapper) and an ELF object; the last, and a
+// fat binary without PTX, are refused with CUDA_ERROR_NO_BINARY_FOR_GPU and the names of their
+// kernels: machine code is never decoded. Equal texts are parsed once as long as somebody uses the
+// result. Thread safety: functions without visible state.
 #pragma once
 
 #include <cuda.h>

@@ -13,7 +13,8 @@ void** JitOptions::Find(CUjit_option option) const {
   return nullptr;
 }
 
-// The size option holds the buffer's size on entry and the bytes written on return, both as the value itself.
+// The size option holds the buffer's size on entry and the bytes written on return, both as the
+// value itself.
 void JitOptions::WriteLog(CUjit_option buffer, CUjit_option size, std::string_view text) const {
   void** const buffer_value = Find(buffer);
   void** const size_value = Find(size);

@@ -1,4 +1,5 @@
-// The options of module loading and linking: where the logs go, and the few limits that mean something here.
+// The options of module loading and linking: where the logs go, and the few limits that mean
+// something here.
 #pragma once
 
 #include <cuda.h>
@@ -7,12 +8,15 @@
 
 namespace softgpu {
 
-// Options are named by a parallel array of values, each a pointer or a number in a pointer's clothes.
+// Options are named by a parallel array of values, each a pointer or a number in a pointer's
+// clothes.
 class JitOptions {
  public:
   // The arrays must outlive the object: log sizes are written back into `values`.
   JitOptions(unsigned count, CUjit_option* options, void** values)
-      : count_(options != nullptr && values != nullptr ? count : 0), options_(options), values_(values) {}
+      : count_(options != nullptr && values != nullptr ? count : 0),
+        options_(options),
+        values_(values) {}
 
   void WriteErrorLog(std::string_view text) const {
     WriteLog(CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, text);

@@ -26,7 +26,8 @@ constexpr uint64_t kSharedBytesPerMultiprocessor = 164 << 10, kSharedBytesReserv
 
 std::atomic<uint64_t> next_grid{1};
 
-// Says what stopped a kernel: in the error log always, on stderr for the first fault of the process.
+// Says what stopped a kernel: in the error log always, on stderr for the first fault of the
+// process.
 void Report(const Fault& fault, CUstream stream) {
   static std::atomic<bool> said{false};
   const std::string text = fault.ToString();
@@ -80,18 +81,21 @@ CUresult CheckShape(const Kernel& kernel, const LaunchRequest& request) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "a dimension of the grid or the block is 0");
   }
   if (grid.x > 0x7fffffff || grid.y > kGridYZMax || grid.z > kGridYZMax) {
-    return Fail(CUDA_ERROR_INVALID_VALUE, "the grid is larger than 2147483647 x 65535 x 65535 blocks");
+    return Fail(CUDA_ERROR_INVALID_VALUE,
+                "the grid is larger than 2147483647 x 65535 x 65535 blocks");
   }
   if (block.x > kBlockThreadsMax || block.y > kBlockThreadsMax || block.z > kBlockZMax ||
       block.Count() > kBlockThreadsMax) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "a block has at most 1024 threads, and 64 in z");
   }
   const Dim3Triple required = kernel.required_block();
-  if (required.x != 0 && (block.x != required.x || block.y != required.y || block.z != required.z)) {
+  if (required.x != 0 &&
+      (block.x != required.x || block.y != required.y || block.z != required.z)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the kernel requires another block size (.reqntid)");
   }
   if (block.Count() > kernel.threads_max()) {
-    return Fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "the block has more threads than the kernel allows (.maxntid)");
+    return Fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                "the block has more threads than the kernel allows (.maxntid)");
   }
   return CUDA_SUCCESS;
 }
@@ -132,7 +136,8 @@ CUresult CopyExtra(void** extra, std::vector<std::byte>* parameters) {
       return Fail(CUDA_ERROR_INVALID_VALUE, "an item of `extra` is unknown");
     }
   }
-  if (buffer == nullptr && bytes != 0) return Fail(CUDA_ERROR_INVALID_VALUE, "`extra` has no buffer");
+  if (buffer == nullptr && bytes != 0)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "`extra` has no buffer");
   std::memcpy(parameters->data(), buffer, std::min(bytes, parameters->size()));
   return CUDA_SUCCESS;
 }
@@ -162,21 +167,24 @@ CUresult CopyParameters(const Kernel& kernel, const LaunchRequest& request,
 
 }  // namespace
 
-int BlocksPerMultiprocessor(Function& function, uint64_t block_threads, uint64_t dynamic_shared_bytes) {
+int BlocksPerMultiprocessor(Function& function, uint64_t block_threads,
+                            uint64_t dynamic_shared_bytes) {
   const Kernel& kernel = function.kernel();
   const uint64_t shared_bytes =
       kernel.static_shared_bytes() + dynamic_shared_bytes + kSharedBytesReserved;
   const uint64_t warps_threads = (block_threads + 31) / 32 * 32;
   if (block_threads == 0 || block_threads > kernel.threads_max()) return 0;
-  return static_cast<int>(std::min({kBlocksPerMultiprocessorMax,
-                                    kThreadsPerMultiprocessor / warps_threads,
-                                    kSharedBytesPerMultiprocessor / shared_bytes}));
+  return static_cast<int>(
+      std::min({kBlocksPerMultiprocessorMax, kThreadsPerMultiprocessor / warps_threads,
+                kSharedBytesPerMultiprocessor / shared_bytes}));
 }
 
-CUresult PrepareLaunch(const std::shared_ptr<Function>& function, const std::shared_ptr<Context>& context,
-                       const LaunchRequest& request, KernelWork* work) {
+CUresult PrepareLaunch(const std::shared_ptr<Function>& function,
+                       const std::shared_ptr<Context>& context, const LaunchRequest& request,
+                       KernelWork* work) {
   work->module = function->module();
-  if (work->module == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel's module is unloaded");
+  if (work->module == nullptr)
+    return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel's module is unloaded");
   if (work->module->context_id() != context->id()) {
     return Fail(CUDA_ERROR_INVALID_HANDLE, "the kernel belongs to another context");
   }

@@ -28,7 +28,8 @@ struct LaunchRequest {
 };
 
 // Blocks of this shape that one multiprocessor holds at a time.
-int BlocksPerMultiprocessor(Function& function, uint64_t block_threads, uint64_t dynamic_shared_bytes);
+int BlocksPerMultiprocessor(Function& function, uint64_t block_threads,
+                            uint64_t dynamic_shared_bytes);
 
 // A checked launch: everything that it needs, copied or kept alive.
 struct KernelWork {
@@ -42,8 +43,9 @@ struct KernelWork {
 };
 
 // Checks the request and copies its parameters. The kernel must belong to `context`.
-CUresult PrepareLaunch(const std::shared_ptr<Function>& function, const std::shared_ptr<Context>& context,
-                       const LaunchRequest& request, KernelWork* work);
+CUresult PrepareLaunch(const std::shared_ptr<Function>& function,
+                       const std::shared_ptr<Context>& context, const LaunchRequest& request,
+                       KernelWork* work);
 
 // The operation that runs it, any number of times.
 std::unique_ptr<Operation> MakeLaunch(KernelWork work);

@@ -11,7 +11,9 @@ namespace softgpu {
 std::shared_ptr<Library> Library::Load(std::shared_ptr<const PtxModule> ptx) {
   std::shared_ptr<Library> library = std::make_shared<Library>(std::move(ptx));
   for (const std::unique_ptr<const Kernel>& kernel : library->ptx().kernels()) {
-    library->kernels_.push_back(std::make_shared<LibraryKernel>(library, kernel.get()));
+    const size_t index = library->kernels_.size();
+    library->index_[kernel->name()] = index;
+    library->kernels_.push_back(std::make_shared<LibraryKernel>(library, kernel.get(), index));
     Driver::Get().kernels.Add(library->kernels_.back());
   }
   Driver::Get().libraries.Add(library);
@@ -19,10 +21,8 @@ std::shared_ptr<Library> Library::Load(std::shared_ptr<const PtxModule> ptx) {
 }
 
 std::shared_ptr<LibraryKernel> Library::FindKernel(std::string_view name) const {
-  for (const std::shared_ptr<LibraryKernel>& kernel : kernels_) {
-    if (kernel->kernel().name() == name) return kernel;
-  }
-  return nullptr;
+  const auto it = index_.find(name);
+  return it != index_.end() ? kernels_[it->second] : nullptr;
 }
 
 CUresult Library::InContext(Context& context, std::shared_ptr<Module>* module) {
@@ -30,7 +30,10 @@ CUresult Library::InContext(Context& context, std::shared_ptr<Module>* module) {
   std::shared_ptr<Module>& loaded = modules_[context.id()];
   if (loaded == nullptr) {
     const CUresult result = Module::Load(context, ptx_, &loaded, true);
-    if (result != CUDA_SUCCESS) return result;
+    if (result != CUDA_SUCCESS) {
+      modules_.erase(context.id());
+      return result;
+    }
     for (size_t i = 0; i < kernels_.size(); ++i) {  // both lists follow PtxModule::kernels()
       loaded->functions()[i]->attributes().CopyFrom(kernels_[i]->attributes());
     }
@@ -43,23 +46,17 @@ CUresult Library::FunctionOf(LibraryKernel& kernel, Context& context,
                              std::shared_ptr<Function>* function) {
   std::shared_ptr<Module> module;
   const CUresult result = InContext(context, &module);
-  if (result != CUDA_SUCCESS) return result;
-  for (size_t i = 0; i < kernels_.size(); ++i) {
-    if (kernels_[i].get() == &kernel) *function = module->functions()[i];
-  }
-  return CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) *function = module->functions()[kernel.index()];
+  return result;
 }
 
 CUresult Library::SetAttribute(LibraryKernel& kernel, CUfunction_attribute attribute, int value) {
   std::lock_guard<std::mutex> lock(mutex_);
   CUresult result = kernel.attributes().Set(kernel.kernel(), attribute, value);
-  for (size_t i = 0; i < kernels_.size(); ++i) {
-    if (kernels_[i].get() != &kernel) continue;
-    for (const auto& [context_id, module] : modules_) {
-      if (result == CUDA_SUCCESS) {
-        result = module->functions()[i]->attributes().Set(kernel.kernel(), attribute, value);
-      }
-    }
+  for (const auto& [context_id, module] : modules_) {
+    if (result != CUDA_SUCCESS) break;
+    result =
+        module->functions()[kernel.index()]->attributes().Set(kernel.kernel(), attribute, value);
   }
   return result;
 }

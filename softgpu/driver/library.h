@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "softgpu/driver/function.h"
@@ -24,17 +25,20 @@ class Module;
 // A CUkernel: a kernel of a library, whatever the context.
 class LibraryKernel {
  public:
-  LibraryKernel(std::weak_ptr<Library> library, const Kernel* kernel)
-      : library_(std::move(library)), kernel_(kernel) {}
+  // `index`: its place among the library's kernels.
+  LibraryKernel(std::weak_ptr<Library> library, const Kernel* kernel, size_t index)
+      : library_(std::move(library)), kernel_(kernel), index_(index) {}
 
   CUkernel handle() { return reinterpret_cast<CUkernel>(this); }
   const Kernel& kernel() const { return *kernel_; }
+  size_t index() const { return index_; }
   std::shared_ptr<Library> library() const { return library_.lock(); }
   KernelAttributes& attributes() { return attributes_; }
 
  private:
   const std::weak_ptr<Library> library_;
   const Kernel* const kernel_;
+  const size_t index_;
   KernelAttributes attributes_;
 };
 
@@ -61,7 +65,8 @@ class Library : public std::enable_shared_from_this<Library> {
 
  private:
   const std::shared_ptr<const PtxModule> ptx_;
-  std::vector<std::shared_ptr<LibraryKernel>> kernels_;
+  std::vector<std::shared_ptr<LibraryKernel>> kernels_;  // in the order of PtxModule::kernels()
+  std::unordered_map<std::string_view, size_t> index_;   // of kernels_, by name
   std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<Module>> modules_;  // by context id
 };

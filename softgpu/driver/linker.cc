@@ -10,8 +10,8 @@
 namespace softgpu {
 namespace {
 
-// A joined text keeps the first input's header: the directives that may appear once are dropped from the rest, and so
-// is ".extern", whose definition one of the inputs holds.
+// A joined text keeps the first input's header: the directives that may appear once are dropped
+// from the rest, and so is ".extern", whose definition one of the inputs holds.
 std::string WithoutHeader(std::string_view ptx) {
   std::string body;
   while (!ptx.empty()) {

@@ -25,7 +25,7 @@ class Linker {
 
  private:
   const JitOptions options_;
-  std::string ptx_;    // all inputs, one module header
+  std::string ptx_;  // all inputs, one module header
   std::string image_;
 };
 

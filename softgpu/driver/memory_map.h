@@ -1,9 +1,9 @@
-// What lies at each address that the driver handed out: cuMemAlloc blocks, pinned and managed memory,
-// registered host memory, mapped extents.
+// What lies at each address that the driver handed out: cuMemAlloc blocks, pinned and managed
+// memory, registered host memory, mapped extents.
 //
 // Also answers the executor's question about addresses outside the window (registered memory).
-// Thread safety: every function may be called from any thread. Records are immutable but for their access
-// and flags, which are atomic.
+// Thread safety: every function may be called from any thread. Records are immutable but for their
+// access and flags, which are atomic.
 #pragma once
 
 #include <cuda.h>
@@ -36,12 +36,12 @@ struct Allocation {
   Kind kind = Kind::kDevice;
   uint64_t base = 0, bytes = 0;
   int device = 0;
-  uint64_t context_id = 0;          // 0: belongs to no context (mappings)
-  uint64_t id = 0;                  // CU_POINTER_ATTRIBUTE_BUFFER_ID
-  unsigned host_flags = 0;          // of cuMemHostAlloc or cuMemHostRegister
-  Heap* heap = nullptr;             // where the memory goes back to
-  std::shared_ptr<Extent> extent;   // of a mapping
-  std::shared_ptr<MemoryPool> pool; // of stream-ordered memory
+  uint64_t context_id = 0;           // 0: belongs to no context (mappings)
+  uint64_t id = 0;                   // CU_POINTER_ATTRIBUTE_BUFFER_ID
+  unsigned host_flags = 0;           // of cuMemHostAlloc or cuMemHostRegister
+  Heap* heap = nullptr;              // where the memory goes back to
+  std::shared_ptr<Extent> extent;    // of a mapping
+  std::shared_ptr<MemoryPool> pool;  // of stream-ordered memory
   Charge charge;
   std::atomic<unsigned long long> access{CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   std::atomic<bool> sync_memops{false};

@@ -72,7 +72,8 @@ class MemoryOperation final : public Operation {
                                 : Satisfied<uint32_t>(wait.address, wait.value, wait.flags);
   }
 
-  // Sleeps in proportion to how long the wait has lasted: prompt when it is short, cheap when it is long.
+  // Sleeps in proportion to how long the wait has lasted: prompt when it is short, cheap when it is
+  // long.
   void Wait(const WaitValue& wait) const {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();
@@ -100,7 +101,8 @@ CUresult Check(const CUstreamBatchMemOpParams& item) {
   if (type == CU_STREAM_MEM_OP_BARRIER || type == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES) {
     return CUDA_SUCCESS;  // memory is coherent
   }
-  if (!IsWait(type) && !IsWrite(type)) return Fail(CUDA_ERROR_INVALID_VALUE, "an operation is unknown");
+  if (!IsWait(type) && !IsWrite(type))
+    return Fail(CUDA_ERROR_INVALID_VALUE, "an operation is unknown");
   const uint64_t bytes = Is64(type) ? 8 : 4;
   const uint64_t address = IsWait(type) ? item.waitValue.address : item.writeValue.address;
   if (address % bytes != 0 || !Driver::Get().memory_map().Covers(address, bytes)) {

@@ -1,8 +1,8 @@
 // Stream-ordered memory: cuMemAllocAsync and its pools.
 //
-// A block is taken at the call, which any stream order allows, and given back when the stream reaches the free. So a
-// pool holds no memory that is not in use; its release threshold is kept and has nothing to act on.
-// Thread safety: every function may be called from any thread.
+// A block is taken at the call, which any stream order allows, and given back when the stream
+// reaches the free. So a pool holds no memory that is not in use; its release threshold is kept and
+// has nothing to act on. Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <cuda.h>
@@ -18,7 +18,8 @@ struct Allocation;
 
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
  public:
-  explicit MemoryPool(Device* device, uint64_t bytes_max = 0) : device_(device), bytes_max_(bytes_max) {}
+  explicit MemoryPool(Device* device, uint64_t bytes_max = 0)
+      : device_(device), bytes_max_(bytes_max) {}
 
   Device& device() const { return *device_; }
   CUmemoryPool handle() { return reinterpret_cast<CUmemoryPool>(this); }

@@ -22,6 +22,7 @@ CUresult Module::Load(Context& context, std::shared_ptr<const PtxModule> ptx,
   }
   loaded->InitializeVariables();
   for (const std::unique_ptr<const Kernel>& kernel : loaded->ptx().kernels()) {
+    loaded->function_index_[kernel->name()] = loaded->functions_.size();
     loaded->functions_.push_back(std::make_shared<Function>(loaded, kernel.get()));
     Driver::Get().functions.Add(loaded->functions_.back());
   }
@@ -38,6 +39,7 @@ bool Module::AllocateVariables(Context& context) {
     std::shared_ptr<Allocation> memory =
         AllocateDeviceMemory(&context.device(), kind, bytes, context.id());
     if (memory == nullptr) return false;
+    if (variable.exported) variable_index_[variable.name] = variables_.size();
     addresses_.push_back(memory->base);
     variables_.push_back(std::move(memory));
   }
@@ -51,7 +53,8 @@ void Module::InitializeVariables() {
     std::memcpy(bytes, variable.init.data(), variable.init.size());
     std::memset(bytes + variable.init.size(), 0, variable.bytes - variable.init.size());
     for (const Variable::Relocation& relocation : variable.relocations) {
-      if (relocation.variable >= addresses_.size()) continue;  // a function: the executor resolves it
+      if (relocation.variable >= addresses_.size())
+        continue;  // a function: the executor resolves it
       const uint64_t value = addresses_[relocation.variable] + relocation.addend;
       std::memcpy(bytes + relocation.offset, &value, sizeof value);
     }
@@ -59,17 +62,13 @@ void Module::InitializeVariables() {
 }
 
 std::shared_ptr<Function> Module::FindFunction(std::string_view name) const {
-  for (const std::shared_ptr<Function>& function : functions_) {
-    if (function->kernel().name() == name) return function;
-  }
-  return nullptr;
+  const auto it = function_index_.find(name);
+  return it != function_index_.end() ? functions_[it->second] : nullptr;
 }
 
 std::shared_ptr<Allocation> Module::FindVariable(std::string_view name) const {
-  for (size_t i = 0; i < variables_.size(); ++i) {
-    if (ptx_->variables()[i].name == name) return variables_[i];  // nvcc marks none as visible
-  }
-  return nullptr;
+  const auto it = variable_index_.find(name);
+  return it != variable_index_.end() ? variables_[it->second] : nullptr;
 }
 
 void Module::Unload() {

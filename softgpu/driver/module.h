@@ -1,6 +1,7 @@
 // A PTX module loaded into one context: its variables have addresses, its kernels have handles.
 //
-// Thread safety: every function may be called from any thread. Launches in flight keep what they use.
+// Thread safety: every function may be called from any thread. Launches in flight keep what they
+// use.
 #pragma once
 
 #include <cuda.h>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "softgpu/driver/function.h"
@@ -20,8 +22,8 @@ class Context;
 
 class Module : public std::enable_shared_from_this<Module> {
  public:
-  // Allocates and initialises the variables, and enters module and kernels into the driver's tables.
-  // `library_owned`: part of a CUlibrary, not to be unloaded by its module handle.
+  // Allocates and initialises the variables, and enters module and kernels into the driver's
+  // tables. `library_owned`: part of a CUlibrary, not to be unloaded by its module handle.
   static CUresult Load(Context& context, std::shared_ptr<const PtxModule> ptx,
                        std::shared_ptr<Module>* module, bool library_owned = false);
 
@@ -53,6 +55,8 @@ class Module : public std::enable_shared_from_this<Module> {
   std::vector<std::shared_ptr<Allocation>> variables_;
   std::vector<uint64_t> addresses_;
   std::vector<std::shared_ptr<Function>> functions_;
+  // Positions by name: programs look thousands of kernels up in one module.
+  std::unordered_map<std::string_view, size_t> function_index_, variable_index_;
 };
 
 }  // namespace softgpu

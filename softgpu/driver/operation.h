@@ -20,8 +20,8 @@ struct Dependency {
 
 class Operation {
  public:
-  // Where Run may happen: on any thread that waits for the stream, or on the stream's own thread only (work that
-  // blocks or calls the application).
+  // Where Run may happen: on any thread that waits for the stream, or on the stream's own thread
+  // only (work that blocks or calls the application).
   enum class Place { kAnywhere, kStreamThread };
 
   explicit Operation(Place place = Place::kAnywhere) : place_(place) {}

@@ -1,5 +1,5 @@
-// Hands out address ranges from one span: first fit over a sorted list of free ranges, neighbours merged on
-// free. Knows addresses only; committing memory is the caller's.
+// Hands out address ranges from one span: first fit over a sorted list of free ranges, neighbours
+// merged on free. Knows addresses only; committing memory is the caller's.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -12,7 +12,9 @@ namespace softgpu {
 
 class RangeAllocator {
  public:
-  RangeAllocator(uint64_t base, uint64_t bytes) : base_(base), bytes_(bytes) { free_[base] = bytes; }
+  RangeAllocator(uint64_t base, uint64_t bytes) : base_(base), bytes_(bytes) {
+    free_[base] = bytes;
+  }
 
   // REQUIRES: align is a power of two, bytes > 0.
   std::optional<uint64_t> Allocate(uint64_t bytes, uint64_t align);

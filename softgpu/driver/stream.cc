@@ -16,12 +16,13 @@ namespace {
 
 std::atomic<uint64_t> next_id{1};
 
-// Signals are the application's: none shall be delivered to a thread it doesn't know. Faults of kernels
-// arrive as SIGSEGV, SIGBUS and SIGFPE, which stay open.
+// Signals are the application's: none shall be delivered to a thread it doesn't know. Faults of
+// kernels arrive as SIGSEGV, SIGBUS and SIGFPE, which stay open.
 void BlockSignals() {
   sigset_t all;
   sigfillset(&all);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, signal);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
+    sigdelset(&all, signal);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 

@@ -1,12 +1,12 @@
 // A queue of operations that run in order.
 //
-// The stream's own thread, made when work first needs it, runs the queue; a thread that waits for the stream
-// runs operations itself when nobody else does, so that short work costs no thread switch. Whoever runs
-// operations holds `running_`; there is never more than one. Operations depend only on operations submitted
-// before them, so waiting for a dependency can't end in a cycle.
+// The stream's own thread, made when work first needs it, runs the queue; a thread that waits for
+// the stream runs operations itself when nobody else does, so that short work costs no thread
+// switch. Whoever runs operations holds `running_`; there is never more than one. Operations depend
+// only on operations submitted before them, so waiting for a dependency can't end in a cycle.
 //
-// Thread safety: every function may be called from any thread. Submission goes through Context, which
-// orders the blocking streams among themselves.
+// Thread safety: every function may be called from any thread. Submission goes through Context,
+// which orders the blocking streams among themselves.
 #pragma once
 
 #include <cuda.h>
@@ -40,8 +40,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool blocking() const { return (flags_ & CU_STREAM_NON_BLOCKING) == 0; }
   CUstream handle() { return reinterpret_cast<CUstream>(this); }
 
-  // Appends and returns the operation's sequence number. `wake`: the stream's thread shall run it; false when
-  // the caller is about to Wait. Called by Context::Submit alone.
+  // Appends and returns the operation's sequence number. `wake`: the stream's thread shall run it;
+  // false when the caller is about to Wait. Called by Context::Submit alone.
   uint64_t Push(std::unique_ptr<Operation> operation, bool wake);
 
   // Returns when everything up to `sequence` has run; runs it when it can.
@@ -66,10 +66,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   void ThreadMain();
-  void WakeThread();                     // REQUIRES: mutex_ held
-  bool TryRunHere(uint64_t sequence);    // false when the work is somebody else's
+  void WakeThread();                                     // REQUIRES: mutex_ held
+  bool TryRunHere(uint64_t sequence);                    // false when the work is somebody else's
   void RunQueue(uint64_t sequence, bool stream_thread);  // REQUIRES: this thread set running_
-  bool SleepUntilWork();                 // false: closed
+  bool SleepUntilWork();                                 // false: closed
   void RunOne(Operation* operation);
   void Complete();
 
@@ -83,8 +83,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<bool> closed_{false};
 
   std::mutex mutex_;
-  std::condition_variable work_;       // the stream's thread sleeps here
-  std::condition_variable progress_;   // waiters sleep here
+  std::condition_variable work_;      // the stream's thread sleeps here
+  std::condition_variable progress_;  // waiters sleep here
   std::deque<std::unique_ptr<Operation>> queue_;
   bool running_ = false;
   bool thread_started_ = false, thread_asleep_ = false;

@@ -41,10 +41,10 @@ bool VirtualMemory::ReserveAt(uint64_t hint, uint64_t bytes, bool* in_heap) {
   }
   if (bytes > ipc::limits::kSlotsEnd - hint) return false;
   *in_heap = false;
-  void* const result =
-      mmap(Pointer(hint), bytes, PROT_NONE, kReserve | MAP_FIXED_NOREPLACE, -1, 0);
+  void* const result = mmap(Pointer(hint), bytes, PROT_NONE, kReserve | MAP_FIXED_NOREPLACE, -1, 0);
   if (result == Pointer(hint)) return true;
-  if (result != MAP_FAILED) munmap(result, bytes);  // a kernel that doesn't know MAP_FIXED_NOREPLACE
+  if (result != MAP_FAILED)
+    munmap(result, bytes);  // a kernel that doesn't know MAP_FIXED_NOREPLACE
   return false;
 }
 
@@ -107,7 +107,8 @@ bool VirtualMemory::FindReservation(uint64_t address, uint64_t* base, uint64_t* 
 
 CUresult VirtualMemory::Map(uint64_t address, uint64_t bytes, std::shared_ptr<Extent> extent) {
   if (bytes == 0 || bytes > extent->bytes() || (address | bytes) % Extent::kGranularity != 0) {
-    return Fail(CUDA_ERROR_INVALID_VALUE, "address and size must be multiples of 2 MiB within the memory");
+    return Fail(CUDA_ERROR_INVALID_VALUE,
+                "address and size must be multiples of 2 MiB within the memory");
   }
   std::lock_guard<std::mutex> lock(mutex_);
   if (!Reserved(address, bytes)) {
@@ -123,7 +124,8 @@ CUresult VirtualMemory::Map(uint64_t address, uint64_t bytes, std::shared_ptr<Ex
   const int descriptor = extent->descriptor();
   mapping->extent = std::move(extent);
   if (!map_->Add(mapping)) return Fail(CUDA_ERROR_INVALID_VALUE, "the range is mapped already");
-  if (mmap(Pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
+  if (mmap(Pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
+      MAP_FAILED) {
     map_->Remove(address, [](const Allocation&) { return true; });
     ReplaceByNothing(address, bytes);
     return Fail(CUDA_ERROR_OUT_OF_MEMORY, "the system has no room for another mapping");

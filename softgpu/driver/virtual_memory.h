@@ -1,8 +1,8 @@
 // Virtual memory management: reserved address ranges, and extents mapped into them.
 //
-// A hint inside the slots or this process's own part of the window is honoured when the range is free;
-// otherwise the driver chooses, as the manual allows. Mappings start without access; SetAccess opens them.
-// Thread safety: every function may be called from any thread.
+// A hint inside the slots or this process's own part of the window is honoured when the range is
+// free; otherwise the driver chooses, as the manual allows. Mappings start without access;
+// SetAccess opens them. Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <cuda.h>

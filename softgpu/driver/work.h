@@ -1,5 +1,5 @@
-// What a graph node does, as data: made by an explicit node, by capture, or changed by an update; turned into an
-// Operation when a graph is instantiated.
+// What a graph node does, as data: made by an explicit node, by capture, or changed by an update;
+// turned into an Operation when a graph is instantiated.
 #pragma once
 
 #include <cuda.h>
@@ -47,8 +47,8 @@ using Work = std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWor
 
 CUgraphNodeType TypeOf(const Work& work);
 
-// The operation of one node, which may be run many times but never twice at once. Child graphs and event nodes are
-// GraphExec's own; for them, and for empty nodes, the result is null.
+// The operation of one node, which may be run many times but never twice at once. Child graphs and
+// event nodes are GraphExec's own; for them, and for empty nodes, the result is null.
 CUresult MakeOperationOf(const Work& work, const std::shared_ptr<Context>& context,
                          std::unique_ptr<Operation>* operation);
 

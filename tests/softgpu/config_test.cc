@@ -24,9 +24,9 @@ TEST(ParseConfigTest, DefaultsAndEveryKey) {
 }
 
 TEST(ParseConfigTest, RefusalsNameTheItemAndWhatIsAccepted) {
-  for (const char* text : {"devices=0", "devices=9", "devices=", "devices", "memory=4", "memory=4GB",
-                           "memory=1MiB", "memory=99999999GiB", "sms=0", "cc=8", "cc=8.0x", "sticky=no",
-                           "colour=blue", ",devices=1"}) {
+  for (const char* text : {"devices=0", "devices=9", "devices=", "devices", "memory=4",
+                           "memory=4GB", "memory=1MiB", "memory=99999999GiB", "sms=0", "cc=8",
+                           "cc=8.0x", "sticky=no", "colour=blue", ",devices=1"}) {
     std::string error;
     EXPECT_FALSE(ParseConfig(text, &error).has_value()) << text;
     EXPECT_NE(error.find("accepted are"), std::string::npos) << error;

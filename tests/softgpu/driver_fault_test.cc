@@ -1,5 +1,5 @@
-// Faults: what every later call answers, and what is said about the culprit. Each test is a process of its own, since a
-// fault is the process's.
+// Faults: what every later call answers, and what is said about the culprit. Each test is a process
+// of its own, since a fault is the process's.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,9 +45,11 @@ int StrayStore() {
   STEP(1, cuInit(0) == CUDA_SUCCESS && cuCtxCreate(&context, nullptr, 0, 0) == CUDA_SUCCESS);
   std::string log;
   CUlogsCallbackHandle handle = nullptr;
-  cuLogsRegisterCallback([](void* data, CUlogLevel, char* message,
-                            size_t bytes) { static_cast<std::string*>(data)->append(message, bytes); },
-                         &log, &handle);
+  cuLogsRegisterCallback(
+      [](void* data, CUlogLevel, char* message, size_t bytes) {
+        static_cast<std::string*>(data)->append(message, bytes);
+      },
+      &log, &handle);
   CUstream stream = nullptr;
   STEP(2, cuStreamCreate(&stream, 0) == CUDA_SUCCESS);
   CUdeviceptr pointer = 0;
@@ -80,8 +82,10 @@ int WorkBehindTheFault() {
   const CUfunction store = Load(kStore, "store");
   STEP(4, cuStreamWaitValue32(stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ) == CUDA_SUCCESS);
   STEP(5, LaunchStore(store, 28, stream) == CUDA_SUCCESS);
-  STEP(6, cuLaunchHostFunc(stream, [](void*) { host_ran = true; }, nullptr) == CUDA_SUCCESS);
-  STEP(7, cuStreamAddCallback(stream, [](CUstream, CUresult status, void*) { told = status; }, nullptr, 0) ==
+  STEP(6, cuLaunchHostFunc(
+              stream, [](void*) { host_ran = true; }, nullptr) == CUDA_SUCCESS);
+  STEP(7, cuStreamAddCallback(
+              stream, [](CUstream, CUresult status, void*) { told = status; }, nullptr, 0) ==
               CUDA_SUCCESS);
   *reinterpret_cast<volatile int*>(flag) = 1;
   STEP(8, cuStreamSynchronize(stream) == CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -112,11 +116,13 @@ int TwoDevices() {
   size_t bytes = 0;
   STEP(2, cuDeviceTotalMem(&bytes, 1) == CUDA_SUCCESS && bytes == size_t{512} << 20);
   int major = 0, can = 0;
-  STEP(3, cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 1) == CUDA_SUCCESS &&
+  STEP(3, cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 1) ==
+                  CUDA_SUCCESS &&
               major == 9);
   STEP(4, cuDeviceCanAccessPeer(&can, 0, 1) == CUDA_SUCCESS && can == 1);
   CUuuid first, second;
-  STEP(5, cuDeviceGetUuid(&first, 0) == CUDA_SUCCESS && cuDeviceGetUuid(&second, 1) == CUDA_SUCCESS);
+  STEP(5,
+       cuDeviceGetUuid(&first, 0) == CUDA_SUCCESS && cuDeviceGetUuid(&second, 1) == CUDA_SUCCESS);
   STEP(6, std::string(first.bytes, 16) != std::string(second.bytes, 16));
   return 0;
 }
@@ -158,7 +164,9 @@ TEST(FaultTest, ProcessIsPoisonedByDefault) { EXPECT_EQ(InChild("", &StrayStore)
 TEST(FaultTest, WorkBehindTheFault) { EXPECT_EQ(InChild("", &WorkBehindTheFault), 0); }
 TEST(FaultTest, StickyContext) { EXPECT_EQ(InChild("sticky=context", &StickyContext), 0); }
 TEST(ConfigTest, BadValuesFailInit) { EXPECT_EQ(InChild("devices=many", &BadConfig), 0); }
-TEST(ConfigTest, TwoDevices) { EXPECT_EQ(InChild("devices=2,memory=512MiB,cc=9.0", &TwoDevices), 0); }
+TEST(ConfigTest, TwoDevices) {
+  EXPECT_EQ(InChild("devices=2,memory=512MiB,cc=9.0", &TwoDevices), 0);
+}
 TEST(ProcessTest, ForkedChildIsRefused) { EXPECT_EQ(InChild("", &ForkedChild), 0); }
 TEST(ProcessTest, ExitWhileBusy) { EXPECT_EQ(InChild("", &ExitWhileBusy), 0); }
 

@@ -15,6 +15,7 @@ class GraphTest : public DriverTest {
     store_ = Kernel(kStore, "store");
     ASSERT_OK(cuMemAlloc(&words_, 64));
     ASSERT_OK(cuMemsetD8(words_, 0, 64));
+    ASSERT_OK(cuCtxSynchronize());  // a memset is asynchronous, and stream_ waits for no other
     ASSERT_OK(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
     ASSERT_OK(cuGraphCreate(&graph_, 0));
   }
@@ -136,7 +137,7 @@ TEST_F(GraphTest, ParametersOfAnExecutableGraphChange) {
   ASSERT_OK(cuStreamSynchronize(stream_));
   EXPECT_EQ(Word(0), 6u);
   ASSERT_OK(cuGraphNodeSetEnabled(exec, node, 0));
-  ASSERT_OK(cuMemsetD32(words_, 1, 1));
+  ASSERT_OK(cuMemsetD32Async(words_, 1, 1, stream_));
   ASSERT_OK(cuGraphLaunch(exec, stream_));
   ASSERT_OK(cuStreamSynchronize(stream_));
   EXPECT_EQ(Word(0), 1u);

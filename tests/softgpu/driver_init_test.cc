@@ -64,7 +64,8 @@ TEST(InitTest, ErrorsHaveNames) {
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(static_cast<CUresult>(12345), &text));
 }
 
-void* Proc(const char* symbol, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+void* Proc(const char* symbol, int version, cuuint64_t flags,
+           CUdriverProcAddressQueryResult* status) {
   void* address = nullptr;
   EXPECT_OK(cuGetProcAddress(symbol, &address, version, flags, status));
   return address;

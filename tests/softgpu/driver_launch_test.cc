@@ -38,7 +38,8 @@ class VectorAddTest : public DriverTest {
 
 TEST_F(VectorAddTest, KernelParams) {
   void* params[] = {&a_, &b_, &c_, &count_};
-  ASSERT_OK(cuLaunchKernel(add_, (kCount + 127) / 128, 1, 1, 128, 1, 1, 0, nullptr, params, nullptr));
+  ASSERT_OK(
+      cuLaunchKernel(add_, (kCount + 127) / 128, 1, 1, 128, 1, 1, 0, nullptr, params, nullptr));
   ExpectSum();
 }
 
@@ -68,8 +69,8 @@ TEST_F(LaunchTest, LimitsAreCheckedAtTheCall) {
   const CUfunction empty = Kernel(kEmpty, "empty");
   const auto launch = [&](unsigned grid_x, unsigned grid_y, unsigned block_x, unsigned block_z,
                           unsigned shared_bytes) {
-    return cuLaunchKernel(empty, grid_x, grid_y, 1, block_x, 1, block_z, shared_bytes, nullptr, nullptr,
-                          nullptr);
+    return cuLaunchKernel(empty, grid_x, grid_y, 1, block_x, 1, block_z, shared_bytes, nullptr,
+                          nullptr, nullptr);
   };
   EXPECT_OK(launch(1, 1, 1024, 1, 48 << 10));
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, launch(0, 1, 1, 1, 0));
@@ -100,7 +101,8 @@ TEST_F(LaunchTest, CooperativeGridsMustFit) {
 }
 
 TEST_F(LaunchTest, ModuleVariables) {
-  const CUmodule module = Load(std::string(".visible .global .align 4 .u32 counter[2] = {7, 9};\n") + kStore);
+  const CUmodule module =
+      Load(std::string(".visible .global .align 4 .u32 counter[2] = {7, 9};\n") + kStore);
   CUdeviceptr counter = 0;
   size_t bytes = 0;
   ASSERT_OK(cuModuleGetGlobal(&counter, &bytes, module, "counter"));

@@ -51,7 +51,8 @@ TEST_F(ModuleTest, FatBinariesOfEveryCompression) {
       const void* data;
       const void* unused;
     } wrapper = {kFatbinWrapperMagic, 1, image.data(), nullptr};
-    for (const void* start : {static_cast<const void*>(image.data()), static_cast<const void*>(&wrapper)}) {
+    for (const void* start :
+         {static_cast<const void*>(image.data()), static_cast<const void*>(&wrapper)}) {
       CUmodule module = nullptr;
       CUfunction function = nullptr;
       ASSERT_OK(cuModuleLoadData(&module, start));
@@ -141,7 +142,8 @@ TEST_F(ModuleTest, LibrariesLoadIntoEveryContext) {
   ASSERT_OK(cuKernelGetFunction(&function, kernel));
   unsigned value = 8;
   ASSERT_OK(Launch(function, {&here, &value}));
-  ASSERT_OK(Launch(reinterpret_cast<CUfunction>(kernel), {&here, &value})) << "a kernel in a function's clothes";
+  ASSERT_OK(Launch(reinterpret_cast<CUfunction>(kernel), {&here, &value}))
+      << "a kernel in a function's clothes";
   CUcontext other = nullptr;
   ASSERT_OK(cuCtxCreate(&other, nullptr, 0, 0));
   ASSERT_OK(cuLibraryGetGlobal(&there, nullptr, library, "seen"));
@@ -164,7 +166,8 @@ TEST_F(ModuleTest, LinkedPtxIsLoadable) {
   ASSERT_OK(cuLinkCreate(0, nullptr, nullptr, &link));
   for (const char* kernel : {kStore, kEmpty}) {
     std::string text = Text(kernel);
-    ASSERT_OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, text.data(), text.size() + 1, "in", 0, nullptr, nullptr));
+    ASSERT_OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, text.data(), text.size() + 1, "in", 0, nullptr,
+                            nullptr));
   }
   void* image = nullptr;
   size_t bytes = 0;

@@ -16,7 +16,8 @@ void ChildWrites(int descriptor) {
   CUdeviceptr range = 0;
   const bool done =
       cuInit(0) == CUDA_SUCCESS &&
-      cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
+      cuMemImportFromShareableHandle(&handle,
+                                     reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) == CUDA_SUCCESS &&
       cuMemAddressReserve(&range, kBytes, 0, kHint, 0) == CUDA_SUCCESS && range == kHint &&
       cuMemMap(range, kBytes, 0, handle, 0) == CUDA_SUCCESS && Open(range, kBytes) == CUDA_SUCCESS;
@@ -63,7 +64,8 @@ TEST(SharedMemoryTest, AnotherProcessMapsTheSameBytes) {
   ASSERT_OK(cuInit(0));
   const CUmemGenericAllocationHandle handle = Create(kBytes);
   int descriptor = -1;
-  ASSERT_OK(cuMemExportToShareableHandle(&descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  ASSERT_OK(cuMemExportToShareableHandle(&descriptor, handle,
+                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   SendDescriptor(sockets[0], descriptor);
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);

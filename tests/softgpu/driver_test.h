@@ -16,8 +16,10 @@ inline std::string Name(CUresult result) {
   return name != nullptr ? name : "?";
 }
 
-#define EXPECT_CU(expected, call) EXPECT_EQ(softgpu::testing::Name(expected), softgpu::testing::Name(call))
-#define ASSERT_CU(expected, call) ASSERT_EQ(softgpu::testing::Name(expected), softgpu::testing::Name(call))
+#define EXPECT_CU(expected, call) \
+  EXPECT_EQ(softgpu::testing::Name(expected), softgpu::testing::Name(call))
+#define ASSERT_CU(expected, call) \
+  ASSERT_EQ(softgpu::testing::Name(expected), softgpu::testing::Name(call))
 #define EXPECT_OK(call) EXPECT_CU(CUDA_SUCCESS, call)
 #define ASSERT_OK(call) ASSERT_CU(CUDA_SUCCESS, call)
 

@@ -74,10 +74,12 @@ TEST_F(VirtualMemoryTest, MemoryIsCountedWhileHandleOrMappingLives) {
   ASSERT_OK(cuMemRelease(again));
   int descriptor = -1;
   const CUmemGenericAllocationHandle own = Create(kBytes);
-  ASSERT_OK(cuMemExportToShareableHandle(&descriptor, own, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  ASSERT_OK(
+      cuMemExportToShareableHandle(&descriptor, own, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   CUmemGenericAllocationHandle imported = 0;
-  ASSERT_OK(cuMemImportFromShareableHandle(&imported, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
-                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  ASSERT_OK(cuMemImportFromShareableHandle(
+      &imported, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
+      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   EXPECT_EQ(before - free_bytes(), 2 * kBytes) << "an import is not counted";
   ASSERT_OK(cuMemRelease(imported));
   ASSERT_OK(cuMemRelease(own));
@@ -92,8 +94,9 @@ TEST_F(VirtualMemoryTest, DescriptorsOfOthersAreRefused) {
   CUmemGenericAllocationHandle handle = 0;
   const int descriptor = open("/dev/null", O_RDWR);
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
-            cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
-                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+            cuMemImportFromShareableHandle(
+                &handle, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
+                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   close(descriptor);
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
             cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(intptr_t{-1}),
