@@ -1,0 +1,92 @@
+// Kernels that stray: each fault has its code, and names thread and line; the process lives on.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/softgpu_exec/machine.h"
+
+namespace softgpu::testing {
+namespace {
+
+std::string StoreKernel(const std::string& store) {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 t)\n"
+         "{ .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %l<4>; .shared .b8 box[64];\n"
+         "ld.param.u64 %l0, [p];\nld.param.u32 %r0, [t];\nmov.u32 %r1, %tid.x;\n"
+         "setp.ne.u32 %p, %r0, %r1;\n@%p bra OUT;\n" + store + "\nOUT: ret; }\n";  // the store is line 11
+}
+
+class Faults : public ::testing::Test {
+ protected:
+  Fault MustFault(const std::string& store, uint64_t address, uint32_t thread = 37) {
+    machine.Load(StoreKernel(store));
+    const std::optional<Fault> fault = machine.Run("k", {2}, {64}, address, thread);
+    EXPECT_TRUE(fault.has_value()) << store;
+    return fault.value_or(Fault{});
+  }
+  Machine machine;
+};
+
+TEST_F(Faults, UnmappedPage) {
+  const Fault fault = MustFault("st.global.u32 [%l0], 1;", machine.Unmapped());
+  EXPECT_EQ(fault.code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(fault.thread.x, 37u);
+  EXPECT_EQ(fault.line, 11);
+  EXPECT_EQ(fault.kernel, "k");
+  EXPECT_EQ(fault.address, machine.Unmapped());
+}
+
+TEST_F(Faults, UnmappedPageUnderAFullMask) {
+  machine.Load(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
+               "{ .reg .b64 %l<2>; .reg .b32 %r;\nld.param.u64 %l0, [p];\nld.global.u32 %r, [%l0+8];\nret; }");
+  const std::optional<Fault> fault = machine.Run("k", {1}, {32}, machine.Unmapped());
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->line, 7);
+  EXPECT_EQ(fault->code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  // And the next launch works.
+  const uint64_t good = machine.Allocate(64);
+  EXPECT_FALSE(machine.Run("k", {1}, {32}, good).has_value());
+}
+
+TEST_F(Faults, NullAndHostAddresses) {
+  EXPECT_EQ(MustFault("st.global.u32 [%l0], 1;", 0).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  static uint32_t host = 0;
+  EXPECT_EQ(MustFault("st.u32 [%l0], 1;", reinterpret_cast<uint64_t>(&host) & ~3ull).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(host, 0u);
+  EXPECT_EQ(MustFault("red.global.add.u32 [%l0], 1;", 8).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_F(Faults, Misaligned) {
+  const uint64_t good = machine.Allocate(64);
+  EXPECT_EQ(MustFault("st.global.u32 [%l0+2], 1;", good).code, CUDA_ERROR_MISALIGNED_ADDRESS);
+  EXPECT_EQ(MustFault("st.global.v4.u32 [%l0+8], {%r0, %r0, %r0, %r0};", good).code, CUDA_ERROR_MISALIGNED_ADDRESS);
+  EXPECT_EQ(MustFault("atom.global.cas.b64 %l1, [%l0+4], %l0, %l0;", good).code, CUDA_ERROR_MISALIGNED_ADDRESS);
+}
+
+TEST_F(Faults, SharedLocalAndParamBounds) {
+  EXPECT_EQ(MustFault("st.shared.u32 [box+64], 1;", 0).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(MustFault("ld.shared.u32 %r0, [%l0];", 1ull << 40).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(MustFault("st.local.u32 [%l0], 1;", 4096).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(MustFault("ld.param.u32 %r0, [%l0];", 64).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_F(Faults, TrapAndBarriersThatNeverOpen) {
+  EXPECT_EQ(MustFault("trap;", 0).code, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(MustFault("bar.sync 1, 64;", 0).code, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(MustFault("bar.sync %r1;", 0).code, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+}
+
+int outside = 0;
+void CountOutside(int) {
+  ++outside;
+  signal(SIGSEGV, SIG_DFL);
+}
+
+TEST_F(Faults, SignalsThatAreNotOursGoToTheHost) {
+  signal(SIGSEGV, CountOutside);
+  MustFault("st.global.u32 [%l0], 1;", machine.Unmapped());  // installs our handler over the host's
+  EXPECT_EQ(outside, 0);
+  raise(SIGSEGV);
+  EXPECT_EQ(outside, 1);
+}
+
+}  // namespace
+}  // namespace softgpu::testing
