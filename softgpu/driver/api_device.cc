@@ -172,6 +172,24 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CU
   return CUDA_SUCCESS;
 }
 
+// No atomic across the border is promised beyond what programs find by trying.
+CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int* capabilities,
+                                          const CUatomicOperation* operations, unsigned int count,
+                                          CUdevice source, CUdevice destination) {
+  Device* device = nullptr;
+  if (capabilities == nullptr || operations == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = FindDevice(source, &device);
+  if (result == CUDA_SUCCESS) result = FindDevice(destination, &device);
+  if (result == CUDA_SUCCESS) std::fill(capabilities, capabilities + count, 0u);
+  return result;
+}
+
+CUresult cuDeviceGetHostAtomicCapabilities(unsigned int* capabilities,
+                                           const CUatomicOperation* operations, unsigned int count,
+                                           CUdevice ordinal) {
+  return api::cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, ordinal, ordinal);
+}
+
 // --- primary contexts
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {

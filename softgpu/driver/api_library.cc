@@ -78,9 +78,7 @@ CUresult cuLibraryUnload(CUlibrary handle) {
   std::shared_ptr<Library> library;
   const CUresult result = FindLibrary(handle, &library);
   if (result != CUDA_SUCCESS) return result;
-  for (const std::shared_ptr<Context>& context : Driver::Get().contexts.All())
-    context->Synchronize();
-  library->Unload();
+  library->Unload();  // work in flight keeps what it uses
   return CUDA_SUCCESS;
 }
 

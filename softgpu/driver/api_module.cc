@@ -76,9 +76,8 @@ CUresult cuModuleUnload(CUmodule handle) {
   if (result != CUDA_SUCCESS) return result;
   if (module->library_owned())
     return Fail(CUDA_ERROR_NOT_PERMITTED, "the module belongs to a library");
-  result = context->Synchronize();
-  module->Unload();
-  return result;
+  module->Unload();  // work in flight keeps what it uses
+  return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {

@@ -238,6 +238,29 @@ CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice, CUstrea
   return Prefetch(address, bytes, stream);
 }
 
+CUresult cuMemPrefetchBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                 CUmemLocation*, size_t*, size_t, unsigned long long flags,
+                                 CUstream stream) {
+  if (addresses == nullptr || sizes == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    const CUresult result = Prefetch(addresses[i], sizes[i], stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Discarded bytes are undefined, which includes what they were.
+CUresult cuMemDiscardBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                unsigned long long flags, CUstream stream) {
+  return api::cuMemPrefetchBatchAsync(addresses, sizes, count, nullptr, nullptr, 0, flags, stream);
+}
+
+CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr* addresses, size_t* sizes, size_t count,
+                                           CUmemLocation*, size_t*, size_t,
+                                           unsigned long long flags, CUstream stream) {
+  return api::cuMemPrefetchBatchAsync(addresses, sizes, count, nullptr, nullptr, 0, flags, stream);
+}
+
 CUresult cuMemRangeGetAttribute(void* data, size_t data_bytes, CUmem_range_attribute attribute,
                                 CUdeviceptr address, size_t bytes) {
   if (data == nullptr || data_bytes == 0 || data_bytes % 4 != 0) return CUDA_ERROR_INVALID_VALUE;

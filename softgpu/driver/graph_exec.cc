@@ -114,6 +114,20 @@ CUresult GraphExec::Create(const Graph& graph, const std::shared_ptr<Context>& c
   return result;
 }
 
+std::shared_ptr<Graph> GraphExec::ToGraph() {
+  const std::shared_ptr<Graph> graph = Graph::Create();
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<GraphNode*> nodes;
+  for (const std::shared_ptr<Step>& step : steps_) {
+    std::vector<GraphNode*> dependencies;
+    for (const size_t position : step->dependencies) dependencies.push_back(nodes[position]);
+    GraphNode* node = nullptr;
+    graph->Add(step->enabled ? step->work : Work(EmptyWork{}), dependencies, &node);
+    nodes.push_back(node);
+  }
+  return graph;
+}
+
 CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::unique_ptr<GraphOperation> operation =

@@ -29,6 +29,8 @@ class GraphExec {
   CUgraphExec handle() { return reinterpret_cast<CUgraphExec>(this); }
   cuuint64_t flags() const { return flags_; }
 
+  // A graph that does the same: what a launch is in a stream that captures.
+  std::shared_ptr<Graph> ToGraph();
   CUresult Launch(const std::shared_ptr<Stream>& stream);
 
   // `node` is the node of the graph that this was made from. The new work must be of the same type.

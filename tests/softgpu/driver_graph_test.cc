@@ -197,6 +197,22 @@ TEST_F(GraphTest, CaptureAcrossTwoStreams) {
   EXPECT_EQ(Word(2), 3u);
 }
 
+TEST_F(GraphTest, LaunchOfAGraphIsCapturedAsItsCopy) {
+  AddStore(8, {});
+  const CUgraphExec inner = Instantiate();
+  ASSERT_OK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  ASSERT_OK(cuGraphLaunch(inner, stream_));
+  ASSERT_OK(Launch(increment_, {&words_}, stream_));
+  CUgraph captured = nullptr;
+  ASSERT_OK(cuStreamEndCapture(stream_, &captured));
+  ASSERT_OK(cuGraphExecDestroy(inner));
+  CUgraphExec exec = nullptr;
+  ASSERT_OK(cuGraphInstantiate(&exec, captured, 0));
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 9u);
+}
+
 TEST_F(GraphTest, CapturesThatGoWrongSaySo) {
   CUgraph captured = nullptr;
   EXPECT_CU(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(stream_, &captured));
