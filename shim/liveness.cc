@@ -24,7 +24,7 @@ uint64_t StartTicks(pid_t pid) {
   const char* field = std::strrchr(text, ')');  // the command's name may hold anything
   if (field == nullptr || field[1] != ' ' || field[2] == 'Z' || field[2] == 'X') return 0;
   ++field;
-  for (int i = 3; i <= 22 && field != nullptr; ++i) field = std::strchr(field + 1, ' ');
+  for (int i = 3; i < 22 && field != nullptr; ++i) field = std::strchr(field + 1, ' ');
   return field == nullptr ? 0 : std::strtoull(field, nullptr, 10);
 }
 
