@@ -15,6 +15,7 @@
 
 #include "softgpu/exec/warp.h"
 #include "softgpu/ptx/ir.h"
+#include "softgpu/ptx/matrix.h"
 
 namespace softgpu::exec {
 
@@ -31,6 +32,15 @@ struct CallPlan {
   std::vector<Piece> arguments, results;
 };
 
+// Registers of an mma or ldmatrix, by frame offset.
+struct MatrixPlan {
+  ptx::MatrixShape shape;
+  ptx::Type a_type = ptx::Type::kNone, b_type = ptx::Type::kNone, d_type = ptx::Type::kNone;
+  bool saturates = false, transposes = false, narrow_address = false;
+  uint8_t space = 0;
+  uint32_t d[4] = {}, a[4] = {}, b[2] = {}, c[4] = {};
+};
+
 struct Constant {
   uint32_t offset = 0;               // in the frame
   uint32_t bytes = 0;                // 2, 4, 8
@@ -42,6 +52,7 @@ struct FunctionCode {
   const ptx::Function* source = nullptr;
   std::vector<Inst> code;
   std::vector<CallPlan> calls;
+  std::vector<MatrixPlan> matrices;
   std::vector<std::vector<uint32_t>> branch_tables;  // indices of code
   std::vector<Constant> constants;
   uint32_t frame_bytes = 0, constants_offset = 0;

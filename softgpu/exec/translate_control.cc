@@ -128,8 +128,37 @@ void FunctionTranslator::WarpOperation(const Instruction& i) {
 }
 
 void FunctionTranslator::Matrix(const Instruction& i) {
+  const Operand* operands = Operands(i);
+  MatrixPlan plan;
+  const auto place = [&](const Operand& operand, uint32_t* registers) {
+    const bool vector = operand.kind == Operand::Kind::kVector;
+    for (uint32_t k = 0; k < (vector ? operand.count : 1); ++k) {
+      registers[k] = Dest(vector ? f_.operands[operand.index + k] : operand);
+    }
+  };
   BeginControl(i);
-  Emit(Unimplemented);
+  place(operands[0], plan.d);
+  plan.transposes = i.Has(ptx::kTranspose);
+  if (i.op == Op::kLdmatrix) {
+    const Place from = PlaceOf(i, operands[1]);
+    plan.narrow_address = from.narrow;
+    plan.space = static_cast<uint8_t>(from.space);
+    plan.shape.d = i.vector;
+    Inst& inst = Emit(LoadMatrix, 0, from.reg);
+    inst.imm = from.offset;
+    inst.aux = static_cast<uint32_t>(out_->matrices.size());
+  } else {
+    place(operands[1], plan.a);
+    place(operands[2], plan.b);
+    place(operands[3], plan.c);
+    plan.shape = ptx::ShapeOf(i);
+    plan.a_type = i.type2;
+    plan.b_type = i.type3;
+    plan.d_type = i.type;
+    plan.saturates = i.Has(ptx::kSatFinite);
+    Emit(Mma).aux = static_cast<uint32_t>(out_->matrices.size());
+  }
+  out_->matrices.push_back(plan);
   EndControl(i);
 }
 

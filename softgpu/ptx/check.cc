@@ -3,6 +3,7 @@
 
 #include "softgpu/ptx/check_modes.h"
 #include "softgpu/ptx/instruction_table.h"
+#include "softgpu/ptx/matrix.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
@@ -44,7 +45,7 @@ Type UnsignedOf(uint32_t bits) {
   }
 }
 
-bool IsFragment(uint32_t bits) { return bits == 32 || bits == 64; }
+bool IsFragment(uint32_t bits) { return bits == 32; }
 
 }  // namespace
 
@@ -202,6 +203,20 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
   }
 }
 
+// Fragments have as many registers as the shape needs.
+bool Parser::CheckMatrix(const Instruction& i, const Operand* o) const {
+  const auto count = [](const Operand& operand) {
+    return operand.kind == Operand::Kind::kVector ? operand.count : 1u;
+  };
+  if (i.op == Op::kLdmatrix) {
+    return i.Has(kHasMode) && static_cast<MmaShape>(i.mode) == MmaShape::kM8N8 &&
+           count(o[0]) == i.vector && (i.space == Space::kShared || i.space == Space::kGeneric);
+  }
+  const MatrixShape shape = ShapeOf(i);
+  return shape.k != 0 && count(o[0]) == shape.d && count(o[1]) == shape.a &&
+         count(o[2]) == shape.b && count(o[3]) == shape.c;
+}
+
 void Parser::Check(Instruction* instruction) {
   Instruction& i = *instruction;
   if (i.op == Op::kCall) return;
@@ -227,6 +242,7 @@ void Parser::Check(Instruction* instruction) {
   }
   fits = fits && (any || at == i.count);
   if (fits && row.signature.find('x') != std::string_view::npos) fits = CheckSpecialForm(i, operands);
+  if (fits && (i.op == Op::kMma || i.op == Op::kLdmatrix)) fits = CheckMatrix(i, operands);
   if (!fits) Fail(i.line, "Arguments mismatch for instruction '" + std::string(row.name) + "'");
 }
 

@@ -152,6 +152,8 @@ bool ModifiersFit(const Instruction& i) {
     case Op::kSlct: return i.type2 != Type::kNone && (!i.Has(kFtz) || i.type2 == Type::kF32);
     case Op::kDp4a: return i.type2 != Type::kNone;
     case Op::kCvt: return ConvertFits(i);
+    case Op::kMma:
+    case Op::kLdmatrix: return true;  // CheckMatrix()
     case Op::kLd:
     case Op::kLdu:
     case Op::kSt: return i.vector * Bits(i.type) <= 128;

@@ -120,6 +120,7 @@ class Parser {
   bool CheckPredicate(const Operand& operand, bool result);
   bool CheckSpecialForm(const Instruction& instruction, Operand* operands);
   bool CheckMove(const Instruction& instruction, Operand* operands);
+  bool CheckMatrix(const Instruction& instruction, const Operand* operands) const;
   uint32_t RegisterBits(const Operand& operand) const;
 
   // Small steps.

@@ -274,3 +274,24 @@ __global__ void k_int64(const long long* a, const long long* b, long long* out, 
   r[6] = __popcll(a[i]) + 100 * __clzll(b[i]);
   r[7] = a[i] < b[i] ? a[i] : b[i];
 }
+
+// One 16x8x16 product on the tensor core's instructions.
+__global__ void k_mma(const __half* a, const __half* b, float* c) {
+  __shared__ __align__(16) __half sa[256], sb[128];
+  for (int i = threadIdx.x; i < 256; i += 32) sa[i] = a[i];
+  for (int i = threadIdx.x; i < 128; i += 32) sb[i] = b[i];
+  __syncwarp();
+  unsigned ra[4], rb[2];
+  const int lane = threadIdx.x;
+  const unsigned pa = __cvta_generic_to_shared(sa + (lane % 16) * 16 + (lane / 16) * 8);
+  const unsigned pb = __cvta_generic_to_shared(sb + (lane % 16) * 8);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3]) : "r"(pa));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+               : "=r"(rb[0]), "=r"(rb[1]) : "r"(pb));
+  float d[4] = {};
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+  for (int e = 0; e < 4; e++) c[(lane / 4 + 8 * (e / 2)) * 8 + lane % 4 * 2 + e % 2] = d[e];
+}

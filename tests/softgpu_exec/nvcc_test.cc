@@ -331,6 +331,27 @@ TEST_P(Nvcc, SpinLockInsideAWarpMakesProgress) {
   EXPECT_EQ(machine.Download<int>(counter, 1)[0], 128);
 }
 
+TEST_P(Nvcc, TensorCore) {
+  std::vector<uint16_t> a(256), b(128);
+  const uint16_t small[] = {0x0000, 0x3c00, 0x4000, 0x4200, 0xbc00, 0x3800, 0xc000};  // 0 1 2 3 -1 .5 -2
+  const double value[] = {0, 1, 2, 3, -1, 0.5, -2};
+  for (int i = 0; i < 256; ++i) a[i] = small[i * 5 % 7];
+  for (int i = 0; i < 128; ++i) b[i] = small[(i * 3 + i / 8) % 7];
+  const uint64_t da = machine.Upload(a), db = machine.Upload(b), dc = machine.Allocate(512);
+  MustRun("k_mma", {1}, {32}, da, db, dc);
+  const std::vector<float> c = machine.Download<float>(dc, 128);
+  for (int row = 0; row < 16; ++row) {
+    for (int column = 0; column < 8; ++column) {
+      double sum = 0;
+      for (int k = 0; k < 16; ++k) {
+        const int i = row * 16 + k, j = k * 8 + column;
+        sum += value[i * 5 % 7] * value[(j * 3 + j / 8) % 7];
+      }
+      EXPECT_EQ(c[row * 8 + column], sum) << row << " " << column;
+    }
+  }
+}
+
 TEST_P(Nvcc, GridBarrier) {
   const int n = 20 * 64;
   const uint64_t data = machine.Upload(std::vector<int>(n));

@@ -124,7 +124,7 @@ TEST(Parse, SurvivesDamage) {
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {
     std::string text = good;
-    for (uint32_t edits = 1 + random() % 4; edits > 0; --edits) {
+    for (uint32_t edits = 1 + random() % 4; edits > 0 && !text.empty(); --edits) {
       const size_t at = random() % text.size();
       switch (random() % 4) {
         case 0: text.erase(at, 1 + random() % 9); break;
