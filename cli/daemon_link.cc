@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +27,7 @@ namespace {
 
 constexpr int64_t kStartTimeoutUs = 60'000'000;  // a GPU's driver may take half of it
 constexpr int64_t kAskTimeoutUs = 10'000'000;
-constexpr int kStartAttemptsMax = 5;             // a daemon may end of itself while we ask
+constexpr int kStartAttemptsMax = 5;  // a daemon may end of itself while we ask
 
 // In the child of a fork. The daemon belongs to no terminal and to no parent.
 [[noreturn]] void BecomeDaemon(char* const* argv, char* const* environment, int ready_fd) {
@@ -69,8 +68,8 @@ absl::Status StartDaemon(const ipc::Options& options, const std::string& dir) {
   ipc::UniqueFd write_end(pipe_fds[1]);
   const std::string path = ipc::BinaryPath("lanewayd");
   if (access(path.c_str(), X_OK) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot start ", path, ": ", std::strerror(errno), "; install Laneway completely"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot start ", path, ": ", std::strerror(errno), "; install Laneway completely"));
   }
   std::vector<std::string> words = {path};
   for (const std::string& argument : ipc::AsArguments(options)) words.push_back(argument);
@@ -90,16 +89,19 @@ absl::Status StartDaemon(const ipc::Options& options, const std::string& dir) {
   absl::string_view reason = absl::StripSuffix(*line, "\n");
   absl::ConsumePrefix(&reason, "lanewayd: ");
   return absl::FailedPreconditionError(
-      reason.empty() ? absl::StrCat("lanewayd ended while it started; see ", ipc::LogPath(dir, "lanewayd"))
-                     : std::string(reason));
+      reason.empty()
+          ? absl::StrCat("lanewayd ended while it started; see ", ipc::LogPath(dir, "lanewayd"))
+          : std::string(reason));
 }
 
 }  // namespace
 
 bool DaemonLives(const std::string& runtime_dir) {
   const ipc::UniqueFd fd(open(ipc::LockPath(runtime_dir).c_str(), O_RDONLY | O_CLOEXEC));
-  // A shared lock, so that two who look do not take each other for the daemon.
-  return fd.valid() && flock(fd.get(), LOCK_SH | LOCK_NB) != 0;
+  // Asked for, not taken: a daemon that starts at this moment must not meet a lock of ours.
+  struct flock whole {};
+  whole.l_type = F_RDLCK;
+  return fd.valid() && fcntl(fd.get(), F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
 bool LeftoversLive(const std::string& runtime_dir) {

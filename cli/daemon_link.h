@@ -21,8 +21,8 @@ bool LeftoversLive(const std::string& runtime_dir);
 // Starts lanewayd with these options unless one lives, and waits, bounded, until it serves.
 absl::Status EnsureDaemon(const ipc::Options& options);
 
-// Sends {"command": ...} and returns the reply's text. NotFound: no daemon. FailedPrecondition: the daemon
-// refuses, with its sentence.
+// Sends {"command": ...} and returns the reply's text. NotFound: no daemon. FailedPrecondition: the
+// daemon refuses, with its sentence.
 absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::string& request,
                                 int64_t timeout_us);
 

@@ -45,13 +45,15 @@ struct Finding {
 };
 
 Finding Good(const std::string& what) { return {Verdict::kGood, what, ""}; }
-Finding Note(const std::string& what, const std::string& remedy) { return {Verdict::kNote, what, remedy}; }
+Finding Note(const std::string& what, const std::string& remedy) {
+  return {Verdict::kNote, what, remedy};
+}
 Finding Problem(const std::string& what, const std::string& remedy) {
   return {Verdict::kProblem, what, remedy};
 }
 
-// Runs `probe` in a child, because a library that is loaded may do anything. Returns what it printed into
-// its result, or an empty text when it crashed or took too long.
+// Runs `probe` in a child, because a library that is loaded may do anything. Returns what it
+// printed into its result, or an empty text when it crashed or took too long.
 std::string InChild(const std::function<std::string()>& probe) {
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) return {};
@@ -139,12 +141,14 @@ void CheckDevices(std::vector<Finding>* findings) {
         Problem(absl::StrCat("the NVIDIA driver is for CUDA ", driver["version"].get<int>() / 1000),
                 "install a driver for CUDA 13 (580 or later), or use --device=soft"));
   } else {
-    findings->push_back(Good(absl::StrCat("NVIDIA driver with ", driver["count"].get<int>(), " GPU(s)")));
+    findings->push_back(
+        Good(absl::StrCat("NVIDIA driver with ", driver["count"].get<int>(), " GPU(s)")));
   }
 }
 
 void CheckToolkit(std::vector<Finding>* findings) {
-  for (const char* const path : {"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/opt/cuda/bin/nvcc"}) {
+  for (const char* const path :
+       {"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/opt/cuda/bin/nvcc"}) {
     if (access(path, X_OK) != 0) continue;
     findings->push_back(Good(absl::StrCat("CUDA compiler at ", path)));
     return;
@@ -156,7 +160,8 @@ void CheckToolkit(std::vector<Finding>* findings) {
 void CheckRuntimeDirectory(const std::string& dir, std::vector<Finding>* findings) {
   const absl::Status usable = ipc::CheckRuntimeDir(dir);
   if (absl::IsNotFound(usable)) {
-    findings->push_back(Good(absl::StrCat("runtime directory ", dir, " (made when a daemon starts)")));
+    findings->push_back(
+        Good(absl::StrCat("runtime directory ", dir, " (made when a daemon starts)")));
   } else if (!usable.ok()) {
     findings->push_back(Problem(std::string(usable.message()), "see above"));
     return;
@@ -166,15 +171,16 @@ void CheckRuntimeDirectory(const std::string& dir, std::vector<Finding>* finding
   const absl::StatusOr<int> file = ipc::SessionFile::Create(1, 0);
   if (file.ok()) {
     close(*file);
-    findings->push_back(Good(absl::StrCat("room for a session's rings (", BytesText(ipc::kSessionFileBytes),
-                                          " of memory each)")));
+    findings->push_back(Good(absl::StrCat("room for a session's rings (",
+                                          BytesText(ipc::kSessionFileBytes), " of memory each)")));
   } else {
     findings->push_back(Problem(std::string(file.status().message()), "see above"));
   }
   struct statvfs shm;
   if (statvfs("/dev/shm", &shm) == 0 && shm.f_bavail * shm.f_frsize < (64u << 20)) {
-    findings->push_back(Note(absl::StrCat("/dev/shm has only ", BytesText(shm.f_bavail * shm.f_frsize), " left"),
-                             "remove what is not needed there"));
+    findings->push_back(
+        Note(absl::StrCat("/dev/shm has only ", BytesText(shm.f_bavail * shm.f_frsize), " left"),
+             "remove what is not needed there"));
   }
 }
 
@@ -190,8 +196,9 @@ void CheckLimits(std::vector<Finding>* findings) {
   }
   getrlimit(RLIMIT_AS, &limit);
   if (limit.rlim_cur != RLIM_INFINITY) {
-    findings->push_back(Problem("address space is limited (ulimit -v): sessions reserve 256 GiB of addresses",
-                                "ulimit -v unlimited"));
+    findings->push_back(
+        Problem("address space is limited (ulimit -v): sessions reserve 256 GiB of addresses",
+                "ulimit -v unlimited"));
   }
   std::ifstream overcommit("/proc/sys/vm/overcommit_memory");
   int mode = 0;
@@ -225,8 +232,9 @@ void CheckDaemon(const std::string& dir, std::vector<Finding>* findings) {
   if (version == LANEWAY_VERSION) {
     findings->push_back(Good(absl::StrCat("a daemon of version ", version, " serves")));
   } else {
-    findings->push_back(Problem(absl::StrCat("the daemon is version ", version, ", this command ", LANEWAY_VERSION),
-                                "laneway stop; the next laneway run starts the new one"));
+    findings->push_back(
+        Problem(absl::StrCat("the daemon is version ", version, ", this command ", LANEWAY_VERSION),
+                "laneway stop; the next laneway run starts the new one"));
   }
 }
 
@@ -234,7 +242,8 @@ void CheckDaemon(const std::string& dir, std::vector<Finding>* findings) {
 
 int Doctor(const ipc::Options& options) {
   const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
-  std::vector<Finding> findings = {Good(absl::StrCat("Laneway ", LANEWAY_VERSION, " in ", ipc::InstallPrefix()))};
+  std::vector<Finding> findings = {
+      Good(absl::StrCat("Laneway ", LANEWAY_VERSION, " in ", ipc::InstallPrefix()))};
   CheckConfig(&findings);
   CheckLibraries(&findings);
   CheckDevices(&findings);
@@ -244,7 +253,7 @@ int Doctor(const ipc::Options& options) {
   CheckDaemon(dir, &findings);
   bool problem = false;
   for (const Finding& finding : findings) {
-    const char* const mark = finding.verdict == Verdict::kGood ? "ok      "
+    const char* const mark = finding.verdict == Verdict::kGood   ? "ok      "
                              : finding.verdict == Verdict::kNote ? "note    "
                                                                  : "PROBLEM ";
     std::printf("%s%s\n", mark, finding.what.c_str());

@@ -1,9 +1,11 @@
 // laneway: what people type. Talks to lanewayd by control messages only.
-#include <unistd.h>
+#include <poll.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +16,9 @@
 #include "cli/show.h"
 #include "ipc/calls_text.h"
 #include "ipc/command_line.h"
-#include "ipc/futex.h"
 #include "ipc/options.h"
 #include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
 
 namespace cli {
 namespace {
@@ -24,7 +26,6 @@ namespace {
 constexpr int kUsageExitCode = 2;
 constexpr int64_t kStatusTimeoutUs = 10'000'000;
 constexpr int64_t kStopTimeoutUs = 20'000'000;
-constexpr useconds_t kPollUs = 5'000;
 
 struct Request {
   ipc::Options options;
@@ -47,7 +48,8 @@ std::string DirOf(const ipc::Options& options) {
 // A daemon that was lost while others live on is replaced by whoever asks first.
 absl::Status ReplaceLostDaemon(const ipc::Options& options) {
   const std::string dir = DirOf(options);
-  if (!ipc::CheckRuntimeDir(dir).ok() || DaemonLives(dir) || !LeftoversLive(dir)) return absl::OkStatus();
+  if (!ipc::CheckRuntimeDir(dir).ok() || DaemonLives(dir) || !LeftoversLive(dir))
+    return absl::OkStatus();
   return EnsureDaemon(options);
 }
 
@@ -61,9 +63,24 @@ int Status(const Request& request) {
   if (request.command == "ps") {
     std::fputs(SessionsText(*reply).c_str(), stdout);
   } else {
-    std::fputs(request.json ? absl::StrCat(*reply, "\n").c_str() : StatusText(*reply).c_str(), stdout);
+    std::fputs(request.json ? absl::StrCat(*reply, "\n").c_str() : StatusText(*reply).c_str(),
+               stdout);
   }
   return 0;
+}
+
+// Its pidfd, taken before it is told to stop. Invalid when it has ended already.
+ipc::UniqueFd DaemonPidfd(const std::string& dir) {
+  std::ifstream lock(ipc::LockPath(dir));
+  pid_t pid = 0;
+  lock >> pid;
+  absl::StatusOr<ipc::UniqueFd> pidfd = ipc::OpenPidfd(pid);
+  return pidfd.ok() ? std::move(*pidfd) : ipc::UniqueFd();
+}
+
+void WaitForEnd(const ipc::UniqueFd& pidfd) {
+  pollfd entry{pidfd.get(), POLLIN, 0};  // poll ignores an invalid descriptor
+  poll(&entry, pidfd.valid() ? 1 : 0, pidfd.valid() ? kStopTimeoutUs / 1000 : 0);
 }
 
 int Stop(const Request& request) {
@@ -71,15 +88,16 @@ int Stop(const Request& request) {
   if (const absl::Status replaced = ReplaceLostDaemon(request.options); !replaced.ok()) {
     return Say(1, std::string(replaced.message()));
   }
+  const ipc::UniqueFd daemon = DaemonPidfd(dir);
   const absl::StatusOr<std::string> reply =
-      Ask(dir, request.force ? R"({"command":"stop","force":true})" : R"({"command":"stop"})", kStopTimeoutUs);
+      Ask(dir, request.force ? R"({"command":"stop","force":true})" : R"({"command":"stop"})",
+          kStopTimeoutUs);
   if (absl::IsNotFound(reply.status())) {
     std::printf("nothing runs in %s\n", dir.c_str());
     return 0;
   }
   if (!reply.ok()) return Say(1, std::string(reply.status().message()));
-  const int64_t deadline = ipc::MonotonicNs() + kStopTimeoutUs * 1000;
-  while (DaemonLives(dir) && ipc::MonotonicNs() < deadline) usleep(kPollUs);
+  WaitForEnd(daemon);
   return 0;
 }
 
@@ -100,7 +118,8 @@ int Dispatch(const Request& request) {
   return 0;
 }
 
-// Everything after `--`, or from the first word that is no flag, is the program's; CLI11 never sees it.
+// Everything after `--`, or from the first word that is no flag, is the program's; CLI11 never sees
+// it.
 void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* program) {
   if (words->size() < 2 || (*words)[0] != "run") return;
   size_t i = 1;
@@ -124,8 +143,15 @@ void Declare(CLI::App* app, Request* request) {
     command->callback([request, &info] { request->command = info.name; });
   }
   app->get_subcommand("status")->add_flag("--json", request->json, "print JSON, for programs");
-  app->get_subcommand("stop")->add_flag("--force", request->force, "end running programs' sessions, too");
+  app->get_subcommand("stop")->add_flag("--force", request->force,
+                                        "end running programs' sessions, too");
   app->get_subcommand("calls")->add_option("PATTERN", request->pattern, "a part of the name");
+}
+
+bool IsCommand(const std::string& word) {
+  const std::vector<CommandInfo>& all = Commands();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const CommandInfo& info) { return word == info.name; });
 }
 
 int Main(std::vector<std::string> words) {
@@ -141,6 +167,9 @@ int Main(std::vector<std::string> words) {
     return Say(failure, std::string(config.message()));
   }
   Declare(&app, &request);
+  if (!words.empty() && words[0].rfind('-', 0) != 0 && !IsCommand(words[0])) {
+    return Say(failure, absl::StrCat("there is no command ", words[0], "; see laneway --help"));
+  }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::Success& wanted) {
@@ -157,4 +186,6 @@ int Main(std::vector<std::string> words) {
 }  // namespace
 }  // namespace cli
 
-int main(int argc, char** argv) { return cli::Main(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  return cli::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -9,28 +9,39 @@ namespace cli {
 namespace {
 
 // A line of roff that shows `text` as it is.
-std::string Roff(const std::string& text) { return absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}}); }
+std::string Roff(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}});
+}
 
 std::string FlagEntry(const ipc::Flag& flag) {
   const std::string choices =
       flag.choices.empty() ? "" : absl::StrCat(" One of ", absl::StrJoin(flag.choices, ", "), ".");
-  return absl::StrCat(".TP\n.BI ", Roff(absl::StrCat("--", flag.name, "=")), " ", flag.value_name, "\n",
-                      Roff(flag.help), ".", choices, "\n");
+  return absl::StrCat(".TP\n.BI ", Roff(absl::StrCat("--", flag.name, "=")), " ", flag.value_name,
+                      "\n", Roff(flag.help), ".", choices, "\n");
 }
 
 }  // namespace
 
 const std::vector<CommandInfo>& Commands() {
   static const std::vector<CommandInfo>* const commands = new std::vector<CommandInfo>{
-      {"run", "[FLAGS] -- PROGRAM [ARGUMENTS]",
-       "Run a program as a client; starts lanewayd when none runs, and ends with the program's exit code",
+      {"run",
+       "[FLAGS] -- PROGRAM [ARGUMENTS]",
+       "Run a program as a client; starts lanewayd when none runs, and ends with the program's "
+       "exit code",
        {}},
       {"status", "[--json]", "Show daemon, devices, jobs and recent faults", {"runtime-dir"}},
       {"ps", "", "List the sessions: a line per process that uses the device", {"runtime-dir"}},
-      {"stop", "[--force]", "End daemon, keeper and workers; refused while programs run, unless forced",
+      {"stop",
+       "[--force]",
+       "End daemon, keeper and workers; refused while programs run, unless forced",
        {"runtime-dir"}},
-      {"doctor", "", "Look for what stands in the way, and say what to do about it", {"runtime-dir"}},
-      {"calls", "[PATTERN]", "List the CUDA calls whose names contain PATTERN, and how each is served",
+      {"doctor",
+       "",
+       "Look for what stands in the way, and say what to do about it",
+       {"runtime-dir"}},
+      {"calls",
+       "[PATTERN]",
+       "List the CUDA calls whose names contain PATTERN, and how each is served",
        {"runtime-dir"}},
       {"version", "", "Print the version", {"runtime-dir"}},
       {"man", "", "Print the manual page (laneway man | man -l -)", {"runtime-dir"}},
@@ -39,22 +50,27 @@ const std::vector<CommandInfo>& Commands() {
 }
 
 std::string ManualPage() {
-  std::string page = absl::StrCat(".TH LANEWAY 1 \"\" \"Laneway ", LANEWAY_VERSION,
-                                  "\"\n.SH NAME\nlaneway \\- share a GPU among unmodified CUDA programs\n"
-                                  ".SH COMMANDS\n");
+  std::string page =
+      absl::StrCat(".TH LANEWAY 1 \"\" \"Laneway ", LANEWAY_VERSION,
+                   "\"\n.SH NAME\nlaneway \\- share a GPU among unmodified CUDA programs\n"
+                   ".SH COMMANDS\n");
   for (const CommandInfo& command : Commands()) {
-    absl::StrAppend(&page, ".TP\n.B ", Roff(absl::StrCat("laneway ", command.name, " ", command.synopsis)), "\n",
+    absl::StrAppend(&page, ".TP\n.B ",
+                    Roff(absl::StrCat("laneway ", command.name, " ", command.synopsis)), "\n",
                     Roff(command.help), ".\n");
   }
   page += ".SH FLAGS\nOf laneway run and lanewayd. Each is also a key of config.toml.\n";
   for (const ipc::Flag& flag : ipc::Flags()) page += FlagEntry(flag);
-  absl::StrAppend(
-      &page,
-      ".SH EXIT STATUS\nlaneway run ends with the program's own code, or 128 + the signal that ended it; 125 "
-      "when Laneway failed, 126 when the program is not executable, 127 when there is none. Other commands: 0, "
-      "1 on failure, 2 on wrong usage.\n.SH FILES\n.TP\n.I $XDG_CONFIG_HOME/laneway/config.toml\nConfiguration.\n"
-      ".TP\n.I $LANEWAY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/laneway, else /dev/shm/laneway\\-$UID\nSockets, lock, "
-      "log/.\n");
+  absl::StrAppend(&page,
+                  ".SH EXIT STATUS\nlaneway run ends with the program's own code, or 128 + the "
+                  "signal that ended it; 125 "
+                  "when Laneway failed, 126 when the program is not executable, 127 when there is "
+                  "none. Other commands: 0, "
+                  "1 on failure, 2 on wrong usage.\n.SH FILES\n.TP\n.I "
+                  "$XDG_CONFIG_HOME/laneway/config.toml\nConfiguration.\n"
+                  ".TP\n.I $LANEWAY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/laneway, else "
+                  "/dev/shm/laneway\\-$UID\nSockets, lock, "
+                  "log/.\n");
   return page;
 }
 

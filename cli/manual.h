@@ -1,4 +1,5 @@
-// The commands of `laneway`, declared once for the command line and the manual page. Thread safety: constants.
+// The commands of `laneway`, declared once for the command line and the manual page. Thread safety:
+// constants.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@ namespace cli {
 
 struct CommandInfo {
   const char* name;
-  const char* synopsis;  // after "laneway NAME"
-  const char* help;      // one sentence, no stop
+  const char* synopsis;            // after "laneway NAME"
+  const char* help;                // one sentence, no stop
   std::vector<std::string> flags;  // of ipc/options.h; empty: all of them
 };
 

@@ -35,14 +35,16 @@ bool IsProgram(const std::string& path) {
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-// As execvp would find it, but before anything is started. On failure the exit code, with *path empty.
+// As execvp would find it, but before anything is started. On failure the exit code, with *path
+// empty.
 int FindProgram(const std::string& name, std::string* path) {
   if (name.find('/') != std::string::npos) {
     if (!Exists(name)) {
       return Fail(kNotFound, absl::StrCat("there is no program ", name, "; check the path"));
     }
     if (!IsProgram(name)) {
-      return Fail(kNotExecutable, absl::StrCat("cannot execute ", name, "; is it a program? chmod +x"));
+      return Fail(kNotExecutable,
+                  absl::StrCat("cannot execute ", name, "; is it a program? chmod +x"));
     }
     *path = name;
     return 0;
@@ -61,7 +63,8 @@ int FindProgram(const std::string& name, std::string* path) {
   return Fail(kNotFound, absl::StrCat("there is no program ", name, " in PATH; check its name"));
 }
 
-void Prepend(std::vector<std::string>* environment, const std::string& name, const std::string& value) {
+void Prepend(std::vector<std::string>* environment, const std::string& name,
+             const std::string& value) {
   const std::string prefix = name + "=";
   for (const std::string& entry : *environment) {
     if (entry.compare(0, prefix.size(), prefix) != 0 || entry.size() == prefix.size()) continue;
@@ -90,14 +93,15 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
 sigset_t ForwardedSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCHLD}) {
+  for (const int number :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCHLD}) {
     sigaddset(&signals, number);
   }
   return signals;
 }
 
-// Waits for the child, forwarding signals. What the terminal sends reaches the whole foreground group by
-// itself (it comes from the kernel) and is not sent twice.
+// Waits for the child, forwarding signals. What the terminal sends reaches the whole foreground
+// group by itself (it comes from the kernel) and is not sent twice.
 int WaitFor(pid_t child, const sigset_t& signals) {
   for (;;) {
     int status = 0;
@@ -111,8 +115,8 @@ int WaitFor(pid_t child, const sigset_t& signals) {
 }
 
 // In the child of a fork.
-[[noreturn]] void BecomeProgram(const std::string& path, char* const* argv, char* const* environment,
-                                const sigset_t& mask, int report_fd) {
+[[noreturn]] void BecomeProgram(const std::string& path, char* const* argv,
+                                char* const* environment, const sigset_t& mask, int report_fd) {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execve(path.c_str(), argv, environment);
   // As a shell does for a script without its first line.
@@ -130,7 +134,8 @@ int WaitFor(pid_t child, const sigset_t& signals) {
 int Execute(const std::string& path, std::vector<std::string> command,
             std::vector<std::string> environment) {
   int pipe_fds[2];
-  if (pipe2(pipe_fds, O_CLOEXEC) != 0) return Fail(kLanewayFailed, "no descriptors left; raise ulimit -n");
+  if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+    return Fail(kLanewayFailed, "no descriptors left; raise ulimit -n");
   const ipc::UniqueFd read_end(pipe_fds[0]);
   ipc::UniqueFd write_end(pipe_fds[1]);
   const std::vector<char*> argv = ipc::PointersOf(&command);
@@ -139,7 +144,8 @@ int Execute(const std::string& path, std::vector<std::string> command,
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t child = fork();
-  if (child < 0) return Fail(kLanewayFailed, absl::StrCat("fork: ", std::strerror(errno), "; raise ulimit -u"));
+  if (child < 0)
+    return Fail(kLanewayFailed, absl::StrCat("fork: ", std::strerror(errno), "; raise ulimit -u"));
   if (child == 0) BecomeProgram(path, argv.data(), envp.data(), before, write_end.get());
   write_end.Reset();
   int error = 0;
@@ -156,17 +162,24 @@ int Execute(const std::string& path, std::vector<std::string> command,
 
 std::vector<std::string> Facades() {
   return {ipc::LibraryPath("shim", "libcuda.so.1"), ipc::LibraryPath("shim", "libcublas.so.13"),
-          ipc::LibraryPath("shim", "libcublasLt.so.13"), ipc::LibraryPath("runtime", "libcudart.so.13")};
+          ipc::LibraryPath("shim", "libcublasLt.so.13"),
+          ipc::LibraryPath("runtime", "libcudart.so.13")};
 }
 
 int Run(const ipc::Options& options, const std::vector<std::string>& command) {
   const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
   std::string path;
   if (const int code = FindProgram(command[0], &path); code != 0) return code;
+  if (ipc::LibraryRoot().find_first_of(" :;") != std::string::npos) {
+    return Fail(kLanewayFailed,
+                absl::StrCat("the name of ", ipc::LibraryRoot(),
+                             " has a space or colon, so that it can't be preloaded; move it"));
+  }
   // ld.so would complain in every child, and the program would run without us.
   for (const std::string& facade : Facades()) {
     if (!Exists(facade)) {
-      return Fail(kLanewayFailed, absl::StrCat(facade, " is missing; install or build Laneway completely"));
+      return Fail(kLanewayFailed,
+                  absl::StrCat(facade, " is missing; install or build Laneway completely"));
     }
   }
   const absl::StatusOr<uint64_t> job = NewJob(options);

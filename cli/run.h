@@ -1,5 +1,5 @@
-// `laneway run -- PROGRAM`: makes the program a client and becomes it, as far as a parent can: its signals,
-// its exit code. Thread safety: used in main().
+// `laneway run -- PROGRAM`: makes the program a client and becomes it, as far as a parent can: its
+// signals, its exit code. Thread safety: used in main().
 #pragma once
 
 #include <string>

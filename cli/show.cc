@@ -35,9 +35,9 @@ std::string Table(const Rows& rows, size_t left) {
 std::string Number(const Json& value) { return absl::StrCat(value.get<uint64_t>()); }
 
 std::string DeviceLine(const Json& device) {
-  return absl::StrCat("device ", Number(device["ordinal"]), "  ", device["name"].get<std::string>(), " (",
-                      device["kind"].get<std::string>(), "): ",
-                      BytesText(device["used_bytes"].get<uint64_t>()), " used, ",
+  return absl::StrCat("device ", Number(device["ordinal"]), "  ", device["name"].get<std::string>(),
+                      " (", device["kind"].get<std::string>(),
+                      "): ", BytesText(device["used_bytes"].get<uint64_t>()), " used, ",
                       BytesText(device["free_bytes"].get<uint64_t>()), " free of ",
                       BytesText(device["capacity_bytes"].get<uint64_t>()), "\n");
 }
@@ -65,9 +65,10 @@ std::string FaultsText(const Json& faults) {
   std::string text = "\nrecent faults, newest last:\n";
   for (const Json& fault : faults) {
     const std::string program = fault["program"].get<std::string>();
-    absl::StrAppend(&text, "  error ", Number(fault["code"]),
-                    program.empty() ? "" : absl::StrCat(", ", program, " (job ", Number(fault["job"]), ")"),
-                    ": ", fault["text"].get<std::string>(), "\n");
+    absl::StrAppend(
+        &text, "  error ", Number(fault["code"]),
+        program.empty() ? "" : absl::StrCat(", ", program, " (job ", Number(fault["job"]), ")"),
+        ": ", fault["text"].get<std::string>(), "\n");
   }
   return text;
 }
@@ -91,15 +92,18 @@ std::string BytesText(uint64_t bytes) {
 std::string StatusText(const std::string& status_json) {
   const Json status = Json::parse(status_json);
   const Json& daemon = status["daemon"];
-  std::string text = absl::StrCat(
-      "Laneway ", status["version"].get<std::string>(), "  daemon ", Number(daemon["pid"]), " in ",
-      daemon["runtime_dir"].get<std::string>(), "  policy ", daemon["policy"].get<std::string>(), "\n");
+  std::string text =
+      absl::StrCat("Laneway ", status["version"].get<std::string>(), "  daemon ",
+                   Number(daemon["pid"]), " in ", daemon["runtime_dir"].get<std::string>(),
+                   "  policy ", daemon["policy"].get<std::string>(), "\n");
   for (const Json& device : status["devices"]) text += DeviceLine(device);
   const Json& keeper = status["keeper"];
-  absl::StrAppend(&text, "keeper ", Number(keeper["pid"]), " ", keeper["state"].get<std::string>(), "\n");
+  absl::StrAppend(&text, "keeper ", Number(keeper["pid"]), " ", keeper["state"].get<std::string>(),
+                  "\n");
   for (const Json& worker : status["workers"]) {
-    absl::StrAppend(&text, "worker ", Number(worker["number"]), "  pid ", Number(worker["pid"]), " ",
-                    worker["state"].get<std::string>(), ", sessions: ", Number(worker["sessions"]), "\n");
+    absl::StrAppend(&text, "worker ", Number(worker["number"]), "  pid ", Number(worker["pid"]),
+                    " ", worker["state"].get<std::string>(),
+                    ", sessions: ", Number(worker["sessions"]), "\n");
   }
   return absl::StrCat(text, "\n", JobsText(status["jobs"]), FaultsText(status["faults"]));
 }
@@ -109,8 +113,9 @@ std::string SessionsText(const std::string& status_json) {
   Rows rows = {{"ID", "PROGRAM", "STATE", "PID", "JOB", "DEVICE MEMORY", "OPS"}};
   for (const Json& session : status["sessions"]) {
     rows.push_back({Number(session["id"]), session["program"].get<std::string>(),
-                    session["state"].get<std::string>(), Number(session["pid"]), Number(session["job"]),
-                    BytesText(session["device_bytes"].get<uint64_t>()), Number(session["ops"])});
+                    session["state"].get<std::string>(), Number(session["pid"]),
+                    Number(session["job"]), BytesText(session["device_bytes"].get<uint64_t>()),
+                    Number(session["ops"])});
   }
   return Table(rows, 3);
 }

@@ -1,4 +1,5 @@
-// What `laneway status` and `laneway ps` print, from the daemon's JSON. Pure. Thread safety: stateless.
+// What `laneway status` and `laneway ps` print, from the daemon's JSON. Pure. Thread safety:
+// stateless.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,10 @@ unsigned CountPhase(const State& state, Phase phase) {
   return count;
 }
 
-void AdmitWhileRoom(State* state, const Policy& policy, int64_t now_us, std::vector<Action>* actions) {
-  while (CountPhase(*state, Phase::kQueued) != 0 && state->CountAdmitted() < state->limits.sessions_max) {
+void AdmitWhileRoom(State* state, const Policy& policy, int64_t now_us,
+                    std::vector<Action>* actions) {
+  while (CountPhase(*state, Phase::kQueued) != 0 &&
+         state->CountAdmitted() < state->limits.sessions_max) {
     const SessionId next = policy.Next(*state, now_us);
     const std::map<SessionId, Session>::iterator found = state->sessions.find(next);
     assert(found != state->sessions.end() && found->second.phase == Phase::kQueued);
@@ -41,8 +43,8 @@ std::vector<Action> OnArrived(State* state, const Policy& policy, const SessionA
     return actions;
   }
   state->sessions.erase(event.session);
-  actions.push_back(Reject{event.session, "all " + std::to_string(state->limits.sessions_max) +
-                                              " sessions are taken"});
+  actions.push_back(Reject{
+      event.session, "all " + std::to_string(state->limits.sessions_max) + " sessions are taken"});
   return actions;
 }
 
@@ -50,9 +52,12 @@ std::vector<Action> OnArrived(State* state, const Policy& policy, const SessionA
 
 unsigned State::CountEnding() const { return CountPhase(*this, Phase::kEnding); }
 
-unsigned State::CountAdmitted() const { return CountPhase(*this, Phase::kAdmitted) + CountEnding(); }
+unsigned State::CountAdmitted() const {
+  return CountPhase(*this, Phase::kAdmitted) + CountEnding();
+}
 
-std::vector<Action> OnEvent(State* state, const Policy& policy, const Event& event, int64_t now_us) {
+std::vector<Action> OnEvent(State* state, const Policy& policy, const Event& event,
+                            int64_t now_us) {
   if (const SessionArrived* arrived = std::get_if<SessionArrived>(&event)) {
     return OnArrived(state, policy, *arrived, now_us);
   }

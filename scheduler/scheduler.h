@@ -1,10 +1,10 @@
 // Decisions about sessions as pure functions: OnEvent(state, event, now) -> actions.
 //
-// No clock, lock, I/O or CUDA: lanewayd performs the actions, a simulator may perform them in virtual time,
-// and property tests drive them from one seed. Events and actions of lanes, grants and swapping come with
-// lanes; today's decide who is let in.
-// Invariants, asserted: a session is admitted at most once, and never are more admitted than limits say.
-// Thread safety: values; a Scheduler belongs to one thread.
+// No clock, lock, I/O or CUDA: lanewayd performs the actions, a simulator may perform them in
+// virtual time, and property tests drive them from one seed. Events and actions of lanes, grants
+// and swapping come with lanes; today's decide who is let in. Invariants, asserted: a session is
+// admitted at most once, and never are more admitted than limits say. Thread safety: values; a
+// Scheduler belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace scheduler {
 
 using SessionId = uint64_t;
 
-// --- what happens ----------------------------------------------------------------------------------
+// --- what happens
+// ----------------------------------------------------------------------------------
 struct SessionArrived {
   SessionId session = 0;
   uint64_t job = 0;
@@ -31,7 +32,8 @@ struct SessionLeft {
 };
 using Event = std::variant<SessionArrived, SessionEnding, SessionLeft>;
 
-// --- what to do ------------------------------------------------------------------------------------
+// --- what to do
+// ------------------------------------------------------------------------------------
 struct Admit {
   SessionId session = 0;
 };
@@ -45,7 +47,8 @@ struct Reject {
 };
 using Action = std::variant<Admit, Queue, Reject>;
 
-// --- what is known ---------------------------------------------------------------------------------
+// --- what is known
+// ---------------------------------------------------------------------------------
 struct Limits {
   unsigned sessions_max = 0;
 };
@@ -82,8 +85,8 @@ std::unique_ptr<Policy> MakePolicy(const std::string& name);
 // "fifo, ..." for messages.
 std::string PolicyNames();
 
-// What an event does to the state, and what follows from it under the policy. `now_us` is any monotonic
-// time. Events about unknown sessions are ignored: they may have been refused.
+// What an event does to the state, and what follows from it under the policy. `now_us` is any
+// monotonic time. Events about unknown sessions are ignored: they may have been refused.
 std::vector<Action> OnEvent(State* state, const Policy& policy, const Event& event, int64_t now_us);
 
 }  // namespace scheduler

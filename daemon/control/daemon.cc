@@ -79,13 +79,7 @@ void Daemon::OnChildrenReady() {
 
 void Daemon::OnWorkerReady(uint32_t worker) {
   if (on_ready_ && serving_) std::exchange(on_ready_, nullptr)("");
-  std::vector<uint64_t> waiting;
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    if (entry.second.phase == Phase::kWaiting) waiting.push_back(entry.first);
-  }
-  for (const uint64_t id : waiting) {
-    if (Session* const session = sessions_.Find(id)) Attach(session);
-  }
+  ServeWaiting();
 }
 
 void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) {
@@ -201,7 +195,27 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     session->has_slot = false;
     Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
   }
+  ServeWaiting();
   UpdateLinger();
+}
+
+// Sessions may wait for a worker that was ending when they came.
+void Daemon::ServeWaiting() {
+  std::vector<uint64_t> waiting;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.phase == Phase::kWaiting) waiting.push_back(entry.first);
+  }
+  if (waiting.empty() || stopping_) return;
+  const absl::Status ensured = children_.EnsureWorker();
+  for (const uint64_t id : waiting) {
+    Session* const session = sessions_.Find(id);
+    if (session == nullptr || session->phase != Phase::kWaiting) continue;
+    if (!ensured.ok()) {
+      Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, std::string(ensured.message()));
+    } else if (children_.Current() != nullptr) {
+      Attach(session);
+    }
+  }
 }
 
 void Daemon::OnKeeperFailed(const std::string& sentence) {

@@ -84,6 +84,7 @@ class Daemon : public ChildrenListener {
   void OnPoisoned(const ipc::control::Poisoned& poisoned);
   void Leave(Session* session);
   void AddFault(Fault fault);
+  void ServeWaiting();
   void UpdateLinger();
   void StopEverything();
   void Quit(int code);

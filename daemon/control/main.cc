@@ -4,12 +4,12 @@
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -40,7 +40,8 @@ void Tell(int ready_fd, const std::string& sentence) {
   }
 }
 
-// Held as long as the process lives. FailedPrecondition: another daemon holds it.
+// Held as long as the process lives; of the kind that others can ask for without taking it.
+// FailedPrecondition: another daemon holds it.
 absl::StatusOr<ipc::UniqueFd> TakeLock(const std::string& dir) {
   const std::string path = ipc::LockPath(dir);
   ipc::UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -48,12 +49,14 @@ absl::StatusOr<ipc::UniqueFd> TakeLock(const std::string& dir) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot open ", path, ": ", std::strerror(errno)));
   }
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  if (fcntl(fd.get(), F_OFD_SETLK, &whole) != 0) {
     char pid[32] = {};
     (void)!pread(fd.get(), pid, sizeof pid - 1, 0);
-    return absl::FailedPreconditionError(absl::StrCat("a daemon (pid ", std::atoi(pid),
-                                                      ") already serves ", dir,
-                                                      "; use it, or run laneway stop first"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("a daemon (pid ", std::strtol(pid, nullptr, 10), ") already serves ", dir,
+                     "; use it, or run laneway stop first"));
   }
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd.get(), 0) != 0 || pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) {

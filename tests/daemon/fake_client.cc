@@ -1,5 +1,5 @@
-// A client without CUDA: makes sessions by the hello, and does as it is told on standard input, so that tests
-// can hold and kill it. Prints a line per event.
+// A client without CUDA: makes sessions by the hello, and does as it is told on standard input, so
+// that tests can hold and kill it. Prints a line per event.
 //
 //     fake_client SESSIONS [ring|zmq]
 //     -> "open ID WORKER" or "refused CODE SENTENCE" per session; then "ready"
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ipc/control.h"
 #include "ipc/futex.h"
 #include "ipc/hello.h"
 #include "ipc/runtime_dir.h"
@@ -42,9 +43,10 @@ bool Open(ipc::Transport transport, Client* client) {
   hello.opcode_count = ipc::CountOfTables();
   hello.table_hash = ipc::HashOfTables();
   hello.transport = transport;
-  if (const char* const job = std::getenv("LANEWAY_JOB")) hello.job_id = std::strtoull(job, nullptr, 10);
-  std::strcpy(hello.program, "fake_client");
-  std::strcpy(hello.version, "test");
+  if (const char* const job = std::getenv("LANEWAY_JOB"))
+    hello.job_id = std::strtoull(job, nullptr, 10);
+  ipc::control::SetText(hello.program, "fake_client");
+  ipc::control::SetText(hello.version, "test");
   (void)ipc::SendPacket(socket->get(), {reinterpret_cast<const std::byte*>(&hello), sizeof hello});
   absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket->get(), kTimeoutUs);
   ipc::Welcome welcome;
@@ -68,7 +70,8 @@ bool Open(ipc::Transport transport, Client* client) {
   } else {
     client->channel = client->file->ClientChannel();
   }
-  std::printf("open %llu %u\n", static_cast<unsigned long long>(welcome.session_id), welcome.worker_pid);
+  std::printf("open %llu %u\n", static_cast<unsigned long long>(welcome.session_id),
+              welcome.worker_pid);
   return true;
 }
 
@@ -81,7 +84,8 @@ void Ping(Client* client) {
   if (room.empty()) return;
   std::memcpy(room.data(), &header, sizeof header);
   client->channel.sender->Commit(sizeof header);
-  const std::span<const std::byte> reply = client->channel.receiver->NextUntrusted(20, kLossTimeoutUs);
+  const std::span<const std::byte> reply =
+      client->channel.receiver->NextUntrusted(20, kLossTimeoutUs);
   std::puts(reply.size() == sizeof header ? "pong" : "no reply");
 }
 
@@ -99,7 +103,7 @@ void WaitForLoss(Client* client) {
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const int count = argc > 1 ? std::atoi(argv[1]) : 1;
+  const int count = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 1;
   const bool zmq = argc > 2 && std::strcmp(argv[2], "zmq") == 0;
   std::vector<Client> clients;
   for (int i = 0; i < count; ++i) {

@@ -1,8 +1,10 @@
-// A libcuda.so.1 that knows memory and contexts and runs nothing: what keeper and worker need of a device.
+// A libcuda.so.1 that knows memory and contexts and runs nothing: what keeper and worker need of a
+// device.
 //
-// Memory is a memfd, so that it can be exported. $LANEWAY_FAKE_MEMORY sets the device's bytes. While the file
-// $LANEWAY_FAKE_FAULT exists the device is poisoned: every question about a stream returns 700, and the
-// error log says what is in the file. With $LANEWAY_FAKE_NO_DEVICE it does not start.
+// Memory is a memfd, so that it can be exported. $LANEWAY_FAKE_MEMORY sets the device's bytes.
+// While the file $LANEWAY_FAKE_FAULT exists the device is poisoned: every question about a stream
+// returns 700, and the error log says what is in the file. With $LANEWAY_FAKE_NO_DEVICE it does not
+// start.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <sys/mman.h>
@@ -64,7 +66,8 @@ EXPORTED CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-EXPORTED CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp* properties,
+EXPORTED CUresult cuMemGetAllocationGranularity(size_t* bytes,
+                                                const CUmemAllocationProp* properties,
                                                 CUmemAllocationGranularity_flags option) {
   *bytes = size_t{2} << 20;
   return CUDA_SUCCESS;
@@ -83,14 +86,15 @@ EXPORTED CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 }
 
 EXPORTED CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHandle handle,
-                                               CUmemAllocationHandleType type, unsigned long long flags) {
+                                               CUmemAllocationHandleType type,
+                                               unsigned long long flags) {
   const int fd = dup(FdOf(handle));
   std::memcpy(shareable, &fd, sizeof fd);
   return fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-EXPORTED CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* os_handle,
-                                                 CUmemAllocationHandleType type) {
+EXPORTED CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle,
+                                                 void* os_handle, CUmemAllocationHandleType type) {
   const int fd = dup(static_cast<int>(reinterpret_cast<intptr_t>(os_handle)));
   *handle = static_cast<CUmemGenericAllocationHandle>(fd) + 1;
   return fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -111,7 +115,8 @@ EXPORTED CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
 }
 
 EXPORTED CUresult cuStreamQuery(CUstream stream) {
-  return Poisoned() ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;  // the worker asks ten times a second
+  return Poisoned() ? CUDA_ERROR_ILLEGAL_ADDRESS
+                    : CUDA_SUCCESS;  // the worker asks ten times a second
 }
 
 EXPORTED CUresult cuGetErrorName(CUresult error, const char** name) {
@@ -119,7 +124,8 @@ EXPORTED CUresult cuGetErrorName(CUresult error, const char** name) {
   return CUDA_SUCCESS;
 }
 
-EXPORTED CUresult cuLogsRegisterCallback(CUlogsCallback callback, void* data, CUlogsCallbackHandle* handle) {
+EXPORTED CUresult cuLogsRegisterCallback(CUlogsCallback callback, void* data,
+                                         CUlogsCallbackHandle* handle) {
   log_callback = callback;
   log_data = data;
   *handle = nullptr;

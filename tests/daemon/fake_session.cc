@@ -1,5 +1,5 @@
-// A session that holds one extent and answers every message that wants a reply with an empty one: the process
-// side's tests need no device.
+// A session that holds one extent and answers every message that wants a reply with an empty one:
+// the process side's tests need no device.
 #include <unistd.h>
 
 #include <atomic>
@@ -26,7 +26,8 @@ class FakeSession : public Session {
 
   void Run() override {
     while (!stop_.load() && setup_.file.page()->loss.load() == 0) {
-      const std::span<const std::byte> message = setup_.channel.receiver->NextUntrusted(20, kLookUpUs);
+      const std::span<const std::byte> message =
+          setup_.channel.receiver->NextUntrusted(20, kLookUpUs);
       if (setup_.channel.receiver->broken()) {
         ipc::MarkLost(setup_.file.page(), CUDA_ERROR_MPS_RPC_FAILURE, "malformed message");
         return;

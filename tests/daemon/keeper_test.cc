@@ -22,9 +22,13 @@ common::Driver FakeDriver() {
   common::Driver driver;
   driver.cuInit = [](unsigned) { return CUDA_SUCCESS; };
   driver.cuDeviceGetCount = [](int* count) { return *count = 2, CUDA_SUCCESS; };
-  driver.cuDeviceGet = [](CUdevice* device, int ordinal) { return *device = ordinal, CUDA_SUCCESS; };
-  driver.cuDeviceGetName = [](char* name, int, CUdevice) { return std::strcpy(name, "fake"), CUDA_SUCCESS; };
-  driver.cuDeviceTotalMem_v2 = [](size_t* bytes, CUdevice) { return *bytes = kDeviceBytes, CUDA_SUCCESS; };
+  driver.cuDeviceGet = [](CUdevice* device, int ordinal) {
+    return *device = ordinal, CUDA_SUCCESS;
+  };
+  driver.cuDeviceGetName = [](char* name, int, CUdevice) { return name[0] = '\0', CUDA_SUCCESS; };
+  driver.cuDeviceTotalMem_v2 = [](size_t* bytes, CUdevice) {
+    return *bytes = kDeviceBytes, CUDA_SUCCESS;
+  };
   driver.cuMemGetAllocationGranularity = [](size_t* bytes, const CUmemAllocationProp*,
                                             CUmemAllocationGranularity_flags) {
     return *bytes = 2 * kMiB, CUDA_SUCCESS;
@@ -37,8 +41,8 @@ common::Driver FakeDriver() {
   driver.cuMemRelease = [](CUmemGenericAllocationHandle handle) {
     return live.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   };
-  driver.cuMemExportToShareableHandle = [](void* fd, CUmemGenericAllocationHandle, CUmemAllocationHandleType,
-                                           unsigned long long) {
+  driver.cuMemExportToShareableHandle = [](void* fd, CUmemGenericAllocationHandle,
+                                           CUmemAllocationHandleType, unsigned long long) {
     const int file = memfd_create("extent", MFD_CLOEXEC);
     std::memcpy(fd, &file, sizeof file);
     return CUDA_SUCCESS;
@@ -48,7 +52,9 @@ common::Driver FakeDriver() {
     live.insert(*handle = ++last_handle);
     return CUDA_SUCCESS;
   };
-  driver.cuGetErrorName = [](CUresult, const char** name) { return *name = "CUDA_ERROR_X", CUDA_SUCCESS; };
+  driver.cuGetErrorName = [](CUresult, const char** name) {
+    return *name = "CUDA_ERROR_X", CUDA_SUCCESS;
+  };
   return driver;
 }
 
@@ -58,7 +64,8 @@ class KeeperTest : public ::testing::Test {
     live.clear();
     EXPECT_TRUE(keeper_.Open().ok());
   }
-  CUresult Create(uint32_t worker, uint64_t session, uint64_t bytes, uint64_t* id, uint32_t device = 0) {
+  CUresult Create(uint32_t worker, uint64_t session, uint64_t bytes, uint64_t* id,
+                  uint32_t device = 0) {
     ipc::UniqueFd fd;
     const CUresult result = keeper_.Create(worker, {session, bytes, device, 0}, id, &fd);
     EXPECT_EQ(fd.valid(), result == CUDA_SUCCESS);
@@ -134,7 +141,9 @@ TEST_F(KeeperTest, TheReserveIsNotGivenOut) {
 TEST_F(KeeperTest, LongListsTakeSeveralMessages) {
   uint64_t id = 0;
   common::Driver large = FakeDriver();
-  large.cuDeviceTotalMem_v2 = [](size_t* bytes, CUdevice) { return *bytes = 4096 * kMiB, CUDA_SUCCESS; };
+  large.cuDeviceTotalMem_v2 = [](size_t* bytes, CUdevice) {
+    return *bytes = 4096 * kMiB, CUDA_SUCCESS;
+  };
   Keeper keeper(large, 0);
   ASSERT_TRUE(keeper.Open().ok());
   for (uint64_t session = 0; session < 300; ++session) {
@@ -165,7 +174,8 @@ TEST_F(KeeperTest, RandomRequestsKeepTheBooks) {
       keeper_.Free(worker, entry->first);
       if (entry->second.first == worker) held.erase(entry);
     }
-    for (const std::pair<const uint64_t, std::pair<uint32_t, uint64_t>>& entry : held) sum += entry.second.second;
+    for (const std::pair<const uint64_t, std::pair<uint32_t, uint64_t>>& entry : held)
+      sum += entry.second.second;
     ASSERT_EQ(keeper_.Memory(0).free_bytes, kDeviceBytes - sum);
     ASSERT_EQ(live.size(), held.size());
   }

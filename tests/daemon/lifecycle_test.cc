@@ -40,7 +40,9 @@ class LifecycleTest : public ::testing::Test {
     kill(pid, SIGKILL);
     EXPECT_TRUE(WaitFor([pid] { return !Alive(pid); }));
   }
-  uint64_t UsedBytes() { return installation_.Status()["devices"][0]["used_bytes"].get<uint64_t>(); }
+  uint64_t UsedBytes() {
+    return installation_.Status()["devices"][0]["used_bytes"].get<uint64_t>();
+  }
   size_t Sessions() { return installation_.Status()["sessions"].size(); }
   void ExpectNothingLeft() {
     EXPECT_TRUE(WaitFor([this] { return installation_.Processes().empty(); }));
@@ -112,8 +114,10 @@ TEST_F(LifecycleTest, AKilledClientLeavesNoTrace) {
     victim->Signal(SIGKILL);
     const int64_t begin = ipc::MonotonicNs();
     EXPECT_TRUE(WaitFor([this, &before] { return installation_.StatusText() == before; }, 1.0))
-        << installation_.StatusText() << "\n" << before;
-    std::cout << "time: " << (ipc::MonotonicNs() - begin) / 1'000'000 << " ms until status was the earlier one\n";
+        << installation_.StatusText() << "\n"
+        << before;
+    std::cout << "time: " << (ipc::MonotonicNs() - begin) / 1'000'000
+              << " ms until status was the earlier one\n";
     victim->Wait();
   }
   ExpectServes(neighbour.get());
@@ -132,7 +136,8 @@ TEST_F(LifecycleTest, TheSessionAfterTheLastIsRefused) {
   ExpectServes(last.get());
 }
 
-// --- processes that die ------------------------------------------------------------------------------
+// --- processes that die
+// ------------------------------------------------------------------------------
 
 TEST_F(LifecycleTest, ADaemonThatDiesIsReplacedAndAdopts) {
   std::unique_ptr<Program> daemon = installation_.StartDaemon();
@@ -145,9 +150,11 @@ TEST_F(LifecycleTest, ADaemonThatDiesIsReplacedAndAdopts) {
   EXPECT_EQ(client->ReadLine(), "pong");
   daemon = installation_.StartDaemon();
   nlohmann::json after = installation_.Status();
-  for (const char* const part : {"keeper", "workers", "devices", "jobs"}) EXPECT_EQ(after[part], before[part]);
+  for (const char* const part : {"keeper", "workers", "devices", "jobs"})
+    EXPECT_EQ(after[part], before[part]);
   ASSERT_EQ(after["sessions"].size(), 3u);
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(after["sessions"][i]["pid"], before["sessions"][i]["pid"]);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(after["sessions"][i]["pid"], before["sessions"][i]["pid"]);
   ExpectServes(zmq_client.get());
   const std::unique_ptr<Program> next = Client();
   EXPECT_GT(installation_.Status()["sessions"][3]["id"], after["sessions"][2]["id"]);
@@ -178,9 +185,11 @@ TEST_F(LifecycleTest, AKeeperThatDiesIsReplacedAndAdoptsItsMemory) {
   KillAndWait(keeper);
   const std::unique_ptr<Program> next = Client();  // its allocation waits for the new keeper
   EXPECT_NE(Only("laneway-keeper"), keeper);
-  EXPECT_TRUE(WaitFor([this] { return UsedBytes() == 4 * kExtentBytes; })) << installation_.StatusText();
+  EXPECT_TRUE(WaitFor([this] { return UsedBytes() == 4 * kExtentBytes; }))
+      << installation_.StatusText();
   client->Signal(SIGKILL);
-  EXPECT_TRUE(WaitFor([this] { return UsedBytes() == kExtentBytes; }, 1.0)) << installation_.StatusText();
+  EXPECT_TRUE(WaitFor([this] { return UsedBytes() == kExtentBytes; }, 1.0))
+      << installation_.StatusText();
 }
 
 TEST_F(LifecycleTest, AWorkerThatDiesCostsItsSessionsAndNoOthers) {
@@ -224,7 +233,8 @@ TEST_F(LifecycleTest, ADaemonAndAKeeperThatDieTogetherAreReplaced) {
   daemon->Wait();
   KillAndWait(Only("laneway-keeper"));
   daemon = installation_.StartDaemon();
-  EXPECT_TRUE(WaitFor([this] { return UsedBytes() == 2 * kExtentBytes; })) << installation_.StatusText();
+  EXPECT_TRUE(WaitFor([this] { return UsedBytes() == 2 * kExtentBytes; }))
+      << installation_.StatusText();
   const std::unique_ptr<Program> next = Client();
   EXPECT_EQ(UsedBytes(), 3 * kExtentBytes);
 }
@@ -249,7 +259,8 @@ TEST_F(LifecycleTest, APoisonedWorkerNamesTheFault) {
   ExpectServes(Client().get());
 }
 
-// --- what can't start, and what ends by itself -------------------------------------------------------
+// --- what can't start, and what ends by itself
+// -------------------------------------------------------
 
 TEST_F(LifecycleTest, ADriverThatDoesNotStartIsToldAndNothingStays) {
   installation_.environment()["LANEWAY_FAKE_NO_DEVICE"] = "1";
@@ -296,12 +307,14 @@ TEST_F(LifecycleTest, GarbageAtTheDoorHarmsNobody) {
   const std::unique_ptr<Program> daemon = installation_.StartDaemon();
   std::mt19937_64 random = ipc::Seeded();
   for (int round = 0; round < 300; ++round) {
-    const absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(installation_.dir()));
+    const absl::StatusOr<ipc::UniqueFd> socket =
+        ipc::ConnectTo(ipc::HelloSocketPath(installation_.dir()));
     ASSERT_TRUE(socket.ok());
     std::vector<std::byte> bytes(random() % 400);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
     const uint32_t fixed[3] = {ipc::kHelloMagic, ipc::kProtocolVersion, sizeof(ipc::Hello)};
-    if (bytes.size() >= sizeof fixed && round % 2 == 0) std::memcpy(bytes.data(), fixed, sizeof fixed);
+    if (bytes.size() >= sizeof fixed && round % 2 == 0)
+      std::memcpy(bytes.data(), fixed, sizeof fixed);
     if (!bytes.empty()) (void)ipc::SendPacket(socket->get(), bytes);
   }
   ExpectServes(Client().get());
@@ -310,10 +323,13 @@ TEST_F(LifecycleTest, GarbageAtTheDoorHarmsNobody) {
 
 TEST_F(LifecycleTest, AnotherVersionIsToldInWords) {
   const std::unique_ptr<Program> daemon = installation_.StartDaemon();
-  const absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(installation_.dir()));
+  const absl::StatusOr<ipc::UniqueFd> socket =
+      ipc::ConnectTo(ipc::HelloSocketPath(installation_.dir()));
   ipc::Hello hello;
   hello.protocol_version = 999;
-  ASSERT_TRUE(ipc::SendPacket(socket->get(), {reinterpret_cast<const std::byte*>(&hello), sizeof hello}).ok());
+  ASSERT_TRUE(
+      ipc::SendPacket(socket->get(), {reinterpret_cast<const std::byte*>(&hello), sizeof hello})
+          .ok());
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket->get(), 20'000'000);
   ASSERT_TRUE(packet.ok());
   ipc::Welcome welcome;

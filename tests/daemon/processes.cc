@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "ipc/environment.h"
 #include "ipc/futex.h"
@@ -34,7 +35,7 @@ bool WaitFor(const std::function<bool()>& condition, double seconds) {
   const int64_t deadline = ipc::MonotonicNs() + static_cast<int64_t>(seconds * 1e9);
   while (!condition()) {
     if (ipc::MonotonicNs() > deadline) return false;
-    usleep(2000);
+    poll(nullptr, 0, 2);
   }
   return true;
 }
@@ -42,10 +43,12 @@ bool WaitFor(const std::function<bool()>& condition, double seconds) {
 bool Alive(pid_t pid) {
   const std::string stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
   const size_t end = stat.rfind(')');
-  return end != std::string::npos && end + 2 < stat.size() && stat[end + 2] != 'Z' && stat[end + 2] != 'X';
+  return end != std::string::npos && end + 2 < stat.size() && stat[end + 2] != 'Z' &&
+         stat[end + 2] != 'X';
 }
 
-// --- Program -----------------------------------------------------------------------------------------
+// --- Program
+// -----------------------------------------------------------------------------------------
 
 Program::Program(const std::vector<std::string>& command, const Environment& environment) {
   int in[2], out[2], err[2];
@@ -96,15 +99,29 @@ std::string Program::ReadLine() {
     pollfd entry{output_.get(), POLLIN, 0};
     char part[4096];
     ssize_t got = 0;
-    if (poll(&entry, 1, kSilenceMs) <= 0 || (got = read(output_.get(), part, sizeof part)) <= 0) return {};
+    if (poll(&entry, 1, kSilenceMs) <= 0 || (got = read(output_.get(), part, sizeof part)) <= 0)
+      return {};
     buffer_.append(part, static_cast<size_t>(got));
   }
+}
+
+std::string Program::ReadAll() {
+  std::string text = std::exchange(buffer_, "");
+  pollfd entry{output_.get(), POLLIN, 0};
+  char part[4096];
+  for (ssize_t got = 1; got > 0;) {
+    if (poll(&entry, 1, kSilenceMs) <= 0) break;
+    got = read(output_.get(), part, sizeof part);
+    if (got > 0) text.append(part, static_cast<size_t>(got));
+  }
+  return text;
 }
 
 int Program::Wait() {
   if (waited_) return code_;
   int status = 0;
-  if (!WaitFor([this, &status] { return waitpid(pid_, &status, WNOHANG) == pid_; }, 40)) return -1000;
+  if (!WaitFor([this, &status] { return waitpid(pid_, &status, WNOHANG) == pid_; }, 40))
+    return -1000;
   waited_ = true;
   code_ = WIFSIGNALED(status) ? -1 - WTERMSIG(status) : WEXITSTATUS(status);
   return code_;
@@ -120,7 +137,8 @@ std::string Program::Errors() {
   return text;
 }
 
-// --- Installation ------------------------------------------------------------------------------------
+// --- Installation
+// ------------------------------------------------------------------------------------
 
 Installation::Installation() : runtime_(root_.path() + "/run") {
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -138,14 +156,18 @@ Installation::~Installation() {
   for (const pid_t pid : Processes()) kill(pid, SIGKILL);
   WaitFor([this] { return Processes().empty(); }, 10);
   if (!::testing::Test::HasFailure() || !std::filesystem::exists(runtime_ + "/log")) return;
-  for (const std::filesystem::directory_entry& log : std::filesystem::directory_iterator(runtime_ + "/log")) {
+  for (const std::filesystem::directory_entry& log :
+       std::filesystem::directory_iterator(runtime_ + "/log")) {
     std::cout << "--- " << log.path().filename() << "\n" << ReadFile(log.path());
   }
 }
 
-std::string Installation::Binary(const std::string& name) const { return std::string(LANEWAY_TEST_INSTALL) + "/bin/" + name; }
+std::string Installation::Binary(const std::string& name) const {
+  return std::string(LANEWAY_TEST_INSTALL) + "/bin/" + name;
+}
 
-std::unique_ptr<Program> Installation::StartDaemon(std::string* line, const std::vector<std::string>& flags) {
+std::unique_ptr<Program> Installation::StartDaemon(std::string* line,
+                                                   const std::vector<std::string>& flags) {
   std::vector<std::string> command = {Binary("lanewayd"), "--device=soft", "--ready-fd=1"};
   command.insert(command.end(), flags.begin(), flags.end());
   std::unique_ptr<Program> daemon = std::make_unique<Program>(command, environment_);
@@ -162,7 +184,8 @@ std::unique_ptr<Program> Installation::StartDaemon() {
 
 std::unique_ptr<Program> Installation::StartClient(int sessions, const std::string& transport) {
   return std::make_unique<Program>(
-      std::vector<std::string>{Binary("fake_client"), std::to_string(sessions), transport}, environment_);
+      std::vector<std::string>{Binary("fake_client"), std::to_string(sessions), transport},
+      environment_);
 }
 
 std::string Installation::StatusText() {
@@ -180,21 +203,28 @@ nlohmann::json Installation::Ask(const std::string& request) {
 std::vector<pid_t> Installation::Processes(const std::string& name) const {
   std::vector<pid_t> found;
   const std::string mine = "LANEWAY_RUNTIME_DIR=" + runtime_;
-  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator("/proc")) {
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::directory_iterator("/proc")) {
     const std::string number = entry.path().filename();
-    if (number.find_first_not_of("0123456789") != std::string::npos || !Alive(std::stoi(number))) continue;
+    if (number.find_first_not_of("0123456789") != std::string::npos || !Alive(std::stoi(number)))
+      continue;
     std::error_code error;
-    const std::string program = std::filesystem::read_symlink(entry.path() / "exe", error).filename();
-    if (error || (program != "lanewayd" && program != "laneway-keeper" && program != "laneway-worker")) continue;
+    const std::string program =
+        std::filesystem::read_symlink(entry.path() / "exe", error).filename();
+    if (error ||
+        (program != "lanewayd" && program != "laneway-keeper" && program != "laneway-worker"))
+      continue;
     if (!name.empty() && program != name) continue;
-    if (ReadFile(entry.path() / "environ").find(mine + '\0') != std::string::npos) found.push_back(std::stoi(number));
+    if (ReadFile(entry.path() / "environ").find(mine + '\0') != std::string::npos)
+      found.push_back(std::stoi(number));
   }
   return found;
 }
 
 std::vector<std::string> Installation::Sockets() const {
   std::vector<std::string> sockets;
-  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(runtime_)) {
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::directory_iterator(runtime_)) {
     if (entry.is_socket()) sockets.push_back(entry.path().filename());
   }
   return sockets;

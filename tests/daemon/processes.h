@@ -1,5 +1,5 @@
-// Daemons and clients as processes, for tests that start, ask and kill them. Each Installation has a runtime
-// directory of its own and ends what is left in it. Every wait has a bound.
+// Daemons and clients as processes, for tests that start, ask and kill them. Each Installation has
+// a runtime directory of its own and ends what is left in it. Every wait has a bound.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "ipc/unique_fd.h"
 #include "gtest/gtest.h"
+#include "ipc/unique_fd.h"
 #include "tests/ipc/testing.h"
 
 namespace control {
@@ -29,6 +29,8 @@ class Program {
   void Write(const std::string& line);
   // The next line of its standard output; empty after a long silence or at the end.
   std::string ReadLine();
+  // Everything up to its end.
+  std::string ReadAll();
   void CloseInput() { input_.Reset(); }
   void Signal(int number) const;
   // Its exit code, or -1 - signal.
@@ -54,7 +56,8 @@ class Installation {
   Environment& environment() { return environment_; }
 
   // Starts lanewayd and waits until it serves. Its first line ("ready", or why not).
-  std::unique_ptr<Program> StartDaemon(std::string* line, const std::vector<std::string>& flags = {});
+  std::unique_ptr<Program> StartDaemon(std::string* line,
+                                       const std::vector<std::string>& flags = {});
   std::unique_ptr<Program> StartDaemon();
   std::unique_ptr<Program> StartClient(int sessions = 1, const std::string& transport = "ring");
 

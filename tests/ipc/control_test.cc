@@ -26,7 +26,8 @@ TEST(ControlTest, AMessageSurvivesTheWire) {
 TEST(ControlTest, EmptyMessagesHaveNoBody) {
   EXPECT_EQ(Encode(Query{}).size(), sizeof(ControlHeader));
   EXPECT_TRUE(std::holds_alternative<Query>(*DecodeControlUntrusted(Encode(Query{}))));
-  EXPECT_TRUE(std::holds_alternative<KeeperChanged>(*DecodeControlUntrusted(Encode(KeeperChanged{}))));
+  EXPECT_TRUE(
+      std::holds_alternative<KeeperChanged>(*DecodeControlUntrusted(Encode(KeeperChanged{}))));
 }
 
 TEST(ControlTest, WhatIsOutOfRangeIsRefused) {
@@ -53,7 +54,8 @@ TEST(ControlTest, ATextWithoutEndGetsOne) {
 TEST(ControlTest, EveryPrefixAndEveryLongerPacketIsRefused) {
   std::vector<std::byte> bytes = Encode(WorkerReady{1, 2, 3});
   for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(DecodeControlUntrusted(std::span<const std::byte>(bytes).first(length)).has_value());
+    EXPECT_FALSE(
+        DecodeControlUntrusted(std::span<const std::byte>(bytes).first(length)).has_value());
   }
   bytes.push_back(std::byte{0});
   EXPECT_FALSE(DecodeControlUntrusted(bytes).has_value());

@@ -29,7 +29,8 @@ TEST(EnvironmentTest, AListOfFacadesAloneVanishes) {
 }
 
 TEST(EnvironmentTest, ANeighbouringDirectoryIsNotOurs) {
-  EXPECT_EQ(Clean({"LD_LIBRARY_PATH=/opt/lib/laneway-other"}), (Strings{"LD_LIBRARY_PATH=/opt/lib/laneway-other"}));
+  EXPECT_EQ(Clean({"LD_LIBRARY_PATH=/opt/lib/laneway-other"}),
+            (Strings{"LD_LIBRARY_PATH=/opt/lib/laneway-other"}));
 }
 
 TEST(EnvironmentTest, SetReplacesOrAdds) {

@@ -67,19 +67,22 @@ TEST_F(RingTest, AFullRingGivesNoRoomUntilItIsRead) {
   EXPECT_EQ(sent, limits::kRingBytes / limits::kMessageBytesMax);
   EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, 0), 0));
   Send(client.sender.get(), limits::kMessageBytesMax, sent);
-  for (uint32_t i = 1; i <= sent; ++i) EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, 0), i));
+  for (uint32_t i = 1; i <= sent; ++i)
+    EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, 0), i));
   EXPECT_TRUE(worker.receiver->NextUntrusted(0, 0).empty());
 }
 
 TEST_F(RingTest, ASleepingReceiverWakes) {
   Channel client = file_.ClientChannel(), worker = file_.WorkerChannel();
   std::thread receiver([&worker] {
-    for (uint32_t i = 0; i < 200; ++i) EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, kTimeoutUs), i));
+    for (uint32_t i = 0; i < 200; ++i)
+      EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, kTimeoutUs), i));
   });
   for (uint32_t i = 0; i < 200; ++i) {
     // Every other message meets a receiver that has announced its sleep.
     const int64_t deadline = MonotonicNs() + kTimeoutUs * 1000;
-    while (i % 2 == 0 && file_.page()->to_worker.consumer_sleeping.load() == 0 && MonotonicNs() < deadline) {
+    while (i % 2 == 0 && file_.page()->to_worker.consumer_sleeping.load() == 0 &&
+           MonotonicNs() < deadline) {
       std::this_thread::yield();
     }
     Send(client.sender.get(), 64, i);
@@ -147,7 +150,8 @@ TEST_F(RingTest, RandomMessagesBetweenProcesses) {
   uint32_t sent = 0, received = 0;
   while (received < kMessages) {
     const uint32_t ahead = static_cast<uint32_t>(random() % 8);
-    for (uint32_t i = 0; i <= ahead && sent < kMessages; ++i) Send(client.sender.get(), RandomBytes(&lengths), sent++);
+    for (uint32_t i = 0; i <= ahead && sent < kMessages; ++i)
+      Send(client.sender.get(), RandomBytes(&lengths), sent++);
     while (received < sent) {
       ASSERT_TRUE(IsMessage(client.receiver->NextUntrusted(20, kTimeoutUs), received)) << received;
       ++received;
@@ -158,7 +162,8 @@ TEST_F(RingTest, RandomMessagesBetweenProcesses) {
   EXPECT_EQ(status, 0);
 }
 
-// --- a peer that lies --------------------------------------------------------------------------------
+// --- a peer that lies
+// --------------------------------------------------------------------------------
 
 TEST_F(RingTest, ALengthThatNoMessageHasBreaksTheRing) {
   for (const uint32_t lie : {0u, 1u, 23u, limits::kMessageBytesMax + 1, 0xffffffffu}) {
@@ -203,7 +208,8 @@ TEST_F(RingTest, ATailThatLiesGivesNoRoomThatIsNotThere) {
   }
 }
 
-// Random garbage in the whole ring: the receiver stays inside, and what it hands out has the length it says.
+// Random garbage in the whole ring: the receiver stays inside, and what it hands out has the length
+// it says.
 TEST_F(RingTest, GarbageNeverHarmsTheReceiver) {
   std::mt19937_64 random = Seeded();
   for (int round = 0; round < 200; ++round) {
@@ -213,7 +219,8 @@ TEST_F(RingTest, GarbageNeverHarmsTheReceiver) {
     Channel worker = file.WorkerChannel();
     uint32_t* const words = reinterpret_cast<uint32_t*>(file.base() + kToWorkerOffset);
     for (size_t i = 0; i < 4096; ++i) {
-      words[i] = static_cast<uint32_t>(random() % 3 == 0 ? random() : random() % limits::kMessageBytesMax);
+      words[i] =
+          static_cast<uint32_t>(random() % 3 == 0 ? random() : random() % limits::kMessageBytesMax);
     }
     file.page()->to_worker.head.store(random() % (2 * limits::kRingBytes));
     for (int i = 0; i < 1000 && !worker.receiver->broken(); ++i) {

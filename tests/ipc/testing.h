@@ -43,7 +43,8 @@ inline bool IsMessage(std::span<const std::byte> message, uint32_t number) {
 // A seed from the clock, or $LANEWAY_TEST_SEED; printed, so that a failure can be repeated.
 inline std::mt19937_64 Seeded() {
   const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  const uint64_t seed =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
   std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
   return std::mt19937_64(seed);
 }

@@ -17,7 +17,8 @@ class ZmqChannelTest : public ::testing::Test {
  protected:
   ZmqChannelTest()
       : endpoint_("ipc://" + dir_.path() + "/session-1.zmq"),
-        worker_(*BindZmqChannel(endpoint_)), client_(*ConnectZmqChannel(endpoint_)) {}
+        worker_(*BindZmqChannel(endpoint_)),
+        client_(*ConnectZmqChannel(endpoint_)) {}
 
   static void Send(Sender* sender, size_t bytes, uint32_t number) {
     const std::span<std::byte> room = sender->Reserve(bytes, kTimeoutUs);
@@ -44,7 +45,8 @@ TEST_F(ZmqChannelTest, NothingComesWhenNothingWasSent) {
   EXPECT_FALSE(worker_.receiver->broken());
 }
 
-// A thread that waits to receive must not miss what comes while another thread sends on the same socket.
+// A thread that waits to receive must not miss what comes while another thread sends on the same
+// socket.
 TEST_F(ZmqChannelTest, ARequestAndItsReplyOnDifferentThreads) {
   constexpr uint32_t kMessages = 3000;
   std::thread echo([this] {
@@ -78,7 +80,8 @@ TEST_F(ZmqChannelTest, AFullQueueMakesTheSenderWaitAndLosesNothing) {
     for (uint32_t i = sent; i < sent + 500; ++i) Send(client_.sender.get(), 1024, i);
   });
   for (uint32_t i = 0; i < sent + 500; ++i) {
-    ASSERT_TRUE(IsMessage(worker_.receiver->NextUntrusted(0, kTimeoutUs), i)) << i << " of " << sent;
+    ASSERT_TRUE(IsMessage(worker_.receiver->NextUntrusted(0, kTimeoutUs), i))
+        << i << " of " << sent;
   }
   more.join();
 }

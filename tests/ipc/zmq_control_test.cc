@@ -18,7 +18,8 @@ TEST(ZmqControlTest, AsksAndAnswers) {
   ASSERT_TRUE(server.Bind(endpoint).ok());
   std::thread asker([&endpoint] {
     for (int i = 0; i < 20; ++i) {
-      const absl::StatusOr<std::string> reply = AskControl(endpoint, "question " + std::to_string(i), 20 * kSecondUs);
+      const absl::StatusOr<std::string> reply =
+          AskControl(endpoint, "question " + std::to_string(i), 20 * kSecondUs);
       ASSERT_TRUE(reply.ok());
       EXPECT_EQ(*reply, "answer to question " + std::to_string(i));
     }

@@ -12,7 +12,8 @@ namespace {
 
 std::mt19937_64 Seeded() {
   const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  const uint64_t seed =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
   std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
   return std::mt19937_64(seed);
 }
@@ -20,7 +21,9 @@ std::mt19937_64 Seeded() {
 class SchedulerTest : public ::testing::Test {
  protected:
   explicit SchedulerTest(unsigned sessions_max = 2) { state_.limits.sessions_max = sessions_max; }
-  std::vector<Action> On(const Event& event) { return OnEvent(&state_, *policy_, event, ++now_us_); }
+  std::vector<Action> On(const Event& event) {
+    return OnEvent(&state_, *policy_, event, ++now_us_);
+  }
 
   State state_;
   const std::unique_ptr<Policy> policy_ = MakePolicy("fifo");
@@ -76,7 +79,8 @@ TEST(PolicyTest, UnknownNamesAreNull) {
   EXPECT_STREQ(MakePolicy("fifo")->name(), "fifo");
 }
 
-// Random events: never more admitted than places, nobody admitted twice, and nobody waits while a place is free.
+// Random events: never more admitted than places, nobody admitted twice, and nobody waits while a
+// place is free.
 TEST(SchedulerPropertyTest, RandomEvents) {
   std::mt19937_64 random = Seeded();
   for (int round = 0; round < 200; ++round) {

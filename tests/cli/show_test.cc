@@ -1,0 +1,56 @@
+#include "cli/show.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/manual.h"
+#include "ipc/options.h"
+
+namespace cli {
+namespace {
+
+constexpr char kStatus[] = R"({"ok":true,"version":"1.2.3",
+  "daemon":{"pid":10,"runtime_dir":"/run/x","policy":"fifo","mode":"shared","transport":"ring"},
+  "keeper":{"pid":11,"state":"ready"},
+  "workers":[{"number":1,"pid":12,"state":"ready","sessions":1}],
+  "devices":[{"ordinal":0,"name":"Soft","kind":"soft","capacity_bytes":4294967296,
+              "used_bytes":1572864,"free_bytes":4293394432}],
+  "jobs":[{"id":7,"programs":["a","train"],"sessions":2,"device_bytes":1572864}],
+  "sessions":[{"id":3,"pid":100,"program":"train","job":7,"transport":"ring","worker":1,
+               "state":"running","device_bytes":1572864,"ops":12345}],
+  "faults":[{"session":2,"job":6,"program":"bad","code":700,"text":"kernel Stray, line 7"}]})";
+
+TEST(ShowTest, BytesInTheLargestUnitThatFits) {
+  EXPECT_EQ(BytesText(0), "0");
+  EXPECT_EQ(BytesText(100), "100 B");
+  EXPECT_EQ(BytesText(1536), "1.5 KiB");
+  EXPECT_EQ(BytesText(uint64_t{2} << 30), "2 GiB");
+}
+
+TEST(ShowTest, StatusNamesWhatMatters) {
+  const std::string text = StatusText(kStatus);
+  for (const char* const word :
+       {"1.2.3", "/run/x", "device 0  Soft (soft): 1.5 MiB used", "of 4 GiB", "a, train",
+        "kernel Stray, line 7", "error 700, bad (job 6)"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+  }
+}
+
+TEST(ShowTest, ALinePerSession) {
+  EXPECT_EQ(SessionsText(kStatus),
+            "ID  PROGRAM  STATE    PID  JOB  DEVICE MEMORY    OPS\n"
+            "3   train    running  100    7        1.5 MiB  12345\n");
+}
+
+TEST(ManualTest, EveryCommandAndEveryFlagIsInIt) {
+  const std::string page = ManualPage();
+  for (const CommandInfo& command : Commands()) {
+    EXPECT_NE(page.find(std::string("laneway ") + command.name), std::string::npos) << command.name;
+    for (const std::string& flag : command.flags) EXPECT_NE(ipc::FindFlag(flag), nullptr) << flag;
+  }
+  for (const char* const flag : {"\\-\\-device=", "\\-\\-transport=", "\\-\\-linger="}) {
+    EXPECT_NE(page.find(flag), std::string::npos) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace cli
