@@ -76,8 +76,8 @@ std::span<std::byte> RingSender::Reserve(size_t bytes, int64_t timeout_us) {
 
 void RingSender::Commit(size_t bytes) {
   head_ += Padded(bytes);
-  // Against the consumer's announcement: one of us two sees the other's word (a total order, not a fence,
-  // because ThreadSanitizer knows no fences).
+  // Against the consumer's announcement: one of us two sees the other's word (a total order, not a
+  // fence, because ThreadSanitizer knows no fences).
   words_->head.store(head_, std::memory_order_seq_cst);
   if (words_->consumer_sleeping.load(std::memory_order_seq_cst) != 0) {
     words_->consumer_sleeping.store(0, std::memory_order_relaxed);
@@ -86,7 +86,9 @@ void RingSender::Commit(size_t bytes) {
 }
 
 RingReceiver::RingReceiver(RingWords* words, const std::byte* data, std::atomic<uint32_t>* doorbell)
-    : words_(words), data_(data), doorbell_(doorbell),
+    : words_(words),
+      data_(data),
+      doorbell_(doorbell),
       copy_(std::make_unique<std::byte[]>(limits::kMessageBytesMax)) {
   tail_ = words_->tail.load(std::memory_order_relaxed);
   head_cached_ = tail_;

@@ -3,12 +3,14 @@
 //     RingWords:  head (written by the producer) | tail (written by the consumer) | sleep words
 //     data:       kRingBytes, mapped twice in a row, so that a message is always contiguous
 //
-// Positions only grow; position % kRingBytes is the place. A message begins at an 8-byte boundary with its
-// MessageHeader. The peer can write anything at any time: each side keeps its own position privately,
-// clamps what it reads of the other's, and the consumer copies a message before it looks at it.
+// Positions only grow; position % kRingBytes is the place. A message begins at an 8-byte boundary
+// with its MessageHeader. The peer can write anything at any time: each side keeps its own position
+// privately, clamps what it reads of the other's, and the consumer copies a message before it looks
+// at it.
 //
-// Waking: a side that finds nothing to do spins, then announces itself in `*_sleeping` and sleeps on its
-// doorbell. The other side rings when, after publishing its position, it sees the announcement.
+// Waking: a side that finds nothing to do spins, then announces itself in `*_sleeping` and sleeps
+// on its doorbell. The other side rings when, after publishing its position, it sees the
+// announcement.
 #pragma once
 
 #include <atomic>
@@ -26,8 +28,8 @@ struct RingWords {
   alignas(64) std::atomic<uint64_t> tail;
   alignas(64) std::atomic<uint32_t> consumer_sleeping;
   std::atomic<uint32_t> producer_sleeping;
-  // The producer sleeps here when the ring is full; the consumer's doorbell is given to the constructors,
-  // because a client sleeps on one word for replies and for completions.
+  // The producer sleeps here when the ring is full; the consumer's doorbell is given to the
+  // constructors, because a client sleeps on one word for replies and for completions.
   std::atomic<uint32_t> producer_doorbell;
 };
 

@@ -17,14 +17,15 @@ namespace ipc {
 namespace {
 
 absl::Status NoRoom(const char* what) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "no room for a session's rings: ", what, ": ", std::strerror(errno),
-      "; free shared memory (df /dev/shm) or raise the memory limit"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no room for a session's rings: ", what, ": ", std::strerror(errno),
+                   "; free shared memory (df /dev/shm) or raise the memory limit"));
 }
 
 // Maps `bytes` of fd twice in a row.
 std::byte* MapTwice(int fd, size_t offset, size_t bytes) {
-  void* room = mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* room =
+      mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return nullptr;
   std::byte* const base = static_cast<std::byte*>(room);
   for (int i = 0; i < 2; ++i) {
@@ -42,7 +43,8 @@ std::byte* MapTwice(int fd, size_t offset, size_t bytes) {
 absl::StatusOr<int> SessionFile::Create(uint64_t session_id, uint32_t slot) {
   const int fd = memfd_create("laneway-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return NoRoom("memfd_create");
-  // The pages are allocated now: a full tmpfs must be an error here, not a SIGBUS in a program later.
+  // The pages are allocated now: a full tmpfs must be an error here, not a SIGBUS in a program
+  // later.
   if (const int error = posix_fallocate(fd, 0, kSessionFileBytes); error != 0) {
     close(fd);
     errno = error;
@@ -67,7 +69,8 @@ absl::StatusOr<int> SessionFile::Create(uint64_t session_id, uint32_t slot) {
 absl::StatusOr<SessionFile> SessionFile::Map(int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0 || info.st_size != static_cast<off_t>(kSessionFileBytes)) {
-    return absl::InvalidArgumentError("the session file has another size: client and daemon differ in version");
+    return absl::InvalidArgumentError(
+        "the session file has another size: client and daemon differ in version");
   }
   SessionFile file;
   void* const base = mmap(nullptr, kSessionFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -1,10 +1,12 @@
 // The shared file of one session: what client and worker both map.
 //
-//     SessionPage | completion words | ring client->worker | ring worker->client | staging | results | prints
+//     SessionPage | completion words | ring client->worker | ring worker->client | staging |
+//     results | prints
 //
-// lanewayd creates it (a sealed-size memfd), gives it to the worker and to the client as a descriptor, and
-// keeps only its first page. Everything in it can be written by the client: the worker trusts no word here.
-// Nobody holds a lock in it, so a side that dies leaves nothing to repair.
+// lanewayd creates it (a sealed-size memfd), gives it to the worker and to the client as a
+// descriptor, and keeps only its first page. Everything in it can be written by the client: the
+// worker trusts no word here. Nobody holds a lock in it, so a side that dies leaves nothing to
+// repair.
 #pragma once
 
 #include <atomic>
@@ -28,17 +30,20 @@ struct SessionPage {
   uint32_t slot;        // addresses: limits::kSlotBase + slot * limits::kSlotBytes
   uint32_t worker_pid;  // a client that waits long checks that it lives
 
-  // 0 while the session lives. Then the CUresult that every later call gets: the session's own fault
-  // (700, ...), 806 when the worker is lost or was poisoned by another, 3 in a forked child. Written once,
-  // by whoever notices first (worker or lanewayd), after loss_text; then both doorbells ring.
+  // 0 while the session lives. Then the CUresult that every later call gets: the session's own
+  // fault (700, ...), 806 when the worker is lost or was poisoned by another, 3 in a forked child.
+  // Written once, by whoever notices first (worker or lanewayd), after loss_text; then both
+  // doorbells ring.
   alignas(64) std::atomic<uint32_t> loss;
   std::atomic<uint32_t> loss_text_ready;
 
-  // The first failure of a queued call that the client's own checks did not foresee (a CUresult): the
-  // client takes it (exchanges it for 0) and returns it where CUDA surfaces asynchronous errors.
+  // The first failure of a queued call that the client's own checks did not foresee (a CUresult):
+  // the client takes it (exchanges it for 0) and returns it where CUDA surfaces asynchronous
+  // errors.
   std::atomic<uint32_t> async_error;
 
-  // The client sleeps here for replies and for completions; the worker's session thread for requests.
+  // The client sleeps here for replies and for completions; the worker's session thread for
+  // requests.
   alignas(64) std::atomic<uint32_t> client_doorbell;
   alignas(64) std::atomic<uint32_t> worker_doorbell;
 
@@ -52,9 +57,11 @@ struct SessionPage {
 };
 
 // One pair of words per client stream (its slot number; slot 0 is the legacy default stream).
-// completed: the sequence number of the last finished mark; the device writes it in stream order and the
+// completed: the sequence number of the last finished mark; the device writes it in stream order
+// and the
 //   client compares. 0: nothing finished yet. Sequences of a slot only grow.
-// acknowledged: the last host function that the client has run; a held stream waits for it. The client
+// acknowledged: the last host function that the client has run; a held stream waits for it. The
+// client
 //   writes it; when the client is gone the worker does.
 struct CompletionWords {
   std::atomic<uint64_t> completed[limits::kStreamsMax];
@@ -77,11 +84,12 @@ static_assert(sizeof(SessionPage) <= kPageBytes && kToWorkerOffset % kPageBytes 
 
 class SessionFile {
  public:
-  // Creates the memfd and fills the page's identity. ResourceExhausted when there is no memory for it.
+  // Creates the memfd and fills the page's identity. ResourceExhausted when there is no memory for
+  // it.
   static absl::StatusOr<int> Create(uint64_t session_id, uint32_t slot);
 
-  // Maps the whole file; does not take over fd. InvalidArgument when it is not a session file of this
-  // protocol version (size, magic, version).
+  // Maps the whole file; does not take over fd. InvalidArgument when it is not a session file of
+  // this protocol version (size, magic, version).
   static absl::StatusOr<SessionFile> Map(int fd);
 
   SessionFile(SessionFile&& other) noexcept;
@@ -96,7 +104,9 @@ class SessionFile {
   std::byte* staging() const { return base_ + kStagingOffset; }
   std::byte* results() const { return base_ + kResultOffset; }
   PrintArea* prints() const { return reinterpret_cast<PrintArea*>(base_ + kPrintOffset); }
-  std::byte* base() const { return base_; }  // kSessionFileBytes, page-aligned (for cuMemHostRegister)
+  std::byte* base() const {
+    return base_;
+  }  // kSessionFileBytes, page-aligned (for cuMemHostRegister)
 
   // The ring channel of either side. The file must outlive it.
   Channel ClientChannel() const;

@@ -15,13 +15,13 @@ absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
   driver.library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (driver.library == nullptr) {
     const char* const reason = dlerror();
-    return absl::NotFoundError(absl::StrCat(
-        "cannot load ", path, " (", reason, "); ",
-        soft ? "install or build Laneway completely"
-             : "install the NVIDIA driver or use --device=soft"));
+    return absl::NotFoundError(
+        absl::StrCat("cannot load ", path, " (", reason, "); ",
+                     soft ? "install or build Laneway completely"
+                          : "install the NVIDIA driver or use --device=soft"));
   }
   const char* missing = nullptr;
-#define LANEWAY_FIND(name)                                                                  \
+#define LANEWAY_FIND(name)                                                             \
   driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(driver.library, #name)); \
   if (driver.name == nullptr) missing = #name;
   LANEWAY_PROCESS_DRIVER_FUNCTIONS(LANEWAY_FIND)
@@ -34,8 +34,8 @@ absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
       dlsym(driver.library, "cuLogsRegisterCallback"));
   driver.softgpuSetPrintHandler = reinterpret_cast<decltype(driver.softgpuSetPrintHandler)>(
       dlsym(driver.library, "softgpuSetPrintHandler"));
-  driver.softgpuGetFault = reinterpret_cast<decltype(driver.softgpuGetFault)>(
-      dlsym(driver.library, "softgpuGetFault"));
+  driver.softgpuGetFault =
+      reinterpret_cast<decltype(driver.softgpuGetFault)>(dlsym(driver.library, "softgpuGetFault"));
   return driver;
 }
 

@@ -1,5 +1,5 @@
-// The few driver functions that the process side of keeper and worker needs, and how the driver is found:
-// the vendor's libcuda.so.1, or the software GPU's by its path below lib/laneway/softgpu.
+// The few driver functions that the process side of keeper and worker needs, and how the driver is
+// found: the vendor's libcuda.so.1, or the software GPU's by its path below lib/laneway/softgpu.
 // Thread safety: immutable after loading.
 #pragma once
 
@@ -12,12 +12,13 @@
 
 namespace common {
 
-#define LANEWAY_PROCESS_DRIVER_FUNCTIONS(FN)                                                  \
-  FN(cuInit) FN(cuDeviceGetCount) FN(cuDeviceGet) FN(cuDeviceGetName) FN(cuDeviceTotalMem_v2) \
-  FN(cuMemGetAllocationGranularity) FN(cuMemCreate) FN(cuMemRelease)                          \
-  FN(cuMemExportToShareableHandle) FN(cuMemImportFromShareableHandle)                         \
-  FN(cuDevicePrimaryCtxRetain) FN(cuCtxPushCurrent_v2) FN(cuCtxPopCurrent_v2)                 \
-  FN(cuStreamCreate) FN(cuStreamQuery) FN(cuGetErrorName)
+#define LANEWAY_PROCESS_DRIVER_FUNCTIONS(FN)                                              \
+  FN(cuInit)                                                                              \
+  FN(cuDeviceGetCount) FN(cuDeviceGet) FN(cuDeviceGetName) FN(cuDeviceTotalMem_v2)        \
+      FN(cuMemGetAllocationGranularity) FN(cuMemCreate) FN(cuMemRelease)                  \
+          FN(cuMemExportToShareableHandle) FN(cuMemImportFromShareableHandle)             \
+              FN(cuDevicePrimaryCtxRetain) FN(cuCtxPushCurrent_v2) FN(cuCtxPopCurrent_v2) \
+                  FN(cuStreamCreate) FN(cuStreamQuery) FN(cuGetErrorName)
 
 struct Driver {
 #define LANEWAY_MEMBER(name) decltype(&::name) name = nullptr;
@@ -25,7 +26,8 @@ struct Driver {
 #undef LANEWAY_MEMBER
   // Drivers before 12.9 lack the error log; their faults carry no text.
   decltype(&::cuLogsRegisterCallback) cuLogsRegisterCallback = nullptr;
-  // The software GPU's extensions, described in its softgpu/driver/extension.h; null on other drivers.
+  // The software GPU's extensions, described in its softgpu/driver/extension.h; null on other
+  // drivers.
   CUresult (*softgpuSetPrintHandler)(void (*handler)(CUstream, const char*, size_t, void*),
                                      void* data) = nullptr;
   CUresult (*softgpuGetFault)(CUstream* stream, const char** text) = nullptr;
@@ -33,7 +35,8 @@ struct Driver {
   ipc::control::DeviceKind kind = ipc::control::DeviceKind::kSoft;
 };
 
-// Opens the library and finds the functions; initialises nothing. The error is a sentence for people.
+// Opens the library and finds the functions; initialises nothing. The error is a sentence for
+// people.
 absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind);
 
 // "CUDA_ERROR_..." of this driver, or the number.

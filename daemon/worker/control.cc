@@ -16,7 +16,8 @@
 namespace worker {
 namespace {
 
-constexpr int64_t kStopTimeoutUs = 5'000'000;  // sessions that have not ended by then end with the process
+constexpr int64_t kStopTimeoutUs =
+    5'000'000;  // sessions that have not ended by then end with the process
 
 }  // namespace
 
@@ -56,7 +57,8 @@ void Control::Run() {
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, options_.number).c_str());
 }
 
-// --- connections -------------------------------------------------------------------------------------
+// --- connections
+// -------------------------------------------------------------------------------------
 
 void Control::AddConnection(ipc::UniqueFd socket) {
   const absl::StatusOr<ipc::Peer> peer = ipc::PeerOf(socket.get());
@@ -87,7 +89,8 @@ void Control::OnReadable(int fd) {
   absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
   if (absl::IsDeadlineExceeded(received.status())) return;
   if (!received.ok()) {
-    common::Log("worker", absl::StrCat("daemon connection: ", std::string(received.status().message())));
+    common::Log("worker",
+                absl::StrCat("daemon connection: ", std::string(received.status().message())));
     DropConnection(fd);
     return;
   }
@@ -96,11 +99,13 @@ void Control::OnReadable(int fd) {
 
 void Control::Handle(int fd, ipc::control::Received* received) {
   const ipc::control::Message& message = received->message;
-  if (const ipc::control::AttachSession* attach = std::get_if<ipc::control::AttachSession>(&message)) {
+  if (const ipc::control::AttachSession* attach =
+          std::get_if<ipc::control::AttachSession>(&message)) {
     Attach(attach->session, &received->fds);
   } else if (const ipc::control::DetachSession* detach =
                  std::get_if<ipc::control::DetachSession>(&message)) {
-    const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(detach->session_id);
+    const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
+        sessions_.find(detach->session_id);
     if (found != sessions_.end()) RequestStop(found->second.get());
   } else if (std::holds_alternative<ipc::control::Query>(message)) {
     AnswerQuery(fd);
@@ -121,7 +126,8 @@ void Control::AnswerQuery(int fd) {
     Entry& entry = *item.second;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (entry.session != nullptr) entry.record.pinned_bytes = entry.session->Snapshot().pinned_bytes;
+      if (entry.session != nullptr)
+        entry.record.pinned_bytes = entry.session->Snapshot().pinned_bytes;
     }
     const int fds[] = {entry.session_fd.get(), entry.pidfd.get()};
     (void)ipc::control::Send(fd, entry.record, fds);
@@ -135,7 +141,8 @@ void Control::Broadcast(const ipc::control::Message& message) {
   }
 }
 
-// --- sessions ----------------------------------------------------------------------------------------
+// --- sessions
+// ----------------------------------------------------------------------------------------
 
 void Control::Refuse(uint64_t session_id, const char* sentence) {
   ipc::control::Attached refused;
@@ -226,7 +233,8 @@ void Control::OnOutbox() {
     messages.swap(outbox_);
   }
   for (const ipc::control::Message& message : messages) {
-    if (const ipc::control::SessionEnded* ended = std::get_if<ipc::control::SessionEnded>(&message)) {
+    if (const ipc::control::SessionEnded* ended =
+            std::get_if<ipc::control::SessionEnded>(&message)) {
       Retire(ended->session_id);
     }
     Broadcast(message);
@@ -250,7 +258,8 @@ void Control::Post(const ipc::control::Message& message) {
   }
 }
 
-// --- session threads ---------------------------------------------------------------------------------
+// --- session threads
+// ---------------------------------------------------------------------------------
 
 std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached) {
   absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->session_fd.get());
@@ -295,7 +304,8 @@ void Control::RunSession(Entry* entry) {
   Post(ipc::control::SessionEnded{entry->record.session_id});
 }
 
-// --- poison ------------------------------------------------------------------------------------------
+// --- poison
+// ------------------------------------------------------------------------------------------
 
 void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) {
   ipc::control::Poisoned poisoned;
@@ -314,7 +324,8 @@ void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& 
     const std::string& words = text.empty() ? driver_words : text;
     ipc::control::SetText(poisoned.text, words);
     const std::string others = absl::StrCat(
-        "another program's fault has ended the shared worker; start this program again (", words, ")");
+        "another program's fault has ended the shared worker; start this program again (", words,
+        ")");
     for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
       const bool guilty = session_id == 0 || item.first == session_id;
       ipc::MarkLost(item.second->page.get(), guilty ? code : CUDA_ERROR_MPS_RPC_FAILURE,

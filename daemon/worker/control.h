@@ -1,7 +1,7 @@
 // The worker's control side: attaches sessions, watches their clients, tells lanewayd what happens.
 //
-// One thread (main) runs the loop; each session has a thread of its own that makes, runs and ends it. The
-// daemon may come and go: sessions live without it, and a new one learns of them by Query.
+// One thread (main) runs the loop; each session has a thread of its own that makes, runs and ends
+// it. The daemon may come and go: sessions live without it, and a new one learns of them by Query.
 // Thread safety: OnPoisoned() from any thread; everything else on the main thread.
 #pragma once
 

@@ -25,9 +25,9 @@ Devices::~Devices() {
 absl::Status Devices::Open() {
   CUresult result = driver_.cuInit(0);
   if (result != CUDA_SUCCESS) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the driver does not start: cuInit returns ", common::ErrorName(driver_, result),
-                     "; run laneway doctor"));
+    return absl::FailedPreconditionError(absl::StrCat("the driver does not start: cuInit returns ",
+                                                      common::ErrorName(driver_, result),
+                                                      "; run laneway doctor"));
   }
   int count = 0;
   result = driver_.cuDeviceGetCount(&count);
@@ -58,9 +58,9 @@ absl::Status Devices::OpenDevice(int ordinal) {
     driver_.cuCtxPopCurrent_v2(&popped);
   }
   if (result != CUDA_SUCCESS) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "device ", ordinal, " gives no context: ", common::ErrorName(driver_, result),
-        "; is it in exclusive mode or full? see nvidia-smi"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("device ", ordinal, " gives no context: ", common::ErrorName(driver_, result),
+                     "; is it in exclusive mode or full? see nvidia-smi"));
   }
   contexts_.push_back(context);
   probes_.push_back(probe);
@@ -119,7 +119,8 @@ void Devices::OnLog(void* self, CUlogLevel level, char* message, size_t length) 
 }
 
 void Devices::RoutePrints(StreamOwners* owners) {
-  if (driver_.softgpuSetPrintHandler == nullptr) return;  // a GPU's printf goes to the worker's own output
+  if (driver_.softgpuSetPrintHandler == nullptr)
+    return;  // a GPU's printf goes to the worker's own output
   driver_.softgpuSetPrintHandler(
       [](CUstream stream, const char* text, size_t bytes, void* data) {
         static_cast<StreamOwners*>(data)->Print(stream, {text, bytes});
@@ -130,7 +131,8 @@ void Devices::RoutePrints(StreamOwners* owners) {
 std::string Devices::FaultText(CUstream* stream) const {
   *stream = nullptr;
   const char* text = nullptr;
-  if (driver_.softgpuGetFault != nullptr && driver_.softgpuGetFault(stream, &text) != CUDA_SUCCESS) {
+  if (driver_.softgpuGetFault != nullptr &&
+      driver_.softgpuGetFault(stream, &text) != CUDA_SUCCESS) {
     return text;
   }
   const std::lock_guard<std::mutex> lock(mutex_);

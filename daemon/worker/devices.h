@@ -1,8 +1,9 @@
 // The worker's GPUs: one context each, and a watch over their health.
 //
-// An error of a kernel is sticky for the process (CUDA's manual). Sessions meet it in their calls; a client
-// that only waits would not, so a thread asks the driver ten times a second while sessions live. The
-// driver's error log, where there is one, gives the words. Thread safety: as said at each method.
+// An error of a kernel is sticky for the process (CUDA's manual). Sessions meet it in their calls;
+// a client that only waits would not, so a thread asks the driver ten times a second while sessions
+// live. The driver's error log, where there is one, gives the words. Thread safety: as said at each
+// method.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,8 @@ class Devices {
   explicit Devices(const common::Driver& driver) : driver_(driver) {}
   ~Devices();
 
-  // cuInit, a context per device, and the error log's callback. The error is a sentence. Once, in main().
+  // cuInit, a context per device, and the error log's callback. The error is a sentence. Once, in
+  // main().
   absl::Status Open();
   const std::vector<CUcontext>& contexts() const { return contexts_; }
 
@@ -37,8 +39,8 @@ class Devices {
 
   // Sends what kernels print to the session of their stream. The owners outlive the driver's use.
   void RoutePrints(StreamOwners* owners);
-  // The words of the driver for what stopped a kernel, empty when it has none; and the stream that it stopped, null
-  // when the driver can't tell. Any thread.
+  // The words of the driver for what stopped a kernel, empty when it has none; and the stream that
+  // it stopped, null when the driver can't tell. Any thread.
   std::string FaultText(CUstream* stream) const;
 
  private:

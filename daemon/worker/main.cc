@@ -18,8 +18,9 @@ namespace worker {
 namespace {
 
 int Main(const common::ChildArguments& arguments) {
-  const ipc::control::DeviceKind kind = arguments.device == "cuda" ? ipc::control::DeviceKind::kCuda
-                                                                   : ipc::control::DeviceKind::kSoft;
+  const ipc::control::DeviceKind kind = arguments.device == "cuda"
+                                            ? ipc::control::DeviceKind::kCuda
+                                            : ipc::control::DeviceKind::kSoft;
   absl::StatusOr<common::Driver> driver = common::LoadDriver(kind);
   if (!driver.ok()) {
     return common::FailStart(arguments.control_fd, std::string(driver.status().message()));
@@ -29,7 +30,8 @@ int Main(const common::ChildArguments& arguments) {
   if (!opened.ok()) return common::FailStart(arguments.control_fd, std::string(opened.message()));
   KeeperExtents extents(*driver, arguments.runtime_dir, arguments.number);
   extents.OnKeeperChanged();
-  Control control({arguments.runtime_dir, arguments.number, arguments.linger_s}, &devices, &extents);
+  Control control({arguments.runtime_dir, arguments.number, arguments.linger_s}, &devices,
+                  &extents);
   Environment environment;
   const absl::Status libraries = LoadLibraries(kind, &environment);
   if (!libraries.ok()) {
