@@ -1,6 +1,6 @@
 """Runs one program on the bare software GPU and through Laneway, and compares what it prints, byte for byte.
 
-    equality.py --build DIR NAME -- COMMAND [ARGUMENTS...]
+    equality.py --build DIR [OPTIONS] -- NAME COMMAND [ARGUMENTS...]
 
 Through Laneway means: over rings and over ZeroMQ, each alone and with three others running. Lines that begin with
 "time:" are left out; the exit code and standard error must be equal too. A first word of the command without a slash
@@ -20,10 +20,10 @@ def difference(expected, actual):
     return "\n".join(list(lines)[:40])
 
 
-def compare(where, expected, actual):
+def compare(where, expected, actual, streams):
     if actual.code != expected.code:
         raise Failure(f"{where}: exit code {actual.code}, on the bare device {expected.code}\n{actual}")
-    for stream, name in (("out", "standard output"), ("err", "standard error")):
+    for stream, name in streams.items():
         left, right = (harness.without_times(getattr(result, stream)) for result in (expected, actual))
         if left != right:
             raise Failure(f"{where}: {name} differs\n{difference(left, right)}")
@@ -32,19 +32,23 @@ def compare(where, expected, actual):
 def run_all(command, options):
     environment = dict(pair.split("=", 1) for pair in options.env)
     transports = options.transport or ("ring", "zmq")
+    streams = {"out": "standard output"} if options.says else {"out": "standard output", "err": "standard error"}
     with Laneway() as laneway:
         command = [word if "/" in word else laneway.binary(word) for word in command[:1]] + command[1:]
         expected = laneway.bare(command, **environment)
         if expected.code != 0 or (options.forbid and options.forbid in expected.out):
             raise Failure(f"on the bare device:\n{expected}")
         for transport in transports:
-            compare(f"{transport}, alone", expected, laneway.run(command, f"--transport={transport}", **environment))
+            result = laneway.run(command, f"--transport={transport}", **environment)
+            compare(f"{transport}, alone", expected, result, streams)
+            if options.says and options.says not in result.err:
+                raise Failure(f"{transport}, alone: standard error lacks '{options.says}'\n{result}")
         if options.alone:
             return
         others = laneway.neighbours()
         for transport in transports:
             compare(f"{transport}, with three others", expected,
-                    laneway.run(command, f"--transport={transport}", **environment))
+                    laneway.run(command, f"--transport={transport}", **environment), streams)
         for other in others:
             if not other.running():
                 raise Failure(f"a neighbour ended: {other.process.args}\n{other.errors()}")
@@ -56,6 +60,7 @@ def main():
     parser.add_argument("--transport", action="append", choices=("ring", "zmq"), help="default: both")
     parser.add_argument("--alone", action="store_true", help="only with nothing else running")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--says", metavar="WORDS", help="what Laneway says about this program on standard error")
     parser.add_argument("--forbid", metavar="WORD", help="a word that the output must not contain")
     parser.add_argument("name")
     parser.add_argument("command", nargs="+")

@@ -225,8 +225,8 @@ class Laneway:
                 continue
         return sorted(found)
 
-    def start_daemon(self):
-        self.daemon = Program([self.binary("lanewayd"), "--device=soft"], self.environment)
+    def start_daemon(self, command=None):
+        self.daemon = Program(command or [self.binary("lanewayd"), "--device=soft"], self.environment)
         wait_for(lambda: self.command("status").code == 0 or self._check_daemon(), "lanewayd does not answer")
 
     def _check_daemon(self):
@@ -265,7 +265,6 @@ class Laneway:
 
     def neighbours(self):
         """Starts three programs that keep the device busy, and waits until all three have sessions."""
-        already = len(self.sessions())
         commands = ([self.binary("repeat"), "1000000000"], [self.binary("nbody"), "512", "1000000000"],
                     [self.binary("train_digits"), "--epochs", "1000000"])
         programs = [self.spawn(command) for command in commands]
@@ -273,7 +272,7 @@ class Laneway:
         def connected():
             for program in programs:
                 check(program.running(), f"{program.process.args} ended:\n{program.errors()}")
-            return len(self.sessions()) >= already + len(programs)
+            return {program.pid for program in programs} <= {session["pid"] for session in self.sessions()}
         wait_for(connected, "three neighbours did not connect", 30)
         return programs
 

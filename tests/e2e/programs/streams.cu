@@ -75,6 +75,7 @@ static void Events(unsigned* device) {
          cudaEventElapsedTime(&elapsed_ms, begin, fresh));
   const cudaError_t last = cudaGetLastError();
   printf("last error %d, then %d\n", last, cudaGetLastError());
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));
   printf("stream %d\n", cudaStreamQuery(nullptr));
   CUDA_CHECK(cudaEventDestroy(begin));
   CUDA_CHECK(cudaEventDestroy(end));
