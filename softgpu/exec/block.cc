@@ -137,6 +137,7 @@ bool BlockMemory::Prepare(LaunchState* state) {
   }
   if (warps_before != warps_.data) {
     for (uint32_t i = 0; i < kWarpsMax; ++i) new (warps_.data + sizeof(Warp) * i) Warp;
+    numbered_ = {0, 0, 0};
   }
   if (code_ != state->code || images_ != state->images || frames_before != frames_.data) warps_ready_ = 0;
   code_ = state->code;
@@ -146,6 +147,8 @@ bool BlockMemory::Prepare(LaunchState* state) {
     std::memcpy(frames_.data + frame_bytes * warps_ready_ + entry.constants_offset, image.data(),
                 image.size());
   }
+  const Dim3 shape = state->launch->block;
+  const bool same_shape = shape.x == numbered_.x && shape.y == numbered_.y && shape.z == numbered_.z;
   block_.state = state;
   block_.warps = reinterpret_cast<Warp*>(warps_.data);
   block_.warp_count = state->warps;
@@ -158,8 +161,9 @@ bool BlockMemory::Prepare(LaunchState* state) {
     w->shared_bytes = state->shared_bytes;
     w->local_stride = state->code->local_stride;
     w->local = local_.data + size_t{w->local_stride} * kLanes * i;
-    NumberThreads(w, state->launch->block, state->threads);
+    if (!same_shape) NumberThreads(w, shape, state->threads);
   }
+  numbered_ = shape;
   return true;
 }
 

@@ -83,6 +83,7 @@ class BlockMemory {
   std::shared_ptr<const KernelCode> code_;   // whose constants lie in frames_
   std::shared_ptr<const Images> images_;
   uint32_t warps_ready_ = 0;
+  Dim3 numbered_{0, 0, 0};                   // block shape that the warps' thread indices are for
   LaunchState* state_ = nullptr;
 };
 

@@ -23,23 +23,32 @@ namespace {
 // Initial-exec: reading it in a signal handler must not allocate.
 [[gnu::tls_model("initial-exec")]] thread_local FaultTrap* current_trap = nullptr;
 
+// A handler that we call may call us back: it remembers us as its predecessor.
+[[gnu::tls_model("initial-exec")]] thread_local bool chaining = false;
+
 struct sigaction previous_segv, previous_bus;
 std::mutex install_mutex;
 
 void Chain(int number, siginfo_t* info, void* context) {
   const struct sigaction& previous = number == SIGSEGV ? previous_segv : previous_bus;
-  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
-    previous.sa_sigaction(number, info, context);
-  } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == nullptr) {
+  const bool plain_default = (previous.sa_flags & SA_SIGINFO) == 0 &&
+                             (previous.sa_handler == SIG_DFL || previous.sa_handler == nullptr);
+  if (chaining || plain_default) {
     // Returning runs the faulting instruction again, now with the default action.
     struct sigaction plain = {};
     plain.sa_handler = SIG_DFL;
     sigaction(number, &plain, nullptr);
     // A signal that kill() sent will not come again by itself.
     if (info->si_code <= 0) raise(number);
+    return;
+  }
+  chaining = true;
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(number, info, context);
   } else if (previous.sa_handler != SIG_IGN) {
     previous.sa_handler(number);
   }
+  chaining = false;
 }
 
 void Handle(int number, siginfo_t* info, void* context) {
