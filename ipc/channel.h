@@ -14,20 +14,23 @@ namespace ipc {
 class Sender {
  public:
   virtual ~Sender() = default;
-  // Room for one message of up to `bytes` (<= kMessageBytesMax), 8-byte aligned. Waits up to timeout_us for
-  // the peer to make room and returns an empty span when it has not: ask whether the peer lives, then retry.
+  // Room for one message of up to `bytes` (<= kMessageBytesMax), 8-byte aligned. Waits up to
+  // timeout_us for the peer to make room and returns an empty span when it has not: ask whether the
+  // peer lives, then retry.
   virtual std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) = 0;
-  // Sends the first `bytes` of the reserved room; the first word must be MessageHeader::bytes == bytes.
+  // Sends the first `bytes` of the reserved room; the first word must be MessageHeader::bytes ==
+  // bytes.
   virtual void Commit(size_t bytes) = 0;
 };
 
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // The next message, copied out of the peer's reach, header included; the span stays valid until the next
-  // call. Spins spin_us, then sleeps until timeout_us in all. Empty: none came. Its length is checked
-  // against its header and the limits; nothing else is: the bytes are untrusted. `broken()` is set when
-  // the peer wrote a length that no message can have; nothing more can be received then.
+  // The next message, copied out of the peer's reach, header included; the span stays valid until
+  // the next call. Spins spin_us, then sleeps until timeout_us in all. Empty: none came. Its length
+  // is checked against its header and the limits; nothing else is: the bytes are untrusted.
+  // `broken()` is set when the peer wrote a length that no message can have; nothing more can be
+  // received then.
   virtual std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
   virtual bool broken() const = 0;
 };

@@ -12,7 +12,8 @@
 
 namespace ipc {
 
-static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
+static_assert(std::atomic<uint32_t>::is_always_lock_free &&
+              std::atomic<uint64_t>::is_always_lock_free);
 
 // Sleeps while *word == expected, at most timeout_us. May wake early for no reason: callers loop.
 inline void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, int64_t timeout_us) {

@@ -3,15 +3,16 @@
 //
 //     client                                lanewayd                              worker
 //       Hello  ------------------------------>  checks, picks slot and worker
-//                                               AttachSession + session file ------> maps, starts a thread
+//                                               AttachSession + session file ------> maps, starts a
+//                                               thread
 //       Welcome + two descriptors  <----------  <--------------------------- Attached
 //
-// The descriptors are the session file (ipc/session_file.h) and the session's pinned memory: a sparse memfd
-// of limits::kPinnedWindowBytes, of which both sides map the same ranges at the same addresses, the pinned
-// window of the slot (lanewayPinnedMap). Freed ranges are punched out.
+// The descriptors are the session file (ipc/session_file.h) and the session's pinned memory: a
+// sparse memfd of limits::kPinnedWindowBytes, of which both sides map the same ranges at the same
+// addresses, the pinned window of the slot (lanewayPinnedMap). Freed ranges are punched out.
 //
-// The socket stays open; its end alone ends nothing (a program may close every descriptor): lanewayd and
-// the worker watch the process by pidfd.
+// The socket stays open; its end alone ends nothing (a program may close every descriptor):
+// lanewayd and the worker watch the process by pidfd.
 #pragma once
 
 #include <cstdint>
@@ -43,32 +44,34 @@ inline uint64_t HashOfTables() {
   return hash;
 }
 
-// The first three fields keep their places in every version, so that a mismatch can be told in words.
+// The first three fields keep their places in every version, so that a mismatch can be told in
+// words.
 struct Hello {
   uint32_t magic = kHelloMagic;
   uint32_t protocol_version = kProtocolVersion;
   uint32_t bytes = sizeof(Hello);
-  uint32_t opcode_count = 0;   // rows this client knows
-  uint64_t table_hash = 0;     // ipc::TableHash() over them
+  uint32_t opcode_count = 0;  // rows this client knows
+  uint64_t table_hash = 0;    // ipc::TableHash() over them
   Transport transport = Transport::kRing;
   Mode mode = Mode::kShared;
-  uint64_t job_id = 0;         // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
-  char program[128] = {};      // for people: base name of argv[0]
-  char version[32] = {};       // package version, for the mismatch sentence
+  uint64_t job_id = 0;     // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
+  char program[128] = {};  // for people: base name of argv[0]
+  char version[32] = {};   // package version, for the mismatch sentence
 };
 
 struct Welcome {
   uint32_t magic = kHelloMagic;
   uint32_t protocol_version = kProtocolVersion;
   uint32_t bytes = sizeof(Welcome);
-  uint32_t result = 0;         // CUresult: 0, or why not (803 version, 808 sessions, 304 rings, 800 ...)
+  uint32_t result = 0;  // CUresult: 0, or why not (803 version, 808 sessions, 304 rings, 800 ...)
   uint64_t session_id = 0;
   uint32_t slot = 0;
   uint32_t worker_pid = 0;
   uint32_t device_count = 0;
   uint32_t reserved = 0;
-  char zmq_endpoint[108] = {};  // ipc://... when the transport is ZeroMQ: a ROUTER bound by the worker
-  char sentence[256] = {};      // on failure: what is wrong and what to do
+  char zmq_endpoint[108] =
+      {};                   // ipc://... when the transport is ZeroMQ: a ROUTER bound by the worker
+  char sentence[256] = {};  // on failure: what is wrong and what to do
 };
 
 }  // namespace ipc

@@ -1,8 +1,8 @@
 // One call message: a fixed header, then the call's encoded parameters (ipc/codec.h).
 //
-// The same bytes travel over rings and over ZeroMQ. Requests go client to worker, replies the other way
-// with the request's number; replies may come out of order. Messages are padded to 8 bytes inside a ring,
-// and `bytes` does not count the padding.
+// The same bytes travel over rings and over ZeroMQ. Requests go client to worker, replies the other
+// way with the request's number; replies may come out of order. Messages are padded to 8 bytes
+// inside a ring, and `bytes` does not count the padding.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace ipc {
 
-// Changes with any incompatible change of hello, session file or message header. The call tables have
-// their own hash (ipc/calls.h).
+// Changes with any incompatible change of hello, session file or message header. The call tables
+// have their own hash (ipc/calls.h).
 inline constexpr uint32_t kProtocolVersion = 1;
 
 enum MessageFlags : uint16_t {

@@ -1,9 +1,10 @@
 // What kernels of a session print, on its way to the program's own standard output.
 //
-// A circular buffer in the session file: the worker appends from the thread that ran the kernel, before the stream
-// goes on; the client drains it where CUDA shows device printf, at its synchronising calls. Like the driver's own buffer
-// it is bounded: what does not fit is lost. The other side may write anything: each clamps what it reads.
-// Thread safety: one appender and one drainer at a time; each side brings a lock.
+// A circular buffer in the session file: the worker appends from the thread that ran the kernel,
+// before the stream goes on; the client drains it where CUDA shows device printf, at its
+// synchronising calls. Like the driver's own buffer it is bounded: what does not fit is lost. The
+// other side may write anything: each clamps what it reads. Thread safety: one appender and one
+// drainer at a time; each side brings a lock.
 #pragma once
 
 #include <atomic>

@@ -39,7 +39,7 @@ void Daemon::Answer(const ipc::ControlServer::Request& request) {
   } else if (command.name == "status") {
     AnswerStatus(request.peer);
   } else if (command.name == "job") {
-    control_.Reply(request.peer, JobJson(sessions_.NewJob()));
+    control_.Reply(request.peer, JobJson(sessions_.NewJob(), children_.keeper().description.kind));
   } else if (command.name == "stop") {
     NoticeEnding();
     const std::string refusal = StopCommand(command.force);

@@ -11,6 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+const char* NameOf(ipc::control::DeviceKind kind) {
+  return kind == ipc::control::DeviceKind::kCuda ? "cuda" : "soft";
+}
+
 // Device memory by session, over all devices.
 std::map<uint64_t, uint64_t> BytesBySession(const std::vector<ipc::control::Usage>& usages) {
   std::map<uint64_t, uint64_t> bytes;
@@ -42,13 +46,12 @@ Json DevicesJson(const KeeperState& keeper) {
   for (uint32_t i = 0; i < keeper.description.device_count; ++i) {
     const ipc::control::DeviceRecord& device = keeper.description.devices[i];
     const uint64_t used = std::min(device.used_bytes, device.capacity_bytes);
-    devices.push_back(
-        {{"ordinal", i},
-         {"name", device.name},
-         {"kind", keeper.description.kind == ipc::control::DeviceKind::kCuda ? "cuda" : "soft"},
-         {"capacity_bytes", device.capacity_bytes},
-         {"used_bytes", used},
-         {"free_bytes", device.capacity_bytes - used}});
+    devices.push_back({{"ordinal", i},
+                       {"name", device.name},
+                       {"kind", NameOf(keeper.description.kind)},
+                       {"capacity_bytes", device.capacity_bytes},
+                       {"used_bytes", used},
+                       {"free_bytes", device.capacity_bytes - used}});
   }
   return devices;
 }
@@ -134,7 +137,9 @@ std::string StatusJson(const StatusInput& input) {
 
 std::string OkJson() { return Dump({{"ok", true}}); }
 
-std::string JobJson(uint64_t job) { return Dump({{"ok", true}, {"job", job}}); }
+std::string JobJson(uint64_t job, ipc::control::DeviceKind kind) {
+  return Dump({{"ok", true}, {"job", job}, {"device", NameOf(kind)}});
+}
 
 std::string ErrorJson(const std::string& sentence) {
   return Dump({{"ok", false}, {"sentence", sentence}});

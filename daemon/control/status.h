@@ -34,6 +34,7 @@ struct Command {
 // False for anything that is not a JSON object with a command in it.
 bool ParseCommandUntrusted(const std::string& text, Command* command);
 
-std::string JobJson(uint64_t job);
+// The number of a new job, and the kind of device that will serve it.
+std::string JobJson(uint64_t job, ipc::control::DeviceKind kind);
 
 }  // namespace control

@@ -17,7 +17,8 @@ uint64_t RoundUp(uint64_t bytes, uint64_t step) { return (bytes + step - 1) / st
 }  // namespace
 
 Arena::Arena(const Environment& environment, uint64_t session_id, uint32_t slot)
-    : environment_(environment), session_id_(session_id),
+    : environment_(environment),
+      session_id_(session_id),
       base_(limits::kSlotBase + slot * limits::kSlotBytes),
       addresses_(base_, limits::kDeviceArenaBytes) {}
 
@@ -36,7 +37,8 @@ bool Arena::Reserve(std::string* error) {
   }
   if (result == CUDA_SUCCESS) environment_.driver->cuMemAddressFree(got, limits::kDeviceArenaBytes);
   *error = absl::StrFormat(
-      "the driver does not give the addresses %#x..%#x that this session needs (error %d, got %#x); "
+      "the driver does not give the addresses %#x..%#x that this session needs (error %d, got "
+      "%#x); "
       "something else in the worker occupies them: see the worker's log",
       base_, base_ + limits::kDeviceArenaBytes, result, got);
   return false;

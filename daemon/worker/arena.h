@@ -1,10 +1,10 @@
 // A session's device memory: fixed addresses backed by the keeper's extents.
 //
-// The arena is the device part of the session's slot (limits.h), reserved once; the same addresses are
-// reserved without access in the client, so a device pointer means the same on both sides. Blocks up to
-// half an extent are cut from 2 MiB extents at 512-byte steps; larger ones own an extent each.
-// An address is handed out again only after the work that could touch it is complete: the caller says when.
-// Thread safety: one session's thread; bytes() from any.
+// The arena is the device part of the session's slot (limits.h), reserved once; the same addresses
+// are reserved without access in the client, so a device pointer means the same on both sides.
+// Blocks up to half an extent are cut from 2 MiB extents at 512-byte steps; larger ones own an
+// extent each. An address is handed out again only after the work that could touch it is complete:
+// the caller says when. Thread safety: one session's thread; bytes() from any.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class Arena {
   struct Mapping {  // one extent at its address
     Extent extent;
     int device;
-    bool shared;         // cut into small blocks
+    bool shared;  // cut into small blocks
     AddressSpace inside{0, 0};
   };
   struct Block {
@@ -56,9 +56,9 @@ class Arena {
   const uint64_t session_id_;
   const CUdeviceptr base_;
   bool reserved_ = false;
-  AddressSpace addresses_;                // of whole extents
+  AddressSpace addresses_;  // of whole extents
   std::map<CUdeviceptr, Mapping> mappings_;
-  std::map<CUdeviceptr, Block> blocks_;   // live
+  std::map<CUdeviceptr, Block> blocks_;  // live
   std::atomic<uint64_t> bytes_{0};
 };
 

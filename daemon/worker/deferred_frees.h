@@ -1,9 +1,8 @@
 // Device blocks that the program has freed while the device may still use them.
 //
-// cuMemFree waits for the device in CUDA; a session's thread never does. So a block is kept until the
-// events recorded behind the work of that moment are complete; Poll() looks. An allocation that does not fit
-// waits for them (Session).
-// Thread safety: one session's thread.
+// cuMemFree waits for the device in CUDA; a session's thread never does. So a block is kept until
+// the events recorded behind the work of that moment are complete; Poll() looks. An allocation that
+// does not fit waits for them (Session). Thread safety: one session's thread.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,5 @@
-// What library handles need beyond the tables: the session's stream, a workspace from its arena, order.
+// What library handles need beyond the tables: the session's stream, a workspace from its arena,
+// order.
 #include "daemon/worker/session_impl.h"
 #include "ipc/calls/limits.h"
 
@@ -11,7 +12,8 @@ void SessionImpl::SetUpBlas(cublasHandle_t handle) {
   BlasState& state = blas_[handle];
   state.stream = legacy->driver;
   environment_.cublas->cublasSetStream_v2(handle, legacy->driver);
-  if (arena_.Allocate(device_, ipc::limits::kBlasWorkspaceBytes, &state.workspace) != CUDA_SUCCESS) {
+  if (arena_.Allocate(device_, ipc::limits::kBlasWorkspaceBytes, &state.workspace) !=
+      CUDA_SUCCESS) {
     state.workspace = 0;  // a full device: the library then takes its own when it needs one
     return;
   }

@@ -1,13 +1,12 @@
 // Allocation, pinned ranges and copies.
-#include <unistd.h>
-
+#include "absl/time/clock.h"
 #include "daemon/worker/session_impl.h"
 #include "ipc/calls/limits.h"
 
 namespace worker {
 namespace {
 
-constexpr int64_t kFreeWaitStepUs = 50;
+constexpr absl::Duration kFreeWaitStep = absl::Microseconds(50);
 
 // Device, host or pinned: one call serves every direction, as addresses are unified.
 CUDA_MEMCPY2D Pitched(uint64_t to, size_t to_pitch, uint64_t from, size_t from_pitch) {
@@ -40,13 +39,13 @@ bool InStaging(uint64_t offset, uint64_t bytes) {
 CUresult SessionImpl::MemAlloc(CUdeviceptr* address, size_t bytes) {
   frees_.Poll();
   CUresult result = arena_.Allocate(device_, bytes, address);
-  // Room may come back when work that uses freed blocks ends; the program would have waited for that in its
-  // own cuMemFree.
+  // Room may come back when work that uses freed blocks ends; the program would have waited for
+  // that in its own cuMemFree.
   while (result == CUDA_ERROR_OUT_OF_MEMORY && !stop_.load() && file_.page()->loss.load() == 0) {
     const bool all_free = frees_.Poll();
     result = arena_.Allocate(device_, bytes, address);
     if (all_free) break;
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) usleep(kFreeWaitStepUs);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) absl::SleepFor(kFreeWaitStep);
   }
   return result;
 }
@@ -82,8 +81,8 @@ CUresult SessionImpl::CopyInline(CUdeviceptr to, const void* bytes, size_t count
   return driver_.cuMemcpyHtoDAsync_v2(to, bytes, count, stream);
 }
 
-CUresult SessionImpl::CopyStagedIn(CUdeviceptr to, uint64_t staging_offset, size_t count, CUstream stream,
-                                   ipc::Mark mark) {
+CUresult SessionImpl::CopyStagedIn(CUdeviceptr to, uint64_t staging_offset, size_t count,
+                                   CUstream stream, ipc::Mark mark) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result =
       driver_.cuMemcpyHtoDAsync_v2(to, file_.staging() + staging_offset, count, stream);
@@ -91,8 +90,8 @@ CUresult SessionImpl::CopyStagedIn(CUdeviceptr to, uint64_t staging_offset, size
   return result != CUDA_SUCCESS ? result : marked;
 }
 
-CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, size_t count, CUstream stream,
-                                    ipc::Mark mark) {
+CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, size_t count,
+                                    CUstream stream, ipc::Mark mark) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result =
       driver_.cuMemcpyDtoHAsync_v2(file_.staging() + staging_offset, from, count, stream);
@@ -107,8 +106,9 @@ CUresult SessionImpl::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count,
   return result != CUDA_SUCCESS ? result : marked;
 }
 
-CUresult SessionImpl::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from, size_t from_pitch,
-                                  size_t width, size_t height, CUstream stream, ipc::Mark mark) {
+CUresult SessionImpl::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from,
+                                  size_t from_pitch, size_t width, size_t height, CUstream stream,
+                                  ipc::Mark mark) {
   CUDA_MEMCPY2D copy = Pitched(to, to_pitch, from, from_pitch);
   copy.WidthInBytes = width;
   copy.Height = height;
@@ -118,7 +118,8 @@ CUresult SessionImpl::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr f
 }
 
 CUresult SessionImpl::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint64_t staging_offset,
-                                          size_t width, size_t height, CUstream stream, ipc::Mark mark) {
+                                          size_t width, size_t height, CUstream stream,
+                                          ipc::Mark mark) {
   uint64_t reach = 0, packed = 0;
   if (!RowsReach(to_pitch, width, height, &reach) || !Accepts(to, reach) ||
       !RowsReach(width, width, height, &packed) || !InStaging(staging_offset, packed)) {
@@ -128,8 +129,9 @@ CUresult SessionImpl::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint6
   return CopyPitched(to, to_pitch, from, width, width, height, stream, mark);
 }
 
-CUresult SessionImpl::CopyPitchedStagedOut(uint64_t staging_offset, CUdeviceptr from, size_t from_pitch,
-                                           size_t width, size_t height, CUstream stream, ipc::Mark mark) {
+CUresult SessionImpl::CopyPitchedStagedOut(uint64_t staging_offset, CUdeviceptr from,
+                                           size_t from_pitch, size_t width, size_t height,
+                                           CUstream stream, ipc::Mark mark) {
   uint64_t reach = 0, packed = 0;
   if (!RowsReach(from_pitch, width, height, &reach) || !Accepts(from, reach) ||
       !RowsReach(width, width, height, &packed) || !InStaging(staging_offset, packed)) {

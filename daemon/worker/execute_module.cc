@@ -52,14 +52,15 @@ CUresult SessionImpl::HasModule(const ipc::ModuleHash* hash, int* known) {
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset, uint64_t total_bytes,
-                                  const void* bytes, size_t count) {
+CUresult SessionImpl::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset,
+                                  uint64_t total_bytes, const void* bytes, size_t count) {
   const std::byte* const piece = static_cast<const std::byte*>(bytes);
   if (!assembly_.AppendUntrusted(*hash, total_bytes, offset, {piece, count})) {
     return CUDA_ERROR_INVALID_IMAGE;
   }
   if (!assembly_.complete()) return CUDA_SUCCESS;
-  return SharedModuleCache().Add(*hash, assembly_.Release()) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+  return SharedModuleCache().Add(*hash, assembly_.Release()) ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_IMAGE;
 }
 
 CUresult SessionImpl::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
@@ -119,13 +120,15 @@ CUresult SessionImpl::GetFunction(CUfunction* function, CUmodule module, const c
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::GetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+CUresult SessionImpl::GetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
+                                const char* name) {
   const CUresult result = driver_.cuModuleGetGlobal_v2(address, bytes, module, name);
   if (result == CUDA_SUCCESS) globals_.push_back({*address, *bytes, module});
   return result;
 }
 
-CUresult SessionImpl::FunctionNames(CUmodule module, unsigned* count, char* names, unsigned names_bytes) {
+CUresult SessionImpl::FunctionNames(CUmodule module, unsigned* count, char* names,
+                                    unsigned names_bytes) {
   CUresult result = driver_.cuModuleGetFunctionCount(count, module);
   if (result != CUDA_SUCCESS) return result;
   std::vector<CUfunction> functions(*count);

@@ -20,8 +20,9 @@ CUresult SessionImpl::StreamDestroy(CUstream stream) {
 CUresult SessionImpl::PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark) {
   if (mark.sequence == 0) return CUDA_SUCCESS;
   std::atomic<uint64_t>* const word = &file_.completions()->completed[stream->slot];
-  const CUresult result = driver_.cuStreamWriteValue64_v2(
-      stream->driver, reinterpret_cast<CUdeviceptr>(word), mark.sequence, CU_STREAM_WRITE_VALUE_DEFAULT);
+  const CUresult result =
+      driver_.cuStreamWriteValue64_v2(stream->driver, reinterpret_cast<CUdeviceptr>(word),
+                                      mark.sequence, CU_STREAM_WRITE_VALUE_DEFAULT);
   if (result != CUDA_SUCCESS || mark.wake == 0) return result;
   return RingAfter(stream);
 }

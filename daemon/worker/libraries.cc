@@ -26,8 +26,9 @@ absl::Status LoadLibraries(ipc::control::DeviceKind kind, Environment* environme
   if (blas.ok()) environment->cublas = &cublas;
   for (const absl::Status& status : {lt, blas}) {
     if (status.ok()) continue;
-    common::Log("worker", absl::StrCat("programs get \"not supported\" from a library that is not here: ",
-                                       status.message()));
+    common::Log("worker",
+                absl::StrCat("programs get \"not supported\" from a library that is not here: ",
+                             status.message()));
   }
   return absl::OkStatus();
 }

@@ -7,9 +7,9 @@
 
 namespace worker {
 
-// Fills environment->driver, cublas and cublaslt from the device's libraries; the tables live as long as the
-// process. A missing library is a log line and a null table: its calls then answer "not supported".
-// Call once, in main(), before any session.
+// Fills environment->driver, cublas and cublaslt from the device's libraries; the tables live as
+// long as the process. A missing library is a log line and a null table: its calls then answer "not
+// supported". Call once, in main(), before any session.
 absl::Status LoadLibraries(ipc::control::DeviceKind kind, Environment* environment);
 
 }  // namespace worker

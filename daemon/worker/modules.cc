@@ -25,13 +25,15 @@ ModuleImage ModuleCache::Find(const ModuleHash& hash) {
 }
 
 bool ModuleCache::Add(const ModuleHash& hash, std::vector<std::byte> bytes) {
-  const XXH128_hash_t actual = XXH3_128bits(bytes.data(), bytes.size() - 1);  // without the added zero
+  const XXH128_hash_t actual =
+      XXH3_128bits(bytes.data(), bytes.size() - 1);  // without the added zero
   if (actual.low64 != hash.word[0] || actual.high64 != hash.word[1]) return false;
   absl::MutexLock lock(&mutex_);
   if (entries_.contains(hash)) return true;
   recent_.push_front(hash);
   bytes_ += bytes.size();
-  entries_[hash] = {std::make_shared<const std::vector<std::byte>>(std::move(bytes)), recent_.begin()};
+  entries_[hash] = {std::make_shared<const std::vector<std::byte>>(std::move(bytes)),
+                    recent_.begin()};
   while (bytes_ > bytes_max_ && recent_.size() > 1) {
     const auto oldest = entries_.find(recent_.back());
     bytes_ -= oldest->second.image->size();
@@ -49,7 +51,8 @@ bool ModuleAssembly::AppendUntrusted(const ModuleHash& hash, uint64_t total, uin
     total_ = total;
     bytes_.clear();
   }
-  if (!(hash == hash_) || total != total_ || offset != bytes_.size() || piece.size() > total_ - offset) {
+  if (!(hash == hash_) || total != total_ || offset != bytes_.size() ||
+      piece.size() > total_ - offset) {
     return false;
   }
   bytes_.insert(bytes_.end(), piece.begin(), piece.end());

@@ -1,9 +1,9 @@
-// Module images by content, shared by all sessions of the worker; loaded modules are each session's own,
-// because module globals are state.
+// Module images by content, shared by all sessions of the worker; loaded modules are each session's
+// own, because module globals are state.
 //
-// An image arrives in pieces from an untrusted client and is kept only when its hash is the one announced.
-// The cache is bounded: the least recently used image goes first (a client sends it again when it is asked for).
-// Thread safety: all methods from any session thread.
+// An image arrives in pieces from an untrusted client and is kept only when its hash is the one
+// announced. The cache is bounded: the least recently used image goes first (a client sends it
+// again when it is asked for). Thread safety: all methods from any session thread.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,8 @@ ModuleCache& SharedModuleCache();
 class ModuleAssembly {
  public:
   // Appends a piece. False: out of order, too large, or another image was begun before its end.
-  bool AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset, std::span<const std::byte> piece);
+  bool AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,
+                       std::span<const std::byte> piece);
   bool complete() const { return total_ != 0 && bytes_.size() == total_; }
   const ModuleHash& hash() const { return hash_; }
   // The image, zero-terminated beyond its end (PTX text is a C string to the driver). Resets.

@@ -19,7 +19,8 @@ constexpr uint64_t kPage = 4096;
 
 PinnedMemory::PinnedMemory(const Environment& environment, uint32_t slot, int fd)
     : environment_(environment),
-      base_(limits::kSlotBase + slot * limits::kSlotBytes + limits::kDeviceArenaBytes), fd_(fd) {}
+      base_(limits::kSlotBase + slot * limits::kSlotBytes + limits::kDeviceArenaBytes),
+      fd_(fd) {}
 
 PinnedMemory::~PinnedMemory() {
   Clear();

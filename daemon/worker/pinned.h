@@ -1,6 +1,6 @@
-// A session's pinned host memory: ranges of its sparse file, mapped at the same addresses as in the client and
-// registered with the driver, so that copies from and to them need no staging.
-// Thread safety: one session's thread; bytes() from any.
+// A session's pinned host memory: ranges of its sparse file, mapped at the same addresses as in the
+// client and registered with the driver, so that copies from and to them need no staging. Thread
+// safety: one session's thread; bytes() from any.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,10 @@
-// One client's session inside the worker: its handles, streams, memory and modules, and the thread that
-// executes its calls.
+// One client's session inside the worker: its handles, streams, memory and modules, and the thread
+// that executes its calls.
 //
-// The worker process (main.cc, control side) makes one Session per attached client and gives it a thread that
-// calls Run(). Everything a session needs of the outside comes through Environment: the driver's function
-// table, physical memory, and the place to report a poisoned context. A session touches no socket.
+// The worker process (main.cc, control side) makes one Session per attached client and gives it a
+// thread that calls Run(). Everything a session needs of the outside comes through Environment: the
+// driver's function table, physical memory, and the place to report a poisoned context. A session
+// touches no socket.
 //
 // Thread safety: Run() on its own thread; Stop(), Snapshot() and MemoryBytes() from any thread.
 #pragma once
@@ -24,8 +25,9 @@ namespace worker {
 
 // Physical memory owned by the keeper, imported into this process.
 struct Extent {
-  uint64_t id = 0;     // the keeper's name
-  uint64_t bytes = 0;  // a power of two, limits::kExtentBytesMin..kExtentBytesMax, or one large allocation's
+  uint64_t id = 0;  // the keeper's name
+  uint64_t bytes =
+      0;  // a power of two, limits::kExtentBytesMin..kExtentBytesMax, or one large allocation's
   CUmemGenericAllocationHandle handle = 0;
 };
 
@@ -33,7 +35,8 @@ struct Extent {
 class ExtentSource {
  public:
   virtual ~ExtentSource() = default;
-  // CUDA_ERROR_OUT_OF_MEMORY when capacity is exhausted. Waits, bounded, while a lost keeper is replaced.
+  // CUDA_ERROR_OUT_OF_MEMORY when capacity is exhausted. Waits, bounded, while a lost keeper is
+  // replaced.
   virtual CUresult Create(uint64_t session_id, int device, uint64_t bytes, Extent* extent) = 0;
   // The caller has unmapped it everywhere; releases the handle and tells the keeper.
   virtual void Free(const Extent& extent) = 0;
@@ -46,7 +49,8 @@ class PoisonSink {
  public:
   virtual ~PoisonSink() = default;
   // session_id: the culprit, or 0 when it can't be told. text: one sentence for stderr and status.
-  // Marks every session lost (the culprit with `code`, others with 806) and makes the worker exit. Returns.
+  // Marks every session lost (the culprit with `code`, others with 806) and makes the worker exit.
+  // Returns.
   virtual void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) = 0;
 };
 
@@ -54,7 +58,7 @@ class StreamOwners;  // daemon/worker/stream_owners.h
 
 struct Environment {
   const ipc::DriverTable* driver = nullptr;
-  const ipc::CublasTable* cublas = nullptr;      // null: this device has no cuBLAS
+  const ipc::CublasTable* cublas = nullptr;  // null: this device has no cuBLAS
   const ipc::CublasLtTable* cublaslt = nullptr;
   std::vector<CUcontext> contexts;  // one per device, made by main.cc; index = device ordinal
   ExtentSource* extents = nullptr;
@@ -67,7 +71,8 @@ struct SessionSetup {
   uint32_t slot = 0;
   ipc::SessionFile file;
   ipc::Channel channel;  // rings of the file, or ZeroMQ
-  int pinned_fd = -1;    // the session's pinned memory, a sparse memfd of limits::kPinnedWindowBytes; owned
+  int pinned_fd =
+      -1;  // the session's pinned memory, a sparse memfd of limits::kPinnedWindowBytes; owned
 };
 
 struct SessionSnapshot {
@@ -83,8 +88,9 @@ class Session {
                                          std::string* error);
   virtual ~Session() = default;
 
-  // Executes calls until Stop(), a lost page or a malformed message (then the session is marked lost with
-  // 806), then waits for the session's submitted work, bounded, and gives back everything it held.
+  // Executes calls until Stop(), a lost page or a malformed message (then the session is marked
+  // lost with 806), then waits for the session's submitted work, bounded, and gives back everything
+  // it held.
   virtual void Run() = 0;
   // The client is gone or the worker ends: Run() returns soon.
   virtual void Stop() = 0;

@@ -1,13 +1,12 @@
 #include "daemon/worker/session_impl.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "ipc/calls/limits.h"
 #include "ipc/dispatch.h"
 #include "ipc/futex.h"
@@ -15,9 +14,9 @@
 namespace worker {
 namespace {
 
-constexpr int64_t kNapUs = 250'000;         // Stop() and losses ring the doorbell; this is only a net
-constexpr int64_t kReplyWaitUs = 100'000;   // then ask whether the session still lives
-constexpr useconds_t kDrainStepUs = 200;
+constexpr int64_t kNapUs = 250'000;  // Stop() and losses ring the doorbell; this is only a net
+constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
+constexpr absl::Duration kDrainStep = absl::Microseconds(200);
 
 }  // namespace
 
@@ -49,11 +48,15 @@ std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& 
 }
 
 SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
-    : environment_(environment), driver_(*environment.driver),
-      targets_{environment.driver, environment.cublas, environment.cublaslt, this}, session_id_(setup.session_id),
-      file_(std::move(setup.file)), channel_(std::move(setup.channel)),
+    : environment_(environment),
+      driver_(*environment.driver),
+      targets_{environment.driver, environment.cublas, environment.cublaslt, this},
+      session_id_(setup.session_id),
+      file_(std::move(setup.file)),
+      channel_(std::move(setup.channel)),
       arena_(environment, setup.session_id, setup.slot),
-      pinned_(environment, setup.slot, setup.pinned_fd), streams_(environment, this),
+      pinned_(environment, setup.slot, setup.pinned_fd),
+      streams_(environment, this),
       frees_(environment, &arena_),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)) {}
@@ -64,11 +67,12 @@ bool SessionImpl::Reserve(std::string* error) {
   if (!arena_.Reserve(error)) return false;
   driver_.cuCtxSetCurrent(environment_.contexts[0]);
   // The device writes completion words and copies to and from staging.
-  const CUresult result = driver_.cuMemHostRegister_v2(
-      file_.base(), ipc::kSessionFileBytes,
-      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+  const CUresult result =
+      driver_.cuMemHostRegister_v2(file_.base(), ipc::kSessionFileBytes,
+                                   CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   if (result != CUDA_SUCCESS) {
-    *error = absl::StrCat("the driver cannot register the session's shared file (error ", result, ")");
+    *error =
+        absl::StrCat("the driver cannot register the session's shared file (error ", result, ")");
     return false;
   }
   registered_ = true;
@@ -77,14 +81,16 @@ bool SessionImpl::Reserve(std::string* error) {
 
 void SessionImpl::Run() {
   ipc::SessionPage* const page = file_.page();
-  while (!stop_.load(std::memory_order_relaxed) && page->loss.load(std::memory_order_relaxed) == 0) {
+  while (!stop_.load(std::memory_order_relaxed) &&
+         page->loss.load(std::memory_order_relaxed) == 0) {
     const std::span<const std::byte> message =
         channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, kNapUs);
     if (!message.empty()) {
       ServeMessage(message);
     } else if (channel_.receiver->broken()) {
-      ipc::MarkLost(page, CUDA_ERROR_MPS_RPC_FAILURE,
-                    "laneway: a message of this program had an impossible length; its session ends");
+      ipc::MarkLost(
+          page, CUDA_ERROR_MPS_RPC_FAILURE,
+          "laneway: a message of this program had an impossible length; its session ends");
     } else {
       frees_.Poll();
     }
@@ -121,8 +127,8 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   UseDevice(header.context);
   call_stream_ = nullptr;
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
-  const ipc::Served served = ipc::DispatchUntrusted(header.op, message.subspan(sizeof header),
-                                                    targets_, *this, &reply);
+  const ipc::Served served =
+      ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets_, *this, &reply);
   if (served.outcome == ipc::Outcome::kMalformed) {
     ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                   "laneway: a malformed call reached the worker; the session ends");
@@ -215,20 +221,19 @@ bool SessionImpl::Accepts(uint64_t address, uint64_t bytes) {
 void SessionImpl::WaitForStreams() {
   for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
   for (StreamTable::Stream* stream : streams_.All()) {
-    while (driver_.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY) usleep(kDrainStepUs);
+    while (driver_.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY)
+      absl::SleepFor(kDrainStep);
   }
 }
 
 void SessionImpl::DestroyObjects() {
   DestroyLibraryObjects();
-  handles_.Drain(ipc::HandleKind::kEvent, [this](void* handle) {
-    driver_.cuEventDestroy_v2(static_cast<CUevent>(handle));
-  });
+  handles_.Drain(ipc::HandleKind::kEvent,
+                 [this](void* handle) { driver_.cuEventDestroy_v2(static_cast<CUevent>(handle)); });
   event_streams_.clear();
   handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
-  handles_.Drain(ipc::HandleKind::kModule, [this](void* handle) {
-    driver_.cuModuleUnload(static_cast<CUmodule>(handle));
-  });
+  handles_.Drain(ipc::HandleKind::kModule,
+                 [this](void* handle) { driver_.cuModuleUnload(static_cast<CUmodule>(handle)); });
   globals_.clear();
   handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
   streams_.Clear();

@@ -113,10 +113,10 @@ class SessionImpl final : public Session,
   std::unique_ptr<std::byte[]> scratch_;
   std::unique_ptr<std::byte[]> reply_;
 
-  int device_ = -1;                             // whose context is current on the session's thread
+  int device_ = -1;  // whose context is current on the session's thread
   StreamTable::Stream* call_stream_ = nullptr;
-  cublasHandle_t call_blas_ = nullptr;          // of the call being served
-  bool registered_ = false;                     // the session file is known to the driver
+  cublasHandle_t call_blas_ = nullptr;  // of the call being served
+  bool registered_ = false;             // the session file is known to the driver
   std::atomic<bool> stop_{false};
   absl::Mutex print_mutex_;
 };

@@ -1,5 +1,6 @@
-// Which session a driver's stream belongs to: for what the driver tells by stream, device printf and faults.
-// Thread safety: all methods from any thread; With() keeps the owner alive while it runs.
+// Which session a driver's stream belongs to: for what the driver tells by stream, device printf
+// and faults. Thread safety: all methods from any thread; With() keeps the owner alive while it
+// runs.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ class StreamOwners {
     absl::MutexLock lock(&mutex_);
     owners_[stream] = owner;
   }
-  // A stream stays its owner's after its destruction, as its last work may still print; the driver's next
-  // stream of that handle has its own owner. So owners go as a whole.
+  // A stream stays its owner's after its destruction, as its last work may still print; the
+  // driver's next stream of that handle has its own owner. So owners go as a whole.
   void RemoveAll(const StreamOwner* owner) {
     absl::MutexLock lock(&mutex_);
     absl::erase_if(owners_, [owner](const auto& entry) { return entry.second == owner; });

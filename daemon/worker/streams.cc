@@ -54,7 +54,8 @@ CUresult StreamTable::Destroy(CUstream driver) {
   if (stream->blocking) {
     // Later work on the legacy stream is still after this stream's work.
     Stream& legacy = legacy_[stream->device];
-    if (legacy.driver != nullptr && stream->submitted != stream->before_legacy) After(&legacy, stream);
+    if (legacy.driver != nullptr && stream->submitted != stream->before_legacy)
+      After(&legacy, stream);
     --blocking_count_;
   }
   Close(stream);

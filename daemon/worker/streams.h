@@ -1,10 +1,10 @@
 // A session's streams, and the ordering that CUDA promises for the legacy default stream.
 //
-// In a context shared by many sessions the driver's own default stream would order everyone with everyone.
-// So each session has its own legacy stream per device, and every driver stream is non-blocking; work
-// between the legacy stream and the session's blocking streams is ordered here by events, only when there
-// was work since the last such order.
-// Thread safety: one session's thread.
+// In a context shared by many sessions the driver's own default stream would order everyone with
+// everyone. So each session has its own legacy stream per device, and every driver stream is
+// non-blocking; work between the legacy stream and the session's blocking streams is ordered here
+// by events, only when there was work since the last such order. Thread safety: one session's
+// thread.
 #pragma once
 
 #include <array>
@@ -23,14 +23,15 @@ class StreamTable {
  public:
   struct Stream {
     CUstream driver = nullptr;
-    CUevent order = nullptr;     // recorded to order other streams after this one
-    uint32_t slot = 0;           // of completion words
+    CUevent order = nullptr;  // recorded to order other streams after this one
+    uint32_t slot = 0;        // of completion words
     int device = 0;
-    bool blocking = false;       // ordered with the legacy stream
+    bool blocking = false;  // ordered with the legacy stream
     bool legacy = false;
-    uint64_t submitted = 0;      // ops so far
-    uint64_t after_legacy = 0;   // blocking: legacy.submitted that this stream is already after
-    uint64_t before_legacy = 0;  // blocking: own `submitted` that the legacy stream is already after
+    uint64_t submitted = 0;     // ops so far
+    uint64_t after_legacy = 0;  // blocking: legacy.submitted that this stream is already after
+    uint64_t before_legacy =
+        0;  // blocking: own `submitted` that the legacy stream is already after
   };
 
   StreamTable(const Environment& environment, StreamOwner* owner)

@@ -7,7 +7,8 @@ inline constexpr unsigned long long KiB = 1ull << 10, MiB = 1ull << 20, GiB = 1u
 
 // --- addresses -----------------------------------------------------------------------------------
 // Each session owns one slot of addresses, the same in client and worker: device arena, then pinned
-// host window. Slots are disjoint. ThreadSanitizer allows few addresses, so its builds use a small map.
+// host window. Slots are disjoint. ThreadSanitizer allows few addresses, so its builds use a small
+// map.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr unsigned long long kSlotBase = 0x10'0000'0000ull;
 inline constexpr unsigned long long kSlotBytes = 4 * GiB;
@@ -39,10 +40,10 @@ inline constexpr unsigned kRingBytes = 1u << 20;         // each direction
 inline constexpr unsigned kMessageBytesMax = 64u << 10;  // one message, header included
 inline constexpr unsigned kStagingBytes = 8u << 20;      // pageable copies
 inline constexpr unsigned kStagingChunkBytes = 1u << 20;
-inline constexpr unsigned kStreamsMax = 1024;            // streams of one session: completion slots
-inline constexpr unsigned kLegacySlots = 16;             // the first slots: legacy stream of each device
-inline constexpr unsigned kSpinUs = 20;                  // then sleep on a futex
-inline constexpr unsigned kPathBytesMax = 107;           // sun_path of a Unix socket
+inline constexpr unsigned kStreamsMax = 1024;   // streams of one session: completion slots
+inline constexpr unsigned kLegacySlots = 16;    // the first slots: legacy stream of each device
+inline constexpr unsigned kSpinUs = 20;         // then sleep on a futex
+inline constexpr unsigned kPathBytesMax = 107;  // sun_path of a Unix socket
 
 // --- sessions ------------------------------------------------------------------------------------
 inline constexpr unsigned kSessionsMax = kSlots;

@@ -39,7 +39,7 @@ bool Module::AllocateVariables(Context& context) {
     std::shared_ptr<Allocation> memory =
         AllocateDeviceMemory(&context.device(), kind, bytes, context.id());
     if (memory == nullptr) return false;
-    if (variable.exported) variable_index_[variable.name] = variables_.size();
+    variable_index_[variable.name] = variables_.size();  // nvcc marks none as visible
     addresses_.push_back(memory->base);
     variables_.push_back(std::move(memory));
   }

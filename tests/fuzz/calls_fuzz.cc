@@ -1,5 +1,5 @@
-// Ring bytes: whatever a tenant writes, the worker's session decodes it, refuses what is not its own, and lives.
-// An input is a run of messages: u16 opcode, u16 length, bytes of the body.
+// Ring bytes: whatever a tenant writes, the worker's session decodes it, refuses what is not its
+// own, and lives. An input is a run of messages: u16 opcode, u16 length, bytes of the body.
 #include <cstring>
 #include <memory>
 #include <string>

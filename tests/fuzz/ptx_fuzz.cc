@@ -9,8 +9,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string log;
-  const std::shared_ptr<const softgpu::PtxModule> module = softgpu::PtxModule::Parse(
-      std::string_view(reinterpret_cast<const char*>(data), size), &log);
+  const std::shared_ptr<const softgpu::PtxModule> module =
+      softgpu::PtxModule::Parse(std::string_view(reinterpret_cast<const char*>(data), size), &log);
   assert(module != nullptr || !log.empty());
   return 0;
 }

@@ -18,7 +18,8 @@ ModuleHash HashOf(const std::string& text) {
   return result;
 }
 
-bool Append(ModuleAssembly* assembly, const ModuleHash& hash, const std::string& whole, size_t offset, size_t n) {
+bool Append(ModuleAssembly* assembly, const ModuleHash& hash, const std::string& whole,
+            size_t offset, size_t n) {
   return assembly->AppendUntrusted(hash, whole.size(), offset,
                                    std::as_bytes(std::span(whole)).subspan(offset, n));
 }

@@ -39,11 +39,13 @@ CUresult EventQuery(CUevent event) {
 CUresult StreamQuery(CUstream stream) {
   return recording.busy_streams.count(stream) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
-CUresult AddressReserve(CUdeviceptr* address, size_t, size_t, CUdeviceptr hint, unsigned long long) {
+CUresult AddressReserve(CUdeviceptr* address, size_t, size_t, CUdeviceptr hint,
+                        unsigned long long) {
   *address = hint;
   return CUDA_SUCCESS;
 }
-CUresult Map(CUdeviceptr address, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long) {
+CUresult Map(CUdeviceptr address, size_t, size_t, CUmemGenericAllocationHandle,
+             unsigned long long) {
   return recording.mapped.insert(address).second ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult Unmap(CUdeviceptr address, size_t) {
