@@ -154,7 +154,16 @@ absl::StatusOr<uint64_t> NewJob(const ipc::Options& options) {
     last = EnsureDaemon(options);
     if (!last.ok()) return last;
     const absl::StatusOr<std::string> reply = Ask(dir, R"({"command":"job"})", kAskTimeoutUs);
-    if (reply.ok()) return nlohmann::json::parse(*reply).value("job", uint64_t{0});
+    if (reply.ok()) {
+      const nlohmann::json answer = nlohmann::json::parse(*reply);
+      const std::string device = answer.value("device", "");
+      if (options.device != "auto" && options.device != device) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("the daemon that runs serves --device=", device, ", not ", options.device,
+                         "; run laneway stop first"));
+      }
+      return answer.value("job", uint64_t{0});
+    }
     last = reply.status();
     if (!absl::IsNotFound(last)) return last;
   }

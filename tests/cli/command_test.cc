@@ -121,6 +121,14 @@ TEST_F(CommandTest, ManyRunsAtOnceStartOneDaemon) {
   EXPECT_EQ(installation_.Processes("lanewayd").size(), 1u);
 }
 
+TEST_F(CommandTest, AnotherDeviceThanTheDaemonsIsRefused) {
+  EXPECT_EQ(RunShell("true").code, 0);
+  const Result result = Run({"run", "--device=cuda", "--", "/bin/true"});
+  EXPECT_EQ(result.code, 125);
+  EXPECT_NE(result.err.find("laneway stop"), std::string::npos) << result.err;
+  EXPECT_EQ(Run({"run", "--", "/bin/true"}).code, 0);
+}
+
 TEST_F(CommandTest, ASignalReachesTheProgram) {
   const std::unique_ptr<Program> program =
       Start({"run", "--device=soft", "--", "/bin/sh", "-c",
