@@ -100,6 +100,9 @@ void SessionImpl::Run() {
 
 void SessionImpl::Stop() {
   stop_.store(true);
+  // The session's thread may be inside the driver, waiting for room in a stream that waits for the
+  // client.
+  ReleaseHeldStreams();
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   doorbell->fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(doorbell);
@@ -217,9 +220,13 @@ bool SessionImpl::Accepts(uint64_t address, uint64_t bytes) {
 
 // --- the end -------------------------------------------------------------------------------------
 
+void SessionImpl::ReleaseHeldStreams() {
+  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
+}
+
 // No interface cancels a running kernel: memory goes when the last one ends.
 void SessionImpl::WaitForStreams() {
-  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
+  ReleaseHeldStreams();
   for (StreamTable::Stream* stream : streams_.All()) {
     while (driver_.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY)
       absl::SleepFor(kDrainStep);

@@ -78,6 +78,7 @@ class SessionImpl final : public Session,
   void NoteFailure(ipc::Op op, uint32_t status, bool replied);
   void UseDevice(uint32_t header_context);
   void End();
+  void ReleaseHeldStreams();
   void WaitForStreams();
 
   // The stream of the call being served, as the codec translated it.

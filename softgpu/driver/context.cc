@@ -145,6 +145,7 @@ void Context::AddDependencies(const Stream& stream, Operation* operation) {
 
 uint64_t Context::Submit(const std::shared_ptr<Stream>& stream,
                          std::unique_ptr<Operation> operation, bool wake) {
+  stream->WaitForRoom();
   if (!stream->blocking()) return stream->Push(std::move(operation), wake);
   std::lock_guard<std::mutex> lock(order_mutex_);
   AddDependencies(*stream, operation.get());

@@ -14,6 +14,8 @@
 namespace softgpu {
 namespace {
 
+constexpr uint64_t kQueuedMax = 1024;
+
 std::atomic<uint64_t> next_id{1};
 
 // Signals are the application's: none shall be delivered to a thread it doesn't know. Faults of
@@ -39,6 +41,12 @@ uint64_t Stream::Push(std::unique_ptr<Operation> operation, bool wake) {
   const uint64_t sequence = submitted_.fetch_add(1) + 1;
   if (wake && !running_) WakeThread();
   return sequence;
+}
+
+void Stream::WaitForRoom() {
+  const uint64_t submitted = submitted_.load();
+  // Half of the queue, so that a submitter waits rarely, not at every operation.
+  if (submitted - completed_.load() >= kQueuedMax) Wait(submitted - kQueuedMax / 2);
 }
 
 void Stream::WakeThread() {
