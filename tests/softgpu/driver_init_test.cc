@@ -119,6 +119,12 @@ TEST(ErrorLogTest, CallbackMemoryAndIterator) {
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuLogsUnregisterCallback(handle));
 }
 
+TEST(ExportTest, EveryNameOfTheTableIsThere) {
+#define CALL(fn, ...) EXPECT_NE(dlsym(RTLD_DEFAULT, #fn), nullptr) << #fn;
+#include "ipc/calls/driver.inc"
+#undef CALL
+}
+
 TEST(ExportTest, UnimplementedCallsSaySo) {
   ASSERT_OK(cuInit(0));
   EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuGraphicsMapResources(0, nullptr, nullptr));
