@@ -1,5 +1,5 @@
-// atom and red. Blocks of a grid, and grids of other streams, run on several threads, so even shared
-// memory's cousins in global memory use the processor's atomics; lanes go in order.
+// atom and red. Blocks of a grid, and grids of other streams, run on several threads, so even
+// shared memory's cousins in global memory use the processor's atomics; lanes go in order.
 #include <cstring>
 
 #include "softgpu/exec/half_scalar.h"
@@ -24,15 +24,24 @@ struct Integer {
   static Bits Do(Bits old, Bits operand) {
     const T a = static_cast<T>(old), b = static_cast<T>(operand);
     switch (kOp) {
-      case AtomOp::kAnd: return old & operand;
-      case AtomOp::kOr: return old | operand;
-      case AtomOp::kXor: return old ^ operand;
-      case AtomOp::kAdd: return old + operand;
-      case AtomOp::kInc: return old >= operand ? 0 : old + 1;
-      case AtomOp::kDec: return old == 0 || old > operand ? operand : old - 1;
-      case AtomOp::kMin: return a < b ? old : operand;
-      case AtomOp::kMax: return a > b ? old : operand;
-      default: return operand;
+      case AtomOp::kAnd:
+        return old & operand;
+      case AtomOp::kOr:
+        return old | operand;
+      case AtomOp::kXor:
+        return old ^ operand;
+      case AtomOp::kAdd:
+        return old + operand;
+      case AtomOp::kInc:
+        return old >= operand ? 0 : old + 1;
+      case AtomOp::kDec:
+        return old == 0 || old > operand ? operand : old - 1;
+      case AtomOp::kMin:
+        return a < b ? old : operand;
+      case AtomOp::kMax:
+        return a > b ? old : operand;
+      default:
+        return operand;
     }
   }
 };
@@ -103,9 +112,8 @@ const Inst* Atomic(const Inst* ip, Warp* w) {
   using Bits = typename F::Bits;
   Bits* d = reinterpret_cast<Bits*>(w->regs + ip->d);
   const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
-  const bool ok = ForLanes(ip, w, sizeof(Bits), [&](uint32_t lane, std::byte* at) {
-    d[lane] = Update<F>(at, b[lane]);
-  });
+  const bool ok = ForLanes(ip, w, sizeof(Bits),
+                           [&](uint32_t lane, std::byte* at) { d[lane] = Update<F>(at, b[lane]); });
   return ok ? ip + 1 : nullptr;
 }
 
@@ -126,16 +134,26 @@ const Inst* CompareAndSwap(const Inst* ip, Warp* w) {
 template <class T>
 Handler IntegerHandler(AtomOp op) {
   switch (op) {
-    case AtomOp::kAnd: return Atomic<Integer<T, AtomOp::kAnd>>;
-    case AtomOp::kOr: return Atomic<Integer<T, AtomOp::kOr>>;
-    case AtomOp::kXor: return Atomic<Integer<T, AtomOp::kXor>>;
-    case AtomOp::kAdd: return Atomic<Integer<T, AtomOp::kAdd>>;
-    case AtomOp::kInc: return Atomic<Integer<T, AtomOp::kInc>>;
-    case AtomOp::kDec: return Atomic<Integer<T, AtomOp::kDec>>;
-    case AtomOp::kMin: return Atomic<Integer<T, AtomOp::kMin>>;
-    case AtomOp::kMax: return Atomic<Integer<T, AtomOp::kMax>>;
-    case AtomOp::kExch: return Atomic<Integer<T, AtomOp::kExch>>;
-    case AtomOp::kCas: return CompareAndSwap<std::make_unsigned_t<T>>;
+    case AtomOp::kAnd:
+      return Atomic<Integer<T, AtomOp::kAnd>>;
+    case AtomOp::kOr:
+      return Atomic<Integer<T, AtomOp::kOr>>;
+    case AtomOp::kXor:
+      return Atomic<Integer<T, AtomOp::kXor>>;
+    case AtomOp::kAdd:
+      return Atomic<Integer<T, AtomOp::kAdd>>;
+    case AtomOp::kInc:
+      return Atomic<Integer<T, AtomOp::kInc>>;
+    case AtomOp::kDec:
+      return Atomic<Integer<T, AtomOp::kDec>>;
+    case AtomOp::kMin:
+      return Atomic<Integer<T, AtomOp::kMin>>;
+    case AtomOp::kMax:
+      return Atomic<Integer<T, AtomOp::kMax>>;
+    case AtomOp::kExch:
+      return Atomic<Integer<T, AtomOp::kExch>>;
+    case AtomOp::kCas:
+      return CompareAndSwap<std::make_unsigned_t<T>>;
   }
   return nullptr;
 }
@@ -145,24 +163,34 @@ Handler IntegerHandler(AtomOp op) {
 Handler AtomicHandler(uint8_t op_number, Type type) {
   const AtomOp op = static_cast<AtomOp>(op_number);
   switch (type) {
-    case Type::kB16: return op == AtomOp::kCas ? CompareAndSwap<uint16_t> : nullptr;
+    case Type::kB16:
+      return op == AtomOp::kCas ? CompareAndSwap<uint16_t> : nullptr;
     case Type::kB32:
-    case Type::kU32: return IntegerHandler<uint32_t>(op);
-    case Type::kS32: return IntegerHandler<int32_t>(op);
+    case Type::kU32:
+      return IntegerHandler<uint32_t>(op);
+    case Type::kS32:
+      return IntegerHandler<int32_t>(op);
     case Type::kB64:
-    case Type::kU64: return IntegerHandler<uint64_t>(op);
-    case Type::kS64: return IntegerHandler<int64_t>(op);
+    case Type::kU64:
+      return IntegerHandler<uint64_t>(op);
+    case Type::kS64:
+      return IntegerHandler<int64_t>(op);
     case Type::kF32:
       if (op == AtomOp::kExch || op == AtomOp::kCas) return IntegerHandler<uint32_t>(op);
       return op == AtomOp::kAdd ? Atomic<AddF32> : nullptr;
     case Type::kF64:
       if (op == AtomOp::kExch || op == AtomOp::kCas) return IntegerHandler<uint64_t>(op);
       return op == AtomOp::kAdd ? Atomic<AddF64> : nullptr;
-    case Type::kF16: return op == AtomOp::kAdd ? Atomic<AddHalf<false>> : nullptr;
-    case Type::kBF16: return op == AtomOp::kAdd ? Atomic<AddHalf<true>> : nullptr;
-    case Type::kF16x2: return op == AtomOp::kAdd ? Atomic<AddPair<false>> : nullptr;
-    case Type::kBF16x2: return op == AtomOp::kAdd ? Atomic<AddPair<true>> : nullptr;
-    default: return nullptr;
+    case Type::kF16:
+      return op == AtomOp::kAdd ? Atomic<AddHalf<false>> : nullptr;
+    case Type::kBF16:
+      return op == AtomOp::kAdd ? Atomic<AddHalf<true>> : nullptr;
+    case Type::kF16x2:
+      return op == AtomOp::kAdd ? Atomic<AddPair<false>> : nullptr;
+    case Type::kBF16x2:
+      return op == AtomOp::kAdd ? Atomic<AddPair<true>> : nullptr;
+    default:
+      return nullptr;
   }
 }
 

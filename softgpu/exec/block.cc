@@ -109,8 +109,8 @@ bool BlockMemory::Area::Reserve(size_t wanted) {
   data = nullptr;
   bytes = 0;
   const size_t size = RoundUp(wanted, 1 << 16);
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                  -1, 0);
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return false;
   data = static_cast<std::byte*>(at);
   bytes = size;
@@ -139,7 +139,8 @@ bool BlockMemory::Prepare(LaunchState* state) {
     for (uint32_t i = 0; i < kWarpsMax; ++i) new (warps_.data + sizeof(Warp) * i) Warp;
     numbered_ = {0, 0, 0};
   }
-  if (code_ != state->code || images_ != state->images || frames_before != frames_.data) warps_ready_ = 0;
+  if (code_ != state->code || images_ != state->images || frames_before != frames_.data)
+    warps_ready_ = 0;
   code_ = state->code;
   images_ = state->images;
   const std::vector<std::byte>& image = images_->by_function[0];
@@ -148,7 +149,8 @@ bool BlockMemory::Prepare(LaunchState* state) {
                 image.size());
   }
   const Dim3 shape = state->launch->block;
-  const bool same_shape = shape.x == numbered_.x && shape.y == numbered_.y && shape.z == numbered_.z;
+  const bool same_shape =
+      shape.x == numbered_.x && shape.y == numbered_.y && shape.z == numbered_.z;
   block_.state = state;
   block_.warps = reinterpret_cast<Warp*>(warps_.data);
   block_.warp_count = state->warps;
@@ -169,7 +171,8 @@ bool BlockMemory::Prepare(LaunchState* state) {
 
 Block* BlockMemory::Start(uint64_t index) {
   const Dim3& grid = state_->launch->grid;
-  block_.id = {static_cast<uint32_t>(index % grid.x), static_cast<uint32_t>(index / grid.x % grid.y),
+  block_.id = {static_cast<uint32_t>(index % grid.x),
+               static_cast<uint32_t>(index / grid.x % grid.y),
                static_cast<uint32_t>(index / grid.x / grid.y)};
   const FunctionCode& entry = *state_->code->functions[0];
   const size_t frame_bytes = RoundUp(entry.frame_bytes, 64);

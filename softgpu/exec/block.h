@@ -1,5 +1,6 @@
-// A block of threads while it runs: its warps, barriers and memories, and the launch that it belongs to.
-// Thread safety: a block belongs to one thread; LaunchState is shared and says what is safe.
+// A block of threads while it runs: its warps, barriers and memories, and the launch that it
+// belongs to. Thread safety: a block belongs to one thread; LaunchState is shared and says what is
+// safe.
 #pragma once
 
 #include <atomic>
@@ -25,11 +26,12 @@ struct LaunchState {
   uint32_t threads = 0, warps = 0;  // of a block
   uint64_t blocks = 0;
   uint64_t shared_bytes = 0;
-  alignas(64) std::byte grid_memory[ptx::kGridBytes] = {};  // at kGridWindow of a cooperative launch
+  alignas(64) std::byte
+      grid_memory[ptx::kGridBytes] = {};  // at kGridWindow of a cooperative launch
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> stop{false};
   std::mutex mutex;
-  std::optional<Fault> fault;       // the first one; guarded by mutex
+  std::optional<Fault> fault;  // the first one; guarded by mutex
 
   bool Stopping() const {
     return stop.load(std::memory_order_relaxed) ||
@@ -40,7 +42,7 @@ struct LaunchState {
 
 struct Barrier {
   uint32_t arrived[kWarpsMax] = {};
-  uint32_t expected = 0;            // threads; 0: all of the block
+  uint32_t expected = 0;  // threads; 0: all of the block
   bool in_use = false;
   // bar.red of the phase that runs, and of the one before.
   uint32_t ones = 0, voters = 0, ones_before = 0, voters_before = 0;
@@ -52,14 +54,14 @@ struct Block {
   uint32_t warp_count = 0;
   Dim3 id;
   uint64_t clock_start = 0;
-  std::byte* stacks = nullptr;      // call frames: warp w's at w * kStackBytes
+  std::byte* stacks = nullptr;  // call frames: warp w's at w * kStackBytes
   Barrier barriers[kBarriers];
 };
 
 inline constexpr size_t kStackBytes = 8u << 20;
 
-// Memory for one resident block, reused from launch to launch. One per executor thread; a cooperative grid
-// has one per block.
+// Memory for one resident block, reused from launch to launch. One per executor thread; a
+// cooperative grid has one per block.
 class BlockMemory {
  public:
   BlockMemory() = default;
@@ -80,10 +82,10 @@ class BlockMemory {
   };
   Block block_;
   Area warps_, frames_, shared_, local_, stacks_;
-  std::shared_ptr<const KernelCode> code_;   // whose constants lie in frames_
+  std::shared_ptr<const KernelCode> code_;  // whose constants lie in frames_
   std::shared_ptr<const Images> images_;
   uint32_t warps_ready_ = 0;
-  Dim3 numbered_{0, 0, 0};                   // block shape that the warps' thread indices are for
+  Dim3 numbered_{0, 0, 0};  // block shape that the warps' thread indices are for
   LaunchState* state_ = nullptr;
 };
 

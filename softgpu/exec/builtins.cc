@@ -16,19 +16,21 @@ uint64_t Argument(Warp* w, uint32_t lane, const CallPlan& plan, size_t k) {
   uint64_t value = 0;
   if (k >= plan.arguments.size()) return 0;
   const std::byte* local = w->local + size_t{lane} * w->local_stride + w->frame->local_base;
-  std::memcpy(&value, local + plan.arguments[k].offset, std::min<uint32_t>(plan.arguments[k].bytes, 8));
+  std::memcpy(&value, local + plan.arguments[k].offset,
+              std::min<uint32_t>(plan.arguments[k].bytes, 8));
   return value;
 }
 
 bool Read(const Inst* ip, Warp* w, uint32_t lane, uint64_t address, void* to, uint32_t bytes) {
-  const std::byte* at = Resolve(w, ip, lane, address, bytes,
-                                static_cast<uint8_t>(ptx::Space::kGeneric), false);
+  const std::byte* at =
+      Resolve(w, ip, lane, address, bytes, static_cast<uint8_t>(ptx::Space::kGeneric), false);
   if (at == nullptr) return false;
   std::memcpy(to, at, bytes);
   return true;
 }
 
-// A zero-terminated string; what a page fault leaves behind is a plain buffer, so none is held here.
+// A zero-terminated string; what a page fault leaves behind is a plain buffer, so none is held
+// here.
 bool ReadString(const Inst* ip, Warp* w, uint32_t lane, uint64_t address, std::string* out) {
   // On the heap: thread-local storage of a library that is opened late must be small.
   static thread_local const std::unique_ptr<char[]> buffer(new char[kTextBytesMax]);
@@ -87,7 +89,8 @@ class Formatter {
   bool Conversion(const std::string& format, size_t* i, std::string* out) {
     std::string spec = "%";
     ++*i;
-    while (*i < format.size() && std::strchr("-+ #0", format[*i]) != nullptr) spec += format[(*i)++];
+    while (*i < format.size() && std::strchr("-+ #0", format[*i]) != nullptr)
+      spec += format[(*i)++];
     const auto digit = [&] {
       return *i < format.size() && (format[*i] == '*' || (format[*i] >= '0' && format[*i] <= '9'));
     };
@@ -167,9 +170,9 @@ bool CallPrintf(const Inst* ip, Warp* w, const CallPlan& plan) {
       conversions += format[i + 1] != '%';
       i += format[i + 1] == '%';
     }
-    std::memcpy(w->local + size_t{lane} * w->local_stride + w->frame->local_base +
-                    plan.results[0].offset,
-                &conversions, std::min<uint32_t>(plan.results[0].bytes, 4));
+    std::memcpy(
+        w->local + size_t{lane} * w->local_stride + w->frame->local_base + plan.results[0].offset,
+        &conversions, std::min<uint32_t>(plan.results[0].bytes, 4));
   }
   return true;
 }
@@ -186,11 +189,12 @@ bool CallAssert(const Inst* ip, Warp* w, const CallPlan& plan) {
   const uint64_t line = Argument(w, lane, plan, 2);
   const Block& block = *w->block;
   char place[160];
-  std::snprintf(place, sizeof place, ": block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `", block.id.x,
-                block.id.y, block.id.z, w->tid[0][lane], w->tid[1][lane], w->tid[2][lane]);
+  std::snprintf(place, sizeof place, ": block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `",
+                block.id.x, block.id.y, block.id.z, w->tid[0][lane], w->tid[1][lane],
+                w->tid[2][lane]);
   if (block.state->launch->print) {
-    block.state->launch->print(file + ":" + std::to_string(line) + ": " + function + place + message +
-                               "` failed.\n");
+    block.state->launch->print(file + ":" + std::to_string(line) + ": " + function + place +
+                               message + "` failed.\n");
   }
   RaiseFault(ip, w, static_cast<int>(lane), CUDA_ERROR_ASSERT,
              "assertion `" + message + "` failed at " + file + ":" + std::to_string(line));

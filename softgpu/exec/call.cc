@@ -7,10 +7,13 @@
 namespace softgpu::exec {
 namespace {
 
-std::byte* LocalOf(const Warp* w, uint32_t lane) { return w->local + size_t{lane} * w->local_stride; }
+std::byte* LocalOf(const Warp* w, uint32_t lane) {
+  return w->local + size_t{lane} * w->local_stride;
+}
 
-void CopyPieces(Warp* w, uint32_t lanes, uint32_t from_base, const std::vector<CallPlan::Piece>& from,
-                uint32_t to_base, const std::vector<CallPlan::Piece>& to) {
+void CopyPieces(Warp* w, uint32_t lanes, uint32_t from_base,
+                const std::vector<CallPlan::Piece>& from, uint32_t to_base,
+                const std::vector<CallPlan::Piece>& to) {
   const size_t count = std::min(from.size(), to.size());
   for (uint32_t m = lanes; m != 0; m &= m - 1) {
     std::byte* local = LocalOf(w, __builtin_ctz(m));
@@ -21,10 +24,12 @@ void CopyPieces(Warp* w, uint32_t lanes, uint32_t from_base, const std::vector<C
   }
 }
 
-std::vector<CallPlan::Piece> Pieces(const ptx::Function& function, const std::vector<uint32_t>& symbols) {
+std::vector<CallPlan::Piece> Pieces(const ptx::Function& function,
+                                    const std::vector<uint32_t>& symbols) {
   std::vector<CallPlan::Piece> pieces;
   for (uint32_t s : symbols) {
-    pieces.push_back({function.symbols[s].offset, static_cast<uint32_t>(function.symbols[s].bytes)});
+    pieces.push_back(
+        {function.symbols[s].offset, static_cast<uint32_t>(function.symbols[s].bytes)});
   }
   return pieces;
 }
@@ -54,8 +59,9 @@ const Inst* Enter(const Inst* ip, Warp* w, const CallPlan& plan, const FunctionC
                      ? PushFrame(w, target, w->mask)
                      : nullptr;
   if (frame == nullptr) {
-    return RaiseFault(ip, w, -1, CUDA_ERROR_LAUNCH_FAILED,
-                      "stack overflow: calls nested " + std::to_string(caller->depth + 1) + " deep");
+    return RaiseFault(
+        ip, w, -1, CUDA_ERROR_LAUNCH_FAILED,
+        "stack overflow: calls nested " + std::to_string(caller->depth + 1) + " deep");
   }
   frame->parent = caller;
   frame->depth = caller->depth + 1;
@@ -94,10 +100,14 @@ const Inst* EnterIndirect(const Inst* ip, Warp* w, const CallPlan& plan) {
 const Inst* Call(const Inst* ip, Warp* w) {
   const CallPlan& plan = w->frame->code->calls[ip->imm];
   switch (plan.kind) {
-    case CallPlan::Kind::kDirect: return Enter(ip, w, plan, plan.target);
-    case CallPlan::Kind::kIndirect: return EnterIndirect(ip, w, plan);
-    case CallPlan::Kind::kPrintf: return CallPrintf(ip, w, plan) ? ip + 1 : nullptr;
-    case CallPlan::Kind::kAssert: return CallAssert(ip, w, plan) ? ip + 1 : nullptr;
+    case CallPlan::Kind::kDirect:
+      return Enter(ip, w, plan, plan.target);
+    case CallPlan::Kind::kIndirect:
+      return EnterIndirect(ip, w, plan);
+    case CallPlan::Kind::kPrintf:
+      return CallPrintf(ip, w, plan) ? ip + 1 : nullptr;
+    case CallPlan::Kind::kAssert:
+      return CallAssert(ip, w, plan) ? ip + 1 : nullptr;
   }
   return nullptr;
 }

@@ -1,9 +1,10 @@
-// A kernel translated for the interpreter: per function a flat array of Inst and the layout of its frame.
+// A kernel translated for the interpreter: per function a flat array of Inst and the layout of its
+// frame.
 //
-// Frames: [registers][constants]; a constant occupies a register's place, one value in all lanes, so that
-// operands need no case. Constants that hold addresses of variables differ between loads of a module, so
-// their values are resolved per launch (Images) and cached.
-// Thread safety: immutable after Translate, except the cache of Images, which has a mutex.
+// Frames: [registers][constants]; a constant occupies a register's place, one value in all lanes,
+// so that operands need no case. Constants that hold addresses of variables differ between loads of
+// a module, so their values are resolved per launch (Images) and cached. Thread safety: immutable
+// after Translate, except the cache of Images, which has a mutex.
 #pragma once
 
 #include <memory>
@@ -42,8 +43,8 @@ struct MatrixPlan {
 };
 
 struct Constant {
-  uint32_t offset = 0;               // in the frame
-  uint32_t bytes = 0;                // 2, 4, 8
+  uint32_t offset = 0;  // in the frame
+  uint32_t bytes = 0;   // 2, 4, 8
   uint64_t bits = 0;
   uint32_t variable = ptx::kNoIndex;  // add this variable's address
 };
@@ -71,7 +72,7 @@ class KernelCode final : public ptx::KernelImpl::Translation {
   const ptx::KernelImpl* kernel = nullptr;
   std::vector<std::unique_ptr<FunctionCode>> functions;  // [0] is the entry
   std::unordered_map<const ptx::Function*, FunctionCode*> by_source;
-  bool in_order = false;   // float atomics: blocks one after another
+  bool in_order = false;  // float atomics: blocks one after another
   bool calls = false;
   uint32_t local_stride = 0;
 
@@ -82,8 +83,9 @@ class KernelCode final : public ptx::KernelImpl::Translation {
   mutable std::shared_ptr<const Images> images_;
 };
 
-// Translates once per kernel and keeps the result in it. Never fails: Parse() admits only what has rows
-// (tests hold the table against the handlers); an instruction without a handler faults when it runs.
+// Translates once per kernel and keeps the result in it. Never fails: Parse() admits only what has
+// rows (tests hold the table against the handlers); an instruction without a handler faults when it
+// runs.
 std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel);
 
 }  // namespace softgpu::exec

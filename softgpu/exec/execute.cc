@@ -1,8 +1,8 @@
 // Execute(): a grid's blocks over the threads of the pool.
 //
-// The caller runs blocks itself; only when the first ones show that there is work for more than a wake-up
-// costs do other threads join. Kernels with floating-point atomics run in order on the caller. A
-// cooperative grid keeps all its blocks resident on the caller and gives each its turn.
+// The caller runs blocks itself; only when the first ones show that there is work for more than a
+// wake-up costs do other threads join. Kernels with floating-point atomics run in order on the
+// caller. A cooperative grid keeps all its blocks resident on the caller and gives each its turn.
 #include <chrono>
 #include <condition_variable>
 #include <deque>

@@ -12,8 +12,9 @@ namespace softgpu {
 
 std::string Fault::ToString() const {
   char place[160];
-  std::snprintf(place, sizeof place, ", block (%u,%u,%u), thread (%u,%u,%u), PTX line %d: ", block.x,
-                block.y, block.z, thread.x, thread.y, thread.z, line);
+  std::snprintf(place, sizeof place,
+                ", block (%u,%u,%u), thread (%u,%u,%u), PTX line %d: ", block.x, block.y, block.z,
+                thread.x, thread.y, thread.z, line);
   return "kernel " + kernel + place + what;
 }
 
@@ -54,9 +55,9 @@ void Chain(int number, siginfo_t* info, void* context) {
 void Handle(int number, siginfo_t* info, void* context) {
   FaultTrap* trap = current_trap;
   const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
-  const bool ours = trap != nullptr && trap->warp != nullptr && info->si_code > 0 &&
-                    address - ipc::limits::kWindowBase <
-                        ipc::limits::kWindowEnd - ipc::limits::kWindowBase;
+  const bool ours =
+      trap != nullptr && trap->warp != nullptr && info->si_code > 0 &&
+      address - ipc::limits::kWindowBase < ipc::limits::kWindowEnd - ipc::limits::kWindowBase;
   if (!ours) return Chain(number, info, context);
   trap->address = address;
   siglongjmp(trap->target, 1);

@@ -1,6 +1,6 @@
-// Faults that the processor notices: a page without memory inside the window. The handler acts only for
-// threads that execute a kernel and for addresses in the window; for all else it calls what was there.
-// Thread safety: all functions may be called from any thread.
+// Faults that the processor notices: a page without memory inside the window. The handler acts only
+// for threads that execute a kernel and for addresses in the window; for all else it calls what was
+// there. Thread safety: all functions may be called from any thread.
 #pragma once
 
 #include <csetjmp>
@@ -12,8 +12,8 @@ namespace softgpu::exec {
 // While one of these lives, SIGSEGV and SIGBUS inside the window jump to `target` on this thread.
 struct FaultTrap {
   sigjmp_buf target;
-  Warp* warp = nullptr;        // the one that runs; set before its code
-  uint64_t address = 0;        // what the signal said
+  Warp* warp = nullptr;  // the one that runs; set before its code
+  uint64_t address = 0;  // what the signal said
   FaultTrap* outer = nullptr;
 };
 

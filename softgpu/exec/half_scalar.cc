@@ -27,7 +27,8 @@ uint16_t FloatToHalf(float x) {
     const float units = std::bit_cast<float>(magnitude) * 0x1p24f;
     return sign | static_cast<uint16_t>(std::nearbyint(units));
   }
-  return sign | static_cast<uint16_t>((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
+  return sign |
+         static_cast<uint16_t>((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
 float Bf16ToFloat(uint16_t h) { return std::bit_cast<float>(static_cast<uint32_t>(h) << 16); }

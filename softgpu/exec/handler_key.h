@@ -12,12 +12,18 @@ using ptx::Type;
 
 // Semantics that no PTX instruction names alone; decode emits them around others.
 enum class Internal : uint8_t {
-  kSaturate,      // f32 or f64 to [0, 1]
-  kFlush,         // f32 subnormals to zero
-  kBroadcast,     // a uniform value into a register
-  kLoadFast, kLoadShared32, kLoadShared64, kStoreFast, kStoreShared32, kStoreShared64,
+  kSaturate,   // f32 or f64 to [0, 1]
+  kFlush,      // f32 subnormals to zero
+  kBroadcast,  // a uniform value into a register
+  kLoadFast,
+  kLoadShared32,
+  kLoadShared64,
+  kStoreFast,
+  kStoreShared32,
+  kStoreShared64,
   kRelu,
-  kPack, kUnpack,  // two halves
+  kPack,
+  kUnpack,  // two halves
 };
 
 constexpr uint32_t Key(Op op, Type type, int variant = 0, Type type2 = Type::kNone) {

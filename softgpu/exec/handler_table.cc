@@ -1,4 +1,5 @@
-// The vector handlers of this processor: the best of the instruction sets that simd/ was compiled for.
+// The vector handlers of this processor: the best of the instruction sets that simd/ was compiled
+// for.
 #include <cstdlib>
 #include <string_view>
 #include <unordered_map>
@@ -28,9 +29,11 @@ namespace {
 class Table {
  public:
   Table() {
-#define SOFTGPU_ALL(isa)                                                              \
-  {isa::IntegerRows, isa::BitsRows,    isa::FloatingRows, isa::ApproxRows, isa::HalfRows, \
-   isa::CompareRows, isa::ConvertRows, isa::MemoryRows,   isa::PackRows}
+#define SOFTGPU_ALL(isa)                                                                \
+  {                                                                                     \
+    isa::IntegerRows, isa::BitsRows, isa::FloatingRows, isa::ApproxRows, isa::HalfRows, \
+        isa::CompareRows, isa::ConvertRows, isa::MemoryRows, isa::PackRows              \
+  }
     using Source = HandlerRows (*)();
     static constexpr Source kSets[3][9] = {SOFTGPU_ALL(v1), SOFTGPU_ALL(v3), SOFTGPU_ALL(v4)};
     for (Source source : kSets[Level()]) {
@@ -77,10 +80,14 @@ Handler FindHandlerBySize(Op op, Type type, int variant) {
   const Handler exact = FindHandler(Key(op, type, variant));
   if (exact != nullptr) return exact;
   switch (ptx::Bits(type)) {
-    case 16: return FindHandler(Key(op, Type::kU16, variant));
-    case 32: return FindHandler(Key(op, Type::kU32, variant));
-    case 64: return FindHandler(Key(op, Type::kU64, variant));
-    default: return nullptr;
+    case 16:
+      return FindHandler(Key(op, Type::kU16, variant));
+    case 32:
+      return FindHandler(Key(op, Type::kU32, variant));
+    case 64:
+      return FindHandler(Key(op, Type::kU64, variant));
+    default:
+      return nullptr;
   }
 }
 

@@ -10,14 +10,14 @@
 namespace softgpu::exec {
 
 // control.cc. imm: target. guard: predicate of the conditional ones.
-const Inst* Guarded(const Inst* ip, Warp* w);         // inner under guard
-const Inst* Rounded(const Inst* ip, Warp* w);         // inner under MXCSR aux
+const Inst* Guarded(const Inst* ip, Warp* w);  // inner under guard
+const Inst* Rounded(const Inst* ip, Warp* w);  // inner under MXCSR aux
 const Inst* GuardedRounded(const Inst* ip, Warp* w);
 const Inst* Branch(const Inst* ip, Warp* w);
 const Inst* BranchBack(const Inst* ip, Warp* w);
 const Inst* BranchIf(const Inst* ip, Warp* w);
 const Inst* BranchIfBack(const Inst* ip, Warp* w);
-const Inst* BranchTable(const Inst* ip, Warp* w);     // a: index register, imm: table
+const Inst* BranchTable(const Inst* ip, Warp* w);  // a: index register, imm: table
 const Inst* Join(const Inst* ip, Warp* w);
 const Inst* Exit(const Inst* ip, Warp* w);
 const Inst* Trap(const Inst* ip, Warp* w);
@@ -34,11 +34,11 @@ const Inst* Return(const Inst* ip, Warp* w);
 const Inst* BarSync(const Inst* ip, Warp* w);
 const Inst* BarArrive(const Inst* ip, Warp* w);
 const Inst* BarRed(const Inst* ip, Warp* w);
-const Inst* BarRedResult(const Inst* ip, Warp* w);    // imm: ptx::Combine
+const Inst* BarRedResult(const Inst* ip, Warp* w);  // imm: ptx::Combine
 
 // warp_operations.cc
-const Inst* Shfl(const Inst* ip, Warp* w);            // d a b c e: value, lane, clamp, mask; guard: |p
-const Inst* Vote(const Inst* ip, Warp* w);            // a: predicate, b: mask
+const Inst* Shfl(const Inst* ip, Warp* w);  // d a b c e: value, lane, clamp, mask; guard: |p
+const Inst* Vote(const Inst* ip, Warp* w);  // a: predicate, b: mask
 const Inst* Match32(const Inst* ip, Warp* w);
 const Inst* Match64(const Inst* ip, Warp* w);
 const Inst* Activemask(const Inst* ip, Warp* w);
@@ -47,21 +47,22 @@ const Inst* Elect(const Inst* ip, Warp* w);
 const Inst* WarpBarrier(const Inst* ip, Warp* w);
 
 // special.cc
-const Inst* ReadSpecial32(const Inst* ip, Warp* w);   // imm: ptx::Special
+const Inst* ReadSpecial32(const Inst* ip, Warp* w);  // imm: ptx::Special
 const Inst* ReadSpecial64(const Inst* ip, Warp* w);
-const Inst* LoadParam(const Inst* ip, Warp* w);       // imm: offset; MemoryShape in aux
-const Inst* LocalAddress(const Inst* ip, Warp* w);    // imm: offset in the frame's local area
-const Inst* ToGeneric(const Inst* ip, Warp* w);       // imm: window to add
-const Inst* IsInWindow(const Inst* ip, Warp* w);      // imm: ptx::Space
-const Inst* Pack(const Inst* ip, Warp* w);            // d from a b c e; aux: element, register bytes, count
-const Inst* Unpack(const Inst* ip, Warp* w);          // d b c e from a
+const Inst* LoadParam(const Inst* ip, Warp* w);     // imm: offset; MemoryShape in aux
+const Inst* LocalAddress(const Inst* ip, Warp* w);  // imm: offset in the frame's local area
+const Inst* ToGeneric(const Inst* ip, Warp* w);     // imm: window to add
+const Inst* IsInWindow(const Inst* ip, Warp* w);    // imm: ptx::Space
+const Inst* Pack(const Inst* ip, Warp* w);    // d from a b c e; aux: element, register bytes, count
+const Inst* Unpack(const Inst* ip, Warp* w);  // d b c e from a
 
 // atomics.cc
-Handler AtomicHandler(uint8_t op, ptx::Type type);    // d a b c; MemoryShape in aux; imm: offset
+Handler AtomicHandler(uint8_t op, ptx::Type type);  // d a b c; MemoryShape in aux; imm: offset
 
 // memory_access.cc
-const Inst* AccessAny(const Inst* ip, Warp* w);       // the general ld and st
-const Inst* CopyAsync(const Inst* ip, Warp* w);       // a: shared, b: global, c: source bytes; imm: offsets
+const Inst* AccessAny(const Inst* ip, Warp* w);  // the general ld and st
+const Inst* CopyAsync(const Inst* ip,
+                      Warp* w);  // a: shared, b: global, c: source bytes; imm: offsets
 
 // builtins.cc
 bool CallPrintf(const Inst* ip, Warp* w, const CallPlan& plan);

@@ -29,9 +29,9 @@ bool Inside(uint64_t offset, uint64_t bytes, uint64_t size) {
 
 // Gives generic addresses their space; `address` becomes an offset in it.
 Space Classify(uint64_t* address) {
-  for (const auto& [window, space] : {std::pair{ptx::kSharedWindow, Space::kShared},
-                                      std::pair{ptx::kLocalWindow, Space::kLocal},
-                                      std::pair{ptx::kParamWindow, Space::kParam}}) {
+  for (const auto& [window, space] :
+       {std::pair{ptx::kSharedWindow, Space::kShared}, std::pair{ptx::kLocalWindow, Space::kLocal},
+        std::pair{ptx::kParamWindow, Space::kParam}}) {
     if (*address - window < ptx::kWindowBytes) {
       *address -= window;
       return space;
@@ -45,7 +45,8 @@ Space Classify(uint64_t* address) {
 std::byte* Resolve(Warp* w, const Inst* ip, uint32_t lane, uint64_t address, uint32_t bytes,
                    uint8_t space_number, bool is_store) {
   const auto fail = [&](CUresult code, const char* why) -> std::byte* {
-    RaiseFault(ip, w, static_cast<int>(lane), code, Describe(is_store, bytes, address, why), address);
+    RaiseFault(ip, w, static_cast<int>(lane), code, Describe(is_store, bytes, address, why),
+               address);
     return nullptr;
   };
   if ((address & (bytes - 1)) != 0) {
@@ -73,14 +74,16 @@ std::byte* Resolve(Warp* w, const Inst* ip, uint32_t lane, uint64_t address, uin
         return const_cast<std::byte*>(launch.parameters.data()) + offset;
       }
       return fail(CUDA_ERROR_ILLEGAL_ADDRESS, ", past the end of the parameters");
-    default: break;
+    default:
+      break;
   }
   if (launch.cooperative && Inside(address - ptx::kGridWindow, bytes, ptx::kGridBytes)) {
     return w->block->state->grid_memory + (address - ptx::kGridWindow);
   }
   const uint64_t window = ipc::limits::kWindowEnd - ipc::limits::kWindowBase;
-  const bool known = Inside(address - ipc::limits::kWindowBase, bytes, window) ||
-                     (launch.memory != nullptr && launch.memory->ContainsOutsideWindow(address, bytes));
+  const bool known =
+      Inside(address - ipc::limits::kWindowBase, bytes, window) ||
+      (launch.memory != nullptr && launch.memory->ContainsOutsideWindow(address, bytes));
   if (!known) return fail(CUDA_ERROR_ILLEGAL_ADDRESS, ", which is not mapped");
   return reinterpret_cast<std::byte*>(address);
 }
@@ -127,16 +130,15 @@ const Inst* CopyAsync(const Inst* ip, Warp* w) {
   w->current = ip;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
-    const uint64_t to = address(ip->a, (ip->aux >> 16 & 1) != 0, lane) +
-                        static_cast<int32_t>(ip->imm & 0xffffffff);
-    const uint64_t from = address(ip->b, (ip->aux >> 17 & 1) != 0, lane) +
-                          static_cast<int32_t>(ip->imm >> 32);
+    const uint64_t to =
+        address(ip->a, (ip->aux >> 16 & 1) != 0, lane) + static_cast<int32_t>(ip->imm & 0xffffffff);
+    const uint64_t from =
+        address(ip->b, (ip->aux >> 17 & 1) != 0, lane) + static_cast<int32_t>(ip->imm >> 32);
     uint32_t take = bytes;
     if ((ip->aux >> 18 & 1) != 0) {
       take = std::min(bytes, reinterpret_cast<const uint32_t*>(w->regs + ip->c)[lane]);
     }
-    std::byte* target =
-        Resolve(w, ip, lane, to, bytes, static_cast<uint8_t>(Space::kShared), true);
+    std::byte* target = Resolve(w, ip, lane, to, bytes, static_cast<uint8_t>(Space::kShared), true);
     if (target == nullptr) return nullptr;
     std::byte copy[16] = {};
     if (take != 0) {

@@ -1,6 +1,6 @@
-// mma.sync and ldmatrix. An mma gathers its operands from all lanes into plain matrices, multiplies with
-// sums in double (one rounding at the end; the hardware's order is not specified) and deals the result out.
-// Thread safety: a warp's own thread.
+// mma.sync and ldmatrix. An mma gathers its operands from all lanes into plain matrices, multiplies
+// with sums in double (one rounding at the end; the hardware's order is not specified) and deals
+// the result out. Thread safety: a warp's own thread.
 #include <algorithm>
 #include <cstring>
 
@@ -19,13 +19,20 @@ uint32_t* Reg(Warp* w, uint32_t offset) { return reinterpret_cast<uint32_t*>(w->
 // Element `i` of a register.
 double Element(uint32_t bits, Type type, uint32_t i) {
   switch (type) {
-    case Type::kF16: return scalar::HalfToFloat(static_cast<uint16_t>(bits >> 16 * i));
-    case Type::kBF16: return scalar::Bf16ToFloat(static_cast<uint16_t>(bits >> 16 * i));
-    case Type::kTF32: return __builtin_bit_cast(float, bits & ~0x1fffu);  // ten bits of mantissa
-    case Type::kS8: return static_cast<int8_t>(bits >> 8 * i);
-    case Type::kU8: return static_cast<uint8_t>(bits >> 8 * i);
-    case Type::kS32: return static_cast<int32_t>(bits);
-    default: return __builtin_bit_cast(float, bits);
+    case Type::kF16:
+      return scalar::HalfToFloat(static_cast<uint16_t>(bits >> 16 * i));
+    case Type::kBF16:
+      return scalar::Bf16ToFloat(static_cast<uint16_t>(bits >> 16 * i));
+    case Type::kTF32:
+      return __builtin_bit_cast(float, bits & ~0x1fffu);  // ten bits of mantissa
+    case Type::kS8:
+      return static_cast<int8_t>(bits >> 8 * i);
+    case Type::kU8:
+      return static_cast<uint8_t>(bits >> 8 * i);
+    case Type::kS32:
+      return static_cast<int32_t>(bits);
+    default:
+      return __builtin_bit_cast(float, bits);
   }
 }
 
@@ -50,13 +57,15 @@ void Gather(Warp* w, const MatrixPlan& plan, Matrices* m) {
     }
     for (uint32_t r = 0; r < plan.shape.b; ++r) {
       for (uint32_t i = 0; i < n; ++i) {
-        m->b[in_group * n + i + 4 * n * r][group] = Element(Reg(w, plan.b[r])[lane], plan.b_type, i);
+        m->b[in_group * n + i + 4 * n * r][group] =
+            Element(Reg(w, plan.b[r])[lane], plan.b_type, i);
       }
     }
     const bool halves = plan.d_type == Type::kF16;
     for (uint32_t e = 0; e < 4; ++e) {
       const uint32_t bits = Reg(w, plan.c[halves ? e / 2 : e])[lane];
-      m->c[group + 8 * (e / 2)][in_group * 2 + e % 2] = Element(bits, plan.d_type, halves ? e % 2 : 0);
+      m->c[group + 8 * (e / 2)][in_group * 2 + e % 2] =
+          Element(bits, plan.d_type, halves ? e % 2 : 0);
     }
   }
 }

@@ -43,8 +43,8 @@ uint32_t WaitingAtWarpBarrier(const Warp* w) {
   return lanes;
 }
 
-// Nothing is ready: lets go a group whose partners have all come to a warp barrier, or, since they never
-// will, any. False when no group waits at a warp barrier.
+// Nothing is ready: lets go a group whose partners have all come to a warp barrier, or, since they
+// never will, any. False when no group waits at a warp barrier.
 bool ReleaseWarpBarrier(Warp* w) {
   const uint32_t waiting = WaitingAtWarpBarrier(w);
   if (waiting == 0) return false;

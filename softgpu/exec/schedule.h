@@ -1,6 +1,6 @@
-// Which lanes of a warp run next. Lanes that diverge become groups; the deepest call and then the lowest
-// program counter runs first, so groups meet again at reconvergence points (Join) and at warp barriers.
-// Thread safety: a warp's own thread.
+// Which lanes of a warp run next. Lanes that diverge become groups; the deepest call and then the
+// lowest program counter runs first, so groups meet again at reconvergence points (Join) and at
+// warp barriers. Thread safety: a warp's own thread.
 #pragma once
 
 #include "softgpu/exec/block.h"
@@ -17,7 +17,8 @@ const Inst* Next(Warp* w);
 const Inst* NextInTurn(Warp* w);
 // The running lanes go on at `pc` unless another group should go first.
 const Inst* Continue(Warp* w, const Inst* pc);
-// Whether the running lanes must wait here for others in `sync_mask` (shfl.sync and its kin). When true,
+// Whether the running lanes must wait here for others in `sync_mask` (shfl.sync and its kin). When
+// true,
 // `*next` is what to run instead.
 bool MustWait(const Inst* ip, Warp* w, uint32_t sync_mask, const Inst** next);
 // Lanes of the running group end.

@@ -25,47 +25,80 @@ uint64_t ValueOf(Special special, Warp* w, uint32_t lane) {
   const Block& block = *w->block;
   const Launch& launch = *block.state->launch;
   switch (special) {
-    case Special::kTidX: return w->tid[0][lane];
-    case Special::kTidY: return w->tid[1][lane];
-    case Special::kTidZ: return w->tid[2][lane];
-    case Special::kNtidX: return launch.block.x;
-    case Special::kNtidY: return launch.block.y;
-    case Special::kNtidZ: return launch.block.z;
-    case Special::kCtaidX: return block.id.x;
-    case Special::kCtaidY: return block.id.y;
-    case Special::kCtaidZ: return block.id.z;
-    case Special::kNctaidX: return launch.grid.x;
-    case Special::kNctaidY: return launch.grid.y;
-    case Special::kNctaidZ: return launch.grid.z;
-    case Special::kLaneId: return lane;
-    case Special::kWarpId: return w->index;
-    case Special::kNWarpId: return kWarpsMax * 2;
+    case Special::kTidX:
+      return w->tid[0][lane];
+    case Special::kTidY:
+      return w->tid[1][lane];
+    case Special::kTidZ:
+      return w->tid[2][lane];
+    case Special::kNtidX:
+      return launch.block.x;
+    case Special::kNtidY:
+      return launch.block.y;
+    case Special::kNtidZ:
+      return launch.block.z;
+    case Special::kCtaidX:
+      return block.id.x;
+    case Special::kCtaidY:
+      return block.id.y;
+    case Special::kCtaidZ:
+      return block.id.z;
+    case Special::kNctaidX:
+      return launch.grid.x;
+    case Special::kNctaidY:
+      return launch.grid.y;
+    case Special::kNctaidZ:
+      return launch.grid.z;
+    case Special::kLaneId:
+      return lane;
+    case Special::kWarpId:
+      return w->index;
+    case Special::kNWarpId:
+      return kWarpsMax * 2;
     case Special::kSmId: {
-      const uint64_t linear =
-          block.id.x + uint64_t{launch.grid.x} * (block.id.y + uint64_t{launch.grid.y} * block.id.z);
+      const uint64_t linear = block.id.x + uint64_t{launch.grid.x} *
+                                               (block.id.y + uint64_t{launch.grid.y} * block.id.z);
       return linear % std::max(launch.sm_count, 1u);
     }
-    case Special::kNSmId: return launch.sm_count;
-    case Special::kGridId: return launch.grid_id;
+    case Special::kNSmId:
+      return launch.sm_count;
+    case Special::kGridId:
+      return launch.grid_id;
     case Special::kClock:
-    case Special::kClock64: return __builtin_ia32_rdtsc();
-    case Special::kClockHi: return __builtin_ia32_rdtsc() >> 32;
+    case Special::kClock64:
+      return __builtin_ia32_rdtsc();
+    case Special::kClockHi:
+      return __builtin_ia32_rdtsc() >> 32;
     case Special::kGlobalTimer:
-    case Special::kGlobalTimerLo: return Nanoseconds();
-    case Special::kGlobalTimerHi: return Nanoseconds() >> 32;
-    case Special::kLanemaskEq: return 1u << lane;
-    case Special::kLanemaskLt: return (1u << lane) - 1;
-    case Special::kLanemaskLe: return (2ull << lane) - 1;
-    case Special::kLanemaskGt: return ~((2ull << lane) - 1);
-    case Special::kLanemaskGe: return ~((1ull << lane) - 1);
-    case Special::kDynamicSharedSize: return launch.dynamic_shared_bytes;
-    case Special::kTotalSharedSize: return block.state->shared_bytes;
-    case Special::kWarpSize: return kLanes;
-    case Special::kEnvreg1: return launch.cooperative ? ptx::kGridWindow >> 32 : 0;
-    case Special::kEnvreg2: return launch.cooperative ? ptx::kGridWindow & 0xffffffff : 0;
-    case Special::kOne: return 1;
+    case Special::kGlobalTimerLo:
+      return Nanoseconds();
+    case Special::kGlobalTimerHi:
+      return Nanoseconds() >> 32;
+    case Special::kLanemaskEq:
+      return 1u << lane;
+    case Special::kLanemaskLt:
+      return (1u << lane) - 1;
+    case Special::kLanemaskLe:
+      return (2ull << lane) - 1;
+    case Special::kLanemaskGt:
+      return ~((2ull << lane) - 1);
+    case Special::kLanemaskGe:
+      return ~((1ull << lane) - 1);
+    case Special::kDynamicSharedSize:
+      return launch.dynamic_shared_bytes;
+    case Special::kTotalSharedSize:
+      return block.state->shared_bytes;
+    case Special::kWarpSize:
+      return kLanes;
+    case Special::kEnvreg1:
+      return launch.cooperative ? ptx::kGridWindow >> 32 : 0;
+    case Special::kEnvreg2:
+      return launch.cooperative ? ptx::kGridWindow & 0xffffffff : 0;
+    case Special::kOne:
+      return 1;
     case Special::kZero:
-    case Special::kNone: return 0;
+    case Special::kNone:
+      return 0;
   }
   return 0;
 }
@@ -77,7 +110,8 @@ const Inst* ReadSpecial(const Inst* ip, Warp* w) {
   const uint32_t mask = w->mask;
   if (special <= Special::kTidZ) {
     const uint32_t* tid = w->tid[static_cast<int>(special)];
-    for (uint32_t lane = 0; lane < kLanes; ++lane) d[lane] = (mask >> lane & 1) != 0 ? tid[lane] : d[lane];
+    for (uint32_t lane = 0; lane < kLanes; ++lane)
+      d[lane] = (mask >> lane & 1) != 0 ? tid[lane] : d[lane];
     return ip + 1;
   }
   const bool varies = special == Special::kLaneId ||
@@ -111,8 +145,8 @@ const Inst* LoadParam(const Inst* ip, Warp* w) {
   uint64_t offset = ip->imm;
   for (uint32_t k = 0; k < shape.vector; ++k, offset += shape.element_bytes) {
     if (offset + shape.element_bytes > parameters.size()) {
-      return RaiseFault(ip, w, -1, CUDA_ERROR_ILLEGAL_ADDRESS, "load past the end of the parameters",
-                        offset);
+      return RaiseFault(ip, w, -1, CUDA_ERROR_ILLEGAL_ADDRESS,
+                        "load past the end of the parameters", offset);
     }
     uint64_t value = 0;
     std::memcpy(&value, parameters.data() + offset, shape.element_bytes);
@@ -120,9 +154,12 @@ const Inst* LoadParam(const Inst* ip, Warp* w) {
       const uint32_t shift = 64 - 8 * shape.element_bytes;
       value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
     }
-    if (shape.register_bytes == 8) Broadcast(w, registers[k], value, 8);
-    else if (shape.register_bytes == 4) Broadcast(w, registers[k], value, 4);
-    else Broadcast(w, registers[k], value, 2);
+    if (shape.register_bytes == 8)
+      Broadcast(w, registers[k], value, 8);
+    else if (shape.register_bytes == 4)
+      Broadcast(w, registers[k], value, 4);
+    else
+      Broadcast(w, registers[k], value, 2);
   }
   return ip + 1;
 }
@@ -144,11 +181,20 @@ const Inst* IsInWindow(const Inst* ip, Warp* w) {
     const bool param = address - ptx::kParamWindow < ptx::kWindowBytes;
     bool in = false;
     switch (static_cast<ptx::Space>(ip->imm)) {
-      case ptx::Space::kShared: in = shared; break;
-      case ptx::Space::kLocal: in = local; break;
-      case ptx::Space::kParam: in = param; break;
-      case ptx::Space::kGlobal: in = !shared && !local && !param && address != 0; break;
-      default: break;
+      case ptx::Space::kShared:
+        in = shared;
+        break;
+      case ptx::Space::kLocal:
+        in = local;
+        break;
+      case ptx::Space::kParam:
+        in = param;
+        break;
+      case ptx::Space::kGlobal:
+        in = !shared && !local && !param && address != 0;
+        break;
+      default:
+        break;
     }
     bits |= in ? 1u << lane : 0;
   }

@@ -22,8 +22,8 @@ uint32_t StorageBytes(Type type) {
 FunctionTranslator::FunctionTranslator(KernelCode* kernel, FunctionCode* out)
     : kernel_(kernel), out_(out), f_(*out->source) {}
 
-// The frame: 64 bytes that no register has (offset 0 means "none"), a slot for results nobody wants, the
-// carry flag, then registers.
+// The frame: 64 bytes that no register has (offset 0 means "none"), a slot for results nobody
+// wants, the carry flag, then registers.
 void FunctionTranslator::PlaceRegisters() {
   cursor_ = 64;
   sink_ = cursor_;
@@ -73,8 +73,10 @@ uint32_t FunctionTranslator::RegisterBytes(const Operand& operand, uint32_t othe
 
 uint32_t FunctionTranslator::Source(const Operand& operand, uint32_t bytes) {
   switch (operand.kind) {
-    case Operand::Kind::kRegister: return offset_of_[operand.index];
-    case Operand::Kind::kImmediate: return Constant(std::max<uint32_t>(bytes, 2), operand.bits);
+    case Operand::Kind::kRegister:
+      return offset_of_[operand.index];
+    case Operand::Kind::kImmediate:
+      return Constant(std::max<uint32_t>(bytes, 2), operand.bits);
     case Operand::Kind::kSpecial: {
       const ptx::Special special = static_cast<ptx::Special>(operand.index);
       const uint32_t width = ptx::Bits(special) / 8;
@@ -85,7 +87,8 @@ uint32_t FunctionTranslator::Source(const Operand& operand, uint32_t bytes) {
       ConvertInteger(wider, bytes, Type::kU64, value, width, Type::kU32, false);
       return wider;
     }
-    default: return sink_;
+    default:
+      return sink_;
   }
 }
 
@@ -130,10 +133,17 @@ void FunctionTranslator::SetRounding(Inst* inst, uint32_t mxcsr) {
 uint32_t FunctionTranslator::Mxcsr(const Instruction& i) const {
   uint32_t bits = 0;
   switch (i.rounding) {
-    case ptx::Rounding::kRm: bits = 0x2000; break;
-    case ptx::Rounding::kRp: bits = 0x4000; break;
-    case ptx::Rounding::kRz: bits = 0x6000; break;
-    default: break;
+    case ptx::Rounding::kRm:
+      bits = 0x2000;
+      break;
+    case ptx::Rounding::kRp:
+      bits = 0x4000;
+      break;
+    case ptx::Rounding::kRz:
+      bits = 0x6000;
+      break;
+    default:
+      break;
   }
   if (i.Has(ptx::kFtz)) bits |= 0x8040;  // results and operands
   return bits == 0 ? 0 : bits | 0x1f80;
@@ -161,14 +171,20 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
   guard_ = guarded_ ? offset_of_[i.guard] | i.guard_negated : 0;
   for (auto& [bytes, used] : temps_used_) used = 0;
   switch (i.op) {
-    case Op::kSetp: return SetPredicate(i);
-    case Op::kSet: return SetValue(i);
+    case Op::kSetp:
+      return SetPredicate(i);
+    case Op::kSet:
+      return SetValue(i);
     case Op::kAddc:
     case Op::kSubc:
-    case Op::kMadc: return Carry(i);
-    case Op::kMov: return Move(i);
-    case Op::kCvt: return Convert(i);
-    case Op::kCvta: return Cvta(i);
+    case Op::kMadc:
+      return Carry(i);
+    case Op::kMov:
+      return Move(i);
+    case Op::kCvt:
+      return Convert(i);
+    case Op::kCvta:
+      return Cvta(i);
     case Op::kIsspacep: {
       const uint32_t a = Source(Operands(i)[1], 8);
       Emit(IsInWindow, Dest(Operands(i)[0]), a).imm = static_cast<uint64_t>(i.space);
@@ -176,35 +192,49 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
     }
     case Op::kLd:
     case Op::kLdu:
-    case Op::kSt: return LoadStore(i);
+    case Op::kSt:
+      return LoadStore(i);
     case Op::kAtom:
-    case Op::kRed: return Atomic(i);
-    case Op::kCpAsync: return AsyncCopy(i);
+    case Op::kRed:
+      return Atomic(i);
+    case Op::kCpAsync:
+      return AsyncCopy(i);
     case Op::kMembar:
-    case Op::kFence: Emit(MemoryFence); return;
+    case Op::kFence:
+      Emit(MemoryFence);
+      return;
     case Op::kPrefetch:
     case Op::kPrefetchu:
     case Op::kPmevent:
-    case Op::kGriddepcontrol: Emit(Nothing); return;
-    case Op::kActivemask: Emit(Activemask, Dest(Operands(i)[0])); return;
+    case Op::kGriddepcontrol:
+      Emit(Nothing);
+      return;
+    case Op::kActivemask:
+      Emit(Activemask, Dest(Operands(i)[0]));
+      return;
     case Op::kShfl:
     case Op::kVote:
     case Op::kMatch:
     case Op::kRedux:
     case Op::kElect:
-    case Op::kBarWarp: return WarpOperation(i);
+    case Op::kBarWarp:
+      return WarpOperation(i);
     case Op::kMma:
-    case Op::kLdmatrix: return Matrix(i);
+    case Op::kLdmatrix:
+      return Matrix(i);
     case Op::kBar:
-    case Op::kBarrier: return BlockBarrier(i);
+    case Op::kBarrier:
+      return BlockBarrier(i);
     case Op::kBra:
     case Op::kBrx:
     case Op::kRet:
     case Op::kExit:
     case Op::kTrap:
     case Op::kBrkpt:
-    case Op::kNanosleep: return Jump(i);
-    case Op::kCall: return CallFunction(i);
+    case Op::kNanosleep:
+      return Jump(i);
+    case Op::kCall:
+      return CallFunction(i);
     default:
       if (i.Has(ptx::kCarryOut)) return Carry(i);
       return Arithmetic(i);

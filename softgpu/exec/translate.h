@@ -1,9 +1,9 @@
 // Lowers one PTX function to Inst. Internal to softgpu/exec; code.h has the entry point.
 //
-// One PTX instruction becomes one Inst wherever it can; the rest goes through temporaries. A guard wraps
-// every Inst of an arithmetic or memory instruction; control flow and warp-wide instructions under a guard
-// become a branch around them, so that waiting needs no special case.
-// Thread safety: none.
+// One PTX instruction becomes one Inst wherever it can; the rest goes through temporaries. A guard
+// wraps every Inst of an arithmetic or memory instruction; control flow and warp-wide instructions
+// under a guard become a branch around them, so that waiting needs no special case. Thread safety:
+// none.
 #pragma once
 
 #include <map>
@@ -65,8 +65,8 @@ class FunctionTranslator {
 
   // translate_convert.cc
   void Convert(const ptx::Instruction& i);
-  void ConvertInteger(uint32_t d, uint32_t d_bytes, Type to, uint32_t a, uint32_t a_bytes, Type from,
-                      bool saturate);
+  void ConvertInteger(uint32_t d, uint32_t d_bytes, Type to, uint32_t a, uint32_t a_bytes,
+                      Type from, bool saturate);
   uint32_t ConvertToFloat(const ptx::Instruction& i, uint32_t a, uint32_t a_bytes, Type* from);
   void ConvertFloatToInteger(const ptx::Instruction& i, uint32_t a, Type from);
   void ConvertFloatToFloat(const ptx::Instruction& i, uint32_t a, Type from);
@@ -93,8 +93,8 @@ class FunctionTranslator {
   const ptx::Function& f_;
   uint32_t cursor_ = 0;
   uint32_t sink_ = 0, carry_ = 0, local_base_ = 0;
-  std::vector<uint32_t> offset_of_;              // registers
-  std::vector<uint32_t> start_of_;               // instructions: index in code
+  std::vector<uint32_t> offset_of_;  // registers
+  std::vector<uint32_t> start_of_;   // instructions: index in code
   std::map<std::tuple<uint32_t, uint64_t, uint32_t>, uint32_t> constants_;
   uint32_t constants_bytes_ = 0;
   std::map<uint32_t, std::vector<uint32_t>> temps_;  // by bytes

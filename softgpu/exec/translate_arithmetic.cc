@@ -17,26 +17,35 @@ int VariantOf(const Instruction& i) {
   const bool sat = i.Has(ptx::kSat) && !is_float;
   switch (i.op) {
     case Op::kAdd:
-    case Op::kSub: return sat ? kSatVariant : 0;
+    case Op::kSub:
+      return sat ? kSatVariant : 0;
     case Op::kMul:
-    case Op::kMad: return is_float ? 0 : i.mode + (sat ? kSatVariant : 0);
+    case Op::kMad:
+      return is_float ? 0 : i.mode + (sat ? kSatVariant : 0);
     case Op::kMul24:
     case Op::kMad24:
     case Op::kDp2a:
-    case Op::kPrmt: return i.mode;
-    case Op::kShf: return i.mode + (i.Has(ptx::kWrap) ? 2 : 0);
+    case Op::kPrmt:
+      return i.mode;
+    case Op::kShf:
+      return i.mode + (i.Has(ptx::kWrap) ? 2 : 0);
     case Op::kMin:
-    case Op::kMax: return i.Has(ptx::kNanResult) ? 1 : 0;
-    case Op::kFma: return i.Has(ptx::kRelu) ? 1 : 0;
+    case Op::kMax:
+      return i.Has(ptx::kNanResult) ? 1 : 0;
+    case Op::kFma:
+      return i.Has(ptx::kRelu) ? 1 : 0;
     case Op::kRcp:
-    case Op::kRsqrt: return i.type == Type::kF64 && i.Has(ptx::kApprox) && i.Has(ptx::kFtz) ? 1 : 0;
-    default: return 0;
+    case Op::kRsqrt:
+      return i.type == Type::kF64 && i.Has(ptx::kApprox) && i.Has(ptx::kFtz) ? 1 : 0;
+    default:
+      return 0;
   }
 }
 
 Handler HandlerOf(const Instruction& i) {
   const int variant = VariantOf(i);
-  if (i.op == Op::kDp4a || i.op == Op::kDp2a) return FindHandler(Key(i.op, i.type, variant, i.type2));
+  if (i.op == Op::kDp4a || i.op == Op::kDp2a)
+    return FindHandler(Key(i.op, i.type, variant, i.type2));
   if (i.op == Op::kSlct) {
     const uint32_t bits = ptx::Bits(i.type);
     const Type size = bits == 16 ? Type::kU16 : bits == 32 ? Type::kU32 : Type::kU64;
@@ -47,21 +56,25 @@ Handler HandlerOf(const Instruction& i) {
 
 // Instructions that work on the image of a number and so do not see MXCSR.
 bool FlushesAfterwards(const Instruction& i) {
-  const bool on_bits =
-      i.op == Op::kMin || i.op == Op::kMax || i.op == Op::kAbs || i.op == Op::kNeg;
-  return i.Has(ptx::kFtz) && ((on_bits && i.type == Type::kF32) || i.type == Type::kF16 ||
-                              i.type == Type::kF16x2);
+  const bool on_bits = i.op == Op::kMin || i.op == Op::kMax || i.op == Op::kAbs || i.op == Op::kNeg;
+  return i.Has(ptx::kFtz) &&
+         ((on_bits && i.type == Type::kF32) || i.type == Type::kF16 || i.type == Type::kF16x2);
 }
 
 uint32_t BytesOf(char letter, const Instruction& i) {
   const bool wide = i.Has(ptx::kHasMode) && static_cast<MulMode>(i.mode) == MulMode::kWide &&
                     (i.op == Op::kMul || i.op == Op::kMad);
   switch (letter) {
-    case 'S': return ptx::Bytes(i.type2);
-    case 'W': return ptx::Bytes(i.type) * (wide ? 2 : 1);
-    case 'u': return 4;
-    case 'q': return 8;
-    default: return ptx::Bytes(i.type);
+    case 'S':
+      return ptx::Bytes(i.type2);
+    case 'W':
+      return ptx::Bytes(i.type) * (wide ? 2 : 1);
+    case 'u':
+      return 4;
+    case 'q':
+      return 8;
+    default:
+      return ptx::Bytes(i.type);
   }
 }
 
@@ -83,8 +96,8 @@ void FunctionTranslator::Arithmetic(const Instruction& i) {
       inst.imm = operand.bits;
     } else if (predicate) {
       const uint64_t all = operand.bits != 0 ? kFullMask : 0;
-      *fields[at] = operand.kind == Operand::Kind::kRegister ? offset_of_[operand.index]
-                                                             : Constant(4, all);
+      *fields[at] =
+          operand.kind == Operand::Kind::kRegister ? offset_of_[operand.index] : Constant(4, all);
       if (operand.negated) inst.imm |= letter == 'p' ? 1 : 1u << at;
     } else {
       *fields[at] = Source(operand, BytesOf(letter, i));
@@ -116,7 +129,8 @@ void FunctionTranslator::Carry(const Instruction& i) {
   if (op == Op::kMad) op = Op::kMadc;
   const uint32_t a = Source(operands[1], bytes), b = Source(operands[2], bytes);
   const uint32_t c = i.count > 3 ? Source(operands[3], bytes) : a;
-  Inst& out = Emit(FindHandlerBySize(op, i.type, op == Op::kMadc ? i.mode : 0), Dest(operands[0]), a, b, c);
+  Inst& out =
+      Emit(FindHandlerBySize(op, i.type, op == Op::kMadc ? i.mode : 0), Dest(operands[0]), a, b, c);
   out.e = carry_;
   out.aux = (reads ? 1 : 0) | (i.Has(ptx::kCarryOut) ? 2 : 0);
 }
@@ -130,27 +144,47 @@ void FunctionTranslator::Compare(const Instruction& i, uint32_t d, int half) {
   uint32_t b = Source(operands[2], ptx::Bytes(type));
   C compare = static_cast<C>(i.mode);
   switch (compare) {
-    case C::kLo: compare = C::kLt; break;
-    case C::kLs: compare = C::kLe; break;
-    case C::kHi: compare = C::kGt; break;
-    case C::kHs: compare = C::kGe; break;
-    default: break;
+    case C::kLo:
+      compare = C::kLt;
+      break;
+    case C::kLs:
+      compare = C::kLe;
+      break;
+    case C::kHi:
+      compare = C::kGt;
+      break;
+    case C::kHs:
+      compare = C::kGe;
+      break;
+    default:
+      break;
   }
   bool swap = true;
   switch (compare) {
-    case C::kGt: compare = C::kLt; break;
-    case C::kGe: compare = C::kLe; break;
-    case C::kGtu: compare = C::kLtu; break;
-    case C::kGeu: compare = C::kLeu; break;
-    default: swap = false;
+    case C::kGt:
+      compare = C::kLt;
+      break;
+    case C::kGe:
+      compare = C::kLe;
+      break;
+    case C::kGtu:
+      compare = C::kLtu;
+      break;
+    case C::kGeu:
+      compare = C::kLeu;
+      break;
+    default:
+      swap = false;
   }
   if (swap) std::swap(a, b);
-  Inst& out = Emit(FindHandlerBySize(Op::kSetp, type, static_cast<int>(compare) + 32 * half), d, a, b);
+  Inst& out =
+      Emit(FindHandlerBySize(Op::kSetp, type, static_cast<int>(compare) + 32 * half), d, a, b);
   if (type == Type::kF32) SetRounding(&out, Mxcsr(i));
 }
 
 // d = result (or its complement), combined with the instruction's predicate.
-void FunctionTranslator::CombineWith(const Instruction& i, uint32_t d, uint32_t result, bool negated) {
+void FunctionTranslator::CombineWith(const Instruction& i, uint32_t d, uint32_t result,
+                                     bool negated) {
   const Operand* operands = Operands(i);
   Op op = Op::kMov;
   if (i.combine == ptx::Combine::kAnd) op = Op::kAnd;
@@ -160,7 +194,8 @@ void FunctionTranslator::CombineWith(const Instruction& i, uint32_t d, uint32_t 
   uint64_t negations = negated ? 1 : 0;
   if (i.count > 3) {
     const uint64_t all = operands[3].bits != 0 ? kFullMask : 0;
-    c = operands[3].kind == Operand::Kind::kRegister ? offset_of_[operands[3].index] : Constant(4, all);
+    c = operands[3].kind == Operand::Kind::kRegister ? offset_of_[operands[3].index]
+                                                     : Constant(4, all);
     if (operands[3].negated) negations |= 2;
   }
   Emit(FindHandler(Key(op, Type::kPred)), d, result, c).imm = negations;
@@ -200,7 +235,8 @@ void FunctionTranslator::SetValue(const Instruction& i) {
   if (!packed) {
     const uint32_t bytes = ptx::Bytes(i.type);
     const uint64_t keep = bytes == 2 ? 0xffff : 0xffffffff;
-    Emit(FindHandlerBySize(Op::kSelp, i.type), d, Constant(bytes, yes & keep), Constant(bytes, 0), combined);
+    Emit(FindHandlerBySize(Op::kSelp, i.type), d, Constant(bytes, yes & keep), Constant(bytes, 0),
+         combined);
     return;
   }
   const uint64_t one = i.type == Type::kF16x2 ? 0x3c00 : i.type == Type::kBF16x2 ? 0x3f80 : 0xffff;

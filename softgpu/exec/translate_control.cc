@@ -23,10 +23,18 @@ void FunctionTranslator::Jump(const Instruction& i) {
           operands[1].index;
       break;
     }
-    case Op::kRet: Emit(Return); break;
-    case Op::kExit: Emit(Exit); break;
-    case Op::kNanosleep: Emit(Yield); break;
-    default: Emit(Trap); break;
+    case Op::kRet:
+      Emit(Return);
+      break;
+    case Op::kExit:
+      Emit(Exit);
+      break;
+    case Op::kNanosleep:
+      Emit(Yield);
+      break;
+    default:
+      Emit(Trap);
+      break;
   }
   EndControl(i);
 }
@@ -35,8 +43,8 @@ void FunctionTranslator::CallFunction(const Instruction& i) {
   const Operand* operands = Operands(i);
   const ptx::CallSite& site = f_.calls[operands[1].bits];
   CallPlan plan;
-  for (const auto& [symbols, pieces] : {std::pair{&site.arguments, &plan.arguments},
-                                        std::pair{&site.results, &plan.results}}) {
+  for (const auto& [symbols, pieces] :
+       {std::pair{&site.arguments, &plan.arguments}, std::pair{&site.results, &plan.results}}) {
     for (uint32_t s : *symbols) {
       pieces->push_back({f_.symbols[s].offset, static_cast<uint32_t>(f_.symbols[s].bytes)});
     }
@@ -105,7 +113,8 @@ void FunctionTranslator::WarpOperation(const Instruction& i) {
     case Op::kVote: {
       const Operand& p = operands[1];
       const uint64_t all = p.bits != 0 ? kFullMask : 0;
-      const uint32_t a = p.kind == Operand::Kind::kRegister ? offset_of_[p.index] : Constant(4, all);
+      const uint32_t a =
+          p.kind == Operand::Kind::kRegister ? offset_of_[p.index] : Constant(4, all);
       Emit(Vote, d, a, members(2)).imm = i.mode | (p.negated ? 256 : 0);
       break;
     }
@@ -121,8 +130,12 @@ void FunctionTranslator::WarpOperation(const Instruction& i) {
       Emit(Redux, d, a, mask).imm = i.mode | (i.type == Type::kS32 ? 256 : 0);
       break;
     }
-    case Op::kElect: Emit(Elect, d, 0, members(1)).e = second; break;
-    default: Emit(WarpBarrier, 0, members(0)); break;
+    case Op::kElect:
+      Emit(Elect, d, 0, members(1)).e = second;
+      break;
+    default:
+      Emit(WarpBarrier, 0, members(0));
+      break;
   }
   EndControl(i);
 }

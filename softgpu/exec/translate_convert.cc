@@ -24,10 +24,14 @@ Type Promoted(Type type) {
 
 int IntegralMode(Rounding rounding) {
   switch (rounding) {
-    case Rounding::kRzi: return 1;
-    case Rounding::kRmi: return 2;
-    case Rounding::kRpi: return 3;
-    default: return 0;
+    case Rounding::kRzi:
+      return 1;
+    case Rounding::kRmi:
+      return 2;
+    case Rounding::kRpi:
+      return 3;
+    default:
+      return 0;
   }
 }
 
@@ -38,10 +42,14 @@ bool IsIntegral(Rounding rounding) {
 // Of conversions to f16 and bf16.
 int HalfMode(Rounding rounding) {
   switch (rounding) {
-    case Rounding::kRz: return 1;
-    case Rounding::kRm: return 2;
-    case Rounding::kRp: return 3;
-    default: return 0;
+    case Rounding::kRz:
+      return 1;
+    case Rounding::kRm:
+      return 2;
+    case Rounding::kRp:
+      return 3;
+    default:
+      return 0;
   }
 }
 
@@ -77,7 +85,8 @@ void FunctionTranslator::ConvertInteger(uint32_t d, uint32_t d_bytes, Type to, u
                             uint64_t{saturate} << 32;
 }
 
-// A source of f16, bf16 or a small integer as f32 (or the 32-bit integer); `*from` becomes its type.
+// A source of f16, bf16 or a small integer as f32 (or the 32-bit integer); `*from` becomes its
+// type.
 uint32_t FunctionTranslator::ConvertToFloat(const Instruction& i, uint32_t a, uint32_t a_bytes,
                                             Type* from) {
   if (IsHalf(*from)) {
@@ -112,7 +121,8 @@ void FunctionTranslator::ConvertFloatToInteger(const Instruction& i, uint32_t a,
   Inst& out = Emit(FindHandler(Key(Op::kCvt, step, IntegralMode(i.rounding), from)), value, a);
   if (from == Type::kF32 && i.Has(ptx::kFtz)) SetRounding(&out, 0x1f80 | 0x8040);
   if (!direct) {
-    ConvertInteger(Dest(to), d_bytes, i.type, value, ptx::Bytes(step), step, ptx::Bits(i.type) < 32);
+    ConvertInteger(Dest(to), d_bytes, i.type, value, ptx::Bytes(step), step,
+                   ptx::Bits(i.type) < 32);
   }
 }
 
@@ -124,7 +134,8 @@ void FunctionTranslator::ConvertFloatToFloat(const Instruction& i, uint32_t a, T
   uint32_t mxcsr = Mxcsr(i);
   if (IsIntegral(i.rounding) && (from == Type::kF32 || from == Type::kF64)) {
     const uint32_t whole = Temp(ptx::Bytes(from));
-    Inst& out = Emit(FindHandler(Key(Op::kCvt, from, 10 + IntegralMode(i.rounding), from)), whole, a);
+    Inst& out =
+        Emit(FindHandler(Key(Op::kCvt, from, 10 + IntegralMode(i.rounding), from)), whole, a);
     if (from == Type::kF32) SetRounding(&out, mxcsr);
     a = whole;
   }
@@ -137,7 +148,8 @@ void FunctionTranslator::ConvertFloatToFloat(const Instruction& i, uint32_t a, T
     from = step;
   } else if (from == wanted) {
     Emit(FindHandlerBySize(Op::kMov, wanted), d, a);
-    if (i.Has(ptx::kFtz) && wanted == Type::kF32) Emit(FindHandler(Key(Internal::kFlush, wanted)), d, d);
+    if (i.Has(ptx::kFtz) && wanted == Type::kF32)
+      Emit(FindHandler(Key(Internal::kFlush, wanted)), d, d);
   } else if (wanted == Type::kF64 || (wanted == Type::kF32 && from == Type::kF64)) {
     SetRounding(&Emit(FindHandler(Key(Op::kCvt, wanted, 0, from)), d, a), mxcsr);
   }
@@ -182,7 +194,8 @@ void FunctionTranslator::Convert(const Instruction& i) {
   const bool to_float = ptx::IsFloat(i.type), from_float = ptx::IsFloat(from);
   if (!to_float && !from_float) {
     const bool saturate = i.Has(ptx::kSat);
-    ConvertInteger(Dest(to), RegisterBytes(to, ptx::Bytes(i.type)), i.type, a, a_bytes, from, saturate);
+    ConvertInteger(Dest(to), RegisterBytes(to, ptx::Bytes(i.type)), i.type, a, a_bytes, from,
+                   saturate);
     return;
   }
   a = ConvertToFloat(i, a, a_bytes, &from);

@@ -29,7 +29,8 @@ bool IsFloatAdd(const Instruction& i) {
 
 }  // namespace
 
-FunctionTranslator::Place FunctionTranslator::PlaceOf(const Instruction& i, const Operand& address) {
+FunctionTranslator::Place FunctionTranslator::PlaceOf(const Instruction& i,
+                                                      const Operand& address) {
   Place place;
   place.space = i.space;
   place.offset = address.bits;
@@ -88,7 +89,8 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
   uint32_t widths[4] = {};
   bool same_width = true;
   for (uint32_t k = 0; k < count; ++k) {
-    const Operand& element = data.kind == Operand::Kind::kVector ? f_.operands[data.index + k] : data;
+    const Operand& element =
+        data.kind == Operand::Kind::kVector ? f_.operands[data.index + k] : data;
     const bool is_register = element.kind == Operand::Kind::kRegister;
     // A sink or immediate is as wide as the first register says, so that one handler does all.
     widths[k] = is_register || k == 0 ? RegisterBytes(element, bytes) : widths[0];
@@ -128,8 +130,8 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
   }
   if ((global && !place.narrow) || place.space == Space::kShared) {
     const bool widens = widths[0] > bytes && shape.is_signed;
-    fast = FindHandler(Key(what, ElementType(bytes), static_cast<int>(count),
-                           RegisterType(widths[0], widens)));
+    fast = FindHandler(
+        Key(what, ElementType(bytes), static_cast<int>(count), RegisterType(widths[0], widens)));
   }
   EmitAccess(place, fast, shape, registers);
 }

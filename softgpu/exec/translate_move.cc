@@ -18,10 +18,13 @@ void FunctionTranslator::Move(const Instruction& i) {
     Emit(FindHandler(Key(Op::kMov, Type::kPred)), Dest(to), a).imm = from.negated ? 1 : 0;
     return;
   }
-  if (to.kind == Operand::Kind::kVector || from.kind == Operand::Kind::kVector) return MoveVector(i);
+  if (to.kind == Operand::Kind::kVector || from.kind == Operand::Kind::kVector)
+    return MoveVector(i);
   switch (from.kind) {
-    case Operand::Kind::kSymbol: return MoveSymbol(i);
-    case Operand::Kind::kSpecial: return MoveSpecial(i);
+    case Operand::Kind::kSymbol:
+      return MoveSymbol(i);
+    case Operand::Kind::kSpecial:
+      return MoveSpecial(i);
     case Operand::Kind::kFunction:
       Emit(FindHandler(Key(Internal::kBroadcast, Type::kU64)), Dest(to)).imm =
           ptx::kFunctionWindow + 16ull * from.index;
@@ -32,7 +35,8 @@ void FunctionTranslator::Move(const Instruction& i) {
       Emit(FindHandler(Key(Internal::kBroadcast, size)), Dest(to)).imm = from.bits;
       return;
     }
-    default: break;
+    default:
+      break;
   }
   if (i.type == Type::kB128) {
     const uint32_t low = Temp(8), high = Temp(8);
@@ -64,9 +68,10 @@ void FunctionTranslator::MoveVector(const Instruction& i) {
   const uint32_t bytes = ptx::Bytes(i.type);
   Handler fast = nullptr;
   if (vector.count == 2 && widths == (bits / 8) * 0x11u) {
-    fast = FindHandler(Key(unpacks ? Internal::kUnpack : Internal::kPack, i.type == Type::kB128
-                               ? Type::kB128
-                               : bits == 16 ? Type::kB32 : Type::kB64));
+    fast = FindHandler(
+        Key(unpacks ? Internal::kUnpack : Internal::kPack, i.type == Type::kB128 ? Type::kB128
+                                                           : bits == 16          ? Type::kB32
+                                                                                 : Type::kB64));
   }
   Inst& inst = unpacks ? Emit(fast != nullptr ? fast : Unpack, elements[0], Source(from, bytes),
                               elements[1], elements[2])
@@ -85,7 +90,8 @@ uint32_t FunctionTranslator::SymbolAddress(const Operand& operand) {
     return Constant(8, kernel_->kernel->SharedOffset(owner, operand.index) + operand.bits);
   }
   if (symbol.variable != ptx::kNoIndex) return Constant(8, operand.bits, symbol.variable);
-  const bool kernel_param = f_.entry && !operand.module_scope && operand.index < f_.parameters.size();
+  const bool kernel_param =
+      f_.entry && !operand.module_scope && operand.index < f_.parameters.size();
   if (f_.entry || kernel_param) return Constant(8, symbol.offset + operand.bits);
   const uint32_t address = Temp(8);
   Emit(LocalAddress, address).imm = symbol.offset + operand.bits;

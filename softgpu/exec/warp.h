@@ -1,11 +1,12 @@
-// What an executing warp is made of, and what one decoded instruction is. Read by every semantic function,
-// also by those compiled for newer instruction sets: includes nothing that emits inline functions.
+// What an executing warp is made of, and what one decoded instruction is. Read by every semantic
+// function, also by those compiled for newer instruction sets: includes nothing that emits inline
+// functions.
 //
-// Registers live in the frame of the running function as arrays over the 32 lanes (a predicate is one
-// 32-bit mask); operands are byte offsets into the frame, constants too. A semantic function does its work
-// for the lanes in Warp::mask and returns the next instruction, or null to leave the run loop with
-// Warp::stop set. Lanes that took other paths are parked as groups; scheduler.h says when they run.
-// Thread safety: a warp belongs to the one thread that runs its block.
+// Registers live in the frame of the running function as arrays over the 32 lanes (a predicate is
+// one 32-bit mask); operands are byte offsets into the frame, constants too. A semantic function
+// does its work for the lanes in Warp::mask and returns the next instruction, or null to leave the
+// run loop with Warp::stop set. Lanes that took other paths are parked as groups; scheduler.h says
+// when they run. Thread safety: a warp belongs to the one thread that runs its block.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +25,12 @@ using Handler = const Inst* (*)(const Inst*, Warp*);
 
 struct alignas(64) Inst {
   Handler run = nullptr;
-  Handler inner = nullptr;  // what a wrapper (guard, rounding mode) calls
+  Handler inner = nullptr;                     // what a wrapper (guard, rounding mode) calls
   uint32_t d = 0, a = 0, b = 0, c = 0, e = 0;  // offsets in the frame
-  uint32_t guard = 0;       // offset of the guard predicate; lowest bit: negated
-  uint64_t imm = 0;         // address offset, jump target, mode bits: the handler says
-  uint32_t aux = 0;         // MemoryShape, MXCSR: the handler says
-  int line = 0;             // in the PTX text
+  uint32_t guard = 0;                          // offset of the guard predicate; lowest bit: negated
+  uint64_t imm = 0;  // address offset, jump target, mode bits: the handler says
+  uint32_t aux = 0;  // MemoryShape, MXCSR: the handler says
+  int line = 0;      // in the PTX text
 };
 static_assert(sizeof(Inst) == 64);
 
@@ -41,7 +42,7 @@ struct MemoryShape {
   uint8_t is_signed : 1;
   uint8_t narrow_address : 1;  // the address register has 32 bits
   uint8_t is_store : 1;
-  uint8_t space;               // ptx::Space
+  uint8_t space;  // ptx::Space
 };
 static_assert(sizeof(MemoryShape) == 4);
 
@@ -53,48 +54,48 @@ enum class Wait : uint8_t { kReady, kBarrier, kWarpSync };
 // One activation of a function. Lanes that entered it together leave it one by one.
 struct Frame {
   Frame* parent = nullptr;
-  Frame* below = nullptr;           // the frame under this one on the warp's stack
+  Frame* below = nullptr;  // the frame under this one on the warp's stack
   const FunctionCode* code = nullptr;
-  const Inst* call = nullptr;       // in the parent: what to do on return
+  const Inst* call = nullptr;  // in the parent: what to do on return
   std::byte* regs = nullptr;
-  uint32_t lanes = 0;               // still inside
+  uint32_t lanes = 0;  // still inside
   uint32_t depth = 0;
-  uint32_t local_base = 0;          // offset of this activation in each lane's local memory
+  uint32_t local_base = 0;  // offset of this activation in each lane's local memory
 };
 
 // Lanes that wait at one place.
 struct Group {
   uint32_t mask = 0;
-  uint32_t sync_mask = 0;           // kWarpSync: lanes that must come
+  uint32_t sync_mask = 0;  // kWarpSync: lanes that must come
   Wait wait = Wait::kReady;
-  uint8_t barrier = 0;              // kBarrier
-  bool released = false;            // its warp barrier is met: do not wait again
+  uint8_t barrier = 0;    // kBarrier
+  bool released = false;  // its warp barrier is met: do not wait again
   const Inst* pc = nullptr;
   Frame* frame = nullptr;
 };
 
 struct alignas(64) Warp {
-  std::byte* regs = nullptr;        // of the running frame
-  uint32_t mask = 0;                // lanes running
+  std::byte* regs = nullptr;  // of the running frame
+  uint32_t mask = 0;          // lanes running
   uint32_t parked_count = 0;
-  int32_t fuel = 0;                 // backward branches until the scheduler looks around
-  uint32_t live = 0;                // lanes launched and not exited
-  const Inst* pc = nullptr;         // where to go on
-  const Inst* current = nullptr;    // the last instruction that may have faulted
-  Frame* frame = nullptr;           // running
-  Frame* top_frame = nullptr;       // last on the stack; the entry's frame lies elsewhere
+  int32_t fuel = 0;               // backward branches until the scheduler looks around
+  uint32_t live = 0;              // lanes launched and not exited
+  const Inst* pc = nullptr;       // where to go on
+  const Inst* current = nullptr;  // the last instruction that may have faulted
+  Frame* frame = nullptr;         // running
+  Frame* top_frame = nullptr;     // last on the stack; the entry's frame lies elsewhere
   std::byte* stack_top = nullptr;
   std::byte* stack_end = nullptr;
   Block* block = nullptr;
   std::byte* shared = nullptr;
   uint64_t shared_bytes = 0;
-  std::byte* local = nullptr;       // lane l's at l * local_stride
+  std::byte* local = nullptr;  // lane l's at l * local_stride
   uint32_t local_stride = 0;
-  uint32_t launched = 0;            // lanes that exist
-  uint32_t index = 0;               // in the block
+  uint32_t launched = 0;  // lanes that exist
+  uint32_t index = 0;     // in the block
   Stop stop = Stop::kDone;
-  bool resumed = false;             // Group::released of the running lanes; the instruction clears it
-  bool in_turn = false;             // fairness: the running group keeps running though another is ahead
+  bool resumed = false;  // Group::released of the running lanes; the instruction clears it
+  bool in_turn = false;  // fairness: the running group keeps running though another is ahead
   Group parked[kLanes];
   uint32_t tid[3][kLanes];
 };

@@ -14,7 +14,9 @@ T* Reg(Warp* w, uint32_t offset) {
 
 uint32_t& Pred(Warp* w, uint32_t offset) { return *Reg<uint32_t>(w, offset); }
 
-uint32_t First(Warp* w, uint32_t offset) { return Reg<uint32_t>(w, offset)[__builtin_ctz(w->mask)]; }
+uint32_t First(Warp* w, uint32_t offset) {
+  return Reg<uint32_t>(w, offset)[__builtin_ctz(w->mask)];
+}
 
 void SetPred(Warp* w, uint32_t offset, uint32_t bits) {
   uint32_t& d = Pred(w, offset);
@@ -26,7 +28,8 @@ void SetAll(Warp* w, uint32_t offset, uint32_t value) {
   for (uint32_t m = w->mask; m != 0; m &= m - 1) d[__builtin_ctz(m)] = value;
 }
 
-// Where each lane of a shfl reads, or something past the last lane when that lies outside its segment.
+// Where each lane of a shfl reads, or something past the last lane when that lies outside its
+// segment.
 void FindSources(ptx::ShflMode mode, const uint32_t* b, const uint32_t* c, uint32_t* source) {
   constexpr uint32_t kOutside = kLanes;
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -34,9 +37,15 @@ void FindSources(ptx::ShflMode mode, const uint32_t* b, const uint32_t* c, uint3
     const uint32_t top = (lane & segment) | (clamp & ~segment);
     uint32_t from = kOutside;
     switch (mode) {
-      case ptx::ShflMode::kUp: from = lane >= delta + top ? lane - delta : kOutside; break;
-      case ptx::ShflMode::kDown: from = lane + delta <= top ? lane + delta : kOutside; break;
-      case ptx::ShflMode::kBfly: from = (lane ^ delta) <= top ? lane ^ delta : kOutside; break;
+      case ptx::ShflMode::kUp:
+        from = lane >= delta + top ? lane - delta : kOutside;
+        break;
+      case ptx::ShflMode::kDown:
+        from = lane + delta <= top ? lane + delta : kOutside;
+        break;
+      case ptx::ShflMode::kBfly:
+        from = (lane ^ delta) <= top ? lane ^ delta : kOutside;
+        break;
       case ptx::ShflMode::kIdx: {
         const uint32_t index = (lane & segment) | (delta & ~segment);
         from = index <= top ? index : kOutside;
@@ -108,10 +117,18 @@ const Inst* Vote(const Inst* ip, Warp* w) {
   const uint32_t p = Pred(w, ip->a) ^ ((ip->imm & 256) != 0 ? kFullMask : 0);
   const uint32_t ones = p & voters;
   switch (static_cast<ptx::VoteMode>(ip->imm & 255)) {
-    case ptx::VoteMode::kBallot: SetAll(w, ip->d, ones); break;
-    case ptx::VoteMode::kAll: SetPred(w, ip->d, ones == voters ? kFullMask : 0); break;
-    case ptx::VoteMode::kAny: SetPred(w, ip->d, ones != 0 ? kFullMask : 0); break;
-    case ptx::VoteMode::kUni: SetPred(w, ip->d, ones == voters || ones == 0 ? kFullMask : 0); break;
+    case ptx::VoteMode::kBallot:
+      SetAll(w, ip->d, ones);
+      break;
+    case ptx::VoteMode::kAll:
+      SetPred(w, ip->d, ones == voters ? kFullMask : 0);
+      break;
+    case ptx::VoteMode::kAny:
+      SetPred(w, ip->d, ones != 0 ? kFullMask : 0);
+      break;
+    case ptx::VoteMode::kUni:
+      SetPred(w, ip->d, ones == voters || ones == 0 ? kFullMask : 0);
+      break;
   }
   return ip + 1;
 }
@@ -137,13 +154,26 @@ const Inst* Redux(const Inst* ip, Warp* w) {
     const uint32_t v = a[__builtin_ctz(m)];
     const bool less = is_signed ? int32_t(v) < int32_t(result) : v < result;
     switch (static_cast<ptx::AtomOp>(ip->imm & 255)) {
-      case ptx::AtomOp::kAdd: result += v; break;
-      case ptx::AtomOp::kAnd: result = first ? v : result & v; break;
-      case ptx::AtomOp::kOr: result |= v; break;
-      case ptx::AtomOp::kXor: result ^= v; break;
-      case ptx::AtomOp::kMin: result = first || less ? v : result; break;
-      case ptx::AtomOp::kMax: result = first || !less ? v : result; break;
-      default: break;
+      case ptx::AtomOp::kAdd:
+        result += v;
+        break;
+      case ptx::AtomOp::kAnd:
+        result = first ? v : result & v;
+        break;
+      case ptx::AtomOp::kOr:
+        result |= v;
+        break;
+      case ptx::AtomOp::kXor:
+        result ^= v;
+        break;
+      case ptx::AtomOp::kMin:
+        result = first || less ? v : result;
+        break;
+      case ptx::AtomOp::kMax:
+        result = first || !less ? v : result;
+        break;
+      default:
+        break;
     }
     first = false;
   }

@@ -102,8 +102,8 @@ class Builder {
     return a;
   }
 
-  // Cooper, Harvey and Kennedy's algorithm on the reversed graph. Blocks that never reach the exit (an
-  // endless loop) have no post-dominator: their lanes meet by chance only, which is correct.
+  // Cooper, Harvey and Kennedy's algorithm on the reversed graph. Blocks that never reach the exit
+  // (an endless loop) have no post-dominator: their lanes meet by chance only, which is correct.
   void FindPostDominators() {
     NumberFromExit();
     dominator_.assign(exit_ + 1, kNoIndex);
@@ -133,8 +133,8 @@ class Builder {
     function_.reconverges.assign(function_.instructions.size() + 1, false);
     for (const Block& block : function_.blocks) {
       const Instruction& last = function_.instructions[block.end - 1];
-      const bool diverges = (last.op == Op::kBra && last.guard != kNoIndex && !last.Has(kUni)) ||
-                            last.op == Op::kBrx;
+      const bool diverges =
+          (last.op == Op::kBra && last.guard != kNoIndex && !last.Has(kUni)) || last.op == Op::kBrx;
       if (diverges && block.post_dominator != kNoIndex) {
         function_.reconverges[function_.blocks[block.post_dominator].begin] = true;
       }

@@ -5,8 +5,8 @@
 
 namespace softgpu::ptx {
 
-// Fills blocks and reconverges: an instruction reconverges when it begins the immediate post-dominator of
-// a block that ends in a conditional branch, or follows a call.
+// Fills blocks and reconverges: an instruction reconverges when it begins the immediate
+// post-dominator of a block that ends in a conditional branch, or follows a call.
 void BuildControlFlow(Function* function);
 
 }  // namespace softgpu::ptx

@@ -1,4 +1,5 @@
-// Holds every instruction against its row: after this, sizes of registers fit what executors assume.
+// Holds every instruction against its row: after this, sizes of registers fit what executors
+// assume.
 #include <cstring>
 
 #include "softgpu/ptx/check_modes.h"
@@ -37,11 +38,16 @@ uint64_t ConvertImmediate(const Operand& operand, Type type) {
 
 Type UnsignedOf(uint32_t bits) {
   switch (bits) {
-    case 8: return Type::kB8;
-    case 16: return Type::kB16;
-    case 32: return Type::kB32;
-    case 64: return Type::kB64;
-    default: return Type::kB128;
+    case 8:
+      return Type::kB8;
+    case 16:
+      return Type::kB16;
+    case 32:
+      return Type::kB32;
+    case 64:
+      return Type::kB64;
+    default:
+      return Type::kB128;
   }
 }
 
@@ -91,21 +97,33 @@ bool Parser::CheckOperand(const Instruction& i, char letter, bool result, Operan
     case 'T':
       if (i.type == Type::kPred) return CheckPredicate(*operand, result);
       return CheckValue(operand, i.type, false, result);
-    case 'R': return CheckValue(operand, i.type, false, result);
-    case 'W': return CheckValue(operand, wide ? UnsignedOf(2 * Bits(i.type)) : i.type, false, result);
-    case 'S': return CheckValue(operand, i.type2, false, result);
-    case 'Z': return CheckValue(operand, i.type, true, result);
-    case 'Y': return CheckValue(operand, i.type2, true, result);
-    case 'u': return CheckValue(operand, Type::kB32, false, result);
-    case 'h': return CheckValue(operand, Type::kB16, false, result);
-    case 'q': return CheckValue(operand, Type::kB64, false, result);
+    case 'R':
+      return CheckValue(operand, i.type, false, result);
+    case 'W':
+      return CheckValue(operand, wide ? UnsignedOf(2 * Bits(i.type)) : i.type, false, result);
+    case 'S':
+      return CheckValue(operand, i.type2, false, result);
+    case 'Z':
+      return CheckValue(operand, i.type, true, result);
+    case 'Y':
+      return CheckValue(operand, i.type2, true, result);
+    case 'u':
+      return CheckValue(operand, Type::kB32, false, result);
+    case 'h':
+      return CheckValue(operand, Type::kB16, false, result);
+    case 'q':
+      return CheckValue(operand, Type::kB64, false, result);
     case 'p':
-    case 'P': return CheckPredicate(*operand, result);
-    case 'i': return operand->kind == Operand::Kind::kImmediate && operand->count == 0;
-    case 'x': return true;
+    case 'P':
+      return CheckPredicate(*operand, result);
+    case 'i':
+      return operand->kind == Operand::Kind::kImmediate && operand->count == 0;
+    case 'x':
+      return true;
     case 'A': {
       const uint32_t bits = RegisterBits(*operand);
-      return operand->address && (operand->kind != Operand::Kind::kRegister || bits == 32 || bits == 64);
+      return operand->address &&
+             (operand->kind != Operand::Kind::kRegister || bits == 32 || bits == 64);
     }
     case 'V': {
       if (operand->kind != Operand::Kind::kVector) {
@@ -125,7 +143,8 @@ bool Parser::CheckOperand(const Instruction& i, char letter, bool result, Operan
       }
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -160,19 +179,24 @@ bool Parser::CheckMove(const Instruction& i, Operand* operands) {
 // Rows whose signature has an 'x'.
 bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
   switch (i.op) {
-    case Op::kMov: return CheckMove(i, o);
+    case Op::kMov:
+      return CheckMove(i, o);
     case Op::kCvta:
       return o[1].kind == Operand::Kind::kSymbol || CheckValue(&o[1], i.type, false, false);
-    case Op::kBra: return o[0].kind == Operand::Kind::kLabel;
-    case Op::kBrx: return o[1].kind == Operand::Kind::kLabel;
+    case Op::kBra:
+      return o[0].kind == Operand::Kind::kLabel;
+    case Op::kBrx:
+      return o[1].kind == Operand::Kind::kLabel;
     case Op::kVote:
       if (!i.Has(kHasMode)) return false;
       if (static_cast<VoteMode>(i.mode) == VoteMode::kBallot) {
         return i.type == Type::kB32 && CheckValue(&o[0], Type::kB32, false, true);
       }
       return i.type == Type::kPred && CheckPredicate(o[0], true);
-    case Op::kMatch: return i.Has(kHasMode) && CheckValue(&o[0], Type::kB32, false, true);
-    case Op::kElect: return CheckValue(&o[0], Type::kB32, false, true);
+    case Op::kMatch:
+      return i.Has(kHasMode) && CheckValue(&o[0], Type::kB32, false, true);
+    case Op::kElect:
+      return CheckValue(&o[0], Type::kB32, false, true);
     case Op::kBar:
     case Op::kBarrier: {
       const bool reduces = static_cast<BarMode>(i.mode) == BarMode::kRed;
@@ -184,7 +208,8 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
       }
       if (i.count != 3 && i.count != 4) return false;
       const bool pops = i.combine == Combine::kPopc;
-      if (pops ? !CheckValue(&o[0], Type::kB32, false, true) : !CheckPredicate(o[0], true)) return false;
+      if (pops ? !CheckValue(&o[0], Type::kB32, false, true) : !CheckPredicate(o[0], true))
+        return false;
       for (uint32_t k = 1; k + 1 < i.count; ++k) {
         if (!CheckValue(&o[k], Type::kB32, false, false)) return false;
       }
@@ -193,13 +218,15 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
     case Op::kCpAsync: {
       const AsyncMode mode = static_cast<AsyncMode>(i.mode);
       if (mode != AsyncMode::kCopy) return i.count == (mode == AsyncMode::kWaitGroup ? 1u : 0u);
-      if (i.count < 3 || i.count > 4 || i.space != Space::kShared || i.space2 != Space::kGlobal) return false;
+      if (i.count < 3 || i.count > 4 || i.space != Space::kShared || i.space2 != Space::kGlobal)
+        return false;
       if (!CheckOperand(i, 'A', false, &o[0]) || !CheckOperand(i, 'A', false, &o[1])) return false;
       if (o[2].kind != Operand::Kind::kImmediate || o[2].count != 0) return false;
       if (o[2].bits != 4 && o[2].bits != 8 && o[2].bits != 16) return false;
       return i.count == 3 || CheckValue(&o[3], Type::kB32, false, false);
     }
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -236,12 +263,14 @@ void Parser::Check(Instruction* instruction) {
       fits = fits && (optional || row.signature.find('*') != std::string_view::npos);
     } else {
       Operand& operand = operands[at++];
-      fits = fits && (operand.second == kNoIndex || letter == 'P' || letter == 'R' || letter == 'x');
+      fits =
+          fits && (operand.second == kNoIndex || letter == 'P' || letter == 'R' || letter == 'x');
       fits = fits && CheckOperand(i, letter, result, &operand);
     }
   }
   fits = fits && (any || at == i.count);
-  if (fits && row.signature.find('x') != std::string_view::npos) fits = CheckSpecialForm(i, operands);
+  if (fits && row.signature.find('x') != std::string_view::npos)
+    fits = CheckSpecialForm(i, operands);
   if (fits && (i.op == Op::kMma || i.op == Op::kLdmatrix)) fits = CheckMatrix(i, operands);
   if (!fits) Fail(i.line, "Arguments mismatch for instruction '" + std::string(row.name) + "'");
 }

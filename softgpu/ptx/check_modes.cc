@@ -15,7 +15,9 @@ bool IsWord(Type type) {
   return type == Type::kU32 || type == Type::kS32 || type == Type::kU64 || type == Type::kS64;
 }
 
-bool IsDirected(Rounding rounding) { return rounding >= Rounding::kRn && rounding <= Rounding::kRp; }
+bool IsDirected(Rounding rounding) {
+  return rounding >= Rounding::kRn && rounding <= Rounding::kRp;
+}
 
 bool IsIntegral(Rounding rounding) { return rounding >= Rounding::kRni; }
 
@@ -44,16 +46,22 @@ bool AtomFits(const Instruction& i) {
   switch (op) {
     case AtomOp::kAnd:
     case AtomOp::kOr:
-    case AtomOp::kXor: return type == Type::kB32 || type == Type::kB64;
-    case AtomOp::kAdd: return type == Type::kU32 || type == Type::kS32 || type == Type::kU64 ||
-                              type == Type::kS64 || IsFloat(type);
+    case AtomOp::kXor:
+      return type == Type::kB32 || type == Type::kB64;
+    case AtomOp::kAdd:
+      return type == Type::kU32 || type == Type::kS32 || type == Type::kU64 || type == Type::kS64 ||
+             IsFloat(type);
     case AtomOp::kInc:
-    case AtomOp::kDec: return type == Type::kU32;
+    case AtomOp::kDec:
+      return type == Type::kU32;
     case AtomOp::kMin:
-    case AtomOp::kMax: return IsWord(type);
-    case AtomOp::kCas: return IsBits(type) || IsWord(type);
-    case AtomOp::kExch: return (IsBits(type) && type != Type::kB16) || IsWord(type) ||
-                               type == Type::kF32 || type == Type::kF64;
+    case AtomOp::kMax:
+      return IsWord(type);
+    case AtomOp::kCas:
+      return IsBits(type) || IsWord(type);
+    case AtomOp::kExch:
+      return (IsBits(type) && type != Type::kB16) || IsWord(type) || type == Type::kF32 ||
+             type == Type::kF64;
   }
   return false;
 }
@@ -67,7 +75,8 @@ bool ConvertFits(const Instruction& i) {
   const bool from_pair = i.type2 == Type::kF16x2 || i.type2 == Type::kBF16x2;
   if (i.type == Type::kTF32 || i.type2 == Type::kTF32) {
     return i.type2 == Type::kF32 && i.count == 2 && !i.Has(kSat) && !i.Has(kFtz) && !i.Has(kRelu) &&
-           (i.rounding == Rounding::kRna || i.rounding == Rounding::kRn || i.rounding == Rounding::kRz);
+           (i.rounding == Rounding::kRna || i.rounding == Rounding::kRn ||
+            i.rounding == Rounding::kRz);
   }
   if (i.rounding == Rounding::kRna) return false;
   if (from_fp8) {
@@ -103,7 +112,8 @@ bool ArithmeticFits(const Instruction& i) {
   const bool flushes = i.type == Type::kF32 || i.type == Type::kF16 || i.type == Type::kF16x2 ||
                        (i.type == Type::kF64 && rough_f64) || (i.op == Op::kEx2 && half);
   if (i.Has(kFtz) && !flushes) return false;
-  if ((i.Has(kApprox) || i.Has(kFull)) && (!is_float || (i.type == Type::kF64 && !rough_f64))) return false;
+  if ((i.Has(kApprox) || i.Has(kFull)) && (!is_float || (i.type == Type::kF64 && !rough_f64)))
+    return false;
   if (i.Has(kSat)) {
     const bool saturating_int = i.type == Type::kS32 && !i.Has(kCarryOut) &&
                                 (i.op == Op::kAdd || i.op == Op::kSub ||
@@ -123,41 +133,54 @@ bool ArithmeticFits(const Instruction& i) {
 bool ModifiersFit(const Instruction& i) {
   const MulMode mul = MulModeOf(i);
   switch (i.op) {
-    case Op::kSetp: return CompareFits(i, i.type);
+    case Op::kSetp:
+      return CompareFits(i, i.type);
     case Op::kSet: {
       const bool packed = i.type2 == Type::kF16x2 || i.type2 == Type::kBF16x2;
       const bool packed_result = i.type == Type::kF16x2 || i.type == Type::kBF16x2;
       return i.type2 != Type::kNone && CompareFits(i, i.type2) && (packed || !packed_result);
     }
     case Op::kAtom:
-    case Op::kRed: return AtomFits(i);
+    case Op::kRed:
+      return AtomFits(i);
     case Op::kRedux: {
       if (!i.Has(kHasMode) || i.Has(kNanResult)) return false;
       const AtomOp op = static_cast<AtomOp>(i.mode);
       if (op <= AtomOp::kXor) return i.type == Type::kB32;
-      return i.type != Type::kB32 && (op == AtomOp::kAdd || op == AtomOp::kMin || op == AtomOp::kMax);
+      return i.type != Type::kB32 &&
+             (op == AtomOp::kAdd || op == AtomOp::kMin || op == AtomOp::kMax);
     }
     case Op::kShfl:
     case Op::kShf:
-    case Op::kTestp: return i.Has(kHasMode);
+    case Op::kTestp:
+      return i.Has(kHasMode);
     case Op::kMul:
     case Op::kMad:
       if (IsFloat(i.type) ? i.Has(kHasMode) : mul == MulMode::kNone) return false;
       if (mul == MulMode::kWide && Bits(i.type) == 64) return false;
       return ArithmeticFits(i);
-    case Op::kMadc: return mul == MulMode::kLo || mul == MulMode::kHi;
+    case Op::kMadc:
+      return mul == MulMode::kLo || mul == MulMode::kHi;
     case Op::kMul24:
-    case Op::kMad24: return (mul == MulMode::kLo || mul == MulMode::kHi) && !i.Has(kSat);
-    case Op::kDp2a: return i.type2 != Type::kNone && (mul == MulMode::kLo || mul == MulMode::kHi);
-    case Op::kSlct: return i.type2 != Type::kNone && (!i.Has(kFtz) || i.type2 == Type::kF32);
-    case Op::kDp4a: return i.type2 != Type::kNone;
-    case Op::kCvt: return ConvertFits(i);
+    case Op::kMad24:
+      return (mul == MulMode::kLo || mul == MulMode::kHi) && !i.Has(kSat);
+    case Op::kDp2a:
+      return i.type2 != Type::kNone && (mul == MulMode::kLo || mul == MulMode::kHi);
+    case Op::kSlct:
+      return i.type2 != Type::kNone && (!i.Has(kFtz) || i.type2 == Type::kF32);
+    case Op::kDp4a:
+      return i.type2 != Type::kNone;
+    case Op::kCvt:
+      return ConvertFits(i);
     case Op::kMma:
-    case Op::kLdmatrix: return true;  // CheckMatrix()
+    case Op::kLdmatrix:
+      return true;  // CheckMatrix()
     case Op::kLd:
     case Op::kLdu:
-    case Op::kSt: return i.vector * Bits(i.type) <= 128;
-    default: return ArithmeticFits(i);
+    case Op::kSt:
+      return i.vector * Bits(i.type) <= 128;
+    default:
+      return ArithmeticFits(i);
   }
 }
 

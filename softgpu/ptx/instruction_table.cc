@@ -219,13 +219,19 @@ bool ListHas(std::string_view list, std::string_view word) {
 
 void Apply(const Word& word, Instruction* out) {
   switch (word.field) {
-    case Field::kRounding: out->rounding = static_cast<Rounding>(word.value); break;
-    case Field::kFlag: out->flags |= word.value; break;
+    case Field::kRounding:
+      out->rounding = static_cast<Rounding>(word.value);
+      break;
+    case Field::kFlag:
+      out->flags |= word.value;
+      break;
     case Field::kMode:
       out->mode = static_cast<uint8_t>(word.value);
       out->flags |= kHasMode;
       break;
-    case Field::kCombine: out->combine = static_cast<Combine>(word.value); break;
+    case Field::kCombine:
+      out->combine = static_cast<Combine>(word.value);
+      break;
     case Field::kSpace:
       if (out->op == Op::kCpAsync && out->space != Space::kGeneric) {
         out->space2 = static_cast<Space>(word.value);
@@ -233,8 +239,11 @@ void Apply(const Word& word, Instruction* out) {
         out->space = static_cast<Space>(word.value);
       }
       break;
-    case Field::kVector: out->vector = static_cast<uint8_t>(word.value); break;
-    case Field::kNothing: break;
+    case Field::kVector:
+      out->vector = static_cast<uint8_t>(word.value);
+      break;
+    case Field::kNothing:
+      break;
   }
 }
 
@@ -276,8 +285,8 @@ std::string ReadMnemonic(std::string_view mnemonic, Instruction* out) {
     Apply(*word, out);
   }
   if (!row->types.empty() && slot == 0) {
-    const bool optional = row->op == Op::kBar || row->op == Op::kBarrier ||
-                          row->op == Op::kNanosleep;
+    const bool optional =
+        row->op == Op::kBar || row->op == Op::kBarrier || row->op == Op::kNanosleep;
     if (!optional) return "Type missing in instruction '" + std::string(mnemonic) + "'";
   }
   return {};

@@ -1,5 +1,5 @@
-// The rows of instructions.inc as data, and how a mnemonic ("ld.global.nc.v4.f32") is read against them.
-// Thread safety: everything here is constant.
+// The rows of instructions.inc as data, and how a mnemonic ("ld.global.nc.v4.f32") is read against
+// them. Thread safety: everything here is constant.
 #pragma once
 
 #include <cstdint>

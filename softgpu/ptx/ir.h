@@ -1,9 +1,9 @@
 // The typed intermediate form of PTX: what the parser makes and both executors read.
 //
-// A function is one flat list of instructions; labels are instruction numbers. Operands sit in one pool
-// per function. After Parse() every instruction obeys the signature of its row in instructions.inc:
-// register sizes fit the types, so an executor needs no checks of its own.
-// Thread safety: immutable after Parse.
+// A function is one flat list of instructions; labels are instruction numbers. Operands sit in one
+// pool per function. After Parse() every instruction obeys the signature of its row in
+// instructions.inc: register sizes fit the types, so an executor needs no checks of its own. Thread
+// safety: immutable after Parse.
 #pragma once
 
 #include <cstdint>
@@ -33,43 +33,44 @@ struct Operand {
     kTable,      // index into Function::branch_tables
   };
   Kind kind = Kind::kNone;
-  bool negated = false;  // !%p
-  bool address = false;  // [base + offset]
+  bool negated = false;       // !%p
+  bool address = false;       // [base + offset]
   bool module_scope = false;  // kSymbol: which list
   uint32_t index = 0;
-  uint32_t count = 0;    // kVector
+  uint32_t count = 0;          // kVector
   uint32_t second = kNoIndex;  // the %q of %p|%q: a register
-  uint64_t bits = 0;     // immediate value, or the offset of an address
+  uint64_t bits = 0;           // immediate value, or the offset of an address
 };
 
 struct Instruction {
   Op op = Op::kCount;
-  Type type = Type::kNone;    // of the result, or the only one
-  Type type2 = Type::kNone;   // of the source where the row has two
+  Type type = Type::kNone;                        // of the result, or the only one
+  Type type2 = Type::kNone;                       // of the source where the row has two
   Type type3 = Type::kNone, type4 = Type::kNone;  // mma: d, a, b, c
   Rounding rounding = Rounding::kNone;
-  uint8_t mode = 0;           // MulMode, Compare, AtomOp, ...: the row says which
+  uint8_t mode = 0;  // MulMode, Compare, AtomOp, ...: the row says which
   Combine combine = Combine::kNone;
   Space space = Space::kGeneric;
   Space space2 = Space::kGeneric;  // source of cp.async
-  uint8_t vector = 1;         // .v2, .v4, .v8; mma.x1, .x2, .x4
+  uint8_t vector = 1;              // .v2, .v4, .v8; mma.x1, .x2, .x4
   uint8_t guard_negated = 0;
-  uint32_t flags = 0;         // Flag
-  uint32_t guard = kNoIndex;  // register of @%p
+  uint32_t flags = 0;             // Flag
+  uint32_t guard = kNoIndex;      // register of @%p
   uint32_t first = 0, count = 0;  // operands in the pool
   int line = 0;
   bool Has(Flag flag) const { return (flags & flag) != 0; }
 };
 
-// A variable in memory. Module-scope .global and .const also have a Variable in PtxModule::variables().
+// A variable in memory. Module-scope .global and .const also have a Variable in
+// PtxModule::variables().
 struct Symbol {
   std::string name;
   Space space = Space::kGlobal;
   uint64_t bytes = 0;
   uint32_t align = 1;
-  uint32_t offset = 0;        // kParam of an entry or function, kLocal: within its function's area
+  uint32_t offset = 0;  // kParam of an entry or function, kLocal: within its function's area
   uint32_t variable = kNoIndex;  // index into PtxModule::variables()
-  bool dynamic = false;       // .extern .shared x[]
+  bool dynamic = false;          // .extern .shared x[]
 };
 
 // What a call does besides jumping.
@@ -88,14 +89,14 @@ struct Function {
   bool entry = false, defined = false, noreturn = false;
   std::vector<Instruction> instructions;
   std::vector<Operand> operands;
-  std::vector<Type> registers;           // by register index
-  std::vector<Symbol> symbols;           // parameters, results, locals, shared of this function
+  std::vector<Type> registers;  // by register index
+  std::vector<Symbol> symbols;  // parameters, results, locals, shared of this function
   std::vector<uint32_t> parameters, results;  // symbols
-  uint32_t local_bytes = 0;              // parameters and results of a .func, locals, call arguments
+  uint32_t local_bytes = 0;  // parameters and results of a .func, locals, call arguments
   std::vector<std::vector<uint32_t>> branch_tables;  // instruction numbers
-  std::vector<CallSite> calls;           // Instruction of op kCall: operand 1's bits is the index
+  std::vector<CallSite> calls;  // Instruction of op kCall: operand 1's bits is the index
   std::vector<Block> blocks;
-  std::vector<bool> reconverges;         // by instruction: a divergent warp meets again before it
+  std::vector<bool> reconverges;  // by instruction: a divergent warp meets again before it
   // Of an entry:
   std::vector<ParamInfo> param_info;
   uint32_t param_bytes = 0;

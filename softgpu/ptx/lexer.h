@@ -1,5 +1,5 @@
-// Cuts PTX text into tokens. The text is untrusted: any byte sequence gives tokens or a kError token.
-// Thread safety: none. The text outlives the lexer and its tokens.
+// Cuts PTX text into tokens. The text is untrusted: any byte sequence gives tokens or a kError
+// token. Thread safety: none. The text outlives the lexer and its tokens.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace softgpu::ptx {
 struct Token {
   enum class Kind : uint8_t {
     kEnd,
-    kError,     // text is the offending piece
-    kWord,      // identifiers, directives (".reg"), mnemonics ("ld.global.f32"), "%tid.x"
-    kInteger,   // bits
-    kFloat32,   // 0f3F800000: bits
-    kFloat64,   // 0d3FF0000000000000 or 1.5: bits
-    kString,    // without its quotes
-    kPunct,     // one character
+    kError,    // text is the offending piece
+    kWord,     // identifiers, directives (".reg"), mnemonics ("ld.global.f32"), "%tid.x"
+    kInteger,  // bits
+    kFloat32,  // 0f3F800000: bits
+    kFloat64,  // 0d3FF0000000000000 or 1.5: bits
+    kString,   // without its quotes
+    kPunct,    // one character
   };
   Kind kind = Kind::kEnd;
   std::string_view text;

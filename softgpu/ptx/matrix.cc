@@ -5,11 +5,20 @@ namespace softgpu::ptx {
 MatrixShape ShapeOf(const Instruction& i) {
   uint32_t k = 0;
   switch (static_cast<MmaShape>(i.mode)) {
-    case MmaShape::kM16N8K4: k = 4; break;
-    case MmaShape::kM16N8K8: k = 8; break;
-    case MmaShape::kM16N8K16: k = 16; break;
-    case MmaShape::kM16N8K32: k = 32; break;
-    default: return {};
+    case MmaShape::kM16N8K4:
+      k = 4;
+      break;
+    case MmaShape::kM16N8K8:
+      k = 8;
+      break;
+    case MmaShape::kM16N8K16:
+      k = 16;
+      break;
+    case MmaShape::kM16N8K32:
+      k = 32;
+      break;
+    default:
+      return {};
   }
   const Type a = i.type2, b = i.type3, d = i.type, c = i.type4;
   const bool bytes = (a == Type::kU8 || a == Type::kS8) && (b == Type::kU8 || b == Type::kS8);

@@ -1,4 +1,5 @@
-// PtxModule::Parse and what a kernel knows of its module: reachable functions, shared and local memory.
+// PtxModule::Parse and what a kernel knows of its module: reachable functions, shared and local
+// memory.
 #include "softgpu/ptx/module.h"
 
 #include <algorithm>
@@ -87,8 +88,10 @@ void KernelImpl::PlaceShared() {
       if (operand.kind != Operand::Kind::kSymbol || !operand.module_scope) continue;
       const Symbol& symbol = module_->symbols[operand.index];
       if (symbol.space != Space::kShared) continue;
-      if (symbol.dynamic) dynamic.push_back(operand.index);
-      else place(nullptr, operand.index, symbol);
+      if (symbol.dynamic)
+        dynamic.push_back(operand.index);
+      else
+        place(nullptr, operand.index, symbol);
     }
   }
   static_shared_bytes_ = static_cast<uint32_t>(offset);
@@ -147,7 +150,8 @@ void KernelImpl::CountLocal() {
 }
 
 uint32_t KernelImpl::register_count() const {
-  // The hardware's count needs its register allocator; report what a simple one would, within limits.
+  // The hardware's count needs its register allocator; report what a simple one would, within
+  // limits.
   uint32_t words = 0;
   for (Type type : function_->registers) words += (Bits(type) + 31) / 32;
   return std::clamp<uint32_t>(words / 4 + 8, 16, 255);

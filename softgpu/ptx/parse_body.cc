@@ -11,7 +11,8 @@ void Parser::ParseBody() {
   size_t depth = 1;
   while (error_.empty() && depth > 0) {
     const Token& token = lex_.Peek();
-    if (token.kind == Token::Kind::kEnd) return Fail(token.line, "Unexpected end of file in function body");
+    if (token.kind == Token::Kind::kEnd)
+      return Fail(token.line, "Unexpected end of file in function body");
     if (Accept('{')) {
       OpenScope();
       ++depth;
@@ -22,7 +23,8 @@ void Parser::ParseBody() {
     }
   }
   if (error_.empty()) ResolveLabels(&scopes_[0], nullptr);
-  if (function_->local_bytes > kLocalBytesMax) Fail(lex_.Peek().line, "Function '" + function_->name + "' uses too much local memory");
+  if (function_->local_bytes > kLocalBytesMax)
+    Fail(lex_.Peek().line, "Function '" + function_->name + "' uses too much local memory");
 }
 
 void Parser::OpenScope() {
@@ -192,8 +194,8 @@ bool Parser::FindRegister(std::string_view name, uint32_t* index) {
       if (found == registers.end() || number >= found->second.count) continue;
       key = number;
     }
-    const auto [slot, added] = found->second.indices.emplace(
-        key, static_cast<uint32_t>(function_->registers.size()));
+    const auto [slot, added] =
+        found->second.indices.emplace(key, static_cast<uint32_t>(function_->registers.size()));
     if (added) function_->registers.push_back(found->second.type);
     *index = slot->second;
     return true;

@@ -3,13 +3,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "softgpu/ptx/cfg.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
 namespace {
-
-uint64_t RoundUp(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
 bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
@@ -40,8 +37,8 @@ bool Parser::Accept(char c) {
 void Parser::Expect(char c) {
   if (Accept(c)) return;
   const Token& token = lex_.Peek();
-  const std::string found = token.kind == Token::Kind::kEnd ? "end of file"
-                                                            : "'" + std::string(token.text) + "'";
+  const std::string found =
+      token.kind == Token::Kind::kEnd ? "end of file" : "'" + std::string(token.text) + "'";
   Fail(token.line, "Parsing error near " + found + ": '" + std::string(1, c) + "' expected");
 }
 
@@ -64,7 +61,8 @@ uint64_t Parser::ExpectInteger() {
 
 bool Parser::Run() {
   while (lex_.Peek().kind != Token::Kind::kEnd) ParseTopLevel();
-  if (error_.empty() && module_->version == 0) Fail(1, "Missing .version directive at start of file");
+  if (error_.empty() && module_->version == 0)
+    Fail(1, "Missing .version directive at start of file");
   if (error_.empty()) CheckExterns();
   if (error_.empty()) ResolveAddresses();
   if (error_.empty()) MakeKernels();
@@ -75,10 +73,14 @@ void Parser::ParseTopLevel() {
   Linkage linkage;
   Token token = lex_.Next();
   for (;; token = lex_.Next()) {
-    if (token.Is(".visible")) linkage.visible = true;
-    else if (token.Is(".extern")) linkage.is_extern = true;
-    else if (token.Is(".weak") || token.Is(".common")) linkage.weak = true;
-    else break;
+    if (token.Is(".visible"))
+      linkage.visible = true;
+    else if (token.Is(".extern"))
+      linkage.is_extern = true;
+    else if (token.Is(".weak") || token.Is(".common"))
+      linkage.weak = true;
+    else
+      break;
   }
   const Space space = SpaceOfDirective(token.text);
   if (token.Is(".version")) return ParseVersion();
@@ -112,8 +114,8 @@ void Parser::ParseVersion() {
   const Token token = lex_.Next();
   int major = 0, minor = 0;
   const std::string text(token.text.substr(0, 16));
-  if (token.kind != Token::Kind::kFloat64 || std::sscanf(text.c_str(), "%d.%d", &major, &minor) != 2 ||
-      major > 99 || minor > 9) {
+  if (token.kind != Token::Kind::kFloat64 ||
+      std::sscanf(text.c_str(), "%d.%d", &major, &minor) != 2 || major > 99 || minor > 9) {
     return Fail(token.line, "Bad .version '" + text + "'");
   }
   module_->version = major * 10 + minor;
@@ -173,7 +175,8 @@ bool Parser::ParseDeclarator(Declarator* out) {
   const Token name = ExpectWord();
   out->name = name.text;
   out->line = name.line;
-  if (out->type == Type::kNone) Fail(name.line, "Type missing in declaration of '" + std::string(name.text) + "'");
+  if (out->type == Type::kNone)
+    Fail(name.line, "Type missing in declaration of '" + std::string(name.text) + "'");
   if (!error_.empty()) return false;
   while (Accept('[')) {
     if (Accept(']')) {
@@ -182,7 +185,8 @@ bool Parser::ParseDeclarator(Declarator* out) {
     }
     const uint64_t size = ExpectInteger();
     Expect(']');
-    if (size > kVariableBytesMax || (out->elements > 0 && size > kVariableBytesMax / out->elements)) {
+    if (size > kVariableBytesMax ||
+        (out->elements > 0 && size > kVariableBytesMax / out->elements)) {
       Fail(name.line, "Variable '" + std::string(name.text) + "' is too large");
       return false;
     }
@@ -200,8 +204,7 @@ void Parser::ParseModuleVariable(Space space, const Linkage& linkage) {
     if (!ParseDeclarator(&declarator)) return;
     const auto known = symbol_by_name_.find(declarator.name);
     const bool again = known != symbol_by_name_.end();
-    const uint32_t index =
-        again ? known->second : static_cast<uint32_t>(module_->symbols.size());
+    const uint32_t index = again ? known->second : static_cast<uint32_t>(module_->symbols.size());
     if (!again) {
       symbol_by_name_[declarator.name] = index;
       module_->symbols.push_back(Symbol{std::string(declarator.name), space});
@@ -229,7 +232,8 @@ void Parser::ParseModuleVariable(Space space, const Linkage& linkage) {
     variable.bytes = declarator.bytes;
     variable.align = symbol.align;
     variable.constant = space == Space::kConst;
-    // Driver programs find a variable by name whatever its linkage, as the vendor's loader lets them.
+    // Driver programs find a variable by name whatever its linkage, as the vendor's loader lets
+    // them.
     variable.exported = linkage.visible || linkage.weak;
     variable.managed = declarator.managed;
     if (Accept('=')) ParseInitializer(declarator, &variable, symbol.variable);
@@ -267,8 +271,10 @@ void Parser::ParseInitElement(const Declarator& declarator, Variable* variable, 
       Expect(')');
     }
     int64_t addend = 0;
-    if (Accept('+')) addend = static_cast<int64_t>(ExpectInteger());
-    else if (Accept('-')) addend = -static_cast<int64_t>(ExpectInteger());
+    if (Accept('+'))
+      addend = static_cast<int64_t>(ExpectInteger());
+    else if (Accept('-'))
+      addend = -static_cast<int64_t>(ExpectInteger());
     if (size != 8) return Fail(token.line, "An address needs a 64-bit element");
     pending_.push_back({index, variable->init.size(), name, addend, token.line});
     bits = 0;
@@ -283,14 +289,16 @@ void Parser::ParseInitElement(const Declarator& declarator, Variable* variable, 
   } else if (token.kind == Token::Kind::kFloat32 || token.kind == Token::Kind::kFloat64) {
     if (minus) bits ^= 1ull << (size * 8 - 1);
   } else {
-    return Fail(token.line, "Parsing error near '" + std::string(token.text) + "' in an initializer");
+    return Fail(token.line,
+                "Parsing error near '" + std::string(token.text) + "' in an initializer");
   }
   for (uint32_t i = 0; i < size; ++i) {
     variable->init.push_back(static_cast<std::byte>(i < 8 ? bits >> (8 * i) : 0));
   }
 }
 
-// Addresses of functions are constants of this module (kFunctionWindow), so only variables relocate.
+// Addresses of functions are constants of this module (kFunctionWindow), so only variables
+// relocate.
 void Parser::ResolveAddresses() {
   for (const PendingAddress& pending : pending_) {
     Variable& variable = module_->variables_[pending.variable];
@@ -318,120 +326,6 @@ void Parser::CheckExterns() {
     if (!function.defined && name != "vprintf" && name != "__assertfail") {
       return Fail(line, "Unresolved extern function '" + name + "'");
     }
-  }
-}
-
-uint32_t Parser::FunctionIndex(std::string_view name) {
-  const auto [it, added] =
-      function_by_name_.emplace(name, static_cast<uint32_t>(module_->functions.size()));
-  if (added) {
-    module_->functions.push_back(std::make_unique<Function>());
-    module_->functions.back()->name = std::string(name);
-  }
-  return it->second;
-}
-
-void Parser::ParseFunction(bool entry, const Linkage& linkage) {
-  Function header;
-  function_ = &header;
-  header.entry = entry;
-  scopes_.assign(1, Scope{});
-  if (!entry && lex_.Peek().Is('(')) ParseFormals(true);
-  const Token name = ExpectWord();
-  if (lex_.Peek().Is('(')) ParseFormals(false);
-  ParseFunctionDirectives();
-  header.name = std::string(name.text);
-  const uint32_t index = FunctionIndex(name.text);
-  Function* function = module_->functions[index].get();
-  const bool body = lex_.Peek().Is('{');
-  if (function->defined && body) Fail(name.line, "Duplicate definition of function '" + header.name + "'");
-  if (!function->defined) *function = std::move(header);
-  function_ = function;
-  if (body) {
-    function->defined = true;
-    ParseBody();
-    if (error_.empty()) BuildControlFlow(function);
-  } else {
-    Expect(';');
-  }
-  scopes_.clear();
-  function_ = nullptr;
-}
-
-void Parser::ParseFunctionDirectives() {
-  while (lex_.Peek().kind == Token::Kind::kWord && lex_.Peek().text[0] == '.') {
-    const Token token = lex_.Next();
-    if (token.Is(".noreturn")) {
-      function_->noreturn = true;
-      continue;
-    }
-    if (token.Is(".pragma")) {
-      SkipStatement();
-      continue;
-    }
-    uint64_t values[3] = {1, 1, 1};
-    for (int i = 0; lex_.Peek().kind == Token::Kind::kInteger; ++i) {
-      const uint64_t value = ExpectInteger();
-      if (value > 0x7fffffff) Fail(token.line, "Number too large");
-      if (i < 3) values[i] = value;
-      if (!Accept(',')) break;
-    }
-    const uint64_t product = std::min<uint64_t>(1024, values[0] * std::min<uint64_t>(values[1] * values[2], 1024));
-    if (token.Is(".maxntid")) {
-      function_->threads_max = static_cast<uint32_t>(product);
-    } else if (token.Is(".reqntid")) {
-      function_->required_block = {static_cast<uint32_t>(values[0]),
-                                   static_cast<uint32_t>(values[1]),
-                                   static_cast<uint32_t>(values[2])};
-      function_->threads_max = static_cast<uint32_t>(product);
-    }
-  }
-}
-
-void Parser::ParseFormals(bool results) {
-  Expect('(');
-  while (error_.empty() && !Accept(')')) {
-    const Token space = ExpectWord();
-    if (!space.Is(".param")) {
-      return Fail(space.line, "Formals in '" + std::string(space.text) + "' space are not supported");
-    }
-    Declarator declarator;
-    if (!ParseDeclarator(&declarator)) return;
-    AddFormal(declarator, results);
-    if (!lex_.Peek().Is(')')) Expect(',');
-  }
-}
-
-void Parser::AddFormal(const Declarator& declarator, bool result) {
-  if (declarator.bytes > kParamBytesMax) return Fail(declarator.line, "Parameter too large");
-  if (!function_->entry) {
-    const uint32_t index = AddLocalSymbol(declarator, Space::kParam);
-    (result ? function_->results : function_->parameters).push_back(index);
-    return;
-  }
-  const uint64_t offset = RoundUp(function_->param_bytes, declarator.align);
-  if (offset + declarator.bytes > kParamBytesMax) {
-    return Fail(declarator.line, "Formal parameter space overflowed");
-  }
-  Symbol symbol{std::string(declarator.name), Space::kParam, declarator.bytes, declarator.align};
-  symbol.offset = static_cast<uint32_t>(offset);
-  const uint32_t index = static_cast<uint32_t>(function_->symbols.size());
-  function_->symbols.push_back(std::move(symbol));
-  function_->parameters.push_back(index);
-  scopes_[0].symbols[declarator.name] = index;
-  function_->param_info.push_back({static_cast<uint32_t>(offset),
-                                   static_cast<uint32_t>(declarator.bytes), declarator.align});
-  function_->param_bytes = static_cast<uint32_t>(offset + declarator.bytes);
-}
-
-void Parser::MakeKernels() {
-  for (const std::unique_ptr<Function>& function : module_->functions) {
-    if (!function->entry || !function->defined) continue;
-    std::unique_ptr<KernelImpl> kernel = std::make_unique<KernelImpl>(module_, function.get());
-    if (kernel->static_shared_bytes() > kSharedBytesMax) {
-      return Fail(1, "Entry function '" + function->name + "' uses too much shared data");
-    }
-    module_->kernels_.push_back(std::move(kernel));
   }
 }
 

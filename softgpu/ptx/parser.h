@@ -1,8 +1,8 @@
 // Recursive-descent parser of PTX text into ModuleImpl. Internal to softgpu/ptx.
 //
-// The first error is kept and the lexer jumps to the end of the text, so every loop ends and no caller
-// needs to test after each step. Nesting is bounded (kScopesMax); work is linear in the text.
-// Thread safety: none.
+// The first error is kept and the lexer jumps to the end of the text, so every loop ends and no
+// caller needs to test after each step. Nesting is bounded (kScopesMax); work is linear in the
+// text. Thread safety: none.
 #pragma once
 
 #include <string>
@@ -71,7 +71,7 @@ class Parser {
     int line;
   };
 
-  // parse_module.cc
+  // parse_module.cc and parse_function.cc
   void ParseTopLevel();
   void ParseVersion();
   void ParseTarget();

@@ -1,5 +1,6 @@
-// The vocabulary of PTX that both the parser and the executors speak: types, state spaces, modifiers.
-// Names are the PTX ISA's. Everything here is a value: no ownership, safe from any thread.
+// The vocabulary of PTX that both the parser and the executors speak: types, state spaces,
+// modifiers. Names are the PTX ISA's. Everything here is a value: no ownership, safe from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,32 @@
 namespace softgpu::ptx {
 
 enum class Type : uint8_t {
-  kNone, kPred,
-  kB8, kB16, kB32, kB64, kB128,
-  kU8, kU16, kU32, kU64,
-  kS8, kS16, kS32, kS64,
-  kF16, kBF16, kTF32, kF32, kF64,
-  kF16x2, kBF16x2, kU16x2, kS16x2,
-  kE4M3x2, kE5M2x2,
+  kNone,
+  kPred,
+  kB8,
+  kB16,
+  kB32,
+  kB64,
+  kB128,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kF16,
+  kBF16,
+  kTF32,
+  kF32,
+  kF64,
+  kF16x2,
+  kBF16x2,
+  kU16x2,
+  kS16x2,
+  kE4M3x2,
+  kE5M2x2,
 };
 
 // Size of one value; a predicate counts 1 bit.
@@ -31,8 +51,24 @@ enum class Space : uint8_t { kGeneric, kGlobal, kConst, kShared, kLocal, kParam,
 enum class Rounding : uint8_t { kNone, kRn, kRz, kRm, kRp, kRna, kRni, kRzi, kRmi, kRpi };
 
 enum class Compare : uint8_t {
-  kEq, kNe, kLt, kLe, kGt, kGe, kLo, kLs, kHi, kHs,
-  kEqu, kNeu, kLtu, kLeu, kGtu, kGeu, kNum, kNan,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kLo,
+  kLs,
+  kHi,
+  kHs,
+  kEqu,
+  kNeu,
+  kLtu,
+  kLeu,
+  kGtu,
+  kGeu,
+  kNum,
+  kNan,
 };
 
 enum class Combine : uint8_t { kNone, kAnd, kOr, kXor, kPopc };
@@ -56,11 +92,11 @@ enum Flag : uint32_t {
   kCarryOut = 1 << 4,
   kSync = 1 << 5,
   kUni = 1 << 6,
-  kWrap = 1 << 7,      // shf.wrap; the default is clamp
+  kWrap = 1 << 7,  // shf.wrap; the default is clamp
   kShiftAmount = 1 << 8,
   kRelu = 1 << 9,
   kNanResult = 1 << 10,  // min.NaN, max.NaN
-  kTo = 1 << 11,       // cvta.to
+  kTo = 1 << 11,         // cvta.to
   kVolatile = 1 << 12,
   kTranspose = 1 << 13,
   kSatFinite = 1 << 15,
@@ -71,10 +107,43 @@ enum Flag : uint32_t {
 
 // Registers whose value the hardware provides. Order matters to nobody.
 enum class Special : uint8_t {
-  kTidX, kTidY, kTidZ, kNtidX, kNtidY, kNtidZ, kCtaidX, kCtaidY, kCtaidZ, kNctaidX, kNctaidY, kNctaidZ,
-  kLaneId, kWarpId, kNWarpId, kSmId, kNSmId, kGridId, kClock, kClockHi, kClock64, kGlobalTimer,
-  kGlobalTimerLo, kGlobalTimerHi, kLanemaskEq, kLanemaskLe, kLanemaskLt, kLanemaskGe, kLanemaskGt,
-  kDynamicSharedSize, kTotalSharedSize, kWarpSize, kEnvreg1, kEnvreg2, kZero, kOne, kNone,
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneId,
+  kWarpId,
+  kNWarpId,
+  kSmId,
+  kNSmId,
+  kGridId,
+  kClock,
+  kClockHi,
+  kClock64,
+  kGlobalTimer,
+  kGlobalTimerLo,
+  kGlobalTimerHi,
+  kLanemaskEq,
+  kLanemaskLe,
+  kLanemaskLt,
+  kLanemaskGe,
+  kLanemaskGt,
+  kDynamicSharedSize,
+  kTotalSharedSize,
+  kWarpSize,
+  kEnvreg1,
+  kEnvreg2,
+  kZero,
+  kOne,
+  kNone,
 };
 // kNone when `name` ("%tid.x", "WARP_SZ") is no special register.
 Special SpecialFromName(std::string_view name);
@@ -86,10 +155,12 @@ uint32_t Bits(Special special);
 inline constexpr uint64_t kSharedWindow = 0x0001'0000'0000'0000ull;
 inline constexpr uint64_t kLocalWindow = 0x0001'0001'0000'0000ull;
 inline constexpr uint64_t kParamWindow = 0x0001'0002'0000'0000ull;
-// Memory of a cooperative grid's barrier, which the driver provides: %envreg1 and %envreg2 hold its address.
+// Memory of a cooperative grid's barrier, which the driver provides: %envreg1 and %envreg2 hold its
+// address.
 inline constexpr uint64_t kGridWindow = 0x0001'0004'0000'0000ull;
 inline constexpr uint64_t kGridBytes = 64;
-inline constexpr uint64_t kFunctionWindow = 0x0001'0003'0000'0000ull;  // + 16 * index of the function
+inline constexpr uint64_t kFunctionWindow =
+    0x0001'0003'0000'0000ull;  // + 16 * index of the function
 inline constexpr uint64_t kWindowBytes = 0x1'0000'0000ull;
 inline constexpr uint64_t kSharedBytesLimit = 256u << 10;  // of one block, dynamic memory included
 

@@ -8,10 +8,12 @@ namespace softgpu::testing {
 namespace {
 
 std::string StoreKernel(const std::string& store) {
-  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 t)\n"
+  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param "
+         ".u32 t)\n"
          "{ .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %l<4>; .shared .b8 box[64];\n"
          "ld.param.u64 %l0, [p];\nld.param.u32 %r0, [t];\nmov.u32 %r1, %tid.x;\n"
-         "setp.ne.u32 %p, %r0, %r1;\n@%p bra OUT;\n" + store + "\nOUT: ret; }\n";  // the store is line 11
+         "setp.ne.u32 %p, %r0, %r1;\n@%p bra OUT;\n" +
+         store + "\nOUT: ret; }\n";  // the store is line 11
 }
 
 class Faults : public ::testing::Test {
@@ -35,8 +37,10 @@ TEST_F(Faults, UnmappedPage) {
 }
 
 TEST_F(Faults, UnmappedPageUnderAFullMask) {
-  machine.Load(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
-               "{ .reg .b64 %l<2>; .reg .b32 %r;\nld.param.u64 %l0, [p];\nld.global.u32 %r, [%l0+8];\nret; }");
+  machine.Load(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
+      "{ .reg .b64 %l<2>; .reg .b32 %r;\nld.param.u64 %l0, [p];\nld.global.u32 %r, [%l0+8];\nret; "
+      "}");
   const std::optional<Fault> fault = machine.Run("k", {1}, {32}, machine.Unmapped());
   ASSERT_TRUE(fault.has_value());
   EXPECT_EQ(fault->line, 7);
@@ -49,7 +53,8 @@ TEST_F(Faults, UnmappedPageUnderAFullMask) {
 TEST_F(Faults, NullAndHostAddresses) {
   EXPECT_EQ(MustFault("st.global.u32 [%l0], 1;", 0).code, CUDA_ERROR_ILLEGAL_ADDRESS);
   static uint32_t host = 0;
-  EXPECT_EQ(MustFault("st.u32 [%l0], 1;", reinterpret_cast<uint64_t>(&host) & ~3ull).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(MustFault("st.u32 [%l0], 1;", reinterpret_cast<uint64_t>(&host) & ~3ull).code,
+            CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(host, 0u);
   EXPECT_EQ(MustFault("red.global.add.u32 [%l0], 1;", 8).code, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
@@ -57,8 +62,10 @@ TEST_F(Faults, NullAndHostAddresses) {
 TEST_F(Faults, Misaligned) {
   const uint64_t good = machine.Allocate(64);
   EXPECT_EQ(MustFault("st.global.u32 [%l0+2], 1;", good).code, CUDA_ERROR_MISALIGNED_ADDRESS);
-  EXPECT_EQ(MustFault("st.global.v4.u32 [%l0+8], {%r0, %r0, %r0, %r0};", good).code, CUDA_ERROR_MISALIGNED_ADDRESS);
-  EXPECT_EQ(MustFault("atom.global.cas.b64 %l1, [%l0+4], %l0, %l0;", good).code, CUDA_ERROR_MISALIGNED_ADDRESS);
+  EXPECT_EQ(MustFault("st.global.v4.u32 [%l0+8], {%r0, %r0, %r0, %r0};", good).code,
+            CUDA_ERROR_MISALIGNED_ADDRESS);
+  EXPECT_EQ(MustFault("atom.global.cas.b64 %l1, [%l0+4], %l0, %l0;", good).code,
+            CUDA_ERROR_MISALIGNED_ADDRESS);
 }
 
 TEST_F(Faults, SharedLocalAndParamBounds) {

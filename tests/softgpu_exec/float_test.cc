@@ -18,8 +18,10 @@ To As(From from) {
 }
 
 std::vector<float> Floats() {
-  std::vector<float> values = {0.0f, -0.0f, 1.0f, -1.0f, 0.1f, 3.0f, -2.5f, 1e-45f, -1e-39f, 1e-30f, 3e38f,
-                               -3e38f, INFINITY, -INFINITY, NAN, As<float>(0xffc12345u), 0x1p-126f, 0.99999994f};
+  std::vector<float> values = {
+      0.0f,      -0.0f,      1.0f,  -1.0f,  0.1f,     3.0f,      -2.5f, 1e-45f,
+      -1e-39f,   1e-30f,     3e38f, -3e38f, INFINITY, -INFINITY, NAN,   As<float>(0xffc12345u),
+      0x1p-126f, 0.99999994f};
   std::mt19937 random(7);
   for (int i = 0; i < 40; ++i) values.push_back(As<float>(static_cast<uint32_t>(random())));
   return values;
@@ -27,7 +29,8 @@ std::vector<float> Floats() {
 
 uint32_t Canonical(float x) { return x == x ? As<uint32_t>(x) : 0x7fffffff; }
 
-void CheckF32(const std::string& body, const std::function<float(float, float)>& want, int rounding = FE_TONEAREST) {
+void CheckF32(const std::string& body, const std::function<float(float, float)>& want,
+              int rounding = FE_TONEAREST) {
   std::vector<float> a, b;
   for (float x : Floats()) {
     for (float y : Floats()) {
@@ -52,12 +55,19 @@ TEST(F32, RoundsInEveryDirection) {
       {"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
   for (const auto& [name, mode] : modes) {
     const std::string r = std::string(".") + name;
-    CheckF32("add" + r + ".f32 %d, %a, %b;", [](float a, float b) { return a + b; }, mode);
-    CheckF32("mul" + r + ".f32 %d, %a, %b;", [](float a, float b) { return a * b; }, mode);
-    CheckF32("div" + r + ".f32 %d, %a, %b;", [](float a, float b) { return a / b; }, mode);
-    CheckF32("fma" + r + ".f32 %d, %a, %b, %a;", [](float a, float b) { return std::fma(a, b, a); }, mode);
-    CheckF32("sqrt" + r + ".f32 %d, %a;", [](float a, float) { return std::sqrt(a); }, mode);
-    CheckF32("rcp" + r + ".f32 %d, %a;", [](float a, float) { return 1 / a; }, mode);
+    CheckF32(
+        "add" + r + ".f32 %d, %a, %b;", [](float a, float b) { return a + b; }, mode);
+    CheckF32(
+        "mul" + r + ".f32 %d, %a, %b;", [](float a, float b) { return a * b; }, mode);
+    CheckF32(
+        "div" + r + ".f32 %d, %a, %b;", [](float a, float b) { return a / b; }, mode);
+    CheckF32(
+        "fma" + r + ".f32 %d, %a, %b, %a;", [](float a, float b) { return std::fma(a, b, a); },
+        mode);
+    CheckF32(
+        "sqrt" + r + ".f32 %d, %a;", [](float a, float) { return std::sqrt(a); }, mode);
+    CheckF32(
+        "rcp" + r + ".f32 %d, %a;", [](float a, float) { return 1 / a; }, mode);
   }
 }
 
@@ -95,8 +105,9 @@ TEST(F32, ComparesOrderedAndNot) {
       {"num", [](float a, float b) { return a == a && b == b; }},
       {"nan", [](float a, float b) { return a != a || b != b; }}};
   for (const auto& [name, test] : tests) {
-    CheckF32("setp." + std::string(name) + ".f32 %p, %a, %b; selp.f32 %d, 0f3F800000, 0f00000000, %p;",
-             [test](float a, float b) { return test(a, b) ? 1.0f : 0.0f; });
+    CheckF32(
+        "setp." + std::string(name) + ".f32 %p, %a, %b; selp.f32 %d, 0f3F800000, 0f00000000, %p;",
+        [test](float a, float b) { return test(a, b) ? 1.0f : 0.0f; });
   }
 }
 
@@ -125,7 +136,8 @@ TEST(F32, ApproximationsKeepTheirBounds) {
     }
   }
   const std::vector<float> special = {0.0f, INFINITY, 1e-45f, 1.0f};
-  const std::vector<float> logs = RunElements<float, float>("f32", "f32", "lg2.approx.f32 %d, %a;", special);
+  const std::vector<float> logs =
+      RunElements<float, float>("f32", "f32", "lg2.approx.f32 %d, %a;", special);
   EXPECT_EQ(logs, (std::vector<float>{-INFINITY, INFINITY, -149.0f, 0.0f}));
 }
 
@@ -136,8 +148,10 @@ TEST(F64, RoundsAndFuses) {
     a.push_back(As<double>(random()));
     b.push_back(As<double>(random()));
   }
-  const std::vector<double> fma = RunElements<double, double>("f64", "f64", "fma.rn.f64 %d, %a, %b, %b;", a, b);
-  const std::vector<double> down = RunElements<double, double>("f64", "f64", "add.rm.f64 %d, %a, %b;", a, b);
+  const std::vector<double> fma =
+      RunElements<double, double>("f64", "f64", "fma.rn.f64 %d, %a, %b, %b;", a, b);
+  const std::vector<double> down =
+      RunElements<double, double>("f64", "f64", "add.rm.f64 %d, %a, %b;", a, b);
   for (size_t i = 0; i < a.size(); ++i) {
     const double want = std::fma(a[i], b[i], b[i]);
     EXPECT_TRUE(want != want || fma[i] == want) << a[i] << " " << b[i];
@@ -163,7 +177,8 @@ uint16_t RoundHalf(double x) {
 }
 
 TEST(F16, ArithmeticOfEveryValue) {
-  const uint16_t partners[] = {0x0001, 0x03ff, 0x3c00, 0xbc01, 0x3555, 0x7bff, 0xfbff, 0x1234, 0x8000, 0x7c00, 0x7e00};
+  const uint16_t partners[] = {0x0001, 0x03ff, 0x3c00, 0xbc01, 0x3555, 0x7bff,
+                               0xfbff, 0x1234, 0x8000, 0x7c00, 0x7e00};
   std::vector<uint16_t> a, b;
   for (uint16_t partner : partners) {
     for (uint32_t v = 0; v < 65536; v += 3) {
@@ -171,8 +186,11 @@ TEST(F16, ArithmeticOfEveryValue) {
       b.push_back(partner);
     }
   }
-  const auto run = [&](const char* body) { return RunElements<uint16_t, uint16_t>("b16", "b16", body, a, b); };
-  const std::vector<uint16_t> sum = run("add.f16 %d, %a, %b;"), product = run("mul.f16 %d, %a, %b;");
+  const auto run = [&](const char* body) {
+    return RunElements<uint16_t, uint16_t>("b16", "b16", body, a, b);
+  };
+  const std::vector<uint16_t> sum = run("add.f16 %d, %a, %b;"),
+                              product = run("mul.f16 %d, %a, %b;");
   const std::vector<uint16_t> fused = run("fma.rn.f16 %d, %a, %b, %b;");
   for (size_t i = 0; i < a.size(); ++i) {
     const double x = exec::scalar::HalfToFloat(a[i]), y = exec::scalar::HalfToFloat(b[i]);
@@ -184,33 +202,53 @@ TEST(F16, ArithmeticOfEveryValue) {
 
 TEST(Convert, FloatsToIntegersClamp) {
   const std::vector<float> x = Floats();
-  const std::vector<int32_t> i = RunElements<float, int32_t>("f32", "s32", "cvt.rzi.s32.f32 %d, %a;", x);
-  const std::vector<uint32_t> u = RunElements<float, uint32_t>("f32", "u32", "cvt.rni.u32.f32 %d, %a;", x);
-  const std::vector<int64_t> l = RunElements<float, int64_t>("f32", "s64", "cvt.rmi.s64.f32 %d, %a;", x);
-  const std::vector<uint32_t> b = RunElements<float, uint32_t>("f32", "u32", "cvt.rzi.u8.f32 %d, %a;", x);
+  const std::vector<int32_t> i =
+      RunElements<float, int32_t>("f32", "s32", "cvt.rzi.s32.f32 %d, %a;", x);
+  const std::vector<uint32_t> u =
+      RunElements<float, uint32_t>("f32", "u32", "cvt.rni.u32.f32 %d, %a;", x);
+  const std::vector<int64_t> l =
+      RunElements<float, int64_t>("f32", "s64", "cvt.rmi.s64.f32 %d, %a;", x);
+  const std::vector<uint32_t> b =
+      RunElements<float, uint32_t>("f32", "u32", "cvt.rzi.u8.f32 %d, %a;", x);
   for (size_t k = 0; k < x.size(); ++k) {
     const double v = x[k];
     const bool nan = v != v;
-    ASSERT_EQ(i[k], nan ? 0 : static_cast<int32_t>(std::clamp(std::trunc(v), -0x1p31, 0x1p31 - 1))) << v;
-    ASSERT_EQ(u[k], nan ? 0 : static_cast<uint32_t>(std::clamp(std::nearbyint(v), 0.0, 0x1p32 - 1))) << v;
-    const int64_t wide = nan || v < -0x1p63 ? INT64_MIN : v >= 0x1p63 ? INT64_MAX : static_cast<int64_t>(std::floor(v));
+    ASSERT_EQ(i[k], nan ? 0 : static_cast<int32_t>(std::clamp(std::trunc(v), -0x1p31, 0x1p31 - 1)))
+        << v;
+    ASSERT_EQ(u[k], nan ? 0 : static_cast<uint32_t>(std::clamp(std::nearbyint(v), 0.0, 0x1p32 - 1)))
+        << v;
+    const int64_t wide = nan || v < -0x1p63 ? INT64_MIN
+                         : v >= 0x1p63      ? INT64_MAX
+                                            : static_cast<int64_t>(std::floor(v));
     ASSERT_EQ(l[k], wide) << v;
     ASSERT_EQ(b[k], nan ? 0 : static_cast<uint32_t>(std::clamp(std::trunc(v), 0.0, 255.0))) << v;
   }
 }
 
 TEST(Convert, IntegersToFloatsRound) {
-  std::vector<uint64_t> x = {0, 1, ~0ull, 1ull << 63, 0xffffff8000000000, 0x1000001, 0x8000008000000000, 0x7fffffbfffffffff};
-  const std::vector<float> near = RunElements<uint64_t, float>("u64", "f32", "cvt.rn.f32.u64 %d, %a;", x);
-  const std::vector<float> down = RunElements<uint64_t, float>("u64", "f32", "cvt.rz.f32.u64 %d, %a;", x);
-  const std::vector<float> sign = RunElements<uint64_t, float>("u64", "f32", "cvt.rn.f32.s64 %d, %a;", x);
-  const std::vector<float> byte = RunElements<uint64_t, float>("u64", "f32", "cvt.rn.f32.s8 %d, %a;", x);
+  std::vector<uint64_t> x = {0,
+                             1,
+                             ~0ull,
+                             1ull << 63,
+                             0xffffff8000000000,
+                             0x1000001,
+                             0x8000008000000000,
+                             0x7fffffbfffffffff};
+  const std::vector<float> near =
+      RunElements<uint64_t, float>("u64", "f32", "cvt.rn.f32.u64 %d, %a;", x);
+  const std::vector<float> down =
+      RunElements<uint64_t, float>("u64", "f32", "cvt.rz.f32.u64 %d, %a;", x);
+  const std::vector<float> sign =
+      RunElements<uint64_t, float>("u64", "f32", "cvt.rn.f32.s64 %d, %a;", x);
+  const std::vector<float> byte =
+      RunElements<uint64_t, float>("u64", "f32", "cvt.rn.f32.s8 %d, %a;", x);
   for (size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(near[i], static_cast<float>(x[i]));
     EXPECT_EQ(sign[i], static_cast<float>(static_cast<int64_t>(x[i])));
     EXPECT_EQ(byte[i], static_cast<float>(static_cast<int8_t>(x[i])));
     float want = static_cast<float>(x[i]);
-    if (static_cast<long double>(want) > static_cast<long double>(x[i])) want = std::nextafter(want, 0.0f);
+    if (static_cast<long double>(want) > static_cast<long double>(x[i]))
+      want = std::nextafter(want, 0.0f);
     EXPECT_EQ(down[i], want) << x[i];
   }
 }
@@ -218,11 +256,12 @@ TEST(Convert, IntegersToFloatsRound) {
 TEST(Convert, HalvesBothWays) {
   std::vector<uint16_t> every;
   for (uint32_t v = 0; v < 65536; ++v) every.push_back(static_cast<uint16_t>(v));
-  const std::vector<uint32_t> wide = RunElements<uint16_t, uint32_t>("b16", "b32", "cvt.f32.f16 %d, %a;", every);
-  const std::vector<uint16_t> back =
-      RunElements<uint16_t, uint16_t>("b16", "b16", "cvt.f32.f16 %r0, %a; cvt.rn.f16.f32 %d, %r0;", every);
-  const std::vector<uint16_t> brain =
-      RunElements<uint16_t, uint16_t>("b16", "b16", "cvt.f32.bf16 %r0, %a; cvt.rn.bf16.f32 %d, %r0;", every);
+  const std::vector<uint32_t> wide =
+      RunElements<uint16_t, uint32_t>("b16", "b32", "cvt.f32.f16 %d, %a;", every);
+  const std::vector<uint16_t> back = RunElements<uint16_t, uint16_t>(
+      "b16", "b16", "cvt.f32.f16 %r0, %a; cvt.rn.f16.f32 %d, %r0;", every);
+  const std::vector<uint16_t> brain = RunElements<uint16_t, uint16_t>(
+      "b16", "b16", "cvt.f32.bf16 %r0, %a; cvt.rn.bf16.f32 %d, %r0;", every);
   for (uint32_t v = 0; v < 65536; ++v) {
     const float f = exec::scalar::HalfToFloat(every[v]);
     ASSERT_EQ(wide[v], Canonical(f)) << v;
@@ -232,8 +271,10 @@ TEST(Convert, HalvesBothWays) {
   }
   std::vector<float> x = Floats();
   for (int i = 0; i < 4000; ++i) x.push_back(std::ldexp(1.0f + i * 0x1p-11f, i % 40 - 25));
-  const std::vector<uint16_t> half = RunElements<float, uint16_t>("f32", "b16", "cvt.rn.f16.f32 %d, %a;", x);
-  const std::vector<uint16_t> zero = RunElements<float, uint16_t>("f32", "b16", "cvt.rz.f16.f32 %d, %a;", x);
+  const std::vector<uint16_t> half =
+      RunElements<float, uint16_t>("f32", "b16", "cvt.rn.f16.f32 %d, %a;", x);
+  const std::vector<uint16_t> zero =
+      RunElements<float, uint16_t>("f32", "b16", "cvt.rz.f16.f32 %d, %a;", x);
   for (size_t i = 0; i < x.size(); ++i) {
     ASSERT_EQ(half[i], RoundHalf(x[i])) << x[i];
     uint16_t want = RoundHalf(x[i]);
@@ -244,15 +285,21 @@ TEST(Convert, HalvesBothWays) {
 
 TEST(Convert, PackedHalves) {
   const std::vector<float> a = {1.5f}, b = {-2.0f};
-  EXPECT_EQ((RunElements<float, uint32_t>("f32", "b32", "cvt.rn.f16x2.f32 %d, %a, %b;", a, b)[0]), 0x3e00c000u);
-  EXPECT_EQ((RunElements<float, uint32_t>("f32", "b32", "cvt.rn.relu.bf16x2.f32 %d, %a, %b;", a, b)[0]), 0x3fc00000u);
+  EXPECT_EQ((RunElements<float, uint32_t>("f32", "b32", "cvt.rn.f16x2.f32 %d, %a, %b;", a, b)[0]),
+            0x3e00c000u);
+  EXPECT_EQ(
+      (RunElements<float, uint32_t>("f32", "b32", "cvt.rn.relu.bf16x2.f32 %d, %a, %b;", a, b)[0]),
+      0x3fc00000u);
 }
 
 TEST(Convert, SmallIntegersExtendAndSaturate) {
   const std::vector<int32_t> x = {0, 1, -1, 127, 128, 255, 256, -128, -129, 40000, -40000};
-  const auto run = [&](const char* body) { return RunElements<int32_t, int32_t>("s32", "s32", body, x); };
+  const auto run = [&](const char* body) {
+    return RunElements<int32_t, int32_t>("s32", "s32", body, x);
+  };
   const std::vector<int32_t> s8 = run("cvt.s32.s8 %d, %a;"), sat = run("cvt.sat.s8.s32 %d, %a;");
-  const std::vector<int32_t> u16 = run("cvt.u16.u32 %h0, %a; cvt.u32.u16 %d, %h0;"), usat = run("cvt.sat.u8.s32 %d, %a;");
+  const std::vector<int32_t> u16 = run("cvt.u16.u32 %h0, %a; cvt.u32.u16 %d, %h0;"),
+                             usat = run("cvt.sat.u8.s32 %d, %a;");
   for (size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(s8[i], static_cast<int8_t>(x[i]));
     EXPECT_EQ(sat[i], std::clamp(x[i], -128, 127));

@@ -29,7 +29,8 @@ void Machine::Load(const std::string& ptx) {
   module_ = PtxModule::Parse(ptx, &log);
   ASSERT_NE(module_, nullptr) << log;
   variables_.clear();
-  for (const Variable& variable : module_->variables()) variables_.push_back(Allocate(variable.bytes));
+  for (const Variable& variable : module_->variables())
+    variables_.push_back(Allocate(variable.bytes));
   for (size_t v = 0; v < variables_.size(); ++v) {
     const Variable& variable = module_->variables()[v];
     std::memcpy(reinterpret_cast<void*>(variables_[v]), variable.init.data(), variable.init.size());
@@ -52,7 +53,8 @@ std::optional<Fault> Machine::Launch(const std::string& name, Dim3 grid, Dim3 bl
   const Kernel* kernel = nullptr;
   for (const std::unique_ptr<const Kernel>& candidate : module_->kernels()) {
     if (candidate->name().find(name) == std::string::npos) continue;
-    if (kernel == nullptr || candidate->name().size() < kernel->name().size()) kernel = candidate.get();
+    if (kernel == nullptr || candidate->name().size() < kernel->name().size())
+      kernel = candidate.get();
   }
   if (kernel == nullptr) throw std::runtime_error("no kernel " + name);
   std::vector<std::byte> parameters(kernel->param_bytes());
@@ -104,10 +106,12 @@ std::string ElementKernel(const std::string& in_type, const std::string& out_typ
 )";
   for (const char* name : {"a", "b", "c"}) {
     text += "  ld.param.u64 %base, [p" + std::string(name) + "];\n  mad.wide.u32 %at, %i, " +
-            std::to_string(bytes(in_type)) + ", %base;\n  ld.global." + in + " %" + name + ", [%at];\n";
+            std::to_string(bytes(in_type)) + ", %base;\n  ld.global." + in + " %" + name +
+            ", [%at];\n";
   }
   text += body + "\n  ld.param.u64 %base, [pd];\n  mad.wide.u32 %at, %i, " +
-          std::to_string(bytes(out_type)) + ", %base;\n  st.global." + out + " [%at], %d;\nDONE:\n  ret;\n}\n";
+          std::to_string(bytes(out_type)) + ", %base;\n  st.global." + out +
+          " [%at], %d;\nDONE:\n  ret;\n}\n";
   return text;
 }
 

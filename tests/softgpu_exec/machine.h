@@ -1,5 +1,5 @@
-// What the tests run kernels on: a piece of the device window with memory behind it, and launches in one
-// line. Thread safety: none.
+// What the tests run kernels on: a piece of the device window with memory behind it, and launches
+// in one line. Thread safety: none.
 #pragma once
 
 #include <atomic>
@@ -71,7 +71,8 @@ class Machine {
 };
 
 // A kernel that reads up to three values per thread, runs `body` on them and stores one result.
-// Registers: %a %b %c of `in_type`, %d of `out_type`; %p %q predicates; %r<8> b32, %h<8> b16, %l<8> b64.
+// Registers: %a %b %c of `in_type`, %d of `out_type`; %p %q predicates; %r<8> b32, %h<8> b16, %l<8>
+// b64.
 std::string ElementKernel(const std::string& in_type, const std::string& out_type,
                           const std::string& body);
 

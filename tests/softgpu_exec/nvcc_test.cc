@@ -83,7 +83,8 @@ TEST_P(Nvcc, ReductionIsExactOnIntegers) {
   for (int i = 0; i < n; ++i) values[i] = static_cast<float>(i % 64);
   const uint64_t in = machine.Upload(values), out = machine.Allocate(4);
   MustRun("k_reduce", {7}, {256}, in, out, n);
-  EXPECT_EQ(machine.Download<float>(out, 1)[0], std::accumulate(values.begin(), values.end(), 0.0f));
+  EXPECT_EQ(machine.Download<float>(out, 1)[0],
+            std::accumulate(values.begin(), values.end(), 0.0f));
 }
 
 TEST_P(Nvcc, DynamicSharedMemory) {
@@ -153,10 +154,21 @@ TEST_P(Nvcc, MathFunctions) {
   const std::vector<float> out = machine.Download<float>(dout, n * 16);
   for (int i = 0; i < n; ++i) {
     const double v = in[i];
-    const double want[16] = {std::sin(v), std::cos(v), std::exp(v), std::log(std::fabs(v)),
-                             std::pow(std::fabs(v), 2.5), std::tanh(v), std::erf(v), 1 / v,
-                             std::sqrt(std::fabs(v)), 1 / std::sqrt(std::fabs(v)), std::exp(v),
-                             std::sin(v), std::atan2(v, 2.0), std::fmod(v, double(0.7f)), v / 3,
+    const double want[16] = {std::sin(v),
+                             std::cos(v),
+                             std::exp(v),
+                             std::log(std::fabs(v)),
+                             std::pow(std::fabs(v), 2.5),
+                             std::tanh(v),
+                             std::erf(v),
+                             1 / v,
+                             std::sqrt(std::fabs(v)),
+                             1 / std::sqrt(std::fabs(v)),
+                             std::exp(v),
+                             std::sin(v),
+                             std::atan2(v, 2.0),
+                             std::fmod(v, double(0.7f)),
+                             v / 3,
                              std::cbrt(v)};
     for (int k = 0; k < 16; ++k) {
       if (i == 0 && (k == 11 || k == 13)) continue;  // no accuracy is promised there
@@ -181,15 +193,21 @@ TEST_P(Nvcc, MathFunctions64) {
   const std::vector<double> out = machine.Download<double>(dout, n * 8);
   for (int i = 0; i < n; ++i) {
     const double v = in[i];
-    const double want[8] = {std::sin(v), std::cos(v), std::exp(v), std::log(std::fabs(v)),
-                            std::pow(std::fabs(v), 2.5), std::tanh(v), 1 / v,
+    const double want[8] = {std::sin(v),
+                            std::cos(v),
+                            std::exp(v),
+                            std::log(std::fabs(v)),
+                            std::pow(std::fabs(v), 2.5),
+                            std::tanh(v),
+                            1 / v,
                             std::sqrt(std::fabs(v))};
     for (int k = 0; k < 8; ++k) {
       if (std::isinf(want[k])) {
         EXPECT_EQ(out[i * 8 + k], want[k]);
         continue;
       }
-      EXPECT_NEAR(out[i * 8 + k], want[k], 1e-14 * std::fabs(want[k])) << "function " << k << " of " << v;
+      EXPECT_NEAR(out[i * 8 + k], want[k], 1e-14 * std::fabs(want[k]))
+          << "function " << k << " of " << v;
     }
     EXPECT_EQ(out[i * 8 + 6], want[6]);
     EXPECT_EQ(out[i * 8 + 7], want[7]);
@@ -197,15 +215,15 @@ TEST_P(Nvcc, MathFunctions64) {
 }
 
 TEST_P(Nvcc, HalfPrecision) {
-  const uint64_t a = machine.Upload(std::vector<uint16_t>(32, 0x3e00));        // 1.5
-  const uint64_t b = machine.Upload(std::vector<uint32_t>(32, 0xc0003800));    // -2, 0.5
+  const uint64_t a = machine.Upload(std::vector<uint16_t>(32, 0x3e00));      // 1.5
+  const uint64_t b = machine.Upload(std::vector<uint32_t>(32, 0xc0003800));  // -2, 0.5
   const uint64_t fused = machine.Allocate(64), packed = machine.Allocate(128);
   const uint64_t sum = machine.Allocate(128), brain = machine.Allocate(64);
   MustRun("k_half", {1}, {32}, a, b, fused, packed, sum, brain);
-  EXPECT_EQ(machine.Download<uint16_t>(fused, 32)[7], 0x4180);      // 2.75
+  EXPECT_EQ(machine.Download<uint16_t>(fused, 32)[7], 0x4180);        // 2.75
   EXPECT_EQ(machine.Download<uint32_t>(packed, 32)[7], 0x40003a00u);  // 2, 0.75
   EXPECT_EQ(machine.Download<float>(sum, 32)[7], 2.0f);
-  EXPECT_EQ(machine.Download<uint16_t>(brain, 32)[7], 0x4020);      // 2.5
+  EXPECT_EQ(machine.Download<uint16_t>(brain, 32)[7], 0x4020);  // 2.5
 }
 
 TEST_P(Nvcc, Atomics) {
@@ -333,7 +351,8 @@ TEST_P(Nvcc, SpinLockInsideAWarpMakesProgress) {
 
 TEST_P(Nvcc, TensorCore) {
   std::vector<uint16_t> a(256), b(128);
-  const uint16_t small[] = {0x0000, 0x3c00, 0x4000, 0x4200, 0xbc00, 0x3800, 0xc000};  // 0 1 2 3 -1 .5 -2
+  const uint16_t small[] = {0x0000, 0x3c00, 0x4000, 0x4200,
+                            0xbc00, 0x3800, 0xc000};  // 0 1 2 3 -1 .5 -2
   const double value[] = {0, 1, 2, 3, -1, 0.5, -2};
   for (int i = 0; i < 256; ++i) a[i] = small[i * 5 % 7];
   for (int i = 0; i < 128; ++i) b[i] = small[(i * 3 + i / 8) % 7];
@@ -373,7 +392,8 @@ TEST_P(Nvcc, Integers64) {
   const std::vector<int64_t> got = machine.Download<int64_t>(out, n * 8);
   for (int i = 0; i < n; ++i) {
     const int64_t* r = &got[i * 8];
-    EXPECT_EQ(r[0], static_cast<int64_t>(static_cast<uint64_t>(a[i]) * static_cast<uint64_t>(b[i])));
+    EXPECT_EQ(r[0],
+              static_cast<int64_t>(static_cast<uint64_t>(a[i]) * static_cast<uint64_t>(b[i])));
     EXPECT_EQ(r[1], b[i] == 0 ? 0 : a[i] / b[i]);
     EXPECT_EQ(r[2], b[i] == 0 ? 0 : a[i] % b[i]);
     EXPECT_EQ(r[3], static_cast<int64_t>((static_cast<__int128>(a[i]) * b[i]) >> 64));

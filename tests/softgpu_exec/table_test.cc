@@ -1,6 +1,6 @@
 // Holds the instruction table against the interpreter: whatever Parse() admits must have semantics.
-// Every row is written out with all its types and modes; a combination that the parser refuses is no
-// instruction, any other must translate.
+// Every row is written out with all its types and modes; a combination that the parser refuses is
+// no instruction, any other must translate.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -56,13 +56,17 @@ std::vector<std::vector<std::string>> ModifierChoices(uint32_t classes) {
 }
 
 std::string Register(uint32_t bits, int number) {
-  const char* prefix = bits == 1 ? "%p" : bits == 8 || bits == 16 ? "%h" : bits == 32 ? "%r" : bits == 128 ? "%o" : "%l";
+  const char* prefix = bits == 1                 ? "%p"
+                       : bits == 8 || bits == 16 ? "%h"
+                       : bits == 32              ? "%r"
+                       : bits == 128             ? "%o"
+                                                 : "%l";
   return prefix + std::to_string(number);
 }
 
 // Operands that fit the signature, or empty when this row has a form of its own.
-std::string OperandsFor(const Row& row, uint32_t bits, uint32_t bits2, bool wide, int vector, bool optional,
-                        bool combined) {
+std::string OperandsFor(const Row& row, uint32_t bits, uint32_t bits2, bool wide, int vector,
+                        bool optional, bool combined) {
   std::vector<std::string> operands;
   bool inside = false;
   int number = 1;
@@ -72,16 +76,32 @@ std::string OperandsFor(const Row& row, uint32_t bits, uint32_t bits2, bool wide
     switch (letter) {
       case 'T':
       case 'R':
-      case 'Z': operands.push_back(Register(bits, number++)); break;
-      case 'W': operands.push_back(Register(wide ? bits * 2 : bits, number++)); break;
+      case 'Z':
+        operands.push_back(Register(bits, number++));
+        break;
+      case 'W':
+        operands.push_back(Register(wide ? bits * 2 : bits, number++));
+        break;
       case 'S':
-      case 'Y': operands.push_back(Register(bits2, number++)); break;
-      case 'u': operands.push_back(Register(32, number++)); break;
-      case 'q': operands.push_back(Register(64, number++)); break;
+      case 'Y':
+        operands.push_back(Register(bits2, number++));
+        break;
+      case 'u':
+        operands.push_back(Register(32, number++));
+        break;
+      case 'q':
+        operands.push_back(Register(64, number++));
+        break;
       case 'p':
-      case 'P': operands.push_back(Register(1, number++)); break;
-      case 'i': operands.push_back("150"); break;
-      case 'A': operands.push_back("[%l7+16]"); break;
+      case 'P':
+        operands.push_back(Register(1, number++));
+        break;
+      case 'i':
+        operands.push_back("150");
+        break;
+      case 'A':
+        operands.push_back("[%l7+16]");
+        break;
       case 'V': {
         std::string list;
         for (int k = 0; k < vector; ++k) list += (k == 0 ? "" : ", ") + Register(bits, number++);
@@ -90,8 +110,10 @@ std::string OperandsFor(const Row& row, uint32_t bits, uint32_t bits2, bool wide
       }
       case 'x':
       case 'M':
-      case '*': return {};
-      default: break;
+      case '*':
+        return {};
+      default:
+        break;
     }
   }
   std::string text;
@@ -110,7 +132,8 @@ bool HasSemantics(const exec::KernelCode& code) {
 bool Try(const std::string& line, std::set<std::string>* missing) {
   const std::string text =
       ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .pred %p<20>;\n"
-      ".reg .b16 %h<20>;\n.reg .b32 %r<20>;\n.reg .b64 %l<20>;\n.reg .b128 %o<20>;\n" + line + ";\nret;\n}\n";
+      ".reg .b16 %h<20>;\n.reg .b32 %r<20>;\n.reg .b64 %l<20>;\n.reg .b128 %o<20>;\n" +
+      line + ";\nret;\n}\n";
   std::string log;
   const std::shared_ptr<const PtxModule> module = PtxModule::Parse(text, &log);
   if (module == nullptr) return false;
@@ -126,7 +149,8 @@ TEST(InstructionTable, EveryAdmittedInstructionHasSemantics) {
     int of_row = 0;
     bool own_form = false;
     const std::vector<std::string> lists = Split(row.types, '/');
-    const std::vector<std::string> types = lists.empty() ? std::vector<std::string>{""} : Split(lists[0], ' ');
+    const std::vector<std::string> types =
+        lists.empty() ? std::vector<std::string>{""} : Split(lists[0], ' ');
     const std::vector<std::string> types2 =
         lists.size() < 2 ? std::vector<std::string>{""} : Split(lists[1], ' ');
     const std::vector<std::vector<std::string>> choices = ModifierChoices(row.modifiers);
@@ -150,10 +174,13 @@ TEST(InstructionTable, EveryAdmittedInstructionHasSemantics) {
         for (const std::string& type2 : types2) {
           const uint32_t bits = ptx::Bits(ptx::TypeFromName(type));
           const uint32_t bits2 = ptx::Bits(ptx::TypeFromName(type2));
-          const bool pair = row.op == ptx::Op::kCvt && bits == 32 && bits2 == 32 && type.find("x2") != type.npos;
-          const std::string operands = OperandsFor(row, bits, bits2, wide, vector, swaps || pair, combined);
+          const bool pair =
+              row.op == ptx::Op::kCvt && bits == 32 && bits2 == 32 && type.find("x2") != type.npos;
+          const std::string operands =
+              OperandsFor(row, bits, bits2, wide, vector, swaps || pair, combined);
           own_form = own_form || operands.empty();
-          const std::string line = std::string(row.name) + modifiers + (type.empty() ? "" : "." + type) +
+          const std::string line = std::string(row.name) + modifiers +
+                                   (type.empty() ? "" : "." + type) +
                                    (type2.empty() ? "" : "." + type2) + operands;
           if (!operands.empty() || row.signature == "=") of_row += Try(line, &missing);
         }

@@ -105,25 +105,30 @@ const Inst* Tanh(const Inst* ip, Warp* w) {
   return Map1<float, float>(ip, w, [](float a) { return HyperbolicTangent(a); });
 }
 
-template <class H> const Inst* Ex2Half(const Inst* ip, Warp* w) {
+template <class H>
+const Inst* Ex2Half(const Inst* ip, Warp* w) {
   return Map1<uint16_t, uint16_t>(
       ip, w, [](uint16_t a) { return H::FromFloat(float(Exp2(H::ToFloat(a)))); });
 }
-template <class H> const Inst* TanhHalf(const Inst* ip, Warp* w) {
+template <class H>
+const Inst* TanhHalf(const Inst* ip, Warp* w) {
   return Map1<uint16_t, uint16_t>(
       ip, w, [](uint16_t a) { return H::FromFloat(HyperbolicTangent(H::ToFloat(a))); });
 }
-template <class H, class F> const Inst* Pair(const Inst* ip, Warp* w, F f) {
+template <class H, class F>
+const Inst* Pair(const Inst* ip, Warp* w, F f) {
   return Map1<uint32_t, uint32_t>(ip, w, [f](uint32_t a) {
     const uint32_t low = H::FromFloat(f(H::ToFloat(uint16_t(a))));
     const uint32_t high = H::FromFloat(f(H::ToFloat(uint16_t(a >> 16))));
     return low | high << 16;
   });
 }
-template <class H> const Inst* Ex2Pair(const Inst* ip, Warp* w) {
+template <class H>
+const Inst* Ex2Pair(const Inst* ip, Warp* w) {
   return Pair<H>(ip, w, [](float a) { return float(Exp2(a)); });
 }
-template <class H> const Inst* TanhPair(const Inst* ip, Warp* w) {
+template <class H>
+const Inst* TanhPair(const Inst* ip, Warp* w) {
   return Pair<H>(ip, w, [](float a) { return HyperbolicTangent(a); });
 }
 

@@ -12,29 +12,37 @@ using s16 = int16_t;
 using s32 = int32_t;
 using s64 = int64_t;
 
-template <class T> constexpr u32 kBits = sizeof(T) * 8;
+template <class T>
+constexpr u32 kBits = sizeof(T) * 8;
 
-template <class T> const Inst* And(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* And(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T(a & b); });
 }
-template <class T> const Inst* Or(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Or(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T(a | b); });
 }
-template <class T> const Inst* Xor(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Xor(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T(a ^ b); });
 }
-template <class T> const Inst* Not(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Not(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return T(~a); });
 }
-template <class T> const Inst* Cnot(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Cnot(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return T(a == 0); });
 }
-template <class T> const Inst* Move(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Move(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return a; });
 }
 
 // Predicates are masks: a whole warp at once. imm bit 0 negates a, bit 1 b.
-template <class F> const Inst* Logic(const Inst* ip, Warp* w, F f) {
+template <class F>
+const Inst* Logic(const Inst* ip, Warp* w, F f) {
   const u32 a = Pred(w, ip->a) ^ ((ip->imm & 1) != 0 ? kFullMask : 0);
   const u32 b = Pred(w, ip->b) ^ ((ip->imm & 2) != 0 ? kFullMask : 0);
   u32& d = Pred(w, ip->d);
@@ -62,27 +70,32 @@ const Inst* Lop3(const Inst* ip, Warp* w) {
   u32 terms[8];
   for (int k = 0; k < 8; ++k) terms[k] = (ip->imm >> k & 1) != 0 ? kFullMask : 0;
   return Map3<u32, u32, u32, u32>(ip, w, [&terms](u32 a, u32 b, u32 c) {
-    const u32 low = (~b & ((~c & terms[0]) | (c & terms[1]))) | (b & ((~c & terms[2]) | (c & terms[3])));
-    const u32 high = (~b & ((~c & terms[4]) | (c & terms[5]))) | (b & ((~c & terms[6]) | (c & terms[7])));
+    const u32 low =
+        (~b & ((~c & terms[0]) | (c & terms[1]))) | (b & ((~c & terms[2]) | (c & terms[3])));
+    const u32 high =
+        (~b & ((~c & terms[4]) | (c & terms[5]))) | (b & ((~c & terms[6]) | (c & terms[7])));
     return (~a & low) | (a & high);
   });
 }
 
-template <class T> const Inst* Shl(const Inst* ip, Warp* w) {
-  return Map2<T, T, u32>(ip, w, [](T a, u32 b) {
-    return b >= kBits<T> ? T(0) : T(a << (b & (kBits<T> - 1)));
-  });
+template <class T>
+const Inst* Shl(const Inst* ip, Warp* w) {
+  return Map2<T, T, u32>(
+      ip, w, [](T a, u32 b) { return b >= kBits<T> ? T(0) : T(a << (b & (kBits<T> - 1))); });
 }
-template <class T> const Inst* Shr(const Inst* ip, Warp* w) {
-  return Map2<T, T, u32>(ip, w, [](T a, u32 b) {
-    return b >= kBits<T> ? T(0) : T(a >> (b & (kBits<T> - 1)));
-  });
+template <class T>
+const Inst* Shr(const Inst* ip, Warp* w) {
+  return Map2<T, T, u32>(
+      ip, w, [](T a, u32 b) { return b >= kBits<T> ? T(0) : T(a >> (b & (kBits<T> - 1))); });
 }
-template <class T> const Inst* Sar(const Inst* ip, Warp* w) {
-  return Map2<T, T, u32>(ip, w, [](T a, u32 b) { return T(a >> (b < kBits<T> ? b : kBits<T> - 1)); });
+template <class T>
+const Inst* Sar(const Inst* ip, Warp* w) {
+  return Map2<T, T, u32>(ip, w,
+                         [](T a, u32 b) { return T(a >> (b < kBits<T> ? b : kBits<T> - 1)); });
 }
 
-template <bool kLeft, bool kWrap> const Inst* Shf(const Inst* ip, Warp* w) {
+template <bool kLeft, bool kWrap>
+const Inst* Shf(const Inst* ip, Warp* w) {
   return Map3<u32, u32, u32, u32>(ip, w, [](u32 a, u32 b, u32 c) {
     const u32 n = kWrap ? (c & 31) : (c < 32 ? c : 32);
     const u64 pair = u64(b) << 32 | a;
@@ -90,16 +103,18 @@ template <bool kLeft, bool kWrap> const Inst* Shf(const Inst* ip, Warp* w) {
   });
 }
 
-template <class T> const Inst* Popc(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Popc(const Inst* ip, Warp* w) {
   return Map1<u32, T>(ip, w, [](T a) { return u32(__builtin_popcountll(a)); });
 }
-template <class T> const Inst* Clz(const Inst* ip, Warp* w) {
-  return Map1<u32, T>(ip, w, [](T a) {
-    return a == 0 ? kBits<T> : u32(__builtin_clzll(a)) - (64 - kBits<T>);
-  });
+template <class T>
+const Inst* Clz(const Inst* ip, Warp* w) {
+  return Map1<u32, T>(
+      ip, w, [](T a) { return a == 0 ? kBits<T> : u32(__builtin_clzll(a)) - (64 - kBits<T>); });
 }
 // imm: return the shift that brings the bit to the top.
-template <class T> const Inst* Bfind(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Bfind(const Inst* ip, Warp* w) {
   const bool amount = ip->imm != 0;
   return Map1<u32, T>(ip, w, [amount](T a) {
     const u64 bits = a < 0 ? u64(~s64(a)) : u64(a);
@@ -108,7 +123,8 @@ template <class T> const Inst* Bfind(const Inst* ip, Warp* w) {
     return amount ? kBits<T> - 1 - position : position;
   });
 }
-template <class T> const Inst* Brev(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Brev(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) {
     u64 v = a;
     v = (v >> 1 & 0x5555555555555555) | (v & 0x5555555555555555) << 1;
@@ -117,7 +133,8 @@ template <class T> const Inst* Brev(const Inst* ip, Warp* w) {
     return T(__builtin_bswap64(v) >> (64 - kBits<T>));
   });
 }
-template <class T> const Inst* Bfe(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Bfe(const Inst* ip, Warp* w) {
   return Map3<T, T, u32, u32>(ip, w, [](T a, u32 b, u32 c) {
     const u32 position = b & 255, length = c & 255;
     if (length == 0) return T(0);
@@ -135,7 +152,8 @@ template <class T> const Inst* Bfe(const Inst* ip, Warp* w) {
   });
 }
 // d = a inserted into b at c, e bits long.
-template <class T> const Inst* Bfi(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Bfi(const Inst* ip, Warp* w) {
   const u32* length_of = Reg<u32>(w, ip->e);
   const T* a = Reg<T>(w, ip->a);
   const T* b = Reg<T>(w, ip->b);
@@ -168,7 +186,8 @@ u32 Byte(u64 pair, u32 selector) {
 const Inst* Prmt(const Inst* ip, Warp* w) {
   return Map3<u32, u32, u32, u32>(ip, w, [](u32 a, u32 b, u32 c) {
     const u64 pair = u64(b) << 32 | a;
-    return Byte(pair, c) | Byte(pair, c >> 4) << 8 | Byte(pair, c >> 8) << 16 | Byte(pair, c >> 12) << 24;
+    return Byte(pair, c) | Byte(pair, c >> 4) << 8 | Byte(pair, c >> 8) << 16 |
+           Byte(pair, c >> 12) << 24;
   });
 }
 // Selectors of the special modes, by the two low bits of c.
@@ -181,7 +200,8 @@ constexpr u16 kPrmtSelectors[7][4] = {
     {0x0000, 0x1110, 0x2210, 0x3210},  // ecr
     {0x1010, 0x3232, 0x1010, 0x3232},  // rc16
 };
-template <int kMode> const Inst* PrmtMode(const Inst* ip, Warp* w) {
+template <int kMode>
+const Inst* PrmtMode(const Inst* ip, Warp* w) {
   return Map3<u32, u32, u32, u32>(ip, w, [](u32 a, u32 b, u32 c) {
     const u64 pair = u64(b) << 32 | a;
     const u32 s = kPrmtSelectors[kMode][c & 3];
@@ -191,7 +211,8 @@ template <int kMode> const Inst* PrmtMode(const Inst* ip, Warp* w) {
 }
 
 // c is a predicate; imm negates it.
-template <class T> const Inst* Selp(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Selp(const Inst* ip, Warp* w) {
   const T* a = Reg<T>(w, ip->a);
   const T* b = Reg<T>(w, ip->b);
   T* d = Reg<T>(w, ip->d);
@@ -207,12 +228,14 @@ template <class T> const Inst* Selp(const Inst* ip, Warp* w) {
   }
   return ip + 1;
 }
-template <class T, class S> const Inst* Slct(const Inst* ip, Warp* w) {
+template <class T, class S>
+const Inst* Slct(const Inst* ip, Warp* w) {
   return Map3<T, T, T, S>(ip, w, [](T a, T b, S c) { return c >= S(0) ? a : b; });
 }
 
 // imm into every active lane.
-template <class T> const Inst* Broadcast(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Broadcast(const Inst* ip, Warp* w) {
   T* d = Reg<T>(w, ip->d);
   const T value = T(ip->imm);
   const u32 m = w->mask;
@@ -224,7 +247,8 @@ using enum Op;
 using enum Type;
 using enum Internal;
 
-#define SIZES(op, F) {Key(op, kU16), F<u16>}, {Key(op, kU32), F<u32>}, {Key(op, kU64), F<u64>}
+#define SIZES(op, F) \
+  {Key(op, kU16), F<u16>}, {Key(op, kU32), F<u32>}, { Key(op, kU64), F<u64> }
 
 constexpr HandlerRow kRows[] = {
     SIZES(kAnd, And),

@@ -1,6 +1,6 @@
 // cvt. decode_convert.cc brings every conversion to these steps, with temporaries between them:
-// integers of any width (with saturation), f32/f64 to and from 32- and 64-bit integers, and the float
-// formats. Rounding of f64 to f32 and of integers to floats follows MXCSR.
+// integers of any width (with saturation), f32/f64 to and from 32- and 64-bit integers, and the
+// float formats. Rounding of f64 to f32 and of integers to floats follows MXCSR.
 #include "softgpu/exec/simd/numbers.h"
 
 namespace softgpu::exec {
@@ -14,7 +14,8 @@ using s64 = int64_t;
 
 // Integer to integer between registers of D and S. imm holds the types:
 // bits 0-7 source bits, 8 source signed, 16-23 result bits, 24 result signed, 32 saturate.
-template <class D, class S> const Inst* IntegerToInteger(const Inst* ip, Warp* w) {
+template <class D, class S>
+const Inst* IntegerToInteger(const Inst* ip, Warp* w) {
   const u32 in_shift = 64 - (ip->imm & 255), out_shift = 64 - (ip->imm >> 16 & 255);
   const bool in_signed = (ip->imm >> 8 & 1) != 0, out_signed = (ip->imm >> 24 & 1) != 0;
   const bool saturate = (ip->imm >> 32 & 1) != 0;
@@ -34,25 +35,30 @@ template <class D, class S> const Inst* IntegerToInteger(const Inst* ip, Warp* w
   });
 }
 // The common ones without shifts: D(S) by C++'s rules.
-template <class D, class S> const Inst* Extend(const Inst* ip, Warp* w) {
+template <class D, class S>
+const Inst* Extend(const Inst* ip, Warp* w) {
   return Map1<D, S>(ip, w, [](S a) { return D(a); });
 }
 
-template <int kMode> [[gnu::always_inline]] inline float Integral(float x) {
+template <int kMode>
+[[gnu::always_inline]] inline float Integral(float x) {
   return kMode == 0   ? __builtin_rintf(x)
          : kMode == 1 ? __builtin_truncf(x)
          : kMode == 2 ? __builtin_floorf(x)
                       : __builtin_ceilf(x);
 }
-template <int kMode> [[gnu::always_inline]] inline double Integral(double x) {
+template <int kMode>
+[[gnu::always_inline]] inline double Integral(double x) {
   return kMode == 0   ? __builtin_rint(x)
          : kMode == 1 ? __builtin_trunc(x)
          : kMode == 2 ? __builtin_floor(x)
                       : __builtin_ceil(x);
 }
 
-// Out of range goes to the nearest end. NaN is 0, or only the top bit when a 64-bit type takes part.
-template <class D, class S, int kMode> const Inst* FloatToInteger(const Inst* ip, Warp* w) {
+// Out of range goes to the nearest end. NaN is 0, or only the top bit when a 64-bit type takes
+// part.
+template <class D, class S, int kMode>
+const Inst* FloatToInteger(const Inst* ip, Warp* w) {
   constexpr bool is_signed = D(-1) < D(0);
   constexpr int bits = sizeof(D) * 8 - (is_signed ? 1 : 0);
   constexpr D top = D(~u64(0) >> (64 - bits));
@@ -68,7 +74,8 @@ template <class D, class S, int kMode> const Inst* FloatToInteger(const Inst* ip
     return a != a ? nan : above ? top : below ? bottom : value;
   });
 }
-template <class D, class S> const Inst* IntegerToFloat(const Inst* ip, Warp* w) {
+template <class D, class S>
+const Inst* IntegerToFloat(const Inst* ip, Warp* w) {
   return Map1<D, S>(ip, w, [](S a) { return D(a); });
 }
 
@@ -89,7 +96,8 @@ const Inst* BF16ToF32(const Inst* ip, Warp* w) {
 }
 
 // Rounding that is not to nearest: from the nearest value a step towards where it should have gone.
-template <class H> u16 Directed(float x, u32 mode) {
+template <class H>
+u16 Directed(float x, u32 mode) {
   const u16 h = H::FromFloat(x);
   const float back = H::ToFloat(h);
   if (x != x || back == x) return h;
@@ -101,36 +109,43 @@ template <class H> u16 Directed(float x, u32 mode) {
   if (h == 0 || h == 0x8000) return want_below ? u16(0x8001) : u16(0x0001);
   return u16(h + (shrink ? -1 : 1));
 }
-template <class H> const Inst* F32ToHalf(const Inst* ip, Warp* w) {
+template <class H>
+const Inst* F32ToHalf(const Inst* ip, Warp* w) {
   return Map1<u16, float>(ip, w, [](float a) { return H::FromFloat(a); });
 }
-template <class H, int kMode> const Inst* F32ToHalfDirected(const Inst* ip, Warp* w) {
+template <class H, int kMode>
+const Inst* F32ToHalfDirected(const Inst* ip, Warp* w) {
   return Map1<u16, float>(ip, w, [](float a) { return Directed<H>(a, kMode); });
 }
 // Two floats into a pair: a is the upper half.
-template <class H> const Inst* F32ToPair(const Inst* ip, Warp* w) {
+template <class H>
+const Inst* F32ToPair(const Inst* ip, Warp* w) {
   return Map2<u32, float, float>(
       ip, w, [](float a, float b) { return u32(H::FromFloat(a)) << 16 | H::FromFloat(b); });
 }
-template <class H, int kMode> const Inst* F32ToPairDirected(const Inst* ip, Warp* w) {
+template <class H, int kMode>
+const Inst* F32ToPairDirected(const Inst* ip, Warp* w) {
   return Map2<u32, float, float>(ip, w, [](float a, float b) {
     return u32(Directed<H>(a, kMode)) << 16 | Directed<H>(b, kMode);
   });
 }
 // tf32 keeps 10 bits of the mantissa; variant 0 rounds ties away (rna), 1 to even, 2 towards zero.
-template <int kMode> const Inst* F32ToTf32(const Inst* ip, Warp* w) {
+template <int kMode>
+const Inst* F32ToTf32(const Inst* ip, Warp* w) {
   return Map1<u32, u32>(ip, w, [](u32 a) {
     const u32 half = kMode == 0 ? 0x1000 : kMode == 1 ? 0xfff + (a >> 13 & 1) : 0;
     const u32 rounded = (a + half) & ~0x1fffu;
     return (a & 0x7fffffff) > 0x7f800000 ? kNan32 : (a & 0x7fffffff) == 0x7f800000 ? a : rounded;
   });
 }
-template <class T, int kMode> const Inst* ToIntegral(const Inst* ip, Warp* w) {
+template <class T, int kMode>
+const Inst* ToIntegral(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return Integral<kMode>(a); });
 }
 
 // fp8 by its fields; rounding to nearest even with saturation to the largest finite value.
-template <int kExponentBits> float Fp8ToFloat(u32 v) {
+template <int kExponentBits>
+float Fp8ToFloat(u32 v) {
   constexpr int mantissa_bits = 7 - kExponentBits, bias = (1 << (kExponentBits - 1)) - 1;
   const u32 exponent = v >> mantissa_bits & ((1u << kExponentBits) - 1);
   const u32 mantissa = v & ((1u << mantissa_bits) - 1);
@@ -139,12 +154,13 @@ template <int kExponentBits> float Fp8ToFloat(u32 v) {
   const bool nan = top && (is_e4m3 ? mantissa == 7 : mantissa != 0);
   if (nan) return As<float>(kNan32);
   if (top && !is_e4m3) return (v & 128) != 0 ? -__builtin_inff() : __builtin_inff();
-  const float size = exponent == 0
-                         ? float(mantissa) * As<float>(u32(127 + 1 - bias - mantissa_bits) << 23)
-                         : As<float>((exponent + 127 - bias) << 23 | mantissa << (23 - mantissa_bits));
+  const float size =
+      exponent == 0 ? float(mantissa) * As<float>(u32(127 + 1 - bias - mantissa_bits) << 23)
+                    : As<float>((exponent + 127 - bias) << 23 | mantissa << (23 - mantissa_bits));
   return (v & 128) != 0 ? -size : size;
 }
-template <int kExponentBits> u32 FloatToFp8(float x) {
+template <int kExponentBits>
+u32 FloatToFp8(float x) {
   constexpr int mantissa_bits = 7 - kExponentBits, bias = (1 << (kExponentBits - 1)) - 1;
   constexpr float largest = kExponentBits == 4 ? 448.0f : 57344.0f;
   const u32 bits = As<u32>(x), sign = bits >> 24 & 128;
@@ -159,18 +175,21 @@ template <int kExponentBits> u32 FloatToFp8(float x) {
   if (exponent >= least) value += u32(exponent - least) << mantissa_bits;
   return sign | value;
 }
-template <int kExponentBits> const Inst* F32ToFp8Pair(const Inst* ip, Warp* w) {
+template <int kExponentBits>
+const Inst* F32ToFp8Pair(const Inst* ip, Warp* w) {
   return Map2<u16, float, float>(ip, w, [](float a, float b) {
     return u16(FloatToFp8<kExponentBits>(a) << 8 | FloatToFp8<kExponentBits>(b));
   });
 }
-template <int kExponentBits> const Inst* F16PairToFp8Pair(const Inst* ip, Warp* w) {
+template <int kExponentBits>
+const Inst* F16PairToFp8Pair(const Inst* ip, Warp* w) {
   return Map1<u16, u32>(ip, w, [](u32 a) {
     return u16(FloatToFp8<kExponentBits>(HalfToFloat(u16(a >> 16))) << 8 |
                FloatToFp8<kExponentBits>(HalfToFloat(u16(a))));
   });
 }
-template <int kExponentBits> const Inst* Fp8PairToF16Pair(const Inst* ip, Warp* w) {
+template <int kExponentBits>
+const Inst* Fp8PairToF16Pair(const Inst* ip, Warp* w) {
   return Map1<u32, u16>(ip, w, [](u16 a) {
     return u32(FloatToHalf(Fp8ToFloat<kExponentBits>(a >> 8))) << 16 |
            FloatToHalf(Fp8ToFloat<kExponentBits>(a & 255));
@@ -182,27 +201,32 @@ using enum Type;
 
 // Register widths stand for the types of IntegerToInteger: variant 200.
 constexpr int kGeneral = 200;
-#define WIDTHS(D, type)                                          \
-  {Key(kCvt, type, kGeneral, kB16), IntegerToInteger<D, u16>},   \
-      {Key(kCvt, type, kGeneral, kB32), IntegerToInteger<D, u32>}, \
-      {Key(kCvt, type, kGeneral, kB64), IntegerToInteger<D, u64>}
-#define MODES(F, D, S, to, from)                                                        \
-  {Key(kCvt, to, 0, from), F<D, S, 0>}, {Key(kCvt, to, 1, from), F<D, S, 1>},           \
-      {Key(kCvt, to, 2, from), F<D, S, 2>}, {Key(kCvt, to, 3, from), F<D, S, 3>}
+#define WIDTHS(D, type)                                              \
+  {Key(kCvt, type, kGeneral, kB16), IntegerToInteger<D, u16>},       \
+      {Key(kCvt, type, kGeneral, kB32), IntegerToInteger<D, u32>}, { \
+    Key(kCvt, type, kGeneral, kB64), IntegerToInteger<D, u64>        \
+  }
+#define MODES(F, D, S, to, from)                                              \
+  {Key(kCvt, to, 0, from), F<D, S, 0>}, {Key(kCvt, to, 1, from), F<D, S, 1>}, \
+      {Key(kCvt, to, 2, from), F<D, S, 2>}, {                                 \
+    Key(kCvt, to, 3, from), F<D, S, 3>                                        \
+  }
 #define INTEGERS_FROM(S, from)                                                          \
   MODES(FloatToInteger, s32, S, kS32, from), MODES(FloatToInteger, u32, S, kU32, from), \
       MODES(FloatToInteger, s64, S, kS64, from), MODES(FloatToInteger, u64, S, kU64, from)
-#define FLOAT_FROM(D, to)                                                                \
-  {Key(kCvt, to, 0, kS32), IntegerToFloat<D, s32>},                                      \
-      {Key(kCvt, to, 0, kU32), IntegerToFloat<D, u32>},                                  \
-      {Key(kCvt, to, 0, kS64), IntegerToFloat<D, s64>},                                  \
-      {Key(kCvt, to, 0, kU64), IntegerToFloat<D, u64>}
-#define HALF(H, type, pair)                                                              \
+#define FLOAT_FROM(D, to)                                 \
+  {Key(kCvt, to, 0, kS32), IntegerToFloat<D, s32>},       \
+      {Key(kCvt, to, 0, kU32), IntegerToFloat<D, u32>},   \
+      {Key(kCvt, to, 0, kS64), IntegerToFloat<D, s64>}, { \
+    Key(kCvt, to, 0, kU64), IntegerToFloat<D, u64>        \
+  }
+#define HALF(H, type, pair)                                                                      \
   {Key(kCvt, type, 0, kF32), F32ToHalf<H>}, {Key(kCvt, type, 1, kF32), F32ToHalfDirected<H, 1>}, \
-      {Key(kCvt, type, 2, kF32), F32ToHalfDirected<H, 2>},                               \
-      {Key(kCvt, type, 3, kF32), F32ToHalfDirected<H, 3>},                               \
-      {Key(kCvt, pair, 0, kF32), F32ToPair<H>},                                          \
-      {Key(kCvt, pair, 1, kF32), F32ToPairDirected<H, 1>}
+      {Key(kCvt, type, 2, kF32), F32ToHalfDirected<H, 2>},                                       \
+      {Key(kCvt, type, 3, kF32), F32ToHalfDirected<H, 3>},                                       \
+      {Key(kCvt, pair, 0, kF32), F32ToPair<H>}, {                                                \
+    Key(kCvt, pair, 1, kF32), F32ToPairDirected<H, 1>                                            \
+  }
 
 constexpr HandlerRow kRows[] = {
     WIDTHS(u16, kB16),

@@ -1,5 +1,6 @@
-// f32 and f64 arithmetic. Rounding modes other than nearest and .ftz come from MXCSR, which a wrapper
-// around the row sets (decode_arithmetic.cc); so nothing here may be constant-folded or contracted.
+// f32 and f64 arithmetic. Rounding modes other than nearest and .ftz come from MXCSR, which a
+// wrapper around the row sets (decode_arithmetic.cc); so nothing here may be constant-folded or
+// contracted.
 #include "softgpu/exec/simd/numbers.h"
 
 namespace softgpu::exec {
@@ -8,11 +9,20 @@ namespace {
 using u32 = uint32_t;
 using u64 = uint64_t;
 
-template <class T> struct BitsOf;
-template <> struct BitsOf<float> { using type = u32; };
-template <> struct BitsOf<double> { using type = u64; };
-template <class T> using Bits = typename BitsOf<T>::type;
-template <class T> constexpr Bits<T> kSign = Bits<T>(1) << (sizeof(T) * 8 - 1);
+template <class T>
+struct BitsOf;
+template <>
+struct BitsOf<float> {
+  using type = u32;
+};
+template <>
+struct BitsOf<double> {
+  using type = u64;
+};
+template <class T>
+using Bits = typename BitsOf<T>::type;
+template <class T>
+constexpr Bits<T> kSign = Bits<T>(1) << (sizeof(T) * 8 - 1);
 
 // Single-precision results have one NaN; double keeps the operand's, as the hardware does.
 [[gnu::always_inline]] inline float Result(float x) { return CanonicalNan(x); }
@@ -20,45 +30,59 @@ template <class T> constexpr Bits<T> kSign = Bits<T>(1) << (sizeof(T) * 8 - 1);
 
 [[gnu::always_inline]] inline float Root(float x) { return __builtin_sqrtf(x); }
 [[gnu::always_inline]] inline double Root(double x) { return __builtin_sqrt(x); }
-[[gnu::always_inline]] inline float Fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+[[gnu::always_inline]] inline float Fused(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
 [[gnu::always_inline]] inline double Fused(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }
 
-template <class T> const Inst* Add(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Add(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return Result(a + b); });
 }
-template <class T> const Inst* Sub(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Sub(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return Result(a - b); });
 }
-template <class T> const Inst* Mul(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Mul(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return Result(a * b); });
 }
-template <class T> const Inst* Div(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Div(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return Result(a / b); });
 }
-template <class T> const Inst* Fma(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Fma(const Inst* ip, Warp* w) {
   return Map3<T, T, T, T>(ip, w, [](T a, T b, T c) { return Result(Fused(a, b, c)); });
 }
-template <class T> const Inst* Rcp(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Rcp(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return Result(T(1) / a); });
 }
-template <class T> const Inst* Sqrt(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Sqrt(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return Result(Root(a)); });
 }
-template <class T> const Inst* Rsqrt(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Rsqrt(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return Result(T(1.0 / Root(double(a)))); });
 }
-template <class T> const Inst* Abs(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Abs(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return As<T>(Bits<T>(As<Bits<T>>(a) & ~kSign<T>)); });
 }
-template <class T> const Inst* Neg(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Neg(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return As<T>(Bits<T>(As<Bits<T>>(a) ^ kSign<T>)); });
 }
-template <class T> const Inst* Min(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Min(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return Result(Minimum<T, Bits<T>>(a, b)); });
 }
-template <class T> const Inst* Max(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Max(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return Result(Maximum<T, Bits<T>>(a, b)); });
 }
 const Inst* MinNan(const Inst* ip, Warp* w) {
@@ -71,19 +95,22 @@ const Inst* MaxNan(const Inst* ip, Warp* w) {
     return Result(a != a || b != b ? a + b : Maximum<float, u32>(a, b));
   });
 }
-template <class T> const Inst* Copysign(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Copysign(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) {
     return As<T>(Bits<T>((As<Bits<T>>(a) & kSign<T>) | (As<Bits<T>>(b) & ~kSign<T>)));
   });
 }
 // NaN becomes +0.
-template <class T> const Inst* Saturate(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Saturate(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return a > T(0) ? (a < T(1) ? a : T(1)) : T(0); });
 }
 const Inst* Flush(const Inst* ip, Warp* w) {
   return Map1<u32, u32>(ip, w, [](u32 a) { return (a & 0x7f800000) == 0 ? a & 0x80000000 : a; });
 }
-template <class T> const Inst* Relu(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Relu(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return a > T(0) ? a : a != a ? a : T(0); });
 }
 // The mantissa's upper half is kept, the rest of a reciprocal is left to the program's refinement.
@@ -105,13 +132,15 @@ const Inst* RsqrtApproxFtzF64(const Inst* ip, Warp* w) {
     const u64 in = As<u64>(a);
     const bool tiny = (in & 0x7ff0000000000000) == 0;
     const double inverse = 1.0 / Root(a);
-    const u64 value = inverse != inverse ? 0x7fffffff00000000 : As<u64>(inverse) & 0xffffffff00000000;
+    const u64 value =
+        inverse != inverse ? 0x7fffffff00000000 : As<u64>(inverse) & 0xffffffff00000000;
     return tiny ? (in & kSign<double>) | 0x7ff0000000000000 : value;
   });
 }
 
 // imm is the TestKind; bits of a class test are worked out on the integer image.
-template <class T> const Inst* Testp(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Testp(const Inst* ip, Warp* w) {
   using B = Bits<T>;
   constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52;
   const B infinity = As<B>(T(__builtin_inf()));
@@ -119,12 +148,18 @@ template <class T> const Inst* Testp(const Inst* ip, Warp* w) {
   return Test2<T>(ip, w, [infinity, kind](T a, T) {
     const B size = As<B>(a) & ~kSign<T>;
     switch (static_cast<ptx::TestKind>(kind)) {
-      case ptx::TestKind::kFinite: return size < infinity;
-      case ptx::TestKind::kInfinite: return size == infinity;
-      case ptx::TestKind::kNumber: return size <= infinity;
-      case ptx::TestKind::kNotANumber: return size > infinity;
-      case ptx::TestKind::kNormal: return size >= (B(1) << kMantissa) && size < infinity;
-      case ptx::TestKind::kSubnormal: return size != 0 && size < (B(1) << kMantissa);
+      case ptx::TestKind::kFinite:
+        return size < infinity;
+      case ptx::TestKind::kInfinite:
+        return size == infinity;
+      case ptx::TestKind::kNumber:
+        return size <= infinity;
+      case ptx::TestKind::kNotANumber:
+        return size > infinity;
+      case ptx::TestKind::kNormal:
+        return size >= (B(1) << kMantissa) && size < infinity;
+      case ptx::TestKind::kSubnormal:
+        return size != 0 && size < (B(1) << kMantissa);
     }
     return false;
   });
@@ -135,7 +170,8 @@ using enum Type;
 using enum Internal;
 constexpr int kApproximate = 1;
 
-#define BOTH(op, F) {Key(op, kF32), F<float>}, {Key(op, kF64), F<double>}
+#define BOTH(op, F) \
+  {Key(op, kF32), F<float>}, { Key(op, kF64), F<double> }
 
 constexpr HandlerRow kRows[] = {
     BOTH(kAdd, Add),

@@ -1,5 +1,5 @@
-// f16 and bf16 arithmetic, single and packed. add, sub and mul are exact enough in f32 that rounding twice
-// equals rounding once; fma keeps a sticky bit (OddSum).
+// f16 and bf16 arithmetic, single and packed. add, sub and mul are exact enough in f32 that
+// rounding twice equals rounding once; fma keeps a sticky bit (OddSum).
 #include "softgpu/exec/simd/numbers.h"
 
 namespace softgpu::exec {
@@ -9,98 +9,118 @@ using u16 = uint16_t;
 using u32 = uint32_t;
 
 // One scalar function, both shapes: 16-bit registers and halves of 32-bit ones.
-template <class F> const Inst* Scalar1(const Inst* ip, Warp* w) {
+template <class F>
+const Inst* Scalar1(const Inst* ip, Warp* w) {
   return Map1<u16, u16>(ip, w, [](u16 a) { return F::Do(a); });
 }
-template <class F> const Inst* Pair1(const Inst* ip, Warp* w) {
-  return Map1<u32, u32>(ip, w, [](u32 a) {
-    return u32(F::Do(u16(a))) | u32(F::Do(u16(a >> 16))) << 16;
-  });
+template <class F>
+const Inst* Pair1(const Inst* ip, Warp* w) {
+  return Map1<u32, u32>(ip, w,
+                        [](u32 a) { return u32(F::Do(u16(a))) | u32(F::Do(u16(a >> 16))) << 16; });
 }
-template <class F> const Inst* Scalar2(const Inst* ip, Warp* w) {
+template <class F>
+const Inst* Scalar2(const Inst* ip, Warp* w) {
   return Map2<u16, u16, u16>(ip, w, [](u16 a, u16 b) { return F::Do(a, b); });
 }
-template <class F> const Inst* Pair2(const Inst* ip, Warp* w) {
+template <class F>
+const Inst* Pair2(const Inst* ip, Warp* w) {
   return Map2<u32, u32, u32>(ip, w, [](u32 a, u32 b) {
     return u32(F::Do(u16(a), u16(b))) | u32(F::Do(u16(a >> 16), u16(b >> 16))) << 16;
   });
 }
-template <class F> const Inst* Scalar3(const Inst* ip, Warp* w) {
+template <class F>
+const Inst* Scalar3(const Inst* ip, Warp* w) {
   return Map3<u16, u16, u16, u16>(ip, w, [](u16 a, u16 b, u16 c) { return F::Do(a, b, c); });
 }
-template <class F> const Inst* Pair3(const Inst* ip, Warp* w) {
+template <class F>
+const Inst* Pair3(const Inst* ip, Warp* w) {
   return Map3<u32, u32, u32, u32>(ip, w, [](u32 a, u32 b, u32 c) {
-    return u32(F::Do(u16(a), u16(b), u16(c))) |
-           u32(F::Do(u16(a >> 16), u16(b >> 16), u16(c >> 16))) << 16;
+    return u32(F::Do(u16(a), u16(b), u16(c))) | u32(F::Do(u16(a >> 16), u16(b >> 16), u16(c >> 16)))
+                                                    << 16;
   });
 }
 
-template <class H> struct Add {
+template <class H>
+struct Add {
   static u16 Do(u16 a, u16 b) { return H::FromFloat(H::ToFloat(a) + H::ToFloat(b)); }
 };
-template <> struct Add<Bf16> {
+template <>
+struct Add<Bf16> {
   static u16 Do(u16 a, u16 b) {
     return FloatToBf16(OddFloat(OddSum(Bf16ToFloat(a), Bf16ToFloat(b))));
   }
 };
-template <class H> struct Sub {
+template <class H>
+struct Sub {
   static u16 Do(u16 a, u16 b) { return Add<H>::Do(a, u16(b ^ 0x8000)); }
 };
-template <class H> struct Mul {
+template <class H>
+struct Mul {
   static u16 Do(u16 a, u16 b) { return H::FromFloat(H::ToFloat(a) * H::ToFloat(b)); }
 };
-template <> struct Mul<Bf16> {
+template <>
+struct Mul<Bf16> {
   static u16 Do(u16 a, u16 b) {  // the product may be a subnormal float
     return FloatToBf16(OddFloat(double(Bf16ToFloat(a)) * double(Bf16ToFloat(b))));
   }
 };
-template <class H> struct Fma {
+template <class H>
+struct Fma {
   static u16 Do(u16 a, u16 b, u16 c) {
     const double product = double(H::ToFloat(a)) * double(H::ToFloat(b));
     return H::FromFloat(OddFloat(OddSum(product, H::ToFloat(c))));
   }
 };
-template <class H> struct FmaRelu {
+template <class H>
+struct FmaRelu {
   static u16 Do(u16 a, u16 b, u16 c) {
     const u16 r = Fma<H>::Do(a, b, c);
     return (r & 0x8000) != 0 ? 0 : r;
   }
 };
-template <class H> struct Abs {
+template <class H>
+struct Abs {
   static u16 Do(u16 a) { return a & 0x7fff; }
 };
-template <class H> struct Neg {
+template <class H>
+struct Neg {
   static u16 Do(u16 a) { return a ^ 0x8000; }
 };
-template <class H> struct Min {
+template <class H>
+struct Min {
   static u16 Do(u16 a, u16 b) {
     return H::FromFloat(Minimum<float, u32>(H::ToFloat(a), H::ToFloat(b)));
   }
 };
-template <class H> struct Max {
+template <class H>
+struct Max {
   static u16 Do(u16 a, u16 b) {
     return H::FromFloat(Maximum<float, u32>(H::ToFloat(a), H::ToFloat(b)));
   }
 };
-template <class H> struct MinNan {
+template <class H>
+struct MinNan {
   static u16 Do(u16 a, u16 b) {
     const float x = H::ToFloat(a), y = H::ToFloat(b);
     return x != x || y != y ? kNan16 : Min<H>::Do(a, b);
   }
 };
-template <class H> struct MaxNan {
+template <class H>
+struct MaxNan {
   static u16 Do(u16 a, u16 b) {
     const float x = H::ToFloat(a), y = H::ToFloat(b);
     return x != x || y != y ? kNan16 : Max<H>::Do(a, b);
   }
 };
-template <class H> struct Saturate {
+template <class H>
+struct Saturate {
   static u16 Do(u16 a) {
     const float x = H::ToFloat(a);
     return H::FromFloat(x > 0 ? (x < 1 ? x : 1.0f) : 0.0f);
   }
 };
-template <class H> struct Relu {
+template <class H>
+struct Relu {
   static u16 Do(u16 a) {
     const float x = H::ToFloat(a);
     return x != x ? kNan16 : (a & 0x8000) != 0 ? u16(0) : a;
@@ -115,10 +135,12 @@ using enum Op;
 using enum Type;
 using enum Internal;
 
-#define FORMAT(H, arity, F, op, variant)                   \
-  {Key(op, H::kType, variant), Scalar##arity<F<H>>},       \
-      {Key(op, H::kPair, variant), Pair##arity<F<H>>}
-#define HALVES(op, arity, F, variant) FORMAT(Half, arity, F, op, variant), FORMAT(Bf16, arity, F, op, variant)
+#define FORMAT(H, arity, F, op, variant)               \
+  {Key(op, H::kType, variant), Scalar##arity<F<H>>}, { \
+    Key(op, H::kPair, variant), Pair##arity<F<H>>      \
+  }
+#define HALVES(op, arity, F, variant) \
+  FORMAT(Half, arity, F, op, variant), FORMAT(Bf16, arity, F, op, variant)
 
 constexpr HandlerRow kRows[] = {
     HALVES(kAdd, 2, Add, 0),

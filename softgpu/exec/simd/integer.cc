@@ -14,29 +14,69 @@ using s64 = int64_t;
 using s128 = __int128;
 using u128 = unsigned __int128;
 
-template <class T> struct WiderOf;
-template <> struct WiderOf<u16> { using type = u32; };
-template <> struct WiderOf<s16> { using type = s32; };
-template <> struct WiderOf<u32> { using type = u64; };
-template <> struct WiderOf<s32> { using type = s64; };
-template <> struct WiderOf<u64> { using type = u128; };
-template <> struct WiderOf<s64> { using type = s128; };
-template <class T> using Wider = typename WiderOf<T>::type;
+template <class T>
+struct WiderOf;
+template <>
+struct WiderOf<u16> {
+  using type = u32;
+};
+template <>
+struct WiderOf<s16> {
+  using type = s32;
+};
+template <>
+struct WiderOf<u32> {
+  using type = u64;
+};
+template <>
+struct WiderOf<s32> {
+  using type = s64;
+};
+template <>
+struct WiderOf<u64> {
+  using type = u128;
+};
+template <>
+struct WiderOf<s64> {
+  using type = s128;
+};
+template <class T>
+using Wider = typename WiderOf<T>::type;
 
-template <class T> struct UnsignedOf { using type = T; };
-template <> struct UnsignedOf<s16> { using type = u16; };
-template <> struct UnsignedOf<s32> { using type = u32; };
-template <> struct UnsignedOf<s64> { using type = u64; };
-template <> struct UnsignedOf<s128> { using type = u128; };
-template <class T> using Unsigned = typename UnsignedOf<T>::type;
+template <class T>
+struct UnsignedOf {
+  using type = T;
+};
+template <>
+struct UnsignedOf<s16> {
+  using type = u16;
+};
+template <>
+struct UnsignedOf<s32> {
+  using type = u32;
+};
+template <>
+struct UnsignedOf<s64> {
+  using type = u64;
+};
+template <>
+struct UnsignedOf<s128> {
+  using type = u128;
+};
+template <class T>
+using Unsigned = typename UnsignedOf<T>::type;
 
-template <class T> constexpr bool kSigned = T(-1) < T(0);
-template <class T> constexpr int kBits = sizeof(T) * 8;
+template <class T>
+constexpr bool kSigned = T(-1) < T(0);
+template <class T>
+constexpr int kBits = sizeof(T) * 8;
 
-template <class T> const Inst* Add(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Add(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T(a + b); });
 }
-template <class T> const Inst* Sub(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Sub(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T(a - b); });
 }
 const Inst* AddSat(const Inst* ip, Warp* w) {
@@ -53,21 +93,26 @@ const Inst* SubSat(const Inst* ip, Warp* w) {
     return ((a ^ b) & (a ^ sum)) < 0 ? limit : sum;
   });
 }
-template <class T> const Inst* MulLo(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MulLo(const Inst* ip, Warp* w) {
   // Through u32 at least: u16 * u16 would promote to int and overflow.
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T((a + Wider<u16>(0)) * b); });
 }
-template <class T> const Inst* MulHi(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MulHi(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T((Wider<T>(a) * Wider<T>(b)) >> kBits<T>); });
 }
-template <class T> const Inst* MulWide(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MulWide(const Inst* ip, Warp* w) {
   using W = Wider<T>;
   return Map2<W, T, T>(ip, w, [](T a, T b) { return W(a) * W(b); });
 }
-template <class T> const Inst* MadLo(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MadLo(const Inst* ip, Warp* w) {
   return Map3<T, T, T, T>(ip, w, [](T a, T b, T c) { return T((a + Wider<u16>(0)) * b + c); });
 }
-template <class T> const Inst* MadHi(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MadHi(const Inst* ip, Warp* w) {
   return Map3<T, T, T, T>(ip, w, [](T a, T b, T c) {
     return T(Unsigned<T>((Wider<T>(a) * Wider<T>(b)) >> kBits<T>) + Unsigned<T>(c));
   });
@@ -78,78 +123,97 @@ const Inst* MadHiSat(const Inst* ip, Warp* w) {
     return s32(sum > 0x7fffffff ? 0x7fffffff : sum < -0x80000000ll ? -0x80000000ll : sum);
   });
 }
-template <class T> const Inst* MadWide(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MadWide(const Inst* ip, Warp* w) {
   using W = Unsigned<Wider<T>>;
   return Map3<W, T, T, W>(ip, w, [](T a, T b, W c) { return W(W(Wider<T>(a) * Wider<T>(b)) + c); });
 }
-template <class T> T Low24(T a) { return T(Unsigned<T>(a) << 8) >> 8; }
-template <class T> const Inst* Mul24Lo(const Inst* ip, Warp* w) {
+template <class T>
+T Low24(T a) {
+  return T(Unsigned<T>(a) << 8) >> 8;
+}
+template <class T>
+const Inst* Mul24Lo(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T(s64(Low24(a)) * s64(Low24(b))); });
 }
-template <class T> const Inst* Mul24Hi(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Mul24Hi(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return T((s64(Low24(a)) * s64(Low24(b))) >> 16); });
 }
-template <class T> const Inst* Mad24Lo(const Inst* ip, Warp* w) {
-  return Map3<T, T, T, T>(ip, w,
-                          [](T a, T b, T c) { return T(u64(s64(Low24(a)) * s64(Low24(b))) + u64(c)); });
+template <class T>
+const Inst* Mad24Lo(const Inst* ip, Warp* w) {
+  return Map3<T, T, T, T>(
+      ip, w, [](T a, T b, T c) { return T(u64(s64(Low24(a)) * s64(Low24(b))) + u64(c)); });
 }
-template <class T> const Inst* Mad24Hi(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Mad24Hi(const Inst* ip, Warp* w) {
   return Map3<T, T, T, T>(
       ip, w, [](T a, T b, T c) { return T(u64((s64(Low24(a)) * s64(Low24(b))) >> 16) + u64(c)); });
 }
-template <class T> const Inst* Sad(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Sad(const Inst* ip, Warp* w) {
   using U = Unsigned<T>;
-  return Map3<T, T, T, T>(ip, w, [](T a, T b, T c) {
-    return T(U(c) + (a < b ? U(b) - U(a) : U(a) - U(b)));
-  });
+  return Map3<T, T, T, T>(
+      ip, w, [](T a, T b, T c) { return T(U(c) + (a < b ? U(b) - U(a) : U(a) - U(b))); });
 }
 // Division by zero gives all ones, as the hardware does; the most negative by -1 wraps.
-template <class T> const Inst* Div(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Div(const Inst* ip, Warp* w) {
   return Slow2<T, T, T>(ip, w, [](T a, T b) {
     if (b == 0) return T(-1);
     if (kSigned<T> && b == T(-1)) return T(0 - Unsigned<T>(a));
     return T(a / b);
   });
 }
-template <class T> const Inst* Rem(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Rem(const Inst* ip, Warp* w) {
   return Slow2<T, T, T>(ip, w, [](T a, T b) {
     if (b == 0) return a;
     if (kSigned<T> && b == T(-1)) return T(0);
     return T(a % b);
   });
 }
-template <class T> const Inst* Abs(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Abs(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return a < 0 ? T(0 - Unsigned<T>(a)) : a; });
 }
-template <class T> const Inst* Neg(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Neg(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return T(0 - a); });
 }
-template <class T> const Inst* Min(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Min(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return a < b ? a : b; });
 }
-template <class T> const Inst* Max(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* Max(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return a > b ? a : b; });
 }
 // Two halves of a 32-bit register.
-template <class T, class F> const Inst* Pairs(const Inst* ip, Warp* w, F f) {
+template <class T, class F>
+const Inst* Pairs(const Inst* ip, Warp* w, F f) {
   return Map2<u32, u32, u32>(ip, w, [f](u32 a, u32 b) {
     const u16 low = u16(f(T(a), T(b)));
     const u16 high = u16(f(T(a >> 16), T(b >> 16)));
     return u32(low) | u32(high) << 16;
   });
 }
-template <class T> const Inst* AddPair(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* AddPair(const Inst* ip, Warp* w) {
   return Pairs<T>(ip, w, [](T a, T b) { return a + b; });
 }
-template <class T> const Inst* MinPair(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MinPair(const Inst* ip, Warp* w) {
   return Pairs<T>(ip, w, [](T a, T b) { return a < b ? a : b; });
 }
-template <class T> const Inst* MaxPair(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MaxPair(const Inst* ip, Warp* w) {
   return Pairs<T>(ip, w, [](T a, T b) { return a > b ? a : b; });
 }
 
 // The carry flag is a predicate at e; aux bit 0: read it, bit 1: write it.
-template <class T, class F> const Inst* WithCarry(const Inst* ip, Warp* w, F f) {
+template <class T, class F>
+const Inst* WithCarry(const Inst* ip, Warp* w, F f) {
   const T* a = Reg<T>(w, ip->a);
   const T* b = Reg<T>(w, ip->b);
   const T* c = Reg<T>(w, ip->c);
@@ -166,38 +230,46 @@ template <class T, class F> const Inst* WithCarry(const Inst* ip, Warp* w, F f) 
   if ((ip->aux & 2) != 0) flag = (flag & ~w->mask) | out;
   return ip + 1;
 }
-template <class T> T Plus(T a, T b, bool* carry) {
+template <class T>
+T Plus(T a, T b, bool* carry) {
   const u128 sum = u128(a) + b + *carry;
   *carry = (sum >> kBits<T>) != 0;
   return T(sum);
 }
-template <class T> const Inst* AddCarry(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* AddCarry(const Inst* ip, Warp* w) {
   return WithCarry<T>(ip, w, [](T a, T b, T, bool* carry) { return Plus<T>(a, b, carry); });
 }
-template <class T> const Inst* SubCarry(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* SubCarry(const Inst* ip, Warp* w) {
   return WithCarry<T>(ip, w, [](T a, T b, T, bool* borrow) {
     const u128 difference = u128(a) - b - *borrow;
     *borrow = (difference >> kBits<T> & 1) != 0;
     return T(difference);
   });
 }
-template <class T> const Inst* MadLoCarry(const Inst* ip, Warp* w) {
-  return WithCarry<T>(ip, w, [](T a, T b, T c, bool* carry) { return Plus<T>(T(a * b), c, carry); });
+template <class T>
+const Inst* MadLoCarry(const Inst* ip, Warp* w) {
+  return WithCarry<T>(ip, w,
+                      [](T a, T b, T c, bool* carry) { return Plus<T>(T(a * b), c, carry); });
 }
-template <class T> const Inst* MadHiCarry(const Inst* ip, Warp* w) {
+template <class T>
+const Inst* MadHiCarry(const Inst* ip, Warp* w) {
   using U = Unsigned<T>;
   return WithCarry<U>(ip, w, [](U a, U b, U c, bool* carry) {
     return Plus<U>(U((Wider<T>(T(a)) * Wider<T>(T(b))) >> kBits<T>), c, carry);
   });
 }
 
-template <class A, class B> const Inst* Dp4a(const Inst* ip, Warp* w) {
+template <class A, class B>
+const Inst* Dp4a(const Inst* ip, Warp* w) {
   return Map3<u32, u32, u32, u32>(ip, w, [](u32 a, u32 b, u32 c) {
     for (int k = 0; k < 4; ++k) c += u32(s32(A(a >> 8 * k)) * s32(B(b >> 8 * k)));
     return c;
   });
 }
-template <class A, class B, int kFirst> const Inst* Dp2a(const Inst* ip, Warp* w) {
+template <class A, class B, int kFirst>
+const Inst* Dp2a(const Inst* ip, Warp* w) {
   return Map3<u32, u32, u32, u32>(ip, w, [](u32 a, u32 b, u32 c) {
     for (int k = 0; k < 2; ++k) c += u32(s32(A(a >> 16 * k)) * s32(B(b >> 8 * (k + kFirst))));
     return c;
@@ -208,8 +280,10 @@ using enum Op;
 using enum Type;
 constexpr int kLo = 1, kHi = 2, kWide = 3, kSatVariant = 8;
 
-#define SIZES(op, F) {Key(op, kU16), F<u16>}, {Key(op, kU32), F<u32>}, {Key(op, kU64), F<u64>}
-#define SIGNED(op, F) {Key(op, kS16), F<s16>}, {Key(op, kS32), F<s32>}, {Key(op, kS64), F<s64>}
+#define SIZES(op, F) \
+  {Key(op, kU16), F<u16>}, {Key(op, kU32), F<u32>}, { Key(op, kU64), F<u64> }
+#define SIGNED(op, F) \
+  {Key(op, kS16), F<s16>}, {Key(op, kS32), F<s32>}, { Key(op, kS64), F<s64> }
 
 constexpr HandlerRow kRows[] = {
     SIZES(kAdd, Add),

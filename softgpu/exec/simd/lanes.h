@@ -1,8 +1,8 @@
 // Loops over the 32 lanes of a warp, shaped so that the compiler turns them into vector code.
 //
-// The files of this directory are compiled once per instruction set (SOFTGPU_ISA is the namespace) and
-// must emit no function that another translation unit could share: everything has internal linkage, and
-// no standard header with inline functions comes in.
+// The files of this directory are compiled once per instruction set (SOFTGPU_ISA is the namespace)
+// and must emit no function that another translation unit could share: everything has internal
+// linkage, and no standard header with inline functions comes in.
 #pragma once
 
 #include "softgpu/exec/handler_key.h"
@@ -115,7 +115,7 @@ template <class A, class F>
 }  // namespace softgpu::exec
 
 // Each file defines its table of rows and exports it under the name of the instruction set.
-#define SOFTGPU_ROWS(file, table)                                       \
-  namespace softgpu::exec::SOFTGPU_ISA {                                \
+#define SOFTGPU_ROWS(file, table)                                            \
+  namespace softgpu::exec::SOFTGPU_ISA {                                     \
   HandlerRows file##Rows() { return {table, sizeof table / sizeof *table}; } \
   }

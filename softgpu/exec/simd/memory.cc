@@ -1,6 +1,6 @@
-// The fast forms of ld and st: registers as wide as needed, neighbouring or equal addresses under a full
-// mask as one copy, everything else lane by lane as long as it is aligned and in bounds. What is not goes
-// to AccessSlowly (memory_access.cc), which knows every space and names the fault.
+// The fast forms of ld and st: registers as wide as needed, neighbouring or equal addresses under a
+// full mask as one copy, everything else lane by lane as long as it is aligned and in bounds. What
+// is not goes to AccessSlowly (memory_access.cc), which knows every space and names the fault.
 #include "ipc/calls/limits.h"
 #include "softgpu/exec/memory_access.h"
 #include "softgpu/exec/simd/lanes.h"
@@ -19,7 +19,8 @@ struct Range {
   u64 delta;  // from an address to where it lies in this process
 };
 
-template <bool kShared> [[gnu::always_inline]] inline Range RangeOf(const Warp* w) {
+template <bool kShared>
+[[gnu::always_inline]] inline Range RangeOf(const Warp* w) {
   if (kShared) return {0, w->shared_bytes, reinterpret_cast<u64>(w->shared)};
   return {ipc::limits::kWindowBase, ipc::limits::kWindowEnd - ipc::limits::kWindowBase, 0};
 }
@@ -29,12 +30,14 @@ template <bool kShared> [[gnu::always_inline]] inline Range RangeOf(const Warp* 
          (address & (align - 1)) == 0;
 }
 
-template <class A> struct Pattern {
+template <class A>
+struct Pattern {
   bool contiguous, uniform;
 };
 
 // How the addresses of 32 lanes lie: `stride` apart, or all equal.
-template <class A> [[gnu::always_inline]] inline Pattern<A> PatternOf(const A* a, A stride) {
+template <class A>
+[[gnu::always_inline]] inline Pattern<A> PatternOf(const A* a, A stride) {
   A apart = 0, differ = 0;
   const A first = a[0];
   LANES {
@@ -122,37 +125,39 @@ using enum Internal;
 using enum Type;
 
 // Keys: type in memory, vector length, type of the register (its width and sign).
-#define LOADS(what, A, shared)                                                       \
-  {Key(what, kB8, 1, kU16), Load<u8, u16, A, shared, 1>},                            \
-      {Key(what, kB8, 1, kU32), Load<u8, u32, A, shared, 1>},                        \
-      {Key(what, kB8, 1, kS16), Load<int8_t, int16_t, A, shared, 1>},                \
-      {Key(what, kB8, 1, kS32), Load<int8_t, int32_t, A, shared, 1>},                \
-      {Key(what, kB16, 1, kU16), Load<u16, u16, A, shared, 1>},                      \
-      {Key(what, kB16, 1, kU32), Load<u16, u32, A, shared, 1>},                      \
-      {Key(what, kB16, 1, kS32), Load<int16_t, int32_t, A, shared, 1>},              \
-      {Key(what, kB16, 2, kU16), Load<u16, u16, A, shared, 2>},                      \
-      {Key(what, kB16, 4, kU16), Load<u16, u16, A, shared, 4>},                      \
-      {Key(what, kB32, 1, kU32), Load<u32, u32, A, shared, 1>},                      \
-      {Key(what, kB32, 2, kU32), Load<u32, u32, A, shared, 2>},                      \
-      {Key(what, kB32, 4, kU32), Load<u32, u32, A, shared, 4>},                      \
-      {Key(what, kB64, 1, kU64), Load<u64, u64, A, shared, 1>},                      \
-      {Key(what, kB64, 2, kU64), Load<u64, u64, A, shared, 2>}
-#define STORES(what, A, shared)                                                      \
-  {Key(what, kB8, 1, kU16), Store<u8, u16, A, shared, 1>},                           \
-      {Key(what, kB8, 1, kU32), Store<u8, u32, A, shared, 1>},                       \
-      {Key(what, kB16, 1, kU16), Store<u16, u16, A, shared, 1>},                     \
-      {Key(what, kB16, 1, kU32), Store<u16, u32, A, shared, 1>},                     \
-      {Key(what, kB16, 2, kU16), Store<u16, u16, A, shared, 2>},                     \
-      {Key(what, kB16, 4, kU16), Store<u16, u16, A, shared, 4>},                     \
-      {Key(what, kB32, 1, kU32), Store<u32, u32, A, shared, 1>},                     \
-      {Key(what, kB32, 2, kU32), Store<u32, u32, A, shared, 2>},                     \
-      {Key(what, kB32, 4, kU32), Store<u32, u32, A, shared, 4>},                     \
-      {Key(what, kB64, 1, kU64), Store<u64, u64, A, shared, 1>},                     \
-      {Key(what, kB64, 2, kU64), Store<u64, u64, A, shared, 2>}
+#define LOADS(what, A, shared)                                          \
+  {Key(what, kB8, 1, kU16), Load<u8, u16, A, shared, 1>},               \
+      {Key(what, kB8, 1, kU32), Load<u8, u32, A, shared, 1>},           \
+      {Key(what, kB8, 1, kS16), Load<int8_t, int16_t, A, shared, 1>},   \
+      {Key(what, kB8, 1, kS32), Load<int8_t, int32_t, A, shared, 1>},   \
+      {Key(what, kB16, 1, kU16), Load<u16, u16, A, shared, 1>},         \
+      {Key(what, kB16, 1, kU32), Load<u16, u32, A, shared, 1>},         \
+      {Key(what, kB16, 1, kS32), Load<int16_t, int32_t, A, shared, 1>}, \
+      {Key(what, kB16, 2, kU16), Load<u16, u16, A, shared, 2>},         \
+      {Key(what, kB16, 4, kU16), Load<u16, u16, A, shared, 4>},         \
+      {Key(what, kB32, 1, kU32), Load<u32, u32, A, shared, 1>},         \
+      {Key(what, kB32, 2, kU32), Load<u32, u32, A, shared, 2>},         \
+      {Key(what, kB32, 4, kU32), Load<u32, u32, A, shared, 4>},         \
+      {Key(what, kB64, 1, kU64), Load<u64, u64, A, shared, 1>}, {       \
+    Key(what, kB64, 2, kU64), Load<u64, u64, A, shared, 2>              \
+  }
+#define STORES(what, A, shared)                                    \
+  {Key(what, kB8, 1, kU16), Store<u8, u16, A, shared, 1>},         \
+      {Key(what, kB8, 1, kU32), Store<u8, u32, A, shared, 1>},     \
+      {Key(what, kB16, 1, kU16), Store<u16, u16, A, shared, 1>},   \
+      {Key(what, kB16, 1, kU32), Store<u16, u32, A, shared, 1>},   \
+      {Key(what, kB16, 2, kU16), Store<u16, u16, A, shared, 2>},   \
+      {Key(what, kB16, 4, kU16), Store<u16, u16, A, shared, 4>},   \
+      {Key(what, kB32, 1, kU32), Store<u32, u32, A, shared, 1>},   \
+      {Key(what, kB32, 2, kU32), Store<u32, u32, A, shared, 2>},   \
+      {Key(what, kB32, 4, kU32), Store<u32, u32, A, shared, 4>},   \
+      {Key(what, kB64, 1, kU64), Store<u64, u64, A, shared, 1>}, { \
+    Key(what, kB64, 2, kU64), Store<u64, u64, A, shared, 2>        \
+  }
 
 constexpr HandlerRow kRows[] = {
-    LOADS(kLoadFast, u64, false),     LOADS(kLoadShared32, u32, true),
-    LOADS(kLoadShared64, u64, true),  STORES(kStoreFast, u64, false),
+    LOADS(kLoadFast, u64, false),      LOADS(kLoadShared32, u32, true),
+    LOADS(kLoadShared64, u64, true),   STORES(kStoreFast, u64, false),
     STORES(kStoreShared32, u32, true), STORES(kStoreShared64, u64, true),
 };
 

@@ -1,4 +1,5 @@
-// Conversions between float formats without library calls, in forms that vectorise. Internal to simd/.
+// Conversions between float formats without library calls, in forms that vectorise. Internal to
+// simd/.
 #pragma once
 
 #include "softgpu/exec/simd/lanes.h"
@@ -9,9 +10,7 @@ namespace {
 inline constexpr uint32_t kNan32 = 0x7fffffff;  // what single-precision instructions return
 inline constexpr uint16_t kNan16 = 0x7fff;      // f16 and bf16
 
-[[gnu::always_inline]] inline float CanonicalNan(float x) {
-  return x == x ? x : As<float>(kNan32);
-}
+[[gnu::always_inline]] inline float CanonicalNan(float x) { return x == x ? x : As<float>(kNan32); }
 
 [[gnu::always_inline]] inline float HalfToFloat(uint16_t h) {
   const uint32_t magnitude = uint32_t(h & 0x7fff) << 13;
@@ -30,8 +29,7 @@ inline constexpr uint16_t kNan16 = 0x7fff;      // f16 and bf16
   const uint32_t bits = As<uint32_t>(x);
   const uint32_t magnitude = bits & 0x7fffffff;
   const uint32_t sign = bits >> 16 & 0x8000;
-  const uint32_t rounded =
-      (magnitude - ((127 - 15) << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  const uint32_t rounded = (magnitude - ((127 - 15) << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
   // Below 2^-14: adding 0.5 puts the unit of a subnormal half at the end of the mantissa.
   const uint32_t subnormal = As<uint32_t>(As<float>(magnitude) + 0.5f) - 0x3f000000;
   uint32_t half = magnitude < 0x38800000 ? subnormal : rounded;
@@ -48,8 +46,8 @@ inline constexpr uint16_t kNan16 = 0x7fff;      // f16 and bf16
   return uint16_t(is_nan ? kNan16 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// The nearest double to a + b whose last bit says whether it is exact, so that rounding it once more to a
-// narrower format equals rounding the exact sum.
+// The nearest double to a + b whose last bit says whether it is exact, so that rounding it once
+// more to a narrower format equals rounding the exact sum.
 [[gnu::always_inline]] inline double OddSum(double a, double b) {
   const double sum = a + b;
   const double part = sum - a;

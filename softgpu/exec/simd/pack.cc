@@ -4,14 +4,16 @@
 namespace softgpu::exec {
 namespace {
 
-template <class Whole, class Half> const Inst* Pack(const Inst* ip, Warp* w) {
+template <class Whole, class Half>
+const Inst* Pack(const Inst* ip, Warp* w) {
   return Map2<Whole, Half, Half>(ip, w, [](Half low, Half high) {
     return Whole(Whole(low) | Whole(high) << (sizeof(Half) * 8));
   });
 }
 
 // The halves go to d and b; either may be the source's own register only if sizes agree, so never.
-template <class Whole, class Half> const Inst* Unpack(const Inst* ip, Warp* w) {
+template <class Whole, class Half>
+const Inst* Unpack(const Inst* ip, Warp* w) {
   const Whole* a = Reg<Whole>(w, ip->a);
   Half* low = Reg<Half>(w, ip->d);
   Half* high = Reg<Half>(w, ip->b);
