@@ -7,6 +7,7 @@
 #include "shim/forward.h"
 #include "shim/results.h"
 #include "shim/send.h"
+#include "shim/sync.h"
 
 namespace shim {
 namespace {
@@ -110,12 +111,12 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
   HostResults& results = HostResults::OfThisThread();
   results.Drop();
   const uint32_t status = PostValues(op, handle->wire, values);
-  if (status != 0 || results.empty()) return status;
+  if (status != 0) return status;
   const Stream* const stream = handle->stream == nullptr
                                    ? State::Process().LegacyStream(handle->device)
                                    : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
   if (stream == nullptr) return CUBLAS_STATUS_EXECUTION_FAILED;
-  return StatusOf(results.Deliver(*stream));
+  return StatusOf(results.empty() ? Throttle(*stream) : results.Deliver(*stream));
 }
 
 uint32_t ForwardCublasLt(ipc::Op op, ipc::Values values) {

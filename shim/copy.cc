@@ -33,7 +33,8 @@ CUresult Direct(const Copy& copy, const Stream& stream, bool wait) {
   const CUresult result = PostWith<ipc::Op::CopyDevice>(
       stream.wire, [&] { if (wait) mark = State::Process().NextMark(stream, false); }, to, from, bytes, program,
       mark);
-  return result == CUDA_SUCCESS && wait ? WaitForSequence(stream, mark.sequence) : result;
+  if (result != CUDA_SUCCESS) return result;
+  return wait ? WaitForSequence(stream, mark.sequence) : Throttle(stream);
 }
 
 CUresult StageIn(const Copy& copy, const Stream& stream) {
@@ -124,8 +125,10 @@ class StageOut {
 };
 
 CUresult Inline(const Copy& copy, const Stream& stream) {
-  return Post<ipc::Op::CopyInline>(stream.wire, static_cast<CUdeviceptr>(copy.to),
-                                   static_cast<const void*>(Host(copy.from)), copy.bytes, ProgramOf(stream));
+  const CUresult result =
+      Post<ipc::Op::CopyInline>(stream.wire, static_cast<CUdeviceptr>(copy.to),
+                                static_cast<const void*>(Host(copy.from)), copy.bytes, ProgramOf(stream));
+  return result == CUDA_SUCCESS ? Throttle(stream) : result;
 }
 
 bool IsFine(Place place, uint64_t address, size_t bytes) {

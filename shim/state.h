@@ -53,6 +53,8 @@ struct Slot {
   std::atomic<uint64_t> last_call{0};  // Client::submitted() when the stream was last used
   std::atomic<uint64_t> marked_at{0};  // Client::submitted() when `covering` was sent
   std::atomic<int> device{-1};         // of the streams that used it; -1: none yet
+  std::atomic<uint32_t> calls{0};      // counted by Throttle (sync.h)
+  std::atomic<uint64_t> gate{0};       // Throttle's last mark
   uint64_t ticket = 0;                 // of host functions
 };
 

@@ -66,6 +66,16 @@ CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
   return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
+CUresult Throttle(const Stream& stream) {
+  constexpr uint32_t kCallsPerGate = 512;  // two gates are under way at most
+  Slot& slot = State::Process().SlotOf(stream);
+  if ((slot.calls.fetch_add(1, std::memory_order_relaxed) + 1) % kCallsPerGate != 0) return CUDA_SUCCESS;
+  uint64_t sequence = 0;
+  if (const CUresult result = SendMark(stream, false, &sequence); result != CUDA_SUCCESS) return result;
+  const uint64_t before = slot.gate.exchange(sequence, std::memory_order_relaxed);
+  return before == 0 ? CUDA_SUCCESS : WaitForSequenceOnly(stream, before);
+}
+
 CUresult SynchronizeStream(const Stream& stream) {
   uint64_t sequence = 0;
   if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS) return result;

@@ -23,4 +23,9 @@ CUresult WaitForSequence(const Stream& stream, uint64_t sequence);
 // The same where no asynchronous failure may be reported.
 CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence);
 
+// After every queued call on a stream: waits when more than about a thousand of its calls are unfinished, as
+// the vendor's driver does. Without a bound a program that never waits would queue work without end, and
+// everything that waits for the device would wait for all of it.
+CUresult Throttle(const Stream& stream);
+
 }  // namespace shim

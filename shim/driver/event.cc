@@ -69,7 +69,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) 
       on->wire, [&] { mark = State::Process().NextMark(*on, false); }, event, program, mark);
   if (result != CUDA_SUCCESS) return result;
   found->recorded.store(uint64_t{on->slot} << kSequenceBits | mark.sequence, std::memory_order_release);
-  return CUDA_SUCCESS;
+  return shim::Throttle(*on);
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) { return local::cuEventRecordWithFlags(event, stream, 0); }
 

@@ -7,6 +7,7 @@
 #include "shim/driver/local.h"
 #include "shim/function_lookup.h"
 #include "shim/send.h"
+#include "shim/sync.h"
 
 namespace local {
 namespace {
@@ -137,11 +138,12 @@ CUresult Submit(const Launch& launch) {
   if (const CUresult result = CheckLimits(launch, *function, *info); result != CUDA_SUCCESS) return result;
   ParamBlock params;
   if (const CUresult result = params.Fill(launch, *function); result != CUDA_SUCCESS) return result;
-  return shim::Post<ipc::Op::Launch>(stream->wire, reinterpret_cast<CUfunction>(value), launch.grid[0],
+  const CUresult sent = shim::Post<ipc::Op::Launch>(stream->wire, reinterpret_cast<CUfunction>(value), launch.grid[0],
                                      launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
                                      launch.block[2], launch.shared_bytes,
                                      reinterpret_cast<CUstream>(stream->value), launch.attributes,
                                      launch.attribute_count, params.data(), params.bytes());
+  return sent == CUDA_SUCCESS ? shim::Throttle(*stream) : sent;
 }
 
 // Attributes that change what a launch does travel; hints about how are dropped; the rest is refused.
