@@ -22,8 +22,8 @@ CUresult HostFunctions::Launch(const Stream& stream, CUhostFn function, void* da
   return Submit(stream, entry);
 }
 
-CUresult HostFunctions::AddCallback(const Stream& stream, CUstream program, CUstreamCallback callback,
-                                    void* data) {
+CUresult HostFunctions::AddCallback(const Stream& stream, CUstream program,
+                                    CUstreamCallback callback, void* data) {
   Entry entry;
   entry.callback = callback;
   entry.program = program;
@@ -41,6 +41,9 @@ CUresult HostFunctions::Submit(const Stream& stream, Entry entry) {
       stream.wire,
       [&] {
         mark = State::Process().NextMark(stream, true);
+        // It says that the stream has arrived; the function is still to run, so the stream is not
+        // covered by it.
+        slot.marked_at.fetch_sub(1, std::memory_order_relaxed);
         entry.ticket = ++slot.ticket;
       },
       program, entry.ticket, mark);

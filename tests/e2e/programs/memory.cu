@@ -107,8 +107,9 @@ static void Information() {
   CUDA_CHECK(cudaMemGetInfo(&free_before, &total));
   CUDA_CHECK(cudaMalloc(&device, 64 << 20));
   CUDA_CHECK(cudaMemGetInfo(&free_after, &total));
-  printf("free shrank by 64 MiB or more: %s\n",
-         free_before - free_after >= 64u << 20 ? "yes" : "no");
+  // Free memory is the device's: neighbours take and give a little of it in between.
+  printf("free shrank by about 64 MiB: %s\n",
+         free_before - free_after >= 48u << 20 && free_before > free_after ? "yes" : "no");
   cudaPointerAttributes attributes;
   CUDA_CHECK(cudaPointerGetAttributes(&attributes, device + 7));
   printf("device pointer: type %d, device %d, itself %d\n", attributes.type, attributes.device,
