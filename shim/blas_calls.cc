@@ -42,34 +42,42 @@ CUresult LtCompanion(BlasHandle* handle, uint32_t wire) {
 }
 
 // A call may name several streams and objects; only streams need to be known before it is sent.
-CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& context, uint64_t context_value) {
+CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& context,
+                        uint64_t context_value) {
   for (size_t i = 0; i < row.params.size(); ++i) {
     if (row.params[i].role.kind != ipc::RoleKind::kStream) continue;
     Stream* stream = nullptr;
-    const CUresult result =
-        State::Process().FindStream(static_cast<CUstream>(HandleAt(values, i)), context, context_value, &stream);
+    const CUresult result = State::Process().FindStream(static_cast<CUstream>(HandleAt(values, i)),
+                                                        context, context_value, &stream);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
 }
 
 bool FirstIs(const ipc::Row& row, ipc::HandleKind kind) {
-  return !row.params.empty() && row.params[0].role.kind == ipc::RoleKind::kHandle && row.params[0].handle == kind;
+  return !row.params.empty() && row.params[0].role.kind == ipc::RoleKind::kHandle &&
+         row.params[0].handle == kind;
 }
 
 }  // namespace
 
 cublasStatus_t StatusOf(CUresult result) {
   switch (result) {
-    case CUDA_SUCCESS: return CUBLAS_STATUS_SUCCESS;
-    case CUDA_ERROR_OUT_OF_MEMORY: return CUBLAS_STATUS_ALLOC_FAILED;
+    case CUDA_SUCCESS:
+      return CUBLAS_STATUS_SUCCESS;
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      return CUBLAS_STATUS_ALLOC_FAILED;
     case CUDA_ERROR_INVALID_VALUE:
-    case CUDA_ERROR_INVALID_HANDLE: return CUBLAS_STATUS_INVALID_VALUE;
-    case CUDA_ERROR_NOT_SUPPORTED: return CUBLAS_STATUS_NOT_SUPPORTED;
+    case CUDA_ERROR_INVALID_HANDLE:
+      return CUBLAS_STATUS_INVALID_VALUE;
+    case CUDA_ERROR_NOT_SUPPORTED:
+      return CUBLAS_STATUS_NOT_SUPPORTED;
     case CUDA_ERROR_NOT_INITIALIZED:
     case CUDA_ERROR_INVALID_CONTEXT:
-    case CUDA_ERROR_MPS_CONNECTION_FAILED: return CUBLAS_STATUS_NOT_INITIALIZED;
-    default: return CUBLAS_STATUS_EXECUTION_FAILED;
+    case CUDA_ERROR_MPS_CONNECTION_FAILED:
+      return CUBLAS_STATUS_NOT_INITIALIZED;
+    default:
+      return CUBLAS_STATUS_EXECUTION_FAILED;
   }
 }
 
@@ -90,7 +98,8 @@ const char* BlasStatusText(cublasStatus_t status) {
 CUresult BlasContext(Context** context, uint64_t* value) {
   if (const CUresult result = Client::Process().Initialize(); result != CUDA_SUCCESS) return result;
   if (State::Process().Current(context, value) == CUDA_SUCCESS) return CUDA_SUCCESS;
-  if (const CUresult result = Contexts::RetainPrimary(0, value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = Contexts::RetainPrimary(0, value); result != CUDA_SUCCESS)
+    return result;
   ThisThread().contexts.push_back(*value);
   return State::Process().Current(context, value);
 }
@@ -102,7 +111,8 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
     Context* context = nullptr;
     uint64_t value = 0;
     const CUresult result = BlasContext(&context, &value);
-    return result == CUDA_SUCCESS ? CallValues(op, context->wire, values) : uint32_t{StatusOf(result)};
+    return result == CUDA_SUCCESS ? CallValues(op, context->wire, values)
+                                  : uint32_t{StatusOf(result)};
   }
   BlasHandle* const handle =
       BlasState::Process().handles.Find(reinterpret_cast<uint64_t>(HandleAt(values, 0)));
@@ -112,9 +122,10 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
   results.Drop();
   const uint32_t status = PostValues(op, handle->wire, values);
   if (status != 0) return status;
-  const Stream* const stream = handle->stream == nullptr
-                                   ? State::Process().LegacyStream(handle->device)
-                                   : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
+  const Stream* const stream =
+      handle->stream == nullptr
+          ? State::Process().LegacyStream(handle->device)
+          : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
   if (stream == nullptr) return CUBLAS_STATUS_EXECUTION_FAILED;
   return StatusOf(results.empty() ? Throttle(*stream) : results.Deliver(*stream));
 }
@@ -126,7 +137,8 @@ uint32_t ForwardCublasLt(ipc::Op op, ipc::Values values) {
   if (const CUresult result = BlasContext(&context, &context_value); result != CUDA_SUCCESS) {
     return StatusOf(result);
   }
-  if (const CUresult result = ResolveStreams(row, values, *context, context_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = ResolveStreams(row, values, *context, context_value);
+      result != CUDA_SUCCESS) {
     return StatusOf(result);
   }
   std::array<const void*, ipc::kParamsMax> replaced;

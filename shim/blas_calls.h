@@ -8,8 +8,8 @@
 
 namespace shim {
 
-// The calling thread's current context; the primary one of device 0 becomes current when there is none, as
-// with the vendor's libraries, which sit on the runtime. Initialises the driver.
+// The calling thread's current context; the primary one of device 0 becomes current when there is
+// none, as with the vendor's libraries, which sit on the runtime. Initialises the driver.
 CUresult BlasContext(Context** context, uint64_t* value);
 
 // Sends a cuBLAS call as its row says. The status is the library's.

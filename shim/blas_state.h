@@ -1,6 +1,6 @@
-// What the client knows of cuBLAS and cublasLt objects: enough to encode their calls and to answer getters.
-// Thread safety: a library handle belongs to one thread at a time, as in the vendor's library; lookups are
-// lock-free.
+// What the client knows of cuBLAS and cublasLt objects: enough to encode their calls and to answer
+// getters. Thread safety: a library handle belongs to one thread at a time, as in the vendor's
+// library; lookups are lock-free.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace shim {
 struct BlasHandle {
   uint32_t wire = 0;  // MessageHeader::context
   int device = 0;
-  CUstream stream = nullptr;         // nullptr: the legacy stream; a per-thread stream under its own name
+  CUstream stream = nullptr;  // nullptr: the legacy stream; a per-thread stream under its own name
   CUstream program_stream = nullptr;  // what cublasSetStream was given
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
-  cublasLtHandle_t lt = nullptr;     // made when the handle is first used as one of cublasLt
+  cublasLtHandle_t lt = nullptr;  // made when the handle is first used as one of cublasLt
 };
 
 struct LtMatmulDesc {

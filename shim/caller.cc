@@ -51,7 +51,8 @@ bool ClientCaller::Find(ipc::HandleKind kind, const void* value, ipc::HandleId* 
   if (kind == ipc::HandleKind::kBlas) {
     const BlasHandle* const handle = BlasState::Process().handles.Find(Bits(value));
     ipc::HandleId stream = ipc::HandleId::kNull;
-    if (handle != nullptr) FindStream(handle->stream, false, &stream);  // one more call on its stream
+    if (handle != nullptr)
+      FindStream(handle->stream, false, &stream);  // one more call on its stream
   }
   return true;
 }
@@ -95,7 +96,8 @@ void ClientCaller::Forget(ipc::HandleKind kind, ipc::HandleId id) {
 bool ClientCaller::Accepts(uint64_t address, uint64_t bytes) {
   const uint64_t base = Client::Process().arena_base();
   const uint64_t offset = address - base;
-  if (address >= base && offset < ipc::limits::kSlotBytes) return bytes <= ipc::limits::kSlotBytes - offset;
+  if (address >= base && offset < ipc::limits::kSlotBytes)
+    return bytes <= ipc::limits::kSlotBytes - offset;
   const Allocations& variables = State::Process().variables;
   Allocation found;
   return !variables.empty() && variables.Find(address, &found) &&

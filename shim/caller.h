@@ -1,5 +1,6 @@
 // The codec's view of the client's state (ipc/caller.h): names, addresses, scalar modes.
-// Thread safety: as State's. FindStream and Find are asked under the send lock and note the use of a stream.
+// Thread safety: as State's. FindStream and Find are asked under the send lock and note the use of
+// a stream.
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ class ClientCaller : public ipc::Caller {
   bool Accepts(uint64_t address, uint64_t bytes) override;
   bool ScalarsOnDevice(ipc::HandleKind kind, ipc::HandleId id) override;
   size_t ScalarBytes(ipc::HandleId matmul_desc) override;
-  bool ResultSlot(ipc::HandleId library_handle, void* host, size_t bytes, uint64_t* address) override;
+  bool ResultSlot(ipc::HandleId library_handle, void* host, size_t bytes,
+                  uint64_t* address) override;
 
  private:
   ClientCaller();

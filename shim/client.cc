@@ -22,7 +22,6 @@ constexpr int kNapsBeforeOwnVerdict = 5;
 
 std::atomic<bool> said_lost, said_connect, said_forked;
 
-
 }  // namespace
 
 Client& Client::Process() {
@@ -73,8 +72,9 @@ void Client::AfterForkInChild() {
 
 CUresult Client::NotLive() const {
   if (state_.load(std::memory_order_acquire) == State::kForked) {
-    SayOnce(said_forked, {"this process was forked from one that uses CUDA; a child must exec, or the parent "
-                          "must fork before its first CUDA call"});
+    SayOnce(said_forked,
+            {"this process was forked from one that uses CUDA; a child must exec, or the parent "
+             "must fork before its first CUDA call"});
   }
   return CUDA_ERROR_NOT_INITIALIZED;
 }
@@ -90,8 +90,8 @@ CUresult Client::Lost() {
   return static_cast<CUresult>(loss);
 }
 
-// The one thing a session writes to the program's standard output: it is the program's own, and stdio keeps it
-// in order with the rest.
+// The one thing a session writes to the program's standard output: it is the program's own, and
+// stdio keeps it in order with the rest.
 void Client::ShowPrints() {
   ipc::PrintArea* const prints = connection_->file->prints();
   if (prints->empty()) return;
@@ -185,7 +185,8 @@ void Client::ReadForAll(PendingReply* mine) {
       continue;
     }
     if (receiver.broken()) {
-      ipc::MarkLost(page_, CUDA_ERROR_MPS_RPC_FAILURE, "the worker wrote a message that makes no sense");
+      ipc::MarkLost(page_, CUDA_ERROR_MPS_RPC_FAILURE,
+                    "the worker wrote a message that makes no sense");
     }
     if (page_->loss.load(std::memory_order_acquire) != 0) return;
     CheckWorker();
@@ -211,7 +212,8 @@ bool Client::Deliver(std::span<const std::byte> message, const PendingReply* min
 void Client::FollowReader(PendingReply* mine) {
   const int64_t end = ipc::MonotonicNs() + ipc::limits::kSpinUs * 1000;
   const auto news = [&] {
-    return mine->done.load(std::memory_order_acquire) != 0 || !reading_.load(std::memory_order_seq_cst);
+    return mine->done.load(std::memory_order_acquire) != 0 ||
+           !reading_.load(std::memory_order_seq_cst);
   };
   do {
     for (int i = 0; i < kRelaxesPerClockRead; ++i) {
@@ -237,7 +239,8 @@ Message::Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context
     : client_(client), lock_(client.send_mutex_), op_(op), context_(context) {
   assert(body_bytes <= ipc::kBodyBytesMax);
   for (;;) {
-    room_ = client.connection_->channel.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes, kNapUs);
+    room_ = client.connection_->channel.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes,
+                                                        kNapUs);
     if (!room_.empty()) break;
     client.CheckWorker();
     if (client.page_->loss.load(std::memory_order_acquire) != 0) {

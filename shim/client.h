@@ -1,9 +1,11 @@
-// The process's session: sending calls, waiting for replies and for the device, noticing loss and fork.
+// The process's session: sending calls, waiting for replies and for the device, noticing loss and
+// fork.
 //
-// Calls of all threads go through one ring in the order of the client's lock, which keeps the order that the
-// program's threads agreed on. Replies come back in any order; of the threads that wait, one reads for all
-// (the leader). Completions need no message: they are words in the session file that the device writes.
-// No wait is unbounded: each nap ends with a look at the page's loss word and at the worker process.
+// Calls of all threads go through one ring in the order of the client's lock, which keeps the order
+// that the program's threads agreed on. Replies come back in any order; of the threads that wait,
+// one reads for all (the leader). Completions need no message: they are words in the session file
+// that the device writes. No wait is unbounded: each nap ends with a look at the page's loss word
+// and at the worker process.
 //
 // Made once per process and never destroyed: programs call CUDA from static destructors.
 // Thread safety: all methods from any thread.
@@ -30,20 +32,21 @@ class Client {
  public:
   static Client& Process();
 
-  // cuInit: connects when this process has no session yet. A failure is said once on stderr; a later call
-  // tries again, as the daemon may run by then.
+  // cuInit: connects when this process has no session yet. A failure is said once on stderr; a
+  // later call tries again, as the daemon may run by then.
   CUresult Initialize();
   // Takes a connection made elsewhere (tests, benchmarks). REQUIRES: not connected.
   void Use(std::unique_ptr<Connection> connection);
 
-  // What every call asks first: 3 before cuInit and in a forked child, the session's code once it is lost.
+  // What every call asks first: 3 before cuInit and in a forked child, the session's code once it
+  // is lost.
   CUresult Ready() {
     if (state_.load(std::memory_order_acquire) != State::kLive) return NotLive();
     return page_->loss.load(std::memory_order_relaxed) == 0 ? CUDA_SUCCESS : Lost();
   }
 
-  // The first failure of a queued call, once: returned where CUDA surfaces asynchronous errors. Shows what
-  // kernels have printed, too.
+  // The first failure of a queued call, once: returned where CUDA surfaces asynchronous errors.
+  // Shows what kernels have printed, too.
   CUresult AfterWait();
 
   const ipc::Welcome& welcome() const { return connection_->welcome; }
@@ -57,8 +60,8 @@ class Client {
   bool Completed(uint32_t slot, uint64_t sequence) const {
     return words_->completed[slot].load(std::memory_order_acquire) >= sequence;
   }
-  // Spins, then calls request_wake (which sends something that rings our doorbell), then sleeps, until
-  // the device has written `sequence`, or the session is lost.
+  // Spins, then calls request_wake (which sends something that rings our doorbell), then sleeps,
+  // until the device has written `sequence`, or the session is lost.
   template <class RequestWake>
   CUresult WaitCompleted(uint32_t slot, uint64_t sequence, RequestWake request_wake) {
     if (SpinCompleted(slot, sequence)) return CUDA_SUCCESS;
@@ -69,7 +72,8 @@ class Client {
     words_->acknowledged[slot].store(ticket, std::memory_order_seq_cst);
   }
 
-  // For threads that wait for several words: a ticket, a look, a bounded sleep on the session's doorbell.
+  // For threads that wait for several words: a ticket, a look, a bounded sleep on the session's
+  // doorbell.
   uint32_t DoorbellTicket() const;
   void SleepOnDoorbell(uint32_t ticket);
   // After a nap that ended without news: marks the session lost when its worker is gone.
@@ -123,12 +127,12 @@ class Client {
   std::atomic<uint32_t> followers_sleeping_{0};
 };
 
-// One call on its way out. Holds the client's lock from construction until Send, so that what is decided
-// between (a stream's next sequence number) has the order of the ring.
+// One call on its way out. Holds the client's lock from construction until Send, so that what is
+// decided between (a stream's next sequence number) has the order of the ring.
 class Message {
  public:
-  // Room for a body of up to body_bytes; result() tells whether there is any (the session may be lost).
-  // REQUIRES: Ready() was asked; body_bytes <= ipc::kBodyBytesMax.
+  // Room for a body of up to body_bytes; result() tells whether there is any (the session may be
+  // lost). REQUIRES: Ready() was asked; body_bytes <= ipc::kBodyBytesMax.
   Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context);
   Message(const Message&) = delete;
 

@@ -26,7 +26,8 @@ using ipc::limits::kPinnedWindowBytes;
 using ipc::limits::kSlotBase;
 using ipc::limits::kSlotBytes;
 
-constexpr int64_t kWelcomeTimeoutUs = 30'000'000;  // a first session waits for keeper and worker to start
+constexpr int64_t kWelcomeTimeoutUs =
+    30'000'000;  // a first session waits for keeper and worker to start
 
 template <size_t N>
 void CopyText(char (&to)[N], std::string_view from) {
@@ -40,7 +41,8 @@ ipc::Hello MakeHello() {
   hello.opcode_count = ipc::CountOfTables();
   hello.table_hash = ipc::HashOfTables();
   const char* const transport = std::getenv(ipc::kTransportVariable);
-  if (transport != nullptr && std::strcmp(transport, "zmq") == 0) hello.transport = ipc::Transport::kZmq;
+  if (transport != nullptr && std::strcmp(transport, "zmq") == 0)
+    hello.transport = ipc::Transport::kZmq;
   if (const char* const job = std::getenv(ipc::kJobVariable); job != nullptr) {
     hello.job_id = std::strtoull(job, nullptr, 10);
   }
@@ -60,18 +62,22 @@ absl::Status Greet(const std::string& dir, ipc::Welcome* welcome, std::vector<ip
   if (!socket.ok()) return socket.status();
   const ipc::Hello hello = MakeHello();
   const auto* const bytes = reinterpret_cast<const std::byte*>(&hello);
-  if (absl::Status sent = ipc::SendPacket(socket->get(), {bytes, sizeof hello}); !sent.ok()) return sent;
+  if (absl::Status sent = ipc::SendPacket(socket->get(), {bytes, sizeof hello}); !sent.ok())
+    return sent;
   absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket->get(), kWelcomeTimeoutUs);
   if (!packet.ok()) return packet.status();
-  // magic, protocol_version and bytes keep their places: an older or newer daemon can still be told apart.
+  // magic, protocol_version and bytes keep their places: an older or newer daemon can still be told
+  // apart.
   constexpr size_t kFixedBytes = 3 * sizeof(uint32_t);
-  if (packet->bytes.size() < kFixedBytes) return absl::InvalidArgumentError("the daemon's answer is cut");
+  if (packet->bytes.size() < kFixedBytes)
+    return absl::InvalidArgumentError("the daemon's answer is cut");
   std::memcpy(welcome, packet->bytes.data(), std::min(packet->bytes.size(), sizeof *welcome));
   if (welcome->magic != ipc::kHelloMagic || welcome->protocol_version != ipc::kProtocolVersion ||
       packet->bytes.size() != sizeof *welcome) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the daemon speaks protocol ", welcome->protocol_version, ", this program's Laneway ",
-        ipc::kProtocolVersion, "; stop the daemon (`laneway stop`) and run both from one installation"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the daemon speaks protocol ", welcome->protocol_version,
+                     ", this program's Laneway ", ipc::kProtocolVersion,
+                     "; stop the daemon (`laneway stop`) and run both from one installation"));
   }
   *fds = std::move(packet->fds);
   socket->Release();  // stays open as long as the program wants: its end alone ends nothing
@@ -90,8 +96,9 @@ bool ReserveSlot(uint32_t slot, int pinned_fd, bool* has_pinned_window) {
   if (arena != reinterpret_cast<void*>(base)) return false;
   *has_pinned_window = pinned_fd >= 0;
   const uint64_t window = base + kDeviceArenaBytes;
-  void* const pinned = pinned_fd >= 0 ? MapFixed(window, kPinnedWindowBytes, MAP_SHARED, pinned_fd)
-                                      : MapFixed(window, kPinnedWindowBytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  void* const pinned = pinned_fd >= 0
+                           ? MapFixed(window, kPinnedWindowBytes, MAP_SHARED, pinned_fd)
+                           : MapFixed(window, kPinnedWindowBytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   return pinned == reinterpret_cast<void*>(window);
 }
 
@@ -110,9 +117,10 @@ std::unique_ptr<Connection> Adopt(const ipc::Welcome& welcome, int session_fd, i
   connection->worker = Liveness(static_cast<pid_t>(welcome.worker_pid));
   if (welcome.slot >= ipc::limits::kSlots ||
       !ReserveSlot(welcome.slot, pinned_fd, &connection->has_pinned_window)) {
-    *error = {CUDA_ERROR_OPERATING_SYSTEM,
-              absl::StrCat("the addresses of slot ", welcome.slot,
-                           " are taken in this process or its address space is limited (ulimit -v)")};
+    *error = {
+        CUDA_ERROR_OPERATING_SYSTEM,
+        absl::StrCat("the addresses of slot ", welcome.slot,
+                     " are taken in this process or its address space is limited (ulimit -v)")};
     return nullptr;
   }
   if (welcome.zmq_endpoint[0] == '\0') {
@@ -133,7 +141,8 @@ std::unique_ptr<Connection> Connect(ConnectError* error) {
   absl::Status status = ipc::CheckRuntimeDir(dir);
   ipc::Welcome welcome;
   std::vector<ipc::UniqueFd> fds;
-  if (absl::IsFailedPrecondition(status)) {  // someone else's directory: whoever owns it could be the daemon
+  if (absl::IsFailedPrecondition(
+          status)) {  // someone else's directory: whoever owns it could be the daemon
     *error = {CUDA_ERROR_NOT_PERMITTED, std::string(status.message())};
     return nullptr;
   }

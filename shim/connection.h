@@ -1,8 +1,9 @@
-// Making this process a client: the hello on $RUNTIME/lanewayd.sock, the session's shared file, and the
-// addresses of its slot.
+// Making this process a client: the hello on $RUNTIME/lanewayd.sock, the session's shared file, and
+// the addresses of its slot.
 //
-// Nothing here is needed once Connect has returned but memory: the descriptors of the files are closed, and
-// the socket may be closed by the program with every other descriptor. Thread safety: once per process.
+// Nothing here is needed once Connect has returned but memory: the descriptors of the files are
+// closed, and the socket may be closed by the program with every other descriptor. Thread safety:
+// once per process.
 #pragma once
 
 #include "ipc/calls/vendor.h"

@@ -32,7 +32,8 @@ CUresult Make(int ordinal, unsigned flags, bool primary, uint64_t* value) {
   context->wire = (IndexOf(*value) + 1) << 8 | State::WireOfDevice(ordinal);
   context->primary = primary;
   context->flags = flags;
-  context->api_version = 3020;  // what the driver reports for contexts of every cuCtxCreate since then
+  context->api_version =
+      3020;  // what the driver reports for contexts of every cuCtxCreate since then
   context->id = state.NextId();
   return CUDA_SUCCESS;
 }

@@ -1,5 +1,5 @@
-// The life of contexts: creating them, primary ones with their count, and destroying all that is in one.
-// Thread safety: all functions.
+// The life of contexts: creating them, primary ones with their count, and destroying all that is in
+// one. Thread safety: all functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace shim {
 class Contexts {
  public:
   static CUresult Create(int ordinal, unsigned flags, uint64_t* value);
-  // Waits for the work in it, destroys its streams, events, modules and allocations, then the context.
+  // Waits for the work in it, destroys its streams, events, modules and allocations, then the
+  // context.
   static CUresult Destroy(uint64_t value);
 
   static CUresult RetainPrimary(int ordinal, uint64_t* value);

@@ -14,7 +14,8 @@ namespace {
 using Place = Memory::Place;
 
 constexpr size_t kInlineBytesMax = 48u << 10;
-constexpr size_t kPieceBytesMin = 128u << 10;  // smaller pieces cost more messages than they overlap
+constexpr size_t kPieceBytesMin = 128u
+                                  << 10;  // smaller pieces cost more messages than they overlap
 
 CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
 void* Host(uint64_t address) { return reinterpret_cast<void*>(address); }
@@ -31,8 +32,11 @@ CUresult Direct(const Copy& copy, const Stream& stream, bool wait) {
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   const CUresult result = PostWith<ipc::Op::CopyDevice>(
-      stream.wire, [&] { if (wait) mark = State::Process().NextMark(stream, false); }, to, from, bytes, program,
-      mark);
+      stream.wire,
+      [&] {
+        if (wait) mark = State::Process().NextMark(stream, false);
+      },
+      to, from, bytes, program, mark);
   if (result != CUDA_SUCCESS) return result;
   return wait ? WaitForSequence(stream, mark.sequence) : Throttle(stream);
 }
@@ -43,13 +47,15 @@ CUresult StageIn(const Copy& copy, const Stream& stream) {
     CUdeviceptr to = copy.to + done;
     size_t bytes = std::min(piece, copy.bytes - done);
     unsigned chunk = 0;
-    if (const CUresult result = Staging::Process().Take(&chunk); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = Staging::Process().Take(&chunk); result != CUDA_SUCCESS)
+      return result;
     std::memcpy(Staging::BytesOf(chunk), Host(copy.from + done), bytes);
     uint64_t offset = Staging::OffsetOf(chunk);
     CUstream program = ProgramOf(stream);
     ipc::Mark mark;
     const CUresult result = PostWith<ipc::Op::CopyStagedIn>(
-        stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, to, offset, bytes, program, mark);
+        stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, to, offset, bytes,
+        program, mark);
     Staging::Process().Give(chunk, stream, result == CUDA_SUCCESS ? mark.sequence : 0);
     if (result != CUDA_SUCCESS) return result;
     done += bytes;
@@ -79,7 +85,8 @@ class StageOut {
       }
       if (result == CUDA_SUCCESS) result = arriving_.empty() ? Lost() : TakeOne();
     }
-    for (const Arriving& left : arriving_) Staging::Process().Give(left.chunk, stream_, left.sequence);
+    for (const Arriving& left : arriving_)
+      Staging::Process().Give(left.chunk, stream_, left.sequence);
     return result;
   }
 
@@ -96,8 +103,8 @@ class StageOut {
     CUstream program = ProgramOf(stream_);
     ipc::Mark mark;
     const CUresult result = PostWith<ipc::Op::CopyStagedOut>(
-        stream_.wire, [&] { mark = State::Process().NextMark(stream_, false); }, offset, from, bytes, program,
-        mark);
+        stream_.wire, [&] { mark = State::Process().NextMark(stream_, false); }, offset, from,
+        bytes, program, mark);
     if (result != CUDA_SUCCESS) {
       Staging::Process().Give(chunk_, stream_, 0);
       return result;
@@ -125,9 +132,9 @@ class StageOut {
 };
 
 CUresult Inline(const Copy& copy, const Stream& stream) {
-  const CUresult result =
-      Post<ipc::Op::CopyInline>(stream.wire, static_cast<CUdeviceptr>(copy.to),
-                                static_cast<const void*>(Host(copy.from)), copy.bytes, ProgramOf(stream));
+  const CUresult result = Post<ipc::Op::CopyInline>(stream.wire, static_cast<CUdeviceptr>(copy.to),
+                                                    static_cast<const void*>(Host(copy.from)),
+                                                    copy.bytes, ProgramOf(stream));
   return result == CUDA_SUCCESS ? Throttle(stream) : result;
 }
 
@@ -141,14 +148,16 @@ CUresult CopyLinear(const Copy& copy, const Stream& stream) {
   if (copy.bytes == 0) return CUDA_SUCCESS;
   const Place to = Memory::PlaceOf(copy.to);
   const Place from = Memory::PlaceOf(copy.from);
-  if (!IsFine(to, copy.to, copy.bytes) || !IsFine(from, copy.from, copy.bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsFine(to, copy.to, copy.bytes) || !IsFine(from, copy.from, copy.bytes))
+    return CUDA_ERROR_INVALID_VALUE;
   if (to == Place::kHost && from != Place::kDevice) {  // host to host, in stream order
     const CUresult result = SynchronizeStream(stream);
     if (result == CUDA_SUCCESS) std::memmove(Host(copy.to), Host(copy.from), copy.bytes);
     return result;
   }
   if (to == Place::kHost) return StageOut(copy, stream).Run();
-  if (from == Place::kHost) return copy.bytes <= kInlineBytesMax ? Inline(copy, stream) : StageIn(copy, stream);
+  if (from == Place::kHost)
+    return copy.bytes <= kInlineBytesMax ? Inline(copy, stream) : StageIn(copy, stream);
   const bool touches_host = to == Place::kPinned || from == Place::kPinned;
   return Direct(copy, stream, copy.synchronous && touches_host);
 }

@@ -1,11 +1,11 @@
 // Copies between the program's memory and its device memory.
 //
-// Pageable memory crosses through messages (small) or staging chunks (large, pipelined: while the worker
-// copies one chunk, this side fills or empties the next). Pinned and device memory is the same memory on both
-// sides, and the worker copies it directly. CUDA's rules of what has happened when a call returns: from
-// pageable memory, the bytes have been read; to pageable memory, they have arrived; otherwise only
-// `synchronous` copies that touch the host wait.
-// Thread safety: any thread.
+// Pageable memory crosses through messages (small) or staging chunks (large, pipelined: while the
+// worker copies one chunk, this side fills or empties the next). Pinned and device memory is the
+// same memory on both sides, and the worker copies it directly. CUDA's rules of what has happened
+// when a call returns: from pageable memory, the bytes have been read; to pageable memory, they
+// have arrived; otherwise only `synchronous` copies that touch the host wait. Thread safety: any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct Copy {
   bool synchronous = true;
 };
 
-// Where both ends lie is told by their addresses (unified addressing). A device end outside the program's
-// allocations is CUDA_ERROR_INVALID_VALUE.
+// Where both ends lie is told by their addresses (unified addressing). A device end outside the
+// program's allocations is CUDA_ERROR_INVALID_VALUE.
 CUresult CopyLinear(const Copy& copy, const Stream& stream);
 
 // `height` rows of `width` bytes.

@@ -1,4 +1,5 @@
-// Pitched copies: packed rows through staging chunks, or directly between memory that both sides see.
+// Pitched copies: packed rows through staging chunks, or directly between memory that both sides
+// see.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +20,8 @@ size_t SpanOf(size_t pitch, size_t width, size_t height) { return pitch * (heigh
 // One staging chunk's worth of rows, or one row that is longer than a chunk.
 CUresult RowsIn(const PitchedCopy& copy, const Stream& stream) {
   unsigned chunk = 0;
-  if (const CUresult result = Staging::Process().Take(&chunk); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = Staging::Process().Take(&chunk); result != CUDA_SUCCESS)
+    return result;
   for (size_t row = 0; row < copy.height; ++row) {
     std::memcpy(Staging::BytesOf(chunk) + row * copy.width,
                 reinterpret_cast<const void*>(copy.from + row * copy.from_pitch), copy.width);
@@ -30,23 +32,24 @@ CUresult RowsIn(const PitchedCopy& copy, const Stream& stream) {
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   const CUresult result = PostWith<ipc::Op::CopyPitchedStagedIn>(
-      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, to, to_pitch, offset, width, height,
-      program, mark);
+      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, to, to_pitch, offset,
+      width, height, program, mark);
   Staging::Process().Give(chunk, stream, result == CUDA_SUCCESS ? mark.sequence : 0);
   return result;
 }
 
 CUresult RowsOut(const PitchedCopy& copy, const Stream& stream) {
   unsigned chunk = 0;
-  if (const CUresult result = Staging::Process().Take(&chunk); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = Staging::Process().Take(&chunk); result != CUDA_SUCCESS)
+    return result;
   CUdeviceptr from = copy.from;
   size_t from_pitch = copy.from_pitch, width = copy.width, height = copy.height;
   uint64_t offset = Staging::OffsetOf(chunk);
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   CUresult result = PostWith<ipc::Op::CopyPitchedStagedOut>(
-      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, offset, from, from_pitch, width,
-      height, program, mark);
+      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, offset, from,
+      from_pitch, width, height, program, mark);
   if (result == CUDA_SUCCESS) result = WaitForSequence(stream, mark.sequence);
   for (size_t row = 0; row < copy.height && result == CUDA_SUCCESS; ++row) {
     std::memcpy(reinterpret_cast<void*>(copy.to + row * copy.to_pitch),
@@ -60,7 +63,8 @@ CUresult RowsOut(const PitchedCopy& copy, const Stream& stream) {
 CUresult Staged(const PitchedCopy& copy, const Stream& stream, bool in) {
   const size_t rows = Staging::kChunkBytes / copy.width;
   CUresult result = CUDA_SUCCESS;
-  for (size_t row = 0; row < copy.height && result == CUDA_SUCCESS; row += std::max<size_t>(rows, 1)) {
+  for (size_t row = 0; row < copy.height && result == CUDA_SUCCESS;
+       row += std::max<size_t>(rows, 1)) {
     PitchedCopy part = copy;
     part.to += row * copy.to_pitch;
     part.from += row * copy.from_pitch;
@@ -77,12 +81,16 @@ CUresult Staged(const PitchedCopy& copy, const Stream& stream, bool in) {
 CUresult Direct(const PitchedCopy& copy, const Stream& stream, bool wait) {
   CUdeviceptr to = copy.to;
   CUdeviceptr from = copy.from;
-  size_t to_pitch = copy.to_pitch, from_pitch = copy.from_pitch, width = copy.width, height = copy.height;
+  size_t to_pitch = copy.to_pitch, from_pitch = copy.from_pitch, width = copy.width,
+         height = copy.height;
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   const CUresult result = PostWith<ipc::Op::CopyPitched>(
-      stream.wire, [&] { if (wait) mark = State::Process().NextMark(stream, false); }, to, to_pitch, from,
-      from_pitch, width, height, program, mark);
+      stream.wire,
+      [&] {
+        if (wait) mark = State::Process().NextMark(stream, false);
+      },
+      to, to_pitch, from, from_pitch, width, height, program, mark);
   return result == CUDA_SUCCESS && wait ? WaitForSequence(stream, mark.sequence) : result;
 }
 
@@ -107,8 +115,10 @@ CUresult CopyRows(const PitchedCopy& copy, const Stream& stream) {
   }
   const Place to = Memory::PlaceOf(copy.to);
   const Place from = Memory::PlaceOf(copy.from);
-  if ((to != Place::kHost && !Memory::IsLive(copy.to, SpanOf(copy.to_pitch, copy.width, copy.height))) ||
-      (from != Place::kHost && !Memory::IsLive(copy.from, SpanOf(copy.from_pitch, copy.width, copy.height)))) {
+  if ((to != Place::kHost &&
+       !Memory::IsLive(copy.to, SpanOf(copy.to_pitch, copy.width, copy.height))) ||
+      (from != Place::kHost &&
+       !Memory::IsLive(copy.from, SpanOf(copy.from_pitch, copy.width, copy.height)))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (to == Place::kHost && from != Place::kDevice) return BetweenHosts(copy, stream);

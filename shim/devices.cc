@@ -10,8 +10,8 @@
 namespace shim {
 namespace {
 
-// Memory of the program that the worker's device could reach only in the program's own process, handles
-// that only it could export, and calls that a session can't make.
+// Memory of the program that the worker's device could reach only in the program's own process,
+// handles that only it could export, and calls that a session can't make.
 constexpr CUdevice_attribute kAbsent[] = {
     CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
     CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
@@ -43,8 +43,8 @@ Devices& Devices::Process() {
 
 void Devices::Read() {
   if (read_) return;
-  const int count = static_cast<int>(std::min<uint32_t>(Client::Process().welcome().device_count,
-                                                        ipc::limits::kLegacySlots));
+  const int count = static_cast<int>(
+      std::min<uint32_t>(Client::Process().welcome().device_count, ipc::limits::kLegacySlots));
   entries_.resize(static_cast<size_t>(count));
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
   if (text == nullptr) {
@@ -70,7 +70,8 @@ int Devices::Count() {
 CUresult Devices::Ordinal(CUdevice device, int* ordinal) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Read();
-  if (device < 0 || static_cast<size_t>(device) >= visible_.size()) return CUDA_ERROR_INVALID_DEVICE;
+  if (device < 0 || static_cast<size_t>(device) >= visible_.size())
+    return CUDA_ERROR_INVALID_DEVICE;
   *ordinal = visible_[static_cast<size_t>(device)];
   return CUDA_SUCCESS;
 }
@@ -78,7 +79,8 @@ CUresult Devices::Ordinal(CUdevice device, int* ordinal) {
 CUdevice Devices::Visible(int ordinal) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Read();
-  return static_cast<CUdevice>(std::find(visible_.begin(), visible_.end(), ordinal) - visible_.begin());
+  return static_cast<CUdevice>(std::find(visible_.begin(), visible_.end(), ordinal) -
+                               visible_.begin());
 }
 
 CUresult Devices::Info(int ordinal, const ipc::DeviceInfo** info) {
@@ -86,8 +88,8 @@ CUresult Devices::Info(int ordinal, const ipc::DeviceInfo** info) {
   Read();
   Entry& entry = entries_[static_cast<size_t>(ordinal)];
   if (!entry.fetched) {
-    const CUresult result =
-        Call<ipc::Op::GetDeviceInfo>(State::WireOfDevice(ordinal), static_cast<CUdevice>(ordinal), &entry.info);
+    const CUresult result = Call<ipc::Op::GetDeviceInfo>(
+        State::WireOfDevice(ordinal), static_cast<CUdevice>(ordinal), &entry.info);
     if (result != CUDA_SUCCESS) return result;
     for (const CUdevice_attribute absent : kAbsent) entry.info.attributes[absent] = 0;
     entry.info.name[sizeof entry.info.name - 1] = '\0';

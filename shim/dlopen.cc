@@ -1,9 +1,9 @@
 // dlopen by any name of a replaced library reaches the facade.
 //
-// `laneway run` preloads this library and puts the facades first in LD_LIBRARY_PATH, so that a bare name finds
-// them anyway; a program that scans directories and opens an absolute path does not ask. The file name is
-// changed and the real dlopen is entered by a jump, so that glibc sees the program as its caller: it looks
-// at the caller's RUNPATH.
+// `laneway run` preloads this library and puts the facades first in LD_LIBRARY_PATH, so that a bare
+// name finds them anyway; a program that scans directories and opens an absolute path does not ask.
+// The file name is changed and the real dlopen is entered by a jump, so that glibc sees the program
+// as its caller: it looks at the caller's RUNPATH.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -73,8 +73,8 @@ Dlopen* laneway_real_dlopen() {
 
 }  // extern "C"
 
-// dlopen(name, flags): both calls keep the stack aligned, then everything is as the caller left it but the
-// name.
+// dlopen(name, flags): both calls keep the stack aligned, then everything is as the caller left it
+// but the name.
 asm(R"(
   .text
   .globl dlopen

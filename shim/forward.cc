@@ -19,13 +19,15 @@ std::atomic<bool>& SaidOf(ipc::Op op) {
 }
 
 // Streams that messages need by name must exist before the send lock is taken.
-CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& context, uint64_t context_value) {
+CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& context,
+                        uint64_t context_value) {
   for (size_t i = 0; i < row.params.size(); ++i) {
     if (row.params[i].role.kind != ipc::RoleKind::kStream) continue;
     CUstream program = *static_cast<const CUstream*>(values[i]);
     if (program == nullptr && row.per_thread) program = CU_STREAM_PER_THREAD;
     Stream* stream = nullptr;
-    if (const CUresult result = State::Process().FindStream(program, context, context_value, &stream);
+    if (const CUresult result =
+            State::Process().FindStream(program, context, context_value, &stream);
         result != CUDA_SUCCESS) {
       return result;
     }
@@ -39,10 +41,12 @@ uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
   const ipc::Row& row = ipc::RowOf(op);
   Context* context = nullptr;
   uint64_t context_value = 0;
-  if (const CUresult result = State::Process().Current(&context, &context_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = State::Process().Current(&context, &context_value);
+      result != CUDA_SUCCESS) {
     return result;
   }
-  if (const CUresult result = ResolveStreams(row, values, *context, context_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = ResolveStreams(row, values, *context, context_value);
+      result != CUDA_SUCCESS) {
     return result;
   }
   return row.route == ipc::Route::kSync ? CallValues(op, context->wire, values)

@@ -1,6 +1,5 @@
-// From what a program holds to a loaded function: CUfunction, or a CUkernel in its place, which the driver
-// accepts wherever it takes a function, for the current context.
-// Thread safety: any thread.
+// From what a program holds to a loaded function: CUfunction, or a CUkernel in its place, which the
+// driver accepts wherever it takes a function, for the current context. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>

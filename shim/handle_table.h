@@ -1,12 +1,13 @@
 // The client's names for driver objects, and the opaque values that the program holds for them.
 //
-// A program's value is (kind | generation | index), never a pointer into our memory: a stale, foreign or
-// invented one is told from a live one without touching what it points to, and gets the error that CUDA
-// gives. The index is the object's name on the wire (ipc::HandleId), free for use again once destroyed.
+// A program's value is (kind | generation | index), never a pointer into our memory: a stale,
+// foreign or invented one is told from a live one without touching what it points to, and gets the
+// error that CUDA gives. The index is the object's name on the wire (ipc::HandleId), free for use
+// again once destroyed.
 //
-// Thread safety: Find is lock-free; Create and Destroy take the table's lock. A destroyed object is kept until
-// its name is destroyed once more, so a program that races destruction against use (undefined in CUDA, too)
-// reads a stale object, not freed memory.
+// Thread safety: Find is lock-free; Create and Destroy take the table's lock. A destroyed object is
+// kept until its name is destroyed once more, so a program that races destruction against use
+// (undefined in CUDA, too) reads a stale object, not freed memory.
 #pragma once
 
 #include <atomic>
@@ -102,7 +103,8 @@ class HandleTable : public Names {
     if (Find(value) == nullptr) return false;
     Entry* const entry = EntryAt(IndexOf(value));
     entry->generation.fetch_add(1, std::memory_order_release);
-    // One object per name is kept, so that a racing reader of the last generation reads memory of ours.
+    // One object per name is kept, so that a racing reader of the last generation reads memory of
+    // ours.
     entry->last = std::move(entry->object);
     free_.push_back(IndexOf(value));
     live_.fetch_sub(1, std::memory_order_relaxed);
@@ -119,7 +121,8 @@ class HandleTable : public Names {
     if (index >= capacity_) return 0;
     const Chunk* const chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
     if (chunk == nullptr) return 0;
-    const uint32_t generation = chunk->entries[index % kChunk].generation.load(std::memory_order_acquire);
+    const uint32_t generation =
+        chunk->entries[index % kChunk].generation.load(std::memory_order_acquire);
     return (generation & 1) == 0 ? 0 : ValueFor(index, generation);
   }
 
@@ -130,7 +133,8 @@ class HandleTable : public Names {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       for (uint32_t index = 0; index < used_; ++index) {
-        const Entry& entry = chunks_[index / kChunk].load(std::memory_order_relaxed)->entries[index % kChunk];
+        const Entry& entry =
+            chunks_[index / kChunk].load(std::memory_order_relaxed)->entries[index % kChunk];
         const uint32_t generation = entry.generation.load(std::memory_order_relaxed);
         if ((generation & 1) == 0) continue;
         values.push_back(ValueFor(index, generation));

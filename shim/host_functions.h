@@ -1,9 +1,9 @@
-// Host functions and stream callbacks: the worker's stream stops at a mark and waits; here one service thread
-// runs the function when the mark has come, and lets the stream go on.
+// Host functions and stream callbacks: the worker's stream stops at a mark and waits; here one
+// service thread runs the function when the mark has come, and lets the stream go on.
 //
-// The thread starts with the first host function, with all signals blocked, so that the program's handlers run
-// where the program expects them. Functions of one stream run in its order; all run one at a time, as CUDA
-// allows. Thread safety: all methods.
+// The thread starts with the first host function, with all signals blocked, so that the program's
+// handlers run where the program expects them. Functions of one stream run in its order; all run
+// one at a time, as CUDA allows. Thread safety: all methods.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,8 @@ class HostFunctions {
 
   CUresult Launch(const Stream& stream, CUhostFn function, void* data);
   // The callback also runs when the session is lost, with its error, as CUDA's does.
-  CUresult AddCallback(const Stream& stream, CUstream program, CUstreamCallback callback, void* data);
+  CUresult AddCallback(const Stream& stream, CUstream program, CUstreamCallback callback,
+                       void* data);
 
  private:
   struct Entry {

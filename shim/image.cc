@@ -77,7 +77,8 @@ std::span<const std::byte> FindImage(const void* image) {
   if (begins_with(kWrapperMagic)) {
     Wrapper wrapper;
     std::memcpy(&wrapper, image, sizeof wrapper);
-    return wrapper.container == nullptr ? std::span<const std::byte>() : Container(wrapper.container);
+    return wrapper.container == nullptr ? std::span<const std::byte>()
+                                        : Container(wrapper.container);
   }
   const size_t length = strnlen(text, kBytesMax);
   return length == kBytesMax ? std::span<const std::byte>() : Bytes(image, length + 1);

@@ -33,9 +33,11 @@ CUresult Libraries::Unload(uint64_t value) {
   CUresult result = CUDA_SUCCESS;
   for (const std::pair<const uint64_t, uint64_t>& entry : library->modules) {
     // A context that is gone took its modules with it.
-    if (State::Process().modules.Find(entry.second) != nullptr) result = Modules::Unload(entry.second);
+    if (State::Process().modules.Find(entry.second) != nullptr)
+      result = Modules::Unload(entry.second);
   }
-  for (const std::pair<const std::string, uint64_t>& entry : library->kernels) kernels.Destroy(entry.second);
+  for (const std::pair<const std::string, uint64_t>& entry : library->kernels)
+    kernels.Destroy(entry.second);
   libraries.Destroy(value);
   return result;
 }
@@ -45,7 +47,8 @@ CUresult Libraries::ModuleOf(uint64_t value, uint64_t* module) {
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   Context* context = nullptr;
   uint64_t context_value = 0;
-  if (const CUresult result = State::Process().Current(&context, &context_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = State::Process().Current(&context, &context_value);
+      result != CUDA_SUCCESS) {
     return result;
   }
   const std::lock_guard<std::mutex> lock(library->mutex);
@@ -66,7 +69,8 @@ CUresult Libraries::FindKernel(uint64_t value, const char* name, uint64_t* kerne
   uint64_t module = 0;
   uint64_t function = 0;
   if (ModuleOf(value, &module) == CUDA_SUCCESS) {
-    if (const CUresult result = Modules::FindFunction(module, name, &function); result != CUDA_SUCCESS) {
+    if (const CUresult result = Modules::FindFunction(module, name, &function);
+        result != CUDA_SUCCESS) {
       return result;
     }
   }
@@ -89,7 +93,8 @@ CUresult Libraries::FunctionOf(uint64_t value, uint64_t* function) {
   const Kernel* const kernel = kernels.Find(value);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   uint64_t module = 0;
-  if (const CUresult result = ModuleOf(kernel->library, &module); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = ModuleOf(kernel->library, &module); result != CUDA_SUCCESS)
+    return result;
   return Modules::FindFunction(module, kernel->name.c_str(), function);
 }
 

@@ -1,5 +1,5 @@
-// Libraries and kernels (cuLibrary*, cuKernel*): names that belong to no context. A library is the bytes of its
-// image; in each context where one of its kernels is used it becomes a module there.
+// Libraries and kernels (cuLibrary*, cuKernel*): names that belong to no context. A library is the
+// bytes of its image; in each context where one of its kernels is used it becomes a module there.
 // Thread safety: all functions.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Whether the worker process still lives, asked by a client that waits long. A pid alone does not tell: a
-// zombie and a reused pid answer too, so the start time is compared with the one at connect.
-// Thread safety: const after construction.
+// Whether the worker process still lives, asked by a client that waits long. A pid alone does not
+// tell: a zombie and a reused pid answer too, so the start time is compared with the one at
+// connect. Thread safety: const after construction.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,8 @@ class Liveness {
  public:
   Liveness() = default;
   explicit Liveness(pid_t pid);
-  // True also when the process can't be seen from here (another pid namespace): lanewayd tells then.
+  // True also when the process can't be seen from here (another pid namespace): lanewayd tells
+  // then.
   bool Alive() const;
 
  private:

@@ -12,8 +12,10 @@ constexpr size_t kPage = 4096;
 CUresult FreePinned(const Allocation& allocation) {
   const uint32_t wire = State::WireOfDevice(allocation.device);
   // Freeing host memory really waits: a copy in flight would read pages that are gone.
-  if (const CUresult result = SynchronizeDevice(allocation.device); result != CUDA_SUCCESS) return result;
-  const CUresult result = Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(allocation.base));
+  if (const CUresult result = SynchronizeDevice(allocation.device); result != CUDA_SUCCESS)
+    return result;
+  const CUresult result =
+      Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(allocation.base));
   if (result == CUDA_SUCCESS) {
     PinnedWindow::Process().Give(allocation.base, (allocation.bytes + kPage - 1) & ~(kPage - 1));
   }
@@ -22,10 +24,12 @@ CUresult FreePinned(const Allocation& allocation) {
 
 }  // namespace
 
-CUresult Memory::Allocate(const Context& context, uint64_t context_value, size_t bytes, uint64_t* address) {
+CUresult Memory::Allocate(const Context& context, uint64_t context_value, size_t bytes,
+                          uint64_t* address) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   CUdeviceptr made = 0;
-  if (const CUresult result = Call<ipc::Op::MemAlloc>(context.wire, &made, bytes); result != CUDA_SUCCESS) {
+  if (const CUresult result = Call<ipc::Op::MemAlloc>(context.wire, &made, bytes);
+      result != CUDA_SUCCESS) {
     return result;
   }
   Allocation allocation;
@@ -38,11 +42,12 @@ CUresult Memory::Allocate(const Context& context, uint64_t context_value, size_t
   return CUDA_SUCCESS;
 }
 
-CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, size_t bytes, unsigned flags,
-                                void** address) {
+CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, size_t bytes,
+                                unsigned flags, void** address) {
   uint64_t base = 0;
   size_t taken = 0;
-  if (const CUresult result = PinnedWindow::Process().Take(bytes, &base, &taken); result != CUDA_SUCCESS) {
+  if (const CUresult result = PinnedWindow::Process().Take(bytes, &base, &taken);
+      result != CUDA_SUCCESS) {
     return result;
   }
   const CUresult result =
@@ -70,10 +75,13 @@ CUresult Memory::Free(const Allocation& allocation) {
   }
   switch (removed.kind) {
     case Allocation::Kind::kDevice:
-      return Post<ipc::Op::MemFree>(State::WireOfDevice(removed.device), static_cast<CUdeviceptr>(removed.base));
-    case Allocation::Kind::kPinned: return FreePinned(removed);
+      return Post<ipc::Op::MemFree>(State::WireOfDevice(removed.device),
+                                    static_cast<CUdeviceptr>(removed.base));
+    case Allocation::Kind::kPinned:
+      return FreePinned(removed);
     case Allocation::Kind::kRegistered:
-    case Allocation::Kind::kVariable: return CUDA_SUCCESS;
+    case Allocation::Kind::kVariable:
+      return CUDA_SUCCESS;
   }
   return CUDA_SUCCESS;
 }
@@ -99,7 +107,8 @@ Memory::Place Memory::PlaceOf(uint64_t address) {
 bool Memory::IsLive(uint64_t address, size_t bytes) {
   const State& state = State::Process();
   Allocation found;
-  if (!state.allocations.Find(address, &found) && !state.variables.Find(address, &found)) return false;
+  if (!state.allocations.Find(address, &found) && !state.variables.Find(address, &found))
+    return false;
   return bytes <= found.bytes - (address - found.base);
 }
 

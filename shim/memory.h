@@ -12,10 +12,11 @@ namespace shim {
 class Memory {
  public:
   // In the current context's device memory.
-  static CUresult Allocate(const Context& context, uint64_t context_value, size_t bytes, uint64_t* address);
+  static CUresult Allocate(const Context& context, uint64_t context_value, size_t bytes,
+                           uint64_t* address);
   // Pinned host memory at the same address here and in the worker; flags of cuMemHostAlloc.
-  static CUresult AllocatePinned(const Context& context, uint64_t context_value, size_t bytes, unsigned flags,
-                                 void** address);
+  static CUresult AllocatePinned(const Context& context, uint64_t context_value, size_t bytes,
+                                 unsigned flags, void** address);
   // Frees what allocations.Remove gave, or OfContext listed.
   static CUresult Free(const Allocation& allocation);
   static CUresult FreeOrdered(const Allocation& allocation, const Stream& stream);
@@ -23,7 +24,8 @@ class Memory {
   // Where an address lies, by its number alone.
   enum class Place { kHost, kPinned, kDevice };
   static Place PlaceOf(uint64_t address);
-  // Whether [address, address + bytes) lies inside one live device or pinned allocation, or module variable.
+  // Whether [address, address + bytes) lies inside one live device or pinned allocation, or module
+  // variable.
   static bool IsLive(uint64_t address, size_t bytes);
 };
 

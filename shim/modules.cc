@@ -32,7 +32,8 @@ CUresult Upload(uint32_t wire, const ipc::ModuleHash& hash, std::span<const std:
   const std::lock_guard<std::mutex> lock(UploadMutex());
   int known = 0;
   CUresult result = Call<ipc::Op::HasModule>(wire, &hash, &known);
-  for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && known == 0; at += kPieceBytes) {
+  for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && known == 0;
+       at += kPieceBytes) {
     const size_t bytes = std::min(kPieceBytes, image.size() - at);
     result = Post<ipc::Op::ModuleBytes>(wire, &hash, uint64_t{at}, uint64_t{image.size()},
                                         static_cast<const void*>(image.data() + at), bytes);
@@ -64,9 +65,9 @@ CUresult Fetch(uint64_t module_value, const Module& module, const char* name, ui
   const GivenName given(*value);
   CUfunction delivered = nullptr;
   // A refusal and a failure both forget the name, which destroys the object.
-  const CUresult result = Call<ipc::Op::GetFunction>(
-      module.wire, &delivered, reinterpret_cast<CUmodule>(module_value), name, &function->info,
-      function->params.data(), kParamsAtOnce);
+  const CUresult result =
+      Call<ipc::Op::GetFunction>(module.wire, &delivered, reinterpret_cast<CUmodule>(module_value),
+                                 name, &function->info, function->params.data(), kParamsAtOnce);
   if (result != CUDA_SUCCESS) return result;
   function->params.resize(std::min(function->info.params, kParamsAtOnce));
   function->params.shrink_to_fit();
@@ -81,13 +82,18 @@ CUresult Fetch(uint64_t module_value, const Module& module, const char* name, ui
 
 }  // namespace
 
-CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void** values, JitOptions* read) {
+CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void** values,
+                              JitOptions* read) {
   if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count; ++i) {
     const uint64_t value = reinterpret_cast<uint64_t>(values[i]);
     switch (options[i]) {
-      case CU_JIT_INFO_LOG_BUFFER: read->info_log = static_cast<char*>(values[i]); break;
-      case CU_JIT_ERROR_LOG_BUFFER: read->error_log = static_cast<char*>(values[i]); break;
+      case CU_JIT_INFO_LOG_BUFFER:
+        read->info_log = static_cast<char*>(values[i]);
+        break;
+      case CU_JIT_ERROR_LOG_BUFFER:
+        read->error_log = static_cast<char*>(values[i]);
+        break;
       case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
         read->info_log_bytes = std::min(static_cast<unsigned>(value), kLogBytesMax);
         read->info_log_filled = &values[i];
@@ -107,12 +113,13 @@ CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void*
   return CUDA_SUCCESS;
 }
 
-CUresult Modules::Load(const Context& context, uint64_t context_value, const void* image, JitOptions* options,
-                       uint64_t* value) {
+CUresult Modules::Load(const Context& context, uint64_t context_value, const void* image,
+                       JitOptions* options, uint64_t* value) {
   const std::span<const std::byte> bytes = FindImage(image);
   if (bytes.empty()) return image == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_IMAGE;
   const ipc::ModuleHash hash = HashOf(bytes);
-  if (const CUresult result = Upload(context.wire, hash, bytes); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = Upload(context.wire, hash, bytes); result != CUDA_SUCCESS)
+    return result;
   Module* const module = State::Process().modules.Create(value);
   if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   module->context = context_value;
@@ -158,7 +165,8 @@ CUresult Modules::FindFunction(uint64_t module_value, const char* name, uint64_t
   return result;
 }
 
-CUresult Modules::FindVariable(uint64_t module_value, const char* name, CUdeviceptr* address, size_t* bytes) {
+CUresult Modules::FindVariable(uint64_t module_value, const char* name, CUdeviceptr* address,
+                               size_t* bytes) {
   const Module* const module = State::Process().modules.Find(module_value);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   CUdeviceptr found = 0;

@@ -1,5 +1,5 @@
-// Modules and their functions: images travel once by content, layouts and attributes are fetched once.
-// Thread safety: all functions.
+// Modules and their functions: images travel once by content, layouts and attributes are fetched
+// once. Thread safety: all functions.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct JitOptions {
   unsigned info_log_bytes = 0;
   char* error_log = nullptr;
   unsigned error_log_bytes = 0;
-  // The program's option_values of the two log sizes, which receive the bytes filled; null: not asked for.
+  // The program's option_values of the two log sizes, which receive the bytes filled; null: not
+  // asked for.
   void** info_log_filled = nullptr;
   void** error_log_filled = nullptr;
 };
@@ -27,16 +28,18 @@ struct JitOptions {
 class Modules {
  public:
   // CUDA_ERROR_NOT_SUPPORTED for options that hold pointers we can't follow.
-  static CUresult ReadOptions(unsigned count, const CUjit_option* options, void** values, JitOptions* read);
+  static CUresult ReadOptions(unsigned count, const CUjit_option* options, void** values,
+                              JitOptions* read);
 
   // Loads `image` into a context. Errors are the driver's, reported now.
-  static CUresult Load(const Context& context, uint64_t context_value, const void* image, JitOptions* options,
-                       uint64_t* module);
+  static CUresult Load(const Context& context, uint64_t context_value, const void* image,
+                       JitOptions* options, uint64_t* module);
   static CUresult Unload(uint64_t module);
 
   // The same function for the same name every time. 500 when there is none.
   static CUresult FindFunction(uint64_t module, const char* name, uint64_t* function);
-  static CUresult FindVariable(uint64_t module, const char* name, CUdeviceptr* address, size_t* bytes);
+  static CUresult FindVariable(uint64_t module, const char* name, CUdeviceptr* address,
+                               size_t* bytes);
   static CUresult FunctionNames(uint64_t module, std::vector<std::string>* names);
 };
 

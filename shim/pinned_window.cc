@@ -25,7 +25,8 @@ PinnedWindow& PinnedWindow::Process() {
 }
 
 bool PinnedWindow::FindRoom(size_t bytes, uint64_t* address) {
-  for (std::map<uint64_t, uint64_t>::iterator it = free_bytes_.begin(); it != free_bytes_.end(); ++it) {
+  for (std::map<uint64_t, uint64_t>::iterator it = free_bytes_.begin(); it != free_bytes_.end();
+       ++it) {
     if (it->second < bytes) continue;
     const uint64_t rest = it->second - bytes;
     *address = it->first;
@@ -43,8 +44,9 @@ bool PinnedWindow::FindRoom(size_t bytes, uint64_t* address) {
 
 CUresult PinnedWindow::Take(size_t bytes, uint64_t* address, size_t* taken_bytes) {
   if (!Client::Process().has_pinned_window()) {
-    SayOnce(said_no_window, {"this daemon gave the session no pinned memory; stop it (`laneway stop`) and "
-                             "start a newer one"});
+    SayOnce(said_no_window,
+            {"this daemon gave the session no pinned memory; stop it (`laneway stop`) and "
+             "start a newer one"});
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (bytes == 0 || bytes > ipc::limits::kPinnedWindowBytes) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -1,8 +1,9 @@
-// The session's pinned window: addresses behind the device arena that map the session's pinned file, here and
-// in the worker alike.
+// The session's pinned window: addresses behind the device arena that map the session's pinned
+// file, here and in the worker alike.
 //
-// Ranges are whole pages, given first fit; a freed range loses its pages at once. The window was mapped
-// without access when the session began, so no descriptor is needed. Thread safety: all methods.
+// Ranges are whole pages, given first fit; a freed range loses its pages at once. The window was
+// mapped without access when the session began, so no descriptor is needed. Thread safety: all
+// methods.
 #pragma once
 
 #include <cstddef>

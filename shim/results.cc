@@ -30,12 +30,13 @@ CUresult HostResults::Prepare(const Context& context, uint64_t context_value) {
   const std::lock_guard<std::mutex> lock(Mutex());
   if (slots_base.load(std::memory_order_relaxed) != 0) return CUDA_SUCCESS;
   void* base = nullptr;
-  const CUresult result =
-      Memory::AllocatePinned(context, context_value, kSlots * kSlotBytes, CU_MEMHOSTALLOC_PORTABLE, &base);
+  const CUresult result = Memory::AllocatePinned(context, context_value, kSlots * kSlotBytes,
+                                                 CU_MEMHOSTALLOC_PORTABLE, &base);
   if (result == CUDA_SUCCESS) {
     // The slots outlive the context they were made in: they are no allocation of the program.
     Allocation ours;
-    State::Process().allocations.Remove(reinterpret_cast<uint64_t>(base), Allocation::Kind::kPinned, &ours);
+    State::Process().allocations.Remove(reinterpret_cast<uint64_t>(base), Allocation::Kind::kPinned,
+                                        &ours);
     slots_base.store(reinterpret_cast<uint64_t>(base), std::memory_order_release);
   }
   return result;
@@ -52,7 +53,8 @@ bool HostResults::Take(void* host, size_t bytes, uint64_t* address) {
 CUresult HostResults::Deliver(const Stream& stream) {
   const CUresult result = SynchronizeStream(stream);
   for (const Result& one : taken_) {
-    if (result == CUDA_SUCCESS) std::memcpy(one.host, reinterpret_cast<const void*>(one.address), one.bytes);
+    if (result == CUDA_SUCCESS)
+      std::memcpy(one.host, reinterpret_cast<const void*>(one.address), one.bytes);
   }
   taken_.clear();
   return result;

@@ -1,6 +1,6 @@
-// Results that library calls (dot, nrm2, amax, ...) hand to the host: the device writes them into a pinned slot,
-// and the stub waits for the stream and copies.
-// Thread safety: each thread has its own list; the slots are shared.
+// Results that library calls (dot, nrm2, amax, ...) hand to the host: the device writes them into a
+// pinned slot, and the stub waits for the stream and copies. Thread safety: each thread has its own
+// list; the slots are shared.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ class HostResults {
  public:
   static HostResults& OfThisThread();
 
-  // Makes the pinned slots, once per process. Needed before the first Take: it may wait for an answer, and Take
-  // runs under the send lock.
+  // Makes the pinned slots, once per process. Needed before the first Take: it may wait for an
+  // answer, and Take runs under the send lock.
   static CUresult Prepare(const Context& context, uint64_t context_value);
 
   // A slot for a result of the call being encoded. False when there is none.

@@ -26,15 +26,21 @@ void SayOnce(std::atomic<bool>& said, std::initializer_list<std::string_view> pa
 
 CUresult FromStatus(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kOk: return CUDA_SUCCESS;
+    case absl::StatusCode::kOk:
+      return CUDA_SUCCESS;
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kDeadlineExceeded: return CUDA_ERROR_MPS_CONNECTION_FAILED;
-    case absl::StatusCode::kPermissionDenied: return CUDA_ERROR_NOT_PERMITTED;
+    case absl::StatusCode::kDeadlineExceeded:
+      return CUDA_ERROR_MPS_CONNECTION_FAILED;
+    case absl::StatusCode::kPermissionDenied:
+      return CUDA_ERROR_NOT_PERMITTED;
     case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kInvalidArgument: return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
-    case absl::StatusCode::kResourceExhausted: return CUDA_ERROR_OPERATING_SYSTEM;
-    default: return CUDA_ERROR_MPS_RPC_FAILURE;
+    case absl::StatusCode::kInvalidArgument:
+      return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+    case absl::StatusCode::kResourceExhausted:
+      return CUDA_ERROR_OPERATING_SYSTEM;
+    default:
+      return CUDA_ERROR_MPS_RPC_FAILURE;
   }
 }
 

@@ -3,10 +3,10 @@
 //     Post<Op::StreamMark>(stream->wire, stream_value, mark)     queued; refusals come back at once
 //     Call<Op::MemAlloc>(context->wire, &address, bytes)         a round trip
 //
-// Handles in arguments are what the program holds. Streams other than the legacy one are already resolved
-// (State::FindStream). What must be decided in the order of the ring (sequence numbers) goes into
-// PostWith's `prepare`, which runs under the send lock just before the arguments are encoded.
-// REQUIRES: Client::Ready(). Thread safety: any thread.
+// Handles in arguments are what the program holds. Streams other than the legacy one are already
+// resolved (State::FindStream). What must be decided in the order of the ring (sequence numbers)
+// goes into PostWith's `prepare`, which runs under the send lock just before the arguments are
+// encoded. REQUIRES: Client::Ready(). Thread safety: any thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -23,7 +23,8 @@ uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values);
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values);
 
 // As PostValues, after prepare(argument) under the send lock.
-uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*prepare)(void*), void* argument);
+uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*prepare)(void*),
+                      void* argument);
 
 template <ipc::Op op, class... A>
 CUresult Post(uint32_t context, A... args) {
@@ -37,8 +38,8 @@ CUresult Call(uint32_t context, A... args) {
   return static_cast<CUresult>(CallValues(op, context, arguments.values()));
 }
 
-// For calls that carry a mark: the arguments are variables of the caller, of the call's exact C types, and
-// prepare() may change them.
+// For calls that carry a mark: the arguments are variables of the caller, of the call's exact C
+// types, and prepare() may change them.
 template <ipc::Op op, class Prepare, class... A>
 CUresult PostWith(uint32_t context, Prepare prepare, A&... args) {
   static_assert(std::is_same_v<CUresult(std::remove_const_t<A>...), ipc::SignatureOf<op>>);
@@ -47,8 +48,8 @@ CUresult PostWith(uint32_t context, Prepare prepare, A&... args) {
   return static_cast<CUresult>(PostPrepared(op, context, values, call, &prepare));
 }
 
-// While one lives, the next object that a call of this thread creates gets this value: its table entry was
-// made beforehand.
+// While one lives, the next object that a call of this thread creates gets this value: its table
+// entry was made beforehand.
 class GivenName {
  public:
   explicit GivenName(uint64_t value);

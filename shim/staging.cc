@@ -21,7 +21,8 @@ bool Staging::TakeFree(unsigned* chunk) {
     const unsigned candidate = (next_ + i) % kChunks;
     Chunk& entry = chunks_[candidate];
     if (entry.taken) continue;
-    if (entry.sequence != 0 && !Client::Process().Completed(entry.stream.slot, entry.sequence)) continue;
+    if (entry.sequence != 0 && !Client::Process().Completed(entry.stream.slot, entry.sequence))
+      continue;
     entry.taken = true;
     next_ = (candidate + 1) % kChunks;
     *chunk = candidate;

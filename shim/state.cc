@@ -131,8 +131,8 @@ Stream* State::KnownPerThreadStream() {
   return nullptr;
 }
 
-// A destroyed stream may still have work, and then a mark to come: its slot must not be given to another
-// stream, whose later sequence would be overwritten by the earlier one.
+// A destroyed stream may still have work, and then a mark to come: its slot must not be given to
+// another stream, whose later sequence would be overwritten by the earlier one.
 Stream* State::CreateOnIdleSlot(uint64_t* value) {
   std::vector<uint64_t> busy;
   Stream* stream = nullptr;
@@ -141,19 +141,22 @@ Stream* State::CreateOnIdleSlot(uint64_t* value) {
     if (stream == nullptr) break;
     stream->slot = ipc::limits::kLegacySlots + IndexOf(*value);
     const Slot& slot = SlotOf(*stream);
-    if (Client::Process().Completed(stream->slot, slot.covering.load(std::memory_order_relaxed))) break;
+    if (Client::Process().Completed(stream->slot, slot.covering.load(std::memory_order_relaxed)))
+      break;
     busy.push_back(*value);
   }
   for (const uint64_t other : busy) streams.Destroy(other);
   return stream;
 }
 
-CUresult State::CreateStream(uint64_t context_value, unsigned flags, int priority, uint64_t* value) {
+CUresult State::CreateStream(uint64_t context_value, unsigned flags, int priority,
+                             uint64_t* value) {
   const Context* const context = contexts.Find(context_value);
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   Stream* const stream = CreateOnIdleSlot(value);
   if (stream == nullptr) {
-    SayOnce(said_streams, {"this program has more than 1000 streams at once, which is all a session can have"});
+    SayOnce(said_streams,
+            {"this program has more than 1000 streams at once, which is all a session can have"});
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   stream->value = *value;
@@ -175,10 +178,12 @@ CUresult State::DestroyStream(uint64_t value) {
   const Stream* const stream = streams.Find(value);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (QueryStream(*stream) == CUDA_ERROR_NOT_READY) {
-    // A later cuCtxSynchronize waits for this work, and can ask for no wake once the stream is gone.
+    // A later cuCtxSynchronize waits for this work, and can ask for no wake once the stream is
+    // gone.
     CUstream program = reinterpret_cast<CUstream>(value);
     ipc::Mark mark;
-    PostWith<ipc::Op::StreamMark>(stream->wire, [&] { mark = NextMark(*stream, true); }, program, mark);
+    PostWith<ipc::Op::StreamMark>(
+        stream->wire, [&] { mark = NextMark(*stream, true); }, program, mark);
   }
   return Post<ipc::Op::StreamDestroy>(stream->wire, reinterpret_cast<CUstream>(value));
 }

@@ -1,8 +1,8 @@
-// What the client knows about the program's driver objects, so that most calls need no answer: contexts,
-// streams, events, modules, functions, allocations, devices.
+// What the client knows about the program's driver objects, so that most calls need no answer:
+// contexts, streams, events, modules, functions, allocations, devices.
 //
-// Thread safety: lookups are lock-free; a stream's sequence numbers belong to the client's send lock (they
-// must have the order of the ring); everything else has its own lock, said beside it.
+// Thread safety: lookups are lock-free; a stream's sequence numbers belong to the client's send
+// lock (they must have the order of the ring); everything else has its own lock, said beside it.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -48,8 +48,9 @@ struct Stream {
 
 // Counters of a completion slot; they outlive its streams. Written under the send lock.
 struct Slot {
-  std::atomic<uint64_t> sequence{0};   // the last one given
-  std::atomic<uint64_t> covering{0};   // the mark that covers everything sent on the stream so far, if clean
+  std::atomic<uint64_t> sequence{0};  // the last one given
+  std::atomic<uint64_t> covering{
+      0};  // the mark that covers everything sent on the stream so far, if clean
   std::atomic<uint64_t> last_call{0};  // Client::submitted() when the stream was last used
   std::atomic<uint64_t> marked_at{0};  // Client::submitted() when `covering` was sent
   std::atomic<int> device{-1};         // of the streams that used it; -1: none yet
@@ -120,7 +121,8 @@ class State {
   static State& Process();
 
   HandleTable<Context, ipc::HandleKind::kContext> contexts{1u << 16};
-  HandleTable<Stream, ipc::HandleKind::kStream> streams{ipc::limits::kStreamsMax - ipc::limits::kLegacySlots};
+  HandleTable<Stream, ipc::HandleKind::kStream> streams{ipc::limits::kStreamsMax -
+                                                        ipc::limits::kLegacySlots};
   HandleTable<Event, ipc::HandleKind::kEvent> events;
   HandleTable<Module, ipc::HandleKind::kModule> modules;
   HandleTable<Function, ipc::HandleKind::kFunction> functions;
@@ -135,12 +137,14 @@ class State {
 
   // --- streams
   // The stream that the program means: 0 and the two special values as well. 400 for anything else.
-  CUresult FindStream(CUstream program, const Context& context, uint64_t context_value, Stream** stream);
+  CUresult FindStream(CUstream program, const Context& context, uint64_t context_value,
+                      Stream** stream);
   // With the calling thread's current context.
   CUresult CurrentStream(CUstream program, Stream** stream);
   Slot& SlotOf(const Stream& stream) { return slots_[stream.slot]; }
   Slot& SlotAt(uint32_t slot) { return slots_[slot]; }
-  // The calling thread's own default stream in its current context, if it has been used; null otherwise.
+  // The calling thread's own default stream in its current context, if it has been used; null
+  // otherwise.
   Stream* KnownPerThreadStream();
   Stream* LegacyStream(int device) { return &legacy_[device]; }
   // A new stream: named, known to the worker.
@@ -151,7 +155,8 @@ class State {
   void Touch(const Stream& stream) {
     SlotOf(stream).last_call.store(Client::Process().submitted() + 1, std::memory_order_relaxed);
   }
-  // REQUIRES: as above. The mark to send with a call on the stream that covers all before it, itself included.
+  // REQUIRES: as above. The mark to send with a call on the stream that covers all before it,
+  // itself included.
   ipc::Mark NextMark(const Stream& stream, bool wake);
   // REQUIRES: as above. The call that carried the last NextMark was not sent after all.
   void UndoMark();
@@ -174,8 +179,8 @@ class State {
   std::atomic<uint64_t> last_id_{0};
 };
 
-// While one lives, stream 0 means the calling thread's own default stream: the entry points whose names end
-// in _ptds and _ptsz.
+// While one lives, stream 0 means the calling thread's own default stream: the entry points whose
+// names end in _ptds and _ptsz.
 class PerThreadDefault {
  public:
   PerThreadDefault();

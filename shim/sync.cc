@@ -9,8 +9,8 @@ constexpr unsigned kSequenceBits = 48;
 
 CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
 
-// Whether the last mark covers everything on the stream. On the legacy stream any call of the session may
-// have put something before it.
+// Whether the last mark covers everything on the stream. On the legacy stream any call of the
+// session may have put something before it.
 bool IsClean(const Stream& stream, const Slot& slot) {
   const uint64_t marked_at = slot.marked_at.load(std::memory_order_relaxed);
   if (stream.legacy) return Client::Process().submitted() <= marked_at;
@@ -56,7 +56,8 @@ CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
   return Client::Process().WaitCompleted(stream.slot, sequence, [&] {
     uint64_t ignored = 0;
     // A stream that is gone asked for its wake when it went (State::DestroyStream).
-    if (!stream.legacy && State::Process().streams.Find(stream.value) == nullptr) return CUDA_SUCCESS;
+    if (!stream.legacy && State::Process().streams.Find(stream.value) == nullptr)
+      return CUDA_SUCCESS;
     return SendMark(stream, true, &ignored);
   });
 }
@@ -69,22 +70,26 @@ CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
 CUresult Throttle(const Stream& stream) {
   constexpr uint32_t kCallsPerGate = 512;  // two gates are under way at most
   Slot& slot = State::Process().SlotOf(stream);
-  if ((slot.calls.fetch_add(1, std::memory_order_relaxed) + 1) % kCallsPerGate != 0) return CUDA_SUCCESS;
+  if ((slot.calls.fetch_add(1, std::memory_order_relaxed) + 1) % kCallsPerGate != 0)
+    return CUDA_SUCCESS;
   uint64_t sequence = 0;
-  if (const CUresult result = SendMark(stream, false, &sequence); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = SendMark(stream, false, &sequence); result != CUDA_SUCCESS)
+    return result;
   const uint64_t before = slot.gate.exchange(sequence, std::memory_order_relaxed);
   return before == 0 ? CUDA_SUCCESS : WaitForSequenceOnly(stream, before);
 }
 
 CUresult SynchronizeStream(const Stream& stream) {
   uint64_t sequence = 0;
-  if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
+    return result;
   return WaitForSequence(stream, sequence);
 }
 
 CUresult QueryStream(const Stream& stream) {
   uint64_t sequence = 0;
-  if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
+    return result;
   if (!Client::Process().Completed(stream.slot, sequence)) return CUDA_ERROR_NOT_READY;
   return Client::Process().AfterWait();
 }
@@ -95,7 +100,8 @@ CUresult SynchronizeDevice(int ordinal) {
   CUresult result = CUDA_SUCCESS;
   uint64_t ignored = 0;
   state.streams.ForEach([&](uint64_t, const Stream* stream) {
-    if (stream->device == ordinal && result == CUDA_SUCCESS) result = CoveringSequence(*stream, &ignored);
+    if (stream->device == ordinal && result == CUDA_SUCCESS)
+      result = CoveringSequence(*stream, &ignored);
   });
   if (result == CUDA_SUCCESS) result = CoveringSequence(*state.LegacyStream(ordinal), &ignored);
   // Slots, not streams: a destroyed stream's last work counts, too.

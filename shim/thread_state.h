@@ -10,7 +10,7 @@ namespace shim {
 
 struct ThreadState {
   uint32_t number = 0;
-  std::vector<uint64_t> contexts;          // program values; the last one is current
+  std::vector<uint64_t> contexts;  // program values; the last one is current
   struct DefaultStream {
     uint64_t context;
     uint64_t stream;
@@ -21,7 +21,8 @@ struct ThreadState {
 // The calling thread's state, made on first use.
 ThreadState& ThisThread();
 
-// Called at a thread's end with its state, before it is freed; set once by the state's owner (client.cc).
+// Called at a thread's end with its state, before it is freed; set once by the state's owner
+// (client.cc).
 void SetThreadEndHook(void (*hook)(ThreadState&));
 
 }  // namespace shim

@@ -25,11 +25,13 @@ absl::StatusOr<ipc::Channel> ConnectZmq(const char* endpoint) {
   void* const plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   void* const symbol = plugin == nullptr ? nullptr : dlsym(plugin, ipc::kZmqConnectSymbol);
   if (symbol == nullptr) {
-    return absl::UnavailableError(absl::StrCat("the ZeroMQ transport can't be loaded: ", dlerror()));
+    return absl::UnavailableError(
+        absl::StrCat("the ZeroMQ transport can't be loaded: ", dlerror()));
   }
   ipc::Channel channel;
   char error[256] = "";
-  if (!reinterpret_cast<ipc::ZmqConnectFunction*>(symbol)(endpoint, &channel, error, sizeof error)) {
+  if (!reinterpret_cast<ipc::ZmqConnectFunction*>(symbol)(endpoint, &channel, error,
+                                                          sizeof error)) {
     return absl::UnavailableError(error);
   }
   return channel;

@@ -1,5 +1,5 @@
-// libcublasLt.so.13's exports: every row of its table under its own name (shim/driver/exports.cc explains how), and as
-// refusals the names that the vendor's library has and no header declares.
+// libcublasLt.so.13's exports: every row of its table under its own name (shim/driver/exports.cc
+// explains how), and as refusals the names that the vendor's library has and no header declares.
 #include "ipc/signatures.h"
 #include "shim/blas_calls.h"
 #include "shim/cublas/local.h"
@@ -26,8 +26,9 @@ struct Stub<op, R(A...)> {
 #define LANEWAY_BODY_kAsync(fn) &Stub<Op::fn>::Forward
 #define LANEWAY_BODY_kDeny(fn) &Stub<Op::fn>::Deny
 #define LANEWAY_BODY_kLocal(fn) &local::fn
-#define CALL(fn, route, ...)                                                                    \
-  extern "C" LANEWAY_SIGNATURE(fn)* laneway_resolve_##fn() { return LANEWAY_BODY_##route(fn); }   \
-  extern "C" __attribute__((ifunc("laneway_resolve_" #fn), visibility("default"))) LANEWAY_SIGNATURE(fn) fn;
+#define CALL(fn, route, ...)                                                                     \
+  extern "C" LANEWAY_SIGNATURE(fn) * laneway_resolve_##fn() { return LANEWAY_BODY_##route(fn); } \
+  extern "C" __attribute__((ifunc("laneway_resolve_" #fn), visibility("default")))               \
+  LANEWAY_SIGNATURE(fn) fn;
 #include "ipc/calls/cublaslt.inc"
 #undef CALL

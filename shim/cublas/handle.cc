@@ -1,4 +1,5 @@
-// cuBLAS handles: what getters answer and what encoding needs is kept here; the rest is the worker's.
+// cuBLAS handles: what getters answer and what encoding needs is kept here; the rest is the
+// worker's.
 #include <cstdio>
 
 #include "shim/blas_calls.h"
@@ -25,7 +26,8 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   Context* context = nullptr;
   uint64_t context_value = 0;
-  if (shim::BlasContext(&context, &context_value) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (shim::BlasContext(&context, &context_value) != CUDA_SUCCESS)
+    return CUBLAS_STATUS_NOT_INITIALIZED;
   // Without pinned memory only the calls that return to the host fail, each by itself.
   shim::HostResults::Prepare(*context, context_value);
   uint64_t value = 0;
@@ -35,7 +37,8 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   made->device = context->device;
   const shim::GivenName name(value);
   const ipc::Arguments<ipc::Op::cublasCreate_v2> arguments(handle);
-  return static_cast<cublasStatus_t>(shim::CallValues(ipc::Op::cublasCreate_v2, context->wire, arguments.values()));
+  return static_cast<cublasStatus_t>(
+      shim::CallValues(ipc::Op::cublasCreate_v2, context->wire, arguments.values()));
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
@@ -46,17 +49,20 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
     shim::PostValues(ipc::Op::cublasLtDestroy, found->wire, lt.values());
   }
   const ipc::Arguments<ipc::Op::cublasDestroy_v2> arguments(handle);
-  return static_cast<cublasStatus_t>(shim::PostValues(ipc::Op::cublasDestroy_v2, found->wire, arguments.values()));
+  return static_cast<cublasStatus_t>(
+      shim::PostValues(ipc::Op::cublasDestroy_v2, found->wire, arguments.values()));
 }
 
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t program) {
   BlasHandle* const found = Find(handle);
   if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   shim::Stream* stream = nullptr;
-  if (State::Process().CurrentStream(program, &stream) != CUDA_SUCCESS) return CUBLAS_STATUS_INVALID_VALUE;
+  if (State::Process().CurrentStream(program, &stream) != CUDA_SUCCESS)
+    return CUBLAS_STATUS_INVALID_VALUE;
   const CUstream named = reinterpret_cast<CUstream>(stream->value);
   const ipc::Arguments<ipc::Op::cublasSetStream_v2> arguments(handle, named);
-  const uint32_t status = shim::PostValues(ipc::Op::cublasSetStream_v2, found->wire, arguments.values());
+  const uint32_t status =
+      shim::PostValues(ipc::Op::cublasSetStream_v2, found->wire, arguments.values());
   if (status == 0) {
     found->stream = named;
     found->program_stream = program;
@@ -75,7 +81,8 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
   BlasHandle* const found = Find(handle);
   if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE) return CUBLAS_STATUS_INVALID_VALUE;
+  if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
+    return CUBLAS_STATUS_INVALID_VALUE;
   found->pointer_mode = mode;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,6 +1,6 @@
-// The library calls that the client answers itself: local::fn for every kLocal row of cublas.inc and
-// cublaslt.inc, with the vendor's type. A missing body is a link error.
-// Thread safety: as the vendor's: a handle belongs to one thread at a time.
+// The library calls that the client answers itself: local::fn for every kLocal row of cublas.inc
+// and cublaslt.inc, with the vendor's type. A missing body is a link error. Thread safety: as the
+// vendor's: a handle belongs to one thread at a time.
 #pragma once
 
 #include "ipc/calls/vendor.h"

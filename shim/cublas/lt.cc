@@ -26,7 +26,8 @@ cublasStatus_t CurrentWire(uint32_t* wire) {
 template <ipc::Op op, class... A>
 cublasStatus_t Send(bool wait, A... args) {
   uint32_t wire = 0;
-  if (const cublasStatus_t status = CurrentWire(&wire); status != CUBLAS_STATUS_SUCCESS) return status;
+  if (const cublasStatus_t status = CurrentWire(&wire); status != CUBLAS_STATUS_SUCCESS)
+    return status;
   const ipc::Arguments<op> arguments(args...);
   return static_cast<cublasStatus_t>(wait ? shim::CallValues(op, wire, arguments.values())
                                           : shim::PostValues(op, wire, arguments.values()));
@@ -38,17 +39,21 @@ LtMatmulDesc* FindDesc(cublasLtMatmulDesc_t desc) {
 
 // An object in the program's own memory has no name that a call could carry.
 cublasStatus_t RefuseInPlace() {
-  shim::SayOnce(said_in_place, {"cublasLt objects made in place (cublasLtMatmulDescInit and its kin) are not "
-                                "supported; make them with the Create functions"});
+  shim::SayOnce(said_in_place,
+                {"cublasLt objects made in place (cublasLtMatmulDescInit and its kin) are not "
+                 "supported; make them with the Create functions"});
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 }  // namespace
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  return handle == nullptr ? CUBLAS_STATUS_INVALID_VALUE : Send<ipc::Op::cublasLtCreate>(true, handle);
+  return handle == nullptr ? CUBLAS_STATUS_INVALID_VALUE
+                           : Send<ipc::Op::cublasLtCreate>(true, handle);
 }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return Send<ipc::Op::cublasLtDestroy>(false, handle); }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  return Send<ipc::Op::cublasLtDestroy>(false, handle);
+}
 
 size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
 size_t cublasLtGetCudartVersion() { return CUDA_VERSION; }
@@ -58,7 +63,8 @@ const char* cublasLtGetStatusString(cublasStatus_t status) { return shim::BlasSt
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
   if (desc == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  const cublasStatus_t status = Send<ipc::Op::cublasLtMatmulDescCreate>(false, desc, compute, scale);
+  const cublasStatus_t status =
+      Send<ipc::Op::cublasLtMatmulDescCreate>(false, desc, compute, scale);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   LtMatmulDesc* const made = FindDesc(*desc);
   made->compute = compute;
@@ -69,7 +75,8 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
   return Send<ipc::Op::cublasLtMatmulDescDestroy>(false, desc);
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, size_t bytes) {
   LtMatmulDesc* const found = FindDesc(desc);
   if (found == nullptr || value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -78,34 +85,41 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   int32_t word = 0;
   if (bytes >= sizeof word) std::memcpy(&word, value, sizeof word);
-  if (attribute == CUBLASLT_MATMUL_DESC_POINTER_MODE) found->pointer_mode = static_cast<cublasLtPointerMode_t>(word);
+  if (attribute == CUBLASLT_MATMUL_DESC_POINTER_MODE)
+    found->pointer_mode = static_cast<cublasLtPointerMode_t>(word);
   if (attribute == CUBLASLT_MATMUL_DESC_SCALE_TYPE) found->scale = static_cast<cudaDataType>(word);
   return status;
 }
 
-cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* desc, cudaDataType scale) {
+cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* desc,
+                                                 cudaDataType scale) {
   if (desc == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   return Send<ipc::Op::cublasLtMatrixTransformDescCreate>(false, desc, scale);
 }
 cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t desc) {
   return Send<ipc::Op::cublasLtMatrixTransformDescDestroy>(false, desc);
 }
-cublasStatus_t cublasLtMatrixTransformDescSetAttribute(cublasLtMatrixTransformDesc_t desc,
-                                                       cublasLtMatrixTransformDescAttributes_t attribute,
-                                                       const void* value, size_t bytes) {
-  return Send<ipc::Op::cublasLtMatrixTransformDescSetAttribute>(false, desc, attribute, value, bytes);
+cublasStatus_t cublasLtMatrixTransformDescSetAttribute(
+    cublasLtMatrixTransformDesc_t desc, cublasLtMatrixTransformDescAttributes_t attribute,
+    const void* value, size_t bytes) {
+  return Send<ipc::Op::cublasLtMatrixTransformDescSetAttribute>(false, desc, attribute, value,
+                                                                bytes);
 }
 
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t, size_t, cudaDataType, uint64_t, uint64_t,
-                                                 int64_t) {
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t, size_t, cudaDataType,
+                                                 uint64_t, uint64_t, int64_t) {
   return RefuseInPlace();
 }
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t, size_t, cublasComputeType_t, cudaDataType_t) {
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t, size_t, cublasComputeType_t,
+                                               cudaDataType_t) {
   return RefuseInPlace();
 }
-cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t, size_t, cudaDataType) {
+cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t, size_t,
+                                                        cudaDataType) {
   return RefuseInPlace();
 }
-cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t, size_t) { return RefuseInPlace(); }
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t, size_t) {
+  return RefuseInPlace();
+}
 
 }  // namespace local

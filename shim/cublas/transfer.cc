@@ -14,13 +14,16 @@ struct Pieces {
   int64_t from_pitch, to_pitch;
 };
 
-cublasStatus_t Move(const Pieces& pieces, const void* from, void* to, CUstream program, bool synchronous) {
+cublasStatus_t Move(const Pieces& pieces, const void* from, void* to, CUstream program,
+                    bool synchronous) {
   if (pieces.bytes == 0 || pieces.rows == 0) return CUBLAS_STATUS_SUCCESS;
   shim::Context* context = nullptr;
   uint64_t context_value = 0;
-  if (shim::BlasContext(&context, &context_value) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (shim::BlasContext(&context, &context_value) != CUDA_SUCCESS)
+    return CUBLAS_STATUS_NOT_INITIALIZED;
   shim::Stream* stream = nullptr;
-  if (shim::State::Process().FindStream(program, *context, context_value, &stream) != CUDA_SUCCESS) {
+  if (shim::State::Process().FindStream(program, *context, context_value, &stream) !=
+      CUDA_SUCCESS) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   shim::PitchedCopy copy;
@@ -31,42 +34,48 @@ cublasStatus_t Move(const Pieces& pieces, const void* from, void* to, CUstream p
   copy.width = static_cast<size_t>(pieces.bytes);
   copy.height = static_cast<size_t>(pieces.rows);
   copy.synchronous = synchronous;
-  return shim::CopyRows(copy, *stream) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
+  return shim::CopyRows(copy, *stream) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS
+                                                       : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
-cublasStatus_t Vector(int64_t n, int64_t bytes, const void* x, int64_t incx, void* y, int64_t incy, CUstream stream,
-                      bool synchronous) {
+cublasStatus_t Vector(int64_t n, int64_t bytes, const void* x, int64_t incx, void* y, int64_t incy,
+                      CUstream stream, bool synchronous) {
   if (n < 0 || bytes <= 0 || incx <= 0 || incy <= 0) return CUBLAS_STATUS_INVALID_VALUE;
-  if (incx == 1 && incy == 1) return Move({n * bytes, 1, n * bytes, n * bytes}, x, y, stream, synchronous);
+  if (incx == 1 && incy == 1)
+    return Move({n * bytes, 1, n * bytes, n * bytes}, x, y, stream, synchronous);
   return Move({bytes, n, incx * bytes, incy * bytes}, x, y, stream, synchronous);
 }
 
-cublasStatus_t Matrix(int64_t rows, int64_t columns, int64_t bytes, const void* a, int64_t lda, void* b, int64_t ldb,
-                      CUstream stream, bool synchronous) {
+cublasStatus_t Matrix(int64_t rows, int64_t columns, int64_t bytes, const void* a, int64_t lda,
+                      void* b, int64_t ldb, CUstream stream, bool synchronous) {
   const int64_t least = std::max<int64_t>(1, rows);
-  if (rows < 0 || columns < 0 || bytes <= 0 || lda < least || ldb < least) return CUBLAS_STATUS_INVALID_VALUE;
+  if (rows < 0 || columns < 0 || bytes <= 0 || lda < least || ldb < least)
+    return CUBLAS_STATUS_INVALID_VALUE;
   return Move({rows * bytes, columns, lda * bytes, ldb * bytes}, a, b, stream, synchronous);
 }
 
 }  // namespace
 
-// The direction follows from where the addresses lie; each of the four has a form with 64-bit sizes.
-#define LANEWAY_VECTOR(name, Int)                                                                       \
-  cublasStatus_t name(Int n, Int bytes, const void* x, Int incx, void* y, Int incy) {                   \
-    return Vector(n, bytes, x, incx, y, incy, nullptr, true);                                           \
+// The direction follows from where the addresses lie; each of the four has a form with 64-bit
+// sizes.
+#define LANEWAY_VECTOR(name, Int)                                                     \
+  cublasStatus_t name(Int n, Int bytes, const void* x, Int incx, void* y, Int incy) { \
+    return Vector(n, bytes, x, incx, y, incy, nullptr, true);                         \
   }
-#define LANEWAY_VECTOR_ASYNC(name, Int)                                                                 \
-  cublasStatus_t name(Int n, Int bytes, const void* x, Int incx, void* y, Int incy, cudaStream_t s) {   \
-    return Vector(n, bytes, x, incx, y, incy, s, false);                                                \
+#define LANEWAY_VECTOR_ASYNC(name, Int)                                             \
+  cublasStatus_t name(Int n, Int bytes, const void* x, Int incx, void* y, Int incy, \
+                      cudaStream_t s) {                                             \
+    return Vector(n, bytes, x, incx, y, incy, s, false);                            \
   }
-#define LANEWAY_MATRIX(name, Int)                                                                       \
-  cublasStatus_t name(Int rows, Int columns, Int bytes, const void* a, Int lda, void* b, Int ldb) {     \
-    return Matrix(rows, columns, bytes, a, lda, b, ldb, nullptr, true);                                 \
+#define LANEWAY_MATRIX(name, Int)                                                        \
+  cublasStatus_t name(Int rows, Int columns, Int bytes, const void* a, Int lda, void* b, \
+                      Int ldb) {                                                         \
+    return Matrix(rows, columns, bytes, a, lda, b, ldb, nullptr, true);                  \
   }
-#define LANEWAY_MATRIX_ASYNC(name, Int)                                                                 \
-  cublasStatus_t name(Int rows, Int columns, Int bytes, const void* a, Int lda, void* b, Int ldb,       \
-                      cudaStream_t s) {                                                                 \
-    return Matrix(rows, columns, bytes, a, lda, b, ldb, s, false);                                      \
+#define LANEWAY_MATRIX_ASYNC(name, Int)                                                           \
+  cublasStatus_t name(Int rows, Int columns, Int bytes, const void* a, Int lda, void* b, Int ldb, \
+                      cudaStream_t s) {                                                           \
+    return Matrix(rows, columns, bytes, a, lda, b, ldb, s, false);                                \
   }
 LANEWAY_VECTOR(cublasSetVector, int)
 LANEWAY_VECTOR(cublasSetVector_64, int64_t)

@@ -1,5 +1,6 @@
-// Contexts: entirely the client's. The worker has one context per device; a program's contexts are names for
-// sets of objects in it, numbered in message headers, and end by destroying what is in them.
+// Contexts: entirely the client's. The worker has one context per device; a program's contexts are
+// names for sets of objects in it, numbered in message headers, and end by destroying what is in
+// them.
 #include <algorithm>
 #include <vector>
 
@@ -33,7 +34,8 @@ CUresult Create(CUcontext* context, unsigned flags, CUdevice device) {
   if (const CUresult result = OrdinalOf(device, &ordinal); result != CUDA_SUCCESS) return result;
   if (context == nullptr || (flags & ~CU_CTX_FLAGS_MASK) != 0) return CUDA_ERROR_INVALID_VALUE;
   uint64_t value = 0;
-  if (const CUresult result = Contexts::Create(ordinal, flags, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = Contexts::Create(ordinal, flags, &value); result != CUDA_SUCCESS)
+    return result;
   ThisThread().contexts.push_back(value);
   *context = Program(value);
   return CUDA_SUCCESS;
@@ -61,7 +63,8 @@ CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam*, int affinities
   // A share of multiprocessors can't be promised in a context that others use too.
   return affinities != 0 ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : Create(context, flags, device);
 }
-CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned flags, CUdevice device) {
+CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned flags,
+                        CUdevice device) {
   if (params != nullptr && (params->numExecAffinityParams != 0 || params->cigParams != nullptr)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -81,7 +84,8 @@ CUresult cuCtxDestroy(CUcontext context) { return local::cuCtxDestroy_v2(context
 CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
   Context* current = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&current, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&current, &value); result != CUDA_SUCCESS)
+    return result;
   if (context == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   current->attached.fetch_add(1);
   *context = Program(value);
@@ -146,7 +150,8 @@ CUresult cuCtxGetDevice(CUdevice* device) { return local::cuCtxGetDevice_v2(devi
 
 CUresult cuCtxGetFlags(unsigned* flags) {
   Context* current = nullptr;
-  if (const CUresult result = State::Process().Current(&current); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&current); result != CUDA_SUCCESS)
+    return result;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *flags = current->flags.load();
   return CUDA_SUCCESS;
@@ -154,7 +159,8 @@ CUresult cuCtxGetFlags(unsigned* flags) {
 
 CUresult cuCtxSetFlags(unsigned flags) {
   Context* current = nullptr;
-  if (const CUresult result = State::Process().Current(&current); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&current); result != CUDA_SUCCESS)
+    return result;
   if ((flags & ~CU_CTX_FLAGS_MASK) != 0) return CUDA_ERROR_INVALID_VALUE;
   current->flags.store(flags);
   return CUDA_SUCCESS;
@@ -202,14 +208,18 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   if (const CUresult result = OrdinalOf(device, &ordinal); result != CUDA_SUCCESS) return result;
   return Contexts::ReleasePrimary(ordinal);
 }
-CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return local::cuDevicePrimaryCtxRelease_v2(device); }
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  return local::cuDevicePrimaryCtxRelease_v2(device);
+}
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   int ordinal = 0;
   if (const CUresult result = OrdinalOf(device, &ordinal); result != CUDA_SUCCESS) return result;
   return Contexts::ResetPrimary(ordinal);
 }
-CUresult cuDevicePrimaryCtxReset(CUdevice device) { return local::cuDevicePrimaryCtxReset_v2(device); }
+CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+  return local::cuDevicePrimaryCtxReset_v2(device);
+}
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
   int ordinal = 0;

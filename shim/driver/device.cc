@@ -16,7 +16,8 @@ using shim::Devices;
 CUresult InfoOf(CUdevice device, const ipc::DeviceInfo** info) {
   if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
   int ordinal = 0;
-  if (const CUresult result = Devices::Process().Ordinal(device, &ordinal); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = Devices::Process().Ordinal(device, &ordinal); result != CUDA_SUCCESS)
+    return result;
   return Devices::Process().Info(ordinal, info);
 }
 
@@ -41,7 +42,8 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   int real = 0;
-  if (const CUresult result = Devices::Process().Ordinal(ordinal, &real); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = Devices::Process().Ordinal(ordinal, &real); result != CUDA_SUCCESS)
+    return result;
   *device = ordinal;
   return CUDA_SUCCESS;
 }
@@ -60,7 +62,9 @@ CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   std::memcpy(uuid->bytes, info->uuid, sizeof uuid->bytes);
   return CUDA_SUCCESS;
 }
-CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return local::cuDeviceGetUuid_v2(uuid, device); }
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return local::cuDeviceGetUuid_v2(uuid, device);
+}
 
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   const ipc::DeviceInfo* info = nullptr;
@@ -73,7 +77,8 @@ CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   const ipc::DeviceInfo* info = nullptr;
   if (const CUresult result = InfoOf(device, &info); result != CUDA_SUCCESS) return result;
-  if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
+    return CUDA_ERROR_INVALID_VALUE;
   *value = info->attributes[attribute];
   return CUDA_SUCCESS;
 }
@@ -118,7 +123,8 @@ CUresult cuDeviceGetPCIBusId(char* id, int bytes, CUdevice device) {
 CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
   if (device == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   int count = 0;
-  if (const CUresult result = local::cuDeviceGetCount(&count); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = local::cuDeviceGetCount(&count); result != CUDA_SUCCESS)
+    return result;
   for (CUdevice candidate = 0; candidate < count; ++candidate) {
     const ipc::DeviceInfo* info = nullptr;
     if (const CUresult result = InfoOf(candidate, &info); result != CUDA_SUCCESS) return result;
@@ -129,7 +135,8 @@ CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
   return CUDA_ERROR_INVALID_DEVICE;
 }
 
-// Peer access would let one session's address mean another device's memory: each device stands alone.
+// Peer access would let one session's address mean another device's memory: each device stands
+// alone.
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   const ipc::DeviceInfo* info = nullptr;
   if (const CUresult result = InfoOf(device, &info); result != CUDA_SUCCESS) return result;

@@ -19,7 +19,8 @@ constexpr unsigned kSequenceBits = 48;
 uint64_t Bits(CUevent event) { return reinterpret_cast<uint64_t>(event); }
 
 CUresult Find(CUevent program, Event** event) {
-  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
+    return result;
   *event = State::Process().events.Find(Bits(program));
   return *event != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -29,10 +30,12 @@ CUresult Find(CUevent program, Event** event) {
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   Context* context = nullptr;
   uint64_t context_value = 0;
-  if (const CUresult result = State::Process().Current(&context, &context_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = State::Process().Current(&context, &context_value);
+      result != CUDA_SUCCESS) {
     return result;
   }
-  if (event == nullptr || (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)) != 0) {
+  if (event == nullptr ||
+      (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if ((flags & CU_EVENT_INTERPROCESS) != 0) return CUDA_ERROR_NOT_SUPPORTED;
@@ -59,7 +62,8 @@ CUresult cuEventDestroy(CUevent event) { return local::cuEventDestroy_v2(event);
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
   Event* found = nullptr;
   Stream* on = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(stream, &on); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().CurrentStream(stream, &on); result != CUDA_SUCCESS)
+    return result;
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
   if ((flags & ~CU_EVENT_RECORD_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (found->device != on->device) return CUDA_ERROR_INVALID_HANDLE;
@@ -68,10 +72,13 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) 
   const CUresult result = shim::PostWith<ipc::Op::EventRecord>(
       on->wire, [&] { mark = State::Process().NextMark(*on, false); }, event, program, mark);
   if (result != CUDA_SUCCESS) return result;
-  found->recorded.store(uint64_t{on->slot} << kSequenceBits | mark.sequence, std::memory_order_release);
+  found->recorded.store(uint64_t{on->slot} << kSequenceBits | mark.sequence,
+                        std::memory_order_release);
   return shim::Throttle(*on);
 }
-CUresult cuEventRecord(CUevent event, CUstream stream) { return local::cuEventRecordWithFlags(event, stream, 0); }
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return local::cuEventRecordWithFlags(event, stream, 0);
+}
 
 CUresult cuEventQuery(CUevent event) {
   Event* found = nullptr;
@@ -91,7 +98,8 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) 
   if (const CUresult result = Find(start, &first); result != CUDA_SUCCESS) return result;
   if (const CUresult result = Find(end, &last); result != CUDA_SUCCESS) return result;
   if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (((first->flags | last->flags) & CU_EVENT_DISABLE_TIMING) != 0 || first->recorded == 0 || last->recorded == 0) {
+  if (((first->flags | last->flags) & CU_EVENT_DISABLE_TIMING) != 0 || first->recorded == 0 ||
+      last->recorded == 0) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
   if (const CUresult result = shim::QueryEvent(*first); result != CUDA_SUCCESS) return result;

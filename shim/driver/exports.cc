@@ -1,14 +1,14 @@
 // libcuda.so.1's exports: every row of the driver's table under its own name.
 //
-// An exported function is an indirect function: its type comes from the header by decltype, and its resolver
-// returns the address of the stub, or of local::fn. Resolvers run during relocation, so they may only return
-// an address.
+// An exported function is an indirect function: its type comes from the header by decltype, and its
+// resolver returns the address of the stub, or of local::fn. Resolvers run during relocation, so
+// they may only return an address.
 #include <array>
 #include <string_view>
 
 #include "ipc/signatures.h"
-#include "shim/driver/local.h"
 #include "shim/driver/entry_address.h"
+#include "shim/driver/local.h"
 #include "shim/forward.h"
 
 namespace {
@@ -32,9 +32,10 @@ struct Stub<op, CUresult(A...)> {
 #define LANEWAY_BODY_kAsync(fn) &Stub<Op::fn>::Forward
 #define LANEWAY_BODY_kDeny(fn) &Stub<Op::fn>::Deny
 #define LANEWAY_BODY_kLocal(fn) &local::fn
-#define CALL(fn, route, ...)                                                                  \
-  extern "C" LANEWAY_SIGNATURE(fn)* laneway_resolve_##fn() { return LANEWAY_BODY_##route(fn); } \
-  extern "C" __attribute__((ifunc("laneway_resolve_" #fn), visibility("default"))) LANEWAY_SIGNATURE(fn) fn;
+#define CALL(fn, route, ...)                                                                     \
+  extern "C" LANEWAY_SIGNATURE(fn) * laneway_resolve_##fn() { return LANEWAY_BODY_##route(fn); } \
+  extern "C" __attribute__((ifunc("laneway_resolve_" #fn), visibility("default")))               \
+  LANEWAY_SIGNATURE(fn) fn;
 #include "ipc/calls/driver.inc"
 #undef CALL
 

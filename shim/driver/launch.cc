@@ -1,4 +1,5 @@
-// Launches: parameters packed by the function's layout, limits checked here, queued without an answer.
+// Launches: parameters packed by the function's layout, limits checked here, queued without an
+// answer.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -73,7 +74,8 @@ class ParamBlock {
         return CUDA_ERROR_INVALID_VALUE;
       }
     }
-    if (bytes < wanted || bytes > ipc::limits::kKernelParamBytesMax) return CUDA_ERROR_INVALID_VALUE;
+    if (bytes < wanted || bytes > ipc::limits::kKernelParamBytesMax)
+      return CUDA_ERROR_INVALID_VALUE;
     if (bytes != 0 && data_ == nullptr) return CUDA_ERROR_INVALID_VALUE;
     bytes_ = static_cast<unsigned>(bytes);
     return CUDA_SUCCESS;
@@ -99,11 +101,14 @@ CUresult InfoOf(Context* context, const ipc::DeviceInfo** info) {
 }
 
 // What the driver reports at once.
-CUresult CheckLimits(const Launch& launch, const Function& function, const ipc::DeviceInfo& device) {
+CUresult CheckLimits(const Launch& launch, const Function& function,
+                     const ipc::DeviceInfo& device) {
   uint64_t threads = 1;
   for (int i = 0; i < 3; ++i) {
-    const uint32_t grid_max = static_cast<uint32_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i]);
-    const uint32_t block_max = static_cast<uint32_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i]);
+    const uint32_t grid_max =
+        static_cast<uint32_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i]);
+    const uint32_t block_max =
+        static_cast<uint32_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i]);
     if (launch.grid[i] == 0 || launch.block[i] == 0) return CUDA_ERROR_INVALID_VALUE;
     if (launch.grid[i] > grid_max || launch.block[i] > block_max) return CUDA_ERROR_INVALID_VALUE;
     threads *= launch.block[i];
@@ -112,7 +117,8 @@ CUresult CheckLimits(const Launch& launch, const Function& function, const ipc::
   if (threads > static_cast<uint64_t>(attribute[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK])) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (launch.shared_bytes > static_cast<uint32_t>(attribute[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES])) {
+  if (launch.shared_bytes >
+      static_cast<uint32_t>(attribute[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES])) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
@@ -122,7 +128,8 @@ CUresult Submit(const Launch& launch) {
   State& state = State::Process();
   Context* context = nullptr;
   uint64_t context_value = 0;
-  if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
+    return result;
   Stream* stream = nullptr;
   if (const CUresult result = state.FindStream(launch.stream, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
@@ -130,23 +137,26 @@ CUresult Submit(const Launch& launch) {
   }
   Function* function = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = shim::FindFunction(launch.function, &function, &value); result != CUDA_SUCCESS) {
+  if (const CUresult result = shim::FindFunction(launch.function, &function, &value);
+      result != CUDA_SUCCESS) {
     return result;
   }
   const ipc::DeviceInfo* info = nullptr;
   if (const CUresult result = InfoOf(context, &info); result != CUDA_SUCCESS) return result;
-  if (const CUresult result = CheckLimits(launch, *function, *info); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = CheckLimits(launch, *function, *info); result != CUDA_SUCCESS)
+    return result;
   ParamBlock params;
   if (const CUresult result = params.Fill(launch, *function); result != CUDA_SUCCESS) return result;
-  const CUresult sent = shim::Post<ipc::Op::Launch>(stream->wire, reinterpret_cast<CUfunction>(value), launch.grid[0],
-                                     launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
-                                     launch.block[2], launch.shared_bytes,
-                                     reinterpret_cast<CUstream>(stream->value), launch.attributes,
-                                     launch.attribute_count, params.data(), params.bytes());
+  const CUresult sent = shim::Post<ipc::Op::Launch>(
+      stream->wire, reinterpret_cast<CUfunction>(value), launch.grid[0], launch.grid[1],
+      launch.grid[2], launch.block[0], launch.block[1], launch.block[2], launch.shared_bytes,
+      reinterpret_cast<CUstream>(stream->value), launch.attributes, launch.attribute_count,
+      params.data(), params.bytes());
   return sent == CUDA_SUCCESS ? shim::Throttle(*stream) : sent;
 }
 
-// Attributes that change what a launch does travel; hints about how are dropped; the rest is refused.
+// Attributes that change what a launch does travel; hints about how are dropped; the rest is
+// refused.
 CUresult AddAttribute(const CUlaunchAttribute& attribute, Launch* launch) {
   switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -166,8 +176,10 @@ CUresult AddAttribute(const CUlaunchAttribute& attribute, Launch* launch) {
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
 
@@ -181,9 +193,9 @@ Launch Shaped(CUfunction function, const unsigned (&grid)[3], const unsigned (&b
 
 }  // namespace
 
-CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** params,
-                        void** extra) {
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, void** params, void** extra) {
   Launch launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
   launch.shared_bytes = shared_bytes;
   launch.stream = stream;
@@ -192,9 +204,10 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   return Submit(launch);
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                                   CUstream stream, void** params) {
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                   void** params) {
   Launch launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
   launch.shared_bytes = shared_bytes;
   launch.stream = stream;
@@ -203,8 +216,10 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigne
   return Submit(launch);
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
-  if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params,
+                          void** extra) {
+  if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr))
+    return CUDA_ERROR_INVALID_VALUE;
   if (config->numAttrs > kAttributesMax) return CUDA_ERROR_INVALID_VALUE;
   Launch launch = Shaped(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
                          {config->blockDimX, config->blockDimY, config->blockDimZ});
@@ -213,7 +228,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   launch.params = params;
   launch.extra = extra;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
-    if (const CUresult result = AddAttribute(config->attrs[i], &launch); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = AddAttribute(config->attrs[i], &launch); result != CUDA_SUCCESS)
+      return result;
   }
   return Submit(launch);
 }

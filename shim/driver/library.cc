@@ -17,8 +17,8 @@ uint64_t Bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
 CUresult Ready() { return shim::Client::Process().Ready(); }
 
-// Attributes of a kernel are asked per device: in the current context when it is on that device, else in the
-// device's primary context.
+// Attributes of a kernel are asked per device: in the current context when it is on that device,
+// else in the device's primary context.
 class InContextOf {
  public:
   explicit InContextOf(CUdevice device) {
@@ -26,7 +26,8 @@ class InContextOf {
     uint64_t context = 0;
     result_ = shim::Devices::Process().Ordinal(device, &ordinal);
     shim::Context* current = nullptr;
-    if (shim::State::Process().Current(&current) == CUDA_SUCCESS && current->device == ordinal) return;
+    if (shim::State::Process().Current(&current) == CUDA_SUCCESS && current->device == ordinal)
+      return;
     if (result_ == CUDA_SUCCESS) result_ = shim::Contexts::RetainPrimary(ordinal, &context);
     if (result_ != CUDA_SUCCESS) return;
     retained_ = ordinal;
@@ -47,8 +48,9 @@ class InContextOf {
 
 }  // namespace
 
-CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit_options, void** jit_values,
-                           unsigned jit_count, CUlibraryOption*, void**, unsigned) {
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit_options,
+                           void** jit_values, unsigned jit_count, CUlibraryOption*, void**,
+                           unsigned) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   if (library == nullptr) return CUDA_ERROR_INVALID_VALUE;
   shim::JitOptions options;
@@ -62,11 +64,14 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
   return result;
 }
 
-CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options, void** jit_values,
-                               unsigned jit_count, CUlibraryOption* options, void** values, unsigned count) {
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
+                               void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                               void** values, unsigned count) {
   std::string bytes;
-  if (const CUresult result = shim::ReadModuleFile(path, &bytes); result != CUDA_SUCCESS) return result;
-  return local::cuLibraryLoadData(library, bytes.c_str(), jit_options, jit_values, jit_count, options, values, count);
+  if (const CUresult result = shim::ReadModuleFile(path, &bytes); result != CUDA_SUCCESS)
+    return result;
+  return local::cuLibraryLoadData(library, bytes.c_str(), jit_options, jit_values, jit_count,
+                                  options, values, count);
 }
 
 CUresult cuLibraryUnload(CUlibrary library) {
@@ -94,13 +99,15 @@ CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
 
 CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary library) {
   CUmodule module = nullptr;
-  if (const CUresult result = local::cuLibraryGetModule(&module, library); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = local::cuLibraryGetModule(&module, library); result != CUDA_SUCCESS)
+    return result;
   return local::cuModuleGetFunctionCount(count, module);
 }
 
 CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned capacity, CUlibrary library) {
   CUmodule module = nullptr;
-  if (const CUresult result = local::cuLibraryGetModule(&module, library); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = local::cuLibraryGetModule(&module, library); result != CUDA_SUCCESS)
+    return result;
   if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<std::string> names;
   CUresult result = Modules::FunctionNames(Bits(module), &names);
@@ -110,9 +117,11 @@ CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned capacity, CUlibra
   return result;
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* name) {
+CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                            const char* name) {
   CUmodule module = nullptr;
-  if (const CUresult result = local::cuLibraryGetModule(&module, library); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = local::cuLibraryGetModule(&module, library); result != CUDA_SUCCESS)
+    return result;
   return local::cuModuleGetGlobal_v2(address, bytes, module, name);
 }
 
@@ -145,14 +154,16 @@ CUresult cuKernelGetName(const char** name, CUkernel kernel) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device) {
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
+                              CUdevice device) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   const InContextOf context(device);
   if (context.result() != CUDA_SUCCESS) return context.result();
   return local::cuFuncGetAttribute(value, attribute, reinterpret_cast<CUfunction>(kernel));
 }
 
-CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device) {
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice device) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   const InContextOf context(device);
   if (context.result() != CUDA_SUCCESS) return context.result();
@@ -162,7 +173,8 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
 // A preference about caches, which a shared device decides for all.
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache, CUdevice) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
-  return Libraries::Process().kernels.Find(Bits(kernel)) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return Libraries::Process().kernels.Find(Bits(kernel)) != nullptr ? CUDA_SUCCESS
+                                                                    : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t* offset, size_t* bytes) {

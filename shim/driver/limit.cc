@@ -1,5 +1,5 @@
-// What CUDA lets a program set for its whole context: per session here, so it is kept, and where a shared
-// device can't give it, it is only remembered.
+// What CUDA lets a program set for its whole context: per session here, so it is kept, and where a
+// shared device can't give it, it is only remembered.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -107,13 +107,16 @@ CUresult cuCtxDisablePeerAccess(CUcontext) {
 // --- the block size with the most resident threads, by asking the device for each candidate -----
 
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid_min, int* block, CUfunction function,
-                                                   CUoccupancyB2DSize shared_of_block, size_t shared_bytes,
-                                                   int block_limit, unsigned flags) {
+                                                   CUoccupancyB2DSize shared_of_block,
+                                                   size_t shared_bytes, int block_limit,
+                                                   unsigned flags) {
   Context* context = nullptr;
   shim::Function* found = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS) return result;
-  if (const CUresult result = shim::FindFunction(function, &found, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS)
+    return result;
+  if (const CUresult result = shim::FindFunction(function, &found, &value); result != CUDA_SUCCESS)
+    return result;
   if (grid_min == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
   int multiprocessors = 0, warp = 0;
   CUdevice mine = 0;
@@ -127,8 +130,9 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid_min, int* block, CU
   for (int size = block_max; size > 0; size = (size - 1) / std::max(warp, 1) * std::max(warp, 1)) {
     const size_t shared = shared_of_block != nullptr ? shared_of_block(size) : shared_bytes;
     int blocks = 0;
-    const CUresult result = shim::Call<ipc::Op::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags>(
-        found->wire, &blocks, reinterpret_cast<CUfunction>(value), size, shared, flags);
+    const CUresult result =
+        shim::Call<ipc::Op::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags>(
+            found->wire, &blocks, reinterpret_cast<CUfunction>(value), size, shared, flags);
     if (result != CUDA_SUCCESS) return result;
     if (blocks * size <= best_threads) continue;
     best_threads = blocks * size;
@@ -141,8 +145,8 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid_min, int* block, CU
 CUresult cuOccupancyMaxPotentialBlockSize(int* grid_min, int* block, CUfunction function,
                                           CUoccupancyB2DSize shared_of_block, size_t shared_bytes,
                                           int block_limit) {
-  return local::cuOccupancyMaxPotentialBlockSizeWithFlags(grid_min, block, function, shared_of_block, shared_bytes,
-                                                   block_limit, CU_OCCUPANCY_DEFAULT);
+  return local::cuOccupancyMaxPotentialBlockSizeWithFlags(
+      grid_min, block, function, shared_of_block, shared_bytes, block_limit, CU_OCCUPANCY_DEFAULT);
 }
 
 }  // namespace local

@@ -1,7 +1,6 @@
 // The driver calls that the client answers itself: one function local::fn for every kLocal row of
-// ipc/calls/driver.inc, with the vendor's type. A missing body is a link error. Bodies are grouped by
-// subject in the files beside this one.
-// Thread safety: as the driver's own: any thread.
+// ipc/calls/driver.inc, with the vendor's type. A missing body is a link error. Bodies are grouped
+// by subject in the files beside this one. Thread safety: as the driver's own: any thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"

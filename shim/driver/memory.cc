@@ -25,7 +25,8 @@ CUresult Ready() { return Client::Process().Ready(); }
 CUresult AllocatePinned(void** address, size_t bytes, unsigned flags) {
   Context* context = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS)
+    return result;
   constexpr unsigned kKnown =
       CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   if (address == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -36,7 +37,8 @@ CUresult AllocatePinned(void** address, size_t bytes, unsigned flags) {
 
 CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
   Context* context = nullptr;
-  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS)
+    return result;
   size_t free_now = 0, total = 0;
   const CUresult result = shim::Call<ipc::Op::MemInfo>(context->wire, &free_now, &total);
   if (result != CUDA_SUCCESS) return result;
@@ -48,7 +50,8 @@ CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   Context* context = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS)
+    return result;
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t made = 0;
   const CUresult result = Memory::Allocate(*context, value, bytes, &made);
@@ -58,11 +61,14 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                             unsigned element_bytes) {
-  if (address == nullptr || pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) return CUDA_ERROR_INVALID_VALUE;
+  if (address == nullptr || pitch == nullptr || width == 0 || height == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16)
+    return CUDA_ERROR_INVALID_VALUE;
   const size_t rounded = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
   size_t bytes = 0;
-  if (rounded < width || __builtin_mul_overflow(rounded, height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (rounded < width || __builtin_mul_overflow(rounded, height, &bytes))
+    return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = local::cuMemAlloc_v2(address, bytes);
   if (result == CUDA_SUCCESS) *pitch = rounded;
   return result;
@@ -90,7 +96,9 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr a
 
 // --- pinned memory -------------------------------------------------------------------------------
 
-CUresult cuMemAllocHost_v2(void** address, size_t bytes) { return AllocatePinned(address, bytes, 0); }
+CUresult cuMemAllocHost_v2(void** address, size_t bytes) {
+  return AllocatePinned(address, bytes, 0);
+}
 CUresult cuMemHostAlloc(void** address, size_t bytes, unsigned flags) {
   return AllocatePinned(address, bytes, flags);
 }
@@ -118,24 +126,28 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* host, unsigned 
 CUresult cuMemHostGetFlags(unsigned* flags, void* host) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   Allocation found;
-  if (flags == nullptr || !State::Process().allocations.Find(reinterpret_cast<uint64_t>(host), &found) ||
+  if (flags == nullptr ||
+      !State::Process().allocations.Find(reinterpret_cast<uint64_t>(host), &found) ||
       found.kind != Allocation::Kind::kPinned) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  *flags = found.flags | CU_MEMHOSTALLOC_DEVICEMAP;  // under unified addressing everything is mapped
+  *flags =
+      found.flags | CU_MEMHOSTALLOC_DEVICEMAP;  // under unified addressing everything is mapped
   return CUDA_SUCCESS;
 }
 
-// Memory that the program already has cannot be shared with the worker. Registering it is then a hint:
-// copies from and to it work, through staging. Only a device address for it would be a lie.
+// Memory that the program already has cannot be shared with the worker. Registering it is then a
+// hint: copies from and to it work, through staging. Only a device address for it would be a lie.
 CUresult cuMemHostRegister_v2(void* address, size_t bytes, unsigned flags) {
   Context* context = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS)
+    return result;
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if ((flags & (CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY)) != 0) {
-    shim::SayOnce(said_mapped, {"cuMemHostRegister with a device mapping is not supported: memory of this "
-                                "process cannot be shared with the worker; allocate it with cuMemHostAlloc"});
+    shim::SayOnce(said_mapped,
+                  {"cuMemHostRegister with a device mapping is not supported: memory of this "
+                   "process cannot be shared with the worker; allocate it with cuMemHostAlloc"});
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Allocation found;
@@ -159,8 +171,8 @@ CUresult cuMemHostRegister(void* address, size_t bytes, unsigned flags) {
 CUresult cuMemHostUnregister(void* address) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   Allocation removed;
-  return State::Process().allocations.Remove(reinterpret_cast<uint64_t>(address), Allocation::Kind::kRegistered,
-                                             &removed)
+  return State::Process().allocations.Remove(reinterpret_cast<uint64_t>(address),
+                                             Allocation::Kind::kRegistered, &removed)
              ? CUDA_SUCCESS
              : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }

@@ -21,7 +21,8 @@ using shim::State;
 CUresult Load(CUmodule* module, const void* image, JitOptions* options) {
   Context* context = nullptr;
   uint64_t context_value = 0;
-  if (const CUresult result = State::Process().Current(&context, &context_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = State::Process().Current(&context, &context_value);
+      result != CUDA_SUCCESS) {
     return result;
   }
   if (module == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -37,10 +38,11 @@ CUresult Ready() { return shim::Client::Process().Ready(); }
 
 }  // namespace
 
-CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
-                            void** values) {
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count,
+                            CUjit_option* options, void** values) {
   JitOptions read;
-  if (const CUresult result = Modules::ReadOptions(count, options, values, &read); result != CUDA_SUCCESS) {
+  if (const CUresult result = Modules::ReadOptions(count, options, values, &read);
+      result != CUDA_SUCCESS) {
     return result;
   }
   return Load(module, image, &read);
@@ -49,11 +51,14 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   JitOptions none;
   return Load(module, image, &none);
 }
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return local::cuModuleLoadData(module, image); }
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  return local::cuModuleLoadData(module, image);
+}
 
 CUresult cuModuleLoad(CUmodule* module, const char* path) {
   std::string bytes;
-  if (const CUresult result = shim::ReadModuleFile(path, &bytes); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::ReadModuleFile(path, &bytes); result != CUDA_SUCCESS)
+    return result;
   return local::cuModuleLoadData(module, bytes.c_str());
 }
 
@@ -62,7 +67,8 @@ CUresult cuModuleUnload(CUmodule module) {
   return Modules::Unload(Bits(module));
 }
 
-// Whole modules are loaded when they are asked for; what the runtime facade delays, it delays itself.
+// Whole modules are loaded when they are asked for; what the runtime facade delays, it delays
+// itself.
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -79,7 +85,8 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
   return result;
 }
 
-CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module,
+                              const char* name) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   return Modules::FindVariable(Bits(module), name, address, bytes);
@@ -109,8 +116,10 @@ CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned capacity, CU
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction program) {
   Function* function = nullptr;
-  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS) return result;
-  if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)
+    return result;
+  if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX)
+    return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard<std::mutex> lock(function->attributes_mutex);
   *value = function->info.attributes[attribute];
   return CUDA_SUCCESS;
@@ -119,7 +128,8 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
 CUresult cuFuncSetAttribute(CUfunction program, CUfunction_attribute attribute, int value) {
   Function* function = nullptr;
   uint64_t function_value = 0;
-  if (const CUresult result = shim::FindFunction(program, &function, &function_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = shim::FindFunction(program, &function, &function_value);
+      result != CUDA_SUCCESS) {
     return result;
   }
   if (attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
@@ -133,7 +143,8 @@ CUresult cuFuncSetAttribute(CUfunction program, CUfunction_attribute attribute, 
 
 CUresult cuFuncGetModule(CUmodule* module, CUfunction program) {
   Function* function = nullptr;
-  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)
+    return result;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *module = reinterpret_cast<CUmodule>(function->module);
   return CUDA_SUCCESS;
@@ -141,7 +152,8 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction program) {
 
 CUresult cuFuncGetName(const char** name, CUfunction program) {
   Function* function = nullptr;
-  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)
+    return result;
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *name = function->name.c_str();
   return CUDA_SUCCESS;
@@ -149,7 +161,8 @@ CUresult cuFuncGetName(const char** name, CUfunction program) {
 
 CUresult cuFuncGetParamInfo(CUfunction program, size_t index, size_t* offset, size_t* bytes) {
   Function* function = nullptr;
-  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)
+    return result;
   if (offset == nullptr || index >= function->params.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = function->params[index].offset;
   if (bytes != nullptr) *bytes = function->params[index].bytes;
@@ -158,7 +171,8 @@ CUresult cuFuncGetParamInfo(CUfunction program, size_t index, size_t* offset, si
 
 CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction program) {
   Function* function = nullptr;
-  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)
+    return result;
   if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *state = CU_FUNCTION_LOADING_STATE_LOADED;
   return CUDA_SUCCESS;

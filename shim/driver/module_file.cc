@@ -14,7 +14,8 @@ CUresult ReadModuleFile(const char* path, std::string* bytes) {
   if (fd < 0) return CUDA_ERROR_FILE_NOT_FOUND;
   struct stat info;
   CUresult result = CUDA_ERROR_INVALID_IMAGE;
-  if (fstat(fd, &info) == 0 && static_cast<uint64_t>(info.st_size) <= ipc::limits::kModuleBytesMax) {
+  if (fstat(fd, &info) == 0 &&
+      static_cast<uint64_t>(info.st_size) <= ipc::limits::kModuleBytesMax) {
     bytes->resize(static_cast<size_t>(info.st_size));
     size_t done = 0;
     ssize_t n = 1;

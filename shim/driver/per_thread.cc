@@ -1,5 +1,5 @@
-// Entry points of programs compiled with per-thread default streams: the same bodies, with stream 0 meaning
-// the calling thread's own.
+// Entry points of programs compiled with per-thread default streams: the same bodies, with stream 0
+// meaning the calling thread's own.
 #include "shim/driver/local.h"
 #include "shim/state.h"
 
@@ -17,13 +17,13 @@ struct PerThread<body, CUresult(A...)> {
 
 }  // namespace
 
-#define PER_THREAD(fn, base)                                                       \
-  static_assert(std::is_same_v<decltype(::fn), decltype(::base)>);                 \
-  extern "C" decltype(::fn)* laneway_resolve_local_##fn() {                        \
-    return &PerThread<&local::base, decltype(::fn)>::Call;                         \
-  }                                                                                \
-  namespace local {                                                                \
-  __attribute__((ifunc("laneway_resolve_local_" #fn))) decltype(::fn) fn;          \
+#define PER_THREAD(fn, base)                                              \
+  static_assert(std::is_same_v<decltype(::fn), decltype(::base)>);        \
+  extern "C" decltype(::fn)* laneway_resolve_local_##fn() {               \
+    return &PerThread<&local::base, decltype(::fn)>::Call;                \
+  }                                                                       \
+  namespace local {                                                       \
+  __attribute__((ifunc("laneway_resolve_local_" #fn))) decltype(::fn) fn; \
   }
 #include "shim/driver/per_thread.inc"
 #undef PER_THREAD

@@ -17,13 +17,16 @@ CUresult Store(void* to, T value) {
   return CUDA_SUCCESS;
 }
 
-CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute attribute, void* data) {
-  const bool device = found.kind == Allocation::Kind::kDevice || found.kind == Allocation::Kind::kVariable;
+CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute attribute,
+                  void* data) {
+  const bool device =
+      found.kind == Allocation::Kind::kDevice || found.kind == Allocation::Kind::kVariable;
   const bool registered = found.kind == Allocation::Kind::kRegistered;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: {
-      const shim::Module* const module =
-          found.kind == Allocation::Kind::kVariable ? State::Process().modules.Find(found.context) : nullptr;
+      const shim::Module* const module = found.kind == Allocation::Kind::kVariable
+                                             ? State::Process().modules.Find(found.context)
+                                             : nullptr;
       return Store(data, module != nullptr ? module->context : found.context);
     }
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -32,54 +35,70 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
       return registered ? CUDA_ERROR_INVALID_VALUE : Store(data, address);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       return device ? CUDA_ERROR_INVALID_VALUE : Store(data, address);
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: return Store(data, found.id);
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      return Store(data, found.id);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return Store(data, shim::Devices::Process().Visible(found.device));
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return Store(data, found.base);
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return Store(data, found.bytes);
-    case CU_POINTER_ATTRIBUTE_MAPPED: return Store(data, registered ? 0 : 1);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return Store(data, found.base);
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return Store(data, found.bytes);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return Store(data, registered ? 0 : 1);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return Store(data, static_cast<int>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return Store(data, 0);
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return Store(data, 0);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return Store(data, uint64_t{0});
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return Store(data, uint64_t{0});
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
 
 // What cuPointerGetAttributes stores for an unknown address, or an attribute that does not apply.
 void StoreNothing(CUpointer_attribute attribute, void* data) {
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: Store(data, -2); return;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      Store(data, -2);
+      return;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_MAPPED:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: Store(data, 0); return;
-    default: Store(data, uint64_t{0});
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      Store(data, 0);
+      return;
+    default:
+      Store(data, uint64_t{0});
   }
 }
 
 bool Find(CUdeviceptr address, Allocation* found) {
-  return State::Process().allocations.Find(address, found) || State::Process().variables.Find(address, found);
+  return State::Process().allocations.Find(address, found) ||
+         State::Process().variables.Find(address, found);
 }
 
 }  // namespace
 
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
-  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
+    return result;
   Allocation found;
   if (data == nullptr || !Find(address, &found)) return CUDA_ERROR_INVALID_VALUE;
   return Describe(found, address, attribute, data);
 }
 
-CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data, CUdeviceptr address) {
-  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS) return result;
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
+                                CUdeviceptr address) {
+  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
+    return result;
   if (count != 0 && (attributes == nullptr || data == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Allocation found;
   const bool known = Find(address, &found);
@@ -91,10 +110,12 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   return CUDA_SUCCESS;
 }
 
-// The one attribute that can be set asks that copies of this memory be synchronous; it is a promise about
-// other devices reading the memory, which no session can share.
-CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
-  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS) return result;
+// The one attribute that can be set asks that copies of this memory be synchronous; it is a promise
+// about other devices reading the memory, which no session can share.
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
+                               CUdeviceptr address) {
+  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
+    return result;
   Allocation found;
   if (value == nullptr || !Find(address, &found)) return CUDA_ERROR_INVALID_VALUE;
   return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,5 @@
-// Stream-ordered allocation. Pools are names: all memory comes from the session's arena, an allocation is
-// usable at once in every stream, and a free takes effect when its stream gets there.
+// Stream-ordered allocation. Pools are names: all memory comes from the session's arena, an
+// allocation is usable at once in every stream, and a free takes effect when its stream gets there.
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -41,9 +41,9 @@ struct Pools {
       Pool* const pool = table.Create(&of_device[ordinal]);
       pool->device = ordinal;
       pool->is_default = true;
-      for (const CUmemPool_attribute on :
-           {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
-            CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES}) {
+      for (const CUmemPool_attribute on : {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+                                           CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+                                           CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES}) {
         pool->attribute[on] = 1;
       }
       current[ordinal] = of_device[ordinal];
@@ -72,7 +72,8 @@ bool IsInt(CUmemPool_attribute attribute) {
 }
 
 bool IsKnown(CUmemPool_attribute attribute) {
-  return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES && attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+  return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
+         attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH;
 }
 
 CUresult OrdinalOfLocation(const CUmemLocation* location, int* ordinal) {
@@ -87,10 +88,12 @@ CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream program) {
   Context* context = nullptr;
   uint64_t context_value = 0;
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().Current(&context, &context_value); result != CUDA_SUCCESS) {
+  if (const CUresult result = State::Process().Current(&context, &context_value);
+      result != CUDA_SUCCESS) {
     return result;
   }
-  if (const CUresult result = State::Process().FindStream(program, *context, context_value, &stream);
+  if (const CUresult result =
+          State::Process().FindStream(program, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -101,7 +104,8 @@ CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream program) {
   return result;
 }
 
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUstream stream) {
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool program,
+                                 CUstream stream) {
   Pool* pool = nullptr;
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
   return local::cuMemAllocAsync(address, bytes, stream);
@@ -109,7 +113,9 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPoo
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream program) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(program, &stream); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().CurrentStream(program, &stream);
+      result != CUDA_SUCCESS)
+    return result;
   if (address == 0) return CUDA_SUCCESS;
   Allocation allocation;
   allocation.base = address;
@@ -154,17 +160,20 @@ CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool program) {
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType) {
   int ordinal = 0;
-  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS)
+    return result;
   return local::cuDeviceGetDefaultMemPool(pool, location->id);
 }
 CUresult cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType) {
   int ordinal = 0;
-  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS)
+    return result;
   return local::cuDeviceGetMemPool(pool, location->id);
 }
 CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType, CUmemoryPool pool) {
   int ordinal = 0;
-  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS)
+    return result;
   return local::cuDeviceSetMemPool(location->id, pool);
 }
 
@@ -172,7 +181,8 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   if (pool == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_NOT_SUPPORTED;
   int ordinal = 0;
-  if (const CUresult result = OrdinalOfLocation(&properties->location, &ordinal); result != CUDA_SUCCESS) {
+  if (const CUresult result = OrdinalOfLocation(&properties->location, &ordinal);
+      result != CUDA_SUCCESS) {
     return result;
   }
   uint64_t value = 0;
@@ -226,7 +236,8 @@ CUresult cuMemPoolSetAccess(CUmemoryPool program, const CUmemAccessDesc* access,
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
   for (size_t i = 0; i < count; ++i) {
     int ordinal = 0;
-    if (const CUresult result = OrdinalOfLocation(&access[i].location, &ordinal); result != CUDA_SUCCESS) {
+    if (const CUresult result = OrdinalOfLocation(&access[i].location, &ordinal);
+        result != CUDA_SUCCESS) {
       return result;
     }
     // Only the device of the pool can use it, and always can.
@@ -236,13 +247,16 @@ CUresult cuMemPoolSetAccess(CUmemoryPool program, const CUmemAccessDesc* access,
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool program, CUmemLocation* location) {
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool program,
+                            CUmemLocation* location) {
   Pool* pool = nullptr;
   int ordinal = 0;
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
-  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = OrdinalOfLocation(location, &ordinal); result != CUDA_SUCCESS)
+    return result;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = ordinal == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  *flags =
+      ordinal == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return CUDA_SUCCESS;
 }
 

@@ -16,9 +16,11 @@ constexpr cuuint64_t kKnownFlags =
 
 std::atomic<bool> said_export_table;
 
-CUresult Look(const char* symbol, void** function, int version, cuuint64_t flags, ipc::EntryStatus* status) {
+CUresult Look(const char* symbol, void** function, int version, cuuint64_t flags,
+              ipc::EntryStatus* status) {
   if (symbol == nullptr || function == nullptr || *symbol == '\0') return CUDA_ERROR_INVALID_VALUE;
-  if (version > CUDA_VERSION || version < 0 || (flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (version > CUDA_VERSION || version < 0 || (flags & ~kKnownFlags) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   const ipc::Entry entry = ipc::FindEntry(symbol, version, per_thread);
   *status = entry.status;
@@ -28,7 +30,8 @@ CUresult Look(const char* symbol, void** function, int version, cuuint64_t flags
 
 // Libraries that ask and live with the refusal.
 bool IsExempt(const char* base_name) {
-  return std::strncmp(base_name, "libnvrtc", 8) == 0 || std::strncmp(base_name, "libnvJitLink", 12) == 0;
+  return std::strncmp(base_name, "libnvrtc", 8) == 0 ||
+         std::strncmp(base_name, "libnvJitLink", 12) == 0;
 }
 
 }  // namespace
@@ -49,20 +52,23 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuui
   return found == ipc::EntryStatus::kFound ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-// The driver's private tables: only a CUDA runtime asks for them, and one that is not ours is part of the
-// program or of a library that was linked with it.
+// The driver's private tables: only a CUDA runtime asks for them, and one that is not ours is part
+// of the program or of a library that was linked with it.
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
   if (table != nullptr) *table = nullptr;
   Dl_info caller;
   const char* path = "this program";
-  if (dladdr(__builtin_return_address(0), &caller) != 0 && caller.dli_fname != nullptr) path = caller.dli_fname;
+  if (dladdr(__builtin_return_address(0), &caller) != 0 && caller.dli_fname != nullptr)
+    path = caller.dli_fname;
   const char* const slash = std::strrchr(path, '/');
   const char* const name = slash == nullptr ? path : slash + 1;
   if (!IsExempt(name)) {
-    shim::SayOnce(said_export_table,
-                  {name, " contains a CUDA runtime of its own, which asks the driver for private tables that "
-                         "Laneway does not have; build it with `--cudart shared` (nvcc), or run the program "
-                         "without Laneway"});
+    shim::SayOnce(
+        said_export_table,
+        {name,
+         " contains a CUDA runtime of its own, which asks the driver for private tables that "
+         "Laneway does not have; build it with `--cudart shared` (nvcc), or run the program "
+         "without Laneway"});
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }

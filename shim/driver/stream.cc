@@ -15,14 +15,17 @@ using shim::Stream;
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 
-CUresult Find(CUstream program, Stream** stream) { return State::Process().CurrentStream(program, stream); }
+CUresult Find(CUstream program, Stream** stream) {
+  return State::Process().CurrentStream(program, stream);
+}
 
 }  // namespace
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   Context* context = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS)
+    return result;
   if (stream == nullptr || (flags & ~CU_STREAM_NON_BLOCKING) != 0) return CUDA_ERROR_INVALID_VALUE;
   const int clamped = priority > kLeastPriority      ? kLeastPriority
                       : priority < kGreatestPriority ? kGreatestPriority
@@ -32,10 +35,13 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priori
   if (result == CUDA_SUCCESS) *stream = reinterpret_cast<CUstream>(made);
   return result;
 }
-CUresult cuStreamCreate(CUstream* stream, unsigned flags) { return local::cuStreamCreateWithPriority(stream, flags, 0); }
+CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  return local::cuStreamCreateWithPriority(stream, flags, 0);
+}
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
-  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
+    return result;
   return State::Process().DestroyStream(reinterpret_cast<uint64_t>(stream));
 }
 CUresult cuStreamDestroy(CUstream stream) { return local::cuStreamDestroy_v2(stream); }
@@ -88,7 +94,8 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   Stream* found = nullptr;
   Context* current = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&current, &value); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&current, &value); result != CUDA_SUCCESS)
+    return result;
   if (const CUresult result = Find(stream, &found); result != CUDA_SUCCESS) return result;
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *context = reinterpret_cast<CUcontext>(found->legacy ? value : found->context);
@@ -101,7 +108,8 @@ CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* gree
 
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   Context* context = nullptr;
-  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS)
+    return result;
   if (least != nullptr) *least = kLeastPriority;
   if (greatest != nullptr) *greatest = kGreatestPriority;
   return CUDA_SUCCESS;
@@ -121,19 +129,21 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, 
   if (id != nullptr) *id = 0;
   return local::cuStreamIsCapturing(stream, status);
 }
-CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
-                                   const CUgraphNode**, size_t*) {
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                   CUgraph*, const CUgraphNode**, size_t*) {
   return local::cuStreamGetCaptureInfo(stream, status, id);
 }
-CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
-                                   const CUgraphNode**, const CUgraphEdgeData**, size_t*) {
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                   CUgraph*, const CUgraphNode**, const CUgraphEdgeData**,
+                                   size_t*) {
   return local::cuStreamGetCaptureInfo(stream, status, id);
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
+    return result;
   std::swap(mine, *mode);
   return CUDA_SUCCESS;
 }

@@ -44,8 +44,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // false when the caller is about to Wait. Called by Context::Submit alone.
   uint64_t Push(std::unique_ptr<Operation> operation, bool wake);
 
-  // Returns when the queue has room for one more operation. A program may run ahead of its device, as
-  // on hardware, by so much and no further: work that nobody bounds would fill the memory.
+  // Returns when the queue has room for one more operation. A program may run ahead of its device,
+  // as on hardware, by so much and no further: work that nobody bounds would fill the memory.
   void WaitForRoom();
 
   // Returns when everything up to `sequence` has run; runs it when it can.

@@ -1,10 +1,11 @@
 // What the driver half of the software GPU asks of the executing half: run one grid.
 //
-// A kernel belongs to a parsed module (softgpu/ptx/module.h). The driver gives each module variable an
-// address, packs parameters as the ABI says, and calls Execute(); executors know no stream and no handle.
-// Device, VMM, pinned and registered memory are plain addresses of this process: an executor dereferences
-// them after checking `Memory::Contains`. A page without memory inside the window raises SIGSEGV, which
-// the executor's handler turns into a Fault (it chains for every other address and thread).
+// A kernel belongs to a parsed module (softgpu/ptx/module.h). The driver gives each module variable
+// an address, packs parameters as the ABI says, and calls Execute(); executors know no stream and
+// no handle. Device, VMM, pinned and registered memory are plain addresses of this process: an
+// executor dereferences them after checking `Memory::Contains`. A page without memory inside the
+// window raises SIGSEGV, which the executor's handler turns into a Fault (it chains for every other
+// address and thread).
 #pragma once
 
 #include <cuda.h>
@@ -25,8 +26,8 @@ struct Dim3 {
   uint64_t Count() const { return uint64_t{x} * y * z; }
 };
 
-// Which addresses outside the window (limits.h, kWindowBase) a kernel may touch: registered host memory.
-// Thread safety: called from executor threads at once.
+// Which addresses outside the window (limits.h, kWindowBase) a kernel may touch: registered host
+// memory. Thread safety: called from executor threads at once.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -37,33 +38,34 @@ class Kernel;     // softgpu/ptx/module.h
 class PtxModule;  // softgpu/ptx/module.h
 
 struct Launch {
-  const Kernel* kernel = nullptr;           // its module outlives the call
+  const Kernel* kernel = nullptr;  // its module outlives the call
   Dim3 grid, block;
   uint32_t dynamic_shared_bytes = 0;
-  std::span<const std::byte> parameters;    // packed by the kernel's ParamInfo offsets
-  std::span<const uint64_t> variables;      // address of each PtxModule::variables() entry, same order
+  std::span<const std::byte> parameters;  // packed by the kernel's ParamInfo offsets
+  std::span<const uint64_t> variables;  // address of each PtxModule::variables() entry, same order
   const Memory* memory = nullptr;
-  const std::atomic<bool>* cancel = nullptr;  // set: stop soon, return Fault{CUDA_ERROR_LAUNCH_FAILED}
+  const std::atomic<bool>* cancel =
+      nullptr;  // set: stop soon, return Fault{CUDA_ERROR_LAUNCH_FAILED}
   std::function<void(std::string_view)> print;  // device printf, whole formatted text; any thread
   uint64_t grid_id = 0;
-  uint32_t sm_count = 8;                    // what %nsmid reads
-  bool cooperative = false;                 // every block must be resident: grid sync works
+  uint32_t sm_count = 8;     // what %nsmid reads
+  bool cooperative = false;  // every block must be resident: grid sync works
 };
 
 // What stopped a kernel, in the words that stderr and the error log show.
 struct Fault {
   CUresult code = CUDA_ERROR_LAUNCH_FAILED;
-  std::string what;      // "store of 4 bytes to 0x7, which is not mapped"
+  std::string what;  // "store of 4 bytes to 0x7, which is not mapped"
   std::string kernel;
   Dim3 block{0, 0, 0}, thread{0, 0, 0};
-  int line = 0;          // in the PTX text, from 1; 0 when unknown
+  int line = 0;  // in the PTX text, from 1; 0 when unknown
   uint64_t address = 0;
   std::string ToString() const;
 };
 
-// Runs the whole grid on the pool of executor threads and returns when it has ended. Bit-deterministic for
-// race-free kernels: kernels that use floating-point atomics run their blocks in order.
-// Thread safety: may be called from several threads at once.
+// Runs the whole grid on the pool of executor threads and returns when it has ended.
+// Bit-deterministic for race-free kernels: kernels that use floating-point atomics run their blocks
+// in order. Thread safety: may be called from several threads at once.
 std::optional<Fault> Execute(const Launch& launch);
 
 }  // namespace softgpu

@@ -1,8 +1,8 @@
 // A module of PTX text, parsed and typed: what the driver half needs to know of it.
 //
-// Parse() accepts PTX of any target up to the newest ISA as long as every instruction is implemented; an
-// unknown one fails with its line in the log, like the driver's JIT (CUDA_ERROR_INVALID_PTX).
-// Thread safety: immutable after Parse.
+// Parse() accepts PTX of any target up to the newest ISA as long as every instruction is
+// implemented; an unknown one fails with its line in the log, like the driver's JIT
+// (CUDA_ERROR_INVALID_PTX). Thread safety: immutable after Parse.
 #pragma once
 
 #include <cuda.h>
@@ -50,10 +50,10 @@ class Kernel {
   virtual const std::vector<ParamInfo>& params() const = 0;
   virtual uint32_t param_bytes() const = 0;
   virtual uint32_t static_shared_bytes() const = 0;
-  virtual uint32_t local_bytes() const = 0;         // per thread
-  virtual uint32_t register_count() const = 0;      // what CU_FUNC_ATTRIBUTE_NUM_REGS reports
-  virtual uint32_t threads_max() const = 0;         // .maxntid product or 1024
-  virtual Dim3Triple required_block() const = 0;    // .reqntid or zeros
+  virtual uint32_t local_bytes() const = 0;       // per thread
+  virtual uint32_t register_count() const = 0;    // what CU_FUNC_ATTRIBUTE_NUM_REGS reports
+  virtual uint32_t threads_max() const = 0;       // .maxntid product or 1024
+  virtual Dim3Triple required_block() const = 0;  // .reqntid or zeros
 };
 
 class PtxModule {
@@ -63,10 +63,11 @@ class PtxModule {
   // "ptxas application ptx input, line 12; fatal   : ..." and nothing when all is well.
   static std::shared_ptr<const PtxModule> Parse(std::string_view text, std::string* log);
 
-  virtual int ptx_version() const = 0;     // 83 for ".version 8.3"
-  virtual int target() const = 0;          // 80 for ".target sm_80"
-  virtual const std::vector<std::unique_ptr<const Kernel>>& kernels() const = 0;  // .entry, in order
-  virtual const std::vector<Variable>& variables() const = 0;                      // module scope
+  virtual int ptx_version() const = 0;  // 83 for ".version 8.3"
+  virtual int target() const = 0;       // 80 for ".target sm_80"
+  virtual const std::vector<std::unique_ptr<const Kernel>>& kernels()
+      const = 0;                                               // .entry, in order
+  virtual const std::vector<Variable>& variables() const = 0;  // module scope
 };
 
 }  // namespace softgpu

@@ -113,8 +113,8 @@ TEST_F(Contexts, EntryPointsByNameAndVersion) {
   ASSERT_EQ(local::cuGetProcAddress_v2("cuCtxCreate", &function, 4000, 0, &found), CUDA_SUCCESS);
   EXPECT_EQ(found, CU_GET_PROC_ADDRESS_SUCCESS);
   EXPECT_EQ(function, reinterpret_cast<void*>(&::cuCtxCreate_v2));
-  ASSERT_EQ(local::cuGetProcAddress_v2("cuMemcpy", &function, 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
-                                       &found),
+  ASSERT_EQ(local::cuGetProcAddress_v2("cuMemcpy", &function, 13000,
+                                       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &found),
             CUDA_SUCCESS);
   EXPECT_EQ(function, reinterpret_cast<void*>(&::cuMemcpy_ptds));
   ASSERT_EQ(local::cuGetProcAddress_v2("cuNoSuch", &function, 13000, 0, &found), CUDA_SUCCESS);
@@ -146,8 +146,10 @@ TEST_F(Contexts, StreamOrderedAllocation) {
   ASSERT_EQ(local::cuDeviceGetMemPool(&again, 0), CUDA_SUCCESS);
   EXPECT_EQ(pool, again);
   cuuint64_t threshold = 1 << 20, read = 0;
-  EXPECT_EQ(local::cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), CUDA_SUCCESS);
-  EXPECT_EQ(local::cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &read), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
+            CUDA_SUCCESS);
+  EXPECT_EQ(local::cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &read),
+            CUDA_SUCCESS);
   EXPECT_EQ(read, threshold);
   ASSERT_EQ(local::cuMemAllocAsync(&address, 1000, stream), CUDA_SUCCESS);
   EXPECT_EQ(local::cuMemFreeAsync(address, stream), CUDA_SUCCESS);

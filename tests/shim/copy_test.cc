@@ -23,8 +23,9 @@ TEST_F(Copy, PageableOfEverySize) {
   constexpr size_t kMax = (20u << 20) + 13;
   ASSERT_EQ(local::cuMemAlloc_v2(&address, kMax), CUDA_SUCCESS);
   const std::vector<unsigned char> source = Noise(kMax, 1);
-  for (const size_t bytes : {size_t{0}, size_t{1}, size_t{4}, size_t{48u << 10}, size_t{48u << 10} + 1, size_t{1u << 20},
-                             size_t{1u << 20} + 1, size_t{5u << 20}, kMax}) {
+  for (const size_t bytes :
+       {size_t{0}, size_t{1}, size_t{4}, size_t{48u << 10}, size_t{48u << 10} + 1, size_t{1u << 20},
+        size_t{1u << 20} + 1, size_t{5u << 20}, kMax}) {
     std::vector<unsigned char> back(bytes);
     ASSERT_EQ(local::cuMemcpyHtoD_v2(address, source.data(), bytes), CUDA_SUCCESS);
     ASSERT_EQ(local::cuMemcpyDtoH_v2(back.data(), address, bytes), CUDA_SUCCESS);
@@ -65,7 +66,8 @@ TEST_F(Copy, PinnedMemoryIsCopiedWithoutStaging) {
   EXPECT_EQ(local::cuMemHostGetDevicePointer_v2(&same, pinned, 0), CUDA_SUCCESS);
   EXPECT_EQ(same, reinterpret_cast<CUdeviceptr>(pinned));
   unsigned type = 0;
-  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, same), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, same),
+            CUDA_SUCCESS);
   EXPECT_EQ(type, unsigned{CU_MEMORYTYPE_HOST});
   EXPECT_EQ(local::cuMemFreeHost(pinned), CUDA_SUCCESS);
   EXPECT_EQ(local::cuMemFreeHost(pinned), CUDA_ERROR_INVALID_VALUE);
@@ -104,10 +106,12 @@ TEST_F(Copy, OutsideTheProgramsMemoryIsRefused) {
   EXPECT_EQ(local::cuMemcpyHtoD_v2(address, bytes, 33), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(local::cuMemcpyHtoD_v2(address + (1u << 20), bytes, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(local::cuMemcpyHtoD_v2(0, bytes, 1), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(local::cuMemcpyDtoH_v2(bytes, reinterpret_cast<CUdeviceptr>(bytes), 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuMemcpyDtoH_v2(bytes, reinterpret_cast<CUdeviceptr>(bytes), 1),
+            CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(local::cuMemsetD8_v2(address, 0, 33), CUDA_ERROR_INVALID_VALUE);
   unsigned type = 0;
-  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(bytes)),
+  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                         reinterpret_cast<CUdeviceptr>(bytes)),
             CUDA_ERROR_INVALID_VALUE);
 }
 

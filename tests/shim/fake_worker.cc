@@ -36,10 +36,12 @@ FakeWorker& FakeWorker::Start(uint32_t worker_pid) {
   worker->scratch_ = std::make_unique<std::byte[]>(ipc::kBodyBytesMax);
   worker->arena_base_ = ipc::limits::kSlotBase + kSlot * ipc::limits::kSlotBytes;
   worker->next_address_ = worker->arena_base_;
-  worker->shadow_ = static_cast<std::byte*>(mmap(nullptr, kShadowBytes, PROT_READ | PROT_WRITE,
-                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  worker->shadow_ =
+      static_cast<std::byte*>(mmap(nullptr, kShadowBytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   const int pinned = memfd_create("pinned", MFD_CLOEXEC);
-  [[maybe_unused]] const int sized = ftruncate(pinned, static_cast<off_t>(ipc::limits::kPinnedWindowBytes));
+  [[maybe_unused]] const int sized =
+      ftruncate(pinned, static_cast<off_t>(ipc::limits::kPinnedWindowBytes));
   assert(sized == 0);
 
   ipc::Welcome welcome;
@@ -104,7 +106,8 @@ CUresult FakeWorker::Fault(const char* name) {
 
 void FakeWorker::Serve() {
   while (!stop_.load()) {
-    const std::span<const std::byte> message = channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, kNapUs);
+    const std::span<const std::byte> message =
+        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, kNapUs);
     if (!message.empty()) ServeOne(message);
   }
 }
@@ -125,7 +128,8 @@ void FakeWorker::ServeOne(std::span<const std::byte> message) {
     call_device_ = (header.context & 0xff) - 1;
     const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
     if (op.has_value()) ++counts_[std::string(ipc::RowOf(*op).name)];
-    served = ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets, *this, &reply);
+    served =
+        ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets, *this, &reply);
   }
   assert(served.outcome == ipc::Outcome::kReplied);
   if ((header.flags & ipc::kWantsReply) == 0) {
@@ -158,7 +162,8 @@ bool FakeWorker::MayName(ipc::HandleKind kind, ipc::HandleId id) {
   return ipc::IsClientName(id) && handles_.count({kind, id}) == 0;
 }
 void FakeWorker::Bind(ipc::HandleKind kind, ipc::HandleId id, void* driver_handle) {
-  handles_[{kind, id}] = driver_handle != nullptr ? driver_handle : reinterpret_cast<void*>(next_handle_++);
+  handles_[{kind, id}] =
+      driver_handle != nullptr ? driver_handle : reinterpret_cast<void*>(next_handle_++);
 }
 void FakeWorker::Release(ipc::HandleKind kind, ipc::HandleId id) { handles_.erase({kind, id}); }
 bool FakeWorker::Accepts(uint64_t address, uint64_t bytes) {
@@ -222,7 +227,8 @@ CUresult FakeWorker::CopyInline(CUdeviceptr to, const void* bytes, size_t count,
   std::memcpy(Shadow(to), bytes, count);
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::CopyStagedIn(CUdeviceptr to, uint64_t offset, size_t count, CUstream stream, ipc::Mark mark) {
+CUresult FakeWorker::CopyStagedIn(CUdeviceptr to, uint64_t offset, size_t count, CUstream stream,
+                                  ipc::Mark mark) {
   std::memcpy(Shadow(to), file_->staging() + offset, count);
   Place(SlotOf(stream), mark);
   return CUDA_SUCCESS;
@@ -233,7 +239,8 @@ CUresult FakeWorker::CopyStagedOut(uint64_t offset, CUdeviceptr from, size_t cou
   Place(SlotOf(stream), mark);
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream, ipc::Mark mark) {
+CUresult FakeWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
+                                ipc::Mark mark) {
   const auto bytes_of = [&](CUdeviceptr address) {
     const bool pinned = address - arena_base_ >= ipc::limits::kDeviceArenaBytes;
     return pinned ? reinterpret_cast<std::byte*>(address) : Shadow(address);
@@ -242,24 +249,27 @@ CUresult FakeWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, 
   Place(SlotOf(stream), mark);
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from, size_t from_pitch, size_t width,
-                                 size_t height, CUstream stream, ipc::Mark mark) {
+CUresult FakeWorker::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from,
+                                 size_t from_pitch, size_t width, size_t height, CUstream stream,
+                                 ipc::Mark mark) {
   for (size_t row = 0; row < height; ++row) {
     CopyDevice(to + row * to_pitch, from + row * from_pitch, width, stream, {});
   }
   Place(SlotOf(stream), mark);
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint64_t offset, size_t width,
-                                         size_t height, CUstream stream, ipc::Mark mark) {
+CUresult FakeWorker::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint64_t offset,
+                                         size_t width, size_t height, CUstream stream,
+                                         ipc::Mark mark) {
   for (size_t row = 0; row < height; ++row) {
     std::memcpy(Shadow(to + row * to_pitch), file_->staging() + offset + row * width, width);
   }
   Place(SlotOf(stream), mark);
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::CopyPitchedStagedOut(uint64_t offset, CUdeviceptr from, size_t from_pitch, size_t width,
-                                          size_t height, CUstream stream, ipc::Mark mark) {
+CUresult FakeWorker::CopyPitchedStagedOut(uint64_t offset, CUdeviceptr from, size_t from_pitch,
+                                          size_t width, size_t height, CUstream stream,
+                                          ipc::Mark mark) {
   for (size_t row = 0; row < height; ++row) {
     std::memcpy(file_->staging() + offset + row * width, Shadow(from + row * from_pitch), width);
   }
@@ -271,18 +281,19 @@ CUresult FakeWorker::HasModule(const ipc::ModuleHash*, int* known) {
   *known = image_.empty() ? 0 : 1;
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::ModuleBytes(const ipc::ModuleHash*, uint64_t offset, uint64_t total, const void* bytes,
-                                 size_t count) {
+CUresult FakeWorker::ModuleBytes(const ipc::ModuleHash*, uint64_t offset, uint64_t total,
+                                 const void* bytes, size_t count) {
   image_.resize(total);
   std::memcpy(image_.data() + offset, bytes, count);
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::LoadModule(CUmodule* module, const ipc::ModuleHash*, const CUjit_option*, const uint64_t*,
-                                unsigned, char* info_log, unsigned info_bytes, char* error_log,
-                                unsigned error_bytes) {
+CUresult FakeWorker::LoadModule(CUmodule* module, const ipc::ModuleHash*, const CUjit_option*,
+                                const uint64_t*, unsigned, char* info_log, unsigned info_bytes,
+                                char* error_log, unsigned error_bytes) {
   if (info_bytes != 0) std::snprintf(info_log, info_bytes, "info");
   const CUresult fault = Fault("LoadModule");
-  if (fault != CUDA_SUCCESS && error_bytes != 0) std::snprintf(error_log, error_bytes, "line 3: bad");
+  if (fault != CUDA_SUCCESS && error_bytes != 0)
+    std::snprintf(error_log, error_bytes, "line 3: bad");
   *module = reinterpret_cast<CUmodule>(next_handle_++);
   return fault;
 }
@@ -294,8 +305,9 @@ CUresult FakeWorker::UnloadModule(CUmodule module) {
 }
 
 // Every name is a function with the parameters (u64, u32, u8[3] at 16).
-CUresult FakeWorker::GetFunction(CUfunction* function, CUmodule module, const char* name, ipc::FunctionInfo* info,
-                                 ipc::ParamLayout* params, unsigned params_max) {
+CUresult FakeWorker::GetFunction(CUfunction* function, CUmodule module, const char* name,
+                                 ipc::FunctionInfo* info, ipc::ParamLayout* params,
+                                 unsigned params_max) {
   if (const CUresult fault = Fault("GetFunction"); fault != CUDA_SUCCESS) return fault;
   static constexpr ipc::ParamLayout kLayout[] = {{0, 8}, {8, 4}, {16, 3}};
   *function = reinterpret_cast<CUfunction>(next_handle_++);
@@ -320,10 +332,11 @@ CUresult FakeWorker::FunctionNames(CUmodule, unsigned* count, char* names, unsig
   return CUDA_SUCCESS;
 }
 
-CUresult FakeWorker::Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                            unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
-                            const ipc::LaunchAttribute* attributes, unsigned attribute_count, const void* params,
-                            unsigned param_bytes) {
+CUresult FakeWorker::Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                            unsigned block_x, unsigned block_y, unsigned block_z,
+                            unsigned shared_bytes, CUstream stream,
+                            const ipc::LaunchAttribute* attributes, unsigned attribute_count,
+                            const void* params, unsigned param_bytes) {
   SeenLaunch launch;
   launch.function = functions_[function];
   const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};

@@ -1,9 +1,9 @@
-// A worker in the test's own process: a thread behind a real session file that serves the client's messages
-// through the real codec, on a pretended device.
+// A worker in the test's own process: a thread behind a real session file that serves the client's
+// messages through the real codec, on a pretended device.
 //
-// Device memory is a shadow of the arena; everything happens at once and in order. What a test wants to see is
-// recorded; with Hold() marks are kept back, as if the device were busy.
-// Thread safety: the inspection methods from any thread; one object per process.
+// Device memory is a shadow of the arena; everything happens at once and in order. What a test
+// wants to see is recorded; with Hold() marks are kept back, as if the device were busy. Thread
+// safety: the inspection methods from any thread; one object per process.
 #pragma once
 
 #include <atomic>
@@ -58,7 +58,8 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   std::span<std::byte> Scratch() override { return {scratch_.get(), ipc::kBodyBytesMax}; }
 
   // --- ipc::LanewayCalls
-#define CALL(fn, ...) ipc::laneway::fn fn;  // each overrides; the grammar of a typedef leaves no place to say so
+#define CALL(fn, ...) \
+  ipc::laneway::fn fn;  // each overrides; the grammar of a typedef leaves no place to say so
 #include "ipc/calls/laneway.inc"
 #undef CALL
 
@@ -82,7 +83,7 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   uint64_t next_address_ = 0;
   std::byte* shadow_ = nullptr;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;          // of what follows
   uint32_t call_device_ = 0;  // of the call being served
   std::map<std::pair<ipc::HandleKind, ipc::HandleId>, void*> handles_;
   std::map<void*, uint32_t> slots_;  // by driver stream

@@ -11,7 +11,8 @@ namespace {
 TEST(Liveness, ALivingProcessMayGrow) {
   const shim::Liveness self(getpid());
   EXPECT_TRUE(self.Alive());
-  void* const more = mmap(nullptr, size_t{1} << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const more =
+      mmap(nullptr, size_t{1} << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   EXPECT_TRUE(self.Alive());
   munmap(more, size_t{1} << 30);
 }

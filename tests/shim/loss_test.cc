@@ -1,5 +1,5 @@
-// What a program sees when its session ends: one code from then on, one sentence, and no hang. Each case
-// needs a process of its own.
+// What a program sees when its session ends: one code from then on, one sentence, and no hang. Each
+// case needs a process of its own.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -20,7 +20,8 @@ int Code(bool fine) { return fine ? 0 : 1; }
 
 void Begin(CUcontext* context, uint32_t worker_pid = 0) {
   shim_test::FakeWorker::Start(worker_pid);
-  if (local::cuInit(0) != CUDA_SUCCESS || local::cuCtxCreate_v2(context, 0, 0) != CUDA_SUCCESS) _exit(90);
+  if (local::cuInit(0) != CUDA_SUCCESS || local::cuCtxCreate_v2(context, 0, 0) != CUDA_SUCCESS)
+    _exit(90);
 }
 
 class Loss : public ::testing::Test {
@@ -33,7 +34,8 @@ TEST_F(Loss, IsStickyAndSaidOnce) {
       {
         CUcontext context = nullptr;
         Begin(&context);
-        ipc::MarkLost(shim_test::FakeWorker::Start().page(), CUDA_ERROR_ILLEGAL_ADDRESS, "a kernel strayed");
+        ipc::MarkLost(shim_test::FakeWorker::Start().page(), CUDA_ERROR_ILLEGAL_ADDRESS,
+                      "a kernel strayed");
         CUdeviceptr address = 0;
         const bool fine = local::cuMemAlloc_v2(&address, 1) == CUDA_ERROR_ILLEGAL_ADDRESS &&
                           local::cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS &&
@@ -59,7 +61,8 @@ TEST_F(Loss, EndsEveryWait) {
           local::cuCtxSetCurrent(context);
           seen[0] = local::cuCtxSynchronize();
         });
-        while (worker.counts()["StreamMark"] < 2) std::this_thread::yield();  // it is about to sleep
+        while (worker.counts()["StreamMark"] < 2)
+          std::this_thread::yield();  // it is about to sleep
         worker.Stop();
         std::thread caller([&] {
           local::cuCtxSetCurrent(context);
@@ -71,7 +74,8 @@ TEST_F(Loss, EndsEveryWait) {
         waiter.join();
         caller.join();
         const bool quick = steady_clock::now() - lost < std::chrono::seconds(1);
-        _exit(Code(quick && seen[0] == CUDA_ERROR_MPS_RPC_FAILURE && seen[1] == CUDA_ERROR_MPS_RPC_FAILURE));
+        _exit(Code(quick && seen[0] == CUDA_ERROR_MPS_RPC_FAILURE &&
+                   seen[1] == CUDA_ERROR_MPS_RPC_FAILURE));
       },
       ::testing::ExitedWithCode(0), "^laneway: the worker is gone\n$");
 }

@@ -50,10 +50,11 @@ TEST_F(Module, BytesTravelOnce) {
 TEST_F(Module, FailedLoadsFillTheLog) {
   CUmodule module = nullptr;
   char log[100] = "untouched", info[100] = "untouched";
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
-                            CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_OPTIMIZATION_LEVEL};
-  void* values[] = {log, reinterpret_cast<void*>(sizeof log), info, reinterpret_cast<void*>(sizeof info),
-                    reinterpret_cast<void*>(3)};
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                            CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                            CU_JIT_OPTIMIZATION_LEVEL};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log), info,
+                    reinterpret_cast<void*>(sizeof info), reinterpret_cast<void*>(3)};
   worker_->FailNext("LoadModule", CUDA_ERROR_INVALID_PTX);
   EXPECT_EQ(local::cuModuleLoadDataEx(&module, kPtx, 5, options, values), CUDA_ERROR_INVALID_PTX);
   EXPECT_STREQ(log, "line 3: bad");
@@ -90,7 +91,8 @@ TEST_F(Module, LibrariesBecomeModulesWhereTheyAreUsed) {
   CUlibrary library = nullptr;
   CUkernel kernel = nullptr;
   CUfunction function = nullptr;
-  ASSERT_EQ(local::cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
+            CUDA_SUCCESS);
   ASSERT_EQ(local::cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
   ASSERT_EQ(local::cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
   const char* name = nullptr;
@@ -99,7 +101,8 @@ TEST_F(Module, LibrariesBecomeModulesWhereTheyAreUsed) {
   uint64_t zero = 0;
   void* params[] = {&zero, &zero, &zero};
   // A kernel may stand for its function.
-  EXPECT_EQ(local::cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr),
+  EXPECT_EQ(local::cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0,
+                                  nullptr, params, nullptr),
             CUDA_SUCCESS);
   EXPECT_EQ(local::cuCtxSynchronize(), CUDA_SUCCESS);
   EXPECT_EQ(worker_->launches().back().function, "k");
@@ -115,11 +118,14 @@ TEST_F(Module, VariablesMayBeCopiedTo) {
   ASSERT_EQ(local::cuModuleGetGlobal_v2(&address, &bytes, module, "v"), CUDA_SUCCESS);
   EXPECT_EQ(bytes, 64u);
   unsigned type = 0;
-  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address + 63), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address + 63),
+            CUDA_SUCCESS);
   EXPECT_EQ(type, unsigned{CU_MEMORYTYPE_DEVICE});
-  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address + 64), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address + 64),
+            CUDA_ERROR_INVALID_VALUE);
   CUcontext context = nullptr;
-  EXPECT_EQ(local::cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, address), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, address),
+            CUDA_SUCCESS);
   EXPECT_EQ(context, context_);
 }
 
@@ -131,13 +137,20 @@ TEST_F(Module, LaunchesAreCheckedBeforeTheyAreSent) {
   uint64_t zero = 0;
   void* params[] = {&zero, &zero, &zero};
   const int sent = CountOf("Launch");
-  EXPECT_EQ(local::cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(local::cuLaunchKernel(f, 70000, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 513, 1, 1, 0, nullptr, params, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 50000, nullptr, params, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(local::cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, reinterpret_cast<CUstream>(0x1234), params, nullptr),
+  EXPECT_EQ(local::cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuLaunchKernel(f, 70000, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 513, 1, 1, 0, nullptr, params, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 50000, nullptr, params, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr),
+            CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(local::cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, reinterpret_cast<CUstream>(0x1234),
+                                  params, nullptr),
             CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(CountOf("Launch"), sent);
 }
@@ -150,7 +163,8 @@ TEST_F(Module, PackedParametersAndAttributes) {
   unsigned char block[24];
   for (unsigned char& byte : block) byte = static_cast<unsigned char>(&byte - block);
   size_t bytes = sizeof block;
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
   CUlaunchAttribute attributes[2] = {};
   attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   attributes[0].value.cooperative = 1;

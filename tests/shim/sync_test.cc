@@ -45,7 +45,8 @@ TEST_F(Sync, WaitsUntilTheDeviceIsThere) {
   for (int i = 0; i < 4; ++i) {
     waiters.emplace_back([&, i] {
       local::cuCtxSetCurrent(context_);
-      EXPECT_EQ(i % 2 == 0 ? local::cuStreamSynchronize(stream) : local::cuEventSynchronize(event), CUDA_SUCCESS);
+      EXPECT_EQ(i % 2 == 0 ? local::cuStreamSynchronize(stream) : local::cuEventSynchronize(event),
+                CUDA_SUCCESS);
       ++returned;
     });
   }
@@ -111,7 +112,8 @@ TEST_F(Sync, HostFunctionsRunInOrderOnTheServiceThread) {
     call->seen->order.push_back(call->number);
     call->seen->thread = std::this_thread::get_id();
   };
-  for (Call& call : calls) ASSERT_EQ(local::cuLaunchHostFunc(stream, function, &call), CUDA_SUCCESS);
+  for (Call& call : calls)
+    ASSERT_EQ(local::cuLaunchHostFunc(stream, function, &call), CUDA_SUCCESS);
   for (;;) {
     const std::lock_guard<std::mutex> lock(seen.mutex);
     if (seen.order.size() == calls.size()) break;
@@ -139,7 +141,8 @@ TEST_F(Sync, ThreadsShareTheRing) {
         uint32_t tag = static_cast<uint32_t>(t) << 16 | i;
         char tail[3] = {};
         void* params[] = {&address, &tag, tail};
-        ASSERT_EQ(local::cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr), CUDA_SUCCESS);
+        ASSERT_EQ(local::cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr),
+                  CUDA_SUCCESS);
         if (i % 100 == 0) {
           ASSERT_EQ(local::cuStreamSynchronize(stream), CUDA_SUCCESS);
         }
@@ -172,7 +175,8 @@ TEST_F(Sync, EachThreadHasItsOwnDefaultStream) {
     EXPECT_EQ(local::cuModuleGetFunction(&function, module, "kernel"), CUDA_SUCCESS);
     uint64_t zero = 0;
     void* params[] = {&zero, &zero, &zero};
-    EXPECT_EQ(local::cuLaunchKernel_ptsz(function, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(local::cuLaunchKernel_ptsz(function, 1, 1, 1, 1, 1, 1, 0, stream, params, nullptr),
+              CUDA_SUCCESS);
     EXPECT_EQ(local::cuCtxSynchronize(), CUDA_SUCCESS);
     return worker_->launches().back().stream;
   };

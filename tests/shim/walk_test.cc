@@ -1,4 +1,5 @@
-// The whole way of a small program through the driver facade's bodies, to a pretended worker and back.
+// The whole way of a small program through the driver facade's bodies, to a pretended worker and
+// back.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -24,7 +25,8 @@ TEST(Walk, InitToCopyBack) {
   ASSERT_EQ(local::cuDeviceGetName(name, sizeof name, 1), CUDA_SUCCESS);
   EXPECT_STREQ(name, "fake 1");
   int managed = -1;
-  ASSERT_EQ(local::cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0),
+            CUDA_SUCCESS);
   EXPECT_EQ(managed, 0);
 
   CUdeviceptr address = 0;
@@ -43,7 +45,8 @@ TEST(Walk, InitToCopyBack) {
   uint32_t n = 7;
   char tail[3] = {'a', 'b', 'c'};
   void* params[] = {&address, &n, tail};
-  ASSERT_EQ(local::cuLaunchKernel(function, 2, 1, 1, 128, 1, 1, 16, nullptr, params, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuLaunchKernel(function, 2, 1, 1, 128, 1, 1, 16, nullptr, params, nullptr),
+            CUDA_SUCCESS);
   ASSERT_EQ(local::cuMemcpyDtoH_v2(out.data(), address, 4096), CUDA_SUCCESS);
   EXPECT_EQ(in, out);
 

@@ -1,9 +1,10 @@
-// Ordinary CUDA that nvcc compiles to PTX for nvcc_test.cc, which has a host reference for each kernel.
-#include <cassert>
-#include <cstdio>
+// Ordinary CUDA that nvcc compiles to PTX for nvcc_test.cc, which has a host reference for each
+// kernel.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cassert>
+#include <cstdio>
 
 namespace cg = cooperative_groups;
 
@@ -26,15 +27,32 @@ __global__ void k_indirect(int* io) { io[threadIdx.x] = table[threadIdx.x & 1](i
 
 __global__ void k_switch(int* io, int x) {
   switch (io[threadIdx.x]) {
-    case 0: x += 3; break;
-    case 1: x *= 7; break;
-    case 2: x ^= 5; break;
-    case 3: x = x / 3; break;
-    case 4: x = x % 9; break;
-    case 5: x = __popc(x); break;
-    case 6: x = __clz(x); break;
-    case 7: x = __brev(x); break;
-    default: break;
+    case 0:
+      x += 3;
+      break;
+    case 1:
+      x *= 7;
+      break;
+    case 2:
+      x ^= 5;
+      break;
+    case 3:
+      x = x / 3;
+      break;
+    case 4:
+      x = x % 9;
+      break;
+    case 5:
+      x = __popc(x);
+      break;
+    case 6:
+      x = __clz(x);
+      break;
+    case 7:
+      x = __brev(x);
+      break;
+    default:
+      break;
   }
   io[threadIdx.x] = x;
 }
@@ -42,7 +60,8 @@ __global__ void k_switch(int* io, int x) {
 __global__ void k_reduce(const float* in, float* out, int n) {
   __shared__ float partial[32];
   float sum = 0;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) sum += in[i];
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+    sum += in[i];
   for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(~0u, sum, offset);
   if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
   __syncthreads();
@@ -132,8 +151,8 @@ __global__ void k_math64(const double* in, double* out, int n) {
   r[7] = sqrt(fabs(v));
 }
 
-__global__ void k_half(const __half* a, const __half2* b, __half* fused, __half2* packed, float* sum,
-                       __nv_bfloat16* brain) {
+__global__ void k_half(const __half* a, const __half2* b, __half* fused, __half2* packed,
+                       float* sum, __nv_bfloat16* brain) {
   const int i = threadIdx.x;
   fused[i] = __hfma(a[i], a[i], __float2half(0.5f));
   packed[i] = __hadd2(__hmul2(b[i], b[i]), b[i]);
@@ -286,12 +305,16 @@ __global__ void k_mma(const __half* a, const __half* b, float* c) {
   const unsigned pa = __cvta_generic_to_shared(sa + (lane % 16) * 16 + (lane / 16) * 8);
   const unsigned pb = __cvta_generic_to_shared(sb + (lane % 16) * 8);
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3]) : "r"(pa));
+               : "=r"(ra[0]), "=r"(ra[1]), "=r"(ra[2]), "=r"(ra[3])
+               : "r"(pa));
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
-               : "=r"(rb[0]), "=r"(rb[1]) : "r"(pb));
+               : "=r"(rb[0]), "=r"(rb[1])
+               : "r"(pb));
   float d[4] = {};
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-               : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
   for (int e = 0; e < 4; e++) c[(lane / 4 + 8 * (e / 2)) * 8 + lane % 4 * 2 + e % 2] = d[e];
 }

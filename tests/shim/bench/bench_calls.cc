@@ -1,5 +1,5 @@
-// What a call costs its program: launches, events, round trips and copies, against a worker process that does
-// nothing but move memory.
+// What a call costs its program: launches, events, round trips and copies, against a worker process
+// that does nothing but move memory.
 //
 //     bench_calls [--json] [--transport=zmq]
 //
@@ -66,7 +66,8 @@ Sides Connect(const std::string& endpoint) {
   absl::StatusOr<int> session_fd = ipc::SessionFile::Create(1, kSlot);
   if (!session_fd.ok()) Fail("making the session file");
   const int pinned_fd = memfd_create("pinned", MFD_CLOEXEC);
-  if (ftruncate(pinned_fd, static_cast<off_t>(ipc::limits::kPinnedWindowBytes)) != 0) Fail("ftruncate");
+  if (ftruncate(pinned_fd, static_cast<off_t>(ipc::limits::kPinnedWindowBytes)) != 0)
+    Fail("ftruncate");
   Sides sides;
   sides.worker = StartWorker(*session_fd, pinned_fd, endpoint);
   ipc::Welcome welcome;
@@ -75,7 +76,8 @@ Sides Connect(const std::string& endpoint) {
   welcome.device_count = 1;
   welcome.worker_pid = static_cast<uint32_t>(sides.worker);
   shim::ConnectError error;
-  std::unique_ptr<shim::Connection> connection = shim::Adopt(welcome, *session_fd, pinned_fd, &error);
+  std::unique_ptr<shim::Connection> connection =
+      shim::Adopt(welcome, *session_fd, pinned_fd, &error);
   if (connection == nullptr) Fail(error.sentence.c_str());
   if (!endpoint.empty()) {
     absl::StatusOr<ipc::Channel> zmq = ipc::ConnectZmqChannel(endpoint);
@@ -111,7 +113,8 @@ bench::Figure Launches(const char* name, int launches_per_round, double bar) {
     while (static_cast<int>(each.size()) < launches_per_round) {
       for (int i = 0; i < kBurst; ++i) {
         const double start = Now();
-        Check(local::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, params, nullptr), "cuLaunchKernel");
+        Check(local::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, params, nullptr),
+              "cuLaunchKernel");
         each.push_back((Now() - start) / 1000);
       }
       CHECK_CALL(local::cuCtxSynchronize());
@@ -252,7 +255,8 @@ int main(int argc, char** argv) {
   // The bars are the rings'; ZeroMQ's figures stand beside them.
   const auto bar = [&](double value) { return zmq ? 0 : value; };
   bench::Report report;
-  report.Add(Launches("cuLaunchKernel, 8 parameters, p50", zmq ? 20'000 : 1'000'000 / kRounds, bar(1)));
+  report.Add(
+      Launches("cuLaunchKernel, 8 parameters, p50", zmq ? 20'000 : 1'000'000 / kRounds, bar(1)));
   report.Add(Events(5, bar(1)));
   report.Add(Pings("Ping, the peer spins, p50", zmq ? 2'000 : 50'000, 0, bar(1)));
   report.Add(Pings("Ping, the peer has slept 2 ms, p50", 200, 2'000, bar(15)));

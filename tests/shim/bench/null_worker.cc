@@ -16,10 +16,12 @@ constexpr int64_t kNapUs = 100'000;
 }  // namespace
 
 NullWorker::NullWorker(ipc::SessionFile file, ipc::Channel channel, uint32_t slot, int pinned_fd)
-    : file_(std::move(file)), channel_(std::move(channel)),
+    : file_(std::move(file)),
+      channel_(std::move(channel)),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
-      base_(ipc::limits::kSlotBase + slot * ipc::limits::kSlotBytes), next_(base_) {
+      base_(ipc::limits::kSlotBase + slot * ipc::limits::kSlotBytes),
+      next_(base_) {
   targets_.driver = &ipc::NullDriver();
   targets_.cublas = &ipc::NullCublas();
   targets_.cublaslt = &ipc::NullCublasLt();
@@ -35,7 +37,8 @@ NullWorker::NullWorker(ipc::SessionFile file, ipc::Channel channel, uint32_t slo
 
 void NullWorker::Serve() {
   while (file_.page()->loss.load(std::memory_order_relaxed) == 0) {
-    const std::span<const std::byte> message = channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, kNapUs);
+    const std::span<const std::byte> message =
+        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, kNapUs);
     if (!message.empty()) ServeOne(message);
   }
 }
@@ -61,9 +64,10 @@ void NullWorker::ServeOne(std::span<const std::byte> message) {
 bool NullWorker::Translate(ipc::HandleKind kind, ipc::HandleId id, void** driver_handle) {
   uintptr_t handle = static_cast<uintptr_t>(id);
   if (kind == ipc::HandleKind::kStream) {
-    handle = id == ipc::HandleId::kLegacyStream ? 1
-                                                : handle - static_cast<uintptr_t>(ipc::HandleId::kFirst) +
-                                                      ipc::limits::kLegacySlots + 1;
+    handle = id == ipc::HandleId::kLegacyStream
+                 ? 1
+                 : handle - static_cast<uintptr_t>(ipc::HandleId::kFirst) +
+                       ipc::limits::kLegacySlots + 1;
   }
   *driver_handle = reinterpret_cast<void*>(handle);
   return true;
@@ -75,7 +79,8 @@ bool NullWorker::Accepts(uint64_t address, uint64_t bytes) {
 
 std::byte* NullWorker::At(uint64_t address) {
   const uint64_t offset = address - base_;
-  return offset < ipc::limits::kDeviceArenaBytes ? device_ + offset : reinterpret_cast<std::byte*>(address);
+  return offset < ipc::limits::kDeviceArenaBytes ? device_ + offset
+                                                 : reinterpret_cast<std::byte*>(address);
 }
 
 CUresult NullWorker::Place(CUstream stream, const ipc::Mark& mark) {
@@ -94,18 +99,22 @@ CUresult NullWorker::Ping(uint64_t token, uint64_t* echo) {
   *echo = token;
   return CUDA_SUCCESS;
 }
-CUresult NullWorker::Launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                            CUstream, const ipc::LaunchAttribute*, unsigned, const void*, unsigned) {
+CUresult NullWorker::Launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                            unsigned, CUstream, const ipc::LaunchAttribute*, unsigned, const void*,
+                            unsigned) {
   return CUDA_SUCCESS;
 }
-CUresult NullWorker::EventRecord(CUevent, CUstream stream, ipc::Mark mark) { return Place(stream, mark); }
+CUresult NullWorker::EventRecord(CUevent, CUstream stream, ipc::Mark mark) {
+  return Place(stream, mark);
+}
 CUresult NullWorker::StreamMark(CUstream stream, ipc::Mark mark) { return Place(stream, mark); }
 
 CUresult NullWorker::CopyInline(CUdeviceptr to, const void* bytes, size_t count, CUstream) {
   std::memcpy(At(to), bytes, count);
   return CUDA_SUCCESS;
 }
-CUresult NullWorker::CopyStagedIn(CUdeviceptr to, uint64_t offset, size_t count, CUstream stream, ipc::Mark mark) {
+CUresult NullWorker::CopyStagedIn(CUdeviceptr to, uint64_t offset, size_t count, CUstream stream,
+                                  ipc::Mark mark) {
   std::memcpy(At(to), file_.staging() + offset, count);
   return Place(stream, mark);
 }
@@ -114,7 +123,8 @@ CUresult NullWorker::CopyStagedOut(uint64_t offset, CUdeviceptr from, size_t cou
   std::memcpy(file_.staging() + offset, At(from), count);
   return Place(stream, mark);
 }
-CUresult NullWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream, ipc::Mark mark) {
+CUresult NullWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
+                                ipc::Mark mark) {
   std::memcpy(At(to), At(from), count);
   return Place(stream, mark);
 }
@@ -140,16 +150,16 @@ CUresult NullWorker::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_SUCCESS
 CUresult NullWorker::MemInfo(size_t*, size_t*) { return CUDA_SUCCESS; }
 CUresult NullWorker::PinnedAlloc(CUdeviceptr, size_t, unsigned) { return CUDA_SUCCESS; }
 CUresult NullWorker::PinnedFree(CUdeviceptr) { return CUDA_SUCCESS; }
-CUresult NullWorker::CopyPitched(CUdeviceptr, size_t, CUdeviceptr, size_t, size_t, size_t, CUstream stream,
-                                 ipc::Mark mark) {
+CUresult NullWorker::CopyPitched(CUdeviceptr, size_t, CUdeviceptr, size_t, size_t, size_t,
+                                 CUstream stream, ipc::Mark mark) {
   return Place(stream, mark);
 }
-CUresult NullWorker::CopyPitchedStagedIn(CUdeviceptr, size_t, uint64_t, size_t, size_t, CUstream stream,
-                                         ipc::Mark mark) {
+CUresult NullWorker::CopyPitchedStagedIn(CUdeviceptr, size_t, uint64_t, size_t, size_t,
+                                         CUstream stream, ipc::Mark mark) {
   return Place(stream, mark);
 }
-CUresult NullWorker::CopyPitchedStagedOut(uint64_t, CUdeviceptr, size_t, size_t, size_t, CUstream stream,
-                                          ipc::Mark mark) {
+CUresult NullWorker::CopyPitchedStagedOut(uint64_t, CUdeviceptr, size_t, size_t, size_t,
+                                          CUstream stream, ipc::Mark mark) {
   return Place(stream, mark);
 }
 CUresult NullWorker::HasModule(const ipc::ModuleHash*, int* known) {
@@ -159,8 +169,8 @@ CUresult NullWorker::HasModule(const ipc::ModuleHash*, int* known) {
 CUresult NullWorker::ModuleBytes(const ipc::ModuleHash*, uint64_t, uint64_t, const void*, size_t) {
   return CUDA_SUCCESS;
 }
-CUresult NullWorker::LoadModule(CUmodule*, const ipc::ModuleHash*, const CUjit_option*, const uint64_t*, unsigned,
-                                char*, unsigned, char*, unsigned) {
+CUresult NullWorker::LoadModule(CUmodule*, const ipc::ModuleHash*, const CUjit_option*,
+                                const uint64_t*, unsigned, char*, unsigned, char*, unsigned) {
   return CUDA_SUCCESS;
 }
 CUresult NullWorker::UnloadModule(CUmodule) { return CUDA_SUCCESS; }
@@ -173,11 +183,15 @@ CUresult NullWorker::GetFunction(CUfunction*, CUmodule, const char*, ipc::Functi
   for (unsigned i = 0; i < 8 && i < params_max; ++i) params[i] = {i * 8, 8};
   return CUDA_SUCCESS;
 }
-CUresult NullWorker::GetGlobal(CUdeviceptr*, size_t*, CUmodule, const char*) { return CUDA_SUCCESS; }
+CUresult NullWorker::GetGlobal(CUdeviceptr*, size_t*, CUmodule, const char*) {
+  return CUDA_SUCCESS;
+}
 CUresult NullWorker::FunctionNames(CUmodule, unsigned*, char*, unsigned) { return CUDA_SUCCESS; }
 CUresult NullWorker::StreamCreate(CUstream*, unsigned, int, unsigned) { return CUDA_SUCCESS; }
 CUresult NullWorker::StreamDestroy(CUstream) { return CUDA_SUCCESS; }
 CUresult NullWorker::EventWake(CUevent) { return CUDA_SUCCESS; }
-CUresult NullWorker::HostCall(CUstream stream, uint64_t, ipc::Mark mark) { return Place(stream, mark); }
+CUresult NullWorker::HostCall(CUstream stream, uint64_t, ipc::Mark mark) {
+  return Place(stream, mark);
+}
 
 }  // namespace bench

@@ -1,5 +1,5 @@
-// A worker process that does what is asked of memory and nothing else: what is measured against it is the
-// client, the codec, the transport and the worker's dispatch, with no driver behind.
+// A worker process that does what is asked of memory and nothing else: what is measured against it
+// is the client, the codec, the transport and the worker's dispatch, with no driver behind.
 //
 // Runs in a child process; device memory is a private buffer. Thread safety: one thread.
 #pragma once

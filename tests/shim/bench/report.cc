@@ -20,10 +20,14 @@ Verdict Judge(const Figure& figure) {
 
 const char* Word(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kMet: return "met";
-    case Verdict::kMissed: return "MISSED";
-    case Verdict::kNoisy: return "too noisy";
-    case Verdict::kReported: return "-";
+    case Verdict::kMet:
+      return "met";
+    case Verdict::kMissed:
+      return "MISSED";
+    case Verdict::kNoisy:
+      return "too noisy";
+    case Verdict::kReported:
+      return "-";
   }
   return "";
 }
@@ -38,25 +42,28 @@ double Median(std::vector<double> samples) {
 void Report::Add(Figure figure) { figures_.push_back(std::move(figure)); }
 
 void Report::Print(bool as_json) const {
-  if (!as_json) std::printf("%-44s %10s %10s %10s  %-6s %12s  %s\n", "", "min", "median", "max", "", "bar", "verdict");
+  if (!as_json)
+    std::printf("%-44s %10s %10s %10s  %-6s %12s  %s\n", "", "min", "median", "max", "", "bar",
+                "verdict");
   if (as_json) std::printf("{\"figures\": [");
   for (const Figure& figure : figures_) {
     const auto [low, high] = std::minmax_element(figure.samples.begin(), figure.samples.end());
     const double median = Median(figure.samples);
     const char* const word = Word(Judge(figure));
     if (as_json) {
-      std::printf("%s\n  {\"name\": \"%s\", \"unit\": \"%s\", \"min\": %g, \"median\": %g, \"max\": %g, "
-                  "\"bar\": %g, \"verdict\": \"%s\"}",
-                  &figure == figures_.data() ? "" : ",", figure.name.c_str(), figure.unit.c_str(), *low, median,
-                  *high, figure.bar, word);
+      std::printf(
+          "%s\n  {\"name\": \"%s\", \"unit\": \"%s\", \"min\": %g, \"median\": %g, \"max\": %g, "
+          "\"bar\": %g, \"verdict\": \"%s\"}",
+          &figure == figures_.data() ? "" : ",", figure.name.c_str(), figure.unit.c_str(), *low,
+          median, *high, figure.bar, word);
       continue;
     }
     char bar[32] = "-";
     if (figure.bar != 0) {
       std::snprintf(bar, sizeof bar, "%s %g", figure.higher_is_better ? ">=" : "<=", figure.bar);
     }
-    std::printf("%-44s %10.4g %10.4g %10.4g  %-6s %12s  %s\n", figure.name.c_str(), *low, median, *high,
-                figure.unit.c_str(), bar, word);
+    std::printf("%-44s %10.4g %10.4g %10.4g  %-6s %12s  %s\n", figure.name.c_str(), *low, median,
+                *high, figure.unit.c_str(), bar, word);
   }
   if (as_json) std::printf("\n]}\n");
 }

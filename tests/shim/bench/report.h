@@ -1,5 +1,5 @@
-// Figures with their bars: a table for people, JSON for programs, and the exit code of scripts/bench.
-// Thread safety: one thread.
+// Figures with their bars: a table for people, JSON for programs, and the exit code of
+// scripts/bench. Thread safety: one thread.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Figure {
   std::string name;
   std::string unit;
   std::vector<double> samples;
-  double bar = 0;             // 0: only reported
+  double bar = 0;  // 0: only reported
   bool higher_is_better = false;
 };
 
