@@ -161,7 +161,9 @@ int Execute(const std::string& path, std::vector<std::string> command,
 }  // namespace
 
 std::vector<std::string> Facades() {
-  return {ipc::LibraryPath("shim", "libcuda.so.1"), ipc::LibraryPath("shim", "libcublas.so.13"),
+  // The client by itself, too: as a mere dependency its dlopen would come after libc's.
+  return {ipc::LibraryPath("shim", "liblaneway_client.so"),
+          ipc::LibraryPath("shim", "libcuda.so.1"), ipc::LibraryPath("shim", "libcublas.so.13"),
           ipc::LibraryPath("shim", "libcublasLt.so.13"),
           ipc::LibraryPath("runtime", "libcudart.so.13")};
 }

@@ -12,14 +12,25 @@
 
 namespace common {
 
-#define LANEWAY_PROCESS_DRIVER_FUNCTIONS(FN)                                                    \
-  FN(cuInit)                                                                                    \
-  FN(cuDeviceGetCount)                                                                          \
-  FN(cuDeviceGet)                                                                               \
-  FN(cuDeviceGetName) FN(cuDeviceTotalMem_v2) FN(cuMemGetAllocationGranularity) FN(cuMemCreate) \
-      FN(cuMemRelease) FN(cuMemExportToShareableHandle) FN(cuMemImportFromShareableHandle)      \
-          FN(cuDevicePrimaryCtxRetain) FN(cuCtxPushCurrent_v2) FN(cuCtxPopCurrent_v2)           \
-              FN(cuStreamCreate) FN(cuStreamQuery) FN(cuGetErrorName)
+// clang-format off
+#define LANEWAY_PROCESS_DRIVER_FUNCTIONS(FN) \
+  FN(cuInit) \
+  FN(cuDeviceGetCount) \
+  FN(cuDeviceGet) \
+  FN(cuDeviceGetName) \
+  FN(cuDeviceTotalMem_v2) \
+  FN(cuMemGetAllocationGranularity) \
+  FN(cuMemCreate) \
+  FN(cuMemRelease) \
+  FN(cuMemExportToShareableHandle) \
+  FN(cuMemImportFromShareableHandle) \
+  FN(cuDevicePrimaryCtxRetain) \
+  FN(cuCtxPushCurrent_v2) \
+  FN(cuCtxPopCurrent_v2) \
+  FN(cuStreamCreate) \
+  FN(cuStreamQuery) \
+  FN(cuGetErrorName)
+// clang-format on
 
 struct Driver {
 #define LANEWAY_MEMBER(name) decltype(&::name) name = nullptr;

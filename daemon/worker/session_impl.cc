@@ -239,6 +239,7 @@ void SessionImpl::DestroyObjects() {
                  [this](void* handle) { driver_.cuEventDestroy_v2(static_cast<CUevent>(handle)); });
   event_streams_.clear();
   handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
+  function_modules_.clear();
   handles_.Drain(ipc::HandleKind::kModule,
                  [this](void* handle) { driver_.cuModuleUnload(static_cast<CUmodule>(handle)); });
   globals_.clear();

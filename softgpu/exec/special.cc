@@ -21,7 +21,8 @@ uint64_t Nanoseconds() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-uint64_t ValueOf(Special special, Warp* w, uint32_t lane) {
+// Where the thread stands in its block and grid.
+uint64_t PlaceOf(Special special, Warp* w, uint32_t lane) {
   const Block& block = *w->block;
   const Launch& launch = *block.state->launch;
   switch (special) {
@@ -49,6 +50,16 @@ uint64_t ValueOf(Special special, Warp* w, uint32_t lane) {
       return launch.grid.y;
     case Special::kNctaidZ:
       return launch.grid.z;
+    default:
+      return 0;
+  }
+}
+
+uint64_t ValueOf(Special special, Warp* w, uint32_t lane) {
+  const Block& block = *w->block;
+  const Launch& launch = *block.state->launch;
+  if (special <= Special::kNctaidZ) return PlaceOf(special, w, lane);
+  switch (special) {
     case Special::kLaneId:
       return lane;
     case Special::kWarpId:
@@ -96,11 +107,9 @@ uint64_t ValueOf(Special special, Warp* w, uint32_t lane) {
       return launch.cooperative ? ptx::kGridWindow & 0xffffffff : 0;
     case Special::kOne:
       return 1;
-    case Special::kZero:
-    case Special::kNone:
+    default:  // kZero, kNone
       return 0;
   }
-  return 0;
 }
 
 template <class T>

@@ -185,11 +185,6 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
       return Convert(i);
     case Op::kCvta:
       return Cvta(i);
-    case Op::kIsspacep: {
-      const uint32_t a = Source(Operands(i)[1], 8);
-      Emit(IsInWindow, Dest(Operands(i)[0]), a).imm = static_cast<uint64_t>(i.space);
-      return;
-    }
     case Op::kLd:
     case Op::kLdu:
     case Op::kSt:
@@ -199,19 +194,6 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
       return Atomic(i);
     case Op::kCpAsync:
       return AsyncCopy(i);
-    case Op::kMembar:
-    case Op::kFence:
-      Emit(MemoryFence);
-      return;
-    case Op::kPrefetch:
-    case Op::kPrefetchu:
-    case Op::kPmevent:
-    case Op::kGriddepcontrol:
-      Emit(Nothing);
-      return;
-    case Op::kActivemask:
-      Emit(Activemask, Dest(Operands(i)[0]));
-      return;
     case Op::kShfl:
     case Op::kVote:
     case Op::kMatch:
@@ -236,8 +218,33 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
     case Op::kCall:
       return CallFunction(i);
     default:
-      if (i.Has(ptx::kCarryOut)) return Carry(i);
-      return Arithmetic(i);
+      if (!TranslateSimple(i)) i.Has(ptx::kCarryOut) ? Carry(i) : Arithmetic(i);
+  }
+}
+
+// What one handler does without further ado; false for everything else.
+bool FunctionTranslator::TranslateSimple(const Instruction& i) {
+  switch (i.op) {
+    case Op::kIsspacep: {
+      const uint32_t a = Source(Operands(i)[1], 8);
+      Emit(IsInWindow, Dest(Operands(i)[0]), a).imm = static_cast<uint64_t>(i.space);
+      return true;
+    }
+    case Op::kMembar:
+    case Op::kFence:
+      Emit(MemoryFence);
+      return true;
+    case Op::kPrefetch:
+    case Op::kPrefetchu:
+    case Op::kPmevent:
+    case Op::kGriddepcontrol:
+      Emit(Nothing);
+      return true;
+    case Op::kActivemask:
+      Emit(Activemask, Dest(Operands(i)[0]));
+      return true;
+    default:
+      return false;
   }
 }
 

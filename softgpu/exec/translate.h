@@ -35,6 +35,7 @@ class FunctionTranslator {
   void PlaceRegisters();
   void Finish();
   void TranslateOne(const ptx::Instruction& i);
+  bool TranslateSimple(const ptx::Instruction& i);
   uint32_t RegisterBytes(const ptx::Operand& operand, uint32_t otherwise) const;
   uint32_t Source(const ptx::Operand& operand, uint32_t bytes);
   uint32_t Dest(const ptx::Operand& operand) const;

@@ -87,7 +87,8 @@ std::string ElementKernel(const std::string& in_type, const std::string& out_typ
   std::string text = R"(.version 8.5
 .target sm_90
 .address_size 64
-.visible .entry element(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd, .param .u32 n)
+.visible .entry element(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd,
+                        .param .u32 n)
 {
   .reg .pred %p, %q, %out;
   .reg .b32 %r<8>, %i, %n, %m;
