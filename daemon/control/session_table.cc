@@ -1,10 +1,21 @@
 #include "daemon/control/session_table.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <bitset>
 #include <cassert>
 
 namespace control {
+namespace {
+
+// The event loop may hear of it only after the request that asks.
+bool HasEnded(int pidfd) {
+  pollfd ended{pidfd, POLLIN, 0};
+  return pidfd >= 0 && poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0;
+}
+
+}  // namespace
 
 const char* NameOf(Phase phase) {
   switch (phase) {
@@ -52,10 +63,12 @@ void SessionTable::TakeSlot(Session* session) {
 }
 
 size_t SessionTable::CountAlive() const {
-  return static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(),
-                                           [](const std::pair<const uint64_t, Session>& entry) {
-                                             return entry.second.phase != Phase::kLost;
-                                           }));
+  const auto alive = [](const std::pair<const uint64_t, Session>& entry) {
+    const Session& session = entry.second;
+    return session.phase != Phase::kLost && session.phase != Phase::kEnding &&
+           !HasEnded(session.pidfd.get());
+  };
+  return static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(), alive));
 }
 
 }  // namespace control

@@ -53,7 +53,7 @@ class SessionTable {
   // are).
   void TakeSlot(Session* session);
 
-  // Sessions that hold a worker or may still get one; lost ones do not count.
+  // Sessions whose program runs and holds a worker or may still get one.
   size_t CountAlive() const;
   std::map<uint64_t, Session>& all() { return sessions_; }
   const std::map<uint64_t, Session>& all() const { return sessions_; }
