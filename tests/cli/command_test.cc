@@ -59,8 +59,9 @@ TEST_F(CommandTest, RunPassesTheProgramsCodeOn) {
 TEST_F(CommandTest, RunPreloadsTheFacadesAndNamesTheJob) {
   const Result result =
       RunShell("echo $LD_PRELOAD; echo $LD_LIBRARY_PATH; echo $LANEWAY_JOB $LANEWAY_TRANSPORT");
-  for (const char* const word : {"shim/libcuda.so.1:", "shim/libcublas.so.13:",
-                                 "runtime/libcudart.so.13\n", "lib/laneway/shim:", "1 ring\n"}) {
+  for (const char* const word :
+       {"shim/liblaneway_client.so:", "shim/libcuda.so.1:", "shim/libcublas.so.13:",
+        "runtime/libcudart.so.13\n", "lib/laneway/shim:", "1 ring\n"}) {
     EXPECT_NE(result.out.find(word), std::string::npos) << result.out;
   }
   EXPECT_EQ(result.err, "");
