@@ -48,7 +48,9 @@ Frame* PushFrame(Warp* w, const FunctionCode* code, uint32_t lanes) {
   w->top_frame = frame;
   w->stack_top = reinterpret_cast<std::byte*>((regs + code->frame_bytes + 63) & ~uint64_t{63});
   const std::vector<std::byte>& image = w->block->state->images->by_function[code->index];
-  std::memcpy(frame->regs + code->constants_offset, image.data(), image.size());
+  if (!image.empty()) {
+    std::memcpy(frame->regs + code->constants_offset, image.data(), image.size());
+  }
   return frame;
 }
 
