@@ -47,6 +47,9 @@ TEST_F(Copy, TheProgramMayReuseItsMemoryAtOnce) {
   EXPECT_EQ(memory, before);  // to pageable memory the call itself waits
 }
 
+// Client and worker are one process here, with the rings mapped once for each: ThreadSanitizer does
+// not see the order that they make.
+#if !defined(__SANITIZE_THREAD__)
 TEST_F(Copy, PinnedMemoryIsCopiedWithoutStaging) {
   CUdeviceptr address = 0;
   void* pinned = nullptr;
@@ -72,6 +75,7 @@ TEST_F(Copy, PinnedMemoryIsCopiedWithoutStaging) {
   EXPECT_EQ(local::cuMemFreeHost(pinned), CUDA_SUCCESS);
   EXPECT_EQ(local::cuMemFreeHost(pinned), CUDA_ERROR_INVALID_VALUE);
 }
+#endif
 
 TEST_F(Copy, FreedPinnedMemoryIsGivenAgainZeroed) {
   void* first = nullptr;

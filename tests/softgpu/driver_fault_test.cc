@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 
@@ -87,7 +88,7 @@ int WorkBehindTheFault() {
   STEP(7, cuStreamAddCallback(
               stream, [](CUstream, CUresult status, void*) { told = status; }, nullptr, 0) ==
               CUDA_SUCCESS);
-  *reinterpret_cast<volatile int*>(flag) = 1;
+  std::atomic_ref<int>(*reinterpret_cast<int*>(flag)).store(1);
   STEP(8, cuStreamSynchronize(stream) == CUDA_ERROR_ILLEGAL_ADDRESS);
   STEP(9, !host_ran);
   STEP(10, told == CUDA_ERROR_ILLEGAL_ADDRESS);
