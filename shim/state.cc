@@ -166,6 +166,7 @@ CUresult State::CreateStream(uint64_t context_value, unsigned flags, int priorit
   stream->flags = flags;
   stream->priority = priority;
   stream->id = NextId();
+  stream->SetMade();
   Slot& slot = SlotOf(*stream);
   slot.device.store(context->device, std::memory_order_relaxed);
   slot.marked_at.store(slot.last_call.load(std::memory_order_relaxed), std::memory_order_relaxed);

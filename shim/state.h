@@ -44,6 +44,10 @@ struct Stream {
   int priority = 0;
   uint64_t id = 0;
   bool legacy = false;
+  bool made = false;  // the fields above are set; a walk of another thread skips it before
+
+  void SetMade() { std::atomic_ref<bool>(made).store(true, std::memory_order_release); }
+  bool IsMade() { return std::atomic_ref<bool>(made).load(std::memory_order_acquire); }
 };
 
 // Counters of a completion slot; they outlive its streams. Written under the send lock.

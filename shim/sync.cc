@@ -99,7 +99,8 @@ CUresult SynchronizeDevice(int ordinal) {
   // Marks first, waits after, so that the streams finish side by side.
   CUresult result = CUDA_SUCCESS;
   uint64_t ignored = 0;
-  state.streams.ForEach([&](uint64_t, const Stream* stream) {
+  state.streams.ForEach([&](uint64_t, Stream* stream) {
+    if (!stream->IsMade()) return;  // it has no work yet
     if (stream->device == ordinal && result == CUDA_SUCCESS)
       result = CoveringSequence(*stream, &ignored);
   });
