@@ -1,11 +1,13 @@
 #include "shim/sync.h"
 
+#include "ipc/futex.h"
 #include "shim/send.h"
 
 namespace shim {
 namespace {
 
 constexpr unsigned kSequenceBits = 48;
+constexpr int64_t kWakeMarkNs = 1'000'000;
 
 CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
 
@@ -83,7 +85,16 @@ CUresult SynchronizeStream(const Stream& stream) {
   uint64_t sequence = 0;
   if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
     return result;
-  return WaitForSequence(stream, sequence);
+  const CUresult result = WaitForSequence(stream, sequence);
+  // A wake that was asked for on the way is a mark of its own and comes right behind: a query after
+  // this call must not find it on its way.
+  const Slot& slot = State::Process().SlotOf(stream);
+  const int64_t end = ipc::MonotonicNs() + kWakeMarkNs;
+  while (!Client::Process().Completed(stream.slot, slot.covering.load()) &&
+         ipc::MonotonicNs() < end) {
+    ipc::CpuRelax();
+  }
+  return result;
 }
 
 CUresult QueryStream(const Stream& stream) {
