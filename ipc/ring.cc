@@ -1,5 +1,7 @@
 #include "ipc/ring.h"
 
+#include <sched.h>
+
 #include <cassert>
 #include <cstring>
 
@@ -81,6 +83,7 @@ void RingSender::Commit(size_t bytes) {
   words_->head.store(head_, std::memory_order_seq_cst);
   if (words_->consumer_sleeping.load(std::memory_order_seq_cst) != 0) {
     words_->consumer_sleeping.store(0, std::memory_order_relaxed);
+    words_->producer_cpu.store(sched_getcpu(), std::memory_order_relaxed);
     Ring(doorbell_);
   }
 }
@@ -99,7 +102,13 @@ bool RingReceiver::WaitForData(int64_t spin_us, int64_t timeout_us) {
     head_cached_ = words_->head.load(std::memory_order_seq_cst);
     return head_cached_ != tail_;
   };
-  return SpinThenSleep(ready, &words_->consumer_sleeping, doorbell_, spin_us, timeout_us);
+  if (ready()) return true;
+  const uint32_t rung = doorbell_->load(std::memory_order_relaxed);
+  const bool came = SpinThenSleep(ready, &words_->consumer_sleeping, doorbell_,
+                                  shares_cpu_ ? 0 : spin_us, timeout_us);
+  if (doorbell_->load(std::memory_order_relaxed) != rung)
+    shares_cpu_ = words_->producer_cpu.load(std::memory_order_relaxed) == sched_getcpu();
+  return came;
 }
 
 void RingReceiver::PublishTail() {

@@ -10,7 +10,8 @@
 //
 // Waking: a side that finds nothing to do spins, then announces itself in `*_sleeping` and sleeps
 // on its doorbell. The other side rings when, after publishing its position, it sees the
-// announcement.
+// announcement. A consumer that was woken on the producer's own CPU does not spin before it sleeps
+// again: it would keep the producer from running.
 #pragma once
 
 #include <atomic>
@@ -31,6 +32,7 @@ struct RingWords {
   // The producer sleeps here when the ring is full; the consumer's doorbell is given to the
   // constructors, because a client sleeps on one word for replies and for completions.
   std::atomic<uint32_t> producer_doorbell;
+  std::atomic<int32_t> producer_cpu;  // where it rang last
 };
 
 class RingSender : public Sender {
@@ -67,6 +69,7 @@ class RingReceiver : public Receiver {
   std::atomic<uint32_t>* const doorbell_;
   uint64_t tail_ = 0;         // ours
   uint64_t head_cached_ = 0;  // last seen of the producer's
+  bool shares_cpu_ = false;   // with the producer, when it woke us last
   bool broken_ = false;
   std::unique_ptr<std::byte[]> copy_;
 };

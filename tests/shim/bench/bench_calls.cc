@@ -124,6 +124,27 @@ bench::Figure Launches(const char* name, int launches_per_round, double bar) {
   return figure;
 }
 
+// What a program that wakes up and launches a batch pays for each launch.
+bench::Figure LaunchesAfterSleep(const char* name, int batches, useconds_t pause_us) {
+  constexpr int kBatch = 1000;
+  const CUfunction function = EightParameters();
+  uint64_t values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  void* params[8];
+  for (int i = 0; i < 8; ++i) params[i] = &values[i];
+  bench::Figure figure{name, "us", {}, 0, false};
+  for (int batch = 0; batch < batches; ++batch) {
+    usleep(pause_us);
+    const double start = Now();
+    for (int i = 0; i < kBatch; ++i) {
+      Check(local::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, params, nullptr),
+            "cuLaunchKernel");
+    }
+    figure.samples.push_back((Now() - start) / 1000 / kBatch);
+    CHECK_CALL(local::cuCtxSynchronize());
+  }
+  return figure;
+}
+
 // --- events --------------------------------------------------------------------------------------
 
 bench::Figure Events(double seconds, double bar) {
@@ -257,6 +278,7 @@ int main(int argc, char** argv) {
   bench::Report report;
   report.Add(
       Launches("cuLaunchKernel, 8 parameters, p50", zmq ? 20'000 : 1'000'000 / kRounds, bar(1)));
+  report.Add(LaunchesAfterSleep("each of 1,000 launches after 2 ms of sleep", 50, 2'000));
   report.Add(Events(5, bar(1)));
   report.Add(Pings("Ping, the peer spins, p50", zmq ? 2'000 : 50'000, 0, bar(1)));
   report.Add(Pings("Ping, the peer has slept 2 ms, p50", 200, 2'000, bar(15)));
