@@ -263,6 +263,8 @@ void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
   std::memcpy(room_.data(), &header, sizeof header);
   client_.connection_->channel.sender->Commit(header.bytes);
   const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
+  if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake)
+    client_.last_work_.store(submitted, std::memory_order_relaxed);
   client_.submitted_.store(submitted, std::memory_order_relaxed);
 #if LANEWAY_TEST_HOOKS
   if (submitted == client_.stop_at_) raise(SIGSTOP);

@@ -56,6 +56,8 @@ class Client {
 
   // Grows with every call sent: what was submitted before it has a smaller number.
   uint64_t submitted() const { return submitted_.load(std::memory_order_relaxed); }
+  // The last of them that was more than a question how far the device is.
+  uint64_t last_work() const { return last_work_.load(std::memory_order_relaxed); }
 
   bool Completed(uint32_t slot, uint64_t sequence) const {
     return words_->completed[slot].load(std::memory_order_acquire) >= sequence;
@@ -118,6 +120,7 @@ class Client {
   std::mutex send_mutex_;  // orders writers of the ring
   uint32_t last_request_ = 0;
   std::atomic<uint64_t> submitted_{0};
+  std::atomic<uint64_t> last_work_{0};
   uint64_t stop_at_ = 0;  // LANEWAY_TEST_STOP_AT
 
   std::mutex pending_mutex_;

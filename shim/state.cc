@@ -141,7 +141,7 @@ Stream* State::CreateOnIdleSlot(uint64_t* value) {
     if (stream == nullptr) break;
     stream->slot = ipc::limits::kLegacySlots + IndexOf(*value);
     const Slot& slot = SlotOf(*stream);
-    if (Client::Process().Completed(stream->slot, slot.covering.load(std::memory_order_relaxed)))
+    if (Client::Process().Completed(stream->slot, slot.sequence.load(std::memory_order_relaxed)))
       break;
     busy.push_back(*value);
   }
@@ -184,16 +184,23 @@ CUresult State::DestroyStream(uint64_t value) {
     CUstream program = reinterpret_cast<CUstream>(value);
     ipc::Mark mark;
     PostWith<ipc::Op::StreamMark>(
-        stream->wire, [&] { mark = NextMark(*stream, true); }, program, mark);
+        stream->wire, [&] { mark = NextWake(*stream); }, program, mark);
   }
   return Post<ipc::Op::StreamDestroy>(stream->wire, reinterpret_cast<CUstream>(value));
+}
+
+bool State::IsClean(const Stream& stream) {
+  const Slot& slot = SlotOf(stream);
+  const uint64_t marked_at = slot.marked_at.load(std::memory_order_relaxed);
+  if (stream.legacy) return Client::Process().last_work() <= marked_at;
+  return slot.last_call.load(std::memory_order_relaxed) <= marked_at;
 }
 
 ipc::Mark State::NextMark(const Stream& stream, bool wake) {
   Slot& slot = SlotOf(stream);
   const uint64_t sequence = slot.sequence.load(std::memory_order_relaxed) + 1;
   const uint64_t call = Client::Process().submitted() + 1;
-  last_mark_ = {&slot, slot.covering.load(std::memory_order_relaxed),
+  last_mark_ = {&slot, sequence - 1, slot.covering.load(std::memory_order_relaxed),
                 slot.marked_at.load(std::memory_order_relaxed)};
   slot.sequence.store(sequence, std::memory_order_relaxed);
   slot.last_call.store(call, std::memory_order_relaxed);
@@ -202,8 +209,19 @@ ipc::Mark State::NextMark(const Stream& stream, bool wake) {
   return {sequence, wake ? 1u : 0u, 0};
 }
 
+ipc::Mark State::NextWake(const Stream& stream) {
+  if (!IsClean(stream)) return NextMark(stream, true);
+  Slot& slot = SlotOf(stream);
+  const uint64_t sequence = slot.sequence.load(std::memory_order_relaxed) + 1;
+  last_mark_ = {&slot, sequence - 1, slot.covering.load(std::memory_order_relaxed),
+                slot.marked_at.load(std::memory_order_relaxed)};
+  slot.sequence.store(sequence, std::memory_order_relaxed);
+  return {sequence, 1, 0};
+}
+
 void State::UndoMark() {
   if (last_mark_.slot == nullptr) return;
+  last_mark_.slot->sequence.store(last_mark_.sequence, std::memory_order_relaxed);
   last_mark_.slot->covering.store(last_mark_.covering, std::memory_order_relaxed);
   last_mark_.slot->marked_at.store(last_mark_.marked_at, std::memory_order_relaxed);
   last_mark_.slot = nullptr;

@@ -53,8 +53,8 @@ struct Stream {
 // Counters of a completion slot; they outlive its streams. Written under the send lock.
 struct Slot {
   std::atomic<uint64_t> sequence{0};  // the last one given
-  std::atomic<uint64_t> covering{
-      0};  // the mark that covers everything sent on the stream so far, if clean
+  // The mark that covers everything sent on the stream so far, if clean (State::IsClean).
+  std::atomic<uint64_t> covering{0};
   std::atomic<uint64_t> last_call{0};  // Client::submitted() when the stream was last used
   std::atomic<uint64_t> marked_at{0};  // Client::submitted() when `covering` was sent
   std::atomic<int> device{-1};         // of the streams that used it; -1: none yet
@@ -155,6 +155,10 @@ class State {
   CUresult CreateStream(uint64_t context_value, unsigned flags, int priority, uint64_t* value);
   CUresult DestroyStream(uint64_t value);
 
+  // Whether the slot's `covering` covers everything that was sent on the stream. On the legacy
+  // stream any call of the session may have put something before it.
+  bool IsClean(const Stream& stream);
+
   // REQUIRES: the send lock is held (inside a Message). Notes one more call on the stream.
   void Touch(const Stream& stream) {
     SlotOf(stream).last_call.store(Client::Process().submitted() + 1, std::memory_order_relaxed);
@@ -162,7 +166,10 @@ class State {
   // REQUIRES: as above. The mark to send with a call on the stream that covers all before it,
   // itself included.
   ipc::Mark NextMark(const Stream& stream, bool wake);
-  // REQUIRES: as above. The call that carried the last NextMark was not sent after all.
+  // REQUIRES: as above. The mark of a StreamMark that asks for a wake. A clean stream stays clean:
+  // a query after the wait must not find this mark on its way.
+  ipc::Mark NextWake(const Stream& stream);
+  // REQUIRES: as above. The call that carried the last mark was not sent after all.
   void UndoMark();
 
   uint64_t NextId() { return last_id_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -177,6 +184,7 @@ class State {
   std::unique_ptr<Slot[]> slots_;
   struct {
     Slot* slot = nullptr;  // null: nothing to undo
+    uint64_t sequence = 0;
     uint64_t covering = 0;
     uint64_t marked_at = 0;
   } last_mark_;  // under the send lock

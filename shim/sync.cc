@@ -1,38 +1,35 @@
 #include "shim/sync.h"
 
-#include "ipc/futex.h"
 #include "shim/send.h"
 
 namespace shim {
 namespace {
 
 constexpr unsigned kSequenceBits = 48;
-constexpr int64_t kWakeMarkNs = 1'000'000;
 
 CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
 
-// Whether the last mark covers everything on the stream. On the legacy stream any call of the
-// session may have put something before it.
-bool IsClean(const Stream& stream, const Slot& slot) {
-  const uint64_t marked_at = slot.marked_at.load(std::memory_order_relaxed);
-  if (stream.legacy) return Client::Process().submitted() <= marked_at;
-  return slot.last_call.load(std::memory_order_relaxed) <= marked_at;
-}
-
-CUresult SendMark(const Stream& stream, bool wake, uint64_t* sequence) {
+CUresult SendMark(const Stream& stream, uint64_t* sequence) {
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   const CUresult result = PostWith<ipc::Op::StreamMark>(
-      stream.wire, [&] { mark = State::Process().NextMark(stream, wake); }, program, mark);
+      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, program, mark);
   *sequence = mark.sequence;
   return result;
+}
+
+CUresult SendWake(const Stream& stream) {
+  CUstream program = ProgramOf(stream);
+  ipc::Mark mark;
+  return PostWith<ipc::Op::StreamMark>(
+      stream.wire, [&] { mark = State::Process().NextWake(stream); }, program, mark);
 }
 
 // The sequence that tells when everything sent on the stream so far is complete.
 CUresult CoveringSequence(const Stream& stream, uint64_t* sequence) {
   const Slot& slot = State::Process().SlotOf(stream);
   *sequence = slot.covering.load(std::memory_order_acquire);
-  return IsClean(stream, slot) ? CUDA_SUCCESS : SendMark(stream, false, sequence);
+  return State::Process().IsClean(stream) ? CUDA_SUCCESS : SendMark(stream, sequence);
 }
 
 // Waits for what was marked on a slot, whether or not its stream still lives.
@@ -40,7 +37,6 @@ CUresult WaitForSlot(uint32_t slot, int ordinal) {
   State& state = State::Process();
   const uint64_t sequence = state.SlotAt(slot).covering.load(std::memory_order_acquire);
   return Client::Process().WaitCompleted(slot, sequence, [&] {
-    uint64_t ignored = 0;
     const Stream* stream = state.LegacyStream(ordinal);
     if (slot >= ipc::limits::kLegacySlots) {
       const ipc::HandleId name = static_cast<ipc::HandleId>(
@@ -48,7 +44,7 @@ CUresult WaitForSlot(uint32_t slot, int ordinal) {
       stream = state.streams.Find(state.streams.ValueOf(name));
     }
     // A destroyed stream asked for its wake when it went (State::DestroyStream).
-    return stream == nullptr ? CUDA_SUCCESS : SendMark(*stream, true, &ignored);
+    return stream == nullptr ? CUDA_SUCCESS : SendWake(*stream);
   });
 }
 
@@ -56,11 +52,10 @@ CUresult WaitForSlot(uint32_t slot, int ordinal) {
 
 CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
   return Client::Process().WaitCompleted(stream.slot, sequence, [&] {
-    uint64_t ignored = 0;
     // A stream that is gone asked for its wake when it went (State::DestroyStream).
     if (!stream.legacy && State::Process().streams.Find(stream.value) == nullptr)
       return CUDA_SUCCESS;
-    return SendMark(stream, true, &ignored);
+    return SendWake(stream);
   });
 }
 
@@ -75,7 +70,7 @@ CUresult Throttle(const Stream& stream) {
   if ((slot.calls.fetch_add(1, std::memory_order_relaxed) + 1) % kCallsPerGate != 0)
     return CUDA_SUCCESS;
   uint64_t sequence = 0;
-  if (const CUresult result = SendMark(stream, false, &sequence); result != CUDA_SUCCESS)
+  if (const CUresult result = SendMark(stream, &sequence); result != CUDA_SUCCESS)
     return result;
   const uint64_t before = slot.gate.exchange(sequence, std::memory_order_relaxed);
   return before == 0 ? CUDA_SUCCESS : WaitForSequenceOnly(stream, before);
@@ -85,16 +80,7 @@ CUresult SynchronizeStream(const Stream& stream) {
   uint64_t sequence = 0;
   if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
     return result;
-  const CUresult result = WaitForSequence(stream, sequence);
-  // A wake that was asked for on the way is a mark of its own and comes right behind: a query after
-  // this call must not find it on its way.
-  const Slot& slot = State::Process().SlotOf(stream);
-  const int64_t end = ipc::MonotonicNs() + kWakeMarkNs;
-  while (!Client::Process().Completed(stream.slot, slot.covering.load()) &&
-         ipc::MonotonicNs() < end) {
-    ipc::CpuRelax();
-  }
-  return result;
+  return WaitForSequence(stream, sequence);
 }
 
 CUresult QueryStream(const Stream& stream) {
