@@ -21,6 +21,13 @@ inline constexpr unsigned long long kDeviceArenaBytes = 192 * GiB;
 inline constexpr unsigned kSlots = 64;
 #endif
 inline constexpr unsigned long long kPinnedWindowBytes = kSlotBytes - kDeviceArenaBytes;
+// The arena: what survives an iteration, then what a lane backs, then what the worker places itself
+// (library workspaces). Client and worker cut the first two; nobody else.
+inline constexpr unsigned long long kPersistentBytes = kDeviceArenaBytes / 2;
+inline constexpr unsigned long long kEphemeralOffset = kPersistentBytes;
+inline constexpr unsigned long long kEphemeralBytes = kDeviceArenaBytes / 8 * 3;
+inline constexpr unsigned long long kWorkerOffset = kEphemeralOffset + kEphemeralBytes;
+inline constexpr unsigned long long kWorkerBytes = kDeviceArenaBytes - kWorkerOffset;
 inline constexpr unsigned long long kSlotsEnd = kSlotBase + kSlots * kSlotBytes;
 
 // The software GPU places what it allocates itself right after the slots; one window holds all
