@@ -1,0 +1,49 @@
+"""What benchmarks of whole programs share: a daemon of their own, and the two ways to run a program."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("LANEWAY_BUILD_DIR", ROOT / "build"))
+MET, MISSED, NOISY = 0, 1, 2
+
+
+class Machine:
+    """A runtime directory with a daemon on the software GPU."""
+
+    def __init__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="laneway-bench-")
+        self.environment = {**os.environ, "LANEWAY_RUNTIME_DIR": self.directory.name + "/run"}
+        libraries = BUILD / "lib" / "laneway"
+        self.bare_environment = {**self.environment, "LD_LIBRARY_PATH": f"{libraries}/runtime:{libraries}/softgpu"}
+
+    def __enter__(self):
+        self.laneway("run", "--device=soft", "--", "true")  # the daemon starts outside the measurement
+        return self
+
+    def __exit__(self, *_):
+        self.laneway("stop", "--force")
+        self.directory.cleanup()
+
+    def laneway(self, *words):
+        """What the command prints."""
+        return subprocess.run([str(BUILD / "bin" / "laneway"), *words], env=self.environment, check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+
+    def start_bare(self, program):
+        return subprocess.Popen(program, env=self.bare_environment, stdout=subprocess.DEVNULL)
+
+    def start_tenant(self, program, **pipes):
+        return subprocess.Popen([str(BUILD / "bin" / "laneway"), "run", "--", *program], env=self.environment,
+                                **{"stdout": subprocess.DEVNULL, **pipes})
+
+    @staticmethod
+    def seconds(start, copies=1):
+        begin = time.monotonic()
+        for process in [start() for _ in range(copies)]:
+            if process.wait() != 0:
+                sys.exit(f"{process.args} ended with {process.returncode}")
+        return time.monotonic() - begin
