@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "ipc/channel.h"
+#include "ipc/iteration_times.h"
 #include "ipc/print_area.h"
 #include "ipc/ring.h"
 
@@ -52,6 +53,9 @@ struct SessionPage {
 
   // Counts calls received, for status. Informative only.
   alignas(64) std::atomic<uint64_t> ops_received;
+
+  // How long iterations take, for people and for what is learned about a command.
+  alignas(64) IterationTimes iteration_times;
 
   char loss_text[kLossTextBytes];  // one sentence for stderr, zero-terminated
 };

@@ -110,10 +110,19 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   session->has_slot = true;
   session->page = common::SessionPageMap(received->fds[0].get());
   session->pidfd = std::move(received->fds[1]);
+  NoteBegin(*session);
   // It has its place already: the scheduler only learns of it.
   (void)scheduler::OnEvent(&state_, *policy_,
                            scheduler::SessionArrived{record.session_id, record.job_id}, NowUs());
   WatchClient(session);
+}
+
+void Daemon::NoteBegin(const Session& session) {
+  journal_.Add({.kind = EventKind::kSessionBegin,
+                .at_us = NowUs(),
+                .session = session.record.session_id,
+                .job = session.record.job_id},
+               session.record.program);
 }
 
 void Daemon::OnAttached(const ipc::control::Attached& attached) {
@@ -235,12 +244,21 @@ void Daemon::Leave(Session* session) {
   loop_.Unwatch(session->pidfd.get());
   // Its worker may have been killed before it could.
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
+  journal_.Add({.kind = EventKind::kSessionEnd,
+                .at_us = NowUs(),
+                .session = id,
+                .job = session->record.job_id});
   sessions_.Remove(id);
   Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
   UpdateLinger();
 }
 
 void Daemon::AddFault(Fault fault) {
+  journal_.Add({.kind = EventKind::kFault,
+                .at_us = NowUs(),
+                .session = fault.session_id,
+                .job = fault.job_id},
+               fault.text);
   faults_.push_back(std::move(fault));
   if (faults_.size() > kFaultsMax) faults_.pop_front();
 }

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/control/children.h"
+#include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
@@ -82,6 +83,7 @@ class Daemon : public ChildrenListener {
   void OnAttached(const ipc::control::Attached& attached);
   void OnSessionEnded(uint64_t id);
   void OnPoisoned(const ipc::control::Poisoned& poisoned);
+  void NoteBegin(const Session& session);
   void Leave(Session* session);
   void AddFault(Fault fault);
   void ServeWaiting();
@@ -110,8 +112,9 @@ class Daemon : public ChildrenListener {
     ipc::UniqueFd socket;
     common::EventLoop::TimerId timer = 0;
   };
-  std::map<int, Greeting> greeting_;       // connected, hello not yet heard
-  std::deque<Fault> faults_;               // newest last
+  std::map<int, Greeting> greeting_;  // connected, hello not yet heard
+  std::deque<Fault> faults_;          // newest last
+  Journal journal_;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
   common::EventLoop::TimerId linger_timer_ = 0;
   bool serving_ = false;  // adoption is done

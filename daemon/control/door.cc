@@ -85,6 +85,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   session->socket = std::move(socket);
   session->pidfd = std::move(pidfd);
   WatchClient(session);
+  NoteBegin(*session);
   UpdateLinger();
   if (!serving_) return;  // OnChildrenReady comes back to it
   NoticeEnding();
