@@ -79,12 +79,19 @@ TEST(Tables, CublasLtNamesAreThoseOfTheHeader) {
 
 // In the view of vendor.h no macro renames a row: else its type would be another function's.
 TEST(Tables, NamesAreTheSameAfterMacroExpansion) {
+  struct Name {
+    const char* row;
+    const char* expanded;
+  };
+  static constexpr Name kNames[] = {
 #define LANEWAY_EXPANDED(name) #name
-#define CALL(fn, ...) EXPECT_STREQ(#fn, LANEWAY_EXPANDED(fn));
+#define CALL(fn, ...) {#fn, LANEWAY_EXPANDED(fn)},
 #include "ipc/calls/cublas.inc"
 #include "ipc/calls/cublaslt.inc"
 #include "ipc/calls/driver.inc"
 #undef CALL
+  };
+  for (const Name& name : kNames) EXPECT_STREQ(name.row, name.expanded);
 }
 
 TEST(Tables, OpcodesStayWhereTheyAre) {

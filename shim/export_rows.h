@@ -1,0 +1,40 @@
+// One exported function for each row of a table, under the row's own name. For a file that exports a
+// library's table, once:
+//
+//     #define LANEWAY_FORWARD shim::ForwardCublas     sends what is neither local nor denied
+//     #include "shim/export_rows.h"
+//     #include "ipc/calls/cublas.inc"
+//
+// An exported function is an indirect function: its type comes from the header by decltype, and its
+// resolver returns the address of the stub, or of local::fn. Resolvers run during relocation, so
+// they may only return an address.
+#pragma once
+
+#include "ipc/signatures.h"
+#include "shim/forward.h"
+
+namespace shim {
+
+template <ipc::Op op, uint32_t (*kForward)(ipc::Op, ipc::Values),
+          class Signature = ipc::SignatureOf<op>>
+struct Stub;
+template <ipc::Op op, uint32_t (*kForward)(ipc::Op, ipc::Values), class R, class... A>
+struct Stub<op, kForward, R(A...)> {
+  static R Forward(A... a) {
+    const void* const values[] = {&a..., nullptr};
+    return static_cast<R>(kForward(op, values));
+  }
+  static R Deny(A...) { return static_cast<R>(shim::Deny(op)); }
+};
+
+}  // namespace shim
+
+#define LANEWAY_STUB(fn) shim::Stub<ipc::Op::fn, &LANEWAY_FORWARD>
+#define LANEWAY_BODY_kSync(fn) &LANEWAY_STUB(fn)::Forward
+#define LANEWAY_BODY_kAsync(fn) &LANEWAY_STUB(fn)::Forward
+#define LANEWAY_BODY_kDeny(fn) &LANEWAY_STUB(fn)::Deny
+#define LANEWAY_BODY_kLocal(fn) &local::fn
+#define CALL(fn, route, ...)                                                                     \
+  extern "C" LANEWAY_SIGNATURE(fn) * laneway_resolve_##fn() { return LANEWAY_BODY_##route(fn); } \
+  extern "C" __attribute__((ifunc("laneway_resolve_" #fn), visibility("default")))               \
+  LANEWAY_SIGNATURE(fn) fn;
