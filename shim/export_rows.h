@@ -1,5 +1,5 @@
-// One exported function for each row of a table, under the row's own name. For a file that exports a
-// library's table, once:
+// One exported function for each row of a table, under the row's own name. For a file that exports
+// a library's table, once:
 //
 //     #define LANEWAY_FORWARD shim::ForwardCublas     sends what is neither local nor denied
 //     #include "shim/export_rows.h"

@@ -1,7 +1,7 @@
 // The names that a library of the vendor exports and no public header declares: version 1 of its
 // interface, and what only other libraries of the vendor use. A program that needs only to load
-// finds them; a call is refused, whatever its arguments. To be followed by the list of NAME(symbol).
-// No vendor header may be included beside this: it would rename the old names.
+// finds them; a call is refused, whatever its arguments. To be followed by the list of
+// NAME(symbol). No vendor header may be included beside this: it would rename the old names.
 #pragma once
 
 #include <cstdint>
