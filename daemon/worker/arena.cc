@@ -1,7 +1,8 @@
 #include "daemon/worker/arena.h"
 
 #include <cassert>
-#include <vector>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "ipc/calls/limits.h"
@@ -20,7 +21,9 @@ Arena::Arena(const Environment& environment, uint64_t session_id, uint32_t slot)
     : environment_(environment),
       session_id_(session_id),
       base_(limits::kSlotBase + slot * limits::kSlotBytes),
-      addresses_(base_, limits::kDeviceArenaBytes) {}
+      backing_(environment, session_id),
+      addresses_(base_, limits::kPersistentBytes),
+      own_addresses_(base_ + limits::kWorkerOffset, limits::kWorkerBytes) {}
 
 Arena::~Arena() {
   Clear();
@@ -44,24 +47,87 @@ bool Arena::Reserve(std::string* error) {
   return false;
 }
 
-CUresult Arena::MapExtent(int device, uint64_t bytes, bool shared, CUdeviceptr* address) {
+// --- ranges --------------------------------------------------------------------------------------
+
+bool Arena::IsVacant(CUdeviceptr address, uint64_t bytes) const {
+  const Ranges::const_iterator next = ranges_.lower_bound(address + bytes);
+  if (next == ranges_.begin()) return true;
+  const Ranges::const_iterator before = std::prev(next);
+  return before->first + BytesOf(before->second) <= address;
+}
+
+CUresult Arena::AddRange(int device, CUdeviceptr address, uint64_t bytes) {
+  std::vector<Piece> pieces;
+  const CUresult result = backing_.Back(device, address, bytes, limits::kExtentBytesMax, &pieces);
+  if (result != CUDA_SUCCESS) return result;
+  ranges_.emplace(address, std::move(pieces));
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+void Arena::RemoveRange(Ranges::iterator range) {
+  const uint64_t bytes = BytesOf(range->second);
+  backing_.Release(range->second);
+  if (range->first >= base_ + limits::kWorkerOffset) own_addresses_.Give(range->first, bytes);
+  ranges_.erase(range);
+  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+CUresult Arena::Map(int device, CUdeviceptr address, uint64_t bytes) {
+  const uint64_t offset = address - base_;  // wraps below the base
+  if (bytes == 0 || (offset | bytes) % limits::kExtentBytesMin != 0 ||
+      offset >= limits::kPersistentBytes || bytes > limits::kPersistentBytes - offset ||
+      !IsVacant(address, bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return AddRange(device, address, bytes);
+}
+
+CUresult Arena::Place(int device, uint64_t bytes, CUdeviceptr* address) {
+  const uint64_t rounded = RoundUp(bytes, limits::kExtentBytesMin);
+  const std::optional<uint64_t> place = own_addresses_.Take(rounded, limits::kExtentBytesMin);
+  if (!place.has_value()) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = AddRange(device, *place, rounded);
+  if (result != CUDA_SUCCESS) {
+    own_addresses_.Give(*place, rounded);
+    return result;
+  }
+  *address = *place;
+  return CUDA_SUCCESS;
+}
+
+CUresult Arena::GrowLane(int device, uint64_t bytes) {
+  if (bytes > limits::kEphemeralBytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (lane_device_ >= 0 && lane_device_ != device) return CUDA_ERROR_NOT_SUPPORTED;
+  const uint64_t have = BytesOf(lane_), want = RoundUp(bytes, limits::kExtentBytesMin);
+  if (want <= have) return CUDA_SUCCESS;
+  const CUresult result =
+      backing_.Back(device, ephemeral_base() + have, want - have, limits::kExtentBytesMax, &lane_);
+  if (result != CUDA_SUCCESS) return result;
+  lane_device_ = device;
+  bytes_.fetch_add(want - have, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+void Arena::ReleaseLane() {
+  bytes_.fetch_sub(BytesOf(lane_), std::memory_order_relaxed);
+  backing_.Release(lane_);
+  lane_.clear();
+  lane_device_ = -1;
+}
+
+// --- blocks --------------------------------------------------------------------------------------
+
+CUresult Arena::MapBlocks(int device, uint64_t bytes, bool shared, CUdeviceptr* address) {
   const std::optional<uint64_t> place = addresses_.Take(bytes, limits::kExtentBytesMin);
   if (!place.has_value()) return CUDA_ERROR_OUT_OF_MEMORY;
   Mapping mapping{.device = device, .shared = shared};
   CUresult result = environment_.extents->Create(session_id_, device, bytes, &mapping.extent);
-  if (result != CUDA_SUCCESS) {
-    addresses_.Give(*place, bytes);
-    return result;
-  }
-  const CUmemAccessDesc access{.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}},
-                               .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  result = environment_.driver->cuMemMap(*place, bytes, 0, mapping.extent.handle, 0);
   if (result == CUDA_SUCCESS) {
-    result = environment_.driver->cuMemSetAccess(*place, bytes, &access, 1);
-    if (result != CUDA_SUCCESS) environment_.driver->cuMemUnmap(*place, bytes);
+    result = worker::MapExtent(environment_, device, *place, mapping.extent);
+    if (result != CUDA_SUCCESS) environment_.extents->Free(mapping.extent);
   }
   if (result != CUDA_SUCCESS) {
-    environment_.extents->Free(mapping.extent);
     addresses_.Give(*place, bytes);
     return result;
   }
@@ -89,7 +155,7 @@ CUresult Arena::Allocate(int device, uint64_t bytes, CUdeviceptr* address) {
   CUdeviceptr mapped = 0;
   if (bytes > limits::kExtentBytesMin / 2) {
     const uint64_t rounded = RoundUp(bytes, limits::kExtentBytesMin);
-    const CUresult result = MapExtent(device, rounded, false, &mapped);
+    const CUresult result = MapBlocks(device, rounded, false, &mapped);
     if (result != CUDA_SUCCESS) return result;
     blocks_[mapped] = {rounded, mapped};
     *address = mapped;
@@ -106,7 +172,7 @@ CUresult Arena::Allocate(int device, uint64_t bytes, CUdeviceptr* address) {
     *address = *place;
     return CUDA_SUCCESS;
   }
-  const CUresult result = MapExtent(device, limits::kExtentBytesMin, true, &mapped);
+  const CUresult result = MapBlocks(device, limits::kExtentBytesMin, true, &mapped);
   if (result != CUDA_SUCCESS) return result;
   const std::optional<uint64_t> place =
       mappings_.at(mapped).inside.Take(rounded, limits::kAllocationAlignment);
@@ -117,6 +183,10 @@ CUresult Arena::Allocate(int device, uint64_t bytes, CUdeviceptr* address) {
 }
 
 CUresult Arena::Free(CUdeviceptr address) {
+  if (const Ranges::iterator range = ranges_.find(address); range != ranges_.end()) {
+    RemoveRange(range);
+    return CUDA_SUCCESS;
+  }
   const std::map<CUdeviceptr, Block>::iterator it = blocks_.find(address);
   if (it == blocks_.end()) return CUDA_ERROR_INVALID_VALUE;
   const Block block = it->second;
@@ -136,6 +206,8 @@ bool Arena::Contains(CUdeviceptr address, uint64_t bytes) const {
 }
 
 void Arena::Clear() {
+  ReleaseLane();
+  while (!ranges_.empty()) RemoveRange(ranges_.begin());
   blocks_.clear();
   while (!mappings_.empty()) UnmapExtent(mappings_.begin()->first);
 }

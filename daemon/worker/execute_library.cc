@@ -12,8 +12,7 @@ void SessionImpl::SetUpBlas(cublasHandle_t handle) {
   BlasState& state = blas_[handle];
   state.stream = legacy->driver;
   environment_.cublas->cublasSetStream_v2(handle, legacy->driver);
-  if (arena_.Allocate(device_, ipc::limits::kBlasWorkspaceBytes, &state.workspace) !=
-      CUDA_SUCCESS) {
+  if (arena_.Place(device_, ipc::limits::kBlasWorkspaceBytes, &state.workspace) != CUDA_SUCCESS) {
     state.workspace = 0;  // a full device: the library then takes its own when it needs one
     return;
   }

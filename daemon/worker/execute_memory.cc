@@ -36,18 +36,47 @@ bool InStaging(uint64_t offset, uint64_t bytes) {
 
 }  // namespace
 
-CUresult SessionImpl::MemAlloc(CUdeviceptr* address, size_t bytes) {
+// Room may come back when work that uses freed ranges ends; the program would have waited for that
+// in its own cuMemFree.
+CUresult SessionImpl::WhenThereIsRoom(const std::function<CUresult()>& attempt) {
   frees_.Poll();
-  CUresult result = arena_.Allocate(device_, bytes, address);
-  // Room may come back when work that uses freed blocks ends; the program would have waited for
-  // that in its own cuMemFree.
+  CUresult result = attempt();
   while (result == CUDA_ERROR_OUT_OF_MEMORY && !stop_.load() && file_.page()->loss.load() == 0) {
     const bool all_free = frees_.Poll();
-    result = arena_.Allocate(device_, bytes, address);
+    result = attempt();
     if (all_free) break;
     if (result == CUDA_ERROR_OUT_OF_MEMORY) absl::SleepFor(kFreeWaitStep);
   }
   return result;
+}
+
+CUresult SessionImpl::ArenaMap(CUdeviceptr address, size_t bytes) {
+  return WhenThereIsRoom([&] { return arena_.Map(device_, address, bytes); });
+}
+
+CUresult SessionImpl::ArenaUnmap(CUdeviceptr address) {
+  frees_.Poll();
+  if (!arena_.IsRange(address) || address >= arena_.ephemeral_base()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return frees_.Free(address, streams_.All());
+}
+
+CUresult SessionImpl::LaneReserve(size_t bytes) {
+  return WhenThereIsRoom([&] { return arena_.GrowLane(device_, bytes); });
+}
+
+// The lane is the session's own, so nobody else writes what it keeps.
+CUresult SessionImpl::LaneKeep(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+CUresult SessionImpl::LaneDrop(CUdeviceptr) { return CUDA_SUCCESS; }
+
+CUresult SessionImpl::StreamsJoin() {
+  streams_.Join();
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::MemAlloc(CUdeviceptr* address, size_t bytes) {
+  return WhenThereIsRoom([&] { return arena_.Allocate(device_, bytes, address); });
 }
 
 CUresult SessionImpl::MemFree(CUdeviceptr address) {

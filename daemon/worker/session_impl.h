@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,6 +81,8 @@ class SessionImpl final : public Session,
   void End();
   void ReleaseHeldStreams();
   void WaitForStreams();
+  // Makes an attempt again while it lacks memory and freed ranges are about to give some.
+  CUresult WhenThereIsRoom(const std::function<CUresult()>& attempt);
 
   // The stream of the call being served, as the codec translated it.
   StreamTable::Stream* CallStream() const { return call_stream_; }

@@ -109,6 +109,25 @@ void StreamTable::Use(Stream* stream) {
   ++stream->submitted;
 }
 
+// One busy stream gathers the others, and all wait for it: events for streams, not for pairs.
+void StreamTable::Join() {
+  std::vector<Stream*> all = All();
+  Stream* hub = nullptr;
+  for (Stream* stream : all) {
+    if (environment_.driver->cuStreamQuery(stream->driver) == CUDA_SUCCESS) continue;
+    if (hub == nullptr) {
+      hub = stream;
+    } else {
+      After(hub, stream);
+    }
+  }
+  if (hub == nullptr || all.size() == 1) return;
+  environment_.driver->cuEventRecord(hub->order, hub->driver);
+  for (Stream* stream : all) {
+    if (stream != hub) environment_.driver->cuStreamWaitEvent(stream->driver, hub->order, 0);
+  }
+}
+
 std::vector<StreamTable::Stream*> StreamTable::All() {
   std::vector<Stream*> all;
   for (Stream& stream : legacy_) {

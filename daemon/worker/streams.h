@@ -48,6 +48,8 @@ class StreamTable {
   Stream* Legacy(int device);
   // Orders the stream for one more op on it.
   void Use(Stream* stream);
+  // Every stream waits for what the others have now.
+  void Join();
   // All streams, legacy ones included.
   std::vector<Stream*> All();
   void Clear();

@@ -87,6 +87,27 @@ using MemFree = CUresult(CUdeviceptr address);  // once all work submitted so fa
 using MemFreeOrdered = CUresult(CUdeviceptr address,
                                 CUstream stream);  // once the stream gets there
 using MemInfo = CUresult(size_t* free, size_t* total);
+// The client allocates: it cuts blocks out of ranges that the worker has backed. Multiples of 2
+// MiB, on the call's device. Backs a range of the persistent part that nothing backs yet. 2: the
+// job alone exceeds its limit or the device; while others hold the memory the call waits, where
+// there is somebody to wait for.
+using ArenaMap = CUresult(CUdeviceptr address, size_t bytes);
+// Gives back what the ArenaMap of this address backed, once all work submitted so far is complete.
+using ArenaUnmap = CUresult(CUdeviceptr address);
+// The session's ephemeral need is `bytes` in all; afterwards its lane is at least that large and
+// mapped from the start of the ephemeral part on. Never shrinks; 0 bytes give the lane back, once
+// all work submitted so far is complete. A session has one lane, on the device of its first
+// LaneReserve (801 on another). Errors as ArenaMap.
+using LaneReserve = CUresult(size_t bytes);
+// A block of the ephemeral part outlives its iteration: what backs it becomes the session's own, at
+// the same addresses with the same bytes, and the lane gets fresh memory in its place. 2: there is
+// none; then the session keeps the lane until the block's LaneDrop.
+using LaneKeep = CUresult(CUdeviceptr address, size_t bytes);
+// Ends the LaneKeep of this address, once all work submitted so far is complete.
+using LaneDrop = CUresult(CUdeviceptr address);
+// Every stream of the session waits for all work submitted so far on its others: the fence of an
+// address that is used again across streams.
+using StreamsJoin = CUresult();
 // The client has mapped this range of the session's pinned file at this address of the pinned
 // window; the worker maps the same and registers it with the driver. Multiples of 4 KiB.
 using PinnedAlloc = CUresult(CUdeviceptr address, size_t bytes, unsigned flags);

@@ -215,6 +215,12 @@ CUresult FakeWorker::MemAlloc(CUdeviceptr* address, size_t bytes) {
 }
 CUresult FakeWorker::MemFree(CUdeviceptr) { return CUDA_SUCCESS; }
 CUresult FakeWorker::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_SUCCESS; }
+CUresult FakeWorker::ArenaMap(CUdeviceptr, size_t) { return Fault("ArenaMap"); }
+CUresult FakeWorker::ArenaUnmap(CUdeviceptr) { return CUDA_SUCCESS; }
+CUresult FakeWorker::LaneReserve(size_t) { return Fault("LaneReserve"); }
+CUresult FakeWorker::LaneKeep(CUdeviceptr, size_t) { return Fault("LaneKeep"); }
+CUresult FakeWorker::LaneDrop(CUdeviceptr) { return CUDA_SUCCESS; }
+CUresult FakeWorker::StreamsJoin() { return CUDA_SUCCESS; }
 CUresult FakeWorker::MemInfo(size_t* free, size_t* total) {
   *total = kShadowBytes;
   *free = kShadowBytes - (next_address_ - arena_base_);

@@ -52,6 +52,47 @@ TEST_F(ArenaTest, SaysWhenTheDeviceIsFull) {
   EXPECT_EQ(arena_.Free(all + 512), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(ArenaTest, RangesAreBackedByFewExtentsAndNeverTwice) {
+  const CUdeviceptr base = arena_.persistent_base();
+  EXPECT_EQ(arena_.Map(0, base + 2 * MiB, 14 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.mapped,
+            (std::set<CUdeviceptr>{base + 2 * MiB, base + 10 * MiB, base + 14 * MiB}));
+  EXPECT_EQ(arena_.Map(0, base, 4 * MiB), CUDA_ERROR_INVALID_VALUE) << "the second half is backed";
+  EXPECT_EQ(arena_.Map(0, base + 14 * MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base, 2 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Map(0, base + 16 * MiB, 64 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(arena_.bytes(), 16 * MiB) << "all or nothing";
+  EXPECT_EQ(recording_.used_bytes, 16 * MiB);
+  EXPECT_EQ(arena_.Free(base + 2 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 2 * MiB);
+}
+
+TEST_F(ArenaTest, RangesLieInTheirPart) {
+  const CUdeviceptr base = arena_.persistent_base();
+  EXPECT_EQ(arena_.Map(0, base - 2 * MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base + MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base, MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, arena_.ephemeral_base(), 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, arena_.ephemeral_base() - 2 * MiB, 4 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base, ~uint64_t{0} - 2 * MiB + 1), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr own = 0;
+  EXPECT_EQ(arena_.Place(0, 3 * MiB, &own), CUDA_SUCCESS);
+  EXPECT_EQ(own, base + ipc::limits::kWorkerOffset);
+}
+
+TEST_F(ArenaTest, TheLaneGrowsInPlace) {
+  EXPECT_EQ(arena_.GrowLane(0, 3 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.mapped, (std::set<CUdeviceptr>{arena_.ephemeral_base()}));
+  EXPECT_EQ(arena_.GrowLane(0, 2 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 4 * MiB) << "it is large enough";
+  EXPECT_EQ(arena_.GrowLane(0, 100 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(arena_.GrowLane(1, 6 * MiB), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(arena_.GrowLane(0, 6 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.mapped,
+            (std::set<CUdeviceptr>{arena_.ephemeral_base(), arena_.ephemeral_base() + 4 * MiB}));
+}
+
 TEST_F(ArenaTest, LiveBlocksNeverOverlap) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -62,5 +62,20 @@ TEST_F(StreamsTest, RefusesForeignSlotsAndStreams) {
   EXPECT_EQ(streams_.Destroy(reinterpret_cast<CUstream>(77)), CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_F(StreamsTest, AJoinOrdersAllStreamsBehindTheBusyOnes) {
+  StreamTable::Stream* const a = Create(CU_STREAM_NON_BLOCKING);
+  Create(CU_STREAM_NON_BLOCKING);
+  Create(CU_STREAM_NON_BLOCKING);
+  streams_.Join();
+  EXPECT_TRUE(recording_.calls.empty()) << "all are idle";
+  recording_.busy_streams.insert(a->driver);
+  streams_.Join();
+  EXPECT_EQ(recording_.calls.size(), 3u) << "one record, and the two others wait";
+  recording_.calls.clear();
+  for (StreamTable::Stream* stream : streams_.All()) recording_.busy_streams.insert(stream->driver);
+  streams_.Join();
+  EXPECT_EQ(recording_.calls.size(), 2u + 2 + 1 + 2) << "two join the hub, and two wait for it";
+}
+
 }  // namespace
 }  // namespace worker

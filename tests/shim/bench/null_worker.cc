@@ -147,6 +147,12 @@ CUresult NullWorker::MemFree(CUdeviceptr) {
   return CUDA_SUCCESS;
 }
 CUresult NullWorker::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_SUCCESS; }
+CUresult NullWorker::ArenaMap(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+CUresult NullWorker::ArenaUnmap(CUdeviceptr) { return CUDA_SUCCESS; }
+CUresult NullWorker::LaneReserve(size_t) { return CUDA_SUCCESS; }
+CUresult NullWorker::LaneKeep(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+CUresult NullWorker::LaneDrop(CUdeviceptr) { return CUDA_SUCCESS; }
+CUresult NullWorker::StreamsJoin() { return CUDA_SUCCESS; }
 CUresult NullWorker::MemInfo(size_t*, size_t*) { return CUDA_SUCCESS; }
 CUresult NullWorker::PinnedAlloc(CUdeviceptr, size_t, unsigned) { return CUDA_SUCCESS; }
 CUresult NullWorker::PinnedFree(CUdeviceptr) { return CUDA_SUCCESS; }
