@@ -24,6 +24,7 @@
 #include "cli/daemon_link.h"
 #include "cli/run.h"
 #include "cli/show.h"
+#include "cli/table.h"
 #include "ipc/install.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"

@@ -12,8 +12,11 @@
 #include "cli/daemon_link.h"
 #include "cli/doctor.h"
 #include "cli/manual.h"
+#include "cli/request.h"
 #include "cli/run.h"
 #include "cli/show.h"
+#include "cli/top.h"
+#include "cli/why.h"
 #include "ipc/calls_text.h"
 #include "ipc/command_line.h"
 #include "ipc/options.h"
@@ -24,41 +27,10 @@ namespace cli {
 namespace {
 
 constexpr int kUsageExitCode = 2;
-constexpr int64_t kStatusTimeoutUs = 10'000'000;
 constexpr int64_t kStopTimeoutUs = 20'000'000;
 
-struct Request {
-  ipc::Options options;
-  std::string command;
-  std::vector<std::string> program;  // of run
-  std::string pattern;               // of calls
-  bool json = false;
-  bool force = false;
-};
-
-int Say(int code, const std::string& sentence) {
-  std::fprintf(stderr, "laneway: %s\n", sentence.c_str());
-  return code;
-}
-
-std::string DirOf(const ipc::Options& options) {
-  return options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
-}
-
-// A daemon that was lost while others live on is replaced by whoever asks first.
-absl::Status ReplaceLostDaemon(const ipc::Options& options) {
-  const std::string dir = DirOf(options);
-  if (!ipc::CheckRuntimeDir(dir).ok() || DaemonLives(dir) || !LeftoversLive(dir))
-    return absl::OkStatus();
-  return EnsureDaemon(options);
-}
-
 int Status(const Request& request) {
-  if (const absl::Status replaced = ReplaceLostDaemon(request.options); !replaced.ok()) {
-    return Say(1, std::string(replaced.message()));
-  }
-  const absl::StatusOr<std::string> reply =
-      Ask(DirOf(request.options), R"({"command":"status"})", kStatusTimeoutUs);
+  const absl::StatusOr<std::string> reply = AskDaemon(request, R"({"command":"status"})");
   if (!reply.ok()) return Say(1, std::string(reply.status().message()));
   if (request.command == "ps") {
     std::fputs(SessionsText(*reply).c_str(), stdout);
@@ -84,7 +56,7 @@ void WaitForEnd(const ipc::UniqueFd& pidfd) {
 }
 
 int Stop(const Request& request) {
-  const std::string dir = DirOf(request.options);
+  const std::string dir = DirOf(request);
   if (const absl::Status replaced = ReplaceLostDaemon(request.options); !replaced.ok()) {
     return Say(1, std::string(replaced.message()));
   }
@@ -104,6 +76,9 @@ int Stop(const Request& request) {
 int Dispatch(const Request& request) {
   if (request.command == "run") return Run(request.options, request.program);
   if (request.command == "status" || request.command == "ps") return Status(request);
+  if (request.command == "top") return Top(request);
+  if (request.command == "why") return Why(request);
+  if (request.command == "policy") return Policy(request);
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "calls") {
@@ -142,7 +117,12 @@ void Declare(CLI::App* app, Request* request) {
     ipc::AddFlags(command, &request->options, info.flags);
     command->callback([request, &info] { request->command = info.name; });
   }
-  app->get_subcommand("status")->add_flag("--json", request->json, "print JSON, for programs");
+  for (const char* const name : {"status", "top", "why"}) {
+    app->get_subcommand(name)->add_flag("--json", request->json, "print JSON, for programs");
+  }
+  app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
+  app->get_subcommand("why")->add_option("JOB", request->id, "the job's number")->required();
+  app->get_subcommand("policy")->add_option("NAME", request->name, "the policy to switch to");
   app->get_subcommand("stop")->add_flag("--force", request->force,
                                         "end running programs' sessions, too");
   app->get_subcommand("calls")->add_option("PATTERN", request->pattern, "a part of the name");

@@ -31,6 +31,13 @@ const std::vector<CommandInfo>& Commands() {
        {}},
       {"status", "[--json]", "Show daemon, devices, jobs and recent faults", {"runtime-dir"}},
       {"ps", "", "List the sessions: a line per process that uses the device", {"runtime-dir"}},
+      {"top",
+       "[--once] [--json]",
+       "Show live figures per session: state, lane, iterations per second, their p50 and p99 "
+       "times, waits and memory; q ends it",
+       {"runtime-dir"}},
+      {"why", "[--json] JOB", "Say what a job waits for, and for whom", {"runtime-dir"}},
+      {"policy", "[NAME]", "Show the policy, or switch to another at once", {"runtime-dir"}},
       {"stop",
        "[--force]",
        "End daemon, keeper and workers; refused while programs run, unless forced",

@@ -1,36 +1,14 @@
 #include "cli/show.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "cli/table.h"
 
 namespace cli {
 namespace {
 
 using Json = nlohmann::json;
-using Rows = std::vector<std::vector<std::string>>;
-
-// Columns as wide as their widest cell; the first `left` columns are texts, the others numbers.
-std::string Table(const Rows& rows, size_t left) {
-  std::vector<size_t> widths(rows[0].size());
-  for (const std::vector<std::string>& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const std::vector<std::string>& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - row[i].size(), ' ');
-      absl::StrAppend(&line, i == 0 ? "" : "  ", i < left ? row[i] + padding : padding + row[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    absl::StrAppend(&text, line, "\n");
-  }
-  return text;
-}
 
 std::string Number(const Json& value) { return absl::StrCat(value.get<uint64_t>()); }
 
@@ -45,7 +23,7 @@ std::string DeviceLine(const Json& device) {
 std::string ProgramsOf(const Json& job) {
   std::string text;
   for (const Json& program : job["programs"]) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", program.get<std::string>());
+    absl::StrAppend(&text, text.empty() ? "" : ", ", Printable(program.get<std::string>()));
   }
   return text;
 }
@@ -75,20 +53,6 @@ std::string FaultsText(const Json& faults) {
 
 }  // namespace
 
-std::string BytesText(uint64_t bytes) {
-  if (bytes == 0) return "0";
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  double value = static_cast<double>(bytes);
-  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  const bool whole = value == static_cast<double>(static_cast<uint64_t>(value));
-  return whole ? absl::StrFormat("%.0f %s", value, kUnits[unit])
-               : absl::StrFormat("%.1f %s", value, kUnits[unit]);
-}
-
 std::string StatusText(const std::string& status_json) {
   const Json status = Json::parse(status_json);
   const Json& daemon = status["daemon"];
@@ -110,11 +74,11 @@ std::string StatusText(const std::string& status_json) {
 
 std::string SessionsText(const std::string& status_json) {
   const Json status = Json::parse(status_json);
-  Rows rows = {{"ID", "PROGRAM", "STATE", "PID", "JOB", "DEVICE MEMORY", "OPS"}};
+  Rows rows = {{"JOB", "PROGRAM", "STATE", "SESSION", "PID", "DEVICE MEMORY", "OPS"}};
   for (const Json& session : status["sessions"]) {
-    rows.push_back({Number(session["id"]), session["program"].get<std::string>(),
-                    session["state"].get<std::string>(), Number(session["pid"]),
-                    Number(session["job"]), BytesText(session["device_bytes"].get<uint64_t>()),
+    rows.push_back({Number(session["job"]), Printable(session["program"].get<std::string>()),
+                    session["state"].get<std::string>(), Number(session["id"]),
+                    Number(session["pid"]), BytesText(session["device_bytes"].get<uint64_t>()),
                     Number(session["ops"])});
   }
   return Table(rows, 3);

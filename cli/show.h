@@ -2,7 +2,6 @@
 // stateless.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace cli {
@@ -12,8 +11,5 @@ std::string StatusText(const std::string& status_json);
 
 // A line per session under a head line.
 std::string SessionsText(const std::string& status_json);
-
-// "1.5 GiB", "12 MiB", "0".
-std::string BytesText(uint64_t bytes);
 
 }  // namespace cli

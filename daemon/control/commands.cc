@@ -1,60 +1,176 @@
 // People's commands, by way of the control plane: what `laneway` asks, and the answers.
 //
-//     status   what runs (status.h)          job    a number for a new job
+//     status   what runs (status.h)          job      a number for a new job
+//     top      live figures (status.h)       journal  what happened lately, in parts
+//     why ID   what a job waits for          policy [NAME]  show it, or switch to another
 //     stop     end everything; refused while programs live, unless forced
 #include "ipc/calls/vendor.h"
 
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
+#include "daemon/control/command.h"
 #include "daemon/control/daemon.h"
 #include "daemon/control/status.h"
 
 namespace control {
+namespace {
+
+constexpr size_t kJournalPart = 2000;  // events of one answer: within ipc::kControlTextBytesMax
+
+}  // namespace
 
 void Daemon::OnControl() {
   ipc::ControlServer::Request request;
   while (control_.Next(&request)) Answer(request);
 }
 
-void Daemon::AnswerStatus(const std::string& peer) {
+// ZeroMQ's edge may have passed while we replied later than at once.
+void Daemon::ReplyLater(const std::string& peer, const std::string& text) {
+  control_.Reply(peer, text);
+  loop_.After(0, [this] { OnControl(); });
+}
+
+void Daemon::AnswerStatus(const std::string& peer, const Command&) {
   children_.RefreshUsage([this, peer] {
-    control_.Reply(peer, StatusJson({options_, children_, sessions_, faults_}));
-    // ZeroMQ's edge may have passed while we replied.
-    loop_.After(0, [this] { OnControl(); });
+    ReplyLater(peer, StatusJson({options_, policy_->name(), children_, sessions_, faults_}));
   });
 }
 
-std::string Daemon::StopCommand(bool force) {
+void Daemon::AnswerTop(const std::string& peer, const Command&) {
+  children_.RefreshUsage([this, peer] {
+    SampleSessions();
+    ReplyLater(peer, TopJson({children_, sessions_, watch_, policy_->name(), NowUs()}));
+  });
+}
+
+void Daemon::AnswerJournal(const std::string& peer, const Command& command) {
+  SampleSessions();
+  control_.Reply(peer, JournalJson(journal_, command.after, kJournalPart));
+}
+
+void Daemon::AnswerJob(const std::string& peer, const Command&) {
+  control_.Reply(peer, JobJson(sessions_.NewJob(), children_.keeper().description.kind));
+}
+
+void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
+  if (!command.text.empty()) {
+    std::unique_ptr<scheduler::Policy> policy = scheduler::MakePolicy(command.text);
+    if (policy == nullptr) {
+      control_.Reply(peer, ErrorJson(absl::StrCat("there is no policy ", command.text,
+                                                  "; use one of ", scheduler::PolicyNames())));
+      return;
+    }
+    policy_ = std::move(policy);
+    spdlog::info("the policy is {} now", policy_->name());
+    journal_.Add({.kind = EventKind::kPolicy, .at_us = NowUs()}, policy_->name());
+  }
+  control_.Reply(peer, DumpJson({{"ok", true},
+                                 {"policy", policy_->name()},
+                                 {"policies", scheduler::PolicyNames()}}));
+}
+
+void Daemon::AnswerWhy(const std::string& peer, const Command& command) {
+  nlohmann::ordered_json sessions = nlohmann::ordered_json::array();
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.record.job_id != command.id) continue;
+    sessions.push_back({{"session", entry.first},
+                        {"program", entry.second.record.program},
+                        {"why", WhyOf(entry.second)}});
+  }
+  if (sessions.empty()) {
+    control_.Reply(peer, ErrorJson(NoSuchJob(command.id)));
+    return;
+  }
+  control_.Reply(peer, DumpJson({{"ok", true}, {"job", command.id}, {"sessions", sessions}}));
+}
+
+std::string Daemon::NoSuchJob(uint64_t id) const {
+  return absl::StrCat("there is no job ", id, "; laneway ps lists them");
+}
+
+std::string Daemon::WhyOf(const Session& session) const {
+  switch (session.phase) {
+    case Phase::kQueued:
+      return "waits for the place of a program that is ending";
+    case Phase::kWaiting:
+    case Phase::kAttaching:
+      return "waits for its worker, which is starting";
+    case Phase::kRunning:
+      return "runs";
+    case Phase::kEnding:
+      return "has ended; its worker gives back what it held";
+    case Phase::kLost:
+      return "lost its worker; start the program again";
+  }
+  return "";
+}
+
+std::string Daemon::StopRefusal(bool force) {
   const size_t alive = sessions_.CountAlive();
   if (alive == 0 || force) return {};
   return absl::StrCat(alive, alive == 1 ? " program is" : " programs are",
                       " still running (laneway ps); wait for them or use laneway stop --force");
 }
 
+void Daemon::AnswerStop(const std::string& peer, const Command& command) {
+  NoticeEnding();
+  const std::string refusal = StopRefusal(command.force);
+  if (!refusal.empty()) {
+    control_.Reply(peer, ErrorJson(refusal));
+    return;
+  }
+  spdlog::info("told to stop{}", command.force ? " (forced)" : "");
+  stop_waiters_.push_back(peer);
+  StopEverything();
+}
+
 void Daemon::Answer(const ipc::ControlServer::Request& request) {
+  using Handler = void (Daemon::*)(const std::string& peer, const Command& command);
+  static const std::map<std::string, Handler>* const handlers = new std::map<std::string, Handler>{
+      {"status", &Daemon::AnswerStatus},   {"top", &Daemon::AnswerTop},
+      {"journal", &Daemon::AnswerJournal}, {"job", &Daemon::AnswerJob},
+      {"policy", &Daemon::AnswerPolicy},   {"why", &Daemon::AnswerWhy},
+      {"stop", &Daemon::AnswerStop}};
   Command command;
   if (!ParseCommandUntrusted(request.text, &command)) {
     control_.Reply(request.peer, ErrorJson("that is no command of this version of Laneway"));
-  } else if (command.name == "status") {
-    AnswerStatus(request.peer);
-  } else if (command.name == "job") {
-    control_.Reply(request.peer, JobJson(sessions_.NewJob(), children_.keeper().description.kind));
-  } else if (command.name == "stop") {
-    NoticeEnding();
-    const std::string refusal = StopCommand(command.force);
-    if (!refusal.empty()) {
-      control_.Reply(request.peer, ErrorJson(refusal));
-      return;
-    }
-    spdlog::info("told to stop{}", command.force ? " (forced)" : "");
-    stop_waiters_.push_back(request.peer);
-    StopEverything();
-  } else {
-    control_.Reply(request.peer,
-                   ErrorJson(absl::StrCat("this daemon (", LANEWAY_VERSION, ") knows no command '",
-                                          command.name, "'; run laneway stop and start it again")));
+    return;
   }
+  const std::map<std::string, Handler>::const_iterator found = handlers->find(command.name);
+  if (found != handlers->end()) {
+    (this->*found->second)(request.peer, command);
+    return;
+  }
+  control_.Reply(request.peer,
+                 ErrorJson(absl::StrCat("this daemon (", LANEWAY_VERSION, ") knows no command '",
+                                        command.name, "'; run laneway stop and start it again")));
+}
+
+// --- figures -------------------------------------------------------------------------------------
+
+void Daemon::SampleSession(const Session& session) {
+  if (session.page.get() == nullptr) return;
+  watch_.Sample(session.record.session_id, session.record.job_id, session.page->iteration_times,
+                NowUs(), &journal_);
+}
+
+void Daemon::SampleSessions() {
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    SampleSession(entry.second);
+  }
+}
+
+// Only while programs run.
+void Daemon::SampleAgain() {
+  if (sample_timer_ != 0 || sessions_.all().empty()) return;
+  sample_timer_ = loop_.After(kSampleUs, [this] {
+    sample_timer_ = 0;
+    SampleSessions();
+    SampleAgain();
+  });
 }
 
 }  // namespace control

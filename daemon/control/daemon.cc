@@ -123,6 +123,7 @@ void Daemon::NoteBegin(const Session& session) {
                 .session = session.record.session_id,
                 .job = session.record.job_id},
                session.record.program);
+  SampleAgain();
 }
 
 void Daemon::OnAttached(const ipc::control::Attached& attached) {
@@ -244,6 +245,8 @@ void Daemon::Leave(Session* session) {
   loop_.Unwatch(session->pidfd.get());
   // Its worker may have been killed before it could.
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
+  SampleSession(*session);
+  watch_.Forget(id);
   journal_.Add({.kind = EventKind::kSessionEnd,
                 .at_us = NowUs(),
                 .session = id,

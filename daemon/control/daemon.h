@@ -18,6 +18,7 @@
 #include "daemon/control/children.h"
 #include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/watch.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
 #include "ipc/unique_fd.h"
@@ -25,6 +26,8 @@
 #include "scheduler/scheduler.h"
 
 namespace control {
+
+struct Command;
 
 struct Fault {
   uint64_t session_id = 0;  // 0: no session's
@@ -36,6 +39,8 @@ struct Fault {
 
 class Daemon : public ChildrenListener {
  public:
+  static constexpr int64_t kSampleUs = 500'000;  // between two looks at the sessions' counters
+
   using OnReady = std::function<void(const std::string& failure)>;  // empty: ready
 
   // `options.runtime_dir` is set and locked by the caller. `on_ready` is called once.
@@ -94,8 +99,20 @@ class Daemon : public ChildrenListener {
   // --- people's commands (commands.cc)
   void OnControl();
   void Answer(const ipc::ControlServer::Request& request);
-  void AnswerStatus(const std::string& peer);
-  std::string StopCommand(bool force);
+  void ReplyLater(const std::string& peer, const std::string& text);
+  void AnswerStatus(const std::string& peer, const Command& command);
+  void AnswerTop(const std::string& peer, const Command& command);
+  void AnswerJournal(const std::string& peer, const Command& command);
+  void AnswerJob(const std::string& peer, const Command& command);
+  void AnswerPolicy(const std::string& peer, const Command& command);
+  void AnswerWhy(const std::string& peer, const Command& command);
+  void AnswerStop(const std::string& peer, const Command& command);
+  std::string NoSuchJob(uint64_t id) const;
+  std::string WhyOf(const Session& session) const;
+  std::string StopRefusal(bool force);
+  void SampleSession(const Session& session);
+  void SampleSessions();
+  void SampleAgain();
 
   int64_t NowUs() const;
 
@@ -105,7 +122,7 @@ class Daemon : public ChildrenListener {
   Children children_;
   SessionTable sessions_;
   scheduler::State state_;
-  const std::unique_ptr<scheduler::Policy> policy_;
+  std::unique_ptr<scheduler::Policy> policy_;
   ipc::UniqueFd hello_socket_;
   ipc::ControlServer control_;
   struct Greeting {
@@ -115,6 +132,8 @@ class Daemon : public ChildrenListener {
   std::map<int, Greeting> greeting_;  // connected, hello not yet heard
   std::deque<Fault> faults_;          // newest last
   Journal journal_;
+  Watch watch_;
+  common::EventLoop::TimerId sample_timer_ = 0;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
   common::EventLoop::TimerId linger_timer_ = 0;
   bool serving_ = false;  // adoption is done

@@ -104,12 +104,11 @@ Json FaultsJson(const std::deque<Fault>& faults) {
   return list;
 }
 
-// Texts of programs may be in any encoding; what is not UTF-8 is replaced, never thrown over.
-std::string Dump(const Json& json) {
+}  // namespace
+
+std::string DumpJson(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
-
-}  // namespace
 
 std::string StatusJson(const StatusInput& input) {
   const KeeperState& keeper = input.children.keeper();
@@ -119,41 +118,30 @@ std::string StatusJson(const StatusInput& input) {
     const std::map<uint64_t, uint64_t>::const_iterator held = bytes.find(entry.first);
     sessions.push_back(SessionJson(entry.second, held == bytes.end() ? 0 : held->second));
   }
-  return Dump({{"ok", true},
-               {"version", LANEWAY_VERSION},
-               {"daemon",
-                {{"pid", getpid()},
-                 {"runtime_dir", input.options.runtime_dir},
-                 {"policy", input.options.policy},
-                 {"mode", input.options.mode},
-                 {"transport", input.options.transport}}},
-               {"keeper", KeeperJson(keeper)},
-               {"workers", WorkersJson(input)},
-               {"devices", DevicesJson(keeper)},
-               {"jobs", JobsJson(input, bytes)},
-               {"sessions", sessions},
-               {"faults", FaultsJson(input.faults)}});
+  return DumpJson({{"ok", true},
+                   {"version", LANEWAY_VERSION},
+                   {"daemon",
+                    {{"pid", getpid()},
+                     {"runtime_dir", input.options.runtime_dir},
+                     {"policy", input.policy},
+                     {"mode", input.options.mode},
+                     {"transport", input.options.transport}}},
+                   {"keeper", KeeperJson(keeper)},
+                   {"workers", WorkersJson(input)},
+                   {"devices", DevicesJson(keeper)},
+                   {"jobs", JobsJson(input, bytes)},
+                   {"sessions", sessions},
+                   {"faults", FaultsJson(input.faults)}});
 }
 
-std::string OkJson() { return Dump({{"ok", true}}); }
+std::string OkJson() { return DumpJson({{"ok", true}}); }
 
 std::string JobJson(uint64_t job, ipc::control::DeviceKind kind) {
-  return Dump({{"ok", true}, {"job", job}, {"device", NameOf(kind)}});
+  return DumpJson({{"ok", true}, {"job", job}, {"device", NameOf(kind)}});
 }
 
 std::string ErrorJson(const std::string& sentence) {
-  return Dump({{"ok", false}, {"sentence", sentence}});
-}
-
-bool ParseCommandUntrusted(const std::string& text, Command* command) {
-  const nlohmann::json request = nlohmann::json::parse(text, nullptr, false);
-  if (!request.is_object()) return false;
-  const nlohmann::json::const_iterator name = request.find("command");
-  if (name == request.end() || !name->is_string()) return false;
-  command->name = name->get<std::string>();
-  const nlohmann::json::const_iterator force = request.find("force");
-  command->force = force != request.end() && force->is_boolean() && force->get<bool>();
-  return true;
+  return DumpJson({{"ok", false}, {"sentence", sentence}});
 }
 
 }  // namespace control

@@ -3,17 +3,21 @@
 #pragma once
 
 #include <deque>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "daemon/control/children.h"
 #include "daemon/control/daemon.h"
+#include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/watch.h"
 #include "ipc/options.h"
 
 namespace control {
 
 struct StatusInput {
   const ipc::Options& options;
+  const char* policy;
   const Children& children;
   const SessionTable& sessions;
   const std::deque<Fault>& faults;
@@ -25,16 +29,24 @@ std::string StatusJson(const StatusInput& input);
 std::string OkJson();
 std::string ErrorJson(const std::string& sentence);
 
-// A request of the control plane: {"command":"status"} ...
-struct Command {
-  std::string name;
-  bool force = false;
-};
-
-// False for anything that is not a JSON object with a command in it.
-bool ParseCommandUntrusted(const std::string& text, Command* command);
-
 // The number of a new job, and the kind of device that will serve it.
 std::string JobJson(uint64_t job, ipc::control::DeviceKind kind);
+
+// Texts of programs may be in any encoding; what is not UTF-8 is replaced, never thrown over.
+std::string DumpJson(const nlohmann::ordered_json& json);
+
+// {"ok":true, "now_us", "policy", "devices", "sessions"}: figures that change with every look.
+struct TopInput {
+  const Children& children;
+  const SessionTable& sessions;
+  const Watch& watch;
+  std::string policy;
+  int64_t now_us = 0;
+};
+std::string TopJson(const TopInput& input);
+
+// {"ok":true, "last", "lost", "events":[...]}: a part of the journal; ask again with its last
+// event's number until there are no more.
+std::string JournalJson(const Journal& journal, uint64_t after, size_t events_max);
 
 }  // namespace control

@@ -1,4 +1,5 @@
 #include "cli/show.h"
+#include "cli/table.h"
 
 #include <gtest/gtest.h>
 
@@ -26,6 +27,21 @@ TEST(ShowTest, BytesInTheLargestUnitThatFits) {
   EXPECT_EQ(BytesText(uint64_t{2} << 30), "2 GiB");
 }
 
+TEST(ShowTest, TimesInTheUnitThatFits) {
+  EXPECT_EQ(TimeText(0), "-");
+  EXPECT_EQ(TimeText(999), "999 us");
+  EXPECT_EQ(TimeText(12'340), "12.3 ms");
+  EXPECT_EQ(TimeText(999'000), "999 ms");
+  EXPECT_EQ(TimeText(3'210'000), "3.2 s");
+  EXPECT_EQ(TimeText(125'000'000), "2 min 5 s");
+  EXPECT_EQ(TimeText(7'500'000'000), "2 h 5 min");
+}
+
+TEST(ShowTest, AStrangersTextDoesNothingToTheTerminal) {
+  EXPECT_EQ(Printable("a\x1b[2Jb\n\x7f"), "a?[2Jb??");
+  EXPECT_EQ(Printable("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
+}
+
 TEST(ShowTest, StatusNamesWhatMatters) {
   const std::string text = StatusText(kStatus);
   for (const char* const word :
@@ -37,8 +53,8 @@ TEST(ShowTest, StatusNamesWhatMatters) {
 
 TEST(ShowTest, ALinePerSession) {
   EXPECT_EQ(SessionsText(kStatus),
-            "ID  PROGRAM  STATE    PID  JOB  DEVICE MEMORY    OPS\n"
-            "3   train    running  100    7        1.5 MiB  12345\n");
+            "JOB  PROGRAM  STATE    SESSION  PID  DEVICE MEMORY    OPS\n"
+            "7    train    running        3  100        1.5 MiB  12345\n");
 }
 
 TEST(ManualTest, EveryCommandAndEveryFlagIsInIt) {

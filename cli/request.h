@@ -1,0 +1,39 @@
+// What was typed, and what the commands that ask lanewayd have in common. Thread safety: main().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ipc/options.h"
+
+namespace cli {
+
+struct Request {
+  ipc::Options options;
+  std::string command;
+  std::vector<std::string> program;  // of run
+  std::string pattern;               // of calls
+  uint64_t id = 0;                   // a job; 0: all, where that has a meaning
+  std::string name;                  // of policy
+  std::string out;                   // a file to write
+  bool json = false;
+  bool force = false;
+  bool once = false;  // of top
+};
+
+// Prints a sentence to standard error and returns `code`.
+int Say(int code, const std::string& sentence);
+
+// Where the daemon of this request is.
+std::string DirOf(const Request& request);
+
+// A daemon that was lost while others live on is replaced by whoever asks first.
+absl::Status ReplaceLostDaemon(const ipc::Options& options);
+
+// Asks the daemon that runs; every failure is a sentence for people.
+absl::StatusOr<std::string> AskDaemon(const Request& request, const std::string& json);
+
+}  // namespace cli

@@ -1,0 +1,63 @@
+#include "cli/table.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace cli {
+
+std::string Table(const Rows& rows, size_t left) {
+  std::vector<size_t> widths(rows[0].size());
+  for (const std::vector<std::string>& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      absl::StrAppend(&line, i == 0 ? "" : "  ", i < left ? row[i] + padding : padding + row[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+std::string BytesText(uint64_t bytes) {
+  if (bytes == 0) return "0";
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  double value = static_cast<double>(bytes);
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  const bool whole = value == static_cast<double>(static_cast<uint64_t>(value));
+  return whole ? absl::StrFormat("%.0f %s", value, kUnits[unit])
+               : absl::StrFormat("%.1f %s", value, kUnits[unit]);
+}
+
+std::string TimeText(uint64_t us) {
+  if (us == 0) return "-";
+  if (us < 1000) return absl::StrCat(us, " us");
+  const double ms = static_cast<double>(us) / 1000;
+  if (ms < 1000) return absl::StrFormat(ms < 100 ? "%.1f ms" : "%.0f ms", ms);
+  const double seconds = ms / 1000;
+  if (seconds < 100) return absl::StrFormat("%.1f s", seconds);
+  const uint64_t minutes = us / 60'000'000;
+  if (minutes < 60) return absl::StrFormat("%d min %d s", minutes, us / 1'000'000 % 60);
+  return absl::StrFormat("%d h %d min", minutes / 60, minutes % 60);
+}
+
+std::string Printable(std::string text) {
+  for (char& letter : text) {
+    const unsigned char code = static_cast<unsigned char>(letter);
+    if (code < 0x20 || code == 0x7f) letter = '?';
+  }
+  return text;
+}
+
+}  // namespace cli

@@ -1,0 +1,23 @@
+// A request of the control plane: a JSON object such as {"command":"why","id":3}. Thread safety:
+// stateless.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace control {
+
+struct Command {
+  std::string name;
+  bool force = false;  // stop
+  uint64_t id = 0;     // a job
+  std::string text;    // policy: its name
+  uint64_t bytes = 0;  // limit
+  uint64_t after = 0;  // journal: the last event that is known
+};
+
+// False for anything that is not a JSON object with a command in it, or whose members have other
+// types than these.
+bool ParseCommandUntrusted(const std::string& text, Command* command);
+
+}  // namespace control

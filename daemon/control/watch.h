@@ -1,0 +1,61 @@
+// What sessions do, as figures for people: iterations per second, p50 and p99 of their times.
+//
+// Reads the words that workers count in (ipc/iteration_times.h) now and then, remembers enough of
+// earlier readings to speak of the last 5 to 10 seconds, and adds new iterations to the journal.
+// The words are a client's to write, too: whatever they say, times in the journal stay within what
+// has passed and in order. Thread safety: one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "daemon/control/journal.h"
+#include "ipc/iteration_times.h"
+
+namespace control {
+
+using TimeCounts = std::array<uint32_t, ipc::kTimeBuckets>;
+
+// The time that the fraction `part` (0.5, 0.99) of the iterations does not exceed; 0 without any.
+uint64_t QuantileUs(const TimeCounts& counts, double part);
+
+struct Figures {
+  uint64_t iterations = 0;  // since the session began
+  double per_second = 0;    // of late
+  uint64_t p50_us = 0;      // of late, or of all when there are none of late
+  uint64_t p99_us = 0;
+  uint64_t mean_us = 0;  // of all
+  uint64_t waited_us = 0;
+  uint64_t switches = 0;
+};
+
+class Watch {
+ public:
+  static constexpr int64_t kWindowUs = 5'000'000;
+
+  // Takes a reading. True when there were new iterations.
+  bool Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& times, int64_t now_us,
+              Journal* journal);
+  Figures Of(uint64_t session, const ipc::IterationTimes& times, int64_t now_us) const;
+  void Forget(uint64_t session) { watched_.erase(session); }
+
+ private:
+  struct Reading {
+    int64_t at_us = 0;
+    uint64_t count = 0;
+    TimeCounts times = {};
+  };
+  struct Watched {
+    uint64_t told = 0;        // iterations that the journal has
+    int64_t told_end_us = 0;  // when the last of them ended
+    Reading before;           // one to two windows ago; the session's begin at first
+    Reading since;            // less than one window ago
+  };
+  void Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& times, int64_t now_us,
+            Watched* watched, Journal* journal) const;
+
+  std::map<uint64_t, Watched> watched_;
+};
+
+}  // namespace control
