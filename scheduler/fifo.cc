@@ -1,7 +1,5 @@
-// fifo: whoever came first.
-#include <cassert>
-
-#include "scheduler/scheduler.h"
+// fifo: whoever came first runs until it leaves; the others only while it has nothing to do.
+#include "scheduler/policies.h"
 
 namespace scheduler {
 namespace {
@@ -10,24 +8,25 @@ class Fifo : public Policy {
  public:
   const char* name() const override { return "fifo"; }
 
-  SessionId Next(const State& state, int64_t now_us) const override {
-    const std::pair<const SessionId, Session>* first = nullptr;
-    for (const std::pair<const SessionId, Session>& entry : state.sessions) {
-      if (entry.second.phase != Phase::kQueued) continue;
-      if (first == nullptr || entry.second.arrival < first->second.arrival) first = &entry;
-    }
-    assert(first != nullptr);
-    return first->first;
+  int64_t Rank(const State& state, const Session& session) const override {
+    return static_cast<int64_t>(session.arrival);
   }
+  bool Preempts(const State& state, const Session& waiting, const Session& running,
+                int64_t now_us) const override {
+    return waiting.arrival < running.arrival;
+  }
+  bool Displaces(const State& state, const Session& waiting, const Session& resident,
+                 int64_t now_us) const override {
+    return waiting.arrival < resident.arrival;
+  }
+  bool PromisesTurn() const override { return false; }  // it promises the order
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> MakePolicy(const std::string& name) {
-  if (name == "fifo") return std::make_unique<Fifo>();
-  return nullptr;
+const Policy* FifoPolicy() {
+  static const Fifo policy;
+  return &policy;
 }
-
-std::string PolicyNames() { return "fifo"; }
 
 }  // namespace scheduler

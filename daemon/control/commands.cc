@@ -35,14 +35,14 @@ void Daemon::ReplyLater(const std::string& peer, const std::string& text) {
 
 void Daemon::AnswerStatus(const std::string& peer, const Command&) {
   children_.RefreshUsage([this, peer] {
-    ReplyLater(peer, StatusJson({options_, policy_->name(), children_, sessions_, faults_}));
+    ReplyLater(peer, StatusJson({options_, state_.policy->name(), children_, sessions_, faults_}));
   });
 }
 
 void Daemon::AnswerTop(const std::string& peer, const Command&) {
   children_.RefreshUsage([this, peer] {
     SampleSessions();
-    ReplyLater(peer, TopJson({children_, sessions_, watch_, policy_->name(), NowUs()}));
+    ReplyLater(peer, TopJson({children_, sessions_, watch_, state_.policy->name(), NowUs()}));
   });
 }
 
@@ -57,18 +57,18 @@ void Daemon::AnswerJob(const std::string& peer, const Command&) {
 
 void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
   if (!command.text.empty()) {
-    std::unique_ptr<scheduler::Policy> policy = scheduler::MakePolicy(command.text);
+    const scheduler::Policy* const policy = scheduler::FindPolicy(command.text);
     if (policy == nullptr) {
       control_.Reply(peer, ErrorJson(absl::StrCat("there is no policy ", command.text,
                                                   "; use one of ", scheduler::PolicyNames())));
       return;
     }
-    policy_ = std::move(policy);
-    spdlog::info("the policy is {} now", policy_->name());
-    journal_.Add({.kind = EventKind::kPolicy, .at_us = NowUs()}, policy_->name());
+    Perform(scheduler::OnEvent(&state_, scheduler::PolicyChanged{command.text}, NowUs()));
+    spdlog::info("the policy is {} now", state_.policy->name());
+    journal_.Add({.kind = EventKind::kPolicy, .at_us = NowUs()}, state_.policy->name());
   }
   control_.Reply(peer, DumpJson({{"ok", true},
-                                 {"policy", policy_->name()},
+                                 {"policy", state_.policy->name()},
                                  {"policies", scheduler::PolicyNames()}}));
 }
 

@@ -27,8 +27,7 @@ Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
     : options_(options),
       on_ready_(std::move(on_ready)),
       children_({options.runtime_dir, options.device, options.linger_s}, &loop_, this),
-      policy_(scheduler::MakePolicy(options.policy)) {
-  assert(policy_ != nullptr);
+      state_(options.policy) {
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
 }
 
@@ -71,7 +70,7 @@ void Daemon::OnChildrenReady() {
   }
   for (const uint64_t id : waiting) {
     const uint64_t job = sessions_.Find(id)->record.job_id;
-    Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionArrived{id, job}, NowUs()));
+    Perform(scheduler::OnEvent(&state_, scheduler::SessionArrived{id, job}, NowUs()));
   }
   UpdateLinger();
   if (children_.Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
@@ -112,8 +111,8 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   session->pidfd = std::move(received->fds[1]);
   NoteBegin(*session);
   // It has its place already: the scheduler only learns of it.
-  (void)scheduler::OnEvent(&state_, *policy_,
-                           scheduler::SessionArrived{record.session_id, record.job_id}, NowUs());
+  (void)scheduler::OnEvent(&state_, scheduler::SessionArrived{record.session_id, record.job_id},
+                           NowUs());
   WatchClient(session);
 }
 
@@ -154,7 +153,7 @@ void Daemon::OnSessionEnded(uint64_t id) {
     // It broke a rule (a malformed message) and is out; listed until its program ends.
     session->phase = Phase::kLost;
     session->has_slot = false;
-    Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
+    Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
     UpdateLinger();
     return;
   }
@@ -203,7 +202,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     }
     session->phase = Phase::kLost;
     session->has_slot = false;
-    Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
+    Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
   }
   ServeWaiting();
   UpdateLinger();
@@ -252,7 +251,7 @@ void Daemon::Leave(Session* session) {
                 .session = id,
                 .job = session->record.job_id});
   sessions_.Remove(id);
-  Perform(scheduler::OnEvent(&state_, *policy_, scheduler::SessionLeft{id}, NowUs()));
+  Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
   UpdateLinger();
 }
 

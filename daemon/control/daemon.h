@@ -122,7 +122,6 @@ class Daemon : public ChildrenListener {
   Children children_;
   SessionTable sessions_;
   scheduler::State state_;
-  std::unique_ptr<scheduler::Policy> policy_;
   ipc::UniqueFd hello_socket_;
   ipc::ControlServer control_;
   struct Greeting {

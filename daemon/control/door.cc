@@ -89,8 +89,8 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   UpdateLinger();
   if (!serving_) return;  // OnChildrenReady comes back to it
   NoticeEnding();
-  Perform(scheduler::OnEvent(&state_, *policy_,
-                             scheduler::SessionArrived{record.session_id, record.job_id}, NowUs()));
+  Perform(scheduler::OnEvent(&state_, scheduler::SessionArrived{record.session_id, record.job_id},
+                             NowUs()));
 }
 
 // A program that has just ended may not have been noticed yet; its place is then about to come
@@ -247,7 +247,7 @@ void Daemon::OnClientEnded(uint64_t id) {
     case Phase::kAttaching:
     case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
       session->phase = Phase::kEnding;
-      (void)scheduler::OnEvent(&state_, *policy_, scheduler::SessionEnding{id}, NowUs());
+      (void)scheduler::OnEvent(&state_, scheduler::SessionEnding{id}, NowUs());
       break;
     case Phase::kEnding:
       break;

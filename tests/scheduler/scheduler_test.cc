@@ -21,12 +21,9 @@ std::mt19937_64 Seeded() {
 class SchedulerTest : public ::testing::Test {
  protected:
   explicit SchedulerTest(unsigned sessions_max = 2) { state_.limits.sessions_max = sessions_max; }
-  std::vector<Action> On(const Event& event) {
-    return OnEvent(&state_, *policy_, event, ++now_us_);
-  }
+  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
 
   State state_;
-  const std::unique_ptr<Policy> policy_ = MakePolicy("fifo");
   int64_t now_us_ = 0;
 };
 
@@ -75,8 +72,8 @@ TEST_F(SchedulerTest, UnknownSessionsAreIgnored) {
 }
 
 TEST(PolicyTest, UnknownNamesAreNull) {
-  EXPECT_EQ(MakePolicy("whim"), nullptr);
-  EXPECT_STREQ(MakePolicy("fifo")->name(), "fifo");
+  EXPECT_EQ(FindPolicy("whim"), nullptr);
+  EXPECT_STREQ(FindPolicy("fifo")->name(), "fifo");
 }
 
 // Random events: never more admitted than places, nobody admitted twice, and nobody waits while a
@@ -86,7 +83,6 @@ TEST(SchedulerPropertyTest, RandomEvents) {
   for (int round = 0; round < 200; ++round) {
     State state;
     state.limits.sessions_max = 1 + random() % 8;
-    const std::unique_ptr<Policy> policy = MakePolicy("fifo");
     std::set<SessionId> queued, admitted;
     SessionId next = 1;
     for (int step = 0; step < 300; ++step) {
@@ -102,7 +98,7 @@ TEST(SchedulerPropertyTest, RandomEvents) {
         queued.erase(someone);
         admitted.erase(someone);
       }
-      for (const Action& action : OnEvent(&state, *policy, event, step)) {
+      for (const Action& action : OnEvent(&state, event, step)) {
         if (const Admit* admit = std::get_if<Admit>(&action)) {
           ASSERT_EQ(queued.erase(admit->session), 1u);
           ASSERT_TRUE(admitted.insert(admit->session).second);

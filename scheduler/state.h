@@ -1,0 +1,180 @@
+// All that decisions rest on: limits, users, devices, lanes, sessions, gangs. Readable by everyone,
+// written by OnEvent alone.
+//
+// Every index (who waits in a lane, who wants memory, who may be swapped out) is kept in order as
+// events come, so a decision costs O(log sessions + lanes of one device), and lanes of one device
+// are bounded. Safety condition (Salus, equation 2.1), asserted after every event:
+//   committed persistent + sum of lanes + overhead + reserve <= capacity
+// on each device, where committed is what is resident or promised. A device that is told to have
+// less than is committed grants nothing more until it fits again. Thread safety: none; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "scheduler/event.h"
+
+namespace scheduler {
+
+class Policy;
+
+constexpr int64_t kUnlimited = int64_t{1} << 60;
+
+struct Limits {
+  unsigned sessions_max = 0;
+  unsigned lanes_max = 32;                // per device
+  int64_t slice_us = 20'000;              // of time shared by policies that share time
+  int64_t starvation_us = 600'000'000;    // nobody who could run waits longer, where promised
+  int64_t swap_slice_us = 2'000'000;      // memory stays at least this long before it makes room
+  int64_t aging_us = 30'000'000;          // waiting this long is worth one priority class
+  int64_t iteration_max_us = 10'000'000;  // past a Revoke, before Report
+  int64_t swap_bytes = kUnlimited;        // host memory for what is swapped out
+};
+
+enum class Phase { kQueued, kAdmitted, kEnding };
+enum class Residence { kResident, kSwappingOut, kSwapped, kSwappingIn };
+enum class Need { kNone, kPersistent, kLane };
+
+// Orders sessions in an index: smaller first. The rank is the policy's, or a time.
+struct Key {
+  int64_t rank = 0;
+  uint64_t arrival = 0;
+  SessionId session = 0;
+  bool operator<(const Key& other) const {
+    return std::tie(rank, arrival) < std::tie(other.rank, other.arrival);
+  }
+};
+
+struct Session {
+  SessionArrived about;
+  SessionId id = 0;
+  Phase phase = Phase::kQueued;
+  uint64_t arrival = 0;  // position in the order of arrival
+  int64_t arrived_us = 0;
+
+  // --- memory
+  int64_t persistent_bytes = 0;  // its own, wherever it is
+  int64_t promised_bytes = 0;    // persistent memory kept free for it: an estimate, until learned
+  int64_t ephemeral_bytes = 0;   // of one iteration, as last asked for
+  LaneId lane = 0;               // 0: queued or swapped out
+  Residence residence = Residence::kResident;
+  int64_t resident_us = 0;  // since when residence is what it is
+  bool lane_saved = false;  // swapped out inside an iteration
+  Need need = Need::kNone;
+  int64_t need_bytes = 0;
+  int64_t need_us = 0;
+
+  // --- work
+  bool runnable = false;
+  bool paused = false;
+  bool evicted = false;  // paused, and off its memory
+  bool granted = false;
+  bool inside = false;  // holds live ephemeral memory: it was granted and came to no boundary since
+  bool revoked = false;
+  bool reported = false;
+  bool listed = false;     // in its lane's waiting
+  int64_t granted_us = 0;  // the last grant
+  int64_t revoked_us = 0;
+  int64_t waiting_us = 0;  // since when it could run and does not
+  Key key;                 // in waiting or claims, while it is there
+  Key lru;                 // in Device::lru, while it is there
+  bool lru_listed = false;
+  bool claims = false;  // in Device::claims
+
+  // --- service
+  int64_t iterations_done = 0;
+  int64_t busy_us = 0;
+  int64_t virtual_us = 0;    // busy time over weight, from where the others were when it came
+  int64_t iteration_us = 0;  // moving average; 0: not seen
+  int64_t iteration_best_us = 0;
+  int64_t progress_us = 0;  // the last report
+
+  int64_t committed_bytes() const {
+    if (phase == Phase::kQueued || residence == Residence::kSwapped) return 0;
+    return persistent_bytes > promised_bytes ? persistent_bytes : promised_bytes;
+  }
+  bool gang() const { return about.gang_size >= 2; }
+};
+
+struct Lane {
+  LaneId id = 0;
+  uint32_t user = 0;
+  uint32_t device = 0;
+  int64_t bytes = 0;
+  int64_t shrinking_to = -1;  // a ResizeLane is on its way; -1: none
+  bool closing = false;       // nobody new, until its memory or its sessions are elsewhere
+  SessionId holder = 0;
+  SessionId reserved = 0;  // next is this one, whatever the policy says
+  std::set<SessionId> members;
+  std::multiset<int64_t> needs;  // their ephemeral_bytes
+  std::set<Key> waiting;         // who could run at once, by rank
+  std::set<Key> by_age;          // the same, by waiting_us
+  std::vector<SessionId> published;
+};
+
+struct Device {
+  uint32_t id = 0;
+  int64_t capacity_bytes = kUnlimited;
+  int64_t overhead_bytes = 0;
+  int64_t reserve_bytes = 0;
+  int64_t committed_bytes = 0;  // of its sessions
+  int64_t lanes_bytes = 0;
+  int64_t coming_bytes = 0;  // committed, but on its way out
+  bool lost = false;
+  std::map<LaneId, Lane*> lanes;
+  std::set<Key> claims;  // queued, and swapped out with work: by rank
+  std::set<Key> needs;   // blocked in a request: by arrival
+  std::set<Key> lru;     // resident and not granted: least recently granted first
+  unsigned swapping = 0;
+  unsigned active = 0;  // granted, or could be: the device makes progress
+  // Sum over running sessions of best iteration time / last iteration time, by how many ran.
+  std::vector<double> speed;
+  int64_t free_bytes() const {
+    return capacity_bytes - overhead_bytes - reserve_bytes - committed_bytes - lanes_bytes;
+  }
+};
+
+struct User {
+  int64_t weight = 100;
+  int64_t memory_bytes = 0;
+  uint32_t sessions_max = 0;
+  int64_t virtual_us = 0;  // service of all its sessions over weight
+  uint32_t admitted = 0;
+  uint32_t active = 0;
+  std::map<uint32_t, int64_t> used_bytes;  // by device
+};
+
+struct Gang {
+  uint64_t job = 0;
+  std::set<SessionId> members;
+  bool granted = false;
+};
+
+struct State {
+  // REQUIRES: `policy` names one (MakePolicy).
+  explicit State(const std::string& policy = "fifo", const Limits& limits = Limits());
+
+  Limits limits;
+  const Policy* policy;
+  std::unordered_map<SessionId, Session> sessions;
+  std::map<LaneId, Lane> lanes;
+  std::map<uint32_t, Device> devices;
+  std::map<uint32_t, User> users;
+  std::map<uint64_t, Gang> gangs;  // by job
+  uint64_t assembling = 0;         // the job whose gang is being given its lanes
+  uint64_t arrivals = 0;
+  LaneId lanes_made = 0;
+  unsigned admitted = 0;  // whoever holds a place: admitted and ending
+  unsigned ending = 0;
+  int64_t swapped_bytes = 0;
+  std::set<Key> timers;  // rank: when
+
+  const Session* Find(SessionId session) const;
+};
+
+}  // namespace scheduler
