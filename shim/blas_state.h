@@ -3,6 +3,7 @@
 // library; lookups are lock-free.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "ipc/calls/vendor.h"
@@ -17,6 +18,10 @@ struct BlasHandle {
   CUstream program_stream = nullptr;  // what cublasSetStream was given
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   cublasLtHandle_t lt = nullptr;  // made when the handle is first used as one of cublasLt
+  // Calls that the library has accepted, each by a hash of all that its answer depends on, at the
+  // hash's place: the first of a kind is waited for, so that a refusal is returned by the call
+  // itself; those like it are queued.
+  std::array<uint64_t, 256> accepted{};
 };
 
 struct LtMatmulDesc {

@@ -6,7 +6,7 @@
 #include "ipc/calls.h"
 #include "shim/say.h"
 #include "shim/send.h"
-#include "shim/state.h"
+#include "shim/sync.h"
 
 namespace shim {
 namespace {
@@ -18,24 +18,22 @@ std::atomic<bool>& SaidOf(ipc::Op op) {
   return said[static_cast<size_t>(op) % kRows];
 }
 
-// Streams that messages need by name must exist before the send lock is taken.
+}  // namespace
+
 CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& context,
-                        uint64_t context_value) {
+                        uint64_t context_value, Stream** used) {
+  *used = nullptr;
   for (size_t i = 0; i < row.params.size(); ++i) {
     if (row.params[i].role.kind != ipc::RoleKind::kStream) continue;
     CUstream program = *static_cast<const CUstream*>(values[i]);
     if (program == nullptr && row.per_thread) program = CU_STREAM_PER_THREAD;
-    Stream* stream = nullptr;
-    if (const CUresult result =
-            State::Process().FindStream(program, context, context_value, &stream);
+    if (const CUresult result = State::Process().FindStream(program, context, context_value, used);
         result != CUDA_SUCCESS) {
       return result;
     }
   }
   return CUDA_SUCCESS;
 }
-
-}  // namespace
 
 uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
   const ipc::Row& row = ipc::RowOf(op);
@@ -45,12 +43,14 @@ uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
       result != CUDA_SUCCESS) {
     return result;
   }
-  if (const CUresult result = ResolveStreams(row, values, *context, context_value);
+  Stream* stream = nullptr;
+  if (const CUresult result = ResolveStreams(row, values, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
-  return row.route == ipc::Route::kSync ? CallValues(op, context->wire, values)
-                                        : PostValues(op, context->wire, values);
+  if (row.route == ipc::Route::kSync) return CallValues(op, context->wire, values);
+  const uint32_t result = PostValues(op, context->wire, values);
+  return result == CUDA_SUCCESS && stream != nullptr ? Throttle(*stream) : result;
 }
 
 uint32_t Deny(ipc::Op op) {

@@ -76,6 +76,20 @@ static void Mixed(cublasHandle_t cublas, const float* a, const float* b, float* 
   CUDA_CHECK(cudaFree(half_b));
 }
 
+// What the library refuses is refused by the call itself, again and again, and harms nothing.
+static void Refusals(cublasHandle_t cublas, const float* a, const float* b, float* c) {
+  const float one = 1;
+  for (int i = 0; i < 2; ++i) {
+    for (const int rows : {-1, kSize}) {
+      const cublasStatus_t status =
+          cublasSgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, rows, kSize, kSize, &one, a, kSize - 1, b,
+                      kSize, &one, c, kSize);
+      printf("refused: %s\n", cublasGetStatusName(status));
+    }
+  }
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
 int main() {
   float host[kCount], *a, *b, *c;
   cublasHandle_t cublas;
@@ -91,6 +105,7 @@ int main() {
   Level1(cublas, a, b);
   Level2And3(cublas, a, b, c);
   Mixed(cublas, a, b, c);
+  Refusals(cublas, a, b, c);
   for (float* buffer : {a, b, c}) CUDA_CHECK(cudaFree(buffer));
   CUBLAS_CHECK(cublasDestroy(cublas));
   return 0;
