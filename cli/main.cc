@@ -16,6 +16,7 @@
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/top.h"
+#include "cli/trace.h"
 #include "cli/why.h"
 #include "ipc/calls_text.h"
 #include "ipc/command_line.h"
@@ -79,6 +80,7 @@ int Dispatch(const Request& request) {
   if (request.command == "top") return Top(request);
   if (request.command == "why") return Why(request);
   if (request.command == "policy") return Policy(request);
+  if (request.command == "trace") return Trace(request);
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "calls") {
@@ -122,6 +124,9 @@ void Declare(CLI::App* app, Request* request) {
   }
   app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
   app->get_subcommand("why")->add_option("JOB", request->id, "the job's number")->required();
+  CLI::App* const trace = app->get_subcommand("trace");
+  trace->add_option("JOB", request->id, "only this job");
+  trace->add_option("--out", request->out, "the file to write; standard output without it");
   app->get_subcommand("policy")->add_option("NAME", request->name, "the policy to switch to");
   app->get_subcommand("stop")->add_flag("--force", request->force,
                                         "end running programs' sessions, too");

@@ -37,6 +37,11 @@ const std::vector<CommandInfo>& Commands() {
        "times, waits and memory; q ends it",
        {"runtime-dir"}},
       {"why", "[--json] JOB", "Say what a job waits for, and for whom", {"runtime-dir"}},
+      {"trace",
+       "[--out FILE] [JOB]",
+       "Write what happened lately as a timeline that ui.perfetto.dev opens: who held which lane, "
+       "iterations, waits and swaps",
+       {"runtime-dir"}},
       {"policy", "[NAME]", "Show the policy, or switch to another at once", {"runtime-dir"}},
       {"stop",
        "[--force]",

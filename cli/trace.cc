@@ -1,0 +1,53 @@
+#include "cli/trace.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "cli/trace_json.h"
+
+namespace cli {
+
+absl::StatusOr<std::vector<JournalEvent>> FetchJournal(const Request& request) {
+  std::vector<JournalEvent> events;
+  uint64_t goal = 0;  // what there was when we began: it goes on growing
+  for (uint64_t after = 0;;) {
+    const nlohmann::json ask = {{"command", "journal"}, {"after", after}};
+    const absl::StatusOr<std::string> reply = AskDaemon(request, ask.dump());
+    if (!reply.ok()) return reply.status();
+    const int64_t last = TakeEvents(*reply, after, &events);
+    if (last < 0) return absl::InternalError("the daemon's answer is no journal");
+    if (goal == 0) goal = nlohmann::json::parse(*reply).value("last", uint64_t{0});
+    if (static_cast<uint64_t>(last) == after || static_cast<uint64_t>(last) >= goal) return events;
+    after = static_cast<uint64_t>(last);
+  }
+}
+
+absl::Status WriteText(const std::string& path, const std::string& text) {
+  std::FILE* const file = path.empty() ? stdout : std::fopen(path.c_str(), "w");
+  if (file == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool closed = (path.empty() ? std::fflush(file) : std::fclose(file)) == 0;
+  if (written && closed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "cannot write ", path.empty() ? "standard output" : path, ": ", std::strerror(errno)));
+}
+
+int Trace(const Request& request) {
+  const absl::StatusOr<std::vector<JournalEvent>> events = FetchJournal(request);
+  if (!events.ok()) return Say(1, std::string(events.status().message()));
+  const JobTimeline timeline = BuildTimeline(*events, request.id);
+  if (request.id != 0 && timeline.sessions.empty()) {
+    return Say(1, absl::StrCat("the journal knows no job ", request.id,
+                               "; laneway ps lists those that run"));
+  }
+  const absl::Status written = WriteText(request.out, TraceJson(timeline) + "\n");
+  return written.ok() ? 0 : Say(1, std::string(written.message()));
+}
+
+}  // namespace cli

@@ -1,0 +1,20 @@
+// `laneway trace [JOB] [--out FILE]`: what happened lately as a Perfetto timeline. Thread safety:
+// main().
+#pragma once
+
+#include <vector>
+
+#include "cli/request.h"
+#include "cli/timeline.h"
+
+namespace cli {
+
+int Trace(const Request& request);
+
+// The whole journal of the daemon.
+absl::StatusOr<std::vector<JournalEvent>> FetchJournal(const Request& request);
+
+// Writes to `path`, or to standard output when it is empty. The error is a sentence.
+absl::Status WriteText(const std::string& path, const std::string& text);
+
+}  // namespace cli

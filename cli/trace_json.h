@@ -1,0 +1,15 @@
+// A timeline in the JSON trace format that ui.perfetto.dev and chrome://tracing open: a process per
+// job, in it threads per session for what it holds, iterates, waits for and swaps; a process of
+// lanes with a thread per lane that shows its holders; marks as instants, lane sizes as counters.
+// Times count from the timeline's begin. Pure. Thread safety: stateless.
+#pragma once
+
+#include <string>
+
+#include "cli/timeline.h"
+
+namespace cli {
+
+std::string TraceJson(const JobTimeline& timeline);
+
+}  // namespace cli
