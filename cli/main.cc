@@ -15,6 +15,7 @@
 #include "cli/request.h"
 #include "cli/run.h"
 #include "cli/show.h"
+#include "cli/sim/command.h"
 #include "cli/top.h"
 #include "cli/trace.h"
 #include "cli/why.h"
@@ -74,13 +75,14 @@ int Stop(const Request& request) {
   return 0;
 }
 
-int Dispatch(const Request& request) {
+int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "run") return Run(request.options, request.program);
   if (request.command == "status" || request.command == "ps") return Status(request);
   if (request.command == "top") return Top(request);
   if (request.command == "why") return Why(request);
   if (request.command == "policy") return Policy(request);
   if (request.command == "trace") return Trace(request);
+  if (request.command == "sim") return sim::Simulate(simulation);
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "calls") {
@@ -112,7 +114,7 @@ void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* pro
   words->resize(i);
 }
 
-void Declare(CLI::App* app, Request* request) {
+void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   for (const CommandInfo& info : Commands()) {
     CLI::App* const command = app->add_subcommand(info.name, info.help);
     command->footer(absl::StrCat("laneway ", info.name, " ", info.synopsis));
@@ -131,6 +133,7 @@ void Declare(CLI::App* app, Request* request) {
   app->get_subcommand("stop")->add_flag("--force", request->force,
                                         "end running programs' sessions, too");
   app->get_subcommand("calls")->add_option("PATTERN", request->pattern, "a part of the name");
+  sim::AddFlags(app->get_subcommand("sim"), simulation);
 }
 
 bool IsCommand(const std::string& word) {
@@ -151,7 +154,8 @@ int Main(std::vector<std::string> words) {
   if (!config.ok() && (words.empty() || words[0] != "doctor")) {  // who tells it as a finding
     return Say(failure, std::string(config.message()));
   }
-  Declare(&app, &request);
+  sim::Request simulation;
+  Declare(&app, &request, &simulation);
   if (!words.empty() && words[0].rfind('-', 0) != 0 && !IsCommand(words[0])) {
     return Say(failure, absl::StrCat("there is no command ", words[0], "; see laneway --help"));
   }
@@ -165,7 +169,7 @@ int Main(std::vector<std::string> words) {
   if (is_run && request.program.empty()) {
     return Say(failure, "run what? laneway run -- PROGRAM [ARGUMENTS]");
   }
-  return Dispatch(request);
+  return Dispatch(request, simulation);
 }
 
 }  // namespace

@@ -55,6 +55,10 @@ const std::vector<CommandInfo>& Commands() {
        "[PATTERN]",
        "List the CUDA calls whose names contain PATTERN, and how each is served",
        {"runtime-dir"}},
+      {"sim",
+       "JOBS.csv [--policy NAMES|all] [--html FILE] [--timeline FILE] [--json]",
+       "Run the scheduler in virtual time on jobs from a file, and say how long each took",
+       {"runtime-dir"}},
       {"version", "", "Print the version", {"runtime-dir"}},
       {"man", "", "Print the manual page (laneway man | man -l -)", {"runtime-dir"}},
   };
