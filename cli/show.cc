@@ -74,12 +74,12 @@ std::string StatusText(const std::string& status_json) {
 
 std::string SessionsText(const std::string& status_json) {
   const Json status = Json::parse(status_json);
-  Rows rows = {{"JOB", "PROGRAM", "STATE", "SESSION", "PID", "DEVICE MEMORY", "OPS"}};
+  Rows rows = {{"JOB", "PROGRAM", "STATE", "SESSION", "PID", "DEVICE MEMORY", "ITERATIONS", "OPS"}};
   for (const Json& session : status["sessions"]) {
     rows.push_back({Number(session["job"]), Printable(session["program"].get<std::string>()),
                     session["state"].get<std::string>(), Number(session["id"]),
                     Number(session["pid"]), BytesText(session["device_bytes"].get<uint64_t>()),
-                    Number(session["ops"])});
+                    Number(session["iterations"]), Number(session["ops"])});
   }
   return Table(rows, 3);
 }

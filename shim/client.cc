@@ -9,7 +9,11 @@
 #include <cstring>
 #include <string>
 
+#include "ipc/codec_client.h"
 #include "ipc/futex.h"
+#include "shim/caller.h"
+#include "shim/iterations/iterations.h"
+#include "shim/iterations/tokens.h"
 #include "shim/say.h"
 
 namespace shim {
@@ -235,21 +239,42 @@ void Client::WakeFollowers() {
 
 // --- one message ---------------------------------------------------------------------------------
 
-Message::Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context)
+Message::Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context,
+                 ipc::Values values)
     : client_(client), lock_(client.send_mutex_), op_(op), context_(context) {
+  if (values != nullptr) SendBoundaryBefore(values);
+  if (result_ == CUDA_SUCCESS && Reserve(body_bytes)) return;
+  result_ = client_.Lost();
+  lock_.unlock();
+}
+
+// False: the session is lost.
+bool Message::Reserve(size_t body_bytes) {
   assert(body_bytes <= ipc::kBodyBytesMax);
   for (;;) {
-    room_ = client.connection_->channel.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes,
-                                                        kNapUs);
+    room_ = client_.connection_->channel.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes,
+                                                         kNapUs);
     if (!room_.empty()) break;
-    client.CheckWorker();
-    if (client.page_->loss.load(std::memory_order_acquire) != 0) {
-      result_ = client.Lost();
-      lock_.unlock();
-      return;
-    }
+    client_.CheckWorker();
+    if (client_.page_->loss.load(std::memory_order_acquire) != 0) return false;
   }
   body_ = room_.subspan(sizeof(ipc::MessageHeader));
+  return true;
+}
+
+void Message::SendBoundaryBefore(ipc::Values values) {
+  const std::optional<iterations::Op> token = iterations::TokenOf(op_, values);
+  ipc::BoundaryInfo info;
+  if (!token.has_value() || !iterations::Iterations::Process().Before(*token, &info)) return;
+  const ipc::Op op = op_;
+  const ipc::Arguments<ipc::Op::Boundary> arguments(&info);
+  op_ = ipc::Op::Boundary;
+  if (Reserve(ipc::RequestBytesMax(op_, arguments.values()))) {
+    ipc::Writer writer(body_);
+    ipc::EncodeRequest(op_, arguments.values(), ClientCaller::Process(), &writer);
+    Commit(writer.size(), 0, 0);
+  }
+  op_ = op;
 }
 
 void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
@@ -263,7 +288,7 @@ void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
   std::memcpy(room_.data(), &header, sizeof header);
   client_.connection_->channel.sender->Commit(header.bytes);
   const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
-  if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake)
+  if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake && op_ != ipc::Op::Boundary)
     client_.last_work_.store(submitted, std::memory_order_relaxed);
   client_.submitted_.store(submitted, std::memory_order_relaxed);
 #if LANEWAY_TEST_HOOKS

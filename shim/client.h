@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "ipc/calls.h"
+#include "ipc/codec.h"
 #include "ipc/message.h"
 #include "shim/connection.h"
 #include "shim/thread_state.h"
@@ -135,8 +136,11 @@ class Client {
 class Message {
  public:
   // Room for a body of up to body_bytes; result() tells whether there is any (the session may be
-  // lost). REQUIRES: Ready() was asked; body_bytes <= ipc::kBodyBytesMax.
-  Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context);
+  // lost). `values`, where they are given, tell the detector of iterations what the call is; a
+  // boundary that it finds goes first. REQUIRES: Ready() was asked; body_bytes <=
+  // ipc::kBodyBytesMax.
+  Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context,
+          ipc::Values values = nullptr);
   Message(const Message&) = delete;
 
   CUresult result() const { return result_; }
@@ -148,6 +152,8 @@ class Message {
   CUresult Exchange(size_t body_bytes, std::vector<std::byte>* reply);
 
  private:
+  bool Reserve(size_t body_bytes);
+  void SendBoundaryBefore(ipc::Values values);
   void Commit(size_t body_bytes, uint16_t flags, uint32_t request);
 
   Client& client_;

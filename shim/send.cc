@@ -26,7 +26,7 @@ uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*p
                       void* argument) {
   ipc::Encoded encoded;
   {
-    Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context);
+    Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context, values);
     if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
     if (prepare != nullptr) prepare(argument);
     ipc::Writer writer(message.body());
@@ -47,7 +47,7 @@ uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {
 
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
   ipc::Caller& caller = ClientCaller::Process();
-  Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context);
+  Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context, values);
   if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
   ipc::Writer writer(message.body());
   const ipc::Encoded encoded = ipc::EncodeRequest(op, values, caller, &writer);

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "shim/iterations/iterations.h"
 #include "shim/say.h"
 #include "shim/send.h"
 #include "shim/sync.h"
@@ -21,6 +22,8 @@ bool PerThreadDefault::Active() { return per_thread_default; }
 // --- allocations ---------------------------------------------------------------------------------
 
 void Allocations::Add(Allocation allocation) {
+  if (allocation.kind == Allocation::Kind::kDevice)
+    iterations::Iterations::Process().NoteAllocated(allocation.bytes);
   allocation.id = last_id_.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   by_base_[allocation.base] = allocation;
@@ -42,6 +45,8 @@ bool Allocations::Remove(uint64_t base, Allocation::Kind kind, Allocation* remov
   const std::map<uint64_t, Allocation>::iterator it = by_base_.find(base);
   if (it == by_base_.end() || it->second.kind != kind) return false;
   *removed = it->second;
+  if (kind == Allocation::Kind::kDevice)
+    iterations::Iterations::Process().NoteFreed(removed->bytes);
   by_base_.erase(it);
   count_.store(by_base_.size(), std::memory_order_relaxed);
   return true;

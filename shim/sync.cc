@@ -1,5 +1,6 @@
 #include "shim/sync.h"
 
+#include "shim/iterations/iterations.h"
 #include "shim/send.h"
 
 namespace shim {
@@ -61,6 +62,7 @@ CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
 
 CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
   const CUresult result = WaitForSequenceOnly(stream, sequence);
+  iterations::Iterations::Process().NoteSynchronised();
   return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
@@ -70,8 +72,7 @@ CUresult Throttle(const Stream& stream) {
   if ((slot.calls.fetch_add(1, std::memory_order_relaxed) + 1) % kCallsPerGate != 0)
     return CUDA_SUCCESS;
   uint64_t sequence = 0;
-  if (const CUresult result = SendMark(stream, &sequence); result != CUDA_SUCCESS)
-    return result;
+  if (const CUresult result = SendMark(stream, &sequence); result != CUDA_SUCCESS) return result;
   const uint64_t before = slot.gate.exchange(sequence, std::memory_order_relaxed);
   return before == 0 ? CUDA_SUCCESS : WaitForSequenceOnly(stream, before);
 }
@@ -107,6 +108,7 @@ CUresult SynchronizeDevice(int ordinal) {
     if (state.SlotAt(slot).device.load(std::memory_order_relaxed) != ordinal) continue;
     result = WaitForSlot(slot, ordinal);
   }
+  iterations::Iterations::Process().NoteSynchronised();
   return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
@@ -126,6 +128,7 @@ CUresult SynchronizeEvent(uint64_t value, const Event& event) {
   const CUresult result = Client::Process().WaitCompleted(slot, sequence, [&] {
     return Post<ipc::Op::EventWake>(event.wire, reinterpret_cast<CUevent>(value));
   });
+  iterations::Iterations::Process().NoteSynchronised();
   return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 

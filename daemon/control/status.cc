@@ -65,6 +65,8 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"worker", session.worker},
           {"state", NameOf(session.phase)},
           {"device_bytes", device_bytes},
+          {"iterations",
+           session.page.get() == nullptr ? 0 : session.page->iteration_times.count.load()},
           {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
 }
 

@@ -60,6 +60,17 @@ struct ParamLayout {
   uint32_t bytes = 0;
 };
 
+// What a client found out about the iteration that ends at a boundary.
+enum class BoundarySource : uint32_t { kDetector = 0, kNvtx = 1, kHeader = 2, kGraph = 3 };
+
+struct BoundaryInfo {
+  uint64_t iteration = 0;  // its number, from 1
+  uint32_t body = 0;       // which of the loop bodies that the client has seen
+  BoundarySource source = BoundarySource::kDetector;
+  uint64_t persistent_bytes = 0;  // live now
+  uint64_t ephemeral_bytes = 0;   // the most that lived at once, and is gone now
+};
+
 struct Mark {
   uint64_t sequence = 0;  // 0: no mark
   uint32_t wake = 0;
@@ -165,6 +176,10 @@ using EventWake = CUresult(CUevent event);
 // client's service thread that the stream has arrived; the stream then waits until
 // acknowledged[slot of stream] >= ticket. Tickets of a slot grow by one. No message comes back.
 using HostCall = CUresult(CUstream stream, uint64_t ticket, Mark mark);
+
+// Everything after it belongs to the next iteration, and nothing of this one's ephemeral memory
+// lives any more: here, and only here, the worker may let another session of the lane go first.
+using Boundary = CUresult(const BoundaryInfo* info);
 
 }  // namespace laneway
 }  // namespace ipc

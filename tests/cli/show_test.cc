@@ -17,7 +17,7 @@ constexpr char kStatus[] = R"({"ok":true,"version":"1.2.3",
               "used_bytes":1572864,"free_bytes":4293394432}],
   "jobs":[{"id":7,"programs":["a","train"],"sessions":2,"device_bytes":1572864}],
   "sessions":[{"id":3,"pid":100,"program":"train","job":7,"transport":"ring","worker":1,
-               "state":"running","device_bytes":1572864,"ops":12345}],
+               "state":"running","device_bytes":1572864,"iterations":55,"ops":12345}],
   "faults":[{"session":2,"job":6,"program":"bad","code":700,"text":"kernel Stray, line 7"}]})";
 
 TEST(ShowTest, BytesInTheLargestUnitThatFits) {
@@ -53,8 +53,8 @@ TEST(ShowTest, StatusNamesWhatMatters) {
 
 TEST(ShowTest, ALinePerSession) {
   EXPECT_EQ(SessionsText(kStatus),
-            "JOB  PROGRAM  STATE    SESSION  PID  DEVICE MEMORY    OPS\n"
-            "7    train    running        3  100        1.5 MiB  12345\n");
+            "JOB  PROGRAM  STATE    SESSION  PID  DEVICE MEMORY  ITERATIONS    OPS\n"
+            "7    train    running        3  100        1.5 MiB          55  12345\n");
 }
 
 TEST(ManualTest, EveryCommandAndEveryFlagIsInIt) {

@@ -379,5 +379,6 @@ CUresult FakeWorker::HostCall(CUstream stream, uint64_t, ipc::Mark mark) {
   Place(SlotOf(stream), mark);
   return CUDA_SUCCESS;
 }
+CUresult FakeWorker::Boundary(const ipc::BoundaryInfo*) { return CUDA_SUCCESS; }
 
 }  // namespace shim_test

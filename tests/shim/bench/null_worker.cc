@@ -199,5 +199,6 @@ CUresult NullWorker::EventWake(CUevent) { return CUDA_SUCCESS; }
 CUresult NullWorker::HostCall(CUstream stream, uint64_t, ipc::Mark mark) {
   return Place(stream, mark);
 }
+CUresult NullWorker::Boundary(const ipc::BoundaryInfo*) { return CUDA_SUCCESS; }
 
 }  // namespace bench

@@ -1,0 +1,83 @@
+// Finds where iterations begin, from the stream of a program's device work alone.
+//
+// What Salus read from a framework's session, we infer (papers: Salus 2.3 to 2.5; ours:
+// docs/iterations.md):
+//   1. a period that repeats is a body, after three equal rounds, or five when nothing but
+//   repetition
+//      speaks for it (no wait of the host, and memory that comes back to its level);
+//   2. the cut between rounds is where memory is lowest and the host has just waited;
+//   3. from then on the stream is followed body by body. What deviates is cut at the next certain
+//      start, and is a known body afterwards; a new period makes a new body. A job has several.
+//   4. rounds that turn out to be parts of a larger one (micro-batches, layers) make room for it.
+//
+// Pure: the answer depends on the operations alone. O(1) amortised per operation, bounded memory.
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/iterations/bodies.h"
+#include "shim/iterations/history.h"
+#include "shim/iterations/period.h"
+
+namespace shim::iterations {
+
+struct Decision {
+  bool boundary = false;  // an iteration ends before this operation
+  uint32_t body = 0;      // the one that ended; 0: none that is known
+};
+
+class Detector {
+ public:
+  // To be asked about every operation before it is sent, in order.
+  Decision Next(const Op& op);
+
+  bool locked() const { return locked_; }
+  size_t bodies() const { return bodies_.count(); }
+  uint64_t boundaries() const { return boundaries_; }
+
+ private:
+  // Where the stream is relative to what is known.
+  struct Place {
+    int body = Bodies::kNone;  // kNone: nothing known goes on like this
+    size_t next = 0;           // operations of it that have come
+    uint64_t begin = 0;        // of the iteration
+    // The last body that was complete since `begin`, and what came after it.
+    int complete = Bodies::kNone;
+    uint64_t tail = 0;      // where the tail begins
+    uint64_t tail_cut = 0;  // the last wait of the host in the tail before it computes; 0: none
+    bool tail_computes = false;
+  };
+
+  struct Cut {
+    uint64_t position = 0;
+    bool synced = false;
+    bool fits = false;
+  };
+
+  bool Starts(const Op& op) const;
+  bool EndsLikeABody() const;
+  Decision Finish();
+  void Begin(const Op& op);
+  void Follow(const Op& op);
+  void NoteTail(const Op& op);
+
+  bool Computes(uint64_t begin, uint64_t end) const;
+  Cut FindCut() const;
+  bool LevelReturns(uint64_t cut) const;
+  void TryLock();
+  void TryWiden();
+  bool IsPartOf(const Body& part, const Cut& cut) const;
+  void LockAt(const Cut& cut);
+
+  History history_;
+  PeriodFinder finder_;
+  Bodies bodies_;
+  Place place_;
+  bool locked_ = false;
+  int primary_ = Bodies::kNone;  // the body last locked by its period
+  uint64_t next_try_ = 0;
+  uint64_t boundaries_ = 0;
+};
+
+}  // namespace shim::iterations

@@ -1,0 +1,86 @@
+#include "shim/iterations/iterations.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace shim::iterations {
+namespace {
+
+From FromEnvironment() {
+  const char* const text = std::getenv("LANEWAY_ITERATIONS_FROM");
+  if (text == nullptr) return From::kAuto;
+  if (std::strcmp(text, "nvtx") == 0) return From::kNvtx;
+  if (std::strcmp(text, "header") == 0) return From::kHeader;
+  return std::strcmp(text, "none") == 0 ? From::kNone : From::kAuto;
+}
+
+}  // namespace
+
+Iterations& Iterations::Process() {
+  static Iterations* const iterations =
+      new Iterations(FromEnvironment(), std::getenv("LANEWAY_RECORD_OPS"));
+  return *iterations;
+}
+
+Iterations::Iterations(From from, const char* record_file)
+    : from_(from), recorder_(Recorder::Open(record_file)) {}
+
+void Iterations::NoteAllocated(uint64_t bytes) {
+  const uint64_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  uint64_t peak = peak_bytes_.load(std::memory_order_relaxed);
+  while (live > peak && !peak_bytes_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+  }
+}
+
+void Iterations::NoteFreed(uint64_t bytes) {
+  live_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void Iterations::Mark(ipc::BoundarySource source) {
+  marked_.store(1 + static_cast<uint32_t>(source), std::memory_order_relaxed);
+}
+
+bool Iterations::Before(Op op, ipc::BoundaryInfo* info) {
+  if (from_ == From::kNone && recorder_ == nullptr) return false;
+  op.synced = synced_.load(std::memory_order_relaxed);
+  if (op.synced) synced_.store(false, std::memory_order_relaxed);
+  op.live_bytes = live_bytes_.load(std::memory_order_relaxed);
+  uint32_t mark = marked_.load(std::memory_order_relaxed);
+  if (mark != 0) mark = marked_.exchange(0, std::memory_order_relaxed);
+  if (recorder_ != nullptr) recorder_->Add(op, mark != 0);
+  const ipc::BoundarySource source =
+      mark == 0 ? ipc::BoundarySource::kDetector : static_cast<ipc::BoundarySource>(mark - 1);
+  return Decide(op, mark != 0, source, info);
+}
+
+bool Iterations::Decide(const Op& op, bool marked, ipc::BoundarySource source,
+                        ipc::BoundaryInfo* info) {
+  told_ = told_ || (marked && source == ipc::BoundarySource::kHeader);
+  bool boundary = false;
+  if (from_ == From::kAuto && !told_) {
+    const Decision decision = detector_.Next(op);
+    recognised_.store(detector_.locked(), std::memory_order_relaxed);
+    boundary = decision.boundary;
+    info->body = decision.body;
+    info->source = ipc::BoundarySource::kDetector;
+  } else {
+    boundary =
+        marked &&
+        (source == ipc::BoundarySource::kNvtx ? from_ == From::kNvtx : from_ != From::kNvtx) &&
+        from_ != From::kNone;
+    info->body = 0;
+    info->source = source;
+    if (boundary) recognised_.store(true, std::memory_order_relaxed);
+  }
+  if (!boundary) return false;
+  const uint64_t live = live_bytes_.load(std::memory_order_relaxed);
+  info->iteration = ordinal_.fetch_add(1, std::memory_order_relaxed) + 1;
+  info->persistent_bytes = live;
+  info->ephemeral_bytes =
+      std::max(peak_bytes_.exchange(live, std::memory_order_relaxed), live) - live;
+  if (const Hook hook = hook_.load(std::memory_order_acquire); hook != nullptr) hook(*info);
+  return true;
+}
+
+}  // namespace shim::iterations

@@ -1,0 +1,17 @@
+// What the detector is told about a call: nothing for calls that are no device work, and no
+// addresses.
+// Thread safety: TokenOf under the send lock.
+#pragma once
+
+#include <optional>
+
+#include "ipc/calls.h"
+#include "ipc/codec.h"
+#include "shim/iterations/history.h"
+
+namespace shim::iterations {
+
+// `values` as the codec gets them. A further chunk of a staged copy is no operation of its own.
+std::optional<Op> TokenOf(ipc::Op op, ipc::Values values);
+
+}  // namespace shim::iterations
