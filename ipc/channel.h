@@ -2,9 +2,11 @@
 // (ipc/zmq_channel.h). Thread safety: one thread at a time per object; owners bring their own lock.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "ipc/message.h"
@@ -32,6 +34,12 @@ class Receiver {
   // `broken()` is set when the peer wrote a length that no message can have; nothing more can be
   // received then.
   virtual std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
+  // The op of the next message, which stays where it is: what a worker looks at that may not take
+  // every op now. Waits as NextUntrusted does. Nothing: none came.
+  virtual std::optional<uint16_t> PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
+  // Waits end, empty-handed, while the flag is not 0; whoever sets it rings the receiver's doorbell.
+  // A channel without a doorbell heeds it when its timeout is over.
+  virtual void Heed(const std::atomic<uint32_t>* flag) {}
   virtual bool broken() const = 0;
 };
 

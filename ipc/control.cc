@@ -60,6 +60,18 @@ bool Sanitize(UsageList* body) {
   return true;
 }
 
+bool Sanitize(AssignLane* body) { return body->device < kDevicesMax; }
+bool Sanitize(MemoryNeeded* body) { return body->device < kDevicesMax; }
+bool Sanitize(LaneNeeded* body) { return body->device < kDevicesMax; }
+bool Sanitize(Successors* body) { return body->count <= kSuccessorsMax; }
+bool Sanitize(GateReport* body) {
+  return body->event <= GateEvent::kStalled;
+}
+bool Sanitize(Swapped* body) {
+  Terminate(body->sentence);
+  return true;
+}
+
 bool Sanitize(CreateExtent* body) { return body->device < kDevicesMax; }
 bool Sanitize(AdoptExtent* body) { return body->device < kDevicesMax; }
 bool Sanitize(GetMemory* body) { return body->device < kDevicesMax; }

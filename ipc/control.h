@@ -4,9 +4,11 @@
 //     ControlHeader | body of the type
 //
 //   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd}, DetachSession,
-//                        KeeperChanged, Stop
+//                        KeeperChanged, Stop; AssignLane, ResizeLane, Grant, Revoke, Keep,
+//                        Successors, SetPaused, Swap, MemoryAnswer
 //   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd}, ListEnd, Attached,
-//                        SessionEnded, Poisoned, StartFailed
+//                        SessionEnded, Poisoned, StartFailed; Switched, GateReport, LaneNeeded,
+//                        LaneShrunk, MemoryNeeded, MemoryFreed, Swapped
 //   lanewayd -> keeper   Query, ReleaseWorker, Stop
 //   keeper -> lanewayd   KeeperReady, UsageList, ListEnd, StartFailed
 //   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, GetMemory
@@ -64,6 +66,12 @@ struct SessionRecord {
   uint32_t uid = 0;
   Transport transport = Transport::kRing;
   uint64_t pinned_bytes = 0;
+  uint64_t lane = 0;        // 0: none yet
+  uint64_t lane_bytes = 0;  // reserved in it
+  uint32_t granted = 0;     // it may run now
+  uint32_t wants = 0;       // it has work
+  uint32_t paused = 0;
+  uint32_t swapped = 0;  // its persistent memory is in the host's
   char program[kNameBytes] = {};
 };
 
@@ -165,12 +173,128 @@ struct MemoryReply {
   uint64_t total_bytes = 0;
 };
 
+// --- lanes and grants. At most one session of a lane is granted at a time. The daemon publishes who
+// may follow; a worker hands a lane over by itself and reports it (daemon/worker/gate.h).
+
+inline constexpr unsigned kSuccessorsMax = 16;  // the next ones are published as these have run
+
+// The session's lane, at least this large: answers LaneNeeded, or moves the session to another lane
+// at its next boundary. A result other than 0 refuses: the need can never be met.
+struct AssignLane {
+  uint64_t session_id = 0;
+  uint64_t lane = 0;
+  uint64_t bytes = 0;
+  uint32_t device = 0;
+  uint32_t result = 0;  // CUresult
+};
+
+// More extents at the lane's end, or fewer (answered by LaneShrunk; then nobody holds it).
+struct ResizeLane {
+  uint64_t lane = 0;
+  uint64_t bytes = 0;
+};
+struct LaneShrunk {
+  uint64_t lane = 0;
+  uint64_t bytes = 0;
+};
+
+struct Grant {
+  uint64_t session_id = 0;
+  uint64_t lane = 0;
+};
+
+// The session hands its lane over at its next boundary.
+struct Revoke {
+  uint64_t session_id = 0;
+};
+// Takes a Revoke back; Switched may cross it.
+struct Keep {
+  uint64_t session_id = 0;
+};
+
+// Who gets the lane next, in order; replaces what was said before. Sessions of another worker are
+// not listed: the worker reports the lane free and the daemon grants.
+struct Successors {
+  uint64_t lane = 0;
+  uint32_t count = 0;
+  uint32_t reserved = 0;
+  uint64_t session_ids[kSuccessorsMax] = {};
+};
+
+// A paused session stops at its next boundary and is granted nothing.
+struct SetPaused {
+  uint64_t session_id = 0;
+  uint32_t paused = 0;
+  uint32_t reserved = 0;
+};
+
+// Persistent memory to the host and back; done while the session is not granted and quiet.
+struct Swap {
+  uint64_t session_id = 0;
+  uint32_t out = 0;        // 1: to the host; 0: to the device
+  uint32_t with_lane = 0;  // it is inside an iteration: what is live in its lane goes along
+};
+struct Swapped {
+  uint64_t session_id = 0;
+  uint32_t out = 0;
+  uint32_t result = 0;  // CUresult; other than 0: everything is where it was
+  char sentence[kNameBytes] = {};
+};
+
+// A session waits inside the worker until there is memory.
+struct MemoryNeeded {
+  uint64_t session_id = 0;
+  uint64_t bytes = 0;
+  uint32_t device = 0;
+  uint32_t reserved = 0;
+};
+// Try again (0), or fail the call with this CUresult.
+struct MemoryAnswer {
+  uint64_t session_id = 0;
+  uint32_t result = 0;
+  uint32_t reserved = 0;
+};
+
+struct MemoryFreed {
+  uint64_t session_id = 0;
+  uint64_t bytes = 0;
+};
+
+struct LaneNeeded {
+  uint64_t session_id = 0;
+  uint64_t bytes = 0;
+  uint32_t device = 0;
+  uint32_t reserved = 0;
+};
+
+// `from` has left the lane (0: nobody held it) and `to` runs in it now (0: it is free).
+struct Switched {
+  uint64_t lane = 0;
+  uint64_t from = 0;
+  uint64_t to = 0;
+  int64_t at_us = 0;  // CLOCK_MONOTONIC
+};
+
+enum class GateEvent : uint32_t {
+  kRunnable = 0,  // it has work
+  kIdle = 1,      // it has none, and is at a boundary or holds no ephemeral memory
+  kStalled = 2,   // it has none, in the middle of an iteration
+};
+
+struct GateReport {
+  uint64_t session_id = 0;
+  GateEvent event = GateEvent::kRunnable;
+  uint32_t reserved = 0;
+};
+
 // The order is the wire's type number: append only.
 using Message =
     std::variant<Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord,
                  AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
                  ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
-                 GetMemory, MemoryReply, DetachSession>;
+                 GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
+                 Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
+                 MemoryFreed, LaneNeeded, Switched, GateReport>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

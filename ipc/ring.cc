@@ -20,10 +20,17 @@ void Ring(std::atomic<uint32_t>* doorbell) {
   FutexWakeAll(doorbell);
 }
 
+struct Patience {
+  int64_t spin_us;
+  int64_t timeout_us;
+  const std::atomic<uint32_t>* flag = nullptr;  // ends the wait, too
+};
+
 // Spins, then sleeps on `doorbell` with `sleeping` announced, until ready() or the time is over.
 template <class Ready>
 bool SpinThenSleep(Ready ready, std::atomic<uint32_t>* sleeping, std::atomic<uint32_t>* doorbell,
-                   int64_t spin_us, int64_t timeout_us) {
+                   Patience patience) {
+  const int64_t spin_us = patience.spin_us, timeout_us = patience.timeout_us;
   if (ready()) return true;
   if (timeout_us <= 0) return false;
   const int64_t start = MonotonicNs();
@@ -45,6 +52,7 @@ bool SpinThenSleep(Ready ready, std::atomic<uint32_t>* sleeping, std::atomic<uin
     }
     const int64_t left_us = timeout_us - (MonotonicNs() - start) / 1000;
     if (left_us <= 0) break;
+    if (patience.flag != nullptr && patience.flag->load(std::memory_order_seq_cst) != 0) break;
     FutexWait(doorbell, ticket, left_us);
   }
   sleeping->store(0, std::memory_order_relaxed);
@@ -70,7 +78,7 @@ bool RingSender::HasRoom(size_t bytes) {
 std::span<std::byte> RingSender::Reserve(size_t bytes, int64_t timeout_us) {
   assert(bytes <= limits::kMessageBytesMax);
   if (!HasRoom(bytes) && !SpinThenSleep([&] { return HasRoom(bytes); }, &words_->producer_sleeping,
-                                        &words_->producer_doorbell, limits::kSpinUs, timeout_us)) {
+                                        &words_->producer_doorbell, {limits::kSpinUs, timeout_us})) {
     return {};
   }
   return {data_ + head_ % kRing, bytes};
@@ -105,7 +113,7 @@ bool RingReceiver::WaitForData(int64_t spin_us, int64_t timeout_us) {
   if (ready()) return true;
   const uint32_t rung = doorbell_->load(std::memory_order_relaxed);
   const bool came = SpinThenSleep(ready, &words_->consumer_sleeping, doorbell_,
-                                  shares_cpu_ ? 0 : spin_us, timeout_us);
+                                  {shares_cpu_ ? 0 : spin_us, timeout_us, flag_});
   if (doorbell_->load(std::memory_order_relaxed) != rung)
     shares_cpu_ = words_->producer_cpu.load(std::memory_order_relaxed) == sched_getcpu();
   return came;
@@ -119,6 +127,13 @@ void RingReceiver::PublishTail() {
     words_->producer_sleeping.store(0, std::memory_order_relaxed);
     Ring(&words_->producer_doorbell);
   }
+}
+
+std::optional<uint16_t> RingReceiver::PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) {
+  if (broken_ || (head_cached_ == tail_ && !WaitForData(spin_us, timeout_us))) return std::nullopt;
+  MessageHeader header;
+  std::memcpy(&header, data_ + tail_ % kRing, sizeof header);
+  return header.op;
 }
 
 std::span<const std::byte> RingReceiver::NextUntrusted(int64_t spin_us, int64_t timeout_us) {

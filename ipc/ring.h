@@ -57,6 +57,8 @@ class RingReceiver : public Receiver {
  public:
   RingReceiver(RingWords* words, const std::byte* data, std::atomic<uint32_t>* doorbell);
   std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) override;
+  std::optional<uint16_t> PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) override;
+  void Heed(const std::atomic<uint32_t>* flag) override { flag_ = flag; }
   bool broken() const override { return broken_; }
   // Whether a message waits, without taking it.
   bool Pending() const { return words_->head.load(std::memory_order_acquire) != tail_; }
@@ -67,6 +69,7 @@ class RingReceiver : public Receiver {
   RingWords* const words_;
   const std::byte* const data_;
   std::atomic<uint32_t>* const doorbell_;
+  const std::atomic<uint32_t>* flag_ = nullptr;
   uint64_t tail_ = 0;         // ours
   uint64_t head_cached_ = 0;  // last seen of the producer's
   bool shares_cpu_ = false;   // with the producer, when it woke us last

@@ -24,6 +24,30 @@ namespace ipc {
 inline constexpr uint32_t kSessionMagic = 0x4c4e5731;  // "LNW1"
 inline constexpr size_t kLossTextBytes = 1024;
 
+// What a session's thread in the worker waits for.
+enum class WaitState : uint32_t {
+  kNothing = 0,
+  kTurn,     // another session holds its lane
+  kMemory,   // persistent memory that others hold
+  kLane,     // a lane that is large enough
+  kPaused,   // until it is resumed
+  kSwapped,  // its memory is on its way between device and host
+};
+
+// How far a session is: written by the worker, read by lanewayd, which needs no message per
+// iteration. Times are CLOCK_MONOTONIC. The client could write it too: it informs, nothing safe
+// rests on it.
+struct Progress {
+  std::atomic<uint64_t> iterations;         // boundaries passed
+  std::atomic<uint64_t> held_us;            // time with its lane, up to the last boundary
+  std::atomic<uint64_t> last_iteration_us;  // between the last two boundaries, less waiting
+  std::atomic<uint64_t> boundary_us;        // when the last one was passed; 0: none yet
+  std::atomic<uint64_t> persistent_bytes;
+  std::atomic<uint64_t> ephemeral_bytes;  // the most that an iteration needed
+  std::atomic<uint64_t> wait_since_us;
+  std::atomic<WaitState> wait;
+};
+
 struct SessionPage {
   uint32_t magic;
   uint32_t protocol_version;
@@ -56,6 +80,8 @@ struct SessionPage {
 
   // How long iterations take, for people and for what is learned about a command.
   alignas(64) IterationTimes iteration_times;
+
+  alignas(64) Progress progress;
 
   char loss_text[kLossTextBytes];  // one sentence for stderr, zero-terminated
 };

@@ -201,6 +201,22 @@ class ZmqReceiver : public Receiver {
   explicit ZmqReceiver(std::shared_ptr<Socket> socket) : socket_(std::move(socket)) {}
 
   std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) override {
+    if (peeked_ != 0) return {message_, std::exchange(peeked_, 0)};
+    return Take(timeout_us);
+  }
+
+  std::optional<uint16_t> PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) override {
+    if (peeked_ == 0) peeked_ = Take(timeout_us).size();
+    if (peeked_ == 0) return std::nullopt;
+    MessageHeader header;
+    std::memcpy(&header, message_, sizeof header);
+    return header.op;
+  }
+
+  bool broken() const override { return broken_; }
+
+ private:
+  std::span<const std::byte> Take(int64_t timeout_us) {
     if (broken_) return {};
     const int64_t deadline = MonotonicNs() + timeout_us * 1000;
     for (;;) {
@@ -211,9 +227,6 @@ class ZmqReceiver : public Receiver {
     }
   }
 
-  bool broken() const override { return broken_; }
-
- private:
   std::span<const std::byte> Check(int length) {
     uint32_t bytes = 0;
     if (length >= static_cast<int>(sizeof(MessageHeader)))
@@ -228,6 +241,7 @@ class ZmqReceiver : public Receiver {
 
   const std::shared_ptr<Socket> socket_;
   bool broken_ = false;
+  size_t peeked_ = 0;  // bytes of the message that was looked at and not taken; 0: none
   alignas(8) std::byte message_[limits::kMessageBytesMax];
 };
 

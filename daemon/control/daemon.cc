@@ -94,6 +94,9 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
   } else if (const ipc::control::Poisoned* poisoned =
                  std::get_if<ipc::control::Poisoned>(&message)) {
     OnPoisoned(*poisoned);
+  } else if (std::holds_alternative<ipc::control::GateReport>(message) ||
+             std::holds_alternative<ipc::control::Switched>(message)) {
+    // Everyone has a lane of its own: nobody waits for another's.
   } else {
     spdlog::warn("worker {} says what no worker says", worker);
   }
@@ -114,6 +117,12 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   (void)scheduler::OnEvent(&state_, scheduler::SessionArrived{record.session_id, record.job_id},
                            NowUs());
   WatchClient(session);
+  GrantAlone(*session);
+}
+
+void Daemon::GrantAlone(const Session& session) {
+  const uint64_t id = session.record.session_id;
+  (void)children_.Send(session.worker, ipc::control::Grant{id, id});
 }
 
 void Daemon::NoteBegin(const Session& session) {

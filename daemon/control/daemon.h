@@ -89,6 +89,9 @@ class Daemon : public ChildrenListener {
   void OnSessionEnded(uint64_t id);
   void OnPoisoned(const ipc::control::Poisoned& poisoned);
   void NoteBegin(const Session& session);
+
+  // A lane of its own: it runs whenever it has work.
+  void GrantAlone(const Session& session);
   void Leave(Session* session);
   void AddFault(Fault fault);
   void ServeWaiting();

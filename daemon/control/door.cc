@@ -200,6 +200,7 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   session->session_fd.Reset();
   session->pinned_fd.Reset();
   session->phase = Phase::kRunning;
+  GrantAlone(*session);
   if (sent.ok()) {
     spdlog::info("session {}: {} (pid {}) on worker {}, slot {}", session->record.session_id,
                  session->record.program, session->record.pid, session->worker,

@@ -47,7 +47,21 @@ absl::Status Control::Listen() {
 void Control::Greet(ipc::UniqueFd connection) {
   const ipc::control::WorkerReady ready{options_.number, getpid(),
                                         static_cast<uint32_t>(devices_->contexts().size())};
-  if (ipc::control::Send(connection.get(), ready).ok()) AddConnection(std::move(connection));
+  if (!ipc::control::Send(connection.get(), ready).ok()) return;
+  AddConnection(std::move(connection));
+  SetDaemon(true);
+}
+
+void Control::SetEnvironment(const Environment& environment) {
+  environment_ = environment;
+  environment_.board = &board_;
+  environment_.daemon = this;
+}
+
+// Sessions take turns by themselves as long as nobody decides.
+void Control::SetDaemon(bool present) {
+  daemon_.store(present ? ++daemons_ : 0);
+  board_.SetDaemon(present);
 }
 
 void Control::Run() {
@@ -72,6 +86,7 @@ void Control::AddConnection(ipc::UniqueFd socket) {
 void Control::DropConnection(int fd) {
   loop_.Unwatch(fd);
   connections_.erase(fd);
+  if (connections_.empty()) SetDaemon(false);
   if (Unneeded()) ArmLinger();
 }
 
@@ -113,12 +128,45 @@ void Control::Handle(int fd, ipc::control::Received* received) {
     extents_->OnKeeperChanged();
   } else if (std::holds_alternative<ipc::control::Stop>(message)) {
     StopAll();
-  } else {
+  } else if (!HandleGrants(message)) {
     common::Log("worker", "a message that no daemon of this version sends");
   }
 }
 
+void Control::Decide(uint64_t session_id, const ipc::control::Message& message) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
+  if (found == sessions_.end()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (found->second->session != nullptr) found->second->session->OnDecision(message);
+}
+
+bool Control::HandleGrants(const ipc::control::Message& message) {
+  namespace wire = ipc::control;
+  if (const wire::Grant* grant = std::get_if<wire::Grant>(&message)) {
+    board_.Grant(grant->session_id, grant->lane);
+  } else if (const wire::Revoke* revoke = std::get_if<wire::Revoke>(&message)) {
+    board_.Revoke(revoke->session_id);
+  } else if (const wire::Keep* keep = std::get_if<wire::Keep>(&message)) {
+    board_.Keep(keep->session_id);
+  } else if (const wire::Successors* next = std::get_if<wire::Successors>(&message)) {
+    board_.SetSuccessors(next->lane, {next->session_ids, next->session_ids + next->count});
+  } else if (const wire::SetPaused* pause = std::get_if<wire::SetPaused>(&message)) {
+    board_.SetPaused(pause->session_id, pause->paused != 0);
+  } else if (const wire::AssignLane* lane = std::get_if<wire::AssignLane>(&message)) {
+    Decide(lane->session_id, message);
+  } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
+    Decide(answer->session_id, message);
+  } else if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {
+    Decide(swap->session_id, message);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void Control::AnswerQuery(int fd) {
+  OnOutbox();  // what happened before is told before
+  SetDaemon(true);
   const ipc::control::WorkerReady ready{options_.number, getpid(),
                                         static_cast<uint32_t>(devices_->contexts().size())};
   (void)ipc::control::Send(fd, ready);
@@ -129,6 +177,11 @@ void Control::AnswerQuery(int fd) {
       if (entry.session != nullptr)
         entry.record.pinned_bytes = entry.session->Snapshot().pinned_bytes;
     }
+    const GateView gate = board_.View(item.first);
+    entry.record.lane = gate.lane;
+    entry.record.granted = gate.granted;
+    entry.record.wants = gate.wants;
+    entry.record.paused = gate.paused;
     const int fds[] = {entry.session_fd.get(), entry.pidfd.get()};
     (void)ipc::control::Send(fd, entry.record, fds);
   }

@@ -2,7 +2,8 @@
 //
 // One thread (main) runs the loop; each session has a thread of its own that makes, runs and ends
 // it. The daemon may come and go: sessions live without it, and a new one learns of them by Query.
-// Thread safety: OnPoisoned() from any thread; everything else on the main thread.
+// Thread safety: OnPoisoned(), Post() and Daemon() from any thread; everything else on the main
+// thread. Lock order: the board's mutex (gate.h), then ours.
 #pragma once
 
 #include <map>
@@ -17,6 +18,7 @@
 #include "daemon/common/session_page.h"
 #include "daemon/worker/devices.h"
 #include "daemon/worker/extents.h"
+#include "daemon/worker/gate.h"
 #include "daemon/worker/session.h"
 #include "ipc/control.h"
 #include "ipc/unique_fd.h"
@@ -32,13 +34,13 @@ struct ControlOptions {
 // The process's exit code after a poisoned context; anything else that ends it is a crash.
 inline constexpr int kPoisonedExitCode = 86;
 
-class Control : public PoisonSink {
+class Control : public PoisonSink, public DaemonLink {
  public:
   // Everything outlives this object.
   Control(ControlOptions options, Devices* devices, KeeperExtents* extents);
   ~Control() override;
 
-  void SetEnvironment(const Environment& environment) { environment_ = environment; }
+  void SetEnvironment(const Environment& environment);
   absl::Status Listen();
   // The connection to the daemon that started us.
   void Greet(ipc::UniqueFd connection);
@@ -46,6 +48,8 @@ class Control : public PoisonSink {
   void Run();
 
   void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) override;
+  void Post(const ipc::control::Message& message) override;
+  uint64_t Daemon() const override { return daemon_.load(); }
 
  private:
   // One attached session. Its thread touches only what is marked; the rest is the main thread's.
@@ -65,6 +69,9 @@ class Control : public PoisonSink {
   void DropConnection(int fd);
   void OnReadable(int fd);
   void Handle(int fd, ipc::control::Received* received);
+  bool HandleGrants(const ipc::control::Message& message);  // false: not one of theirs
+  void Decide(uint64_t session_id, const ipc::control::Message& message);
+  void SetDaemon(bool present);
   void Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds);
   void Refuse(uint64_t session_id, const char* sentence);
   void AnswerQuery(int fd);
@@ -80,12 +87,14 @@ class Control : public PoisonSink {
   // --- session thread
   void RunSession(Entry* entry);
   std::string MakeSession(Entry* entry, ipc::control::Attached* attached);
-  void Post(const ipc::control::Message& message);  // any thread: to the daemon, by way of the loop
 
   const ControlOptions options_;
   Devices* const devices_;
   KeeperExtents* const extents_;
   Environment environment_;
+  Board board_{[this](const ipc::control::Message& message) { Post(message); }};
+  std::atomic<uint64_t> daemon_{0};
+  uint64_t daemons_ = 0;  // so far
   common::EventLoop loop_;
   ipc::UniqueFd listener_;
   ipc::UniqueFd outbox_event_;

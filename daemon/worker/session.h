@@ -13,11 +13,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "ipc/channel.h"
+#include "ipc/control.h"
 #include "ipc/driver_table.h"
 #include "ipc/session_file.h"
 
@@ -55,6 +57,17 @@ class PoisonSink {
 };
 
 class StreamOwners;  // daemon/worker/stream_owners.h
+class Board;         // daemon/worker/gate.h
+
+// The way to lanewayd. Thread safety: any thread.
+class DaemonLink {
+ public:
+  virtual ~DaemonLink() = default;
+  virtual void Post(const ipc::control::Message& message) = 0;
+  // Which daemon listens, counted from 1; 0: none does, and nobody answers. A new one knows nothing
+  // of what the last one was asked.
+  virtual uint64_t Daemon() const = 0;
+};
 
 struct Environment {
   const ipc::DriverTable* driver = nullptr;
@@ -64,6 +77,8 @@ struct Environment {
   ExtentSource* extents = nullptr;
   PoisonSink* poison = nullptr;
   StreamOwners* owners = nullptr;  // null: nobody asks
+  Board* board = nullptr;          // null: no gate, everyone runs at once
+  DaemonLink* daemon = nullptr;    // null: nobody decides, memory comes as the keeper has it
 };
 
 struct SessionSetup {
@@ -95,6 +110,12 @@ class Session {
   // The client is gone or the worker ends: Run() returns soon.
   virtual void Stop() = 0;
   virtual SessionSnapshot Snapshot() const = 0;
+  // Runs `command` on the session's thread at the next moment at which it is quiet: between two
+  // messages, nothing of it on the device. Any thread; returns at once. A session that ends before
+  // that moment drops it.
+  virtual void Post(std::function<void()> command) {}
+  // What lanewayd says to this session alone: AssignLane, MemoryAnswer, Swap. Any thread.
+  virtual void OnDecision(const ipc::control::Message& message) {}
 };
 
 }  // namespace worker

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/worker/work_ops.h"
 #include "ipc/calls/limits.h"
 #include "ipc/dispatch.h"
 #include "ipc/futex.h"
@@ -14,7 +15,6 @@
 namespace worker {
 namespace {
 
-constexpr int64_t kNapUs = 250'000;  // Stop() and losses ring the doorbell; this is only a net
 constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
 constexpr absl::Duration kDrainStep = absl::Microseconds(200);
 
@@ -76,23 +76,26 @@ bool SessionImpl::Reserve(std::string* error) {
     return false;
   }
   registered_ = true;
+  channel_.receiver->Heed(&poked_);
+  if (environment_.board != nullptr) {
+    gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { Poke(); });
+  }
   return true;
 }
 
 void SessionImpl::Run() {
-  ipc::SessionPage* const page = file_.page();
-  while (!stop_.load(std::memory_order_relaxed) &&
-         page->loss.load(std::memory_order_relaxed) == 0) {
+  while (Alive()) {
+    if (!PassGate()) continue;
     const std::span<const std::byte> message =
-        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, kNapUs);
+        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, patience_us_);
     if (!message.empty()) {
       ServeMessage(message);
     } else if (channel_.receiver->broken()) {
       ipc::MarkLost(
-          page, CUDA_ERROR_MPS_RPC_FAILURE,
+          file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
           "laneway: a message of this program had an impossible length; its session ends");
     } else {
-      frees_.Poll();
+      OnSilence();
     }
   }
   End();
@@ -100,6 +103,7 @@ void SessionImpl::Run() {
 
 void SessionImpl::Stop() {
   stop_.store(true);
+  poked_.store(1);
   // The session's thread may be inside the driver, waiting for room in a stream that waits for the
   // client.
   ReleaseHeldStreams();
@@ -127,6 +131,8 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   ipc::MessageHeader header;
   std::memcpy(&header, message.data(), sizeof header);
   file_.page()->ops_received.fetch_add(1, std::memory_order_relaxed);
+  patience_us_ = kPatienceUs;
+  if (at_boundary_ && IsWorkUntrusted(header.op)) at_boundary_ = false;
   UseDevice(header.context);
   call_stream_ = nullptr;
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
@@ -259,6 +265,7 @@ CUresult SessionImpl::ContextReset(CUdevice) {
 void SessionImpl::End() {
   UseDevice(1);
   WaitForStreams();
+  gate_.reset();  // the next of its lane goes on
   DestroyObjects();
   arena_.Clear();
   pinned_.Clear();

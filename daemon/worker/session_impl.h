@@ -5,6 +5,7 @@
 //   execute_memory.cc    allocation, pinned ranges, copies
 //   execute_module.cc    images, modules, functions, launches
 //   execute_stream.cc    streams, events, marks, host functions
+//   session_gate.cc      the gate: when messages may be taken, switches, commands
 //   execute_library.cc   what library handles need beyond the tables: streams, workspaces
 //
 // Thread safety: as Session says. Driver callbacks reach only Wake() and the sender's lock.
@@ -16,9 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
 #include "daemon/worker/arena.h"
 #include "daemon/worker/deferred_frees.h"
+#include "daemon/worker/gate.h"
 #include "daemon/worker/handle_map.h"
 #include "daemon/worker/modules.h"
 #include "daemon/worker/pinned.h"
@@ -45,6 +49,8 @@ class SessionImpl final : public Session,
   void Run() override;
   void Stop() override;
   SessionSnapshot Snapshot() const override;
+  void Post(std::function<void()> command) override;
+  void OnDecision(const ipc::control::Message& message) override;
 
   // StreamOwner
   uint64_t session_id() const override { return session_id_; }
@@ -84,6 +90,38 @@ class SessionImpl final : public Session,
   void WaitForStreams();
   // Makes an attempt again while it lacks memory and freed ranges are about to give some.
   CUresult WhenThereIsRoom(const std::function<CUresult()>& attempt);
+
+  bool Alive() const {
+    return !stop_.load(std::memory_order_relaxed) &&
+           file_.page()->loss.load(std::memory_order_relaxed) == 0;
+  }
+
+  // --- the gate (session_gate.cc)
+  // Whether the next message may be taken; waits at the gate when it may not.
+  bool PassGate();
+  void Park();
+  // The wait for a message ended without one.
+  void OnSilence();
+  // True where the lane may be another's: nothing of this session lies in it.
+  bool MayLeave() const;
+  bool Iterates() const;
+  void LeaveLane();
+  static void CUDA_CB OnStreamDone(CUstream stream, CUresult status, void* session);
+  void NoteStreamDone();
+  bool StreamsIdle();
+  void RunCommands();
+  void Poke();
+  void CountTime();
+  // Tells what the session waits for, as long as it lives.
+  class Waiting;
+  static constexpr int64_t kPatienceUs = 5'000;  // silent for so long: idle
+  // Asks lanewayd and waits for its answer; nothing when nobody decides, or the session ends.
+  template <class Answer>
+  std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::Message& question);
+  template <class Answer>
+  std::optional<Answer> TakeAnswer();
+  // Before persistent memory grows: waits until there is room, or fails the call.
+  CUresult AskForMemory(uint64_t bytes);
 
   // The stream of the call being served, as the codec translated it.
   StreamTable::Stream* CallStream() const { return call_stream_; }
@@ -125,6 +163,18 @@ class SessionImpl final : public Session,
   uint64_t last_boundary_us_ = 0;
   std::atomic<bool> stop_{false};
   absl::Mutex print_mutex_;
+
+  std::unique_ptr<Gate> gate_;        // null: none, everyone runs at once
+  std::atomic<uint32_t> poked_{0};    // something besides messages waits for the session's thread
+  std::atomic<uint32_t> undone_{0};   // streams that the lane's hand-over still waits for
+  bool at_boundary_ = false;          // no work since the last boundary
+  uint64_t lane_bytes_ = 0;           // reserved; nothing of ours lies in a lane while it is 0
+  int64_t patience_us_ = kPatienceUs;           // how long to wait for a message before looking around
+  int64_t counted_us_ = 0;            // the time until now is in progress.held_us; 0: not running
+  int64_t iteration_us_ = 0;          // held since the last boundary
+  absl::Mutex command_mutex_;
+  std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);
+  std::vector<ipc::control::Message> answers_ ABSL_GUARDED_BY(command_mutex_);
 };
 
 }  // namespace worker

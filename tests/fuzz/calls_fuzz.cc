@@ -40,6 +40,7 @@ class InputReceiver : public ipc::Receiver {
     input_ = input_.subspan(body);
     return message_;
   }
+  std::optional<uint16_t> PeekOpUntrusted(int64_t, int64_t) override { return std::nullopt; }
   bool broken() const override { return false; }
   Session* session = nullptr;
 

@@ -23,6 +23,27 @@ TEST(ControlTest, AMessageSurvivesTheWire) {
   EXPECT_STREQ(back.session.program, "train");
 }
 
+TEST(ControlTest, LanesAndGrantsSurviveTheWire) {
+  Successors successors;
+  successors.lane = 4;
+  successors.count = 2;
+  successors.session_ids[1] = 9;
+  const Successors back = std::get<Successors>(*DecodeControlUntrusted(Encode(successors)));
+  EXPECT_EQ(back.lane, 4u);
+  EXPECT_EQ(back.count, 2u);
+  EXPECT_EQ(back.session_ids[1], 9u);
+  EXPECT_EQ(std::get<Grant>(*DecodeControlUntrusted(Encode(Grant{7, 4}))).session_id, 7u);
+  EXPECT_EQ(std::get<Revoke>(*DecodeControlUntrusted(Encode(Revoke{8}))).session_id, 8u);
+  const AssignLane lane =
+      std::get<AssignLane>(*DecodeControlUntrusted(Encode(AssignLane{3, 4, 5, 1, 2})));
+  EXPECT_EQ(lane.bytes, 5u);
+  EXPECT_EQ(lane.result, 2u);
+  const Switched switched =
+      std::get<Switched>(*DecodeControlUntrusted(Encode(Switched{4, 1, 2, -1})));
+  EXPECT_EQ(switched.to, 2u);
+  EXPECT_EQ(switched.at_us, -1);
+}
+
 TEST(ControlTest, EmptyMessagesHaveNoBody) {
   EXPECT_EQ(Encode(Query{}).size(), sizeof(ControlHeader));
   EXPECT_TRUE(std::holds_alternative<Query>(*DecodeControlUntrusted(Encode(Query{}))));
@@ -41,6 +62,14 @@ TEST(ControlTest, WhatIsOutOfRangeIsRefused) {
   list.count = kUsagesMax + 1;
   EXPECT_FALSE(DecodeControlUntrusted(Encode(list)).has_value());
   EXPECT_FALSE(DecodeControlUntrusted(Encode(CreateExtent{1, 2, kDevicesMax, 0})).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(AssignLane{1, 2, 3, kDevicesMax, 0})).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(MemoryNeeded{1, 2, kDevicesMax, 0})).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(LaneNeeded{1, 2, kDevicesMax, 0})).has_value());
+  EXPECT_FALSE(
+      DecodeControlUntrusted(Encode(GateReport{1, static_cast<GateEvent>(3), 0})).has_value());
+  Successors successors;
+  successors.count = kSuccessorsMax + 1;
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(successors)).has_value());
 }
 
 TEST(ControlTest, ATextWithoutEndGetsOne) {

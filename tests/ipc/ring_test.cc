@@ -48,6 +48,38 @@ TEST_F(RingTest, NothingComesWhenNothingWasSent) {
   EXPECT_FALSE(worker.receiver->broken());
 }
 
+TEST_F(RingTest, APeekLeavesTheMessageWhereItIs) {
+  Channel client = file_.ClientChannel(), worker = file_.WorkerChannel();
+  EXPECT_EQ(worker.receiver->PeekOpUntrusted(0, 0), std::nullopt);
+  Send(client.sender.get(), 100, 5);
+  MessageHeader header;
+  header.bytes = sizeof header;
+  header.op = 77;
+  std::memcpy(client.sender->Reserve(sizeof header, kTimeoutUs).data(), &header, sizeof header);
+  client.sender->Commit(sizeof header);
+  EXPECT_TRUE(worker.receiver->PeekOpUntrusted(0, kTimeoutUs).has_value());
+  EXPECT_EQ(file_.page()->to_worker.tail.load(), 0u);
+  EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, kTimeoutUs), 5));
+  EXPECT_EQ(worker.receiver->PeekOpUntrusted(0, kTimeoutUs), 77);
+  EXPECT_EQ(worker.receiver->PeekOpUntrusted(0, kTimeoutUs), 77);
+  EXPECT_EQ(worker.receiver->NextUntrusted(0, kTimeoutUs).size(), sizeof header);
+  EXPECT_EQ(worker.receiver->PeekOpUntrusted(0, 0), std::nullopt);
+}
+
+TEST_F(RingTest, AFlagEndsAWait) {
+  Channel worker = file_.WorkerChannel();
+  std::atomic<uint32_t> flag{0};
+  worker.receiver->Heed(&flag);
+  std::thread waiter([&] { EXPECT_TRUE(worker.receiver->NextUntrusted(0, kTimeoutUs).empty()); });
+  while (file_.page()->to_worker.consumer_sleeping.load() == 0) std::this_thread::yield();
+  const int64_t begin = MonotonicNs();
+  flag.store(1);
+  file_.page()->worker_doorbell.fetch_add(1);
+  FutexWakeAll(&file_.page()->worker_doorbell);
+  waiter.join();
+  EXPECT_LT(MonotonicNs() - begin, kTimeoutUs * 1000 / 2);
+}
+
 TEST_F(RingTest, AReservedMessageMayBeSentShorter) {
   Channel client = file_.ClientChannel(), worker = file_.WorkerChannel();
   const std::span<std::byte> room = client.sender->Reserve(limits::kMessageBytesMax, 0);

@@ -39,6 +39,15 @@ TEST_F(ZmqChannelTest, CarriesAMessageBothWays) {
   EXPECT_TRUE(IsMessage(client_.receiver->NextUntrusted(0, kTimeoutUs), 2));
 }
 
+TEST_F(ZmqChannelTest, APeekLeavesTheMessageWhereItIs) {
+  EXPECT_EQ(worker_.receiver->PeekOpUntrusted(0, 0), std::nullopt);
+  Send(client_.sender.get(), 100, 3);
+  EXPECT_TRUE(worker_.receiver->PeekOpUntrusted(0, kTimeoutUs).has_value());
+  EXPECT_TRUE(worker_.receiver->PeekOpUntrusted(0, 0).has_value());
+  EXPECT_TRUE(IsMessage(worker_.receiver->NextUntrusted(0, kTimeoutUs), 3));
+  EXPECT_EQ(worker_.receiver->PeekOpUntrusted(0, 0), std::nullopt);
+}
+
 TEST_F(ZmqChannelTest, NothingComesWhenNothingWasSent) {
   EXPECT_TRUE(worker_.receiver->NextUntrusted(0, 0).empty());
   EXPECT_TRUE(worker_.receiver->NextUntrusted(0, 2000).empty());

@@ -1,0 +1,222 @@
+#include "daemon/worker/gate.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "ipc/futex.h"
+
+namespace worker {
+namespace {
+
+using ipc::control::GateEvent;
+
+// Turns among those whom no daemon orders: a few iterations of most programs.
+constexpr int64_t kTurnUs = 200'000;
+
+int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
+
+}  // namespace
+
+// --- gate ----------------------------------------------------------------------------------------
+
+Gate::Gate(Board* board, uint64_t session_id, std::function<void()> wake)
+    : board_(board), session_id_(session_id), wake_(std::move(wake)) {
+  const Board::Lock lock(board_->mutex_);
+  assert(board_->gates_.count(session_id) == 0);
+  board_->gates_[session_id] = this;
+}
+
+Gate::~Gate() {
+  const Board::Lock lock(board_->mutex_);
+  wants_ = false;
+  if (holds_) board_->HandOverLocked(this);
+  board_->gates_.erase(session_id_);
+}
+
+void Gate::Set(GateState state) { state_.store(state, std::memory_order_release); }
+
+void Gate::Want() {
+  if (!resting_) return;
+  resting_ = false;
+  const Board::Lock lock(board_->mutex_);
+  wants_ = true;
+  wanted_ = ++board_->wants_;
+  if (board_->daemon_.load()) {
+    board_->tell_(ipc::control::GateReport{session_id_, GateEvent::kRunnable, 0});
+    return;
+  }
+  Board::Lane& lane = board_->lanes_[lane_];
+  if (lane.holder != nullptr) {
+    lane.holder->wake_();  // it may rest with the lane
+  } else if (!paused_) {
+    board_->Open(this, &lane);
+  }
+}
+
+void Gate::Rest(bool at_boundary) {
+  if (resting_) return;
+  resting_ = true;
+  const Board::Lock lock(board_->mutex_);
+  wants_ = false;
+  const GateEvent event = at_boundary ? GateEvent::kIdle : GateEvent::kStalled;
+  board_->tell_(ipc::control::GateReport{session_id_, event, 0});
+}
+
+void Gate::Close() { Set(GateState::kClosed); }
+
+int64_t Gate::OpenUs() const {
+  const int64_t opened_us = opened_us_.load(std::memory_order_relaxed);
+  return opened_us == 0 ? 0 : NowUs() - opened_us;
+}
+
+bool Gate::TurnIsOver() const {
+  if (board_->daemon_.load(std::memory_order_relaxed)) return false;
+  const int64_t held_us = OpenUs();
+  if (held_us != 0 && held_us < kTurnUs && !resting_) return false;
+  const Board::Lock lock(board_->mutex_);
+  return board_->WaitsInLane(*this);
+}
+
+void Gate::HandOver() {
+  const Board::Lock lock(board_->mutex_);
+  if (holds_) board_->HandOverLocked(this);
+}
+
+// --- board ---------------------------------------------------------------------------------------
+
+void Board::Open(Gate* gate, Lane* lane) {
+  assert(lane->holder == nullptr || lane->holder == gate);
+  lane->holder = gate;
+  gate->holds_ = true;
+  gate->opened_us_.store(NowUs(), std::memory_order_relaxed);
+  gate->Set(GateState::kOpen);
+  gate->wake_();
+}
+
+Gate* Board::Next(uint64_t lane_id, Lane* lane) {
+  for (std::vector<uint64_t>::iterator it = lane->successors.begin(); it != lane->successors.end();
+       ++it) {
+    Gate* const gate = FindLocked(*it);
+    if (gate == nullptr || !gate->wants_ || gate->paused_ || gate->holds_) continue;
+    lane->successors.erase(it);
+    return gate;
+  }
+  if (daemon_.load()) return nullptr;
+  Gate* first = nullptr;
+  for (const std::pair<const uint64_t, Gate*>& entry : gates_) {
+    Gate* const gate = entry.second;
+    if (gate->lane_ != lane_id || !gate->wants_ || gate->paused_ || gate->holds_) continue;
+    if (first == nullptr || gate->wanted_ < first->wanted_) first = gate;
+  }
+  return first;
+}
+
+void Board::HandOverLocked(Gate* gate) {
+  Lane& lane = lanes_[gate->lane_];
+  assert(lane.holder == gate);
+  lane.holder = nullptr;
+  gate->holds_ = false;
+  gate->opened_us_.store(0, std::memory_order_relaxed);
+  gate->Set(GateState::kClosed);
+  gate->wanted_ = ++wants_;  // behind those who wait
+  Gate* const next = Next(gate->lane_, &lane);
+  if (next != nullptr) {
+    next->lane_ = gate->lane_;
+    Open(next, &lane);
+  }
+  gate->wake_();  // it may have been waiting for its own device
+  tell_(ipc::control::Switched{gate->lane_, gate->session_id_,
+                               next == nullptr ? 0 : next->session_id_, NowUs()});
+}
+
+bool Board::WaitsInLane(const Gate& but) const {
+  return std::any_of(gates_.begin(), gates_.end(),
+                     [&but](const std::pair<const uint64_t, Gate*>& entry) {
+                       const Gate& gate = *entry.second;
+                       return &gate != &but && gate.lane_ == but.lane_ && gate.wants_ &&
+                              !gate.paused_ && !gate.holds_;
+                     });
+}
+
+Gate* Board::FindLocked(uint64_t session_id) const {
+  const std::map<uint64_t, Gate*>::const_iterator found = gates_.find(session_id);
+  return found == gates_.end() ? nullptr : found->second;
+}
+
+void Board::Grant(uint64_t session_id, uint64_t lane_id) {
+  const Lock lock(mutex_);
+  Gate* const gate = FindLocked(session_id);
+  if (gate == nullptr) {  // it ended meanwhile; whoever granted believes the lane held
+    tell_(ipc::control::Switched{lane_id, session_id, 0, NowUs()});
+    return;
+  }
+  Lane& lane = lanes_[lane_id];
+  if (gate->holds_ && gate->lane_ == lane_id) {
+    if (gate->state() == GateState::kRevoked) gate->Set(GateState::kOpen);
+    return;
+  }
+  // A lane is never opened over its holder, whatever is asked.
+  if (lane.holder != nullptr || gate->holds_) return;
+  gate->lane_ = lane_id;
+  Open(gate, &lane);
+}
+
+void Board::Revoke(uint64_t session_id) {
+  const Lock lock(mutex_);
+  Gate* const gate = FindLocked(session_id);
+  if (gate == nullptr || gate->state() != GateState::kOpen) return;
+  gate->Set(GateState::kRevoked);
+  gate->wake_();
+}
+
+void Board::Keep(uint64_t session_id) {
+  const Lock lock(mutex_);
+  Gate* const gate = FindLocked(session_id);
+  if (gate == nullptr || gate->paused_ || gate->state() != GateState::kRevoked) return;
+  gate->Set(GateState::kOpen);
+}
+
+void Board::SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids) {
+  const Lock lock(mutex_);
+  lanes_[lane].successors = std::move(session_ids);
+}
+
+void Board::SetPaused(uint64_t session_id, bool paused) {
+  const Lock lock(mutex_);
+  Gate* const gate = FindLocked(session_id);
+  if (gate == nullptr) return;
+  gate->paused_ = paused;
+  if (paused && gate->state() == GateState::kOpen) gate->Set(GateState::kRevoked);
+  gate->wake_();
+}
+
+void Board::SetLane(uint64_t session_id, uint64_t lane) {
+  const Lock lock(mutex_);
+  Gate* const gate = FindLocked(session_id);
+  if (gate == nullptr || gate->lane_ == lane) return;
+  assert(!gate->holds_);
+  gate->lane_ = lane;
+}
+
+void Board::SetDaemon(bool present) {
+  const Lock lock(mutex_);
+  daemon_.store(present);
+  for (const std::pair<const uint64_t, Gate*>& entry : gates_) entry.second->wake_();
+  if (present) return;
+  // Nobody else will open the lanes that are free just now.
+  for (const std::pair<const uint64_t, Gate*>& entry : gates_) lanes_[entry.second->lane_];
+  for (std::pair<const uint64_t, Lane>& entry : lanes_) {
+    if (entry.second.holder != nullptr) continue;
+    if (Gate* const next = Next(entry.first, &entry.second)) Open(next, &entry.second);
+  }
+}
+
+GateView Board::View(uint64_t session_id) const {
+  const Lock lock(mutex_);
+  const Gate* const gate = FindLocked(session_id);
+  if (gate == nullptr) return {};
+  return {gate->lane_, gate->holds_, gate->wants_, gate->paused_};
+}
+
+}  // namespace worker

@@ -1,0 +1,130 @@
+// The gate: which session of a lane may use the device now, and how one follows another.
+//
+// At most one session of a lane is open. lanewayd decides who runs and who may follow; a switch asks
+// nobody: the session that leaves names the first of the published successors that has work, opens
+// its gate, and lanewayd is told afterwards. Without a daemon the sessions of a lane take turns by
+// themselves, so that nobody waits forever. (Salus 2.4: a job switches where its ephemeral memory is
+// gone, between two iterations.)
+//
+//     closed --Grant, or it follows--> open --Revoke--> revoked --boundary, device done--> closed
+//
+// A Gate belongs to one session; the Board knows those of this worker. Running costs a session one
+// relaxed load per message: state(). Thread safety: every method from any thread, unless it says
+// otherwise. Lock order: the board's mutex, then whatever the listener takes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "ipc/control.h"
+
+namespace worker {
+
+enum class GateState : uint32_t {
+  kOpen = 0,
+  kRevoked = 1,  // open until its next boundary
+  kClosed = 2,
+};
+
+class Board;
+
+class Gate {
+ public:
+  // `wake` makes the session's thread look at its gate; called under the board's lock. Both outlive
+  // this object.
+  Gate(Board* board, uint64_t session_id, std::function<void()> wake);
+  ~Gate();  // leaves its lane to the next
+  Gate(const Gate&) = delete;
+
+  GateState state() const { return state_.load(std::memory_order_relaxed); }
+  bool closed() const { return state_.load(std::memory_order_acquire) == GateState::kClosed; }
+
+  // --- the session's thread
+  // There is work: said once, until Rest(). May open the gate.
+  void Want();
+  // There is none. `at_boundary`: nothing of it lies in the lane.
+  void Rest(bool at_boundary);
+  bool resting() const { return resting_; }
+  // No further work passes; HandOver() follows once the device has finished what did.
+  void Close();
+  // For how long it has been open, until now; 0 when it is closed.
+  int64_t OpenUs() const;
+  // Without a daemon: its turn is over and another of its lane waits.
+  bool TurnIsOver() const;
+
+  // The device has finished: the lane is the next session's. From a driver's callback, too: calls
+  // no driver function.
+  void HandOver();
+
+ private:
+  friend class Board;
+  void Set(GateState state);
+
+  Board* const board_;
+  const uint64_t session_id_;
+  const std::function<void()> wake_;
+  std::atomic<GateState> state_{GateState::kClosed};
+  std::atomic<int64_t> opened_us_{0};
+  bool resting_ = true;  // what the daemon was told last; the session's thread's
+  // Guarded by the board's mutex.
+  uint64_t lane_ = 0;
+  bool wants_ = false;
+  bool paused_ = false;
+  bool holds_ = false;  // the lane is its: open, revoked, or closed with work on the device
+  uint64_t wanted_ = 0;  // its place among those who want
+};
+
+struct GateView {
+  uint64_t lane = 0;
+  bool granted = false;
+  bool wants = false;
+  bool paused = false;
+};
+
+class Board {
+ public:
+  using Tell = std::function<void(const ipc::control::Message&)>;
+
+  // `tell` takes what lanewayd must know: Switched, GateReport. Called under the lock.
+  explicit Board(Tell tell) : tell_(std::move(tell)) {}
+  Board(const Board&) = delete;
+
+  // --- what lanewayd decides; unknown sessions are ignored, they may have ended
+  void Grant(uint64_t session_id, uint64_t lane);
+  void Revoke(uint64_t session_id);
+  void Keep(uint64_t session_id);
+  void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
+  void SetPaused(uint64_t session_id, bool paused);
+  void SetLane(uint64_t session_id, uint64_t lane);
+  // Whether anyone decides. Without, lanes are shared in turns.
+  void SetDaemon(bool present);
+
+  GateView View(uint64_t session_id) const;
+
+ private:
+  friend class Gate;
+  struct Lane {
+    Gate* holder = nullptr;
+    std::vector<uint64_t> successors;
+  };
+  using Lock = std::lock_guard<std::mutex>;
+
+  void Open(Gate* gate, Lane* lane);
+  Gate* Next(uint64_t lane_id, Lane* lane);
+  Gate* FindLocked(uint64_t session_id) const;
+  void HandOverLocked(Gate* gate);
+  bool WaitsInLane(const Gate& but) const;
+
+  const Tell tell_;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Gate*> gates_;
+  std::map<uint64_t, Lane> lanes_;
+  uint64_t wants_ = 0;
+  std::atomic<bool> daemon_{true};
+};
+
+}  // namespace worker

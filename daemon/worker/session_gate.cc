@@ -1,0 +1,243 @@
+// A session at the gate: when messages may be taken, how the lane is left, what else its thread does.
+//
+// The gate is asked before a message is taken, so what waits stays in the ring: a session that waits
+// here with nothing on the device can be moved to another worker with all that it has not done yet.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/worker/session_impl.h"
+#include "daemon/worker/work_ops.h"
+#include "ipc/calls/limits.h"
+#include "ipc/futex.h"
+
+namespace worker {
+namespace {
+
+// Whoever has passed no boundary for so many iterations does not iterate any more.
+constexpr int64_t kOverdueIterations = 16;
+constexpr int64_t kOverdueUsMin = 200'000;
+constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
+
+int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
+
+}  // namespace
+
+class SessionImpl::Waiting {
+ public:
+  Waiting(ipc::SessionPage* page, ipc::WaitState reason)
+      : progress_(page->progress), times_(&page->iteration_times) {
+    progress_.wait_since_us.store(static_cast<uint64_t>(begin_us_), std::memory_order_relaxed);
+    progress_.wait.store(reason, std::memory_order_release);
+  }
+  ~Waiting() {
+    progress_.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
+    ipc::CountWait(times_, static_cast<uint64_t>(NowUs() - begin_us_));
+  }
+  Waiting(const Waiting&) = delete;
+
+ private:
+  ipc::Progress& progress_;
+  ipc::IterationTimes* const times_;
+  const int64_t begin_us_ = NowUs();
+};
+
+// --- messages ------------------------------------------------------------------------------------
+
+bool SessionImpl::PassGate() {
+  if (poked_.load(std::memory_order_relaxed) != 0) RunCommands();
+  if (gate_ == nullptr) return true;
+  if (gate_->state() == GateState::kOpen && !gate_->resting()) return true;
+  if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
+  if (!gate_->closed() && !gate_->resting()) return true;
+  const std::optional<uint16_t> op =
+      channel_.receiver->PeekOpUntrusted(ipc::limits::kSpinUs, kNapUs);
+  if (!op.has_value()) {
+    if (channel_.receiver->broken()) return true;  // taking it tells
+    OnSilence();
+    return false;
+  }
+  if (!IsWorkUntrusted(*op)) return true;
+  gate_->Want();
+  if (gate_->closed()) Park();
+  counted_us_ = NowUs();
+  return !gate_->closed();
+}
+
+void SessionImpl::Park() {
+  const Waiting waiting(file_.page(), ipc::WaitState::kTurn);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  while (Alive() && gate_->closed()) {
+    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+    if (poked_.load() != 0) RunCommands();
+    frees_.Poll();
+    if (gate_->closed()) ipc::FutexWait(doorbell, ticket, kNapUs);
+  }
+}
+
+void SessionImpl::OnSilence() {
+  frees_.Poll();
+  RunCommands();
+  patience_us_ = std::min(patience_us_ * 2, kNapUs);
+  if (gate_ == nullptr || gate_->resting()) return;
+  if (!StreamsIdle()) return;
+  CountTime();
+  counted_us_ = 0;
+  // Silence is a boundary for whoever keeps nothing in the lane.
+  if (lane_bytes_ == 0) at_boundary_ = true;
+  gate_->Rest(MayLeave());
+}
+
+// --- leaving -------------------------------------------------------------------------------------
+
+bool SessionImpl::MayLeave() const { return at_boundary_ || (lane_bytes_ == 0 && !Iterates()); }
+
+bool SessionImpl::Iterates() const {
+  const ipc::Progress& progress = file_.page()->progress;
+  const int64_t last_us = static_cast<int64_t>(progress.last_iteration_us.load());
+  return progress.boundary_us.load() != 0 &&
+         iteration_us_ < std::max(kOverdueUsMin, last_us * kOverdueIterations);
+}
+
+// The lane's memory may be another's only when the device has finished with it: one mapping's writes
+// are visible through another only across completed work (CUDA's rule for aliased memory).
+void SessionImpl::LeaveLane() {
+  CountTime();
+  counted_us_ = 0;
+  ipc::CountSwitch(&file_.page()->iteration_times);
+  gate_->Close();
+  undone_.store(1);
+  for (StreamTable::Stream* stream : streams_.All()) {
+    if (driver_.cuStreamQuery(stream->driver) == CUDA_SUCCESS) continue;
+    undone_.fetch_add(1);
+    // A callback comes also when the device has failed.
+    if (driver_.cuStreamAddCallback(stream->driver, &SessionImpl::OnStreamDone, this, 0) !=
+        CUDA_SUCCESS) {
+      NoteStreamDone();
+    }
+  }
+  NoteStreamDone();
+}
+
+void CUDA_CB SessionImpl::OnStreamDone(CUstream, CUresult status, void* session) {
+  SessionImpl* const self = static_cast<SessionImpl*>(session);
+  if (IsSticky(status)) self->environment_.poison->OnPoisoned(0, status, "");
+  self->NoteStreamDone();
+}
+
+void SessionImpl::NoteStreamDone() {
+  if (undone_.fetch_sub(1) == 1) gate_->HandOver();
+}
+
+CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
+  ipc::Progress& progress = file_.page()->progress;
+  const int64_t now_us = NowUs();
+  CountTime();
+  at_boundary_ = true;
+  const uint64_t took_us = static_cast<uint64_t>(std::exchange(iteration_us_, 0));
+  ipc::CountIteration(&file_.page()->iteration_times, static_cast<uint64_t>(now_us), took_us);
+  progress.last_iteration_us.store(took_us, std::memory_order_relaxed);
+  progress.persistent_bytes.store(info->persistent_bytes, std::memory_order_relaxed);
+  progress.ephemeral_bytes.store(info->ephemeral_bytes, std::memory_order_relaxed);
+  progress.boundary_us.store(static_cast<uint64_t>(now_us), std::memory_order_relaxed);
+  progress.iterations.fetch_add(1, std::memory_order_release);
+  if (gate_ == nullptr || gate_->closed()) return CUDA_SUCCESS;
+  if (gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) LeaveLane();
+  return CUDA_SUCCESS;
+}
+
+void SessionImpl::CountTime() {
+  if (counted_us_ == 0) return;
+  const int64_t now_us = NowUs(), held_us = now_us - std::exchange(counted_us_, now_us);
+  iteration_us_ += held_us;
+  file_.page()->progress.held_us.fetch_add(static_cast<uint64_t>(held_us),
+                                           std::memory_order_relaxed);
+}
+
+// --- commands ------------------------------------------------------------------------------------
+
+bool SessionImpl::StreamsIdle() {
+  for (StreamTable::Stream* stream : streams_.All()) {
+    if (driver_.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY) return false;
+  }
+  return true;
+}
+
+void SessionImpl::Poke() {
+  poked_.store(1, std::memory_order_seq_cst);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  doorbell->fetch_add(1, std::memory_order_seq_cst);
+  ipc::FutexWakeAll(doorbell);
+}
+
+void SessionImpl::Post(std::function<void()> command) {
+  {
+    const absl::MutexLock lock(&command_mutex_);
+    commands_.push_back(std::move(command));
+  }
+  Poke();
+}
+
+// What cannot be done now is tried again at the next silence, or when the lane is handed over.
+void SessionImpl::RunCommands() {
+  poked_.store(0, std::memory_order_seq_cst);
+  if (undone_.load() != 0 || !StreamsIdle()) return;
+  std::vector<std::function<void()>> commands;
+  {
+    const absl::MutexLock lock(&command_mutex_);
+    commands.swap(commands_);
+  }
+  for (const std::function<void()>& command : commands) command();
+}
+
+// --- questions -----------------------------------------------------------------------------------
+
+void SessionImpl::OnDecision(const ipc::control::Message& message) {
+  {
+    const absl::MutexLock lock(&command_mutex_);
+    answers_.push_back(message);
+  }
+  Poke();
+}
+
+template <class Answer>
+std::optional<Answer> SessionImpl::TakeAnswer() {
+  const absl::MutexLock lock(&command_mutex_);
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    const Answer* const answer = std::get_if<Answer>(&answers_[i]);
+    if (answer == nullptr) continue;
+    const Answer taken = *answer;
+    answers_.erase(answers_.begin() + static_cast<ptrdiff_t>(i));
+    return taken;
+  }
+  return std::nullopt;
+}
+
+template <class Answer>
+std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
+                                       const ipc::control::Message& question) {
+  if (environment_.daemon == nullptr) return std::nullopt;
+  const Waiting waiting(file_.page(), reason);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  uint64_t asked = 0;
+  while (Alive()) {
+    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+    const uint64_t daemon = environment_.daemon->Daemon();
+    if (daemon == 0) return std::nullopt;
+    if (asked != daemon) environment_.daemon->Post(question);
+    asked = daemon;
+    if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
+    if (poked_.load() != 0) RunCommands();
+    frees_.Poll();
+    ipc::FutexWait(doorbell, ticket, kNapUs);
+  }
+  return std::nullopt;
+}
+
+CUresult SessionImpl::AskForMemory(uint64_t bytes) {
+  const std::optional<ipc::control::MemoryAnswer> answer = Ask<ipc::control::MemoryAnswer>(
+      ipc::WaitState::kMemory,
+      ipc::control::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
+  return answer.has_value() ? static_cast<CUresult>(answer->result) : CUDA_SUCCESS;
+}
+
+}  // namespace worker

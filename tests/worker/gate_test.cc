@@ -1,0 +1,212 @@
+#include "daemon/worker/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <random>
+#include <thread>
+
+namespace worker {
+namespace {
+
+namespace wire = ipc::control;
+
+class GateTest : public ::testing::Test {
+ protected:
+  GateTest() : board_([this](const wire::Message& message) { told_.push_back(message); }) {}
+
+  std::unique_ptr<Gate> MakeGate(uint64_t id) {
+    return std::make_unique<Gate>(&board_, id, [this, id] { woken_.push_back(id); });
+  }
+  // The last report of a switch.
+  wire::Switched LastSwitch() const {
+    for (size_t i = told_.size(); i-- > 0;) {
+      if (const wire::Switched* switched = std::get_if<wire::Switched>(&told_[i])) return *switched;
+    }
+    return {};
+  }
+
+  std::vector<wire::Message> told_;
+  std::vector<uint64_t> woken_;
+  Board board_;
+};
+
+TEST_F(GateTest, AGateIsClosedUntilItIsGranted) {
+  const std::unique_ptr<Gate> gate = MakeGate(1);
+  EXPECT_TRUE(gate->closed());
+  gate->Want();
+  EXPECT_TRUE(gate->closed());
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_EQ(std::get<wire::GateReport>(told_[0]).event, wire::GateEvent::kRunnable);
+  board_.Grant(1, 7);
+  EXPECT_EQ(gate->state(), GateState::kOpen);
+  EXPECT_EQ(woken_.back(), 1u);
+}
+
+TEST_F(GateTest, WantingIsToldOnceAndRestingIsToldOnce) {
+  const std::unique_ptr<Gate> gate = MakeGate(1);
+  gate->Want();
+  gate->Want();
+  gate->Rest(true);
+  gate->Rest(true);
+  ASSERT_EQ(told_.size(), 2u);
+  EXPECT_EQ(std::get<wire::GateReport>(told_[1]).event, wire::GateEvent::kIdle);
+}
+
+TEST_F(GateTest, TheLaneGoesToTheFirstSuccessorThatHasWork) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
+  one->Want();
+  three->Want();
+  board_.Grant(1, 7);
+  board_.SetSuccessors(7, {2, 9, 3});
+  board_.Revoke(1);
+  EXPECT_EQ(one->state(), GateState::kRevoked);
+  one->Close();
+  EXPECT_TRUE(three->closed()) << "the device has not finished";
+  one->HandOver();
+  EXPECT_EQ(three->state(), GateState::kOpen);
+  EXPECT_TRUE(two->closed());
+  EXPECT_EQ(LastSwitch().from, 1u);
+  EXPECT_EQ(LastSwitch().to, 3u);
+  EXPECT_EQ(LastSwitch().lane, 7u);
+}
+
+TEST_F(GateTest, ALaneWithoutSuccessorsIsReportedFree) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
+  two->Want();
+  board_.Grant(1, 7);
+  one->Close();
+  one->HandOver();
+  EXPECT_TRUE(two->closed()) << "only lanewayd may choose it";
+  EXPECT_EQ(LastSwitch().to, 0u);
+  board_.Grant(2, 7);
+  EXPECT_FALSE(two->closed());
+}
+
+TEST_F(GateTest, ALaneIsNeverOpenedOverItsHolder) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
+  board_.Grant(1, 7);
+  board_.Grant(2, 7);
+  EXPECT_TRUE(two->closed());
+  one->Close();  // leaving, but with work on the device
+  board_.Grant(2, 7);
+  EXPECT_TRUE(two->closed());
+}
+
+TEST_F(GateTest, KeepTakesARevokeBack) {
+  const std::unique_ptr<Gate> one = MakeGate(1);
+  board_.Grant(1, 7);
+  board_.Revoke(1);
+  board_.Keep(1);
+  EXPECT_EQ(one->state(), GateState::kOpen);
+  one->Close();
+  board_.Keep(1);  // crossed
+  EXPECT_TRUE(one->closed());
+}
+
+TEST_F(GateTest, AnEndedSessionLeavesItsLaneToTheNext) {
+  std::unique_ptr<Gate> one = MakeGate(1);
+  const std::unique_ptr<Gate> two = MakeGate(2);
+  two->Want();
+  board_.Grant(1, 7);
+  board_.SetSuccessors(7, {2});
+  one.reset();
+  EXPECT_FALSE(two->closed());
+  EXPECT_EQ(LastSwitch().to, 2u);
+  board_.Grant(1, 8);  // it was granted while it ended: the lane is told free
+  EXPECT_EQ(LastSwitch().lane, 8u);
+  EXPECT_EQ(LastSwitch().to, 0u);
+}
+
+TEST_F(GateTest, APausedSessionIsNobodysSuccessor) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
+  two->Want();
+  board_.Grant(1, 7);
+  board_.SetSuccessors(7, {2});
+  board_.SetPaused(2, true);
+  board_.SetPaused(1, true);
+  EXPECT_EQ(one->state(), GateState::kRevoked);
+  one->Close();
+  one->HandOver();
+  EXPECT_TRUE(two->closed());
+}
+
+TEST_F(GateTest, WithoutADaemonALaneGoesRound) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
+  for (Gate* gate : {one.get(), two.get(), three.get()}) gate->Want();
+  board_.Grant(1, 7);
+  board_.SetLane(2, 7);
+  board_.SetLane(3, 7);
+  board_.SetDaemon(false);
+  std::vector<uint64_t> order;
+  for (Gate* holder : {one.get(), two.get(), three.get(), one.get(), two.get()}) {
+    ASSERT_FALSE(holder->closed());
+    holder->Close();
+    holder->HandOver();
+    order.push_back(LastSwitch().to);
+  }
+  EXPECT_EQ(order, (std::vector<uint64_t>{2, 3, 1, 2, 3}));
+}
+
+TEST_F(GateTest, WhoeverWaitsWhenTheDaemonGoesIsLetIn) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
+  one->Want();
+  board_.SetLane(1, 7);
+  board_.SetLane(2, 7);
+  EXPECT_TRUE(one->closed());
+  board_.SetDaemon(false);
+  EXPECT_FALSE(one->closed());
+  EXPECT_FALSE(one->TurnIsOver()) << "nobody waits";
+  two->Want();
+  EXPECT_TRUE(two->closed());
+  one->Rest(true);
+  EXPECT_TRUE(one->TurnIsOver()) << "it has nothing to do";
+}
+
+// Threads that hold the lane exclude each other, whoever decides, and the lane is never lost.
+TEST(GateThreadsTest, OneAtATime) {
+  constexpr uint64_t kSessions = 4;
+  constexpr int kTurns = 400;
+  struct Sleeper {
+    std::mutex mutex;
+    std::condition_variable changed;
+    uint64_t rings = 0;
+  };
+  Sleeper sleepers[kSessions + 1];
+  Board board([](const wire::Message&) {});
+  std::atomic<int> inside{0};
+  std::atomic<bool> overlap{false};
+  const auto live = [&](Gate* gate, Sleeper* sleeper) {
+    gate->Want();
+    for (int turn = 0; turn < kTurns; ++turn) {
+      std::unique_lock<std::mutex> lock(sleeper->mutex);
+      sleeper->changed.wait(lock, [&] { return !gate->closed(); });
+      lock.unlock();
+      if (inside.fetch_add(1) != 0) overlap = true;
+      std::this_thread::yield();
+      inside.fetch_sub(1);
+      gate->Close();
+      std::thread([gate] { gate->HandOver(); }).join();  // as from a driver's thread
+    }
+    gate->Rest(true);
+  };
+  std::vector<std::unique_ptr<Gate>> gates;
+  for (uint64_t id = 1; id <= kSessions; ++id) {
+    gates.push_back(std::make_unique<Gate>(&board, id, [&sleepers, id] {
+      const std::lock_guard<std::mutex> lock(sleepers[id].mutex);
+      ++sleepers[id].rings;
+      sleepers[id].changed.notify_all();
+    }));
+    board.SetLane(id, 7);
+  }
+  board.SetDaemon(false);
+  std::vector<std::thread> threads;
+  for (uint64_t id = 1; id <= kSessions; ++id)
+    threads.emplace_back(live, gates[id - 1].get(), &sleepers[id]);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(overlap.load());
+}
+
+}  // namespace
+}  // namespace worker
