@@ -1,7 +1,6 @@
 // Session, implemented: the two interfaces that the codec calls, over the session's parts.
 //
 //   session_impl.cc      the loop, the door (names, addresses), marks, the end
-//   execute_boundary.cc  iterations
 //   execute_memory.cc    allocation, pinned ranges, copies
 //   execute_module.cc    images, modules, functions, launches
 //   execute_stream.cc    streams, events, marks, host functions
@@ -160,7 +159,6 @@ class SessionImpl final : public Session,
   StreamTable::Stream* call_stream_ = nullptr;
   cublasHandle_t call_blas_ = nullptr;  // of the call being served
   bool registered_ = false;             // the session file is known to the driver
-  uint64_t last_boundary_us_ = 0;
   std::atomic<bool> stop_{false};
   absl::Mutex print_mutex_;
 
