@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "ipc/environment.h"
 #include "ipc/futex.h"
@@ -27,7 +28,14 @@ namespace {
 
 constexpr int64_t kStartTimeoutUs = 60'000'000;  // a GPU's driver may take half of it
 constexpr int64_t kAskTimeoutUs = 10'000'000;
+constexpr int64_t kTellTimeoutUs = 1'000'000;
+constexpr size_t kCommandBytesMax = 1024;
 constexpr int kStartAttemptsMax = 5;  // a daemon may end of itself while we ask
+
+// Arguments may be in any encoding.
+std::string DumpJson(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 // In the child of a fork. The daemon belongs to no terminal and to no parent.
 [[noreturn]] void BecomeDaemon(char* const* argv, char* const* environment, int ready_fd) {
@@ -147,13 +155,18 @@ absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::strin
   return reply;
 }
 
-absl::StatusOr<uint64_t> NewJob(const ipc::Options& options) {
+absl::StatusOr<uint64_t> NewJob(const ipc::Options& options,
+                                const std::vector<std::string>& command) {
   const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
+  const nlohmann::json ask = {{"command", "job"},
+                              {"pid", getpid()},
+                              {"text", absl::StrJoin(command, " ").substr(0, kCommandBytesMax)}};
+  const std::string request = DumpJson(ask);
   absl::Status last;
   for (int attempt = 0; attempt < kStartAttemptsMax; ++attempt) {
     last = EnsureDaemon(options);
     if (!last.ok()) return last;
-    const absl::StatusOr<std::string> reply = Ask(dir, R"({"command":"job"})", kAskTimeoutUs);
+    const absl::StatusOr<std::string> reply = Ask(dir, request, kAskTimeoutUs);
     if (reply.ok()) {
       const nlohmann::json answer = nlohmann::json::parse(*reply);
       const std::string device = answer.value("device", "");
@@ -168,6 +181,11 @@ absl::StatusOr<uint64_t> NewJob(const ipc::Options& options) {
     if (!absl::IsNotFound(last)) return last;
   }
   return last;
+}
+
+void TellExit(const std::string& runtime_dir, uint64_t job, int code) {
+  const nlohmann::json told = {{"command", "exited"}, {"id", job}, {"code", code}};
+  (void)Ask(runtime_dir, told.dump(), kTellTimeoutUs);
 }
 
 }  // namespace cli

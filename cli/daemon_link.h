@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,7 +27,11 @@ absl::Status EnsureDaemon(const ipc::Options& options);
 absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::string& request,
                                 int64_t timeout_us);
 
-// The numbered job for a new `laneway run`; starts a daemon when there is none.
-absl::StatusOr<uint64_t> NewJob(const ipc::Options& options);
+// The numbered job for a new `laneway run` of `command`; starts a daemon when there is none.
+absl::StatusOr<uint64_t> NewJob(const ipc::Options& options,
+                                const std::vector<std::string>& command);
+
+// How it ended, for the history. A daemon that does not answer soon is not waited for.
+void TellExit(const std::string& runtime_dir, uint64_t job, int code);
 
 }  // namespace cli

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/daemon_link.h"
 #include "cli/doctor.h"
+#include "cli/history.h"
 #include "cli/manual.h"
 #include "cli/request.h"
 #include "cli/run.h"
@@ -83,6 +84,7 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "policy") return Policy(request);
   if (request.command == "trace") return Trace(request);
   if (request.command == "sim") return sim::Simulate(simulation);
+  if (request.command == "history") return History(request);
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "calls") {
@@ -121,11 +123,12 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
     ipc::AddFlags(command, &request->options, info.flags);
     command->callback([request, &info] { request->command = info.name; });
   }
-  for (const char* const name : {"status", "top", "why"}) {
+  for (const char* const name : {"status", "top", "why", "history"}) {
     app->get_subcommand(name)->add_flag("--json", request->json, "print JSON, for programs");
   }
   app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
   app->get_subcommand("why")->add_option("JOB", request->id, "the job's number")->required();
+  app->get_subcommand("history")->add_option("-n", request->count, "only the last so many jobs");
   CLI::App* const trace = app->get_subcommand("trace");
   trace->add_option("JOB", request->id, "only this job");
   trace->add_option("--out", request->out, "the file to write; standard output without it");

@@ -42,6 +42,10 @@ const std::vector<CommandInfo>& Commands() {
        "Write what happened lately as a timeline that ui.perfetto.dev opens: who held which lane, "
        "iterations, waits and swaps",
        {"runtime-dir"}},
+      {"history",
+       "[-n COUNT] [--json]",
+       "List finished jobs: command, iterations and their times, waits, peak memory, exit code",
+       {"runtime-dir"}},
       {"policy", "[NAME]", "Show the policy, or switch to another at once", {"runtime-dir"}},
       {"stop",
        "[--force]",
@@ -77,16 +81,19 @@ std::string ManualPage() {
   }
   page += ".SH FLAGS\nOf laneway run and lanewayd. Each is also a key of config.toml.\n";
   for (const ipc::Flag& flag : ipc::Flags()) page += FlagEntry(flag);
-  absl::StrAppend(&page,
-                  ".SH EXIT STATUS\nlaneway run ends with the program's own code, or 128 + the "
-                  "signal that ended it; 125 "
-                  "when Laneway failed, 126 when the program is not executable, 127 when there is "
-                  "none. Other commands: 0, "
-                  "1 on failure, 2 on wrong usage.\n.SH FILES\n.TP\n.I "
-                  "$XDG_CONFIG_HOME/laneway/config.toml\nConfiguration.\n"
-                  ".TP\n.I $LANEWAY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/laneway, else "
-                  "/dev/shm/laneway\\-$UID\nSockets, lock, "
-                  "log/.\n");
+  absl::StrAppend(
+      &page,
+      ".SH EXIT STATUS\nlaneway run ends with the program's own code, or 128 + the "
+      "signal that ended it; 125 "
+      "when Laneway failed, 126 when the program is not executable, 127 when there is "
+      "none. Other commands: 0, "
+      "1 on failure, 2 on wrong usage.\n.SH FILES\n.TP\n.I "
+      "$XDG_CONFIG_HOME/laneway/config.toml\nConfiguration.\n"
+      ".TP\n.I $LANEWAY_RUNTIME_DIR, else $XDG_RUNTIME_DIR/laneway, else "
+      "/dev/shm/laneway\\-$UID\nSockets, lock, "
+      "log/.\n.TP\n.I $XDG_STATE_HOME/laneway, else ~/.local/state/laneway\n"
+      "history.jsonl and learned.jsonl: finished jobs, and what commands needed. Either "
+      "may be removed.\n");
   return page;
 }
 

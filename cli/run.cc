@@ -184,9 +184,11 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command) {
                   absl::StrCat(facade, " is missing; install or build Laneway completely"));
     }
   }
-  const absl::StatusOr<uint64_t> job = NewJob(options);
+  const absl::StatusOr<uint64_t> job = NewJob(options, command);
   if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
-  return Execute(path, command, ClientEnvironment(options, dir, *job));
+  const int code = Execute(path, command, ClientEnvironment(options, dir, *job));
+  TellExit(dir, *job, code);
+  return code;
 }
 
 }  // namespace cli

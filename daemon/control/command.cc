@@ -34,7 +34,8 @@ bool ParseCommandUntrusted(const std::string& text, Command* command) {
   return TakeText(request, "command", &command->name) &&
          TakeText(request, "text", &command->text) && TakeNumber(request, "id", &command->id) &&
          TakeNumber(request, "bytes", &command->bytes) &&
-         TakeNumber(request, "after", &command->after);
+         TakeNumber(request, "after", &command->after) &&
+         TakeNumber(request, "pid", &command->pid) && TakeNumber(request, "code", &command->code);
 }
 
 }  // namespace control

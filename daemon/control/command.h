@@ -11,7 +11,9 @@ struct Command {
   std::string name;
   bool force = false;  // stop
   uint64_t id = 0;     // a job
-  std::string text;    // policy: its name
+  std::string text;    // policy: its name; job: the command
+  uint64_t pid = 0;    // job: of its `laneway run`
+  uint64_t code = 0;   // exited: as a shell says it
   uint64_t bytes = 0;  // limit
   uint64_t after = 0;  // journal: the last event that is known
 };

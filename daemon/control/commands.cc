@@ -3,17 +3,21 @@
 //     status   what runs (status.h)          job      a number for a new job
 //     top      live figures (status.h)       journal  what happened lately, in parts
 //     why ID   what a job waits for          policy [NAME]  show it, or switch to another
+//     exited   how a job that `laneway run` started has ended
 //     stop     end everything; refused while programs live, unless forced
 #include "ipc/calls/vendor.h"
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/control/command.h"
 #include "daemon/control/daemon.h"
 #include "daemon/control/status.h"
+#include "ipc/socket.h"
 
 namespace control {
 namespace {
@@ -51,8 +55,17 @@ void Daemon::AnswerJournal(const std::string& peer, const Command& command) {
   control_.Reply(peer, JournalJson(journal_, command.after, kJournalPart));
 }
 
-void Daemon::AnswerJob(const std::string& peer, const Command&) {
-  control_.Reply(peer, JobJson(sessions_.NewJob(), children_.keeper().description.kind));
+void Daemon::AnswerJob(const std::string& peer, const Command& command) {
+  const uint64_t job = sessions_.NewJob();
+  absl::StatusOr<ipc::UniqueFd> run = ipc::OpenPidfd(static_cast<pid_t>(command.pid));
+  if (command.pid != 0 && run.ok()) history_.Launched(job, command.text, std::move(*run));
+  control_.Reply(peer, JobJson(job, children_.keeper().description.kind));
+}
+
+void Daemon::AnswerExited(const std::string& peer, const Command& command) {
+  history_.Exited(command.id, static_cast<int>(std::min<uint64_t>(command.code, 255)),
+                  ReadClocks());
+  control_.Reply(peer, OkJson());
 }
 
 void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
@@ -132,8 +145,8 @@ void Daemon::Answer(const ipc::ControlServer::Request& request) {
   static const std::map<std::string, Handler>* const handlers = new std::map<std::string, Handler>{
       {"status", &Daemon::AnswerStatus},   {"top", &Daemon::AnswerTop},
       {"journal", &Daemon::AnswerJournal}, {"job", &Daemon::AnswerJob},
-      {"policy", &Daemon::AnswerPolicy},   {"why", &Daemon::AnswerWhy},
-      {"stop", &Daemon::AnswerStop}};
+      {"exited", &Daemon::AnswerExited},   {"policy", &Daemon::AnswerPolicy},
+      {"why", &Daemon::AnswerWhy},         {"stop", &Daemon::AnswerStop}};
   Command command;
   if (!ParseCommandUntrusted(request.text, &command)) {
     control_.Reply(request.peer, ErrorJson("that is no command of this version of Laneway"));
@@ -147,30 +160,6 @@ void Daemon::Answer(const ipc::ControlServer::Request& request) {
   control_.Reply(request.peer,
                  ErrorJson(absl::StrCat("this daemon (", LANEWAY_VERSION, ") knows no command '",
                                         command.name, "'; run laneway stop and start it again")));
-}
-
-// --- figures -------------------------------------------------------------------------------------
-
-void Daemon::SampleSession(const Session& session) {
-  if (session.page.get() == nullptr) return;
-  watch_.Sample(session.record.session_id, session.record.job_id, session.page->iteration_times,
-                NowUs(), &journal_);
-}
-
-void Daemon::SampleSessions() {
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    SampleSession(entry.second);
-  }
-}
-
-// Only while programs run.
-void Daemon::SampleAgain() {
-  if (sample_timer_ != 0 || sessions_.all().empty()) return;
-  sample_timer_ = loop_.After(kSampleUs, [this] {
-    sample_timer_ = 0;
-    SampleSessions();
-    SampleAgain();
-  });
 }
 
 }  // namespace control

@@ -13,6 +13,7 @@
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
+#include "ipc/state_dir.h"
 
 namespace control {
 namespace {
@@ -26,6 +27,7 @@ constexpr int kAttemptsMax =
 Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
     : options_(options),
       on_ready_(std::move(on_ready)),
+      history_(ipc::StateDir()),
       children_({options.runtime_dir, options.device, options.linger_s}, &loop_, this),
       state_(options.policy) {
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
@@ -123,15 +125,6 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
 void Daemon::GrantAlone(const Session& session) {
   const uint64_t id = session.record.session_id;
   (void)children_.Send(session.worker, ipc::control::Grant{id, id});
-}
-
-void Daemon::NoteBegin(const Session& session) {
-  journal_.Add({.kind = EventKind::kSessionBegin,
-                .at_us = NowUs(),
-                .session = session.record.session_id,
-                .job = session.record.job_id},
-               session.record.program);
-  SampleAgain();
 }
 
 void Daemon::OnAttached(const ipc::control::Attached& attached) {
@@ -253,12 +246,7 @@ void Daemon::Leave(Session* session) {
   loop_.Unwatch(session->pidfd.get());
   // Its worker may have been killed before it could.
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
-  SampleSession(*session);
-  watch_.Forget(id);
-  journal_.Add({.kind = EventKind::kSessionEnd,
-                .at_us = NowUs(),
-                .session = id,
-                .job = session->record.job_id});
+  NoteEnd(*session);
   sessions_.Remove(id);
   Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
   UpdateLinger();
@@ -305,6 +293,8 @@ void Daemon::OnTerminate() {
 }
 
 void Daemon::Quit(int code) {
+  SampleSessions();
+  history_.CloseAll(stopping_, ReadClocks());
   exit_code_ = code != 0 ? code : exit_code_;
   loop_.Quit();
 }

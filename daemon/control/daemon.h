@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/control/children.h"
+#include "daemon/control/history.h"
 #include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/watch.h"
@@ -88,8 +89,6 @@ class Daemon : public ChildrenListener {
   void OnAttached(const ipc::control::Attached& attached);
   void OnSessionEnded(uint64_t id);
   void OnPoisoned(const ipc::control::Poisoned& poisoned);
-  void NoteBegin(const Session& session);
-
   // A lane of its own: it runs whenever it has work.
   void GrantAlone(const Session& session);
   void Leave(Session* session);
@@ -99,6 +98,14 @@ class Daemon : public ChildrenListener {
   void StopEverything();
   void Quit(int code);
 
+  // --- what sessions do (looking.cc)
+  Now ReadClocks() const;
+  void NoteBegin(const Session& session);
+  void NoteEnd(const Session& session);
+  void SampleSession(const Session& session);
+  void SampleSessions();
+  void SampleAgain();
+
   // --- people's commands (commands.cc)
   void OnControl();
   void Answer(const ipc::ControlServer::Request& request);
@@ -107,20 +114,19 @@ class Daemon : public ChildrenListener {
   void AnswerTop(const std::string& peer, const Command& command);
   void AnswerJournal(const std::string& peer, const Command& command);
   void AnswerJob(const std::string& peer, const Command& command);
+  void AnswerExited(const std::string& peer, const Command& command);
   void AnswerPolicy(const std::string& peer, const Command& command);
   void AnswerWhy(const std::string& peer, const Command& command);
   void AnswerStop(const std::string& peer, const Command& command);
   std::string NoSuchJob(uint64_t id) const;
   std::string WhyOf(const Session& session) const;
   std::string StopRefusal(bool force);
-  void SampleSession(const Session& session);
-  void SampleSessions();
-  void SampleAgain();
 
   int64_t NowUs() const;
 
   const ipc::Options options_;
   OnReady on_ready_;
+  History history_;
   common::EventLoop loop_;
   Children children_;
   SessionTable sessions_;

@@ -9,14 +9,6 @@ constexpr uint64_t kToldOneByOneMax = 8;  // of one reading; more become one eve
 
 uint64_t Load(const std::atomic<uint64_t>& word) { return word.load(std::memory_order_relaxed); }
 
-TimeCounts CountsOf(const ipc::IterationTimes& times) {
-  TimeCounts counts;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    counts[i] = times.times[i].load(std::memory_order_relaxed);
-  }
-  return counts;
-}
-
 TimeCounts Difference(const TimeCounts& now, const TimeCounts& before) {
   TimeCounts counts;
   for (size_t i = 0; i < counts.size(); ++i) counts[i] = now[i] - before[i];
@@ -24,6 +16,14 @@ TimeCounts Difference(const TimeCounts& now, const TimeCounts& before) {
 }
 
 }  // namespace
+
+TimeCounts CountsOf(const ipc::IterationTimes& times) {
+  TimeCounts counts;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = times.times[i].load(std::memory_order_relaxed);
+  }
+  return counts;
+}
 
 uint64_t QuantileUs(const TimeCounts& counts, double part) {
   uint64_t all = 0;

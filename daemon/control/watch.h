@@ -17,6 +17,8 @@ namespace control {
 
 using TimeCounts = std::array<uint32_t, ipc::kTimeBuckets>;
 
+TimeCounts CountsOf(const ipc::IterationTimes& times);
+
 // The time that the fraction `part` (0.5, 0.99) of the iterations does not exceed; 0 without any.
 uint64_t QuantileUs(const TimeCounts& counts, double part);
 

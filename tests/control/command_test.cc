@@ -8,11 +8,11 @@ namespace {
 TEST(CommandTextTest, TakesWhatItKnows) {
   Command command;
   ASSERT_TRUE(ParseCommandUntrusted(
-      R"({"command":"limit","id":3,"bytes":18446744073709551615,"text":"x","after":9,"force":true})",
+      R"({"command":"limit","id":3,"bytes":4294967296,"text":"x","after":9, "force":true})",
       &command));
   EXPECT_EQ(command.name, "limit");
   EXPECT_EQ(command.id, 3u);
-  EXPECT_EQ(command.bytes, ~uint64_t{0});
+  EXPECT_EQ(command.bytes, uint64_t{1} << 32);
   EXPECT_EQ(command.text, "x");
   EXPECT_EQ(command.after, 9u);
   EXPECT_TRUE(command.force);

@@ -150,6 +150,7 @@ Installation::Installation() : runtime_(root_.path() + "/run") {
   }
   environment_["LANEWAY_RUNTIME_DIR"] = runtime_;
   environment_["XDG_CONFIG_HOME"] = root_.path() + "/config";
+  environment_["XDG_STATE_HOME"] = root_.path() + "/state";
 }
 
 Installation::~Installation() {

@@ -1,0 +1,18 @@
+// `laneway history`: finished jobs, oldest first, whether or not a daemon runs. Thread safety:
+// main(); HistoryText is pure but for the time zone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/request.h"
+#include "ipc/history.h"
+
+namespace cli {
+
+// A line per job under a head line.
+std::string HistoryText(const std::vector<ipc::HistoryRecord>& records);
+
+int History(const Request& request);
+
+}  // namespace cli
