@@ -127,15 +127,17 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
       BlasState::Process().handles.Find(reinterpret_cast<uint64_t>(HandleAt(values, 0)));
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (row.route == ipc::Route::kSync) return CallValues(op, handle->wire, values);
-  HostResults& results = HostResults::OfThisThread();
-  results.Drop();
-  const uint32_t status = PostOrCall(op, row, handle, values);
-  if (status != 0) return status;
   const Stream* const stream =
       handle->stream == nullptr
           ? State::Process().LegacyStream(handle->device)
           : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
   if (stream == nullptr) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (const CUresult result = State::JoinBefore(*stream); result != CUDA_SUCCESS)
+    return StatusOf(result);
+  HostResults& results = HostResults::OfThisThread();
+  results.Drop();
+  const uint32_t status = PostOrCall(op, row, handle, values);
+  if (status != 0) return status;
   return StatusOf(results.empty() ? Throttle(*stream) : results.Deliver(*stream));
 }
 

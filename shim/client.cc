@@ -112,6 +112,12 @@ CUresult Client::AfterWait() {
   return static_cast<CUresult>(page_->async_error.exchange(0));
 }
 
+void Client::AfterWait(uint64_t look, int32_t slot) {
+  if (!fences_.Tells(look, slot)) return;
+  const std::lock_guard<std::mutex> lock(send_mutex_);
+  fences_.AfterWait(look, slot);
+}
+
 void Client::CheckWorker() {
   if (page_->loss.load(std::memory_order_acquire) != 0) return;
   if (connection_->worker.Alive()) {
@@ -259,6 +265,7 @@ bool Message::Reserve(size_t body_bytes) {
     if (client_.page_->loss.load(std::memory_order_acquire) != 0) return false;
   }
   body_ = room_.subspan(sizeof(ipc::MessageHeader));
+  client_.touched_ = arena::kAnyStream;
   return true;
 }
 
@@ -288,8 +295,13 @@ void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
   std::memcpy(room_.data(), &header, sizeof header);
   client_.connection_->channel.sender->Commit(header.bytes);
   const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
-  if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake && op_ != ipc::Op::Boundary)
+  if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake && op_ != ipc::Op::Boundary) {
     client_.last_work_.store(submitted, std::memory_order_relaxed);
+    const int32_t slot = client_.touched_ == Client::kLegacyTouched
+                             ? static_cast<int32_t>(context_ & 0xff) - 1
+                             : client_.touched_;
+    if (slot != arena::kAnyStream) client_.fences_.OnWork(slot, submitted);
+  }
   client_.submitted_.store(submitted, std::memory_order_relaxed);
 #if LANEWAY_TEST_HOOKS
   if (submitted == client_.stop_at_) raise(SIGSTOP);

@@ -24,6 +24,7 @@
 #include "ipc/calls.h"
 #include "ipc/codec.h"
 #include "ipc/message.h"
+#include "shim/arena/fences.h"
 #include "shim/connection.h"
 #include "shim/thread_state.h"
 
@@ -71,6 +72,13 @@ class Client {
     if (const CUresult result = request_wake(); result != CUDA_SUCCESS) return result;
     return SleepUntilCompleted(slot, sequence);
   }
+  // What orders memory that is used again. Touch: the call being encoded goes to this stream.
+  // AfterWait: everything sent before `look` was taken is complete (slot: on this stream alone).
+  arena::Fences& fences() { return fences_; }
+  void Touch(int32_t slot) { touched_ = slot; }
+  void TouchLegacy() { touched_ = kLegacyTouched; }  // of the call's device
+  void AfterWait(uint64_t look, int32_t slot);
+
   void Acknowledge(uint32_t slot, uint64_t ticket) {
     words_->acknowledged[slot].store(ticket, std::memory_order_seq_cst);
   }
@@ -122,7 +130,10 @@ class Client {
   uint32_t last_request_ = 0;
   std::atomic<uint64_t> submitted_{0};
   std::atomic<uint64_t> last_work_{0};
-  uint64_t stop_at_ = 0;  // LANEWAY_TEST_STOP_AT
+  arena::Fences fences_;
+  static constexpr int32_t kLegacyTouched = -2;
+  int32_t touched_ = arena::kAnyStream;  // by the message under way
+  uint64_t stop_at_ = 0;                 // LANEWAY_TEST_STOP_AT
 
   std::mutex pending_mutex_;
   std::vector<PendingReply*> pending_;

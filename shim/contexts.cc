@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "shim/device_memory.h"
 #include "shim/memory.h"
 #include "shim/modules.h"
 #include "shim/send.h"
@@ -65,6 +66,7 @@ CUresult Empty(uint64_t value, const Context& context) {
   for (uint64_t module : ObjectsOf(state.modules, value)) Modules::Unload(module);
   for (const Allocation& allocation : state.allocations.OfContext(value)) Memory::Free(allocation);
   if (waited == CUDA_SUCCESS && IsLastOnDevice(value, context.device)) {
+    DeviceMemory::Process().OnContextReset(context.device);
     return Call<ipc::Op::ContextReset>(context.wire, static_cast<CUdevice>(context.device));
   }
   return waited;

@@ -25,20 +25,15 @@ CUresult FreePinned(const Allocation& allocation) {
 }  // namespace
 
 CUresult Memory::Allocate(const Context& context, uint64_t context_value, size_t bytes,
-                          uint64_t* address) {
-  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  CUdeviceptr made = 0;
-  if (const CUresult result = Call<ipc::Op::MemAlloc>(context.wire, &made, bytes);
+                          const DeviceMemory::Order& order, uint64_t* address) {
+  Allocation allocation;
+  allocation.context = context_value;
+  if (const CUresult result = DeviceMemory::Process().Allocate(context, bytes, order, &allocation);
       result != CUDA_SUCCESS) {
     return result;
   }
-  Allocation allocation;
-  allocation.base = made;
-  allocation.bytes = bytes;
-  allocation.context = context_value;
-  allocation.device = context.device;
+  *address = allocation.base;
   State::Process().allocations.Add(allocation);
-  *address = made;
   return CUDA_SUCCESS;
 }
 
@@ -75,8 +70,8 @@ CUresult Memory::Free(const Allocation& allocation) {
   }
   switch (removed.kind) {
     case Allocation::Kind::kDevice:
-      return Post<ipc::Op::MemFree>(State::WireOfDevice(removed.device),
-                                    static_cast<CUdeviceptr>(removed.base));
+      DeviceMemory::Process().Free(removed, arena::kAnyStream);
+      return CUDA_SUCCESS;
     case Allocation::Kind::kPinned:
       return FreePinned(removed);
     case Allocation::Kind::kRegistered:
@@ -91,8 +86,8 @@ CUresult Memory::FreeOrdered(const Allocation& allocation, const Stream& stream)
   if (!State::Process().allocations.Remove(allocation.base, Allocation::Kind::kDevice, &removed)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return Post<ipc::Op::MemFreeOrdered>(stream.wire, static_cast<CUdeviceptr>(removed.base),
-                                       reinterpret_cast<CUstream>(stream.value));
+  DeviceMemory::Process().Free(removed, State::FenceSlot(stream));
+  return CUDA_SUCCESS;
 }
 
 Memory::Place Memory::PlaceOf(uint64_t address) {

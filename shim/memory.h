@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "shim/device_memory.h"
 #include "shim/state.h"
 
 namespace shim {
@@ -13,7 +14,7 @@ class Memory {
  public:
   // In the current context's device memory.
   static CUresult Allocate(const Context& context, uint64_t context_value, size_t bytes,
-                           uint64_t* address);
+                           const DeviceMemory::Order& order, uint64_t* address);
   // Pinned host memory at the same address here and in the worker; flags of cuMemHostAlloc.
   static CUresult AllocatePinned(const Context& context, uint64_t context_value, size_t bytes,
                                  unsigned flags, void** address);

@@ -93,8 +93,25 @@ CUresult State::Current(Context** context, uint64_t* value) {
 
 // --- streams -------------------------------------------------------------------------------------
 
+CUresult State::JoinBefore(const Stream& stream) {
+  return Client::Process().fences().NeedsJoin(FenceSlot(stream)) ? SendJoin(stream.wire)
+                                                                 : CUDA_SUCCESS;
+}
+
+CUresult State::SendJoin(uint32_t wire) {
+  return static_cast<CUresult>(PostPrepared(
+      ipc::Op::StreamsJoin, wire, nullptr, [](void*) { Client::Process().fences().OnJoin(); },
+      nullptr));
+}
+
 CUresult State::FindStream(CUstream program, const Context& context, uint64_t context_value,
                            Stream** stream) {
+  const CUresult result = ResolveStream(program, context, context_value, stream);
+  return result == CUDA_SUCCESS ? JoinBefore(**stream) : result;
+}
+
+CUresult State::ResolveStream(CUstream program, const Context& context, uint64_t context_value,
+                              Stream** stream) {
   if (program == nullptr && per_thread_default) program = CU_STREAM_PER_THREAD;
   if (program == nullptr || program == CU_STREAM_LEGACY) {
     *stream = &legacy_[context.device];

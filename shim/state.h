@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "ipc/calls/laneway_calls.h"
+#include "shim/arena/persistent.h"
+#include "shim/arena/sites.h"
 #include "shim/client.h"
 #include "shim/handle_table.h"
 
@@ -99,7 +101,12 @@ struct Allocation {
   int device = 0;
   unsigned flags = 0;  // of cuMemHostAlloc, cuMemHostRegister
   uint64_t id = 0;     // CU_POINTER_ATTRIBUTE_BUFFER_ID
-  bool stream_ordered = false;
+  // Where it lies, for DeviceMemory (shim/device_memory.h).
+  arena::Persistent::Block block;
+  bool ephemeral = false;
+  uint64_t pool = 0;  // the program's name of the pool it is from; 0: none
+  uint32_t iteration = 0;
+  uint32_t birth = arena::Sites::kNoBirth;
 };
 
 // Ranges by address. Thread safety: all methods.
@@ -141,11 +148,19 @@ class State {
 
   // --- streams
   // The stream that the program means: 0 and the two special values as well. 400 for anything else.
+  // What comes next on it may use memory that other streams used before it was freed: the join that
+  // this takes is sent (shim/arena/fences.h).
   CUresult FindStream(CUstream program, const Context& context, uint64_t context_value,
                       Stream** stream);
+  // Sends the join that memory, used again, still owes to calls on this stream.
+  static CUresult JoinBefore(const Stream& stream);
+  // Everything sent later comes after everything sent so far, on all streams.
+  static CUresult SendJoin(uint32_t wire);
   // With the calling thread's current context.
   CUresult CurrentStream(CUstream program, Stream** stream);
   Slot& SlotOf(const Stream& stream) { return slots_[stream.slot]; }
+  // The stream's name in fences.
+  static int32_t FenceSlot(const Stream& stream) { return static_cast<int32_t>(stream.slot); }
   Slot& SlotAt(uint32_t slot) { return slots_[slot]; }
   // The calling thread's own default stream in its current context, if it has been used; null
   // otherwise.
@@ -162,6 +177,7 @@ class State {
   // REQUIRES: the send lock is held (inside a Message). Notes one more call on the stream.
   void Touch(const Stream& stream) {
     SlotOf(stream).last_call.store(Client::Process().submitted() + 1, std::memory_order_relaxed);
+    Client::Process().Touch(FenceSlot(stream));
   }
   // REQUIRES: as above. The mark to send with a call on the stream that covers all before it,
   // itself included.
@@ -177,6 +193,8 @@ class State {
  private:
   State();
   Stream* CreateOnIdleSlot(uint64_t* value);
+  CUresult ResolveStream(CUstream program, const Context& context, uint64_t context_value,
+                         Stream** stream);
   CUresult PerThreadStream(const Context& context, uint64_t context_value, Stream** stream);
   static void EndThread(ThreadState& thread);
 

@@ -1,5 +1,6 @@
 #include "shim/sync.h"
 
+#include "shim/device_memory.h"
 #include "shim/iterations/iterations.h"
 #include "shim/send.h"
 
@@ -78,10 +79,17 @@ CUresult Throttle(const Stream& stream) {
 }
 
 CUresult SynchronizeStream(const Stream& stream) {
+  Client& client = Client::Process();
+  const uint64_t look = client.fences().BeforeWait();
   uint64_t sequence = 0;
   if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
     return result;
-  return WaitForSequence(stream, sequence);
+  const CUresult result = WaitForSequence(stream, sequence);
+  if (result == CUDA_SUCCESS) {
+    client.AfterWait(look, State::FenceSlot(stream));
+    DeviceMemory::Process().OnSynchronized();
+  }
+  return result;
 }
 
 CUresult QueryStream(const Stream& stream) {
@@ -94,6 +102,7 @@ CUresult QueryStream(const Stream& stream) {
 
 CUresult SynchronizeDevice(int ordinal) {
   State& state = State::Process();
+  const uint64_t look = Client::Process().fences().BeforeWait();
   // Marks first, waits after, so that the streams finish side by side.
   CUresult result = CUDA_SUCCESS;
   uint64_t ignored = 0;
@@ -109,7 +118,14 @@ CUresult SynchronizeDevice(int ordinal) {
     result = WaitForSlot(slot, ordinal);
   }
   iterations::Iterations::Process().NoteSynchronised();
-  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
+  if (result == CUDA_SUCCESS) result = Client::Process().AfterWait();
+  if (result == CUDA_SUCCESS) {
+    // Of several devices only one has been waited for.
+    if (Client::Process().welcome().device_count == 1)
+      Client::Process().AfterWait(look, arena::kAnyStream);
+    DeviceMemory::Process().OnSynchronized();
+  }
+  return result;
 }
 
 CUresult QueryEvent(const Event& event) {
@@ -129,7 +145,9 @@ CUresult SynchronizeEvent(uint64_t value, const Event& event) {
     return Post<ipc::Op::EventWake>(event.wire, reinterpret_cast<CUevent>(value));
   });
   iterations::Iterations::Process().NoteSynchronised();
-  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
+  if (result != CUDA_SUCCESS) return result;
+  DeviceMemory::Process().OnSynchronized();
+  return Client::Process().AfterWait();
 }
 
 }  // namespace shim

@@ -1,6 +1,8 @@
 // Allocation of device and pinned memory, and questions about addresses.
 #include "shim/memory.h"
 
+#include <algorithm>
+
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/say.h"
@@ -42,7 +44,8 @@ CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
   size_t free_now = 0, total = 0;
   const CUresult result = shim::Call<ipc::Op::MemInfo>(context->wire, &free_now, &total);
   if (result != CUDA_SUCCESS) return result;
-  if (free_bytes != nullptr) *free_bytes = free_now;
+  free_now += shim::DeviceMemory::Process().cached_bytes(context->device);
+  if (free_bytes != nullptr) *free_bytes = std::min(free_now, total);
   if (total_bytes != nullptr) *total_bytes = total;
   return CUDA_SUCCESS;
 }
@@ -54,7 +57,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     return result;
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t made = 0;
-  const CUresult result = Memory::Allocate(*context, value, bytes, &made);
+  const CUresult result = Memory::Allocate(*context, value, bytes, {}, &made);
   if (result == CUDA_SUCCESS) *address = made;
   return result;
 }

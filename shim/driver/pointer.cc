@@ -52,8 +52,9 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return Store(data, 0);
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return Store(data, found.pool);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
       return Store(data, uint64_t{0});
     default:
       return CUDA_ERROR_NOT_SUPPORTED;

@@ -1,6 +1,11 @@
-// Stream-ordered allocation. Pools are names: all memory comes from the session's arena, an
-// allocation is usable at once in every stream, and a free takes effect when its stream gets there.
-#include <array>
+// Stream-ordered allocation. A pool is an owner of ranges in the session's arena
+// (shim/arena/persistent.h): an allocation is usable at once, a freed block is taken again at once
+// for the same stream and behind a join for another, and what is empty stays reserved up to the
+// release threshold until the program synchronises. Reserved memory is not free in any query.
+//
+// The switches about re-use are kept and have nothing to act on: addresses are handed out by the
+// client, which knows the order of its calls and joins streams where that order does not suffice.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -20,10 +25,14 @@ using shim::Memory;
 using shim::State;
 using shim::Stream;
 
+using shim::DeviceMemory;
+
 struct Pool {
   int device = 0;
   bool is_default = false;
-  std::array<std::atomic<uint64_t>, CU_MEMPOOL_ATTR_USED_MEM_HIGH + 1> attribute = {};
+  uint32_t owner = 0;      // in DeviceMemory
+  uint64_t bytes_max = 0;  // 0: no limit but the device's
+  std::atomic<int> reuse[3] = {1, 1, 1};
 };
 
 struct Pools {
@@ -31,24 +40,32 @@ struct Pools {
   std::mutex mutex;  // of what follows
   uint64_t of_device[ipc::limits::kLegacySlots] = {};
   uint64_t current[ipc::limits::kLegacySlots] = {};
+  std::atomic<uint32_t> last_owner{shim::arena::Persistent::kProgram};
 
   static Pools& Process() {
     static Pools* const pools = new Pools;
     return *pools;
   }
+  Pool* Create(int ordinal, uint64_t* value) {
+    Pool* const pool = table.Create(value);
+    if (pool == nullptr) return nullptr;
+    pool->device = ordinal;
+    pool->owner = last_owner.fetch_add(1) + 1;
+    return pool;
+  }
   uint64_t Default(int ordinal) {
     if (of_device[ordinal] == 0) {
-      Pool* const pool = table.Create(&of_device[ordinal]);
-      pool->device = ordinal;
-      pool->is_default = true;
-      for (const CUmemPool_attribute on : {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
-                                           CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
-                                           CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES}) {
-        pool->attribute[on] = 1;
-      }
+      Create(ordinal, &of_device[ordinal])->is_default = true;
       current[ordinal] = of_device[ordinal];
     }
     return of_device[ordinal];
+  }
+  // What cuMemAllocAsync takes from, and its name.
+  Pool* Current(int ordinal, uint64_t* value) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    Default(ordinal);
+    *value = current[ordinal];
+    return table.Find(*value);
   }
 };
 
@@ -65,50 +82,60 @@ CUresult OrdinalOf(CUdevice device, int* ordinal) {
   return shim::Devices::Process().Ordinal(device, ordinal);
 }
 
-bool IsInt(CUmemPool_attribute attribute) {
-  return attribute == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES ||
-         attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC ||
-         attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
-}
-
-bool IsKnown(CUmemPool_attribute attribute) {
-  return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
-         attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH;
-}
-
 CUresult OrdinalOfLocation(const CUmemLocation* location, int* ordinal) {
   if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   return OrdinalOf(location->id, ordinal);
 }
 
+// From a pool, or the current one of the stream's device.
+CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUstream on) {
+  Context* context = nullptr;
+  uint64_t context_value = 0, pool_value = reinterpret_cast<uint64_t>(program);
+  Stream* stream = nullptr;
+  State& state = State::Process();
+  if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
+    return result;
+  if (const CUresult result = state.FindStream(on, *context, context_value, &stream);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const Pool* const pool = program != nullptr
+                               ? Pools::Process().table.Find(pool_value)
+                               : Pools::Process().Current(stream->device, &pool_value);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (pool->bytes_max != 0 &&
+      DeviceMemory::Process().UsageOf(pool->device, pool->owner).used + bytes > pool->bytes_max) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  Context of_pool;  // its memory may be another device's than the current context
+  of_pool.device = pool->device;
+  of_pool.wire =
+      pool->device == context->device ? context->wire : State::WireOfDevice(pool->device);
+  uint64_t made = 0;
+  const CUresult result = Memory::Allocate(
+      of_pool, context_value, bytes, {pool->owner, State::FenceSlot(*stream), pool_value}, &made);
+  if (result == CUDA_SUCCESS) *address = made;
+  return result;
+}
+
+bool IsReuse(CUmemPool_attribute attribute) {
+  return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
+         attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
 }  // namespace
 
 CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream program) {
-  Context* context = nullptr;
-  uint64_t context_value = 0;
-  Stream* stream = nullptr;
-  if (const CUresult result = State::Process().Current(&context, &context_value);
-      result != CUDA_SUCCESS) {
-    return result;
-  }
-  if (const CUresult result =
-          State::Process().FindStream(program, *context, context_value, &stream);
-      result != CUDA_SUCCESS) {
-    return result;
-  }
-  if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  uint64_t made = 0;
-  const CUresult result = Memory::Allocate(*context, context_value, bytes, &made);
-  if (result == CUDA_SUCCESS) *address = made;
-  return result;
+  return Allocate(address, bytes, nullptr, program);
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool program,
                                  CUstream stream) {
   Pool* pool = nullptr;
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
-  return local::cuMemAllocAsync(address, bytes, stream);
+  return Allocate(address, bytes, program, stream);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream program) {
@@ -186,9 +213,9 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
     return result;
   }
   uint64_t value = 0;
-  Pool* const made = Pools::Process().table.Create(&value);
+  Pool* const made = Pools::Process().Create(ordinal, &value);
   if (made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  made->device = ordinal;
+  made->bytes_max = properties->maxSize;
   *pool = Program(value);
   return CUDA_SUCCESS;
 }
@@ -202,32 +229,77 @@ CUresult cuMemPoolDestroy(CUmemoryPool program) {
   if (pools.current[pool->device] == reinterpret_cast<uint64_t>(program)) {
     pools.current[pool->device] = pools.of_device[pool->device];
   }
+  // Its blocks live on until the program frees them.
+  DeviceMemory::Process().EndOwner(pool->device, pool->owner);
   pools.table.Destroy(reinterpret_cast<uint64_t>(program));
   return CUDA_SUCCESS;
 }
 
-// Nothing is held back in a pool, so there is nothing to trim.
-CUresult cuMemPoolTrimTo(CUmemoryPool program, size_t) {
+CUresult cuMemPoolTrimTo(CUmemoryPool program, size_t bytes_kept) {
   Pool* pool = nullptr;
-  return FindPool(program, &pool);
+  if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
+  DeviceMemory::Process().Release(pool->device, pool->owner, bytes_kept);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolSetAttribute(CUmemoryPool program, CUmemPool_attribute attribute, void* value) {
   Pool* pool = nullptr;
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
-  if (value == nullptr || !IsKnown(attribute)) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (IsReuse(attribute)) {
+    int flag = 0;
+    std::memcpy(&flag, value, sizeof flag);
+    pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = flag;
+    return CUDA_SUCCESS;
+  }
+  DeviceMemory& memory = DeviceMemory::Process();
   uint64_t wide = 0;
-  std::memcpy(&wide, value, IsInt(attribute) ? sizeof(int) : sizeof wide);
-  pool->attribute[attribute] = wide;
-  return CUDA_SUCCESS;
+  std::memcpy(&wide, value, sizeof wide);
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      memory.SetThreshold(pool->device, pool->owner, wide);
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      if (wide != 0) return CUDA_ERROR_INVALID_VALUE;
+      memory.ResetHigh(pool->device, pool->owner, attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH);
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool program, CUmemPool_attribute attribute, void* value) {
   Pool* pool = nullptr;
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
-  if (value == nullptr || !IsKnown(attribute)) return CUDA_ERROR_INVALID_VALUE;
-  const uint64_t wide = pool->attribute[attribute];
-  std::memcpy(value, &wide, IsInt(attribute) ? sizeof(int) : sizeof wide);
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  DeviceMemory& memory = DeviceMemory::Process();
+  const shim::arena::Persistent::Usage usage = memory.UsageOf(pool->device, pool->owner);
+  uint64_t wide = 0;
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      wide = memory.ThresholdOf(pool->device, pool->owner);
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      wide = usage.reserved;
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      wide = usage.reserved_high;
+      break;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      wide = usage.used;
+      break;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      wide = usage.used_high;
+      break;
+    default: {
+      if (!IsReuse(attribute)) return CUDA_ERROR_INVALID_VALUE;
+      const int flag = pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+      std::memcpy(value, &flag, sizeof flag);
+      return CUDA_SUCCESS;
+    }
+  }
+  std::memcpy(value, &wide, sizeof wide);
   return CUDA_SUCCESS;
 }
 

@@ -70,7 +70,7 @@ TEST_F(Contexts, DestroyingTakesEverythingInIt) {
   for (const char* name : {"ContextReset", "StreamDestroy", "cuEventDestroy_v2"}) {
     EXPECT_EQ(after[name] - before[name], 1) << name;
   }
-  EXPECT_EQ(after["MemFree"] - before["MemFree"], 2);
+  EXPECT_GE(after["ArenaUnmap"] - before["ArenaUnmap"], 1);
 }
 
 TEST_F(Contexts, PrimaryIsCounted) {
