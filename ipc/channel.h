@@ -37,8 +37,8 @@ class Receiver {
   // The op of the next message, which stays where it is: what a worker looks at that may not take
   // every op now. Waits as NextUntrusted does. Nothing: none came.
   virtual std::optional<uint16_t> PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
-  // Waits end, empty-handed, while the flag is not 0; whoever sets it rings the receiver's doorbell.
-  // A channel without a doorbell heeds it when its timeout is over.
+  // Waits end, empty-handed, while the flag is not 0; whoever sets it rings the receiver's
+  // doorbell. A channel without a doorbell heeds it when its timeout is over.
   virtual void Heed(const std::atomic<uint32_t>* flag) {}
   virtual bool broken() const = 0;
 };

@@ -64,9 +64,7 @@ bool Sanitize(AssignLane* body) { return body->device < kDevicesMax; }
 bool Sanitize(MemoryNeeded* body) { return body->device < kDevicesMax; }
 bool Sanitize(LaneNeeded* body) { return body->device < kDevicesMax; }
 bool Sanitize(Successors* body) { return body->count <= kSuccessorsMax; }
-bool Sanitize(GateReport* body) {
-  return body->event <= GateEvent::kStalled;
-}
+bool Sanitize(GateReport* body) { return body->event <= GateEvent::kStalled; }
 bool Sanitize(Swapped* body) {
   Terminate(body->sentence);
   return true;

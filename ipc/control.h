@@ -173,8 +173,8 @@ struct MemoryReply {
   uint64_t total_bytes = 0;
 };
 
-// --- lanes and grants. At most one session of a lane is granted at a time. The daemon publishes who
-// may follow; a worker hands a lane over by itself and reports it (daemon/worker/gate.h).
+// --- lanes and grants. At most one session of a lane is granted at a time. The daemon publishes
+// who may follow; a worker hands a lane over by itself and reports it (daemon/worker/gate.h).
 
 inline constexpr unsigned kSuccessorsMax = 16;  // the next ones are published as these have run
 

@@ -77,8 +77,9 @@ bool RingSender::HasRoom(size_t bytes) {
 
 std::span<std::byte> RingSender::Reserve(size_t bytes, int64_t timeout_us) {
   assert(bytes <= limits::kMessageBytesMax);
-  if (!HasRoom(bytes) && !SpinThenSleep([&] { return HasRoom(bytes); }, &words_->producer_sleeping,
-                                        &words_->producer_doorbell, {limits::kSpinUs, timeout_us})) {
+  if (!HasRoom(bytes) &&
+      !SpinThenSleep([&] { return HasRoom(bytes); }, &words_->producer_sleeping,
+                     &words_->producer_doorbell, {limits::kSpinUs, timeout_us})) {
     return {};
   }
   return {data_ + head_ % kRing, bytes};

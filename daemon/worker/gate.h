@@ -1,10 +1,10 @@
 // The gate: which session of a lane may use the device now, and how one follows another.
 //
-// At most one session of a lane is open. lanewayd decides who runs and who may follow; a switch asks
-// nobody: the session that leaves names the first of the published successors that has work, opens
-// its gate, and lanewayd is told afterwards. Without a daemon the sessions of a lane take turns by
-// themselves, so that nobody waits forever. (Salus 2.4: a job switches where its ephemeral memory is
-// gone, between two iterations.)
+// At most one session of a lane is open. lanewayd decides who runs and who may follow; a switch
+// asks nobody: the session that leaves names the first of the published successors that has work,
+// opens its gate, and lanewayd is told afterwards. Without a daemon the sessions of a lane take
+// turns by themselves, so that nobody waits forever. (Salus 2.4: a job switches where its ephemeral
+// memory is gone, between two iterations.)
 //
 //     closed --Grant, or it follows--> open --Revoke--> revoked --boundary, device done--> closed
 //
@@ -74,7 +74,7 @@ class Gate {
   uint64_t lane_ = 0;
   bool wants_ = false;
   bool paused_ = false;
-  bool holds_ = false;  // the lane is its: open, revoked, or closed with work on the device
+  bool holds_ = false;   // the lane is its: open, revoked, or closed with work on the device
   uint64_t wanted_ = 0;  // its place among those who want
 };
 

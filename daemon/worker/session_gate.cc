@@ -1,7 +1,9 @@
-// A session at the gate: when messages may be taken, how the lane is left, what else its thread does.
+// A session at the gate: when messages may be taken, how the lane is left, what else its thread
+// does.
 //
-// The gate is asked before a message is taken, so what waits stays in the ring: a session that waits
-// here with nothing on the device can be moved to another worker with all that it has not done yet.
+// The gate is asked before a message is taken, so what waits stays in the ring: a session that
+// waits here with nothing on the device can be moved to another worker with all that it has not
+// done yet.
 #include <algorithm>
 #include <utility>
 
@@ -98,8 +100,8 @@ bool SessionImpl::Iterates() const {
          iteration_us_ < std::max(kOverdueUsMin, last_us * kOverdueIterations);
 }
 
-// The lane's memory may be another's only when the device has finished with it: one mapping's writes
-// are visible through another only across completed work (CUDA's rule for aliased memory).
+// The lane's memory may be another's only when the device has finished with it: one mapping's
+// writes are visible through another only across completed work (CUDA's rule for aliased memory).
 void SessionImpl::LeaveLane() {
   CountTime();
   counted_us_ = 0;

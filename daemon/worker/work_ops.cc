@@ -24,7 +24,8 @@ bool IsWorkRow(ipc::Library library, const ipc::Row& row) {
     case ipc::Library::kDriver:
       return BeginsWithOneOf(row.name, {"cuMemset", "cuMemcpy", "cuLaunch", "cuGraphLaunch"});
     case ipc::Library::kCublas:
-      return !BeginsWithOneOf(row.name, {"cublasCreate", "cublasDestroy", "cublasSet", "cublasGet"});
+      return !BeginsWithOneOf(row.name,
+                              {"cublasCreate", "cublasDestroy", "cublasSet", "cublasGet"});
     case ipc::Library::kCublasLt:
       return row.name == "cublasLtMatmul" || row.name == "cublasLtMatrixTransform";
     case ipc::Library::kLaneway:
@@ -42,9 +43,9 @@ std::vector<bool> WorkOf(ipc::Library library) {
 using Table = std::array<std::vector<bool>, ipc::kLibraries>;
 
 const Table& WorkTable() {
-  static const Table* const table = new Table{
-      WorkOf(ipc::Library::kDriver), WorkOf(ipc::Library::kCublas),
-      WorkOf(ipc::Library::kCublasLt), WorkOf(ipc::Library::kLaneway)};
+  static const Table* const table =
+      new Table{WorkOf(ipc::Library::kDriver), WorkOf(ipc::Library::kCublas),
+                WorkOf(ipc::Library::kCublasLt), WorkOf(ipc::Library::kLaneway)};
   return *table;
 }
 

@@ -1,6 +1,6 @@
 // Which calls put work on the device: those that wait at the gate (daemon/worker/gate.h). What only
-// names, asks or arranges passes always, so that a program comes up while others run. Thread safety:
-// a function without state.
+// names, asks or arranges passes always, so that a program comes up while others run. Thread
+// safety: a function without state.
 #pragma once
 
 #include <cstdint>
