@@ -260,8 +260,9 @@ class Laneway:
     def bare(self, command, seconds=PROGRAM_SECONDS, **environment):
         """Runs a program directly on the software GPU, without Laneway."""
         library = self.build / "lib" / "laneway"
-        path = f"{library / 'runtime'}:{library / 'softgpu'}"
-        return Program(command, {**self.environment, "LD_LIBRARY_PATH": path, **environment}).wait(seconds)
+        path = [str(library / "runtime"), str(library / "softgpu"), environment.pop("LD_LIBRARY_PATH", "")]
+        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, path))
+        return Program(command, {**self.environment, **environment}).wait(seconds)
 
     def neighbours(self):
         """Starts three programs that keep the device busy, and waits until all three have sessions."""
