@@ -162,12 +162,13 @@ struct Reject {
 };
 
 // The session's ephemeral memory is this lane from now on, which is `bytes` large (a new id: make
-// it). Answers LaneNeeded. A session that moves to another lane than the one it held is not granted
-// any more; a Grant follows when it is its turn.
+// it). `answer`: to LaneNeeded. A session that moves to another lane than the one it held is not
+// granted any more; a Grant follows when it is its turn.
 struct AssignLane {
   SessionId session = 0;
   LaneId lane = 0;
   int64_t bytes = 0;
+  bool answer = false;
 };
 // Growing: more extents at its end, for each of its sessions. Shrinking: fewer, 0: the lane is
 // gone; only when nobody holds it, and to be answered by LaneShrunk.
@@ -179,17 +180,16 @@ struct Grant {
   SessionId session = 0;
   LaneId lane = 0;
 };
-// At its next boundary. Answered by Switched. The lane's successors were published before.
+// At its next boundary, at once when it is idle there or blocked without live ephemeral memory.
+// Answered by Switched. The lane's successors were published before. Ranks of a gang are revoked
+// together and have to stop after the same iteration.
 struct Revoke {
   SessionId session = 0;
   LaneId lane = 0;
+  uint64_t gang = 0;  // its job, when it is one of a gang
 };
-// Takes a Revoke back that has not been answered: it goes on. Switched may cross it.
-struct Keep {
-  SessionId session = 0;
-  LaneId lane = 0;
-};
-// Who holds the lane next, best first, when its holder hands it over by itself. Replaces the list.
+// Who holds the lane next, best first, when its revoked holder hands it over. Replaces the list;
+// nobody listed: the lane stays free, the scheduler grants again.
 struct Successors {
   LaneId lane = 0;
   std::vector<SessionId> sessions;
@@ -223,7 +223,7 @@ struct Report {
   int64_t overstay_us = 0;
 };
 
-using Action = std::variant<Admit, Queue, Reject, AssignLane, ResizeLane, Grant, Revoke, Keep,
-                            Successors, SwapOut, SwapIn, GrantMemory, RefuseMemory, Wait, Report>;
+using Action = std::variant<Admit, Queue, Reject, AssignLane, ResizeLane, Grant, Revoke, Successors,
+                            SwapOut, SwapIn, GrantMemory, RefuseMemory, Wait, Report>;
 
 }  // namespace scheduler

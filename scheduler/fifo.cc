@@ -19,6 +19,7 @@ class Fifo : public Policy {
                  int64_t now_us) const override {
     return waiting.arrival < resident.arrival;
   }
+  bool DisplacesLater() const override { return false; }
   bool PromisesTurn() const override { return false; }  // it promises the order
 };
 

@@ -1,10 +1,40 @@
 // Each policy's one instance, and what several policies share. Thread safety: immutable.
 #pragma once
 
+#include <algorithm>
+
 #include "scheduler/policy.h"
 
 namespace scheduler {
 
 const Policy* FifoPolicy();
+const Policy* SrtfPolicy();
+const Policy* PackPolicy();
+const Policy* FairPolicy();
+const Policy* RoundRobinPolicy();
+const Policy* PriorityPolicy();
+const Policy* DeadlinePolicy();
+const Policy* SharesPolicy();
+
+// Since when a session waits for what it waits for.
+inline int64_t WaitingSince(const Session& session) {
+  if (session.phase == Phase::kQueued) return session.arrived_us;
+  return session.need != Need::kNone ? session.need_us : session.waiting_us;
+}
+
+// Virtual time with what was served since the last report.
+inline int64_t VirtualNow(const Session& session, int64_t now_us) {
+  if (!session.granted || !session.runnable) return session.virtual_us;
+  const int64_t since = now_us - std::max(session.granted_us, session.progress_us);
+  return session.virtual_us + since * 100 / std::max<int64_t>(1, session.about.weight);
+}
+
+// For policies that share time: memory changes hands in slices, too, only longer ones.
+inline bool SliceDisplaces(const State& state, const Session& waiting, const Session& resident,
+                           int64_t now_us) {
+  const int64_t slice = state.limits.swap_slice_us;
+  return now_us - WaitingSince(waiting) >= slice && now_us - resident.resident_us >= slice &&
+         resident.need == Need::kNone;
+}
 
 }  // namespace scheduler

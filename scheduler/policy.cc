@@ -6,7 +6,8 @@ namespace scheduler {
 namespace {
 
 using Maker = const Policy* (*)();
-constexpr Maker kPolicies[] = {FifoPolicy};
+constexpr Maker kPolicies[] = {FifoPolicy,       SrtfPolicy,     PackPolicy,     FairPolicy,
+                               RoundRobinPolicy, PriorityPolicy, DeadlinePolicy, SharesPolicy};
 
 }  // namespace
 

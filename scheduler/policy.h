@@ -25,7 +25,7 @@ class Policy {
   virtual bool Preempts(const State& state, const Session& waiting, const Session& running,
                         int64_t now_us) const = 0;
 
-  // When Preempts may change its answer without an event; 0: it does not.
+  // How soon Preempts may answer differently without an event; 0: never.
   virtual int64_t RecheckUs(const State& state, const Session& running) const { return 0; }
 
   // Which of two waiting sessions of different lanes is first.
@@ -44,6 +44,8 @@ class Policy {
   virtual bool Backfills() const { return false; }
   // Whether Limits::starvation_us is a promise.
   virtual bool PromisesTurn() const { return true; }
+  // Whether Displaces may change its answer without an event.
+  virtual bool DisplacesLater() const { return true; }
 };
 
 // A policy lives as long as the program. Null when there is none of this name.

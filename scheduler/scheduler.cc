@@ -1,52 +1,337 @@
 #include "scheduler/scheduler.h"
 
+#include <algorithm>
 #include <cassert>
+
+#include "scheduler/core.h"
+#include "scheduler/why.h"
 
 namespace scheduler {
 namespace {
 
-void AdmitWhileRoom(State* state, std::vector<Action>* actions) {
-  std::set<Key>* const claims = &state->devices[0].claims;
-  while (!claims->empty() && state->admitted < state->limits.sessions_max) {
-    Session* const session = &state->sessions.at(claims->begin()->session);
-    claims->erase(claims->begin());
-    session->phase = Phase::kAdmitted;
-    ++state->admitted;
-    actions->push_back(Admit{session->id});
-  }
+Device* Touch(Core* core, uint32_t device) {
+  Device* const found = &core->state->devices[device];
+  found->id = device;
+  core->devices.insert(device);
+  return found;
 }
 
-std::vector<Action> OnArrived(State* state, const SessionArrived& event, int64_t now_us) {
-  std::vector<Action> actions;
-  assert(state->sessions.count(event.session) == 0);
-  std::set<Key>* const claims = &state->devices[0].claims;
-  Session* const session = &state->sessions[event.session];
-  session->about = event;
-  session->id = event.session;
+Session* Enter(Core* core, const SessionArrived& about) {
+  State* const state = core->state;
+  assert(about.session != 0 && state->sessions.count(about.session) == 0);
+  Touch(core, about.device);
+  Session* const session = &state->sessions[about.session];
+  session->about = about;
+  session->id = about.session;
   session->arrival = state->arrivals++;
-  session->arrived_us = now_us;
-  session->key = {state->policy->Rank(*state, *session), session->arrival, event.session};
-  claims->insert(session->key);
-  AdmitWhileRoom(state, &actions);
-  if (session->phase != Phase::kQueued) return actions;
-  // Waiting is worth it only when a place is about to come free, and for one session each.
-  if (claims->size() <= state->ending) {
-    actions.push_back(Queue{event.session, "waits for the place of a program that is ending"});
-    return actions;
+  session->arrived_us = core->now_us;
+  if (session->gang()) {
+    Gang& gang = state->gangs[about.job];
+    gang.job = about.job;
+    gang.members.insert(session->id);
   }
-  claims->erase(session->key);
-  state->sessions.erase(event.session);
-  actions.push_back(Reject{
-      event.session, "all " + std::to_string(state->limits.sessions_max) + " sessions are taken"});
-  return actions;
+  return session;
 }
 
-void Forget(State* state, SessionId id) {
-  const Session& session = state->sessions.at(id);
-  state->devices[0].claims.erase(session.key);
-  state->admitted -= session.phase != Phase::kQueued;
-  state->ending -= session.phase == Phase::kEnding;
-  state->sessions.erase(id);
+void LeaveGang(State* state, const Session& session) {
+  const std::map<uint64_t, Gang>::iterator gang = state->gangs.find(session.about.job);
+  if (gang == state->gangs.end()) return;
+  gang->second.members.erase(session.id);
+  if (gang->second.members.empty()) state->gangs.erase(gang);
+}
+
+void Refuse(Core* core, Session* session, const std::string& reason) {
+  const SessionId id = session->id;
+  Unclaim(core, session);
+  --core->state->queued;
+  LeaveGang(core->state, *session);
+  core->state->sessions.erase(id);
+  core->actions.push_back(Reject{id, reason});
+}
+
+// Estimates come from other runs; what could never be admitted is a mistake of theirs.
+void TakeEstimate(Core* core, Session* session) {
+  const Estimate& estimate = session->about.estimate;
+  std::string why;
+  if (!AloneFits(*core->state, *session, estimate.persistent_bytes, estimate.ephemeral_bytes,
+                 &why)) {
+    return;
+  }
+  session->promised_bytes = estimate.persistent_bytes;
+  session->ephemeral_bytes = estimate.ephemeral_bytes;
+}
+
+void On(Core* core, const SessionArrived& event) {
+  State* const state = core->state;
+  Session* const session = Enter(core, event);
+  ++state->queued;
+  TakeEstimate(core, session);
+  Claim(core, session);
+  ServeMemory(core, core->DeviceOf(*session));
+  const Session* const now = core->Find(event.session);
+  if (now == nullptr || now->phase != Phase::kQueued) return;
+  // Waiting for a place is worth it only when one is about to come free, and for one session each.
+  if (state->queued + state->admitted > state->limits.sessions_max + state->ending) {
+    Refuse(core, session,
+           "all " + std::to_string(state->limits.sessions_max) + " sessions are taken");
+    return;
+  }
+  core->actions.push_back(Queue{event.session, Sentence(Why(*state, event.session, core->now_us))});
+}
+
+void On(Core* core, const SessionAdopted& event) {
+  State* const state = core->state;
+  Session* const session = Enter(core, event.arrived);
+  session->phase = Phase::kAdmitted;
+  ++state->admitted;
+  ++core->UserOf(*session)->admitted;
+  session->persistent_bytes = event.persistent_bytes;
+  session->ephemeral_bytes = event.ephemeral_bytes;
+  session->uses_lane = event.ephemeral_bytes > 0;
+  session->resident_us = core->now_us;
+  if (event.swapped) {
+    session->residence = Residence::kSwapped;
+    state->swapped_bytes += event.persistent_bytes;
+    Claim(core, session);
+    return;
+  }
+  Account(core, session);
+  const LaneId id = event.lane != 0 ? event.lane : state->lanes_made + 1;
+  state->lanes_made = std::max(state->lanes_made, id);
+  const bool known = state->lanes.count(id) != 0;
+  Lane* const lane = &state->lanes[id];
+  lane->id = id;
+  lane->user = event.arrived.user;
+  lane->device = event.arrived.device;
+  core->DeviceOf(*session)->lanes.insert(id);
+  SetLaneBytes(core, lane, std::max({lane->bytes, event.lane_bytes, event.ephemeral_bytes}));
+  lane->members.insert(session->id);
+  lane->needs.insert(session->ephemeral_bytes);
+  session->lane = id;
+  if (!known && event.lane == 0) core->actions.push_back(AssignLane{session->id, id, lane->bytes});
+  if (event.granted && lane->holder == 0) {
+    session->runnable = true;
+    Hold(core, lane, session);
+  }
+}
+
+void On(Core* core, const SessionEnding& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr || session->phase != Phase::kAdmitted) return;
+  session->phase = Phase::kEnding;
+  ++core->state->ending;
+  core->devices.insert(session->about.device);
+  Unclaim(core, session);
+  Unblock(core, session);
+  Account(core, session);
+  List(core, session);
+}
+
+void On(Core* core, const SessionLeft& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr) return;
+  State* const state = core->state;
+  core->devices.insert(session->about.device);
+  Unclaim(core, session);
+  Unblock(core, session);
+  const bool queued = session->phase == Phase::kQueued;
+  const Residence residence = session->residence;
+  if (residence == Residence::kSwappingOut || residence == Residence::kSwappingIn) {
+    --core->DeviceOf(*session)->swapping;
+  }
+  if (residence != Residence::kResident) {
+    state->swapped_bytes -=
+        session->persistent_bytes + (session->lane_saved ? session->ephemeral_bytes : 0);
+  }
+  state->queued -= queued;
+  state->admitted -= !queued;
+  core->UserOf(*session)->admitted -= !queued;
+  state->ending -= session->phase == Phase::kEnding;
+  session->phase = Phase::kEnding;
+  session->residence = Residence::kSwapped;  // nothing of it is on the device
+  LeaveLane(core, session);
+  Account(core, session);
+  if (session->gang()) LeaveGang(state, *session);
+  state->sessions.erase(event.session);
+}
+
+void On(Core* core, const Runnable& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr || session->runnable) return;
+  session->runnable = true;
+  core->devices.insert(session->about.device);
+  if (session->granted && session->residence == Residence::kResident) {
+    session->inside = session->uses_lane && session->ephemeral_bytes > 0;
+  }
+  List(core, session);
+  Claim(core, session);
+}
+
+void On(Core* core, const Idle& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr) return;
+  session->runnable = false;
+  core->devices.insert(session->about.device);
+  if (event.at_boundary && session->residence == Residence::kResident) session->inside = false;
+  List(core, session);
+  if (session->phase == Phase::kAdmitted) Claim(core, session);
+}
+
+void On(Core* core, const Progress& event) {
+  Session* const session = core->Find(event.session);
+  if (session != nullptr) OnProgress(core, session, event);
+}
+
+void On(Core* core, const Switched& event) { OnSwitched(core, event); }
+void On(Core* core, const LaneShrunk& event) { OnLaneShrunk(core, event); }
+
+void On(Core* core, const MemoryNeeded& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr || session->phase != Phase::kAdmitted) return;
+  if (session->need == Need::kNone) OnMemoryNeeded(core, session, event.bytes);
+}
+
+void On(Core* core, const LaneNeeded& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr || session->phase != Phase::kAdmitted) return;
+  if (session->need == Need::kNone) OnLaneNeeded(core, session, event.bytes);
+}
+
+void On(Core* core, const MemoryFreed& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr || session->residence == Residence::kSwapped) return;
+  const int64_t freed = std::min(event.bytes, session->persistent_bytes);
+  session->persistent_bytes -= freed;
+  if (session->residence != Residence::kResident) core->state->swapped_bytes -= freed;
+  core->devices.insert(session->about.device);
+  Account(core, session);
+}
+
+void On(Core* core, const Swapped& event) {
+  Session* const session = core->Find(event.session);
+  if (session != nullptr) OnSwapped(core, session, event);
+}
+
+void On(Core* core, const PolicyChanged& event) {
+  const Policy* const policy = FindPolicy(event.name);
+  if (policy == nullptr) return;
+  core->state->policy = policy;
+  for (std::pair<const SessionId, Session>& entry : core->state->sessions) {
+    if (entry.second.turn.session != 0) List(core, &entry.second);
+    if (entry.second.claim.session != 0) Claim(core, &entry.second);
+  }
+  for (const std::pair<const uint32_t, Device>& entry : core->state->devices) {
+    core->devices.insert(entry.first);
+  }
+}
+
+void On(Core* core, const CapacityChanged& event) {
+  Device* const device = Touch(core, event.device);
+  device->capacity_bytes = event.capacity_bytes;
+  device->overhead_bytes = event.overhead_bytes;
+  device->reserve_bytes = event.reserve_bytes;
+  device->lost = false;
+}
+
+void On(Core* core, const DeviceLost& event) {
+  Device* const device = Touch(core, event.device);
+  device->lost = true;
+  for (const LaneId id : device->lanes) {
+    Lane* const lane = core->LaneOf(id);
+    Session* const holder = core->Find(lane->holder);
+    if (holder == nullptr || holder->residence != Residence::kResident) continue;
+    LetGo(core, holder);
+    List(core, holder);
+  }
+}
+
+void On(Core* core, const UserChanged& event) {
+  User* const user = &core->state->users[event.user];
+  user->weight = event.weight;
+  user->memory_bytes = event.memory_bytes;
+  user->sessions_max = event.sessions_max;
+  for (const std::pair<const uint32_t, Device>& entry : core->state->devices) {
+    core->devices.insert(entry.first);
+  }
+}
+
+void On(Core* core, const LimitChanged& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr) return;
+  session->about.limit_bytes = event.limit_bytes;
+  if (session->need == Need::kNone) return;
+  std::string why;
+  const bool lane = session->need == Need::kLane;
+  if (AloneFits(*core->state, *session,
+                session->persistent_bytes + (lane ? 0 : session->need_bytes),
+                lane ? session->need_bytes : session->ephemeral_bytes, &why)) {
+    return;
+  }
+  core->actions.push_back(RefuseMemory{session->id, why});
+  Unblock(core, session);
+}
+
+void On(Core* core, const Paused& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr) return;
+  session->paused = true;
+  session->evicted = event.swap_out;
+  core->devices.insert(session->about.device);
+  List(core, session);
+  if (session->phase == Phase::kAdmitted) Claim(core, session);
+  if (session->residence != Residence::kResident || session->phase != Phase::kAdmitted) return;
+  if (session->granted) {
+    RevokeHolder(core, core->LaneOf(session->lane), true);
+  } else if (session->evicted) {
+    BeginSwapOut(core, session);
+  }
+}
+
+void On(Core* core, const Resumed& event) {
+  Session* const session = core->Find(event.session);
+  if (session == nullptr) return;
+  session->paused = false;
+  session->evicted = false;
+  core->devices.insert(session->about.device);
+  List(core, session);
+  Claim(core, session);
+}
+
+void On(Core* core, const Timer& event) {
+  for (const std::pair<const uint32_t, Device>& entry : core->state->devices) {
+    if (entry.second.timer_us <= core->now_us) core->devices.insert(entry.first);
+  }
+}
+
+// The first who waits for memory, if nobody gets anywhere and nothing that was begun changes that.
+Session* Stuck(Core* core, const Device& device) {
+  if (device.lost || (device.needs.empty() && device.claims.empty())) return nullptr;
+  if (device.swapping != 0 || device.coming_bytes != 0) return nullptr;
+  for (const LaneId id : device.lanes) {
+    const Lane& lane = *core->LaneOf(id);
+    const Session* const holder = core->Find(lane.holder);
+    if (holder != nullptr && (holder->progressing() || (holder->revoked && !holder->inside &&
+                                                        holder->phase == Phase::kAdmitted))) {
+      return nullptr;
+    }
+  }
+  if (!device.needs.empty()) return core->Find(device.needs.begin()->session);
+  Session* const first = core->Find(device.claims.begin()->session);
+  return HasPlace(*core->state, *first) ? first : nullptr;
+}
+
+void Settle(Core* core) {
+  const std::set<uint32_t> touched = core->devices;
+  for (const uint32_t id : touched) ServeMemory(core, &core->state->devices.at(id));
+  if (!core->state->ready_gangs.empty() || core->state->assembling != 0) GiveGangTurns(core);
+  for (const uint32_t id : core->devices) GiveTurns(core, &core->state->devices.at(id));
+  for (const uint32_t id : touched) {
+    Device* const device = &core->state->devices.at(id);
+    Session* const first = Stuck(core, *device);
+    if (first == nullptr) continue;
+    BreakWait(core, device, first);
+    GiveTurns(core, device);
+  }
 }
 
 }  // namespace
@@ -61,30 +346,31 @@ const Session* State::Find(SessionId session) const {
   return found == sessions.end() ? nullptr : &found->second;
 }
 
+Session* Core::Find(SessionId session) {
+  const std::unordered_map<SessionId, Session>::iterator found = state->sessions.find(session);
+  return found == state->sessions.end() ? nullptr : &found->second;
+}
+
+Lane* Core::LaneOf(LaneId lane) {
+  const std::unordered_map<LaneId, Lane>::iterator found = state->lanes.find(lane);
+  return found == state->lanes.end() ? nullptr : &found->second;
+}
+
 std::vector<Action> OnEvent(State* state, const Event& event, int64_t now_us) {
-  if (const SessionArrived* arrived = std::get_if<SessionArrived>(&event)) {
-    return OnArrived(state, *arrived, now_us);
-  }
-  std::vector<Action> actions;
-  if (const SessionEnding* ending = std::get_if<SessionEnding>(&event)) {
-    const std::unordered_map<SessionId, Session>::iterator found =
-        state->sessions.find(ending->session);
-    if (found != state->sessions.end() && found->second.phase == Phase::kAdmitted) {
-      found->second.phase = Phase::kEnding;
-      ++state->ending;
-    }
-  } else if (const SessionLeft* left = std::get_if<SessionLeft>(&event)) {
-    if (state->sessions.count(left->session) == 0) return actions;
-    Forget(state, left->session);
-    AdmitWhileRoom(state, &actions);
-  } else if (const PolicyChanged* changed = std::get_if<PolicyChanged>(&event)) {
-    if (const Policy* const policy = FindPolicy(changed->name)) state->policy = policy;
-  }
-  return actions;
+  Core core;
+  core.state = state;
+  core.now_us = now_us;
+  std::visit([&core](const auto& what) { On(&core, what); }, event);
+  Settle(&core);
+  return std::move(core.actions);
 }
 
 int64_t NextTimerUs(const State& state) {
-  return state.timers.empty() ? kUnlimited : state.timers.begin()->rank;
+  int64_t next = kUnlimited;
+  for (const std::pair<const uint32_t, Device>& entry : state.devices) {
+    next = std::min(next, entry.second.timer_us);
+  }
+  return next;
 }
 
 }  // namespace scheduler

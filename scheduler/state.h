@@ -3,10 +3,10 @@
 //
 // Every index (who waits in a lane, who wants memory, who may be swapped out) is kept in order as
 // events come, so a decision costs O(log sessions + lanes of one device), and lanes of one device
-// are bounded. Safety condition (Salus, equation 2.1), asserted after every event:
+// are bounded. Safety condition (Salus, equation 2.1), which no action breaks:
 //   committed persistent + sum of lanes + overhead + reserve <= capacity
 // on each device, where committed is what is resident or promised. A device that is told to have
-// less than is committed grants nothing more until it fits again. Thread safety: none; one thread.
+// less than is committed gives no more memory until it fits again. Thread safety: none; one thread.
 #pragma once
 
 #include <cstdint>
@@ -59,12 +59,17 @@ struct Session {
 
   // --- memory
   int64_t persistent_bytes = 0;  // its own, wherever it is
-  int64_t promised_bytes = 0;    // persistent memory kept free for it: an estimate, until learned
+  int64_t promised_bytes = 0;    // kept free for it: an estimate, until learned
+  int64_t charged_bytes = 0;     // what of it counts on the device now
+  int64_t coming_bytes = 0;      // of these, what is on its way to the host
   int64_t ephemeral_bytes = 0;   // of one iteration, as last asked for
+  bool uses_lane = false;        // it asked for it: ephemeral_bytes are no mere estimate
   LaneId lane = 0;               // 0: queued or swapped out
   Residence residence = Residence::kResident;
   int64_t resident_us = 0;  // since when residence is what it is
   bool lane_saved = false;  // swapped out inside an iteration
+  LaneId reserving = 0;     // the lane that is to become free for it, being so
+  int64_t swap_failed_us = -kUnlimited;
   Need need = Need::kNone;
   int64_t need_bytes = 0;
   int64_t need_us = 0;
@@ -73,32 +78,40 @@ struct Session {
   bool runnable = false;
   bool paused = false;
   bool evicted = false;  // paused, and off its memory
-  bool granted = false;
-  bool inside = false;  // holds live ephemeral memory: it was granted and came to no boundary since
+  bool granted = false;  // holds its lane and may run
+  bool inside = false;   // holds live ephemeral memory: it came to no boundary since
   bool revoked = false;
   bool reported = false;
-  bool listed = false;     // in its lane's waiting
   int64_t granted_us = 0;  // the last grant
   int64_t revoked_us = 0;
   int64_t waiting_us = 0;  // since when it could run and does not
-  Key key;                 // in waiting or claims, while it is there
-  Key lru;                 // in Device::lru, while it is there
-  bool lru_listed = false;
-  bool claims = false;  // in Device::claims
+
+  // --- where the indexes hold it; session == 0: not there
+  Key turn;      // Lane::waiting; a gang's member: only a mark
+  Key age;       // Lane::by_age
+  Key claim;     // Device::claims
+  Key resident;  // Device::lru
 
   // --- service
   int64_t iterations_done = 0;
   int64_t busy_us = 0;
-  int64_t virtual_us = 0;    // busy time over weight, from where the others were when it came
+  int64_t virtual_us = 0;    // busy time over weight, from where its lane was when it came
   int64_t iteration_us = 0;  // moving average; 0: not seen
   int64_t iteration_best_us = 0;
   int64_t progress_us = 0;  // the last report
 
-  int64_t committed_bytes() const {
-    if (phase == Phase::kQueued || residence == Residence::kSwapped) return 0;
-    return persistent_bytes > promised_bytes ? persistent_bytes : promised_bytes;
-  }
   bool gang() const { return about.gang_size >= 2; }
+  bool on_device() const { return phase != Phase::kQueued && residence != Residence::kSwapped; }
+  // Could run if its lane and the policy let it.
+  bool eligible() const {
+    return phase == Phase::kAdmitted && residence == Residence::kResident && need == Need::kNone &&
+           runnable && !paused && lane != 0 && !granted;
+  }
+  // Holds its lane and gets somewhere: the device is not idle on its account.
+  bool progressing() const {
+    return granted && phase == Phase::kAdmitted && need == Need::kNone &&
+           residence == Residence::kResident && (runnable || inside);
+  }
 };
 
 struct Lane {
@@ -107,14 +120,26 @@ struct Lane {
   uint32_t device = 0;
   int64_t bytes = 0;
   int64_t shrinking_to = -1;  // a ResizeLane is on its way; -1: none
-  bool closing = false;       // nobody new, until its memory or its sessions are elsewhere
+  int64_t coming_bytes = 0;   // what that gives back, or what closing will
+  bool closing = false;       // nobody new: it is about to shrink, or to go into merge_into
+  LaneId merge_into = 0;
   SessionId holder = 0;
   SessionId reserved = 0;  // next is this one, whatever the policy says
+  int64_t virtual_floor_us = 0;
   std::set<SessionId> members;
-  std::multiset<int64_t> needs;  // their ephemeral_bytes
-  std::set<Key> waiting;         // who could run at once, by rank
-  std::set<Key> by_age;          // the same, by waiting_us
-  std::vector<SessionId> published;
+  std::multiset<int64_t> needs;      // their ephemeral_bytes
+  std::set<Key> waiting;             // who could run at once, by rank
+  std::set<Key> by_age;              // the same, by waiting_us
+  bool handing_on = false;           // its revoked holder hands it to `published`
+  std::vector<SessionId> published;  // the successors, as last told
+
+  int64_t needed_bytes() const { return needs.empty() ? 0 : *needs.rbegin(); }
+};
+
+// How fast sessions ran, as a share of their best iteration time, while so many lanes ran at once.
+struct Speed {
+  double share = 0;
+  int64_t at_us = 0;  // 0: not measured
 };
 
 struct Device {
@@ -122,20 +147,24 @@ struct Device {
   int64_t capacity_bytes = kUnlimited;
   int64_t overhead_bytes = 0;
   int64_t reserve_bytes = 0;
-  int64_t committed_bytes = 0;  // of its sessions
+  int64_t charged_bytes = 0;  // by its sessions
   int64_t lanes_bytes = 0;
-  int64_t coming_bytes = 0;  // committed, but on its way out
+  int64_t coming_bytes = 0;  // of these, what is on its way out
   bool lost = false;
-  std::map<LaneId, Lane*> lanes;
-  std::set<Key> claims;  // queued, and swapped out with work: by rank
-  std::set<Key> needs;   // blocked in a request: by arrival
-  std::set<Key> lru;     // resident and not granted: least recently granted first
   unsigned swapping = 0;
-  unsigned active = 0;  // granted, or could be: the device makes progress
-  // Sum over running sessions of best iteration time / last iteration time, by how many ran.
-  std::vector<double> speed;
+  SessionId reserves = 0;  // the claim for which a lane is kept free
+  unsigned running = 0;    // lanes whose holders progressed when it was last looked at
+  std::set<LaneId> lanes;
+  std::set<Key> claims;      // queued, and swapped out with work to do: by rank
+  std::set<Key> needs;       // blocked in a request: by arrival
+  std::set<Key> lru;         // with memory here, not granted: least recently granted first
+  std::set<Key> youngest;    // the same, youngest first
+  std::vector<Speed> speed;  // by lanes that ran at once
+  int64_t timer_us = kUnlimited;
+  int64_t retry_us = 0;  // when a swap that failed is tried again
+
   int64_t free_bytes() const {
-    return capacity_bytes - overhead_bytes - reserve_bytes - committed_bytes - lanes_bytes;
+    return capacity_bytes - overhead_bytes - reserve_bytes - charged_bytes - lanes_bytes;
   }
 };
 
@@ -145,34 +174,37 @@ struct User {
   uint32_t sessions_max = 0;
   int64_t virtual_us = 0;  // service of all its sessions over weight
   uint32_t admitted = 0;
-  uint32_t active = 0;
+  uint32_t active = 0;                     // sessions that run or could
   std::map<uint32_t, int64_t> used_bytes;  // by device
 };
 
 struct Gang {
   uint64_t job = 0;
   std::set<SessionId> members;
-  bool granted = false;
+  unsigned ready = 0;  // members that could run at once
+  Key key;             // in State::ready_gangs; session == 0: not there
 };
 
 struct State {
-  // REQUIRES: `policy` names one (MakePolicy).
+  // REQUIRES: `policy` names one (FindPolicy).
   explicit State(const std::string& policy = "fifo", const Limits& limits = Limits());
 
   Limits limits;
   const Policy* policy;
   std::unordered_map<SessionId, Session> sessions;
-  std::map<LaneId, Lane> lanes;
+  std::unordered_map<LaneId, Lane> lanes;
   std::map<uint32_t, Device> devices;
   std::map<uint32_t, User> users;
   std::map<uint64_t, Gang> gangs;  // by job
-  uint64_t assembling = 0;         // the job whose gang is being given its lanes
+  std::set<Key> ready_gangs;       // session: the job
+  uint64_t assembling = 0;         // the job whose gang is being given its lanes; 0: none
   uint64_t arrivals = 0;
   LaneId lanes_made = 0;
+  unsigned queued = 0;
   unsigned admitted = 0;  // whoever holds a place: admitted and ending
   unsigned ending = 0;
   int64_t swapped_bytes = 0;
-  std::set<Key> timers;  // rank: when
+  int64_t user_floor_us = 0;  // virtual time at which a user begins
 
   const Session* Find(SessionId session) const;
 };

@@ -42,7 +42,7 @@ TEST_F(SchedulerTest, WaitsForAPlaceThatIsComing) {
   EXPECT_TRUE(std::holds_alternative<Queue>(On(SessionArrived{3, 1}).at(0)));
   EXPECT_TRUE(std::holds_alternative<Reject>(On(SessionArrived{4, 1}).at(0)));  // the place is 3's
   const std::vector<Action> actions = On(SessionLeft{1});
-  ASSERT_EQ(actions.size(), 1u);
+  ASSERT_EQ(actions.size(), 2u);  // and its lane
   EXPECT_EQ(std::get<Admit>(actions[0]).session, 3u);
 }
 

@@ -1,0 +1,104 @@
+// The parts of OnEvent, for scheduler/ alone: memory, lanes, turns, and what one event carries
+// through them. Each part keeps the indexes of state.h in step with what it changes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/policy.h"
+#include "scheduler/state.h"
+
+namespace scheduler {
+
+// One event's work. `devices` are looked at again when the event itself is dealt with.
+struct Core {
+  State* state = nullptr;
+  int64_t now_us = 0;
+  std::vector<Action> actions;
+  std::set<uint32_t> devices;
+
+  Session* Find(SessionId session);  // null: unknown
+  Lane* LaneOf(LaneId lane);         // null: unknown
+  Device* DeviceOf(const Session& session) { return &state->devices.at(session.about.device); }
+  User* UserOf(const Session& session) { return &state->users[session.about.user]; }
+};
+
+// --- memory.cc: accounts and requests
+// Brings the accounts and the indexes of memory in step with the session.
+void Account(Core* core, Session* session);
+void SetLaneBytes(Core* core, Lane* lane, int64_t bytes);
+// Whether it may be let in as far as places go.
+bool HasPlace(const State& state, const Session& session);
+bool Fits(const State& state, const Session& session, int64_t bytes);
+// Whether it could have `bytes` more if it were alone on its device; else why not.
+bool AloneFits(const State& state, const Session& session, int64_t persistent, int64_t ephemeral,
+               std::string* why);
+void OnMemoryNeeded(Core* core, Session* session, int64_t bytes);
+void OnLaneNeeded(Core* core, Session* session, int64_t bytes);
+void Unblock(Core* core, Session* session);  // forgets what it asked for
+// Serves whom memory has become free for, then makes room for the first who waits. True: something
+// changed for turns.
+void ServeMemory(Core* core, Device* device);
+
+// --- room.cc: making room
+// What `session` needs free at least, with the lanes as they are.
+int64_t LeastBytes(const State& state, const Session& session, int64_t persistent,
+                   int64_t ephemeral);
+// Begins what will free `bytes` for `session`: shrinks and merges lanes, swaps out. Does nothing
+// while enough is on its way.
+void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes);
+// Everybody waits for everybody: the youngest gives way to `session`.
+void BreakWait(Core* core, Device* device, Session* session);
+void BeginSwapOut(Core* core, Session* session);
+void OnSwapped(Core* core, Session* session, const Swapped& event);
+// The claim of a session that waits for memory as a whole: to be admitted, or to come back.
+void Claim(Core* core, Session* session);
+void Unclaim(Core* core, Session* session);
+void Unreserve(Core* core, Session* session);  // no lane is kept free for it any more
+
+// --- lanes.cc
+struct LaneChoice {
+  enum Kind { kNone, kNew, kJoin, kGrow } kind = kNone;
+  LaneId lane = 0;
+  int64_t bytes = 0;  // of the lane, afterwards
+};
+// Algorithm 2.1, for a session that brings `persistent` bytes and needs `ephemeral`.
+LaneChoice FindLane(const State& state, const Session& session, int64_t persistent,
+                    int64_t ephemeral);
+// `answer`: to LaneNeeded. The session is listed anew.
+void TakeLane(Core* core, Session* session, const LaneChoice& choice, int64_t ephemeral,
+              bool answer);
+void LeaveLane(Core* core, Session* session);
+void GrowLane(Core* core, Lane* lane, int64_t bytes);
+void SetEphemeral(Core* core, Session* session, int64_t bytes);
+// Begins to free what nobody of the lane needs, when nobody holds it; else closes it first.
+void ShrinkLane(Core* core, Lane* lane);
+void MergeLane(Core* core, Lane* lane, Lane* into);
+// A closing lane that nobody holds: shrinks or merges it now.
+void FinishClosing(Core* core, Lane* lane);
+void OnLaneShrunk(Core* core, const LaneShrunk& event);
+
+// --- turns.cc
+// Puts the session where it belongs: among those who wait for their lane, or not.
+void List(Core* core, Session* session);
+void Unlist(Core* core, Session* session);
+void Hold(Core* core, Lane* lane, Session* session);  // granted from now on
+void LetGo(Core* core, Session* session);             // not granted any more
+// hand_on: to the next of this lane; else the lane becomes free.
+void RevokeHolder(Core* core, Lane* lane, bool hand_on);
+void OnSwitched(Core* core, const Switched& event);
+// Grants and revokes what the policy wants now, and sets the device's timer.
+void GiveTurns(Core* core, Device* device);
+// The one who is next in this lane; null: nobody who could run.
+Session* Head(Core* core, const Lane& lane);
+bool ShouldPreempt(const Core& core, const Session& waiting, const Session& running);
+
+// --- gangs.cc
+void ListGangMember(Core* core, Session* session);
+void UnlistGangMember(Core* core, Session* session);
+void GiveGangTurns(Core* core);
+
+// --- service.cc
+void OnProgress(Core* core, Session* session, const Progress& event);
+
+}  // namespace scheduler

@@ -1,0 +1,153 @@
+// Gangs: ranks of one job are granted in one step or not at all, so that a collective is never
+// split by a switch. One gang at a time is given its lanes: each is reserved for its rank, its
+// holder revoked, and when all are free all ranks are granted. Two gangs can't wait for each other.
+#include <cassert>
+
+#include "scheduler/core.h"
+
+namespace scheduler {
+namespace {
+
+constexpr int kScanMax = 4;  // gangs that a decision looks at
+
+bool Starved(const Core& core, const Session& session) {
+  return core.state->policy->PromisesTurn() &&
+         core.now_us - session.waiting_us >= core.state->limits.starvation_us;
+}
+
+bool GivesWay(const Core& core, const Session& rank, const Session& holder) {
+  if (holder.revoked) return true;
+  if (holder.progressing()) return ShouldPreempt(core, rank, holder);
+  return !holder.inside && holder.residence == Residence::kResident;
+}
+
+bool LaneCanBegin(Core* core, const Session& rank) {
+  const Lane& lane = *core->LaneOf(rank.lane);
+  if (lane.closing || lane.shrinking_to >= 0 || lane.reserved != 0) return false;
+  const Session* const holder = core->Find(lane.holder);
+  if (holder != nullptr && !GivesWay(*core, rank, *holder)) return false;
+  const Session* const head = Head(core, lane);
+  return head == nullptr || Starved(*core, rank) ||
+         !core->state->policy->Before(*core->state, *head, rank);
+}
+
+unsigned RanksOn(Core* core, const Gang& gang, uint32_t device) {
+  unsigned ranks = 0;
+  for (const SessionId id : gang.members) ranks += core->Find(id)->about.device == device;
+  return ranks;
+}
+
+// Others on the rank's device, where they are too many beside the gang, give way, too.
+bool DeviceCanBegin(Core* core, const Gang& gang, const Session& rank) {
+  const Device& device = *core->DeviceOf(rank);
+  if (device.lost) return false;
+  const unsigned width = core->state->policy->Width(*core->state, device);
+  const unsigned ranks = RanksOn(core, gang, device.id);
+  unsigned others = 0;
+  bool all_give_way = true;
+  for (const LaneId id : device.lanes) {
+    const Lane& lane = *core->LaneOf(id);
+    const Session* const holder = core->Find(lane.holder);
+    if (holder == nullptr || gang.members.count(holder->id) != 0) continue;
+    ++others;
+    all_give_way = all_give_way && GivesWay(*core, rank, *holder);
+  }
+  return others + ranks <= width || all_give_way;
+}
+
+bool CanBegin(Core* core, const Gang& gang) {
+  for (const SessionId id : gang.members) {
+    const Session& rank = *core->Find(id);
+    if (!LaneCanBegin(core, rank) || !DeviceCanBegin(core, gang, rank)) return false;
+  }
+  return true;
+}
+
+void Begin(Core* core, const Gang& gang) {
+  core->state->assembling = gang.job;
+  for (const SessionId id : gang.members) {
+    Session* const rank = core->Find(id);
+    Lane* const lane = core->LaneOf(rank->lane);
+    lane->reserved = id;
+    rank->reserving = lane->id;
+    core->devices.insert(lane->device);
+    if (lane->holder != 0) RevokeHolder(core, lane, false);
+  }
+}
+
+bool IsAssembled(Core* core, const Gang& gang) {
+  for (const SessionId id : gang.members) {
+    const Session& rank = *core->Find(id);
+    const Lane& lane = *core->LaneOf(rank.lane);
+    if (lane.holder != 0 || lane.closing || lane.shrinking_to >= 0) return false;
+    const Device& device = *core->DeviceOf(rank);
+    unsigned others = 0;
+    for (const LaneId other : device.lanes) {
+      const Session* const holder = core->Find(core->LaneOf(other)->holder);
+      others += holder != nullptr && holder->progressing();
+    }
+    const unsigned ranks = RanksOn(core, gang, device.id);
+    const unsigned width = core->state->policy->Width(*core->state, device);
+    if (others > 0 && others + ranks > width) return false;
+  }
+  return true;
+}
+
+void Complete(Core* core, const Gang& gang) {
+  core->state->assembling = 0;  // before Hold, which takes the ranks off the list
+  for (const SessionId id : gang.members) {
+    Session* const rank = core->Find(id);
+    Hold(core, core->LaneOf(rank->lane), rank);
+    core->actions.push_back(Grant{id, rank->lane});
+  }
+}
+
+}  // namespace
+
+void ListGangMember(Core* core, Session* session) {
+  session->turn = {core->state->policy->Rank(*core->state, *session), session->arrival,
+                   session->id};
+  Gang& gang = core->state->gangs.at(session->about.job);
+  if (++gang.ready < session->about.gang_size) return;
+  gang.key = {session->turn.rank, session->arrival, gang.job};
+  core->state->ready_gangs.insert(gang.key);
+}
+
+void UnlistGangMember(Core* core, Session* session) {
+  Gang& gang = core->state->gangs.at(session->about.job);
+  assert(gang.ready > 0);
+  --gang.ready;
+  if (gang.key.session != 0) {
+    core->state->ready_gangs.erase(gang.key);
+    gang.key = Key();
+  }
+  if (core->state->assembling != gang.job) return;
+  core->state->assembling = 0;
+  for (const SessionId id : gang.members) {
+    Session* const rank = core->Find(id);
+    if (Lane* const lane = core->LaneOf(rank->reserving)) {
+      lane->reserved = 0;
+      core->devices.insert(lane->device);
+    }
+    rank->reserving = 0;
+  }
+}
+
+void GiveGangTurns(Core* core) {
+  State* const state = core->state;
+  if (state->assembling == 0) {
+    int scanned = 0;
+    for (const Key& key : state->ready_gangs) {
+      if (scanned++ == kScanMax) break;
+      const Gang& gang = state->gangs.at(key.session);
+      if (!CanBegin(core, gang)) continue;
+      Begin(core, gang);
+      break;
+    }
+  }
+  if (state->assembling == 0) return;
+  const Gang& gang = state->gangs.at(state->assembling);
+  if (IsAssembled(core, gang)) Complete(core, gang);
+}
+
+}  // namespace scheduler

@@ -1,0 +1,302 @@
+// Making room: lanes give back what they don't need and merge, then persistent memory of those who
+// don't run goes to the host, least recently granted first. Nothing here is done at once: what is
+// begun is counted as coming, and whoever waits is served when it has come.
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "scheduler/core.h"
+
+namespace scheduler {
+namespace {
+
+constexpr int kScanMax = 16;  // victims that a decision looks at, from either end
+
+void ShrinkLanes(Core* core, Device* device, int64_t bytes) {
+  const std::set<LaneId> lanes = device->lanes;  // shrinking may drop one
+  for (const LaneId id : lanes) {
+    if (device->free_bytes() + device->coming_bytes >= bytes) return;
+    ShrinkLane(core, core->LaneOf(id));
+  }
+}
+
+// A holder that is blocked inside an iteration comes to no boundary.
+bool CanClose(Core* core, const Lane& lane) {
+  if (lane.closing || lane.shrinking_to >= 0 || lane.reserved != 0) return false;
+  const Session* const holder = core->Find(lane.holder);
+  return holder == nullptr || holder->need == Need::kNone || !holder->inside;
+}
+
+bool HasGang(Core* core, const Lane& lane) {
+  for (const SessionId member : lane.members) {
+    if (core->Find(member)->gang()) return true;
+  }
+  return false;
+}
+
+void MergeLanes(Core* core, Device* device, int64_t bytes) {
+  std::map<uint32_t, Lane*> largest;  // by user
+  std::vector<Lane*> lanes;
+  for (const LaneId id : device->lanes) {
+    Lane* const lane = core->LaneOf(id);
+    if (!CanClose(core, *lane)) continue;
+    lanes.push_back(lane);
+    Lane*& best = largest[lane->user];
+    if (best == nullptr || lane->bytes > best->bytes) best = lane;
+  }
+  std::sort(lanes.begin(), lanes.end(), [](const Lane* one, const Lane* other) {
+    return std::make_pair(-one->bytes, one->id) < std::make_pair(-other->bytes, other->id);
+  });
+  for (Lane* const lane : lanes) {
+    if (device->free_bytes() + device->coming_bytes >= bytes) return;
+    Lane* const into = largest.at(lane->user);
+    if (lane == into || lane->bytes == 0 || HasGang(core, *lane)) continue;
+    MergeLane(core, lane, into);
+  }
+}
+
+bool SwapSpaceFits(const State& state, const Session& session) {
+  const int64_t lane = session.inside ? session.ephemeral_bytes : 0;
+  return state.swapped_bytes + session.persistent_bytes + lane <= state.limits.swap_bytes;
+}
+
+bool CanSwap(const Core& core, const Session& session) {
+  return session.phase == Phase::kAdmitted && session.residence == Residence::kResident &&
+         SwapSpaceFits(*core.state, session) &&
+         core.now_us - session.swap_failed_us >= core.state->limits.swap_slice_us;
+}
+
+bool MayDisplace(const Core& core, const Session& waiting, const Session& resident) {
+  if (waiting.id == resident.id || !CanSwap(core, resident)) return false;
+  const bool at_rest = resident.paused || (!resident.runnable && resident.need == Need::kNone);
+  if (at_rest && !resident.inside) return true;
+  return core.state->policy->Displaces(*core.state, waiting, resident, core.now_us);
+}
+
+void SwapVictims(Core* core, Device* device, Session* session, int64_t bytes,
+                 const std::set<Key>& order) {
+  std::vector<SessionId> victims;
+  int64_t found = device->free_bytes() + device->coming_bytes;
+  int scanned = 0;
+  for (const Key& key : order) {
+    if (found >= bytes || scanned++ == kScanMax) break;
+    const Session& victim = *core->Find(key.session);
+    if (!MayDisplace(*core, *session, victim)) continue;
+    found += victim.charged_bytes;
+    victims.push_back(key.session);
+  }
+  for (const SessionId victim : victims) BeginSwapOut(core, core->Find(victim));
+}
+
+// Somebody who runs has to stop first; it is a victim like others when it has.
+void StopVictim(Core* core, Device* device, const Session& session) {
+  Lane* found = nullptr;
+  for (const LaneId id : device->lanes) {
+    Lane* const lane = core->LaneOf(id);
+    const Session* const holder = core->Find(lane->holder);
+    if (holder == nullptr || (holder->need != Need::kNone && holder->inside)) continue;
+    if (!MayDisplace(*core, session, *holder) || holder->charged_bytes == 0) continue;
+    if (holder->revoked) return;  // one at a time
+    if (found == nullptr || core->Find(found->holder)->arrival < holder->arrival) found = lane;
+  }
+  if (found != nullptr) RevokeHolder(core, found, false);
+}
+
+}  // namespace
+
+int64_t LeastBytes(const State& state, const Session& session, int64_t persistent,
+                   int64_t ephemeral) {
+  int64_t largest = 0;
+  for (const LaneId id : state.devices.at(session.about.device).lanes) {
+    const Lane& lane = state.lanes.at(id);
+    if (lane.user != session.about.user || lane.closing || lane.shrinking_to >= 0) continue;
+    // Inside an iteration its own lane alone can help.
+    if (session.inside && lane.id != session.lane) continue;
+    largest = std::max(largest, lane.bytes);
+  }
+  return persistent + std::max<int64_t>(0, ephemeral - largest);
+}
+
+void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes) {
+  if (device->free_bytes() + device->coming_bytes >= bytes) return;
+  ShrinkLanes(core, device, bytes);
+  if (session->phase != Phase::kQueued || core->state->policy->MergesForAdmission()) {
+    MergeLanes(core, device, bytes);
+  }
+  if (device->free_bytes() + device->coming_bytes >= bytes) return;
+  SwapVictims(core, device, session, bytes, device->lru);
+  if (device->free_bytes() + device->coming_bytes >= bytes) return;
+  SwapVictims(core, device, session, bytes, device->youngest);
+  if (device->free_bytes() + device->coming_bytes >= bytes) return;
+  StopVictim(core, device, *session);
+}
+
+void BreakWait(Core* core, Device* device, Session* session) {
+  Session* youngest = nullptr;
+  Session* refused = nullptr;
+  std::vector<SessionId> candidates;
+  for (const Key& key : device->youngest) candidates.push_back(key.session);
+  for (const LaneId id : device->lanes) {
+    if (core->LaneOf(id)->holder != 0) candidates.push_back(core->LaneOf(id)->holder);
+  }
+  for (const SessionId id : candidates) {
+    Session* const other = core->Find(id);
+    if (other == session || other->charged_bytes == 0 || other->progressing()) continue;
+    if (other->need != Need::kNone && (refused == nullptr || other->arrival > refused->arrival)) {
+      refused = other;
+    }
+    if (CanSwap(*core, *other) && (youngest == nullptr || other->arrival > youngest->arrival)) {
+      youngest = other;
+    }
+  }
+  if (youngest != nullptr && youngest->granted && youngest->need == Need::kNone) {
+    // At a boundary, with nothing to do: it can go when its lane is back.
+    RevokeHolder(core, core->LaneOf(youngest->lane), false);
+    return;
+  }
+  if (youngest != nullptr) {
+    BeginSwapOut(core, youngest);
+    return;
+  }
+  const bool no_space = core->state->limits.swap_bytes < kUnlimited;
+  if (!no_space) return;  // one failed to swap: it is tried again
+  static const char* const kReason = "the host memory for swapped jobs is used up";
+  if (session->phase == Phase::kQueued) {
+    const SessionId id = session->id;
+    Unclaim(core, session);
+    --core->state->queued;
+    core->state->sessions.erase(id);
+    core->actions.push_back(Reject{id, kReason});
+    return;
+  }
+  if (refused == nullptr || refused->arrival < session->arrival) refused = session;
+  if (refused->need == Need::kNone) return;
+  core->actions.push_back(RefuseMemory{refused->id, kReason});
+  Unblock(core, refused);
+}
+
+void BeginSwapOut(Core* core, Session* session) {
+  assert(session->residence == Residence::kResident && session->phase == Phase::kAdmitted);
+  assert(!session->granted || session->need != Need::kNone || session->paused);
+  session->residence = Residence::kSwappingOut;
+  session->resident_us = core->now_us;
+  session->lane_saved = session->inside;
+  core->state->swapped_bytes +=
+      session->persistent_bytes + (session->inside ? session->ephemeral_bytes : 0);
+  ++core->DeviceOf(*session)->swapping;
+  if (session->need != Need::kNone) {
+    core->DeviceOf(*session)->needs.erase(
+        {static_cast<int64_t>(session->arrival), session->arrival, session->id});
+  }
+  core->devices.insert(session->about.device);
+  Account(core, session);
+  List(core, session);
+  core->actions.push_back(SwapOut{session->id, session->inside});
+}
+
+namespace {
+
+void Stay(Core* core, Session* session) {
+  session->residence = Residence::kResident;
+  session->lane_saved = false;
+  Account(core, session);
+  if (session->need != Need::kNone) {
+    core->DeviceOf(*session)->needs.insert(
+        {static_cast<int64_t>(session->arrival), session->arrival, session->id});
+  }
+  List(core, session);
+}
+
+void OnSwappedIn(Core* core, Session* session, bool ok) {
+  if (!ok) {
+    session->residence = Residence::kSwapped;
+    LeaveLane(core, session);
+    Account(core, session);
+    Claim(core, session);
+    return;
+  }
+  core->state->swapped_bytes -=
+      session->persistent_bytes + (session->lane_saved ? session->ephemeral_bytes : 0);
+  session->residence = Residence::kResident;
+  if (session->need == Need::kPersistent) {
+    session->persistent_bytes += session->need_bytes;
+    core->actions.push_back(GrantMemory{session->id, session->need_bytes});
+  } else if (session->need == Need::kLane) {
+    session->uses_lane = true;
+    core->actions.push_back(
+        AssignLane{session->id, session->lane, core->LaneOf(session->lane)->bytes, true});
+  }
+  session->need = Need::kNone;
+  session->promised_bytes = 0;
+  Account(core, session);
+  if (session->granted) {  // it goes on where it stopped, inside its iteration
+    core->actions.push_back(Grant{session->id, session->lane});
+    // What was revoked while it came back is revoked now that it is there.
+    if (session->paused || std::exchange(session->revoked, false)) {
+      session->revoked = false;
+      RevokeHolder(core, core->LaneOf(session->lane), false);
+    }
+  }
+  session->lane_saved = false;
+  List(core, session);
+}
+
+}  // namespace
+
+void OnSwapped(Core* core, Session* session, const Swapped& event) {
+  const Residence expected = event.out ? Residence::kSwappingOut : Residence::kSwappingIn;
+  if (session->residence != expected) return;
+  Device* const device = core->DeviceOf(*session);
+  core->devices.insert(device->id);
+  --device->swapping;
+  session->resident_us = core->now_us;
+  if (!event.ok) {
+    session->swap_failed_us = core->now_us;
+    device->retry_us = core->now_us + core->state->limits.swap_slice_us;
+  }
+  if (!event.out) {
+    OnSwappedIn(core, session, event.ok);
+    return;
+  }
+  if (!event.ok) {
+    core->state->swapped_bytes -=
+        session->persistent_bytes + (session->lane_saved ? session->ephemeral_bytes : 0);
+    Stay(core, session);
+    return;
+  }
+  session->residence = Residence::kSwapped;
+  LeaveLane(core, session);
+  Account(core, session);
+  Claim(core, session);
+}
+
+void Claim(Core* core, Session* session) {
+  Unclaim(core, session);
+  const bool comes_back = session->phase == Phase::kAdmitted &&
+                          session->residence == Residence::kSwapped && !session->paused &&
+                          (session->runnable || session->need != Need::kNone);
+  if (session->phase != Phase::kQueued && !comes_back) return;
+  if (session->waiting_us == 0) session->waiting_us = core->now_us;
+  session->claim = {core->state->policy->Rank(*core->state, *session), session->arrival,
+                    session->id};
+  core->DeviceOf(*session)->claims.insert(session->claim);
+  core->devices.insert(session->about.device);
+}
+
+void Unreserve(Core* core, Session* session) {
+  if (Lane* const lane = core->LaneOf(session->reserving)) {
+    lane->reserved = 0;
+    core->devices.insert(lane->device);
+  }
+  session->reserving = 0;
+}
+
+void Unclaim(Core* core, Session* session) {
+  if (session->claim.session != 0) {
+    core->DeviceOf(*session)->claims.erase(session->claim);
+    session->claim = Key();
+  }
+  Unreserve(core, session);
+}
+
+}  // namespace scheduler

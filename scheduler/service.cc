@@ -1,0 +1,50 @@
+// What was served: iterations, busy time, virtual time, and how much lanes slow each other down.
+#include <algorithm>
+
+#include "scheduler/core.h"
+
+namespace scheduler {
+namespace {
+
+constexpr int64_t kLearnedIterations = 3;  // after which an estimate of memory is not needed
+constexpr double kNewShare = 0.2;          // of a new sample in an average
+
+void Learn(Core* core, Session* session, const Progress& event) {
+  const int64_t each = event.busy_us / event.iterations;
+  session->iteration_us = session->iteration_us == 0
+                              ? each
+                              : static_cast<int64_t>(session->iteration_us * (1 - kNewShare) +
+                                                     static_cast<double>(each) * kNewShare);
+  if (session->iteration_best_us == 0 || each < session->iteration_best_us) {
+    session->iteration_best_us = each;
+  }
+  if (each <= 0) return;
+  Device* const device = core->DeviceOf(*session);
+  const size_t lanes = device->running;
+  if (device->speed.size() <= lanes) device->speed.resize(lanes + 1);
+  Speed& speed = device->speed[lanes];
+  const double share = static_cast<double>(session->iteration_best_us) / static_cast<double>(each);
+  speed.share = speed.at_us == 0 ? share : speed.share * (1 - kNewShare) + share * kNewShare;
+  speed.at_us = std::max<int64_t>(1, core->now_us);
+}
+
+}  // namespace
+
+void OnProgress(Core* core, Session* session, const Progress& event) {
+  session->busy_us += event.busy_us;
+  session->iterations_done += event.iterations;
+  session->progress_us = core->now_us;
+  session->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, session->about.weight);
+  User* const user = core->UserOf(*session);
+  user->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, user->weight);
+  if (event.iterations > 0) Learn(core, session, event);
+  core->devices.insert(session->about.device);
+  if (session->iterations_done >= kLearnedIterations && session->promised_bytes > 0 &&
+      session->residence == Residence::kResident) {
+    session->promised_bytes = 0;
+    Account(core, session);
+  }
+  if (session->turn.session != 0) List(core, session);  // told late: its rank is another
+}
+
+}  // namespace scheduler

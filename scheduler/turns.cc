@@ -1,0 +1,316 @@
+// Turns: who holds which lane, who is next, who gives way.
+#include <algorithm>
+#include <cassert>
+
+#include "scheduler/core.h"
+
+namespace scheduler {
+namespace {
+
+constexpr size_t kSuccessorsMax = 4;
+
+void Activate(Core* core, Session* session) {
+  User* const user = core->UserOf(*session);
+  if (user->active++ == 0)
+    user->virtual_us = std::max(user->virtual_us, core->state->user_floor_us);
+}
+
+bool IsOpen(const Lane& lane) { return lane.holder == 0 && !lane.closing && lane.shrinking_to < 0; }
+
+// Holds its lane for nothing: idle at a boundary, or blocked without live ephemeral memory.
+bool Yields(const Session& holder) {
+  return !holder.progressing() && !holder.inside && holder.phase == Phase::kAdmitted &&
+         holder.residence == Residence::kResident;
+}
+
+void Publish(Core* core, Lane* lane) {
+  std::vector<SessionId> next;
+  if (lane->handing_on) {
+    if (const Session* const head = Head(core, *lane)) next.push_back(head->id);
+    for (const Key& key : lane->waiting) {
+      if (next.empty() || next.size() == kSuccessorsMax || lane->reserved != 0) break;
+      if (key.session != next[0]) next.push_back(key.session);
+    }
+  }
+  if (next == lane->published) return;
+  lane->published = next;
+  core->actions.push_back(Successors{lane->id, next});
+}
+
+// A look at a device: its lanes, and what could change.
+struct View {
+  unsigned width = 1;
+  unsigned occupied = 0;    // lanes that run, or will when their holder hands them on
+  unsigned leaving = 0;     // of these, those that become free
+  Lane* best = nullptr;     // a lane that could run, and does not, with the first head
+  Session* head = nullptr;  // its head
+  Lane* worst = nullptr;    // the running lane whose holder is last
+};
+
+bool IsBefore(const Core& core, const Session& one, const Session& other) {
+  return core.state->policy->Before(*core.state, one, other);
+}
+
+View Look(Core* core, Device* device) {
+  View view;
+  unsigned ranks = 0;  // of a gang: they run together, however few lanes the policy wants
+  device->running = 0;
+  for (const LaneId id : device->lanes) {
+    Lane* const lane = core->LaneOf(id);
+    Session* const holder = core->Find(lane->holder);
+    device->running += holder != nullptr && holder->progressing();
+    ranks += lane->reserved != 0 || (holder != nullptr && holder->gang());
+    if (lane->reserved != 0 && holder == nullptr) {
+      ++view.occupied;
+      continue;
+    }
+    const bool hands_on = holder != nullptr && lane->handing_on && Yields(*holder);
+    if (hands_on || (holder != nullptr && holder->progressing())) {
+      ++view.occupied;
+      view.leaving += holder->revoked && !lane->handing_on;
+      if (holder->revoked) continue;
+      if (view.worst == nullptr || IsBefore(*core, *core->Find(view.worst->holder), *holder)) {
+        view.worst = lane;
+      }
+      continue;
+    }
+    const bool can_run = IsOpen(*lane) || (holder != nullptr && Yields(*holder) &&
+                                           !holder->revoked && !lane->closing);
+    if (!can_run) continue;
+    Session* const head = Head(core, *lane);
+    if (head == nullptr) continue;
+    if (view.best == nullptr || IsBefore(*core, *head, *view.head)) {
+      view.best = lane;
+      view.head = head;
+    }
+  }
+  view.width = std::max(core->state->policy->Width(*core->state, *device), ranks);
+  return view;
+}
+
+void GiveLane(Core* core, Lane* lane, Session* session) {
+  if (lane->holder != 0) {  // its holder has no use for it
+    RevokeHolder(core, lane, true);
+    return;
+  }
+  Hold(core, lane, session);
+  core->actions.push_back(Grant{session->id, lane->id});
+}
+
+// In each lane, the next against the holder. With fewer lanes at once than there are, the best of
+// the others may be before both.
+void PreemptInLanes(Core* core, const Device& device, const View& view) {
+  for (const LaneId id : device.lanes) {
+    Lane* const lane = core->LaneOf(id);
+    const Session* const holder = core->Find(lane->holder);
+    if (holder == nullptr || !holder->progressing() || holder->revoked) continue;
+    Session* const head = Head(core, *lane);
+    if (head == nullptr || !ShouldPreempt(*core, *head, *holder)) continue;
+    const bool elsewhere =
+        view.head != nullptr && view.occupied >= view.width && IsBefore(*core, *view.head, *head);
+    RevokeHolder(core, lane, !elsewhere);
+  }
+}
+
+int64_t NextLook(Core* core, const Device& device, const View& view) {
+  const State& state = *core->state;
+  int64_t next = kUnlimited;
+  for (const LaneId id : device.lanes) {
+    const Lane& lane = *core->LaneOf(id);
+    Session* const holder = core->Find(lane.holder);
+    if (holder == nullptr) continue;
+    if (holder->revoked) {
+      const int64_t due = holder->revoked_us + state.limits.iteration_max_us;
+      if (due > core->now_us) next = std::min(next, due);
+      continue;
+    }
+    if (!holder->progressing() || (lane.waiting.empty() && view.head == nullptr)) continue;
+    const int64_t every = state.policy->RecheckUs(state, *holder);
+    if (every > 0) {
+      const int64_t first = holder->granted_us + every;
+      next = std::min(next, first > core->now_us ? first : core->now_us + every);
+    }
+    if (!state.policy->PromisesTurn()) continue;
+    for (const Lane* const starved : {&lane, static_cast<const Lane*>(view.best)}) {
+      if (starved == nullptr || starved->by_age.empty()) continue;
+      const int64_t due = std::max(starved->by_age.begin()->rank + state.limits.starvation_us,
+                                   holder->granted_us + state.limits.slice_us);
+      next = std::min(next, std::max(due, core->now_us + 1));
+    }
+  }
+  if (device.retry_us > core->now_us) next = std::min(next, device.retry_us);
+  const bool waits = !device.needs.empty() || !device.claims.empty();
+  if (waits && state.policy->DisplacesLater()) {
+    next = std::min(next, core->now_us + state.limits.swap_slice_us / 4);
+  }
+  return next;
+}
+
+void ReportOverstays(Core* core, const Device& device) {
+  for (const LaneId id : device.lanes) {
+    Session* const holder = core->Find(core->LaneOf(id)->holder);
+    if (holder == nullptr || !holder->revoked || holder->reported) continue;
+    const int64_t overstay = core->now_us - holder->revoked_us;
+    if (overstay < core->state->limits.iteration_max_us) continue;
+    holder->reported = true;
+    core->actions.push_back(Report{holder->id, id, overstay});
+  }
+}
+
+}  // namespace
+
+void List(Core* core, Session* session) {
+  Unlist(core, session);
+  if (!session->eligible()) {
+    if (session->phase == Phase::kAdmitted && session->residence == Residence::kResident) {
+      session->waiting_us = 0;
+    }
+    return;
+  }
+  core->devices.insert(session->about.device);
+  if (session->waiting_us == 0) session->waiting_us = core->now_us;
+  Activate(core, session);
+  if (session->gang()) {
+    ListGangMember(core, session);
+    return;
+  }
+  Lane* const lane = core->LaneOf(session->lane);
+  // Who slept, or moved, has at most one slice of credit.
+  session->virtual_us =
+      std::max(session->virtual_us, lane->virtual_floor_us - core->state->limits.slice_us);
+  session->turn = {core->state->policy->Rank(*core->state, *session), session->arrival,
+                   session->id};
+  session->age = {session->waiting_us, session->arrival, session->id};
+  lane->waiting.insert(session->turn);
+  lane->by_age.insert(session->age);
+}
+
+void Unlist(Core* core, Session* session) {
+  if (session->turn.session == 0) return;
+  core->devices.insert(session->about.device);
+  --core->UserOf(*session)->active;
+  if (session->gang()) {
+    UnlistGangMember(core, session);
+  } else {
+    Lane* const lane = core->LaneOf(session->lane);
+    lane->waiting.erase(session->turn);
+    lane->by_age.erase(session->age);
+  }
+  session->turn = Key();
+}
+
+void Hold(Core* core, Lane* lane, Session* session) {
+  assert(lane->holder == 0 && !session->granted && session->lane == lane->id);
+  Unlist(core, session);
+  Activate(core, session);
+  lane->holder = session->id;
+  if (lane->reserved == session->id) {
+    lane->reserved = 0;
+    session->reserving = 0;
+  }
+  lane->handing_on = false;
+  session->granted = true;
+  session->inside = session->uses_lane && session->ephemeral_bytes > 0;
+  session->revoked = false;
+  session->reported = false;
+  session->granted_us = core->now_us;
+  session->waiting_us = 0;
+  lane->virtual_floor_us = std::max(lane->virtual_floor_us, session->virtual_us);
+  core->state->user_floor_us =
+      std::max(core->state->user_floor_us, core->UserOf(*session)->virtual_us);
+  core->devices.insert(lane->device);
+  Account(core, session);
+}
+
+void LetGo(Core* core, Session* session) {
+  Lane* const lane = core->LaneOf(session->lane);
+  assert(lane->holder == session->id && session->granted);
+  lane->holder = 0;
+  lane->handing_on = false;
+  session->granted = false;
+  session->inside = false;
+  session->revoked = false;
+  --core->UserOf(*session)->active;
+  core->devices.insert(lane->device);
+  Account(core, session);
+}
+
+void RevokeHolder(Core* core, Lane* lane, bool hand_on) {
+  Session* const holder = core->Find(lane->holder);
+  assert(holder != nullptr);
+  lane->handing_on = hand_on && !lane->closing;
+  Publish(core, lane);
+  core->devices.insert(lane->device);
+  if (holder->revoked) return;
+  holder->revoked = true;
+  holder->revoked_us = core->now_us;
+  core->actions.push_back(Revoke{holder->id, lane->id, holder->gang() ? holder->about.job : 0});
+  if (!holder->gang()) return;
+  for (const SessionId id : core->state->gangs.at(holder->about.job).members) {
+    const Session& mate = *core->Find(id);
+    if (mate.granted && !mate.revoked) RevokeHolder(core, core->LaneOf(mate.lane), hand_on);
+  }
+}
+
+void OnSwitched(Core* core, const Switched& event) {
+  Lane* lane = core->LaneOf(event.lane);
+  if (lane == nullptr || event.from == 0 || lane->holder != event.from) return;
+  core->devices.insert(lane->device);
+  Session* const from = core->Find(event.from);
+  if (from->residence != Residence::kResident) return;  // it is being swapped, lane and all
+  LetGo(core, from);
+  List(core, from);
+  Session* const to = core->Find(event.to);
+  if (to != nullptr && to->lane == event.lane && to->phase != Phase::kQueued) {
+    const bool was_eligible = to->eligible();
+    Hold(core, lane, to);
+    // It changed its state while the worker handed over: it goes at its next boundary.
+    if (!was_eligible || lane->closing || lane->reserved != 0) RevokeHolder(core, lane, false);
+  }
+  if (from->evicted && !from->granted && from->phase == Phase::kAdmitted) BeginSwapOut(core, from);
+  FinishClosing(core, lane);
+}
+
+bool ShouldPreempt(const Core& core, const Session& waiting, const Session& running) {
+  const State& state = *core.state;
+  if (state.policy->PromisesTurn() && waiting.waiting_us != 0 &&
+      core.now_us - waiting.waiting_us >= state.limits.starvation_us) {
+    return core.now_us - running.granted_us >= state.limits.slice_us;
+  }
+  return state.policy->Preempts(state, waiting, running, core.now_us);
+}
+
+Session* Head(Core* core, const Lane& lane) {
+  if (lane.reserved != 0 || lane.waiting.empty()) return nullptr;
+  const Key& oldest = *lane.by_age.begin();
+  const bool starved = core->state->policy->PromisesTurn() &&
+                       core->now_us - oldest.rank >= core->state->limits.starvation_us;
+  return core->Find(starved ? oldest.session : lane.waiting.begin()->session);
+}
+
+void GiveTurns(Core* core, Device* device) {
+  device->timer_us = kUnlimited;
+  if (device->lost) return;
+  View view = Look(core, device);
+  while (view.head != nullptr && view.occupied < view.width) {
+    GiveLane(core, view.best, view.head);
+    view = Look(core, device);
+  }
+  PreemptInLanes(core, *device, view);
+  view = Look(core, device);
+  while (view.worst != nullptr &&
+         (view.occupied - view.leaving > view.width ||
+          (view.head != nullptr && view.leaving == 0 &&
+           ShouldPreempt(*core, *view.head, *core->Find(view.worst->holder))))) {
+    RevokeHolder(core, view.worst, false);
+    view = Look(core, device);
+  }
+  for (const LaneId id : device->lanes) {
+    Lane* const lane = core->LaneOf(id);
+    if (lane->holder != 0 && core->Find(lane->holder)->revoked) Publish(core, lane);
+  }
+  ReportOverstays(core, *device);
+  device->timer_us = NextLook(core, *device, view);
+}
+
+}  // namespace scheduler
