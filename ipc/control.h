@@ -68,6 +68,7 @@ struct SessionRecord {
   uint64_t pinned_bytes = 0;
   uint64_t lane = 0;        // 0: none yet
   uint64_t lane_bytes = 0;  // reserved in it
+  uint64_t persistent_bytes = 0;
   uint32_t granted = 0;     // it may run now
   uint32_t wants = 0;       // it has work
   uint32_t paused = 0;
@@ -186,6 +187,8 @@ struct AssignLane {
   uint64_t bytes = 0;
   uint32_t device = 0;
   uint32_t result = 0;  // CUresult
+  uint32_t answer = 0;  // 1: to LaneNeeded
+  uint32_t reserved = 0;
 };
 
 // More extents at the lane's end, or fewer (answered by LaneShrunk; then nobody holds it).

@@ -60,9 +60,28 @@ const std::vector<Flag>& Flags() {
        &Options::mode},
       {"policy",
        "POLICY",
-       "who goes first: fifo is the order of arrival",
-       {"fifo"},
+       "who goes first: fair shares time equally, fifo is the order of arrival, srtf prefers the "
+       "shortest rest",
+       {"fair", "fifo", "srtf", "pack", "rr", "priority", "edf", "shares"},
        &Options::policy},
+      {"lanes",
+       "NUMBER",
+       "how many programs run on a device at the same moment, at most",
+       {},
+       nullptr,
+       &Options::lanes},
+      {"slice",
+       "MILLISECONDS",
+       "for how long a program runs before another one's turn, where turns are shared",
+       {},
+       nullptr,
+       &Options::slice_ms},
+      {"max-iteration",
+       "SECONDS",
+       "a program that is to stop and comes to no boundary for so long is reported",
+       {},
+       nullptr,
+       &Options::max_iteration_s},
       {"linger",
        "SECONDS",
        "how long lanewayd stays without programs",
@@ -95,7 +114,7 @@ absl::Status SetOption(const Flag& flag, const std::string& value, const std::st
   if (flag.number != nullptr) {
     int64_t number = 0;
     if (!absl::SimpleAtoi(value, &number) || number < 0 || number > kLingerMaxS) {
-      return absl::InvalidArgumentError(absl::StrCat(where, " takes a number of seconds, 0 to ",
+      return absl::InvalidArgumentError(absl::StrCat(where, " takes a whole number, 0 to ",
                                                      kLingerMaxS, ", not '", value, "'"));
     }
     options->*flag.number = number;

@@ -15,10 +15,14 @@ struct Options {
   std::string device = "auto";
   std::string transport = "ring";
   std::string mode = "shared";
-  std::string policy = "fifo";
+  // Fair shares the device among all who run, so nobody waits for somebody else's end.
+  std::string policy = "fair";
   std::string runtime_dir;  // empty: as ipc/runtime_dir.h says
   std::string log_level = "info";
   int64_t linger_s = 60;
+  int64_t lanes = 32;
+  int64_t slice_ms = 20;
+  int64_t max_iteration_s = 10;
 };
 
 struct Flag {

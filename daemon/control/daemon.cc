@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -19,6 +20,7 @@ namespace control {
 namespace {
 
 constexpr size_t kFaultsMax = 16;
+constexpr int64_t kLanesMax = 64;
 constexpr int kAttemptsMax =
     3;  // of attaching one session: a worker may die of another's fault just then
 
@@ -31,6 +33,9 @@ Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
       children_({options.runtime_dir, options.device, options.linger_s}, &loop_, this),
       state_(options.policy) {
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
+  state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
+  state_.limits.slice_us = std::max<int64_t>(1, options.slice_ms) * 1000;
+  state_.limits.iteration_max_us = std::max<int64_t>(1, options.max_iteration_s) * 1'000'000;
 }
 
 Daemon::~Daemon() = default;
@@ -59,6 +64,7 @@ int Daemon::Run() {
 
 void Daemon::OnChildrenReady() {
   serving_ = true;
+  TellCapacity();
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
                state_.sessions.size());
   // The first program then need not wait for the driver to start.
@@ -71,8 +77,7 @@ void Daemon::OnChildrenReady() {
     if (entry.second.phase == Phase::kQueued) waiting.push_back(entry.first);
   }
   for (const uint64_t id : waiting) {
-    const uint64_t job = sessions_.Find(id)->record.job_id;
-    Perform(scheduler::OnEvent(&state_, scheduler::SessionArrived{id, job}, NowUs()));
+    if (const Session* const session = sessions_.Find(id)) Happen(Describe(*session));
   }
   UpdateLinger();
   if (children_.Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
@@ -96,10 +101,7 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
   } else if (const ipc::control::Poisoned* poisoned =
                  std::get_if<ipc::control::Poisoned>(&message)) {
     OnPoisoned(*poisoned);
-  } else if (std::holds_alternative<ipc::control::GateReport>(message) ||
-             std::holds_alternative<ipc::control::Switched>(message)) {
-    // Everyone has a lane of its own: nobody waits for another's.
-  } else {
+  } else if (!OnGrantMessage(message)) {
     spdlog::warn("worker {} says what no worker says", worker);
   }
 }
@@ -116,15 +118,10 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   session->pidfd = std::move(received->fds[1]);
   NoteBegin(*session);
   // It has its place already: the scheduler only learns of it.
-  (void)scheduler::OnEvent(&state_, scheduler::SessionArrived{record.session_id, record.job_id},
-                           NowUs());
+  session->lane = record.lane;
+  session->lane_bytes = record.lane_bytes;
   WatchClient(session);
-  GrantAlone(*session);
-}
-
-void Daemon::GrantAlone(const Session& session) {
-  const uint64_t id = session.record.session_id;
-  (void)children_.Send(session.worker, ipc::control::Grant{id, id});
+  AdoptGrants(*session);
 }
 
 void Daemon::OnAttached(const ipc::control::Attached& attached) {
@@ -170,6 +167,7 @@ void Daemon::OnPoisoned(const ipc::control::Poisoned& poisoned) {
 }
 
 void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
+  NoteWorkerLost(worker);
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Phase phase = entry.second.phase;

@@ -89,8 +89,28 @@ class Daemon : public ChildrenListener {
   void OnAttached(const ipc::control::Attached& attached);
   void OnSessionEnded(uint64_t id);
   void OnPoisoned(const ipc::control::Poisoned& poisoned);
-  // A lane of its own: it runs whenever it has work.
-  void GrantAlone(const Session& session);
+
+  // --- lanes and grants (grants.cc)
+  scheduler::SessionArrived Describe(const Session& session) const;
+  void Happen(const scheduler::Event& event);
+  void ArmSchedule();
+  void TellCapacity();
+  void NoteProgress(uint64_t id);
+  void OnSwitched(const ipc::control::Switched& switched);
+  void OnGateReport(const ipc::control::GateReport& report);
+  bool OnGrantMessage(const ipc::control::Message& message);  // false: not one of these
+  void AdoptGrants(const Session& session);
+  void NoteWorkerLost(uint32_t worker);
+  void SendTo(const Session& session, const ipc::control::Message& message);
+  void SendToLane(uint64_t lane, const ipc::control::Message& message);
+  void TellLane(const Session& session);
+  void AssignLane(const scheduler::AssignLane& assign);
+  void ResizeLane(const scheduler::ResizeLane& resize);
+  void Publish(const scheduler::Successors& successors);
+  void RefuseMemory(const scheduler::RefuseMemory& refusal);
+  void GrantOrRevoke(uint64_t id, uint64_t lane, bool grant);
+  void OnOverstay(const scheduler::Report& report);
+  void PerformGrant(const scheduler::Action& action);
   void Leave(Session* session);
   void AddFault(Fault fault);
   void ServeWaiting();
@@ -144,6 +164,10 @@ class Daemon : public ChildrenListener {
   common::EventLoop::TimerId sample_timer_ = 0;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
   common::EventLoop::TimerId linger_timer_ = 0;
+  common::EventLoop::TimerId schedule_timer_ = 0;
+  int64_t schedule_due_us_ = 0;  // of the timer, while there is one
+  std::deque<scheduler::Action> to_do_;
+  bool performing_ = false;
   bool serving_ = false;  // adoption is done
   bool stopping_ = false;
   int exit_code_ = 0;

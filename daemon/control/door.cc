@@ -89,8 +89,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   UpdateLinger();
   if (!serving_) return;  // OnChildrenReady comes back to it
   NoticeEnding();
-  Perform(scheduler::OnEvent(&state_, scheduler::SessionArrived{record.session_id, record.job_id},
-                             NowUs()));
+  Happen(Describe(*session));
 }
 
 // A program that has just ended may not have been noticed yet; its place is then about to come
@@ -112,8 +111,14 @@ void Daemon::WatchClient(Session* session) {
     loop_.Watch(session->socket.get(), [this, id] { OnClientSocket(id); });
 }
 
+// In the order in which they were decided: what performing one of them sets off comes after.
 void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
-  for (const scheduler::Action& action : actions) {
+  to_do_.insert(to_do_.end(), actions.begin(), actions.end());
+  if (performing_) return;
+  performing_ = true;
+  while (!to_do_.empty()) {
+    const scheduler::Action action = std::move(to_do_.front());
+    to_do_.pop_front();
     if (const scheduler::Admit* admit = std::get_if<scheduler::Admit>(&action)) {
       if (Session* const session = sessions_.Find(admit->session)) Begin(session);
     } else if (const scheduler::Queue* queue = std::get_if<scheduler::Queue>(&action)) {
@@ -123,8 +128,12 @@ void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
       if (session == nullptr) continue;
       Turn(session, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
            absl::StrCat(reject->reason, "; end a program or wait for one (laneway ps lists them)"));
+    } else {
+      PerformGrant(action);
     }
   }
+  performing_ = false;
+  ArmSchedule();
 }
 
 absl::Status Daemon::MakeFiles(Session* session) {
@@ -200,7 +209,7 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   session->session_fd.Reset();
   session->pinned_fd.Reset();
   session->phase = Phase::kRunning;
-  GrantAlone(*session);
+  TellLane(*session);
   if (sent.ok()) {
     spdlog::info("session {}: {} (pid {}) on worker {}, slot {}", session->record.session_id,
                  session->record.program, session->record.pid, session->worker,

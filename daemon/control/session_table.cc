@@ -48,6 +48,12 @@ Session* SessionTable::Find(uint64_t id) {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
+std::vector<uint64_t> SessionTable::Ids() const {
+  std::vector<uint64_t> ids;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_) ids.push_back(entry.first);
+  return ids;
+}
+
 void SessionTable::Remove(uint64_t id) { sessions_.erase(id); }
 
 void SessionTable::TakeSlot(Session* session) {

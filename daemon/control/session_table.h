@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "daemon/common/session_page.h"
 #include "ipc/control.h"
@@ -36,6 +37,14 @@ struct Session {
   ipc::UniqueFd session_fd;  // until welcomed
   ipc::UniqueFd pinned_fd;   // until welcomed
   common::SessionPageMap page;
+
+  uint64_t lane = 0;  // as the scheduler has assigned it; 0: not yet
+  uint64_t lane_bytes = 0;
+  bool asks_lane = false;  // blocked in a request for its lane, not for persistent memory
+  // What the scheduler has been told of its page, and when.
+  uint64_t iterations_seen = 0;
+  uint64_t held_us_seen = 0;
+  int64_t progress_us = 0;
 };
 
 class SessionTable {
@@ -53,6 +62,7 @@ class SessionTable {
   // are).
   void TakeSlot(Session* session);
 
+  std::vector<uint64_t> Ids() const;
   // Sessions whose program runs and holds a worker or may still get one.
   size_t CountAlive() const;
   std::map<uint64_t, Session>& all() { return sessions_; }

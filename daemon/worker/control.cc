@@ -153,6 +153,7 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
   } else if (const wire::SetPaused* pause = std::get_if<wire::SetPaused>(&message)) {
     board_.SetPaused(pause->session_id, pause->paused != 0);
   } else if (const wire::AssignLane* lane = std::get_if<wire::AssignLane>(&message)) {
+    if (lane->answer == 0) board_.SetLane(lane->session_id, lane->lane);
     Decide(lane->session_id, message);
   } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
     Decide(answer->session_id, message);

@@ -83,6 +83,11 @@ void Gate::HandOver() {
   if (holds_) board_->HandOverLocked(this);
 }
 
+void Gate::Abandon() {
+  const Board::Lock lock(board_->mutex_);
+  if (holds_) board_->FreeLane(this);
+}
+
 // --- board ---------------------------------------------------------------------------------------
 
 void Board::Open(Gate* gate, Lane* lane) {
@@ -112,7 +117,7 @@ Gate* Board::Next(uint64_t lane_id, Lane* lane) {
   return first;
 }
 
-void Board::HandOverLocked(Gate* gate) {
+void Board::FreeLane(Gate* gate) {
   Lane& lane = lanes_[gate->lane_];
   assert(lane.holder == gate);
   lane.holder = nullptr;
@@ -120,6 +125,11 @@ void Board::HandOverLocked(Gate* gate) {
   gate->opened_us_.store(0, std::memory_order_relaxed);
   gate->Set(GateState::kClosed);
   gate->wanted_ = ++wants_;  // behind those who wait
+}
+
+void Board::HandOverLocked(Gate* gate) {
+  FreeLane(gate);
+  Lane& lane = lanes_[gate->lane_];
   Gate* const next = Next(gate->lane_, &lane);
   if (next != nullptr) {
     next->lane_ = gate->lane_;
@@ -195,7 +205,7 @@ void Board::SetLane(uint64_t session_id, uint64_t lane) {
   const Lock lock(mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || gate->lane_ == lane) return;
-  assert(!gate->holds_);
+  if (gate->holds_) FreeLane(gate);
   gate->lane_ = lane;
 }
 

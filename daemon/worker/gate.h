@@ -59,6 +59,8 @@ class Gate {
   // The device has finished: the lane is the next session's. From a driver's callback, too: calls
   // no driver function.
   void HandOver();
+  // It has left its lane, by order of lanewayd, which knows who is next.
+  void Abandon();
 
  private:
   friend class Board;
@@ -99,6 +101,7 @@ class Board {
   void Keep(uint64_t session_id);
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
   void SetPaused(uint64_t session_id, bool paused);
+  // Another lane than the one it held until now is granted anew.
   void SetLane(uint64_t session_id, uint64_t lane);
   // Whether anyone decides. Without, lanes are shared in turns.
   void SetDaemon(bool present);
@@ -117,6 +120,7 @@ class Board {
   Gate* Next(uint64_t lane_id, Lane* lane);
   Gate* FindLocked(uint64_t session_id) const;
   void HandOverLocked(Gate* gate);
+  void FreeLane(Gate* gate);
   bool WaitsInLane(const Gate& but) const;
 
   const Tell tell_;

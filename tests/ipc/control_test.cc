@@ -35,7 +35,7 @@ TEST(ControlTest, LanesAndGrantsSurviveTheWire) {
   EXPECT_EQ(std::get<Grant>(*DecodeControlUntrusted(Encode(Grant{7, 4}))).session_id, 7u);
   EXPECT_EQ(std::get<Revoke>(*DecodeControlUntrusted(Encode(Revoke{8}))).session_id, 8u);
   const AssignLane lane =
-      std::get<AssignLane>(*DecodeControlUntrusted(Encode(AssignLane{3, 4, 5, 1, 2})));
+      std::get<AssignLane>(*DecodeControlUntrusted(Encode(AssignLane{3, 4, 5, 1, 2, 0, 0})));
   EXPECT_EQ(lane.bytes, 5u);
   EXPECT_EQ(lane.result, 2u);
   const Switched switched =
@@ -62,7 +62,7 @@ TEST(ControlTest, WhatIsOutOfRangeIsRefused) {
   list.count = kUsagesMax + 1;
   EXPECT_FALSE(DecodeControlUntrusted(Encode(list)).has_value());
   EXPECT_FALSE(DecodeControlUntrusted(Encode(CreateExtent{1, 2, kDevicesMax, 0})).has_value());
-  EXPECT_FALSE(DecodeControlUntrusted(Encode(AssignLane{1, 2, 3, kDevicesMax, 0})).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(AssignLane{1, 2, 3, kDevicesMax, 0, 0, 0})).has_value());
   EXPECT_FALSE(DecodeControlUntrusted(Encode(MemoryNeeded{1, 2, kDevicesMax, 0})).has_value());
   EXPECT_FALSE(DecodeControlUntrusted(Encode(LaneNeeded{1, 2, kDevicesMax, 0})).has_value());
   EXPECT_FALSE(

@@ -1,0 +1,288 @@
+// Lanes and grants: what the scheduler decides about them goes to the workers as messages, what the
+// workers report comes back as events. No message per iteration: how far sessions are stands in
+// their pages, and is read when something happens.
+#include "ipc/calls/vendor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/control/daemon.h"
+
+namespace control {
+namespace {
+
+namespace wire = ipc::control;
+
+constexpr uint32_t kOutOfMemory = CUDA_ERROR_OUT_OF_MEMORY;
+
+// What a worker counts is bounded by what can be: no client's page makes a sum run away.
+int64_t Signed(uint64_t bytes) {
+  return static_cast<int64_t>(std::min<uint64_t>(bytes, ipc::limits::kDeviceArenaBytes));
+}
+
+}  // namespace
+
+scheduler::SessionArrived Daemon::Describe(const Session& session) const {
+  scheduler::SessionArrived arrived;
+  arrived.session = session.record.session_id;
+  arrived.job = session.record.job_id;
+  arrived.user = session.record.uid;
+  return arrived;
+}
+
+void Daemon::Happen(const scheduler::Event& event) {
+  Perform(scheduler::OnEvent(&state_, event, NowUs()));
+}
+
+void Daemon::ArmSchedule() {
+  const int64_t due_us = scheduler::NextTimerUs(state_);
+  if (schedule_timer_ != 0 && due_us == schedule_due_us_) return;
+  if (schedule_timer_ != 0) loop_.Cancel(std::exchange(schedule_timer_, 0));
+  schedule_due_us_ = due_us;
+  if (due_us >= scheduler::kUnlimited || stopping_) return;
+  schedule_timer_ = loop_.After(std::max<int64_t>(0, due_us - NowUs()), [this] {
+    schedule_timer_ = 0;
+    for (const uint64_t id : sessions_.Ids()) NoteProgress(id);
+    Happen(scheduler::Timer{});
+  });
+}
+
+void Daemon::TellCapacity() {
+  const wire::KeeperReady& keeper = children_.keeper().description;
+  for (uint32_t i = 0; i < keeper.device_count; ++i) {
+    scheduler::CapacityChanged capacity;
+    capacity.device = i;
+    capacity.capacity_bytes = static_cast<int64_t>(keeper.devices[i].capacity_bytes);
+    Happen(capacity);
+  }
+}
+
+// --- what workers say ----------------------------------------------------------------------------
+
+void Daemon::NoteProgress(uint64_t id) {
+  Session* const session = sessions_.Find(id);
+  if (session == nullptr || session->page.get() == nullptr || session->phase != Phase::kRunning) return;
+  const ipc::Progress& progress = session->page->progress;
+  const uint64_t iterations = progress.iterations.load(std::memory_order_acquire);
+  const uint64_t held_us = progress.held_us.load(std::memory_order_relaxed);
+  const int64_t now_us = NowUs();
+  const int64_t passed_us = now_us - std::exchange(session->progress_us, now_us);
+  scheduler::Progress event;
+  event.session = id;
+  event.iterations = static_cast<int64_t>(
+      std::min<uint64_t>(iterations - session->iterations_seen, static_cast<uint64_t>(passed_us)));
+  event.busy_us = static_cast<int64_t>(
+      std::min<uint64_t>(held_us - session->held_us_seen, static_cast<uint64_t>(passed_us)));
+  session->iterations_seen = iterations;
+  session->held_us_seen = held_us;
+  if (event.iterations != 0 || event.busy_us != 0) Happen(event);
+}
+
+void Daemon::OnSwitched(const wire::Switched& switched) {
+  NoteProgress(switched.from);
+  journal_.Add({.kind = EventKind::kSwitch,
+                .at_us = std::min(switched.at_us, NowUs()),
+                .session = switched.from,
+                .lane = switched.lane,
+                .other = switched.to});
+  Happen(scheduler::Switched{static_cast<scheduler::LaneId>(switched.lane), switched.from,
+                             switched.to});
+}
+
+void Daemon::OnGateReport(const wire::GateReport& report) {
+  Session* const session = sessions_.Find(report.session_id);
+  if (session == nullptr || session->phase != Phase::kRunning) return;
+  if (report.event == wire::GateEvent::kRunnable) {
+    Happen(scheduler::Runnable{report.session_id});
+    return;
+  }
+  NoteProgress(report.session_id);
+  Happen(scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
+}
+
+bool Daemon::OnGrantMessage(const wire::Message& message) {
+  if (const wire::Switched* switched = std::get_if<wire::Switched>(&message)) {
+    OnSwitched(*switched);
+  } else if (const wire::GateReport* report = std::get_if<wire::GateReport>(&message)) {
+    OnGateReport(*report);
+  } else if (const wire::MemoryNeeded* memory = std::get_if<wire::MemoryNeeded>(&message)) {
+    Happen(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
+  } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
+    Happen(scheduler::MemoryFreed{freed->session_id, Signed(freed->bytes)});
+  } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
+    if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
+    Happen(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
+  } else if (const wire::LaneShrunk* shrunk = std::get_if<wire::LaneShrunk>(&message)) {
+    Happen(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane),
+                                 Signed(shrunk->bytes)});
+  } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
+    journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
+                  .at_us = NowUs(),
+                  .session = swapped->session_id});
+    Happen(scheduler::Swapped{swapped->session_id, swapped->out != 0, swapped->result == 0,
+                              swapped->sentence});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Daemon::AdoptGrants(const Session& session) {
+  const wire::SessionRecord& record = session.record;
+  scheduler::SessionAdopted adopted;
+  adopted.arrived = Describe(session);
+  adopted.persistent_bytes = Signed(record.persistent_bytes);
+  adopted.ephemeral_bytes = Signed(record.lane_bytes);
+  adopted.lane = static_cast<scheduler::LaneId>(record.lane);
+  adopted.lane_bytes = Signed(record.lane_bytes);
+  adopted.granted = record.granted != 0;
+  adopted.swapped = record.swapped != 0;
+  Happen(adopted);
+  if (record.wants != 0) Happen(scheduler::Runnable{record.session_id});
+}
+
+// Its sessions run nowhere until another worker takes them over.
+void Daemon::NoteWorkerLost(uint32_t worker) {
+  for (const uint64_t id : sessions_.Ids()) {
+    const Session* const session = sessions_.Find(id);
+    if (session == nullptr || session->worker != worker || session->phase != Phase::kRunning)
+      continue;
+    Happen(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
+    Happen(scheduler::Idle{id, true});
+  }
+}
+
+// --- what the scheduler asks for -----------------------------------------------------------------
+
+void Daemon::SendTo(const Session& session, const wire::Message& message) {
+  if (session.phase != Phase::kRunning) return;
+  // A send fails when the worker is ending: its pidfd settles its sessions a moment later.
+  (void)children_.Send(session.worker, message);
+}
+
+void Daemon::TellLane(const Session& session) {
+  if (session.lane == 0) return;
+  SendTo(session,
+         wire::AssignLane{session.record.session_id, session.lane, session.lane_bytes, 0, 0, 0, 0});
+}
+
+void Daemon::AssignLane(const scheduler::AssignLane& assign) {
+  Session* const session = sessions_.Find(assign.session);
+  if (session == nullptr) return;
+  session->lane = assign.lane;
+  session->lane_bytes = static_cast<uint64_t>(assign.bytes);
+  if (assign.answer) session->asks_lane = false;
+  SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes, 0, 0,
+                                    assign.answer ? 1u : 0u, 0});
+  journal_.Add({.kind = EventKind::kLane,
+                .at_us = NowUs(),
+                .session = assign.session,
+                .lane = assign.lane,
+                .bytes = static_cast<uint64_t>(assign.bytes)});
+}
+
+// Every worker that has the lane hears of it once.
+void Daemon::SendToLane(uint64_t lane, const wire::Message& message) {
+  std::set<uint32_t> told;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    const Session& session = entry.second;
+    if (session.lane != lane || session.phase != Phase::kRunning) continue;
+    if (told.insert(session.worker).second) (void)children_.Send(session.worker, message);
+  }
+}
+
+void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
+  const wire::ResizeLane message{resize.lane, static_cast<uint64_t>(resize.bytes)};
+  bool has_members = false;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    has_members |= entry.second.lane == resize.lane && entry.second.phase == Phase::kRunning;
+  }
+  if (has_members) {
+    SendToLane(resize.lane, message);
+    return;
+  }
+  // Its sessions have left it: whoever of the workers knows it lets go of it.
+  for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
+    (void)children_.Send(entry.first, message);
+  }
+}
+
+void Daemon::Publish(const scheduler::Successors& successors) {
+  wire::Successors message;
+  message.lane = successors.lane;
+  for (const scheduler::SessionId id : successors.sessions) {
+    if (message.count == wire::kSuccessorsMax) break;
+    message.session_ids[message.count++] = id;
+  }
+  SendToLane(successors.lane, message);
+}
+
+void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
+  Session* const session = sessions_.Find(refusal.session);
+  if (session == nullptr) return;
+  spdlog::info("session {} gets no more memory: {}", refusal.session, refusal.reason);
+  if (std::exchange(session->asks_lane, false)) {
+    SendTo(*session, wire::AssignLane{refusal.session, session->lane, session->lane_bytes, 0,
+                                      kOutOfMemory, 1, 0});
+  } else {
+    SendTo(*session, wire::MemoryAnswer{refusal.session, kOutOfMemory, 0});
+  }
+}
+
+void Daemon::GrantOrRevoke(uint64_t id, uint64_t lane, bool grant) {
+  Session* const session = sessions_.Find(id);
+  if (session == nullptr) return;
+  if (grant) {
+    SendTo(*session, wire::Grant{id, lane});
+  } else {
+    SendTo(*session, wire::Revoke{id});
+  }
+  journal_.Add({.kind = grant ? EventKind::kGrant : EventKind::kRevoke,
+                .at_us = NowUs(),
+                .session = id,
+                .job = session->record.job_id,
+                .lane = lane});
+}
+
+void Daemon::OnOverstay(const scheduler::Report& report) {
+  const Session* const session = sessions_.Find(report.session);
+  if (session == nullptr) return;
+  const std::string text = absl::StrCat("came to no boundary for ", report.overstay_us / 1'000'000,
+                                        " s after it was to leave lane ", report.lane);
+  spdlog::warn("session {} ({}) {}", report.session, session->record.program, text);
+  AddFault({report.session, session->record.job_id, session->record.program, 0, text});
+}
+
+void Daemon::PerformGrant(const scheduler::Action& action) {
+  if (const scheduler::AssignLane* assign = std::get_if<scheduler::AssignLane>(&action)) {
+    AssignLane(*assign);
+  } else if (const scheduler::ResizeLane* resize = std::get_if<scheduler::ResizeLane>(&action)) {
+    ResizeLane(*resize);
+  } else if (const scheduler::Grant* grant = std::get_if<scheduler::Grant>(&action)) {
+    GrantOrRevoke(grant->session, grant->lane, true);
+  } else if (const scheduler::Revoke* revoke = std::get_if<scheduler::Revoke>(&action)) {
+    GrantOrRevoke(revoke->session, revoke->lane, false);
+  } else if (const scheduler::Successors* next = std::get_if<scheduler::Successors>(&action)) {
+    Publish(*next);
+  } else if (const scheduler::GrantMemory* memory = std::get_if<scheduler::GrantMemory>(&action)) {
+    if (const Session* const session = sessions_.Find(memory->session))
+      SendTo(*session, wire::MemoryAnswer{memory->session, 0, 0});
+  } else if (const scheduler::RefuseMemory* no = std::get_if<scheduler::RefuseMemory>(&action)) {
+    RefuseMemory(*no);
+  } else if (const scheduler::SwapOut* out = std::get_if<scheduler::SwapOut>(&action)) {
+    if (const Session* const session = sessions_.Find(out->session))
+      SendTo(*session, wire::Swap{out->session, 1, out->with_lane});
+  } else if (const scheduler::SwapIn* in = std::get_if<scheduler::SwapIn>(&action)) {
+    if (const Session* const session = sessions_.Find(in->session))
+      SendTo(*session, wire::Swap{in->session, 0, in->with_lane});
+  } else if (const scheduler::Wait* wait = std::get_if<scheduler::Wait>(&action)) {
+    spdlog::info("session {} {}", wait->session, wait->reason);
+  } else if (const scheduler::Report* report = std::get_if<scheduler::Report>(&action)) {
+    OnOverstay(*report);
+  }
+}
+
+}  // namespace control

@@ -1,0 +1,187 @@
+"""Lanes and grants: who runs when, and that nobody's results or memory suffer from it."""
+import itertools
+import json
+
+import harness
+from harness import Laneway, check, wait_for
+
+POLICIES = ("fifo", "srtf", "pack", "fair", "rr", "priority", "edf", "shares")
+NS_PER_MS = 1_000_000
+# Iterations of two programs may touch by as much as a clock read lies from what it is to measure.
+TOUCH_NS = 20_000
+
+
+def started(laneway, policy, *options):
+    """A daemon's command line; the harness starts it."""
+    return laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", f"--policy={policy}", *options])
+
+
+def iterate(laneway, name, *options):
+    """A loop that writes when its iterations ran: the program, and where the times will be."""
+    times = laneway.root / f"{name}.times"
+    program = laneway.spawn([laneway.binary("iterate"), "--times", str(times), *map(str, options)])
+    return program, times
+
+
+def spans(path):
+    return [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
+
+
+def overlaps(one, other):
+    """Pairs of iterations that ran at the same time."""
+    return sum(1 for a, b in itertools.product(one, other)
+               if min(a[1], b[1]) - max(a[0], b[0]) > TOUCH_NS)
+
+
+def changes(one, other):
+    """How often the device went from one program to the other."""
+    order = [name for _, name in sorted([(s, 0) for s in one] + [(s, 1) for s in other])]
+    return sum(1 for a, b in itertools.pairwise(order) if a != b)
+
+
+def run_two(laneway, *options):
+    pairs = [iterate(laneway, name, "--iterations", 60, "--kernel-us", 500, *options) for name in ("one", "two")]
+    results = [program.wait() for program, _ in pairs]
+    for result in results:
+        check(result.code == 0, f"an iterating program failed:\n{result}")
+    check(results[0].out == results[1].out, f"the same loop gave two results:\n{results[0]}\n{results[1]}")
+    return [spans(times) for _, times in pairs]
+
+
+def test_fifo_runs_one_after_the_other():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fifo")
+        one, two = sorted(run_two(laneway), key=lambda times: times[-1][1])
+        # A program that pauses lets the other one in, and is let in again as soon as it goes on.
+        after = sum(1 for begin, _ in two if begin > one[-1][1])
+        check(after >= 40, f"only {after} of {len(two)} iterations of the second came after the first had ended")
+
+
+def test_fair_alternates_at_boundaries():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fair", "--lanes=1", "--slice=5")
+        one, two = run_two(laneway)
+        # Until its iterations are found a program is cut anywhere; then it is not.
+        check(overlaps(one[20:], two[20:]) == 0, f"{overlaps(one[20:], two[20:])} iterations ran at the same time")
+        check(changes(one, two) >= 6, f"the device changed hands only {changes(one, two)} times")
+
+
+def test_fair_runs_lanes_at_once():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fair")
+        one, two = run_two(laneway)
+        check(overlaps(one, two) > 0, "with room for both, one waited for the other")
+
+
+def test_the_policy_changes_while_programs_run():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fifo")
+        pairs = [iterate(laneway, name, "--iterations", 150, "--kernel-us", 500) for name in ("one", "two")]
+        pairs[0][0].wait_for_line("started")
+        for policy in itertools.islice(itertools.cycle(POLICIES), 24):
+            result = laneway.command("policy", policy)
+            check(result.code == 0, f"laneway policy {policy}:\n{result}")
+        results = [program.wait() for program, _ in pairs]
+        check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
+        check(results[0].out == results[1].out, "the results differ")
+
+
+def test_nobody_waits_for_a_daemon_that_is_gone():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fifo")
+        programs = [iterate(laneway, name, "--iterations", 120)[0] for name in ("one", "two")]
+        wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 2, "two sessions")
+        daemon = laneway.processes("lanewayd")[0]
+        harness.os.kill(daemon, harness.signal.SIGKILL)
+        results = [program.wait() for program in programs]
+        check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
+        check(results[0].out == results[1].out, "the results differ")
+        started(laneway, "fifo")  # which ends what the first one left
+
+
+def test_a_new_daemon_goes_on_granting():
+    with Laneway(start=False) as laneway:
+        started(laneway, "rr", "--lanes=1", "--slice=5")
+        programs = [iterate(laneway, name, "--iterations", 200)[0] for name in ("one", "two", "three")]
+        wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 3, "three sessions")
+        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        laneway.daemon.wait(10)
+        started(laneway, "rr", "--lanes=1", "--slice=5")
+        results = [program.wait() for program in programs]
+        check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
+        check(len({result.out for result in results}) == 1, "the results differ")
+
+
+def test_the_holder_of_a_full_lane_is_killed():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fifo")
+        holder, _ = iterate(laneway, "holder", "--iterations", 1_000_000)
+        holder.wait_for_line("started")
+        others = [iterate(laneway, name, "--iterations", 20)[0] for name in ("one", "two")]
+        wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 3, "three sessions")
+        holder.kill()
+        results = [program.wait() for program in others]
+        check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
+
+
+def jobs_of(laneway):
+    """Eight training jobs of named sizes, and what their results are alone on the bare device."""
+    sizes = ((64, 24), (64, 24), (96, 16), (96, 16), (128, 32), (64, 48), (96, 24), (160, 16))
+    return [[laneway.binary("iterate"), "--iterations", "40", "--kernel-us", "50",
+             "--persistent", str(persistent), "--ephemeral", str(ephemeral)] for persistent, ephemeral in sizes]
+
+
+def run_jobs(policy):
+    """Eight jobs whose memory sums to three times the device's, all at once."""
+    with Laneway(softgpu="memory=320MiB", start=False) as laneway:
+        jobs = jobs_of(laneway)
+        expected = {}
+        for job in jobs:
+            key = tuple(job)
+            if key not in expected:
+                alone = laneway.bare(job)
+                check(alone.code == 0, f"alone:\n{alone}")
+                expected[key] = alone.out
+        started(laneway, policy)
+        programs = [laneway.spawn(job) for job in jobs]
+        for job, program in zip(jobs, programs):
+            result = program.wait(100)
+            check(result.code == 0, f"{policy}: {job}:\n{result}")
+            check(result.out == expected[tuple(job)], f"{policy}: {job}: another result than alone:\n{result}")
+        wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
+
+
+def test_eight_jobs_fifo():
+    run_jobs("fifo")
+
+
+def test_eight_jobs_srtf():
+    run_jobs("srtf")
+
+
+def test_eight_jobs_pack():
+    run_jobs("pack")
+
+
+def test_eight_jobs_fair():
+    run_jobs("fair")
+
+
+def test_eight_jobs_rr():
+    run_jobs("rr")
+
+
+def test_eight_jobs_priority():
+    run_jobs("priority")
+
+
+def test_eight_jobs_edf():
+    run_jobs("edf")
+
+
+def test_eight_jobs_shares():
+    run_jobs("shares")
+
+
+if __name__ == "__main__":
+    harness.main()
