@@ -87,7 +87,6 @@ class World {
   void Do(const scheduler::ResizeLane& action);
   void Do(const scheduler::Grant& action);
   void Do(const scheduler::Revoke& action);
-  void Do(const scheduler::Keep& action);
   void Do(const scheduler::Successors& action);
   void Do(const scheduler::SwapOut& action);
   void Do(const scheduler::SwapIn& action);

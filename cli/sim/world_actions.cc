@@ -136,14 +136,6 @@ void World::Do(const scheduler::Revoke& action) {
   }
 }
 
-void World::Do(const scheduler::Keep& action) {
-  Session& session = Of(action.session);
-  if (session.ended || !session.granted) return;
-  session.revoked = false;
-  if (Plan(action.session).request_ms > 0) return;
-  device_.SetTarget(action.session, static_cast<double>(Plan(action.session).iterations));
-}
-
 void World::Do(const scheduler::Successors& action) {
   const std::map<scheduler::LaneId, Lane>::iterator lane = lanes_.find(action.lane);
   if (lane != lanes_.end()) lane->second.successors = action.sessions;

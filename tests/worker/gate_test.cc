@@ -167,7 +167,7 @@ TEST_F(GateTest, WhoeverWaitsWhenTheDaemonGoesIsLetIn) {
 // Threads that hold the lane exclude each other, whoever decides, and the lane is never lost.
 TEST(GateThreadsTest, OneAtATime) {
   constexpr uint64_t kSessions = 4;
-  constexpr int kTurns = 400;
+  constexpr int kTurns = 100;
   struct Sleeper {
     std::mutex mutex;
     std::condition_variable changed;
