@@ -76,6 +76,8 @@ void ShrinkLane(Core* core, Lane* lane);
 void MergeLane(Core* core, Lane* lane, Lane* into);
 // A closing lane that nobody holds: shrinks or merges it now.
 void FinishClosing(Core* core, Lane* lane);
+// The same for a device's lanes: holders may have gone for good instead of switching.
+void FinishClosings(Core* core, const Device& device);
 void OnLaneShrunk(Core* core, const LaneShrunk& event);
 
 // --- turns.cc

@@ -230,6 +230,14 @@ void FinishClosing(Core* core, Lane* lane) {
   assert(core->LaneOf(id) == nullptr || id != into_id);
 }
 
+void FinishClosings(Core* core, const Device& device) {
+  if (device.coming_bytes == 0) return;
+  const std::set<LaneId> lanes = device.lanes;
+  for (const LaneId id : lanes) {
+    if (Lane* const lane = core->LaneOf(id)) FinishClosing(core, lane);
+  }
+}
+
 void OnLaneShrunk(Core* core, const LaneShrunk& event) {
   Lane* const lane = core->LaneOf(event.lane);
   if (lane == nullptr || lane->shrinking_to < 0) return;

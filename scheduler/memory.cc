@@ -154,14 +154,6 @@ bool ServeClaim(Core* core, Session* session) {
   return true;
 }
 
-// Their holders may have gone for good instead of switching.
-void FinishClosings(Core* core, const Device& device) {
-  const std::set<LaneId> lanes = device.lanes;
-  for (const LaneId id : lanes) {
-    if (Lane* const lane = core->LaneOf(id)) FinishClosing(core, lane);
-  }
-}
-
 void TryClaims(Core* core, Device* device, bool room_is_taken) {
   std::vector<SessionId> first;
   for (const Key& key : device->claims) {
@@ -300,7 +292,7 @@ void Unblock(Core* core, Session* session) {
 
 void ServeMemory(Core* core, Device* device) {
   if (device->lost) return;
-  if (device->coming_bytes > 0) FinishClosings(core, *device);
+  FinishClosings(core, *device);
   const bool waits = !device->needs.empty() && ServeNeeds(core, device);
   if (!device->claims.empty()) ServeClaims(core, device, waits);
 }

@@ -229,7 +229,7 @@ void OnSwappedIn(Core* core, Session* session, bool ok) {
   session->need = Need::kNone;
   session->promised_bytes = 0;
   Account(core, session);
-  if (session->granted) {  // it goes on where it stopped, inside its iteration
+  if (session->granted && session->phase == Phase::kAdmitted) {  // it goes on where it stopped, inside its iteration
     core->actions.push_back(Grant{session->id, session->lane});
     // What was revoked while it came back is revoked now that it is there.
     if (session->paused || std::exchange(session->revoked, false)) {

@@ -324,7 +324,12 @@ void Settle(Core* core) {
   const std::set<uint32_t> touched = core->devices;
   for (const uint32_t id : touched) ServeMemory(core, &core->state->devices.at(id));
   if (!core->state->ready_gangs.empty() || core->state->assembling != 0) GiveGangTurns(core);
-  for (const uint32_t id : core->devices) GiveTurns(core, &core->state->devices.at(id));
+  while (!core->devices.empty()) {  // a gang that falls apart concerns other devices
+    const uint32_t id = *core->devices.begin();
+    FinishClosings(core, core->state->devices.at(id));
+    GiveTurns(core, &core->state->devices.at(id));
+    core->devices.erase(id);
+  }
   for (const uint32_t id : touched) {
     Device* const device = &core->state->devices.at(id);
     Session* const first = Stuck(core, *device);
