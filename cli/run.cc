@@ -86,6 +86,11 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
                    outer != nullptr && *outer != '\0' ? std::string(outer) : absl::StrCat(job));
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
   ipc::SetVariable(&environment, ipc::kTransportVariable, options.transport);
+  ipc::SetVariable(&environment, ipc::kIterationsVariable, options.iterations_from);
+  if (options.iterations_from == "nvtx") {
+    ipc::SetVariable(&environment, ipc::kNvtxVariable,
+                     ipc::LibraryPath("shim", "liblaneway_nvtx.so"));
+  }
   return environment;
 }
 

@@ -10,6 +10,8 @@ namespace ipc {
 inline constexpr char kJobVariable[] = "LANEWAY_JOB";
 inline constexpr char kTransportVariable[] = "LANEWAY_TRANSPORT";
 inline constexpr char kSitesVariable[] = "LANEWAY_SITES";  // "off": no call-site hashes
+inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
+inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
 
 // `environment` ("NAME=value" each) without LANEWAY_JOB and LANEWAY_TRANSPORT, and with every entry
 // of LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What the user put there

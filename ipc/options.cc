@@ -82,6 +82,12 @@ const std::vector<Flag>& Flags() {
        {},
        nullptr,
        &Options::max_iteration_s},
+      {"iterations-from",
+       "SOURCE",
+       "what tells where a program's iterations begin: auto looks at its work and at "
+       "laneway_iteration(), nvtx at its NVTX ranges",
+       {"auto", "nvtx", "header", "none"},
+       &Options::iterations_from},
       {"linger",
        "SECONDS",
        "how long lanewayd stays without programs",
@@ -114,8 +120,8 @@ absl::Status SetOption(const Flag& flag, const std::string& value, const std::st
   if (flag.number != nullptr) {
     int64_t number = 0;
     if (!absl::SimpleAtoi(value, &number) || number < 0 || number > kLingerMaxS) {
-      return absl::InvalidArgumentError(absl::StrCat(where, " takes a whole number, 0 to ",
-                                                     kLingerMaxS, ", not '", value, "'"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " takes a whole number, 0 to ", kLingerMaxS, ", not '", value, "'"));
     }
     options->*flag.number = number;
     return absl::OkStatus();

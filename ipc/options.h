@@ -17,6 +17,7 @@ struct Options {
   std::string mode = "shared";
   // Fair shares the device among all who run, so nobody waits for somebody else's end.
   std::string policy = "fair";
+  std::string iterations_from = "auto";
   std::string runtime_dir;  // empty: as ipc/runtime_dir.h says
   std::string log_level = "info";
   int64_t linger_s = 60;

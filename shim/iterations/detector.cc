@@ -1,11 +1,12 @@
 #include "shim/iterations/detector.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace shim::iterations {
 namespace {
 
-constexpr uint64_t kRounds = 3;          // that confirm a period at whose cut the host waits
+constexpr uint64_t kRounds = 2;          // that confirm a period at whose cut the host waits
 constexpr uint64_t kRoundsUnsynced = 5;  // where it does not: micro-batches and layers repeat, too
 constexpr size_t kEndOps = 4;            // operations that tell a body's end
 // What levels of memory may differ by and still be the same: a share of the period's swing.
@@ -22,13 +23,14 @@ Decision Detector::Next(const Op& op) {
     decision = Finish();
     Begin(op);
   }
+  if (op.synced) last_wait_ = history_.size();
   history_.Push(op);
-  finder_.Advance(history_);
   if (locked_) Follow(op);
+  const bool astray = !locked_ || (place_.body == Bodies::kNone &&
+                                   (place_.complete == Bodies::kNone || place_.tail_computes));
+  finder_.Advance(history_, astray);
   if (history_.size() >= next_try_ && finder_.rounds() >= 2) {
-    const bool astray =
-        place_.body == Bodies::kNone && (place_.complete == Bodies::kNone || place_.tail_computes);
-    if (!locked_ || astray) {
+    if (astray) {
       TryLock();
     } else {
       TryWiden();
@@ -45,7 +47,7 @@ bool Detector::Starts(const Op& op) const {
     const Body& body = bodies_.at(place_.body);
     if (place_.next < body.size() && body.ops[place_.next] == op.identity) return false;
   }
-  if (history_.size() == place_.begin) return false;
+  if (!place_.computes) return false;  // uploads alone are no iteration
   // What follows a complete body and computes nothing (results read back, the next epoch's order)
   // is its tail; the first operation that can begin a body ends both.
   if (place_.complete != Bodies::kNone && !place_.tail_computes)
@@ -93,6 +95,7 @@ void Detector::Begin(const Op& op) {
 }
 
 void Detector::Follow(const Op& op) {
+  place_.computes = place_.computes || op.computes;
   if (place_.body != Bodies::kNone) {
     const Body* body = &bodies_.at(place_.body);
     if (place_.next == body->size() || body->ops[place_.next] != op.identity) {
@@ -141,37 +144,55 @@ Detector::Cut Detector::FindCut() const {
   const bool flat = swing < highest / kLevelNoiseShare;
   const uint64_t low = flat ? highest : lowest + swing / kLevelShare;
   const uint64_t first = begin + (period - (begin - finder_.begin(history_)) % period) % period;
-  bool any_synced = false;
+  // A place where the host waits counts only when something is computed before it waits again: what
+  // it reads back after a wait, waiting once more, still belongs to the iteration that ends.
+  const auto worthwhile = [&](uint64_t position, uint64_t* stretch) {
+    bool computes = false;
+    for (*stretch = 0; *stretch < period; ++*stretch) {
+      const uint64_t at = begin + (position - begin + *stretch) % period;
+      if (*stretch > 0 && history_.synced(at)) break;
+      computes = computes || history_.computes(at);
+    }
+    return computes;
+  };
+  // Of these the lowest, finely: gradients that wait for more micro-batches are little memory.
+  uint64_t floor = UINT64_MAX, stretch = 0;
+  const auto fits = [&](uint64_t position) {
+    return history_.live_bytes(position) <= low && history_.synced(position) &&
+           worthwhile(position, &stretch);
+  };
   for (uint64_t i = begin; i < end; ++i) {
-    any_synced = any_synced || (history_.synced(i) && history_.live_bytes(i) <= low);
+    if (history_.live_bytes(i) < floor && fits(i)) floor = history_.live_bytes(i);
   }
   Cut cut;
   uint64_t most = 0;  // operations up to the next wait: the longest stretch begins the iteration
   for (uint64_t i = 0; i < period; ++i) {
     const uint64_t position = begin + (first - begin + i) % period;
-    const bool fits =
-        history_.live_bytes(position) <= low && (!any_synced || history_.synced(position));
-    if (!fits) continue;
-    uint64_t stretch = 1;
-    while (stretch < period && any_synced &&
-           !history_.synced(begin + (position - begin + stretch) % period)) {
-      ++stretch;
+    if (!cut.fits && history_.live_bytes(position) <= low) {
+      cut = {position, low, false, true};  // none where the host waits: where it all began
     }
+    if (floor == UINT64_MAX || history_.live_bytes(position) > floor + floor / kLevelNoiseShare)
+      continue;
+    if (!fits(position)) continue;
     if (i == 0) stretch = period + 1;
     if (stretch <= most) continue;
     most = stretch;
-    cut = {position, any_synced, true};
+    cut = {position, floor + floor / kLevelNoiseShare, true, true};
   }
   return cut;
 }
 
-// Without a wait of the host only memory can tell a layer, or one of many preparations, from an
-// iteration: it comes back to where it was.
-bool Detector::LevelReturns(uint64_t cut) const {
+// Without a wait of the host only memory and sizes can tell a layer, or one of many preparations,
+// from an iteration: they are the same again.
+bool Detector::ComesBack(uint64_t cut) const {
   const uint64_t period = finder_.period();
   const uint64_t now = history_.live_bytes(cut), before = history_.live_bytes(cut - period);
-  const uint64_t most = std::max(now, before), least = std::min(now, before);
-  return most - least <= most / kLevelNoiseShare / 4;
+  uint64_t highest = before;
+  for (uint64_t i = cut - period; i < cut; ++i) {
+    if (history_.shape(i) != history_.shape(i - period)) return false;
+    highest = std::max(highest, history_.live_bytes(i));
+  }
+  return std::max(now, before) - std::min(now, before) <= (highest - before) / kLevelShare;
 }
 
 void Detector::TryLock() {
@@ -185,24 +206,55 @@ void Detector::TryLock() {
   next_try_ = history_.size() + period;
   const Cut cut = FindCut();
   if (!cut.fits || !Computes(history_.size() - period, history_.size())) return;
-  if (!cut.synced && (rounds < kRoundsUnsynced || !LevelReturns(cut.position))) return;
+  if (!cut.synced) {
+    if (rounds < kRoundsUnsynced || !ComesBack(cut.position)) return;
+    // Equal launches at the end of something longer explain only themselves.
+    if (2 * (finder_.run() + period) < history_.size() - last_wait_) return;
+  }
   LockAt(cut);
 }
 
+// The places of [begin, end) where an iteration begins as at `begin`: several make up one period,
+// as when two networks are trained by turns.
+std::vector<uint64_t> Detector::Beginnings(const Cut& cut, uint64_t begin, uint64_t end) const {
+  std::vector<uint64_t> beginnings = {begin};
+  bool computes = false;  // since the last of them
+  for (uint64_t i = begin; i < end; ++i) {
+    const bool alike = cut.synced && history_.synced(i) && history_.live_bytes(i) <= cut.low &&
+                       history_.identity(i) == history_.identity(begin);
+    if (i != begin && alike && computes) {
+      beginnings.push_back(i);
+      computes = false;
+    }
+    computes = computes || history_.computes(i);
+  }
+  return beginnings;
+}
+
 void Detector::LockAt(const Cut& cut) {
-  const uint64_t period = finder_.period();
-  const int body = bodies_.Learn(history_, cut.position - period, period);
-  if (body == Bodies::kNone) return;
-  bodies_.Use(body);
+  const uint64_t period = finder_.period(), begin = cut.position - period, end = cut.position;
+  std::vector<uint64_t> beginnings = Beginnings(cut, begin, end);
+  if (beginnings.size() > Bodies::kMax / 2) beginnings.resize(1);
+  beginnings.push_back(end);
+  int primary = Bodies::kNone;
+  for (size_t i = 0; i + 1 < beginnings.size(); ++i) {
+    const int body = bodies_.Learn(history_, beginnings[i], beginnings[i + 1] - beginnings[i]);
+    if (body == Bodies::kNone) return;
+    if (i == 0) primary = body;
+    bodies_.Use(body);
+    const uint64_t now = beginnings[i] + period;  // the same place in the round that runs
+    if (now >= history_.size()) continue;
+    place_ = Place();
+    place_.begin = now;
+    place_.body = body;
+    place_.next = history_.size() - now;
+    place_.computes = Computes(now, history_.size());
+    if (place_.next < bodies_.at(body).size()) continue;
+    place_.complete = body;
+    place_.tail = history_.size();
+  }
   locked_ = true;
-  primary_ = body;
-  place_ = Place();
-  place_.begin = cut.position;
-  place_.body = body;
-  place_.next = history_.size() - cut.position;
-  if (place_.next < period) return;
-  place_.complete = body;
-  place_.tail = history_.size();
+  primary_ = primary;
 }
 
 // Whether the body locked on is a part of a larger round that ends where the host waits, or where

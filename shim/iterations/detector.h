@@ -1,13 +1,12 @@
 // Finds where iterations begin, from the stream of a program's device work alone.
 //
-// What Salus read from a framework's session, we infer (papers: Salus 2.3 to 2.5; ours:
+// What Salus read from a framework's session, we infer (Salus 2.3 to 2.5; the rules are explained in
 // docs/iterations.md):
-//   1. a period that repeats is a body, after three equal rounds, or five when nothing but
-//   repetition
-//      speaks for it (no wait of the host, and memory that comes back to its level);
+//   1. a period that repeats is a body: after two equal rounds between which the host waits, or five
+//      when nothing but repetition speaks for it;
 //   2. the cut between rounds is where memory is lowest and the host has just waited;
 //   3. from then on the stream is followed body by body. What deviates is cut at the next certain
-//      start, and is a known body afterwards; a new period makes a new body. A job has several.
+//      start, and is a known body afterwards; a new period makes a new body. A job has several;
 //   4. rounds that turn out to be parts of a larger one (micro-batches, layers) make room for it.
 //
 // Pure: the answer depends on the operations alone. O(1) amortised per operation, bounded memory.
@@ -15,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "shim/iterations/bodies.h"
 #include "shim/iterations/history.h"
@@ -42,6 +42,7 @@ class Detector {
     int body = Bodies::kNone;  // kNone: nothing known goes on like this
     size_t next = 0;           // operations of it that have come
     uint64_t begin = 0;        // of the iteration
+    bool computes = false;     // something since then
     // The last body that was complete since `begin`, and what came after it.
     int complete = Bodies::kNone;
     uint64_t tail = 0;      // where the tail begins
@@ -51,6 +52,7 @@ class Detector {
 
   struct Cut {
     uint64_t position = 0;
+    uint64_t low = 0;  // memory up to here is as low as it gets
     bool synced = false;
     bool fits = false;
   };
@@ -64,10 +66,11 @@ class Detector {
 
   bool Computes(uint64_t begin, uint64_t end) const;
   Cut FindCut() const;
-  bool LevelReturns(uint64_t cut) const;
+  bool ComesBack(uint64_t cut) const;
   void TryLock();
   void TryWiden();
   bool IsPartOf(const Body& part, const Cut& cut) const;
+  std::vector<uint64_t> Beginnings(const Cut& cut, uint64_t begin, uint64_t end) const;
   void LockAt(const Cut& cut);
 
   History history_;
@@ -77,6 +80,7 @@ class Detector {
   bool locked_ = false;
   int primary_ = Bodies::kNone;  // the body last locked by its period
   uint64_t next_try_ = 0;
+  uint64_t last_wait_ = 0;  // the last operation before which the host waited
   uint64_t boundaries_ = 0;
 };
 

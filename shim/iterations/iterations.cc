@@ -4,11 +4,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ipc/environment.h"
+
 namespace shim::iterations {
 namespace {
 
 From FromEnvironment() {
-  const char* const text = std::getenv("LANEWAY_ITERATIONS_FROM");
+  const char* const text = std::getenv(ipc::kIterationsVariable);
   if (text == nullptr) return From::kAuto;
   if (std::strcmp(text, "nvtx") == 0) return From::kNvtx;
   if (std::strcmp(text, "header") == 0) return From::kHeader;

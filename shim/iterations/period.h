@@ -1,7 +1,11 @@
 // Finds the period that explains the recent operations: the last time that the last few happened
-// proposes one, and it stays for as long as every further operation equals the one a period before.
+// proposes one, and it stays for as long as every further operation equals the one a period before,
+// or until one is proposed that explains more.
 //
-// O(1) per operation, O(log) when the proposal changes. Thread safety: none; std only, no clock.
+// What few operations propose is the nearest repetition, which may be a part of the period (a step
+// inside two different ones); sixteen or sixty-four propose the whole.
+//
+// O(1) per operation, O(log) when a proposal is new. Thread safety: none; std only, no clock.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +21,8 @@ class PeriodFinder {
 
   PeriodFinder();
 
-  // After history.Push().
-  void Advance(const History& history);
+  // After history.Push(). `thorough`: with the longer proposals, too.
+  void Advance(const History& history, bool thorough);
 
   // 0: none.
   uint64_t period() const { return period_; }
@@ -31,11 +35,23 @@ class PeriodFinder {
 
  private:
   static constexpr uint64_t kGram = 4;  // operations that propose
-  static constexpr uint32_t kTableSize = 1u << 14;
+  static constexpr int kTableBits = 14;
+  static constexpr uint64_t kLongGrams[] = {16, 64};
 
-  void Propose(const History& history, uint64_t period);
+  using Table = std::unique_ptr<uint32_t[]>;  // by hash: low bits of the last position + 1
 
-  std::unique_ptr<uint32_t[]> last_;  // by hash of kGram operations: low bits of position + 1
+  struct LongGram {
+    Table last;
+    uint64_t rejected = 0;  // the last period that it proposed in vain
+  };
+
+  // The period that a gram proposes, which ends at the last operation; 0: none.
+  static uint64_t Look(Table& table, uint64_t hash, uint64_t position);
+  bool Propose(const History& history, uint64_t period, uint64_t gram);
+  void ProposeLong(const History& history);
+
+  Table last_;
+  LongGram long_[2];
   uint64_t gram_ = 0;
   uint64_t period_ = 0;
   uint64_t run_ = 0;

@@ -36,5 +36,6 @@ check("libcublas.so.13 and the software GPU's", exported(shim / "libcublas.so.13
 check("libcublasLt.so.13", exported(shim / "libcublasLt.so.13"),
       listed("ipc/calls/cublaslt.inc", "shim/cublas/unlisted_cublaslt.inc"))
 client = {name for name in exported(shim / "liblaneway_client.so") if not re.match(r"_Z\w*?(4shim|3ipc)", name)}
-check("liblaneway_client.so", client, {"dlopen"})
+check("liblaneway_client.so", client, {"dlopen", "laneway_iteration", "laneway_nvtx_range"})
+check("liblaneway_nvtx.so", exported(shim / "liblaneway_nvtx.so"), {"InitializeInjectionNvtx2"})
 print("exports: ok")
