@@ -1,8 +1,9 @@
 // Finds where iterations begin, from the stream of a program's device work alone.
 //
-// What Salus read from a framework's session, we infer (Salus 2.3 to 2.5; the rules are explained in
-// docs/iterations.md):
-//   1. a period that repeats is a body: after two equal rounds between which the host waits, or five
+// What Salus read from a framework's session, we infer (Salus 2.3 to 2.5; the rules are explained
+// in docs/iterations.md):
+//   1. a period that repeats is a body: after two equal rounds between which the host waits, or
+//   five
 //      when nothing but repetition speaks for it;
 //   2. the cut between rounds is where memory is lowest and the host has just waited;
 //   3. from then on the stream is followed body by body. What deviates is cut at the next certain

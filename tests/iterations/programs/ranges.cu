@@ -1,5 +1,5 @@
-// A loop without a pattern, whose iterations NVTX ranges name: "setup", then COUNT times "step" with
-// "forward" inside. Holds its session open until standard input ends.
+// A loop without a pattern, whose iterations NVTX ranges name: "setup", then COUNT times "step"
+// with "forward" inside. Holds its session open until standard input ends.
 //     ranges COUNT
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
