@@ -91,6 +91,10 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
     ipc::SetVariable(&environment, ipc::kNvtxVariable,
                      ipc::LibraryPath("shim", "liblaneway_nvtx.so"));
   }
+  if (!options.memory.empty()) {
+    ipc::SetVariable(&environment, ipc::kMemoryVariable,
+                     absl::StrCat(ipc::BytesOption(options.memory, 0)));
+  }
   return environment;
 }
 

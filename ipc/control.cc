@@ -52,10 +52,14 @@ bool Sanitize(KeeperReady* body) {
          (body->kind == DeviceKind::kSoft || body->kind == DeviceKind::kCuda);
 }
 
+bool Sanitize(Owner* owner) {
+  return owner->kind == OwnerKind::kSession || owner->kind == OwnerKind::kLane;
+}
+
 bool Sanitize(UsageList* body) {
   if (body->count > kUsagesMax) return false;
   for (uint32_t i = 0; i < body->count; ++i) {
-    if (body->usages[i].device >= kDevicesMax) return false;
+    if (body->usages[i].device >= kDevicesMax || !Sanitize(&body->usages[i].owner)) return false;
   }
   return true;
 }
@@ -70,8 +74,21 @@ bool Sanitize(Swapped* body) {
   return true;
 }
 
-bool Sanitize(CreateExtent* body) { return body->device < kDevicesMax; }
-bool Sanitize(AdoptExtent* body) { return body->device < kDevicesMax; }
+bool Sanitize(ExtentRecord* extent) {
+  return extent->device < kDevicesMax && Sanitize(&extent->owner);
+}
+bool Sanitize(CreateExtent* body) { return Sanitize(&body->extent); }
+bool Sanitize(AdoptExtent* body) { return Sanitize(&body->extent); }
+bool Sanitize(ListExtents* body) { return Sanitize(&body->owner); }
+bool Sanitize(ChangeOwner* body) { return Sanitize(&body->owner); }
+bool Sanitize(ReleaseOwner* body) { return Sanitize(&body->owner); }
+bool Sanitize(ExtentList* body) {
+  if (body->count > kExtentsMax) return false;
+  for (uint32_t i = 0; i < body->count; ++i) {
+    if (!Sanitize(&body->extents[i])) return false;
+  }
+  return true;
+}
 bool Sanitize(GetMemory* body) { return body->device < kDevicesMax; }
 
 template <class Body>

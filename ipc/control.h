@@ -9,15 +9,17 @@
 //   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd}, ListEnd, Attached,
 //                        SessionEnded, Poisoned, StartFailed; Switched, GateReport, LaneNeeded,
 //                        LaneShrunk, MemoryNeeded, MemoryFreed, Swapped
-//   lanewayd -> keeper   Query, ReleaseWorker, Stop
+//   lanewayd -> keeper   Query, ReleaseWorker, ReleaseOwner, Stop
 //   keeper -> lanewayd   KeeperReady, UsageList, ListEnd, StartFailed
-//   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, GetMemory
-//   keeper -> worker     ExtentReply (+ {extent}), MemoryReply
+//   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, DropExtent,
+//                        ImportExtent, ListExtents, ChangeOwner, GetMemory
+//   keeper -> worker     ExtentReply (+ {extent}), ExtentList, ListEnd, MemoryReply
 //
 // A Query is answered by Ready, then the records, then ListEnd. Nothing outside this file may read
 // the bytes of a packet. Thread safety: functions without state.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -37,6 +39,7 @@ namespace ipc::control {
 inline constexpr uint32_t kMagic = 0x4c4e4354;  // "LNCT"
 inline constexpr unsigned kDevicesMax = 8;
 inline constexpr unsigned kUsagesMax = 128;  // entries of one UsageList; a long list takes several
+inline constexpr unsigned kExtentsMax = 64;  // entries of one ExtentList
 inline constexpr size_t kSentenceBytes = 512;
 inline constexpr size_t kNameBytes = 128;
 
@@ -69,10 +72,11 @@ struct SessionRecord {
   uint64_t lane = 0;        // 0: none yet
   uint64_t lane_bytes = 0;  // reserved in it
   uint64_t persistent_bytes = 0;
-  uint32_t granted = 0;     // it may run now
-  uint32_t wants = 0;       // it has work
+  uint32_t granted = 0;  // it may run now
+  uint32_t wants = 0;    // it has work
   uint32_t paused = 0;
-  uint32_t swapped = 0;  // its persistent memory is in the host's
+  uint32_t swapped = 0;             // its persistent memory is in the host's
+  uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
   char program[kNameBytes] = {};
 };
 
@@ -116,9 +120,39 @@ struct KeeperReady {
   DeviceRecord devices[kDevicesMax];
 };
 
-// Device memory that one session holds through one worker.
+// Whose an extent is. It lives until its owner gives it up or ends; workers come and go.
+enum class OwnerKind : uint64_t { kSession = 0, kLane = 1 };
+
+struct Owner {
+  OwnerKind kind = OwnerKind::kSession;
+  uint64_t id = 0;
+  auto operator<=>(const Owner&) const = default;
+};
+
+// A session that nobody has put into a lane has one of its own, with this number.
+inline constexpr uint64_t kOwnLane = uint64_t{1} << 63;
+constexpr uint64_t OwnLaneOf(uint64_t session_id) { return kOwnLane | session_id; }
+// The session whose end is the owner's; 0: a lane of several.
+constexpr uint64_t SessionOf(const Owner& owner) {
+  if (owner.kind == OwnerKind::kSession) return owner.id;
+  return (owner.id & kOwnLane) != 0 ? owner.id & ~kOwnLane : 0;
+}
+
+// One extent in the keeper's books.
+struct ExtentRecord {
+  uint64_t id = 0;  // the keeper's name
+  Owner owner;
+  uint64_t bytes = 0;    // a power of two, limits::kExtentBytesMin..kExtentBytesMax
+  uint64_t address = 0;  // a session's: where in its arena; a lane's: offset from its start
+  uint64_t range = 0;    // a session's: where the range begins that it is a part of
+  uint32_t device = 0;
+  uint32_t uid = 0;  // the tenant
+};
+
+// Device memory of one owner that one worker has imported. What several have is counted once: the
+// entries of the others say 0 bytes. worker 0: nobody has it, its worker is gone.
 struct Usage {
-  uint64_t session_id = 0;
+  Owner owner;
   uint64_t bytes = 0;
   uint32_t worker = 0;
   uint32_t device = 0;
@@ -131,7 +165,7 @@ struct UsageList {
 };
 
 // Sent only when the worker's pidfd says that it is gone: its mappings keep the memory busy until
-// then.
+// then. Its owners' extents stay.
 struct ReleaseWorker {
   uint32_t worker = 0;
 };
@@ -141,28 +175,55 @@ struct Register {
 };
 
 struct CreateExtent {
-  uint64_t session_id = 0;
-  uint64_t bytes = 0;
-  uint32_t device = 0;
-  uint32_t reserved = 0;
+  ExtentRecord extent;  // the keeper chooses the id
 };
 
+// A worker hands over to a new keeper what an earlier one made.
 struct AdoptExtent {
-  uint64_t id = 0;
-  uint64_t session_id = 0;
-  uint64_t bytes = 0;
-  uint32_t device = 0;
-  uint32_t reserved = 0;
+  ExtentRecord extent;
 };
 
-struct FreeExtent {  // not answered
+struct FreeExtent {  // unmapped here, and given up by its owner; not answered
   uint64_t id = 0;
+};
+
+struct DropExtent {  // unmapped here, its owner keeps it; not answered
+  uint64_t id = 0;
+};
+
+// Answered by ExtentReply with the descriptor.
+struct ImportExtent {
+  uint64_t id = 0;
+};
+
+// Answered by ExtentLists, by address, and ListEnd.
+struct ListExtents {
+  Owner owner;
+};
+
+struct ExtentList {
+  uint32_t count = 0;
+  uint32_t reserved = 0;
+  ExtentRecord extents[kExtentsMax];
+};
+
+// A lane's extent becomes a session's, or the other way. Not answered.
+struct ChangeOwner {
+  uint64_t id = 0;
+  Owner owner;
+  uint64_t address = 0;
+  uint64_t range = 0;
+};
+
+// The session or lane has ended: its extents go as soon as no living worker has them.
+struct ReleaseOwner {
+  Owner owner;
 };
 
 struct ExtentReply {
   uint64_t id = 0;
   uint32_t result = 0;  // CUresult
-  uint32_t reserved = 0;
+  uint32_t clear = 0;   // 1: another tenant may have written it; zero it before use
 };
 
 struct GetMemory {
@@ -297,7 +358,8 @@ using Message =
                  ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
                  GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
                  Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
-                 MemoryFreed, LaneNeeded, Switched, GateReport>;
+                 MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
+                 ListExtents, ExtentList, ChangeOwner, ReleaseOwner>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

@@ -32,7 +32,10 @@ std::vector<std::string> WithoutFacades(const char* const* environment,
   std::vector<std::string> result;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string entry = *environment;
-    if (Names(entry, kJobVariable) || Names(entry, kTransportVariable)) continue;
+    if (Names(entry, kJobVariable) || Names(entry, kTransportVariable) ||
+        Names(entry, kMemoryVariable)) {
+      continue;
+    }
     bool dropped = false;
     for (const char* const list : {"LD_PRELOAD", "LD_LIBRARY_PATH"}) {
       if (!Names(entry, list)) continue;

@@ -12,10 +12,11 @@ inline constexpr char kTransportVariable[] = "LANEWAY_TRANSPORT";
 inline constexpr char kSitesVariable[] = "LANEWAY_SITES";  // "off": no call-site hashes
 inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
 inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
+inline constexpr char kMemoryVariable[] = "LANEWAY_MEMORY";       // bytes
 
-// `environment` ("NAME=value" each) without LANEWAY_JOB and LANEWAY_TRANSPORT, and with every entry
-// of LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What the user put there
-// stays.
+// `environment` ("NAME=value" each) without LANEWAY_JOB, LANEWAY_TRANSPORT and LANEWAY_MEMORY, and
+// with every entry of LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What
+// the user put there stays.
 std::vector<std::string> WithoutFacades(const char* const* environment,
                                         const std::string& library_root);
 

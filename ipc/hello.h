@@ -54,9 +54,10 @@ struct Hello {
   uint64_t table_hash = 0;    // ipc::TableHash() over them
   Transport transport = Transport::kRing;
   Mode mode = Mode::kShared;
-  uint64_t job_id = 0;     // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
-  char program[128] = {};  // for people: base name of argv[0]
-  char version[32] = {};   // package version, for the mismatch sentence
+  uint64_t job_id = 0;              // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
+  uint64_t memory_limit_bytes = 0;  // of the job, from LANEWAY_MEMORY; 0: none
+  char program[128] = {};           // for people: base name of argv[0]
+  char version[32] = {};            // package version, for the mismatch sentence
 };
 
 struct Welcome {

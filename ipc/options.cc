@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <sstream>
 
 #include <toml++/toml.h>
@@ -14,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ipc/bytes.h"
 
 namespace ipc {
 namespace {
@@ -99,6 +101,23 @@ const std::vector<Flag>& Flags() {
        "where the processes meet: sockets, lock, logs",
        {},
        &Options::runtime_dir},
+      {.name = "memory",
+       .value_name = "SIZE",
+       .help = "the most memory of each device that the program may use, as 6GiB or 512MiB",
+       .text = &Options::memory,
+       .bytes = true,
+       .of_program = true},
+      {.name = "swap",
+       .value_name = "SIZE",
+       .help = "host memory that may hold device memory of waiting programs; half of it by default",
+       .text = &Options::swap,
+       .bytes = true},
+      {"scrub",
+       "WHEN",
+       "when device memory is zeroed before a program gets it: tenants means that another user had "
+       "it",
+       {"tenants", "always"},
+       &Options::scrub},
       {"log-level",
        "LEVEL",
        "what lanewayd writes to its log",
@@ -126,6 +145,10 @@ absl::Status SetOption(const Flag& flag, const std::string& value, const std::st
     options->*flag.number = number;
     return absl::OkStatus();
   }
+  if (flag.bytes && !ParseBytes(value).has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        where, " takes an amount of memory such as 6GiB or 512MiB, not '", value, "'"));
+  }
   if (!flag.choices.empty() &&
       std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {
     return absl::InvalidArgumentError(absl::StrCat(where, " does not know '", value, "'; use ",
@@ -133,6 +156,11 @@ absl::Status SetOption(const Flag& flag, const std::string& value, const std::st
   }
   options->*flag.text = value;
   return absl::OkStatus();
+}
+
+int64_t BytesOption(const std::string& text, int64_t otherwise) {
+  const std::optional<uint64_t> bytes = text.empty() ? std::nullopt : ParseBytes(text);
+  return bytes.has_value() ? static_cast<int64_t>(*bytes) : otherwise;
 }
 
 std::string ConfigPath() {
@@ -174,6 +202,7 @@ std::vector<std::string> AsArguments(const Options& options) {
   const Options defaults;
   std::vector<std::string> arguments;
   for (const Flag& flag : Flags()) {
+    if (flag.of_program) continue;
     if (flag.number != nullptr && options.*flag.number != defaults.*flag.number) {
       arguments.push_back(absl::StrCat("--", flag.name, "=", options.*flag.number));
     } else if (flag.text != nullptr && options.*flag.text != defaults.*flag.text) {

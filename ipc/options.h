@@ -24,6 +24,9 @@ struct Options {
   int64_t lanes = 32;
   int64_t slice_ms = 20;
   int64_t max_iteration_s = 10;
+  std::string memory;             // of a job, "6GiB"; empty: no limit
+  std::string swap;               // host memory for swapped sessions; empty: half of the machine's
+  std::string scrub = "tenants";  // when device memory is zeroed before it is given out
 };
 
 struct Flag {
@@ -33,6 +36,8 @@ struct Flag {
   std::vector<std::string> choices;      // empty: any text
   std::string Options::*text = nullptr;  // exactly one of these two
   int64_t Options::*number = nullptr;
+  bool bytes = false;       // a text that ParseBytes() understands
+  bool of_program = false;  // of the program that is run, not of the daemon that serves it
 };
 
 const std::vector<Flag>& Flags();
@@ -42,6 +47,9 @@ const Flag* FindFlag(const std::string& name);
 // `where` begins the sentence: "--device" or "config.toml: device".
 absl::Status SetOption(const Flag& flag, const std::string& value, const std::string& where,
                        Options* options);
+
+// The value of a flag with `bytes`; `otherwise` when it is empty.
+int64_t BytesOption(const std::string& text, int64_t otherwise);
 
 std::string ConfigPath();
 

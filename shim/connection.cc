@@ -46,6 +46,9 @@ ipc::Hello MakeHello() {
   if (const char* const job = std::getenv(ipc::kJobVariable); job != nullptr) {
     hello.job_id = std::strtoull(job, nullptr, 10);
   }
+  if (const char* const memory = std::getenv(ipc::kMemoryVariable); memory != nullptr) {
+    hello.memory_limit_bytes = std::strtoull(memory, nullptr, 10);
+  }
   CopyText(hello.program, program_invocation_short_name);
   CopyText(hello.version, LANEWAY_VERSION);
   return hello;

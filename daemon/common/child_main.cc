@@ -34,6 +34,11 @@ absl::StatusOr<ChildArguments> ParseChildArguments(int argc, char** argv) {
       good = absl::SimpleAtoi(value, &arguments.control_fd);
     } else if (TakeValue(argument, "--linger=", &value)) {
       good = absl::SimpleAtoi(value, &arguments.linger_s);
+    } else if (TakeValue(argument, "--scrub=", &value)) {
+      arguments.scrub = value;
+      good = value == "tenants" || value == "always";
+    } else if (TakeValue(argument, "--swap-bytes=", &value)) {
+      good = absl::SimpleAtoi(value, &arguments.swap_bytes);
     } else if (TakeValue(argument, "--reserve-bytes=", &value)) {
       good = absl::SimpleAtoi(value, &arguments.reserve_bytes);
     } else {

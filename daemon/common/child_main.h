@@ -19,8 +19,10 @@ struct ChildArguments {
   std::string device = "soft";  // auto (keeper only), cuda, soft
   uint32_t number = 0;          // of the worker
   int control_fd = -1;
-  int64_t linger_s = 60;       // alone for so long without a daemon: exit
-  int64_t reserve_bytes = -1;  // keeper: device memory left to workers; -1: by kind of device
+  int64_t linger_s = 60;          // alone for so long without a daemon: exit
+  std::string scrub = "tenants";  // keeper: when memory is zeroed; or always
+  int64_t swap_bytes = -1;        // worker: host memory that may hold swapped sessions; -1: half
+  int64_t reserve_bytes = -1;     // keeper: device memory left to workers; -1: by kind of device
 };
 
 // `--name=value` each. The error names the argument.

@@ -61,9 +61,11 @@ void Children::AdoptKeeper(Process process) {
 }
 
 void Children::StartKeeper() {
+  std::vector<std::string> arguments = ArgumentsFor(options_.device);
+  arguments.push_back(absl::StrCat("--scrub=", options_.scrub));
   absl::StatusOr<Process> process =
-      StartProcess({ipc::BinaryPath("laneway-keeper"), ArgumentsFor(options_.device),
-                    options_.runtime_dir, ipc::LogPath(options_.runtime_dir, "keeper")});
+      StartProcess({ipc::BinaryPath("laneway-keeper"), arguments, options_.runtime_dir,
+                    ipc::LogPath(options_.runtime_dir, "keeper")});
   if (!process.ok()) {
     listener_->OnKeeperFailed(std::string(process.status().message()));
     return;
@@ -171,6 +173,12 @@ void Children::ReleaseAtKeeper(uint32_t worker) {
   }
 }
 
+void Children::ReleaseOwner(const ipc::control::Owner& owner) {
+  // Without a keeper it needs no word: a new one hears only of what workers have.
+  if (!keeper_.process.connection.valid()) return;
+  (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::ReleaseOwner{owner});
+}
+
 void Children::RefreshUsage(std::function<void()> done) {
   if (!keeper_.ready || !keeper_.process.connection.valid()) {
     done();
@@ -215,6 +223,9 @@ absl::Status Children::StartWorker() {
   const uint32_t number = next_worker_++;
   std::vector<std::string> arguments = ArgumentsFor(cuda ? "cuda" : "soft");
   arguments.push_back(absl::StrCat("--number=", number));
+  if (options_.swap_bytes >= 0) {
+    arguments.push_back(absl::StrCat("--swap-bytes=", options_.swap_bytes));
+  }
   absl::StatusOr<Process> process =
       StartProcess({ipc::BinaryPath("laneway-worker"), arguments, options_.runtime_dir,
                     ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number))});
@@ -324,6 +335,7 @@ void Children::CheckAdopted() {
   }
   adopted_ = true;
   for (const ipc::control::Usage& usage : keeper_.usages) {
+    if (usage.worker == 0) continue;
     next_worker_ = std::max(next_worker_, usage.worker + 1);
     if (workers_.count(usage.worker) == 0) ReleaseAtKeeper(usage.worker);
   }

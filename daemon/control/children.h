@@ -23,6 +23,8 @@ struct ChildrenOptions {
   std::string runtime_dir;
   std::string device;
   int64_t linger_s = 60;
+  std::string scrub = "tenants";
+  int64_t swap_bytes = -1;  // -1: half of the machine's memory
 };
 
 // What happens to children; called on the loop.
@@ -71,6 +73,8 @@ class Children {
   absl::Status Send(uint32_t worker, const ipc::control::Message& message,
                     std::span<const int> fds = {});
 
+  // The session or lane has ended: its device memory is freed once no living worker has it.
+  void ReleaseOwner(const ipc::control::Owner& owner);
   // Brings keeper().usages up to date, then calls back; at once when there is no keeper.
   void RefreshUsage(std::function<void()> done);
   // Asks all to end, kills who does not, then OnAllStopped().

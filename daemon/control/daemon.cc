@@ -30,7 +30,9 @@ Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
     : options_(options),
       on_ready_(std::move(on_ready)),
       history_(ipc::StateDir()),
-      children_({options.runtime_dir, options.device, options.linger_s}, &loop_, this),
+      children_({options.runtime_dir, options.device, options.linger_s, options.scrub,
+                 ipc::BytesOption(options.swap, -1)},
+                &loop_, this),
       state_(options.policy) {
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
   state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
@@ -65,6 +67,7 @@ int Daemon::Run() {
 void Daemon::OnChildrenReady() {
   serving_ = true;
   TellCapacity();
+  ReleaseUnknownOwners();
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
                state_.sessions.size());
   // The first program then need not wait for the driver to start.
@@ -151,6 +154,7 @@ void Daemon::OnSessionEnded(uint64_t id) {
   if (program_lives && session->phase == Phase::kRunning) {
     // It broke a rule (a malformed message) and is out; listed until its program ends.
     session->phase = Phase::kLost;
+    ReleaseMemory(id);
     session->has_slot = false;
     Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
     UpdateLinger();
@@ -201,6 +205,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
       continue;
     }
     session->phase = Phase::kLost;
+    ReleaseMemory(id);
     session->has_slot = false;
     Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
   }
@@ -238,8 +243,22 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
 // --- leaving
 // -----------------------------------------------------------------------------------------
 
+void Daemon::ReleaseMemory(uint64_t id) {
+  children_.ReleaseOwner({ipc::control::OwnerKind::kSession, id});
+  children_.ReleaseOwner({ipc::control::OwnerKind::kLane, ipc::control::OwnLaneOf(id)});
+}
+
+// What a keeper still has of sessions that ended while no daemon was there, or whose worker did.
+void Daemon::ReleaseUnknownOwners() {
+  for (const ipc::control::Usage& usage : children_.keeper().usages) {
+    const uint64_t id = ipc::control::SessionOf(usage.owner);
+    if (id != 0 && sessions_.Find(id) == nullptr) children_.ReleaseOwner(usage.owner);
+  }
+}
+
 void Daemon::Leave(Session* session) {
   const uint64_t id = session->record.session_id;
+  ReleaseMemory(id);
   CloseSocket(session);
   loop_.Unwatch(session->pidfd.get());
   // Its worker may have been killed before it could.

@@ -112,6 +112,9 @@ class Daemon : public ChildrenListener {
   void OnOverstay(const scheduler::Report& report);
   void PerformGrant(const scheduler::Action& action);
   void Leave(Session* session);
+  // Its device memory goes; nobody will run it again.
+  void ReleaseMemory(uint64_t id);
+  void ReleaseUnknownOwners();
   void AddFault(Fault fault);
   void ServeWaiting();
   void UpdateLinger();

@@ -80,6 +80,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   record.pid = peer.pid;
   record.uid = peer.uid;
   record.transport = hello.transport;
+  record.memory_limit_bytes = hello.memory_limit_bytes;
   ipc::control::SetText(record.program, hello.program);
   Session* const session = sessions_.Add(record);
   session->socket = std::move(socket);

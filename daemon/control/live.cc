@@ -59,7 +59,9 @@ std::string TopJson(const TopInput& input) {
                        {"used_bytes", std::min(device.used_bytes, device.capacity_bytes)}});
   }
   std::map<uint64_t, uint64_t> bytes;
-  for (const ipc::control::Usage& usage : keeper.usages) bytes[usage.session_id] += usage.bytes;
+  for (const ipc::control::Usage& usage : keeper.usages) {
+    bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
+  }
   Json sessions = Json::array();
   for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
     sessions.push_back(SessionFigures(entry.second, input, bytes[entry.first]));

@@ -18,7 +18,9 @@ const char* NameOf(ipc::control::DeviceKind kind) {
 // Device memory by session, over all devices.
 std::map<uint64_t, uint64_t> BytesBySession(const std::vector<ipc::control::Usage>& usages) {
   std::map<uint64_t, uint64_t> bytes;
-  for (const ipc::control::Usage& usage : usages) bytes[usage.session_id] += usage.bytes;
+  for (const ipc::control::Usage& usage : usages) {
+    bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
+  }
   return bytes;
 }
 
@@ -67,6 +69,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"device_bytes", device_bytes},
           {"iterations",
            session.page.get() == nullptr ? 0 : session.page->iteration_times.count.load()},
+          {"memory_limit_bytes", session.record.memory_limit_bytes},
           {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,11 +26,12 @@ CUmemAllocationProp PropertiesOf(CUdevice device) {
 
 // Numbers never repeat among keepers of one boot (the process id is their upper half), so that an
 // adopted extent keeps its name.
-Keeper::Keeper(const common::Driver& driver, int64_t reserve_bytes)
+Keeper::Keeper(const common::Driver& driver, int64_t reserve_bytes, Scrub scrub)
     : driver_(driver),
       reserve_bytes_(reserve_bytes >= 0                               ? reserve_bytes
                      : driver.kind == ipc::control::DeviceKind::kCuda ? kCudaReserveBytes
                                                                       : 0),
+      scrub_(scrub),
       next_id_((static_cast<uint64_t>(getpid()) << 32) + 1) {}
 
 absl::Status Keeper::Open() {
@@ -86,65 +88,144 @@ CUresult Keeper::CheckRoom(uint32_t device, uint64_t bytes) const {
   return bytes <= left ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult Keeper::Create(uint32_t worker, const ipc::control::CreateExtent& request, uint64_t* id,
-                        ipc::UniqueFd* fd) {
-  CUresult result = CheckRoom(request.device, request.bytes);
-  if (result != CUDA_SUCCESS) return result;
-  Device& device = devices_[request.device];
-  const CUmemAllocationProp properties = PropertiesOf(device.handle);
-  Extent extent{0, request.bytes, request.session_id, worker, request.device};
-  result = driver_.cuMemCreate(&extent.handle, request.bytes, &properties, 0);
-  if (result != CUDA_SUCCESS) return result;
+CUresult Keeper::Export(CUmemGenericAllocationHandle handle, ipc::UniqueFd* fd) const {
   int exported = -1;
-  result = driver_.cuMemExportToShareableHandle(&exported, extent.handle,
-                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-  if (result != CUDA_SUCCESS) {
-    driver_.cuMemRelease(extent.handle);
-    return result;
-  }
-  *fd = ipc::UniqueFd(exported);
-  *id = next_id_++;
-  extents_.emplace(*id, extent);
-  device.used_bytes += extent.bytes;
-  return CUDA_SUCCESS;
+  const CUresult result = driver_.cuMemExportToShareableHandle(
+      &exported, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  if (result == CUDA_SUCCESS) *fd = ipc::UniqueFd(exported);
+  return result;
 }
 
-CUresult Keeper::Adopt(uint32_t worker, const ipc::control::AdoptExtent& request,
-                       const ipc::UniqueFd& fd) {
-  if (request.device >= devices_.size()) return CUDA_ERROR_INVALID_DEVICE;
-  if (request.bytes == 0 || !fd.valid() || extents_.count(request.id) != 0) {
-    return CUDA_ERROR_INVALID_VALUE;
+// The software GPU's memory is new each time, and zero.
+bool Keeper::MustClear(const ExtentRecord& extent) const {
+  if (scrub_ == Scrub::kAlways) return true;
+  if (driver_.kind == ipc::control::DeviceKind::kSoft) return false;
+  const std::set<uint32_t>& writers = devices_[extent.device].writers;
+  return writers.size() > writers.count(extent.uid);
+}
+
+ipc::control::ExtentReply Keeper::Create(uint32_t worker, const ExtentRecord& wanted,
+                                         ipc::UniqueFd* fd) {
+  ipc::control::ExtentReply reply;
+  reply.result = CheckRoom(wanted.device, wanted.bytes);
+  if (reply.result != CUDA_SUCCESS) return reply;
+  Device& device = devices_[wanted.device];
+  const CUmemAllocationProp properties = PropertiesOf(device.handle);
+  Extent extent{0, wanted, {worker}};
+  reply.result = driver_.cuMemCreate(&extent.handle, wanted.bytes, &properties, 0);
+  if (reply.result != CUDA_SUCCESS) return reply;
+  reply.result = Export(extent.handle, fd);
+  if (reply.result != CUDA_SUCCESS) {
+    driver_.cuMemRelease(extent.handle);
+    return reply;
   }
-  Extent extent{0, request.bytes, request.session_id, worker, request.device};
+  reply.id = extent.record.id = next_id_++;
+  reply.clear = MustClear(extent.record);
+  device.used_bytes += wanted.bytes;
+  extents_.emplace(reply.id, std::move(extent));
+  return reply;
+}
+
+CUresult Keeper::Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::UniqueFd& fd) {
+  if (extent.device >= devices_.size()) return CUDA_ERROR_INVALID_DEVICE;
+  if (extent.bytes == 0 || !fd.valid()) return CUDA_ERROR_INVALID_VALUE;
+  if (const Extents::iterator known = extents_.find(extent.id); known != extents_.end()) {
+    if (known->second.record.bytes != extent.bytes ||
+        known->second.record.device != extent.device) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    known->second.workers.insert(worker);
+    return CUDA_SUCCESS;
+  }
+  Extent adopted{0, extent, {worker}};
   const CUresult result = driver_.cuMemImportFromShareableHandle(
-      &extent.handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())),
+      &adopted.handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())),
       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
   if (result != CUDA_SUCCESS) return result;
-  extents_.emplace(request.id, extent);
-  devices_[request.device].used_bytes += extent.bytes;
+  // A predecessor with our process id would number as we do.
+  if (extent.id >> 32 == next_id_ >> 32) next_id_ = std::max(next_id_, extent.id + 1);
+  extents_.emplace(extent.id, std::move(adopted));
+  devices_[extent.device].used_bytes += extent.bytes;
   return CUDA_SUCCESS;
 }
 
-void Keeper::Release(Extents::iterator extent) {
-  Device& device = devices_[extent->second.device];
-  assert(device.used_bytes >= extent->second.bytes);
-  device.used_bytes -= extent->second.bytes;
+ipc::control::ExtentReply Keeper::Import(uint32_t worker, uint64_t id, ipc::UniqueFd* fd) {
+  ipc::control::ExtentReply reply;
+  reply.id = id;
+  const Extents::iterator found = extents_.find(id);
+  if (found == extents_.end() || found->second.given_up) {
+    reply.result = CUDA_ERROR_INVALID_VALUE;
+    return reply;
+  }
+  reply.result = Export(found->second.handle, fd);
+  if (reply.result == CUDA_SUCCESS) found->second.workers.insert(worker);
+  return reply;
+}
+
+void Keeper::Leave(uint32_t worker, uint64_t id, bool give_up) {
+  const Extents::iterator found = extents_.find(id);
+  if (found == extents_.end() || found->second.workers.erase(worker) == 0) return;
+  if (give_up) found->second.given_up = true;
+  ReleaseIfUnused(found);
+}
+
+void Keeper::ChangeOwner(uint32_t worker, const ipc::control::ChangeOwner& change) {
+  const Extents::iterator found = extents_.find(change.id);
+  if (found == extents_.end() || found->second.workers.count(worker) == 0) return;
+  found->second.record.owner = change.owner;
+  found->second.record.address = change.address;
+  found->second.record.range = change.range;
+}
+
+std::vector<ipc::control::ExtentList> Keeper::List(const Owner& owner) const {
+  std::vector<const ExtentRecord*> records;
+  for (const Extents::value_type& entry : extents_) {
+    if (entry.second.record.owner == owner && !entry.second.given_up) {
+      records.push_back(&entry.second.record);
+    }
+  }
+  std::sort(records.begin(), records.end(),
+            [](const ExtentRecord* a, const ExtentRecord* b) { return a->address < b->address; });
+  std::vector<ipc::control::ExtentList> lists;
+  for (const ExtentRecord* const record : records) {
+    if (lists.empty() || lists.back().count == ipc::control::kExtentsMax) lists.emplace_back();
+    lists.back().extents[lists.back().count++] = *record;
+  }
+  return lists;
+}
+
+void Keeper::ReleaseIfUnused(Extents::iterator extent) {
+  if (!extent->second.given_up || !extent->second.workers.empty()) return;
+  const ExtentRecord& record = extent->second.record;
+  Device& device = devices_[record.device];
+  assert(device.used_bytes >= record.bytes);
+  device.used_bytes -= record.bytes;
+  device.writers.insert(record.uid);
   driver_.cuMemRelease(extent->second.handle);
   extents_.erase(extent);
 }
 
-void Keeper::Free(uint32_t worker, uint64_t id) {
-  const Extents::iterator found = extents_.find(id);
-  if (found != extents_.end() && found->second.worker == worker) Release(found);
+uint64_t Keeper::ReleaseOwner(const Owner& owner) {
+  uint64_t bytes = 0;
+  for (Extents::iterator next = extents_.begin(); next != extents_.end();) {
+    const Extents::iterator extent = next++;
+    if (extent->second.record.owner != owner || extent->second.given_up) continue;
+    bytes += extent->second.record.bytes;
+    extent->second.given_up = true;
+    ReleaseIfUnused(extent);
+  }
+  return bytes;
 }
 
 uint64_t Keeper::ReleaseWorker(uint32_t worker) {
   uint64_t bytes = 0;
-  for (Extents::iterator extent = extents_.begin(); extent != extents_.end();) {
-    const Extents::iterator current = extent++;
-    if (current->second.worker != worker) continue;
-    bytes += current->second.bytes;
-    Release(current);
+  for (Extents::iterator next = extents_.begin(); next != extents_.end();) {
+    const Extents::iterator extent = next++;
+    if (extent->second.workers.erase(worker) == 0) continue;
+    if (extent->second.given_up && extent->second.workers.empty()) {
+      bytes += extent->second.record.bytes;
+    }
+    ReleaseIfUnused(extent);
   }
   return bytes;
 }
@@ -171,18 +252,22 @@ ipc::control::KeeperReady Keeper::Describe() const {
 }
 
 std::vector<ipc::control::UsageList> Keeper::Usages() const {
-  using Key = std::pair<std::pair<uint64_t, uint32_t>, uint32_t>;  // session, worker, device
+  using Key = std::tuple<Owner, uint32_t, uint32_t>;  // worker, device
   std::map<Key, uint64_t> sums;
   for (const Extents::value_type& entry : extents_) {
     const Extent& extent = entry.second;
-    sums[{{extent.session_id, extent.worker}, extent.device}] += extent.bytes;
+    uint64_t bytes = extent.record.bytes;
+    if (extent.workers.empty()) sums[{extent.record.owner, 0, extent.record.device}] += bytes;
+    for (const uint32_t worker : extent.workers) {
+      sums[{extent.record.owner, worker, extent.record.device}] += std::exchange(bytes, 0);
+    }
   }
   std::vector<ipc::control::UsageList> lists;
   for (const std::pair<const Key, uint64_t>& sum : sums) {
     if (lists.empty() || lists.back().count == ipc::control::kUsagesMax) lists.emplace_back();
     ipc::control::UsageList& list = lists.back();
-    list.usages[list.count++] = {sum.first.first.first, sum.second, sum.first.first.second,
-                                 sum.first.second};
+    list.usages[list.count++] = {std::get<0>(sum.first), sum.second, std::get<1>(sum.first),
+                                 std::get<2>(sum.first)};
   }
   return lists;
 }

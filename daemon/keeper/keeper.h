@@ -1,13 +1,18 @@
-// The keeper's books: which extent exists, whose it is, and how much is left. Memory outlives
-// workers: an extent goes when its worker frees it, or when lanewayd says that its worker's process
-// is gone.
+// The keeper's books: which extent exists, whose it is, which workers have it, how much is left.
+//
+// Memory outlives workers (Laneway's sessions are rebuilt around it): an extent belongs to a
+// session or a lane, and goes when its owner gives it up (FreeExtent) or has ended (ReleaseOwner),
+// and then only once no worker has it mapped any more, which the worker or the end of its process
+// says.
 //
 // The driver's functions used here need no context (cuMemCreate works after cuInit alone), so no
-// fault of a kernel reaches this process. Thread safety: one thread.
+// fault of a kernel reaches this process; nor can it clear memory: it tells the worker when to.
+// Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,23 +26,36 @@ namespace keeper {
 // software GPU needs none, so that programs see the same memory with and without Laneway.
 inline constexpr int64_t kCudaReserveBytes = int64_t{1} << 30;
 
+// When memory must be zeroed before it is given out: when another tenant may have written it, or
+// always.
+enum class Scrub { kTenants, kAlways };
+
 class Keeper {
  public:
+  using ExtentRecord = ipc::control::ExtentRecord;
+  using Owner = ipc::control::Owner;
+
   // reserve_bytes < 0: by kind of device.
-  Keeper(const common::Driver& driver, int64_t reserve_bytes);
+  Keeper(const common::Driver& driver, int64_t reserve_bytes, Scrub scrub = Scrub::kTenants);
 
   // cuInit and a look at the devices; the error is a sentence.
   absl::Status Open();
 
   // On success *fd is the extent's descriptor, to be sent and closed.
-  CUresult Create(uint32_t worker, const ipc::control::CreateExtent& request, uint64_t* id,
-                  ipc::UniqueFd* fd);
-  // A worker hands over an extent that an earlier keeper made.
-  CUresult Adopt(uint32_t worker, const ipc::control::AdoptExtent& request,
-                 const ipc::UniqueFd& fd);
-  // Ignores an extent that is not this worker's.
-  void Free(uint32_t worker, uint64_t id);
-  // Returns the number of bytes freed.
+  ipc::control::ExtentReply Create(uint32_t worker, const ExtentRecord& wanted, ipc::UniqueFd* fd);
+  // A worker hands over an extent that an earlier keeper made; others may have it, too.
+  CUresult Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::UniqueFd& fd);
+  // One more worker maps it. CUDA_ERROR_INVALID_VALUE when it is not there or given up.
+  ipc::control::ExtentReply Import(uint32_t worker, uint64_t id, ipc::UniqueFd* fd);
+  // The worker has it no more: given up, or kept by its owner. Ignored when it does not have it.
+  void Free(uint32_t worker, uint64_t id) { Leave(worker, id, true); }
+  void Drop(uint32_t worker, uint64_t id) { Leave(worker, id, false); }
+  void ChangeOwner(uint32_t worker, const ipc::control::ChangeOwner& change);
+  // What the owner has, by address, in as many messages as it takes.
+  std::vector<ipc::control::ExtentList> List(const Owner& owner) const;
+  // Returns the number of bytes that are given up now; they are free when no worker has them.
+  uint64_t ReleaseOwner(const Owner& owner);
+  // The worker's process is gone. Returns the number of bytes freed.
   uint64_t ReleaseWorker(uint32_t worker);
 
   ipc::control::MemoryReply Memory(uint32_t device) const;
@@ -52,23 +70,27 @@ class Keeper {
     uint64_t used_bytes = 0;
     uint64_t granularity_bytes = 0;
     char name[ipc::control::kNameBytes] = {};
+    std::set<uint32_t> writers;  // tenants whose memory came back since we began
   };
   struct Extent {
     CUmemGenericAllocationHandle handle = 0;
-    uint64_t bytes = 0;
-    uint64_t session_id = 0;
-    uint32_t worker = 0;
-    uint32_t device = 0;
+    ExtentRecord record;
+    std::set<uint32_t> workers;  // that have it
+    bool given_up = false;       // freed when the last of them leaves
   };
   using Extents = std::map<uint64_t, Extent>;
 
   absl::Status OpenDevice(int ordinal);
   // OUT_OF_MEMORY or INVALID_VALUE when `bytes` more can't be had on this device.
   CUresult CheckRoom(uint32_t device, uint64_t bytes) const;
-  void Release(Extents::iterator extent);
+  CUresult Export(CUmemGenericAllocationHandle handle, ipc::UniqueFd* fd) const;
+  bool MustClear(const ExtentRecord& extent) const;
+  void Leave(uint32_t worker, uint64_t id, bool give_up);
+  void ReleaseIfUnused(Extents::iterator extent);
 
   const common::Driver& driver_;
   const int64_t reserve_bytes_;
+  const Scrub scrub_;
   std::vector<Device> devices_;
   Extents extents_;
   uint64_t next_id_;

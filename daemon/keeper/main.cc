@@ -40,7 +40,8 @@ int Main(const common::ChildArguments& arguments) {
       reason = std::string(driver.status().message());
       continue;
     }
-    Keeper keeper(*driver, arguments.reserve_bytes);
+    Keeper keeper(*driver, arguments.reserve_bytes,
+                  arguments.scrub == "always" ? Scrub::kAlways : Scrub::kTenants);
     const absl::Status opened = keeper.Open();
     if (opened.ok()) return Serve(arguments, *driver, &keeper);
     reason = std::string(opened.message());

@@ -75,6 +75,11 @@ void Server::AnswerQuery(int fd) {
   (void)Send(fd, ipc::control::ListEnd{});
 }
 
+void Server::Reply(int fd, const ipc::control::ExtentReply& reply, const ipc::UniqueFd& extent) {
+  const int fds[] = {extent.get()};
+  (void)Send(fd, reply, extent.valid() ? std::span<const int>(fds) : std::span<const int>());
+}
+
 void Server::Handle(Connection* connection, ipc::control::Received* received) {
   const int fd = connection->socket.get();
   const ipc::control::Message& message = received->message;
@@ -83,36 +88,58 @@ void Server::Handle(Connection* connection, ipc::control::Received* received) {
     connection->worker = hello->worker;
   } else if (std::holds_alternative<ipc::control::Query>(message)) {
     AnswerQuery(fd);
-  } else if (const ipc::control::ReleaseWorker* release =
+  } else if (const ipc::control::ReleaseWorker* gone =
                  std::get_if<ipc::control::ReleaseWorker>(&message)) {
-    const uint64_t bytes = keeper_->ReleaseWorker(release->worker);
+    const uint64_t bytes = keeper_->ReleaseWorker(gone->worker);
     common::Log("keeper",
-                absl::StrCat("worker ", release->worker, " is gone: freed ", bytes, " bytes"));
+                absl::StrCat("worker ", gone->worker, " is gone: freed ", bytes, " bytes"));
+  } else if (const ipc::control::ReleaseOwner* ended =
+                 std::get_if<ipc::control::ReleaseOwner>(&message)) {
+    keeper_->ReleaseOwner(ended->owner);
   } else if (std::holds_alternative<ipc::control::Stop>(message)) {
     loop_.Quit();
   } else if (const ipc::control::GetMemory* memory =
                  std::get_if<ipc::control::GetMemory>(&message)) {
     (void)Send(fd, keeper_->Memory(memory->device));
-  } else if (!connection->is_worker) {
+  } else if (connection->is_worker) {
+    HandleWorker(*connection, received);
+  } else {
     common::Log("keeper", "a message that only workers may send, or none that is known");
-  } else if (const ipc::control::CreateExtent* create =
-                 std::get_if<ipc::control::CreateExtent>(&message)) {
-    ipc::control::ExtentReply reply;
-    ipc::UniqueFd extent;
-    reply.result = keeper_->Create(connection->worker, *create, &reply.id, &extent);
-    const int fds[] = {extent.get()};
-    (void)Send(fd, reply, extent.valid() ? std::span<const int>(fds) : std::span<const int>());
+  }
+}
+
+void Server::HandleWorker(const Connection& worker, ipc::control::Received* received) {
+  const int fd = worker.socket.get();
+  const ipc::control::Message& message = received->message;
+  ipc::UniqueFd extent;
+  if (const ipc::control::CreateExtent* create =
+          std::get_if<ipc::control::CreateExtent>(&message)) {
+    const ipc::control::ExtentReply reply = keeper_->Create(worker.worker, create->extent, &extent);
+    Reply(fd, reply, extent);
+  } else if (const ipc::control::ImportExtent* import =
+                 std::get_if<ipc::control::ImportExtent>(&message)) {
+    const ipc::control::ExtentReply reply = keeper_->Import(worker.worker, import->id, &extent);
+    Reply(fd, reply, extent);
   } else if (const ipc::control::AdoptExtent* adopt =
                  std::get_if<ipc::control::AdoptExtent>(&message)) {
-    ipc::UniqueFd none;
-    ipc::control::ExtentReply reply;
-    reply.id = adopt->id;
-    reply.result =
-        keeper_->Adopt(connection->worker, *adopt, received->fds.empty() ? none : received->fds[0]);
-    (void)Send(fd, reply);
+    if (!received->fds.empty()) extent = std::move(received->fds[0]);
+    const uint32_t result = keeper_->Adopt(worker.worker, adopt->extent, extent);
+    Reply(fd, {adopt->extent.id, result, 0}, {});
   } else if (const ipc::control::FreeExtent* free =
                  std::get_if<ipc::control::FreeExtent>(&message)) {
-    keeper_->Free(connection->worker, free->id);
+    keeper_->Free(worker.worker, free->id);
+  } else if (const ipc::control::DropExtent* drop =
+                 std::get_if<ipc::control::DropExtent>(&message)) {
+    keeper_->Drop(worker.worker, drop->id);
+  } else if (const ipc::control::ChangeOwner* change =
+                 std::get_if<ipc::control::ChangeOwner>(&message)) {
+    keeper_->ChangeOwner(worker.worker, *change);
+  } else if (const ipc::control::ListExtents* list =
+                 std::get_if<ipc::control::ListExtents>(&message)) {
+    for (const ipc::control::ExtentList& part : keeper_->List(list->owner)) (void)Send(fd, part);
+    (void)Send(fd, ipc::control::ListEnd{});
+  } else {
+    common::Log("keeper", "a message that no worker of this version sends");
   }
 }
 

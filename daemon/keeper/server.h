@@ -34,6 +34,8 @@ class Server {
   void OnReadable(int fd);
   void Drop(int fd);
   void Handle(Connection* connection, ipc::control::Received* received);
+  void HandleWorker(const Connection& worker, ipc::control::Received* received);
+  static void Reply(int fd, const ipc::control::ExtentReply& reply, const ipc::UniqueFd& extent);
   void AnswerQuery(int fd);
   void ArmLinger();
 

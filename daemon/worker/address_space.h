@@ -1,9 +1,7 @@
-// Which addresses of a session's device arena are taken: a first-fit allocator over one range.
+// Which addresses of the worker's own part of an arena are taken: first fit over one range.
 //
-// Pure bookkeeping: it knows no memory. Small blocks are cut from chunks that the owner feeds in
-// (one per extent), large ones take whole ranges. First fit by address, so the same sequence of
-// calls gives the same addresses: iterations stay comparable (lanes). Thread safety: none; one
-// session's thread.
+// Pure bookkeeping: it knows no memory. The same sequence of calls gives the same addresses. Thread
+// safety: none; one session's thread.
 #pragma once
 
 #include <cstdint>

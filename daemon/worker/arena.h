@@ -1,92 +1,131 @@
 // A session's device memory: fixed addresses backed by the keeper's extents.
 //
 // The arena is the device part of the session's slot (limits.h), reserved once; the same addresses
-// are reserved without access in the client, so a device pointer means the same on both sides.
-// The client cuts blocks out of the ranges that Map backs in the persistent part and GrowLane in
-// the ephemeral part; the worker itself places only library workspaces, in a part of its own. A
+// are reserved without access in the client, so a device pointer means the same on both sides. The
+// client cuts blocks out of the ranges that Map backs in the persistent part and a lane (lanes.h)
+// in the ephemeral part; the worker itself places only library workspaces, in a part of its own. A
 // range is given back only after the work that could touch it is complete: the caller says when.
-// (Allocate cuts blocks for clients that do not: up to half an extent from 2 MiB extents at
-// 512-byte steps.) Thread safety: one session's thread; bytes() from any.
+//
+// Persistent memory can go to the host and come back to the same addresses (SwapOut, SwapIn), and
+// another worker can map all of it again (Detach there, Restore here): extents are the session's,
+// not the worker's. Thread safety: one session's thread; bytes() from any.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "daemon/worker/address_space.h"
 #include "daemon/worker/backing.h"
+#include "daemon/worker/jobs.h"
+#include "daemon/worker/lanes.h"
 #include "daemon/worker/session.h"
+#include "daemon/worker/swap.h"
 #include "ipc/calls/limits.h"
 
 namespace worker {
 
+// Whose memory it is.
+struct Tenant {
+  uint64_t session_id = 0;
+  uint32_t uid = 0;
+  std::shared_ptr<JobMemory> job;
+};
+
 class Arena {
  public:
-  Arena(const Environment& environment, uint64_t session_id, uint32_t slot);
+  Arena(const Environment& environment, Tenant tenant, uint32_t slot);
   ~Arena();  // REQUIRES: nothing on the device uses it any more
   Arena(const Arena&) = delete;
 
   // Reserves the slot's addresses. False: the driver gave others; `error` says so.
   bool Reserve(std::string* error);
-
-  // Backs a range of the persistent part. CUDA_ERROR_INVALID_VALUE when it is no such range or
-  // overlaps what is backed, CUDA_ERROR_OUT_OF_MEMORY when the keeper has no room.
-  CUresult Map(int device, CUdeviceptr address, uint64_t bytes);
-  // Backs the ephemeral part up to `bytes` from its start. CUDA_ERROR_NOT_SUPPORTED on another
-  // device than before.
-  CUresult GrowLane(int device, uint64_t bytes);
-  void ReleaseLane();
-  // A range in the worker's own part.
-  CUresult Place(int device, uint64_t bytes, CUdeviceptr* address);
-  // CUDA_ERROR_OUT_OF_MEMORY when the keeper has no room or the arena no addresses.
-  CUresult Allocate(int device, uint64_t bytes, CUdeviceptr* address);
-  // Gives a range of Map or Place, or a block, back. CUDA_ERROR_INVALID_VALUE when none starts
-  // there.
-  CUresult Free(CUdeviceptr address);
-  bool IsBlock(CUdeviceptr address) const { return blocks_.count(address) != 0; }
-  bool IsRange(CUdeviceptr address) const { return ranges_.count(address) != 0; }
-  uint64_t persistent_base() const { return base_; }
-  uint64_t ephemeral_base() const { return base_ + ipc::limits::kEphemeralOffset; }
-  // Whether [address, address + bytes) lies inside the arena. Unmapped parts fault as on hardware.
-  bool Contains(CUdeviceptr address, uint64_t bytes) const;
-  // Frees every block.
+  // Maps again what another worker left of this session, at the same addresses with the same bytes;
+  // library workspaces go. REQUIRES: Reserve, and nothing else yet.
+  CUresult Restore();
+  // Another worker goes on: unmaps everything and leaves it to the session. REQUIRES: !swapped().
+  void Detach();
+  // Frees everything.
   void Clear();
 
-  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Backs a range of the persistent part. CUDA_ERROR_INVALID_VALUE when it is no such range or
+  // overlaps what is backed; CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids
+  // it.
+  CUresult Map(int device, CUdeviceptr address, uint64_t bytes);
+  // A range in the worker's own part.
+  CUresult Place(int device, uint64_t bytes, CUdeviceptr* address);
+  // Gives a range of Map or Place back. CUDA_ERROR_INVALID_VALUE when none starts there.
+  CUresult Free(CUdeviceptr address);
+  bool IsRange(CUdeviceptr address) const { return ranges_.count(address) != 0; }
+  // Whether [address, address + bytes) lies inside the arena. Unmapped parts fault as on hardware.
+  bool Contains(CUdeviceptr address, uint64_t bytes) const;
+
+  // The session's ephemeral need is `bytes` in all; one that is in no lane gets one of its own.
+  // CUDA_ERROR_NOT_SUPPORTED on another device than the lane's. Otherwise as Map.
+  CUresult ReserveLane(int device, uint64_t bytes);
+  LaneMember* lane_member() { return &lane_member_; }
+  LaneTable* lanes() const { return environment_.lanes; }
+
+  // After CUDA_ERROR_OUT_OF_MEMORY: whether `bytes` more would be fine if others had less, so that
+  // waiting helps. False when the job's limit or the device itself is too small.
+  bool OthersHold(int device, uint64_t bytes) const;
+  // What the job may use: the device's size or its limit, and what is left of that now.
+  CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) const;
+
+  // Moves ranges of the persistent part and what the session keeps of lanes to host memory, and
+  // gives the extents up; with_lane: what lies in its lane is saved, too. All or nothing; the error
+  // is a sentence. REQUIRES: the session is quiet, and until SwapIn it runs nothing.
+  absl::Status SwapOut(bool with_lane = false);
+  // CUDA_ERROR_OUT_OF_MEMORY when the keeper has no room: then it is swapped out still. REQUIRES:
+  // with_lane before: the session is inside its lane.
+  CUresult SwapIn();
+  bool swapped() const { return !swapped_.empty(); }
+
+  CUdeviceptr persistent_base() const { return base_; }
+  CUdeviceptr ephemeral_base() const { return base_ + ipc::limits::kEphemeralOffset; }
+  uint64_t bytes() const {
+    return bytes_.load(std::memory_order_relaxed) + lane_member_.mapped_bytes();
+  }
 
  private:
-  struct Mapping {  // one extent at its address
-    Extent extent;
+  struct Range {
     int device;
-    bool shared;  // cut into small blocks
-    AddressSpace inside{0, 0};
+    std::vector<Piece> pieces;
   };
-  struct Block {
-    uint64_t bytes;
-    CUdeviceptr mapping;
+  using Ranges = std::map<CUdeviceptr, Range>;
+  enum class Kind { kRange, kKept, kLane };
+  // What lies in the host's memory.
+  struct Swapped {
+    Kind kind;
+    CUdeviceptr address;
+    int device;
+    HostMemory memory;
   };
-  using Ranges = std::map<CUdeviceptr, std::vector<Piece>>;
+
   // Whether nothing is backed in the range.
   bool IsVacant(CUdeviceptr address, uint64_t bytes) const;
   CUresult AddRange(int device, CUdeviceptr address, uint64_t bytes);
   void RemoveRange(Ranges::iterator range);
-  CUresult MapBlocks(int device, uint64_t bytes, bool shared, CUdeviceptr* address);
-  void UnmapExtent(CUdeviceptr address);
+  bool IsOwn(CUdeviceptr address) const { return address >= base_ + ipc::limits::kWorkerOffset; }
+  ExtentRecord RecordAt(int device, CUdeviceptr address) const;
+  absl::Status SaveAll(bool with_lane, std::vector<Swapped>* saved);
+  absl::Status Save(Kind kind, int device, CUdeviceptr address, uint64_t bytes,
+                    std::vector<Swapped>* saved);
+  CUresult BackSwapped(std::vector<Range>* backed);
+  void DropSwapped();
 
   const Environment& environment_;
-  const uint64_t session_id_;
+  const Tenant tenant_;
   const CUdeviceptr base_;
   bool reserved_ = false;
-  const Backing backing_;
-  AddressSpace addresses_;      // of extents with blocks
   AddressSpace own_addresses_;  // of the worker's part
   Ranges ranges_;
-  std::vector<Piece> lane_;
-  int lane_device_ = -1;
-  std::map<CUdeviceptr, Mapping> mappings_;
-  std::map<CUdeviceptr, Block> blocks_;  // live
+  LaneMember lane_member_;
+  std::vector<Swapped> swapped_;
   std::atomic<uint64_t> bytes_{0};
 };
 

@@ -2,7 +2,8 @@
 //
 // A range is backed by extents of powers of two, the largest first, so that few mappings make a
 // large one (the driver cannot unmap a part of a mapping, and wants access set after each map).
-// Thread safety: none of its own; the driver's calls may come from any thread.
+// Memory that another tenant may have written is zeroed before anybody sees it. Thread safety: none
+// of its own; the driver's calls may come from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +19,27 @@ struct Piece {
   Extent extent;
 };
 
+uint64_t BytesOf(const std::vector<Piece>& pieces);
+
 // Maps the extent and opens it to its device.
 CUresult MapExtent(const Environment& environment, int device, CUdeviceptr address,
                    const Extent& extent);
+void Unmap(const Environment& environment, const Piece& piece);
 
-class Backing {
- public:
-  Backing(const Environment& environment, uint64_t session_id)
-      : environment_(environment), session_id_(session_id) {}
-  Backing(const Backing&) = delete;
+// Zeroes those mapped pieces that must be.
+CUresult ClearPieces(const Environment& environment, int device, const std::vector<Piece>& pieces);
 
-  // REQUIRES: multiples of limits::kExtentBytesMin. All or nothing; the keeper's error when it has
-  // no room. `extent_bytes_max` is a power of two.
-  CUresult Back(int device, CUdeviceptr address, uint64_t bytes, uint64_t extent_bytes_max,
-                std::vector<Piece>* pieces) const;
-  // Unmaps, and gives the extents back to the keeper.
-  void Release(const std::vector<Piece>& pieces) const;
+// Backs [address, + bytes) with extents like `wanted`, whose sizes and addresses it fills in.
+// REQUIRES: multiples of limits::kExtentBytesMin; extent_bytes_max is a power of two. All or
+// nothing; the keeper's error when it has no room.
+CUresult Back(const Environment& environment, ExtentRecord wanted, uint64_t bytes,
+              uint64_t extent_bytes_max, std::vector<Piece>* pieces);
+// Maps again what the records say, at their addresses. All or nothing.
+CUresult BackAgain(const Environment& environment, const std::vector<ExtentRecord>& records,
+                   std::vector<Piece>* pieces);
 
- private:
-  const Environment& environment_;
-  const uint64_t session_id_;
-};
-
-uint64_t BytesOf(const std::vector<Piece>& pieces);
+// Unmaps; the extents are given up, or left to their owner.
+void FreePieces(const Environment& environment, const std::vector<Piece>& pieces);
+void DropPieces(const Environment& environment, const std::vector<Piece>& pieces);
 
 }  // namespace worker

@@ -320,6 +320,9 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   if (!file.ok()) return std::string(file.status().message());
   SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};
   setup.pinned_fd = entry->pinned_fd.Release();
+  setup.job_id = entry->record.job_id;
+  setup.uid = entry->record.uid;
+  setup.memory_limit_bytes = entry->record.memory_limit_bytes;
   if (entry->record.transport == ipc::Transport::kZmq) {
     const std::string endpoint = ipc::SessionEndpoint(options_.runtime_dir, setup.session_id);
     absl::StatusOr<ipc::Channel> channel = ipc::BindZmqChannel(endpoint);

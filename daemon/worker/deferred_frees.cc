@@ -11,9 +11,10 @@ DeferredFrees::~DeferredFrees() {
   for (CUevent event : spare_events_) environment_.driver->cuEventDestroy_v2(event);
 }
 
-CUresult DeferredFrees::Free(CUdeviceptr address, const std::vector<StreamTable::Stream*>& after) {
+CUresult DeferredFrees::Free(const std::vector<StreamTable::Stream*>& after,
+                             std::function<void()> free) {
   const ipc::DriverTable& driver = *environment_.driver;
-  Pending pending{address, {}};
+  Pending pending{std::move(free), {}};
   for (StreamTable::Stream* stream : after) {
     if (driver.cuStreamQuery(stream->driver) == CUDA_SUCCESS) continue;
     CUevent event = nullptr;
@@ -27,7 +28,10 @@ CUresult DeferredFrees::Free(CUdeviceptr address, const std::vector<StreamTable:
     driver.cuEventRecord(event, stream->driver);
     pending.events.push_back(event);
   }
-  if (pending.events.empty()) return arena_->Free(address);
+  if (pending.events.empty()) {
+    pending.free();
+    return CUDA_SUCCESS;
+  }
   pending_.push_back(std::move(pending));
   return CUDA_SUCCESS;
 }
@@ -40,8 +44,9 @@ bool DeferredFrees::Poll() {
       spare_events_.push_back(events.back());
       events.pop_back();
     }
-    arena_->Free(pending_.front().address);
+    const std::function<void()> free = std::move(pending_.front().free);
     pending_.pop_front();
+    free();
   }
   return true;
 }

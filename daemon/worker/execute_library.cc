@@ -29,7 +29,9 @@ void SessionImpl::UseBlasWorkspace(cublasHandle_t handle, const BlasState& state
 void SessionImpl::ForgetBlas(cublasHandle_t handle) {
   const auto it = blas_.find(handle);
   if (it == blas_.end()) return;
-  if (it->second.workspace != 0) frees_.Free(it->second.workspace, streams_.All());
+  if (const CUdeviceptr workspace = it->second.workspace; workspace != 0) {
+    frees_.Free(streams_.All(), [this, workspace] { (void)arena_.Free(workspace); });
+  }
   blas_.erase(it);
 }
 

@@ -36,22 +36,30 @@ bool InStaging(uint64_t offset, uint64_t bytes) {
 
 }  // namespace
 
-// Room may come back when work that uses freed ranges ends; the program would have waited for that
-// in its own cuMemFree.
-CUresult SessionImpl::WhenThereIsRoom(const std::function<CUresult()>& attempt) {
+// Room may come back when work that uses freed memory ends (the program would have waited for that
+// in its own cuMemFree), or when others give theirs up.
+CUresult SessionImpl::WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt) {
   frees_.Poll();
   CUresult result = attempt();
   while (result == CUDA_ERROR_OUT_OF_MEMORY && !stop_.load() && file_.page()->loss.load() == 0) {
     const bool all_free = frees_.Poll();
     result = attempt();
-    if (all_free) break;
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) absl::SleepFor(kFreeWaitStep);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) break;
+    if (!all_free) {
+      absl::SleepFor(kFreeWaitStep);
+    } else if (!WaitForMemory(bytes)) {
+      break;
+    }
   }
   return result;
 }
 
+// Where Arena::OthersHold, asking lanewayd would help; it does not decide about memory yet, so a
+// full device is an error.
+bool SessionImpl::WaitForMemory(uint64_t) { return false; }
+
 CUresult SessionImpl::ArenaMap(CUdeviceptr address, size_t bytes) {
-  return WhenThereIsRoom([&] { return arena_.Map(device_, address, bytes); });
+  return WhenThereIsRoom(bytes, [&] { return arena_.Map(device_, address, bytes); });
 }
 
 CUresult SessionImpl::ArenaUnmap(CUdeviceptr address) {
@@ -59,45 +67,48 @@ CUresult SessionImpl::ArenaUnmap(CUdeviceptr address) {
   if (!arena_.IsRange(address) || address >= arena_.ephemeral_base()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return frees_.Free(address, streams_.All());
+  return frees_.Free(streams_.All(), [this, address] { (void)arena_.Free(address); });
 }
 
 CUresult SessionImpl::LaneReserve(size_t bytes) {
-  return WhenThereIsRoom([&] { return arena_.GrowLane(device_, bytes); });
+  if (bytes == 0) {
+    if (arena_.lanes()->Pinned(arena_.lane_member())) return CUDA_ERROR_NOT_READY;
+    return frees_.Free(streams_.All(), [this] { arena_.lanes()->Leave(arena_.lane_member()); });
+  }
+  const uint64_t have = arena_.lane_member()->reserved_bytes();
+  return WhenThereIsRoom(bytes > have ? bytes - have : 0,
+                         [&] { return arena_.ReserveLane(device_, bytes); });
 }
 
-// The lane is the session's own, so nobody else writes what it keeps.
-CUresult SessionImpl::LaneKeep(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
-CUresult SessionImpl::LaneDrop(CUdeviceptr) { return CUDA_SUCCESS; }
+CUresult SessionImpl::LaneKeep(CUdeviceptr address, size_t bytes) {
+  return arena_.lanes()->Keep(arena_.lane_member(), address, bytes);
+}
+
+CUresult SessionImpl::LaneDrop(CUdeviceptr address) {
+  frees_.Poll();
+  if (!arena_.lanes()->IsKept(arena_.lane_member(), address)) return CUDA_ERROR_INVALID_VALUE;
+  return frees_.Free(streams_.All(), [this, address] {
+    (void)arena_.lanes()->Release(arena_.lane_member(), address);
+  });
+}
 
 CUresult SessionImpl::StreamsJoin() {
   streams_.Join();
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::MemAlloc(CUdeviceptr* address, size_t bytes) {
-  return WhenThereIsRoom([&] { return arena_.Allocate(device_, bytes, address); });
-}
-
-CUresult SessionImpl::MemFree(CUdeviceptr address) {
-  frees_.Poll();
-  if (!arena_.IsBlock(address)) return CUDA_ERROR_INVALID_VALUE;
-  return frees_.Free(address, streams_.All());
-}
-
-CUresult SessionImpl::MemFreeOrdered(CUdeviceptr address, CUstream) {
-  frees_.Poll();
-  if (!arena_.IsBlock(address)) return CUDA_ERROR_INVALID_VALUE;
-  return frees_.Free(address, {CallStream()});
-}
-
 CUresult SessionImpl::MemInfo(size_t* free, size_t* total) {
   uint64_t free_bytes = 0, total_bytes = 0;
-  const CUresult result = environment_.extents->MemoryInfo(device_, &free_bytes, &total_bytes);
+  const CUresult result = arena_.MemoryInfo(device_, &free_bytes, &total_bytes);
   *free = free_bytes;
   *total = total_bytes;
   return result;
 }
+
+// Clients cut blocks themselves.
+CUresult SessionImpl::MemAlloc(CUdeviceptr*, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult SessionImpl::MemFree(CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult SessionImpl::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
 
 CUresult SessionImpl::PinnedAlloc(CUdeviceptr address, size_t bytes, unsigned flags) {
   return pinned_.Map(address, bytes, flags);

@@ -40,7 +40,7 @@ absl::StatusOr<ipc::control::Received> KeeperExtents::AskOnce(const ipc::control
   return ipc::control::Receive(socket_.get(), kReplyTimeoutUs);
 }
 
-absl::Status KeeperExtents::HandOver(uint64_t id, const Held& held) {
+absl::Status KeeperExtents::HandOver(const Held& held) {
   ipc::UniqueFd exported;
   if (!held.fd.valid()) {
     int fd = -1;
@@ -51,11 +51,11 @@ absl::Status KeeperExtents::HandOver(uint64_t id, const Held& held) {
   }
   const int fds[] = {held.fd.valid() ? held.fd.get() : exported.get()};
   const absl::StatusOr<ipc::control::Received> reply =
-      AskOnce(ipc::control::AdoptExtent{id, held.session_id, held.bytes, held.device, 0}, fds);
+      AskOnce(ipc::control::AdoptExtent{held.record}, fds);
   if (!reply.ok()) return reply.status();
   const ipc::control::ExtentReply* answer = std::get_if<ipc::control::ExtentReply>(&reply->message);
   if (answer != nullptr && answer->result == CUDA_SUCCESS) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("the keeper does not take extent ", id));
+  return absl::InternalError(absl::StrCat("the keeper does not take extent ", held.record.id));
 }
 
 absl::Status KeeperExtents::ConnectAndHandOver() {
@@ -65,7 +65,7 @@ absl::Status KeeperExtents::ConnectAndHandOver() {
   absl::Status status = ipc::control::Send(socket_.get(), ipc::control::Register{worker_});
   for (const std::pair<const uint64_t, Held>& entry : held_) {
     if (!status.ok()) break;
-    status = HandOver(entry.first, entry.second);
+    status = HandOver(entry.second);
     // Its books are wrong by this extent then; the mapping itself is not touched.
     if (absl::IsInternal(status)) {
       common::Log("worker", std::string(status.message()));
@@ -102,38 +102,90 @@ void KeeperExtents::OnKeeperChanged() {
   keeper_changed_.notify_all();
 }
 
-CUresult KeeperExtents::Create(uint64_t session_id, int device, uint64_t bytes, Extent* extent) {
-  Lock lock(mutex_);
-  absl::StatusOr<ipc::control::Received> reply =
-      Ask(&lock, ipc::control::CreateExtent{session_id, bytes, static_cast<uint32_t>(device), 0});
-  if (!reply.ok()) {
-    common::Log("worker", absl::StrCat("no keeper: ", std::string(reply.status().message())));
+CUresult KeeperExtents::Take(absl::StatusOr<ipc::control::Received>* reply, ExtentRecord record,
+                             Extent* extent) {
+  if (!reply->ok()) {
+    common::Log("worker", absl::StrCat("no keeper: ", std::string(reply->status().message())));
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  const ipc::control::ExtentReply* answer = std::get_if<ipc::control::ExtentReply>(&reply->message);
+  const ipc::control::ExtentReply* answer =
+      std::get_if<ipc::control::ExtentReply>(&(*reply)->message);
   if (answer == nullptr) return CUDA_ERROR_MPS_RPC_FAILURE;
   if (answer->result != CUDA_SUCCESS) return static_cast<CUresult>(answer->result);
-  if (reply->fds.empty()) return CUDA_ERROR_MPS_RPC_FAILURE;
+  if ((*reply)->fds.empty()) return CUDA_ERROR_MPS_RPC_FAILURE;
+  ipc::UniqueFd fd = std::move((*reply)->fds[0]);
   const CUresult result = driver_.cuMemImportFromShareableHandle(
-      &extent->handle, AsOsHandle(reply->fds[0].get()), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-  if (result != CUDA_SUCCESS) {
-    (void)ipc::control::Send(socket_.get(), ipc::control::FreeExtent{answer->id});
-    return result;
-  }
-  extent->id = answer->id;
-  extent->bytes = bytes;
-  Held held{session_id, bytes, static_cast<uint32_t>(device), extent->handle, {}};
-  if (DescriptorsAbound(held_.size())) held.fd = std::move(reply->fds[0]);
-  held_.emplace(extent->id, std::move(held));
+      &extent->handle, AsOsHandle(fd.get()), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+  if (result != CUDA_SUCCESS) return result;
+  record.id = extent->id = answer->id;
+  extent->bytes = record.bytes;
+  extent->clear = answer->clear != 0;
+  Held held{record, extent->handle, {}};
+  if (DescriptorsAbound(held_.size())) held.fd = std::move(fd);
+  held_.insert_or_assign(extent->id, std::move(held));
   return CUDA_SUCCESS;
 }
 
-void KeeperExtents::Free(const Extent& extent) {
+CUresult KeeperExtents::Create(const ExtentRecord& wanted, Extent* extent) {
+  Lock lock(mutex_);
+  absl::StatusOr<ipc::control::Received> reply = Ask(&lock, ipc::control::CreateExtent{wanted});
+  const CUresult result = Take(&reply, wanted, extent);
+  if (result != CUDA_SUCCESS && reply.ok() && socket_.valid()) {
+    const ipc::control::ExtentReply* made = std::get_if<ipc::control::ExtentReply>(&reply->message);
+    if (made != nullptr && made->result == CUDA_SUCCESS) {
+      (void)ipc::control::Send(socket_.get(), ipc::control::FreeExtent{made->id});
+    }
+  }
+  return result;
+}
+
+CUresult KeeperExtents::Import(const ExtentRecord& record, Extent* extent) {
+  Lock lock(mutex_);
+  absl::StatusOr<ipc::control::Received> reply = Ask(&lock, ipc::control::ImportExtent{record.id});
+  return Take(&reply, record, extent);
+}
+
+void KeeperExtents::Leave(const Extent& extent, const ipc::control::Message& word) {
   const Lock lock(mutex_);
   driver_.cuMemRelease(extent.handle);
   held_.erase(extent.id);
   // A keeper that is gone needs no word: its successor is told only what is held.
-  if (socket_.valid()) (void)ipc::control::Send(socket_.get(), ipc::control::FreeExtent{extent.id});
+  if (socket_.valid()) (void)ipc::control::Send(socket_.get(), word);
+}
+
+void KeeperExtents::Free(const Extent& extent) {
+  Leave(extent, ipc::control::FreeExtent{extent.id});
+}
+
+void KeeperExtents::Drop(const Extent& extent) {
+  Leave(extent, ipc::control::DropExtent{extent.id});
+}
+
+void KeeperExtents::ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
+                                uint64_t range) {
+  const Lock lock(mutex_);
+  ExtentRecord& record = held_.at(extent.id).record;
+  record.owner = owner;
+  record.address = address;
+  record.range = range;
+  if (!socket_.valid()) return;
+  (void)ipc::control::Send(socket_.get(),
+                           ipc::control::ChangeOwner{extent.id, owner, address, range});
+}
+
+CUresult KeeperExtents::List(const Owner& owner, std::vector<ExtentRecord>* extents) {
+  Lock lock(mutex_);
+  extents->clear();
+  absl::StatusOr<ipc::control::Received> reply = Ask(&lock, ipc::control::ListExtents{owner});
+  while (reply.ok()) {
+    if (std::holds_alternative<ipc::control::ListEnd>(reply->message)) return CUDA_SUCCESS;
+    const ipc::control::ExtentList* part = std::get_if<ipc::control::ExtentList>(&reply->message);
+    if (part == nullptr) break;
+    extents->insert(extents->end(), part->extents, part->extents + part->count);
+    reply = ipc::control::Receive(socket_.get(), kReplyTimeoutUs);
+  }
+  socket_.Reset();  // what it says next would be taken for another answer
+  return CUDA_ERROR_MPS_RPC_FAILURE;
 }
 
 CUresult KeeperExtents::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) {

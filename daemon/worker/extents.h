@@ -22,8 +22,13 @@ class KeeperExtents : public ExtentSource {
  public:
   KeeperExtents(const common::Driver& driver, std::string runtime_dir, uint32_t worker);
 
-  CUresult Create(uint64_t session_id, int device, uint64_t bytes, Extent* extent) override;
+  CUresult Create(const ExtentRecord& wanted, Extent* extent) override;
   void Free(const Extent& extent) override;
+  void Drop(const Extent& extent) override;
+  CUresult List(const Owner& owner, std::vector<ExtentRecord>* extents) override;
+  CUresult Import(const ExtentRecord& record, Extent* extent) override;
+  void ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
+                   uint64_t range) override;
   CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) override;
 
   // At the start, and when lanewayd says that a new keeper listens: connects, and hands our extents
@@ -32,9 +37,7 @@ class KeeperExtents : public ExtentSource {
 
  private:
   struct Held {
-    uint64_t session_id;
-    uint64_t bytes;
-    uint32_t device;
+    ExtentRecord record;
     CUmemGenericAllocationHandle handle;
     ipc::UniqueFd fd;  // invalid when descriptors are scarce: exported anew when needed
   };
@@ -45,7 +48,10 @@ class KeeperExtents : public ExtentSource {
   absl::StatusOr<ipc::control::Received> AskOnce(const ipc::control::Message& request,
                                                  std::span<const int> fds);
   absl::Status ConnectAndHandOver();
-  absl::Status HandOver(uint64_t id, const Held& held);
+  absl::Status HandOver(const Held& held);
+  // Imports the descriptor of a reply to CreateExtent or ImportExtent.
+  CUresult Take(absl::StatusOr<ipc::control::Received>* reply, ExtentRecord record, Extent* extent);
+  void Leave(const Extent& extent, const ipc::control::Message& word);
 
   const common::Driver& driver_;
   const std::string runtime_dir_;

@@ -10,7 +10,10 @@
 #include "daemon/worker/control.h"
 #include "daemon/worker/devices.h"
 #include "daemon/worker/extents.h"
+#include "daemon/worker/jobs.h"
+#include "daemon/worker/lanes.h"
 #include "daemon/worker/libraries.h"
+#include "daemon/worker/swap.h"
 #include "ipc/control.h"
 #include "ipc/socket.h"
 
@@ -43,6 +46,12 @@ int Main(const common::ChildArguments& arguments) {
   static StreamOwners owners;  // the driver's threads may print until the process is gone
   environment.owners = &owners;
   devices.RoutePrints(&owners);
+  LaneTable lanes(&environment);
+  JobBooks jobs;
+  SwapSpace swap(arguments.swap_bytes);
+  environment.lanes = &lanes;
+  environment.jobs = &jobs;
+  environment.swap = &swap;
   control.SetEnvironment(environment);
   const absl::Status listening = control.Listen();
   if (!listening.ok()) {

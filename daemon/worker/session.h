@@ -18,33 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "daemon/worker/extent_source.h"
 #include "ipc/channel.h"
 #include "ipc/control.h"
 #include "ipc/driver_table.h"
 #include "ipc/session_file.h"
 
 namespace worker {
-
-// Physical memory owned by the keeper, imported into this process.
-struct Extent {
-  uint64_t id = 0;  // the keeper's name
-  uint64_t bytes =
-      0;  // a power of two, limits::kExtentBytesMin..kExtentBytesMax, or one large allocation's
-  CUmemGenericAllocationHandle handle = 0;
-};
-
-// Thread safety: all methods from any session thread.
-class ExtentSource {
- public:
-  virtual ~ExtentSource() = default;
-  // CUDA_ERROR_OUT_OF_MEMORY when capacity is exhausted. Waits, bounded, while a lost keeper is
-  // replaced.
-  virtual CUresult Create(uint64_t session_id, int device, uint64_t bytes, Extent* extent) = 0;
-  // The caller has unmapped it everywhere; releases the handle and tells the keeper.
-  virtual void Free(const Extent& extent) = 0;
-  // What a session may see as free and total on this device.
-  virtual CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) = 0;
-};
 
 // A context error that nothing in this process survives (CUDA: the process must end).
 class PoisonSink {
@@ -57,6 +37,9 @@ class PoisonSink {
 };
 
 class StreamOwners;  // daemon/worker/stream_owners.h
+class LaneTable;     // daemon/worker/lanes.h
+class JobBooks;      // daemon/worker/jobs.h
+class SwapSpace;     // daemon/worker/swap.h
 class Board;         // daemon/worker/gate.h
 
 // The way to lanewayd. Thread safety: any thread.
@@ -79,6 +62,9 @@ struct Environment {
   StreamOwners* owners = nullptr;  // null: nobody asks
   Board* board = nullptr;          // null: no gate, everyone runs at once
   DaemonLink* daemon = nullptr;    // null: nobody decides, memory comes as the keeper has it
+  LaneTable* lanes = nullptr;
+  JobBooks* jobs = nullptr;
+  SwapSpace* swap = nullptr;  // null: nothing is ever swapped
 };
 
 struct SessionSetup {
@@ -88,6 +74,9 @@ struct SessionSetup {
   ipc::Channel channel;  // rings of the file, or ZeroMQ
   int pinned_fd =
       -1;  // the session's pinned memory, a sparse memfd of limits::kPinnedWindowBytes; owned
+  uint64_t job_id = 0;
+  uint32_t uid = 0;
+  uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
 };
 
 struct SessionSnapshot {

@@ -47,6 +47,21 @@ std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& 
   return session;
 }
 
+namespace {
+
+Tenant TenantOf(const SessionSetup& setup, const Environment& environment) {
+  Tenant tenant{setup.session_id, setup.uid, nullptr};
+  if (environment.jobs != nullptr) {
+    tenant.job = environment.jobs->Of(setup.job_id, setup.memory_limit_bytes);
+  } else {
+    tenant.job = std::make_shared<JobMemory>();
+    tenant.job->SetLimit(setup.memory_limit_bytes);
+  }
+  return tenant;
+}
+
+}  // namespace
+
 SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
     : environment_(environment),
       driver_(*environment.driver),
@@ -54,10 +69,10 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       session_id_(setup.session_id),
       file_(std::move(setup.file)),
       channel_(std::move(setup.channel)),
-      arena_(environment, setup.session_id, setup.slot),
+      arena_(environment, TenantOf(setup, environment), setup.slot),
       pinned_(environment, setup.slot, setup.pinned_fd),
       streams_(environment, this),
-      frees_(environment, &arena_),
+      frees_(environment),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)) {}
 
@@ -300,7 +315,7 @@ CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
     }
   }
   uint64_t free_bytes = 0;
-  return environment_.extents->MemoryInfo(device, &free_bytes, &info->memory_bytes);
+  return arena_.MemoryInfo(device, &free_bytes, &info->memory_bytes);
 }
 
 }  // namespace worker

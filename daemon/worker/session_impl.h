@@ -88,7 +88,9 @@ class SessionImpl final : public Session,
   void ReleaseHeldStreams();
   void WaitForStreams();
   // Makes an attempt again while it lacks memory and freed ranges are about to give some.
-  CUresult WhenThereIsRoom(const std::function<CUresult()>& attempt);
+  CUresult WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt);
+  // Others hold the memory that is lacking: waits until there is some. False: nobody can wait.
+  bool WaitForMemory(uint64_t bytes);
 
   bool Alive() const {
     return !stop_.load(std::memory_order_relaxed) &&

@@ -65,8 +65,10 @@ class FakeSession : public Session {
 std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& environment,
                                          std::string* error) {
   Extent extent;
-  const CUresult result =
-      environment.extents->Create(setup.session_id, 0, ipc::limits::kExtentBytesMin, &extent);
+  ExtentRecord wanted;
+  wanted.owner = {OwnerKind::kSession, setup.session_id};
+  wanted.bytes = ipc::limits::kExtentBytesMin;
+  const CUresult result = environment.extents->Create(wanted, &extent);
   if (result != CUDA_SUCCESS) {
     *error = "no memory for the session: " + std::to_string(result);
     return nullptr;

@@ -6,12 +6,18 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <map>
+#include <memory>
 #include <set>
 
 #include "tests/ipc/testing.h"
 
 namespace keeper {
 namespace {
+
+using ipc::control::ExtentRecord;
+using ipc::control::Owner;
+using ipc::control::OwnerKind;
 
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kDeviceBytes = 64 * kMiB;
@@ -67,13 +73,26 @@ class KeeperTest : public ::testing::Test {
   CUresult Create(uint32_t worker, uint64_t session, uint64_t bytes, uint64_t* id,
                   uint32_t device = 0) {
     ipc::UniqueFd fd;
-    const CUresult result = keeper_.Create(worker, {session, bytes, device, 0}, id, &fd);
-    EXPECT_EQ(fd.valid(), result == CUDA_SUCCESS);
-    return result;
+    const ipc::control::ExtentReply reply = keeper_.Create(
+        worker, {0, {OwnerKind::kSession, session}, bytes, next_address_ += bytes, 0, device, 0},
+        &fd);
+    EXPECT_EQ(fd.valid(), reply.result == CUDA_SUCCESS);
+    *id = reply.id;
+    return static_cast<CUresult>(reply.result);
+  }
+  CUresult Import(uint32_t worker, uint64_t id) {
+    ipc::UniqueFd fd;
+    const ipc::control::ExtentReply reply = keeper_.Import(worker, id, &fd);
+    EXPECT_EQ(fd.valid(), reply.result == CUDA_SUCCESS);
+    return static_cast<CUresult>(reply.result);
+  }
+  uint64_t Used(uint32_t device = 0) const {
+    return kDeviceBytes - keeper_.Memory(device).free_bytes;
   }
 
   const common::Driver driver_;
   Keeper keeper_;
+  uint64_t next_address_ = 0;
 };
 
 TEST_F(KeeperTest, CountsWhatIsTakenAndGivenBack) {
@@ -106,30 +125,96 @@ TEST_F(KeeperTest, OddRequestsAreRefused) {
   EXPECT_EQ(Create(1, 1, ~uint64_t{0} - 2 * kMiB + 1, &id), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-TEST_F(KeeperTest, AWorkerFreesOnlyItsOwn) {
+TEST_F(KeeperTest, AWorkerFreesOnlyWhatItHas) {
   uint64_t id = 0;
   ASSERT_EQ(Create(1, 1, 2 * kMiB, &id), CUDA_SUCCESS);
   keeper_.Free(2, id);
   EXPECT_FALSE(keeper_.Empty());
-  EXPECT_EQ(keeper_.ReleaseWorker(2), 0u);
-  EXPECT_EQ(keeper_.ReleaseWorker(1), 2 * kMiB);
+  keeper_.Free(1, id);
+  EXPECT_TRUE(keeper_.Empty());
+}
+
+TEST_F(KeeperTest, ExtentsOutliveTheirWorker) {
+  uint64_t one = 0, two = 0;
+  ASSERT_EQ(Create(1, 7, 2 * kMiB, &one), CUDA_SUCCESS);
+  ASSERT_EQ(Create(1, 7, 4 * kMiB, &two), CUDA_SUCCESS);
+  EXPECT_EQ(keeper_.ReleaseWorker(1), 0u);
+  EXPECT_EQ(Used(), 6 * kMiB);
+  const std::vector<ipc::control::ExtentList> lists = keeper_.List({OwnerKind::kSession, 7});
+  ASSERT_EQ(lists.size(), 1u);
+  ASSERT_EQ(lists[0].count, 2u);
+  EXPECT_EQ(lists[0].extents[0].id, one);
+  EXPECT_EQ(lists[0].extents[1].bytes, 4 * kMiB);
+  EXPECT_EQ(keeper_.Usages()[0].usages[0].worker, 0u) << "nobody has it";
+  EXPECT_EQ(Import(2, one), CUDA_SUCCESS);
+  EXPECT_EQ(keeper_.ReleaseOwner({OwnerKind::kSession, 7}), 6 * kMiB);
+  EXPECT_EQ(Used(), 2 * kMiB) << "the new worker has one still";
+  EXPECT_EQ(Import(3, one), CUDA_ERROR_INVALID_VALUE) << "given up";
+  EXPECT_TRUE(keeper_.List({OwnerKind::kSession, 7}).empty());
+  EXPECT_EQ(keeper_.ReleaseWorker(2), 2 * kMiB);
+  EXPECT_TRUE(keeper_.Empty());
+  EXPECT_TRUE(live.empty());
+}
+
+TEST_F(KeeperTest, SeveralWorkersMayHaveALanesExtents) {
+  const Owner lane{OwnerKind::kLane, 3};
+  ipc::UniqueFd fd;
+  const uint64_t id = keeper_.Create(1, {0, lane, 2 * kMiB, 0, 0, 0, 0}, &fd).id;
+  EXPECT_EQ(Import(2, id), CUDA_SUCCESS);
+  const ipc::control::UsageList usages = keeper_.Usages().at(0);
+  ASSERT_EQ(usages.count, 2u);
+  EXPECT_EQ(usages.usages[0].bytes + usages.usages[1].bytes, 2 * kMiB) << "counted once";
+  keeper_.Drop(1, id);
+  EXPECT_EQ(keeper_.List(lane).size(), 1u) << "the lane has it still";
+  keeper_.ChangeOwner(2, {id, {OwnerKind::kSession, 9}, 64 * kMiB, 64 * kMiB});
+  EXPECT_TRUE(keeper_.List(lane).empty());
+  ASSERT_EQ(keeper_.List({OwnerKind::kSession, 9}).size(), 1u);
+  EXPECT_EQ(keeper_.List({OwnerKind::kSession, 9})[0].extents[0].address, 64 * kMiB);
+  keeper_.Free(2, id);
   EXPECT_TRUE(keeper_.Empty());
 }
 
 TEST_F(KeeperTest, AdoptedExtentsKeepTheirNamesAndCount) {
   const ipc::UniqueFd fd(memfd_create("handed-over", MFD_CLOEXEC));
-  EXPECT_EQ(keeper_.Adopt(3, {42, 9, 8 * kMiB, 1, 0}, fd), CUDA_SUCCESS);
-  EXPECT_EQ(keeper_.Adopt(3, {42, 9, 8 * kMiB, 1, 0}, fd), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(keeper_.Adopt(3, {43, 9, 8 * kMiB, 1, 0}, ipc::UniqueFd()), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(keeper_.Memory(1).free_bytes, kDeviceBytes - 8 * kMiB);
+  const ExtentRecord handed{42, {OwnerKind::kSession, 9}, 8 * kMiB, 0, 0, 1, 0};
+  EXPECT_EQ(keeper_.Adopt(3, handed, fd), CUDA_SUCCESS);
+  EXPECT_EQ(keeper_.Adopt(4, handed, fd), CUDA_SUCCESS) << "two workers had it";
+  ExtentRecord other = handed;
+  other.bytes = 2 * kMiB;
+  EXPECT_EQ(keeper_.Adopt(5, other, fd), CUDA_ERROR_INVALID_VALUE);
+  other.id = 43;
+  EXPECT_EQ(keeper_.Adopt(3, other, ipc::UniqueFd()), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Used(1), 8 * kMiB);
   const std::vector<ipc::control::UsageList> lists = keeper_.Usages();
   ASSERT_EQ(lists.size(), 1u);
-  ASSERT_EQ(lists[0].count, 1u);
-  EXPECT_EQ(lists[0].usages[0].session_id, 9u);
+  ASSERT_EQ(lists[0].count, 2u);
+  EXPECT_EQ(lists[0].usages[0].owner.id, 9u);
   EXPECT_EQ(lists[0].usages[0].worker, 3u);
   EXPECT_EQ(lists[0].usages[0].bytes, 8 * kMiB);
   keeper_.Free(3, 42);
+  EXPECT_FALSE(keeper_.Empty());
+  keeper_.Free(4, 42);
   EXPECT_TRUE(keeper_.Empty());
+}
+
+TEST_F(KeeperTest, MemoryOfAnotherTenantMustBeZeroed) {
+  common::Driver cuda = FakeDriver();
+  cuda.kind = ipc::control::DeviceKind::kCuda;
+  Keeper keeper(cuda, 0);
+  ASSERT_TRUE(keeper.Open().ok());
+  const auto create = [&keeper](uint32_t uid) {
+    ipc::UniqueFd fd;
+    return keeper.Create(1, {0, {OwnerKind::kSession, 1}, 2 * kMiB, 0, 0, 0, uid}, &fd);
+  };
+  const ipc::control::ExtentReply first = create(1000);
+  EXPECT_EQ(first.clear, 0u);
+  keeper.Free(1, first.id);
+  EXPECT_EQ(create(1000).clear, 0u) << "it was its own";
+  EXPECT_EQ(create(1001).clear, 1u);
+  Keeper always(driver_, 0, Scrub::kAlways);
+  ASSERT_TRUE(always.Open().ok());
+  ipc::UniqueFd fd;
+  EXPECT_EQ(always.Create(1, {0, {}, 2 * kMiB, 0, 0, 0, 1000}, &fd).clear, 1u);
 }
 
 TEST_F(KeeperTest, TheReserveIsNotGivenOut) {
@@ -148,36 +233,100 @@ TEST_F(KeeperTest, LongListsTakeSeveralMessages) {
   ASSERT_TRUE(keeper.Open().ok());
   for (uint64_t session = 0; session < 300; ++session) {
     ipc::UniqueFd fd;
-    ASSERT_EQ(keeper.Create(1, {session, 2 * kMiB, 0, 0}, &id, &fd), CUDA_SUCCESS);
+    id = keeper.Create(1, {0, {OwnerKind::kSession, session}, 2 * kMiB}, &fd).id;
+    ASSERT_NE(id, 0u);
   }
   const std::vector<ipc::control::UsageList> lists = keeper.Usages();
   EXPECT_EQ(lists.size(), 3u);
   EXPECT_EQ(lists[0].count + lists[1].count + lists[2].count, 300u);
 }
 
-// Random requests: what is counted is what lives, and never more than there is.
+// Random requests, the keeper replaced now and then: what is counted is what lives, an extent lives
+// as long as its owner or a worker has it, and never more is given than there is.
 TEST_F(KeeperTest, RandomRequestsKeepTheBooks) {
+  struct Held {
+    uint64_t bytes;
+    Owner owner;
+    std::set<uint32_t> workers;
+    bool given_up;
+  };
   std::mt19937_64 random = ipc::Seeded();
-  std::map<uint64_t, std::pair<uint32_t, uint64_t>> held;  // id -> worker, bytes
-  for (int step = 0; step < 5000; ++step) {
+  std::unique_ptr<Keeper> keeper = std::make_unique<Keeper>(driver_, 0);
+  ASSERT_TRUE(keeper->Open().ok());
+  std::map<uint64_t, Held> held;
+  const auto owner = [&random] {
+    return Owner{random() % 2 == 0 ? OwnerKind::kSession : OwnerKind::kLane, random() % 5};
+  };
+  const auto leave = [&held](uint64_t id, uint32_t worker, bool give_up) {
+    Held& extent = held.at(id);
+    if (extent.workers.erase(worker) == 0) return;
+    extent.given_up |= give_up;
+    if (extent.given_up && extent.workers.empty()) held.erase(id);
+  };
+  for (int step = 0; step < 20'000; ++step) {
     const uint32_t worker = 1 + random() % 3;
-    uint64_t id = 0, sum = 0;
-    if (random() % 2 == 0) {
-      const uint64_t bytes = 2 * kMiB << (random() % 4);
-      if (Create(worker, random() % 5, bytes, &id) == CUDA_SUCCESS) held[id] = {worker, bytes};
-    } else if (random() % 50 == 0) {
-      keeper_.ReleaseWorker(worker);
-      std::erase_if(held, [worker](const auto& entry) { return entry.second.first == worker; });
-    } else if (!held.empty()) {
-      std::map<uint64_t, std::pair<uint32_t, uint64_t>>::iterator entry = held.begin();
-      std::advance(entry, random() % held.size());
-      keeper_.Free(worker, entry->first);
-      if (entry->second.first == worker) held.erase(entry);
+    std::map<uint64_t, Held>::iterator any = held.begin();
+    if (!held.empty()) std::advance(any, random() % held.size());
+    const unsigned choice = random() % 100;
+    ipc::UniqueFd fd;
+    if (choice < 45 || held.empty()) {
+      const ExtentRecord wanted{0, owner(), 2 * kMiB << (random() % 4)};
+      const ipc::control::ExtentReply reply = keeper->Create(worker, wanted, &fd);
+      if (reply.result == CUDA_SUCCESS) {
+        held[reply.id] = {wanted.bytes, wanted.owner, {worker}, false};
+      }
+    } else if (choice < 60) {
+      const uint32_t result = keeper->Import(worker, any->first, &fd).result;
+      ASSERT_EQ(result == CUDA_SUCCESS, !any->second.given_up);
+      if (result == CUDA_SUCCESS) any->second.workers.insert(worker);
+    } else if (choice < 75) {
+      keeper->Free(worker, any->first);
+      leave(any->first, worker, true);
+    } else if (choice < 85) {
+      keeper->Drop(worker, any->first);
+      leave(any->first, worker, false);
+    } else if (choice < 92) {
+      const ipc::control::ChangeOwner change{any->first, owner(), random(), random()};
+      keeper->ChangeOwner(worker, change);
+      if (any->second.workers.count(worker) != 0) any->second.owner = change.owner;
+    } else if (choice < 96) {
+      const Owner ended = owner();
+      keeper->ReleaseOwner(ended);
+      for (std::map<uint64_t, Held>::value_type& entry : held) {
+        if (entry.second.owner == ended) entry.second.given_up = true;
+      }
+      std::erase_if(held, [](const auto& entry) {
+        return entry.second.given_up && entry.second.workers.empty();
+      });
+    } else if (choice < 99) {
+      keeper->ReleaseWorker(worker);
+      std::vector<uint64_t> ids;
+      for (const std::map<uint64_t, Held>::value_type& entry : held) ids.push_back(entry.first);
+      for (const uint64_t id : ids) leave(id, worker, false);
+    } else {
+      // A new keeper hears of what workers have; nobody else knows of the rest.
+      live.clear();
+      keeper = std::make_unique<Keeper>(driver_, 0);
+      ASSERT_TRUE(keeper->Open().ok());
+      std::erase_if(held, [](const auto& entry) { return entry.second.workers.empty(); });
+      const ipc::UniqueFd handed(memfd_create("handed-over", MFD_CLOEXEC));
+      for (std::map<uint64_t, Held>::value_type& entry : held) {
+        entry.second.given_up = false;
+        for (const uint32_t holder : entry.second.workers) {
+          const ExtentRecord record{entry.first, entry.second.owner, entry.second.bytes};
+          ASSERT_EQ(keeper->Adopt(holder, record, handed), CUDA_SUCCESS);
+        }
+      }
     }
-    for (const std::pair<const uint64_t, std::pair<uint32_t, uint64_t>>& entry : held)
-      sum += entry.second.second;
-    ASSERT_EQ(keeper_.Memory(0).free_bytes, kDeviceBytes - sum);
+    uint64_t sum = 0;
+    for (const std::map<uint64_t, Held>::value_type& entry : held) sum += entry.second.bytes;
+    ASSERT_EQ(keeper->Memory(0).free_bytes, kDeviceBytes - sum);
     ASSERT_EQ(live.size(), held.size());
+    uint64_t told = 0;
+    for (const ipc::control::UsageList& list : keeper->Usages()) {
+      for (uint32_t i = 0; i < list.count; ++i) told += list.usages[i].bytes;
+    }
+    ASSERT_EQ(told, sum);
   }
 }
 

@@ -68,6 +68,22 @@ def test_full_device():
         check(result.out == "allocate 100 MiB: 0\nallocate 1 MiB: 0\n", f"what fits must succeed\n{result}")
 
 
+def test_memory_limit():
+    """A job sees and gets its limit, whatever the device has; what exceeds it fails at once."""
+    with Laneway(softgpu="devices=1,memory=256MiB") as laneway:
+        allocate = laneway.binary("allocate")
+        result = laneway.run([allocate, "100", "info"], "--memory=64MiB")
+        check(result.out == "total 64 MiB, 64 MiB\nallocate 100 MiB: 2\nallocate 1 MiB: 0\n",
+              f"the limit must hold and show\n{result}")
+        result = laneway.run([allocate, "60", "info"], "--memory=64MiB")
+        check(result.out == "total 64 MiB, 64 MiB\nallocate 60 MiB: 0\nallocate 1 MiB: 0\n",
+              f"what is within the limit must succeed\n{result}")
+        result = laneway.run([allocate, "100", "info"])
+        check("total 256 MiB, 256 MiB" in result.out, f"others are not limited\n{result}")
+        refused = laneway.run([allocate, "1"], "--memory=much")
+        check(refused.code != 0 and "--memory" in refused.err, f"one sentence must name the flag\n{refused}")
+
+
 def test_illegal_address():
     with Laneway() as laneway:
         command = [laneway.binary("illegal_address")]

@@ -1,9 +1,8 @@
-// The arena over a recorded driver: addresses, sharing of extents, exhaustion, and frees that wait.
+// The arena over a recorded driver: ranges, limits, frees that wait, swapping, moving.
 #include "daemon/worker/arena.h"
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 
 #include "daemon/worker/deferred_frees.h"
@@ -19,123 +18,226 @@ class ArenaTest : public testing::Test {
  protected:
   ArenaTest() : recording_(FreshRecording()), environment_(RecordingEnvironment()) {
     recording_.capacity_bytes = 64 * MiB;
+    environment_.lanes = &lanes_;
+    environment_.swap = &swap_;
     std::string error;
     EXPECT_TRUE(arena_.Reserve(&error)) << error;
   }
-  CUdeviceptr Allocate(uint64_t bytes) {
-    CUdeviceptr address = 0;
-    EXPECT_EQ(arena_.Allocate(0, bytes, &address), CUDA_SUCCESS);
-    return address;
+  Tenant MakeTenant() { return {7, 1000, job_}; }
+  // Gives every 64th KiB a byte of its own.
+  void Fill(CUdeviceptr address, uint64_t bytes, unsigned seed) {
+    for (uint64_t at = 0; at < bytes; at += 64 << 10) {
+      recording_.At(address + at) = static_cast<uint8_t>(seed + at / (64 << 10) * 7);
+    }
   }
+  void ExpectFilled(CUdeviceptr address, uint64_t bytes, unsigned seed) {
+    for (uint64_t at = 0; at < bytes; at += 64 << 10) {
+      ASSERT_EQ(recording_.At(address + at), static_cast<uint8_t>(seed + at / (64 << 10) * 7));
+    }
+  }
+
   Recording& recording_;
   Environment environment_;
-  Arena arena_{environment_, 1, 0};
+  LaneTable lanes_{&environment_};
+  SwapSpace swap_{64 * MiB};
+  std::shared_ptr<JobMemory> job_ = std::make_shared<JobMemory>();
+  Arena arena_{environment_, MakeTenant(), 0};
+  const CUdeviceptr base_ = arena_.persistent_base();
 };
 
-TEST_F(ArenaTest, SmallBlocksShareOneExtent) {
-  const CUdeviceptr a = Allocate(1), b = Allocate(1000);
-  EXPECT_EQ(a % 512, 0u);
-  EXPECT_EQ(b, a + 512);
-  EXPECT_EQ(recording_.mapped.size(), 1u);
-  EXPECT_EQ(arena_.Free(a), CUDA_SUCCESS);
-  EXPECT_EQ(recording_.mapped.size(), 1u);
-  EXPECT_EQ(arena_.Free(b), CUDA_SUCCESS);
-  EXPECT_EQ(recording_.used_bytes, 0u);
-}
-
-TEST_F(ArenaTest, SaysWhenTheDeviceIsFull) {
-  const CUdeviceptr all = Allocate(64 * MiB);
-  CUdeviceptr address = 0;
-  EXPECT_EQ(arena_.Allocate(0, 1, &address), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(arena_.Free(all), CUDA_SUCCESS);
-  EXPECT_EQ(Allocate(64 * MiB), all) << "the same calls give the same addresses";
-  EXPECT_EQ(arena_.Free(all + 512), CUDA_ERROR_INVALID_VALUE);
-}
-
 TEST_F(ArenaTest, RangesAreBackedByFewExtentsAndNeverTwice) {
-  const CUdeviceptr base = arena_.persistent_base();
-  EXPECT_EQ(arena_.Map(0, base + 2 * MiB, 14 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Map(0, base_ + 2 * MiB, 14 * MiB), CUDA_SUCCESS);
   EXPECT_EQ(recording_.mapped,
-            (std::set<CUdeviceptr>{base + 2 * MiB, base + 10 * MiB, base + 14 * MiB}));
-  EXPECT_EQ(arena_.Map(0, base, 4 * MiB), CUDA_ERROR_INVALID_VALUE) << "the second half is backed";
-  EXPECT_EQ(arena_.Map(0, base + 14 * MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(arena_.Map(0, base, 2 * MiB), CUDA_SUCCESS);
-  EXPECT_EQ(arena_.Map(0, base + 16 * MiB, 64 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+            (std::set<CUdeviceptr>{base_ + 2 * MiB, base_ + 10 * MiB, base_ + 14 * MiB}));
+  EXPECT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_ERROR_INVALID_VALUE) << "its second half is backed";
+  EXPECT_EQ(arena_.Map(0, base_ + 14 * MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base_, 2 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Map(0, base_ + 16 * MiB, 64 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(arena_.bytes(), 16 * MiB) << "all or nothing";
   EXPECT_EQ(recording_.used_bytes, 16 * MiB);
-  EXPECT_EQ(arena_.Free(base + 2 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(job_->used(0), 16 * MiB);
+  EXPECT_EQ(arena_.Free(base_ + 2 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Free(base_ + 2 * MiB), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(recording_.used_bytes, 2 * MiB);
 }
 
 TEST_F(ArenaTest, RangesLieInTheirPart) {
-  const CUdeviceptr base = arena_.persistent_base();
-  EXPECT_EQ(arena_.Map(0, base - 2 * MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(arena_.Map(0, base + MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(arena_.Map(0, base, MiB), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(arena_.Map(0, base, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base_ - 2 * MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base_ + MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base_, MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base_, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(arena_.Map(0, arena_.ephemeral_base(), 2 * MiB), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(arena_.Map(0, arena_.ephemeral_base() - 2 * MiB, 4 * MiB), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(arena_.Map(0, base, ~uint64_t{0} - 2 * MiB + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base_, ~uint64_t{0} - 2 * MiB + 1), CUDA_ERROR_INVALID_VALUE);
   CUdeviceptr own = 0;
   EXPECT_EQ(arena_.Place(0, 3 * MiB, &own), CUDA_SUCCESS);
-  EXPECT_EQ(own, base + ipc::limits::kWorkerOffset);
+  EXPECT_EQ(own, base_ + ipc::limits::kWorkerOffset);
 }
 
-TEST_F(ArenaTest, TheLaneGrowsInPlace) {
-  EXPECT_EQ(arena_.GrowLane(0, 3 * MiB), CUDA_SUCCESS);
-  EXPECT_EQ(recording_.mapped, (std::set<CUdeviceptr>{arena_.ephemeral_base()}));
-  EXPECT_EQ(arena_.GrowLane(0, 2 * MiB), CUDA_SUCCESS);
-  EXPECT_EQ(recording_.used_bytes, 4 * MiB) << "it is large enough";
-  EXPECT_EQ(arena_.GrowLane(0, 100 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(arena_.GrowLane(1, 6 * MiB), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(arena_.GrowLane(0, 6 * MiB), CUDA_SUCCESS);
-  EXPECT_EQ(recording_.mapped,
-            (std::set<CUdeviceptr>{arena_.ephemeral_base(), arena_.ephemeral_base() + 4 * MiB}));
-}
-
-TEST_F(ArenaTest, LiveBlocksNeverOverlap) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  std::map<CUdeviceptr, uint64_t> live;
-  for (int round = 0; round < 20'000; ++round) {
-    if (random() % 2 == 0) {
-      const uint64_t bytes = 1 + random() % (random() % 8 == 0 ? 6 * MiB : 40'000);
-      CUdeviceptr address = 0;
-      if (arena_.Allocate(0, bytes, &address) != CUDA_SUCCESS) continue;
-      const auto next = live.lower_bound(address);
-      ASSERT_TRUE(next == live.end() || address + bytes <= next->first);
-      if (next != live.begin()) {
-        const auto before = std::prev(next);
-        ASSERT_LE(before->first + before->second, address);
-      }
-      live[address] = bytes;
-    } else if (!live.empty()) {
-      auto it = live.begin();
-      std::advance(it, random() % live.size());
-      ASSERT_EQ(arena_.Free(it->first), CUDA_SUCCESS);
-      live.erase(it);
-    }
-    ASSERT_EQ(arena_.bytes(), recording_.used_bytes);
-  }
-  for (const auto& [address, bytes] : live) ASSERT_EQ(arena_.Free(address), CUDA_SUCCESS);
+TEST_F(ArenaTest, AJobsLimitHoldsForRangesAndLane) {
+  job_->SetLimit(8 * MiB);
+  EXPECT_EQ(arena_.Map(0, base_, 10 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_FALSE(arena_.OthersHold(0, 10 * MiB)) << "nobody else is to blame";
+  EXPECT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.ReserveLane(0, 6 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(arena_.ReserveLane(0, 4 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 8 * MiB);
+  uint64_t free_bytes = 0, total_bytes = 0;
+  EXPECT_EQ(arena_.MemoryInfo(0, &free_bytes, &total_bytes), CUDA_SUCCESS);
+  EXPECT_EQ(total_bytes, 8 * MiB);
+  EXPECT_EQ(free_bytes, 0u);
+  arena_.Clear();
+  EXPECT_EQ(job_->used(0), 0u);
   EXPECT_EQ(recording_.used_bytes, 0u);
 }
 
-TEST_F(ArenaTest, FreedBlocksWaitForTheirWork) {
-  DeferredFrees frees(environment_, &arena_);
+TEST_F(ArenaTest, WaitingHelpsWhenOthersHoldWhatTheJobMayHave) {
+  recording_.AddExtent({1000, {OwnerKind::kSession, 8}, 60 * MiB});
+  EXPECT_EQ(arena_.Map(0, base_, 8 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_TRUE(arena_.OthersHold(0, 8 * MiB));
+  EXPECT_FALSE(arena_.OthersHold(0, 66 * MiB)) << "the device is smaller";
+}
+
+TEST_F(ArenaTest, MemoryOfOthersIsZeroedFirst) {
+  recording_.clear = true;
+  EXPECT_EQ(arena_.Map(0, base_, 6 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.cleared_bytes, 6 * MiB);
+  EXPECT_EQ(arena_.ReserveLane(0, 4 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.cleared_bytes, 10 * MiB);
+}
+
+TEST_F(ArenaTest, FreedRangesWaitForTheirWork) {
+  DeferredFrees frees(environment_);
   StreamTable streams(environment_, nullptr);
   StreamTable::Stream* const legacy = streams.Legacy(0);
-  const CUdeviceptr block = Allocate(4 * MiB);
+  EXPECT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
   recording_.busy_streams.insert(legacy->driver);
   recording_.unfinished_events.insert(reinterpret_cast<CUevent>(
       static_cast<uintptr_t>(recording_.next_handle)));  // the event that the free will create
-  EXPECT_EQ(frees.Free(block, streams.All()), CUDA_SUCCESS);
+  EXPECT_EQ(frees.Free(streams.All(), [this] { arena_.Free(base_); }), CUDA_SUCCESS);
   EXPECT_FALSE(frees.Poll());
   EXPECT_EQ(recording_.used_bytes, 4 * MiB);
   recording_.unfinished_events.clear();
   EXPECT_TRUE(frees.Poll());
   EXPECT_EQ(recording_.used_bytes, 0u);
+}
+
+TEST_F(ArenaTest, SwappedMemoryComesBackWithItsBytes) {
+  EXPECT_EQ(arena_.Map(0, base_, 14 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Map(0, base_ + 20 * MiB, 2 * MiB), CUDA_SUCCESS);
+  CUdeviceptr own = 0;
+  EXPECT_EQ(arena_.Place(0, 4 * MiB, &own), CUDA_SUCCESS);
+  Fill(base_, 14 * MiB, 3);
+  Fill(base_ + 20 * MiB, 2 * MiB, 5);
+  ASSERT_TRUE(arena_.SwapOut().ok());
+  EXPECT_TRUE(arena_.swapped());
+  EXPECT_EQ(recording_.used_bytes, 4 * MiB) << "workspaces stay";
+  EXPECT_EQ(swap_.used_bytes(), 16 * MiB);
+  EXPECT_EQ(job_->used(0), 20 * MiB) << "it is the job's still";
+  recording_.AddExtent({1000, {OwnerKind::kSession, 8}, 46 * MiB});
+  EXPECT_EQ(arena_.SwapIn(), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_TRUE(arena_.swapped());
+  EXPECT_EQ(recording_.used_bytes, 50 * MiB) << "all or nothing";
+  recording_.used_bytes -= 46 * MiB;
+  ASSERT_EQ(arena_.SwapIn(), CUDA_SUCCESS);
+  ExpectFilled(base_, 14 * MiB, 3);
+  ExpectFilled(base_ + 20 * MiB, 2 * MiB, 5);
+  EXPECT_EQ(swap_.used_bytes(), 0u);
+  EXPECT_EQ(recording_.used_bytes, 20 * MiB);
+  EXPECT_EQ(arena_.Free(base_), CUDA_SUCCESS);
+}
+
+TEST_F(ArenaTest, ALaneInUseIsSwappedAlong) {
+  EXPECT_EQ(arena_.ReserveLane(0, 6 * MiB), CUDA_SUCCESS);
+  Fill(arena_.ephemeral_base(), 6 * MiB, 9);
+  ASSERT_TRUE(arena_.SwapOut(true).ok());
+  Fill(arena_.ephemeral_base(), 6 * MiB, 1);  // another session's iteration
+  ASSERT_EQ(arena_.SwapIn(), CUDA_SUCCESS);
+  ExpectFilled(arena_.ephemeral_base(), 6 * MiB, 9);
+}
+
+TEST_F(ArenaTest, NoRoomToSwapLeavesAllInPlace) {
+  SwapSpace small(4 * MiB);
+  environment_.swap = &small;
+  EXPECT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Map(0, base_ + 8 * MiB, 4 * MiB), CUDA_SUCCESS);
+  Fill(base_, 4 * MiB, 3);
+  const absl::Status status = arena_.SwapOut();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_NE(std::string(status.message()).find("raise --swap"), std::string::npos);
+  EXPECT_FALSE(arena_.swapped());
+  EXPECT_EQ(small.used_bytes(), 0u);
+  ExpectFilled(base_, 4 * MiB, 3);
+}
+
+TEST_F(ArenaTest, ASwappedSessionsEndGivesEverythingBack) {
+  EXPECT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
+  ASSERT_TRUE(arena_.SwapOut().ok());
+  arena_.Clear();
+  EXPECT_EQ(swap_.used_bytes(), 0u);
+  EXPECT_EQ(job_->used(0), 0u);
+}
+
+TEST_F(ArenaTest, AnotherWorkerMapsTheSameBytesAgain) {
+  EXPECT_EQ(arena_.Map(0, base_, 14 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Map(0, base_ + 14 * MiB, 2 * MiB), CUDA_SUCCESS);
+  CUdeviceptr own = 0;
+  EXPECT_EQ(arena_.Place(0, 4 * MiB, &own), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.ReserveLane(0, 6 * MiB), CUDA_SUCCESS);
+  Fill(base_, 14 * MiB, 3);
+  arena_.Detach();
+  EXPECT_TRUE(recording_.mapped.empty());
+  EXPECT_EQ(job_->used(0), 0u);
+  EXPECT_EQ(recording_.used_bytes, 26 * MiB) << "nothing is freed";
+
+  Arena successor(environment_, MakeTenant(), 0);
+  std::string error;
+  ASSERT_TRUE(successor.Reserve(&error));
+  ASSERT_EQ(successor.Restore(), CUDA_SUCCESS);
+  ExpectFilled(base_, 14 * MiB, 3);
+  EXPECT_EQ(recording_.used_bytes, 22 * MiB) << "library handles get new workspaces";
+  EXPECT_EQ(successor.ReserveLane(0, 6 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 22 * MiB) << "the lane was there still";
+  EXPECT_EQ(job_->used(0), 22 * MiB);
+  EXPECT_EQ(successor.Map(0, base_, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(successor.Free(base_), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 8 * MiB) << "each range ends by itself";
+  successor.Clear();
+  EXPECT_EQ(recording_.used_bytes, 0u);
+}
+
+// Random ranges, swaps and moves: what was written stays, and the books agree.
+TEST_F(ArenaTest, RandomMovesKeepTheBytes) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  std::map<CUdeviceptr, std::pair<uint64_t, unsigned>> live;
+  uint64_t sum = 0;
+  for (int round = 0; round < 300; ++round) {
+    const CUdeviceptr address = base_ + random() % 32 * 2 * MiB;
+    const uint64_t bytes = (1 + random() % 4) * 2 * MiB;
+    if (random() % 4 != 0) {
+      if (arena_.Map(0, address, bytes) != CUDA_SUCCESS) continue;
+      live[address] = {bytes, random()};
+      sum += bytes;
+      Fill(address, bytes, live[address].second);
+    } else if (live.count(address) != 0) {
+      sum -= live[address].first;
+      live.erase(address);
+      ASSERT_EQ(arena_.Free(address), CUDA_SUCCESS);
+    } else if (random() % 4 == 0) {
+      ASSERT_TRUE(arena_.SwapOut().ok());
+      ASSERT_EQ(recording_.used_bytes, 0u);
+      ASSERT_EQ(arena_.SwapIn(), CUDA_SUCCESS);
+    } else {
+      arena_.Detach();
+      ASSERT_EQ(arena_.Restore(), CUDA_SUCCESS);
+    }
+    ASSERT_EQ(recording_.used_bytes, sum);
+    ASSERT_EQ(arena_.bytes(), sum);
+    ASSERT_EQ(job_->used(0), sum);
+    for (const auto& [start, range] : live) ExpectFilled(start, range.first, range.second);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,13 @@
 #include "tests/worker/recording_driver.h"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "ipc/driver_table.h"
 
@@ -44,23 +52,119 @@ CUresult AddressReserve(CUdeviceptr* address, size_t, size_t, CUdeviceptr hint,
   *address = hint;
   return CUDA_SUCCESS;
 }
-CUresult Map(CUdeviceptr address, size_t, size_t, CUmemGenericAllocationHandle,
+CUresult Map(CUdeviceptr address, size_t bytes, size_t, CUmemGenericAllocationHandle handle,
              unsigned long long) {
-  return recording.mapped.insert(address).second ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const std::map<CUdeviceptr, Recording::Mapping>::iterator next =
+      recording.mappings.lower_bound(address + bytes);
+  if (next != recording.mappings.begin()) {
+    const std::map<CUdeviceptr, Recording::Mapping>::iterator before = std::prev(next);
+    if (before->first + before->second.bytes > address) return CUDA_ERROR_INVALID_VALUE;
+  }
+  recording.mappings[address] = {handle, bytes, false};
+  recording.mapped.insert(address);
+  return CUDA_SUCCESS;
 }
-CUresult Unmap(CUdeviceptr address, size_t) {
-  return recording.mapped.erase(address) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+CUresult SetAccess(CUdeviceptr address, size_t, const CUmemAccessDesc*, size_t) {
+  recording.mappings.at(address).open = true;
+  return CUDA_SUCCESS;
+}
+CUresult Unmap(CUdeviceptr address, size_t bytes) {
+  const std::map<CUdeviceptr, Recording::Mapping>::iterator found =
+      recording.mappings.find(address);
+  if (found == recording.mappings.end() || found->second.bytes != bytes) {
+    return CUDA_ERROR_INVALID_VALUE;  // a mapping can't be unmapped in part
+  }
+  recording.mappings.erase(found);
+  recording.mapped.erase(address);
+  return CUDA_SUCCESS;
+}
+// Calls `use` with each contiguous piece of the memory behind the range, and its offset.
+template <class Use>
+void ForPieces(CUdeviceptr address, size_t bytes, const Use& use) {
+  for (size_t done = 0; done < bytes;) {
+    uint8_t* const first = &recording.At(address + done);
+    const std::pair<const CUdeviceptr, Recording::Mapping>& mapping =
+        *std::prev(recording.mappings.upper_bound(address + done));
+    const size_t left = mapping.first + mapping.second.bytes - (address + done);
+    use(first, done, std::min(left, bytes - done));
+    done += std::min(left, bytes - done);
+  }
+}
+CUresult Clear(CUdeviceptr address, unsigned char value, size_t bytes, CUstream) {
+  ForPieces(address, bytes, [value](uint8_t* at, size_t, size_t n) { std::memset(at, value, n); });
+  recording.cleared_bytes += bytes;
+  return CUDA_SUCCESS;
+}
+CUresult CopyOut(void* to, CUdeviceptr from, size_t bytes, CUstream) {
+  ForPieces(from, bytes, [to](uint8_t* at, size_t offset, size_t n) {
+    std::memcpy(static_cast<uint8_t*>(to) + offset, at, n);
+  });
+  return CUDA_SUCCESS;
+}
+CUresult CopyIn(CUdeviceptr to, const void* from, size_t bytes, CUstream) {
+  ForPieces(to, bytes, [from](uint8_t* at, size_t offset, size_t n) {
+    std::memcpy(at, static_cast<const uint8_t*>(from) + offset, n);
+  });
+  return CUDA_SUCCESS;
+}
+CUresult HostAlloc(void** address, size_t bytes, unsigned) {
+  *address = std::malloc(bytes);
+  return CUDA_SUCCESS;
+}
+CUresult FreeHost(void* address) {
+  std::free(address);
+  return CUDA_SUCCESS;
 }
 
 class Extents : public ExtentSource {
  public:
-  CUresult Create(uint64_t, int, uint64_t bytes, Extent* extent) override {
-    if (bytes > recording.capacity_bytes - recording.used_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
-    recording.used_bytes += bytes;
-    *extent = {static_cast<uint64_t>(recording.next_handle++), bytes, 1};
+  CUresult Create(const ExtentRecord& wanted, Extent* extent) override {
+    if (wanted.bytes > recording.capacity_bytes - recording.used_bytes) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ExtentRecord record = wanted;
+    record.id = static_cast<uint64_t>(recording.next_handle++);
+    recording.AddExtent(record);
+    recording.imports[record.id] = 1;
+    *extent = {record.id, record.bytes, record.id, recording.clear};
     return CUDA_SUCCESS;
   }
-  void Free(const Extent& extent) override { recording.used_bytes -= extent.bytes; }
+  void Free(const Extent& extent) override {
+    Drop(extent);
+    if (recording.imports[extent.id] != 0) return;
+    recording.extents.erase(extent.id);
+    recording.contents.erase(extent.id);
+    recording.used_bytes -= extent.bytes;
+  }
+  void Drop(const Extent& extent) override {
+    for (const std::pair<const CUdeviceptr, Recording::Mapping>& mapping : recording.mappings) {
+      if (recording.imports[extent.id] > 1) break;  // another worker may have it mapped
+      EXPECT_NE(mapping.second.handle, extent.handle) << "still mapped";
+    }
+    EXPECT_GT(recording.imports[extent.id]--, 0);
+  }
+  CUresult List(const Owner& owner, std::vector<ExtentRecord>* extents) override {
+    extents->clear();
+    for (const std::pair<const uint64_t, ExtentRecord>& entry : recording.extents) {
+      if (entry.second.owner == owner) extents->push_back(entry.second);
+    }
+    std::sort(extents->begin(), extents->end(),
+              [](const ExtentRecord& a, const ExtentRecord& b) { return a.address < b.address; });
+    return CUDA_SUCCESS;
+  }
+  CUresult Import(const ExtentRecord& record, Extent* extent) override {
+    if (recording.extents.count(record.id) == 0) return CUDA_ERROR_INVALID_VALUE;
+    ++recording.imports[record.id];
+    *extent = {record.id, record.bytes, record.id, false};
+    return CUDA_SUCCESS;
+  }
+  void ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
+                   uint64_t range) override {
+    ExtentRecord& record = recording.extents.at(extent.id);
+    record.owner = owner;
+    record.address = address;
+    record.range = range;
+  }
   CUresult MemoryInfo(int, uint64_t* free_bytes, uint64_t* total_bytes) override {
     *total_bytes = recording.capacity_bytes;
     *free_bytes = recording.capacity_bytes - recording.used_bytes;
@@ -69,6 +173,21 @@ class Extents : public ExtentSource {
 };
 
 }  // namespace
+
+uint8_t& Recording::At(CUdeviceptr address) {
+  const std::map<CUdeviceptr, Mapping>::iterator next = mappings.upper_bound(address);
+  assert(next != mappings.begin());
+  const std::pair<const CUdeviceptr, Mapping>& mapping = *std::prev(next);
+  assert(address - mapping.first < mapping.second.bytes && mapping.second.open);
+  std::vector<uint8_t>& bytes = contents[mapping.second.handle];
+  bytes.resize(mapping.second.bytes);
+  return bytes[address - mapping.first];
+}
+
+void Recording::AddExtent(const ExtentRecord& record) {
+  extents[record.id] = record;
+  used_bytes += record.bytes;
+}
 
 Recording& FreshRecording() {
   recording = Recording();
@@ -87,6 +206,12 @@ Environment RecordingEnvironment() {
   table.cuMemAddressReserve = &AddressReserve;
   table.cuMemMap = &Map;
   table.cuMemUnmap = &Unmap;
+  table.cuMemSetAccess = &SetAccess;
+  table.cuMemsetD8Async = &Clear;
+  table.cuMemcpyDtoHAsync_v2 = &CopyOut;
+  table.cuMemcpyHtoDAsync_v2 = &CopyIn;
+  table.cuMemHostAlloc = &HostAlloc;
+  table.cuMemFreeHost = &FreeHost;
   Environment environment;
   environment.driver = &table;
   environment.extents = &extents;

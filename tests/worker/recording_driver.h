@@ -1,7 +1,8 @@
-// A driver table whose calls are written down, for tests of what the worker asks the driver to do.
-// Thread safety: one test at a time.
+// A driver table whose calls are written down, with physical memory that keeps its bytes, for tests
+// of what the worker asks the driver and the keeper to do. Thread safety: one test at a time.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,18 +12,38 @@
 namespace worker {
 
 struct Recording {
+  struct Mapping {
+    CUmemGenericAllocationHandle handle = 0;
+    uint64_t bytes = 0;
+    bool open = false;  // cuMemSetAccess was called
+  };
   std::vector<std::string> calls;       // "wait s2 e1", "record e1 s1", ...
   std::set<CUdeviceptr> mapped;         // starts of live mappings
   std::set<CUevent> unfinished_events;  // cuEventQuery says NOT_READY
   std::set<CUstream> busy_streams;      // cuStreamQuery says NOT_READY
-  uint64_t capacity_bytes = 0;          // of the extent source
-  uint64_t used_bytes = 0;
   int next_handle = 1;
+
+  // The keeper: what exists, by id, and how often this worker has it.
+  std::map<uint64_t, ExtentRecord> extents;
+  std::map<uint64_t, int> imports;
+  uint64_t capacity_bytes = 0;
+  uint64_t used_bytes = 0;
+  bool clear = false;  // new extents must be zeroed
+
+  // The device: an extent's id is its handle, too.
+  std::map<CUdeviceptr, Mapping> mappings;
+  std::map<CUmemGenericAllocationHandle, std::vector<uint8_t>> contents;
+  uint64_t cleared_bytes = 0;
+
+  // The byte behind an address. REQUIRES: it is mapped and open.
+  uint8_t& At(CUdeviceptr address);
+  // Gives an extent a life before this worker's.
+  void AddExtent(const ExtentRecord& record);
 };
 
 // Empties and returns the one recording.
 Recording& FreshRecording();
-// Its driver and extents; contexts and poison are not set.
+// Its driver and extents; contexts, poison, lanes, jobs and swap are not set.
 Environment RecordingEnvironment();
 
 }  // namespace worker

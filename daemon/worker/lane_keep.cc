@@ -1,0 +1,207 @@
+// Lanes: who is inside, and blocks that outlive their iteration.
+#include <cassert>
+#include <utility>
+
+#include "daemon/worker/lane.h"
+#include "daemon/worker/lanes.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+// A member without a lane is its session's thread's alone.
+std::unique_lock<std::mutex> LaneTable::LockOf(LaneMember* member) {
+  return member->lane_ == nullptr ? std::unique_lock<std::mutex>()
+                                  : std::unique_lock<std::mutex>(member->lane_->mutex);
+}
+
+// --- inside --------------------------------------------------------------------------------------
+
+CUresult LaneTable::Enter(LaneMember* member) {
+  assert(member->lane_ != nullptr);
+  Lane* const lane = member->lane_.get();
+  LaneMember* nobody = nullptr;
+  const bool entered = lane->holder.compare_exchange_strong(nobody, member) || nobody == member;
+  assert(entered);  // two sessions' live blocks would share memory
+  static_cast<void>(entered);
+  const Lock lock(lane->mutex);
+  for (const LaneMember* const other : lane->members) {
+    assert(other == member || other->pins_.empty());
+    static_cast<void>(other);
+  }
+  return Sync(lane, member);
+}
+
+void LaneTable::Exit(LaneMember* member) {
+  if (member->lane_ == nullptr) return;
+  LaneMember* expected = member;
+  member->lane_->holder.compare_exchange_strong(expected, nullptr);
+}
+
+bool LaneTable::Pinned(LaneMember* member) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  return !member->pins_.empty();
+}
+
+// --- blocks that outlive their iteration ---------------------------------------------------------
+
+// One new extent for each of the lane's in [offset, end) that the member does not keep yet.
+CUresult LaneTable::CreateFresh(Lane* lane, LaneMember* member, uint64_t offset, uint64_t end,
+                                std::vector<Piece>* fresh) {
+  CUresult result = CUDA_SUCCESS;
+  for (const Piece& part : lane->parts) {
+    const uint64_t bytes = part.extent.bytes;
+    if (part.address >= end || part.address + bytes <= offset ||
+        member->kept_.count(part.address) != 0) {
+      continue;
+    }
+    Piece made;
+    result = member->job_->Take(lane->device, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS) break;
+    result = CreatePart(*lane, part.address, bytes, &made);
+    if (result != CUDA_SUCCESS) {
+      member->job_->Give(lane->device, bytes);
+      break;
+    }
+    fresh->push_back(made);
+  }
+  if (result == CUDA_SUCCESS) return result;
+  for (const Piece& made : *fresh) {
+    member->job_->Give(lane->device, made.extent.bytes);
+    environment_.extents->Free(made.extent);
+  }
+  fresh->clear();
+  return result;
+}
+
+// The old extents stay mapped for the member and go from everyone else's mappings.
+void LaneTable::HandOver(Lane* lane, LaneMember* member, const std::vector<Piece>& fresh) {
+  for (Piece& part : lane->parts) {
+    for (const Piece& made : fresh) {
+      if (made.address != part.address) continue;
+      member->mapped_.erase(part.address);
+      UnmapAll(lane, part);
+      const CUdeviceptr at = member->base_ + part.address;
+      environment_.extents->ChangeOwner(part.extent, {OwnerKind::kSession, member->session_id_}, at,
+                                        at);
+      member->kept_[part.address] = {part.extent, {}};
+      part = made;
+    }
+  }
+  // What can't be mapped now is tried again by Enter.
+  for (LaneMember* const other : lane->members) (void)Sync(lane, other);
+}
+
+CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
+  const uint64_t offset = address - member->base_, end = offset + bytes;
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  if (bytes == 0 || member->lane_ == nullptr || end < offset || end > member->lane_->bytes()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Lane* const lane = member->lane_.get();
+  assert(lane->holder.load() == member || lane->holder.load() == nullptr);
+  if (lane->own()) {  // nobody else ever maps it
+    member->pins_.insert(address);
+    return CUDA_SUCCESS;
+  }
+  std::vector<Piece> fresh;
+  const CUresult result = CreateFresh(lane, member, offset, end, &fresh);
+  if (result != CUDA_SUCCESS) {
+    member->pins_.insert(address);
+    return result;
+  }
+  HandOver(lane, member, fresh);
+  for (std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    if (kept.first < end && kept.first + kept.second.extent.bytes > offset) {
+      kept.second.blocks.insert(address);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+bool LaneTable::IsKept(LaneMember* member, CUdeviceptr address) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  if (member->pins_.count(address) != 0) return true;
+  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    if (kept.second.blocks.count(address) != 0) return true;
+  }
+  return false;
+}
+
+bool LaneTable::Release(LaneMember* member, CUdeviceptr address) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  if (member->pins_.erase(address) != 0) return true;
+  bool found = false;
+  for (std::map<uint64_t, LaneMember::Kept>::iterator next = member->kept_.begin();
+       next != member->kept_.end();) {
+    const std::map<uint64_t, LaneMember::Kept>::iterator kept = next++;
+    if (kept->second.blocks.erase(address) == 0) continue;
+    found = true;
+    if (!kept->second.blocks.empty()) continue;
+    const Extent extent = kept->second.extent;
+    assert(extent.id != 0);  // a session whose memory is swapped out frees nothing
+    FreePieces(environment_, {{member->base_ + kept->first, extent}});
+    member->job_->Give(member->device_, extent.bytes);
+    member->kept_.erase(kept);
+  }
+  if (found && member->lane_ != nullptr) (void)Sync(member->lane_.get(), member);
+  return found;
+}
+
+std::vector<LaneTable::KeptExtent> LaneTable::Kept(LaneMember* member) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  std::vector<KeptExtent> list;
+  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    list.push_back({{member->base_ + kept.first, kept.second.extent}, kept.second.blocks});
+  }
+  return list;
+}
+
+void LaneTable::SetKept(LaneMember* member, CUdeviceptr address, const Extent& extent) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  Extent& kept = member->kept_.at(address - member->base_).extent;
+  assert(kept.bytes == extent.bytes);
+  kept = extent;
+  if (member->lane_ != nullptr) Count(member->lane_.get(), member);
+}
+
+void LaneTable::AddKept(LaneMember* member, int device, const Piece& piece) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const uint64_t offset = piece.address - member->base_;
+  assert(!member->Keeps(offset, piece.extent.bytes));
+  member->job_->Force(device, piece.extent.bytes);
+  member->device_ = device;
+  member->kept_[offset] = {piece.extent, {}};
+}
+
+void LaneTable::ForgetKept(LaneMember* member) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    member->job_->Give(member->device_, kept.second.extent.bytes);
+  }
+  member->kept_.clear();
+}
+
+std::vector<Piece> LaneTable::Mapped(LaneMember* member) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  std::vector<Piece> pieces;
+  if (member->lane_ == nullptr) return pieces;
+  for (const Piece& part : member->lane_->parts) {
+    if (member->mapped_.count(part.address) == 0) continue;
+    pieces.push_back({member->base_ + part.address, part.extent});
+  }
+  return pieces;
+}
+
+LaneTable::View LaneTable::Look(uint64_t id) {
+  View view;
+  const std::shared_ptr<Lane> lane = Find(id);
+  if (lane == nullptr) return view;
+  const Lock lock(lane->mutex);
+  const LaneMember* const holder = lane->holder.load();
+  view.parts = lane->parts;
+  view.members = lane->members.size();
+  view.holder = holder == nullptr ? 0 : holder->session_id_;
+  return view;
+}
+
+}  // namespace worker

@@ -1,0 +1,333 @@
+#include "daemon/worker/lanes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+#include "daemon/worker/lane.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+namespace limits = ipc::limits;
+
+namespace {
+
+uint64_t RoundUp(uint64_t bytes) {
+  return (bytes + limits::kExtentBytesMin - 1) / limits::kExtentBytesMin * limits::kExtentBytesMin;
+}
+
+}  // namespace
+
+bool LaneMember::Keeps(uint64_t offset, uint64_t bytes) const {
+  std::map<uint64_t, Kept>::const_iterator next = kept_.lower_bound(offset + bytes);
+  if (next == kept_.begin()) return false;
+  --next;
+  return next->first + next->second.extent.bytes > offset;
+}
+
+uint64_t LaneMember::KeptBytes(uint64_t offset, uint64_t bytes) const {
+  uint64_t sum = 0;
+  for (const std::pair<const uint64_t, Kept>& kept : kept_) {
+    const uint64_t from = std::max(kept.first, offset);
+    const uint64_t to = std::min(kept.first + kept.second.extent.bytes, offset + bytes);
+    if (from < to) sum += to - from;
+  }
+  return sum;
+}
+
+// --- mappings ------------------------------------------------------------------------------------
+
+void LaneTable::UnmapPart(LaneMember* member, const Piece& part) {
+  if (member->mapped_.erase(part.address) == 0) return;
+  environment_.driver->cuMemUnmap(member->base_ + part.address, part.extent.bytes);
+}
+
+void LaneTable::UnmapAll(Lane* lane, const Piece& part) {
+  for (LaneMember* const member : lane->members) UnmapPart(member, part);
+}
+
+// Maps what the member lacks. Memory of another tenant is zeroed by the first who maps it.
+CUresult LaneTable::Sync(Lane* lane, LaneMember* member) {
+  CUresult result = CUDA_SUCCESS;
+  for (Piece& part : lane->parts) {
+    if (result != CUDA_SUCCESS) break;
+    if (member->mapped_.count(part.address) != 0 ||
+        member->Keeps(part.address, part.extent.bytes)) {
+      continue;
+    }
+    const Piece here{member->base_ + part.address, part.extent};
+    result = MapExtent(environment_, lane->device, here.address, here.extent);
+    if (result != CUDA_SUCCESS) break;
+    member->mapped_[part.address] = part.extent.bytes;
+    result = ClearPieces(environment_, lane->device, {here});
+    if (result == CUDA_SUCCESS) part.extent.clear = false;
+  }
+  Count(lane, member);
+  CheckOwners(*lane);
+  return result;
+}
+
+void LaneTable::Count(Lane* lane, LaneMember* member) {
+  uint64_t bytes = 0;
+  for (const std::pair<const uint64_t, uint64_t>& part : member->mapped_) bytes += part.second;
+  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    bytes += kept.second.extent.id != 0 ? kept.second.extent.bytes : 0;
+  }
+  member->mapped_bytes_.store(bytes, std::memory_order_relaxed);
+}
+
+// What one session keeps is nobody else's.
+void LaneTable::CheckOwners(const Lane& lane) const {
+  std::set<uint64_t> ids;
+  size_t count = lane.parts.size();
+  for (const Piece& part : lane.parts) ids.insert(part.extent.id);
+  for (const LaneMember* const member : lane.members) {
+    count += member->kept_.size();
+    for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+      if (kept.second.extent.id == 0) --count;  // swapped out
+      if (kept.second.extent.id != 0) ids.insert(kept.second.extent.id);
+      assert(member->mapped_.count(kept.first) == 0);
+    }
+  }
+  assert(ids.size() == count);
+  static_cast<void>(count);
+}
+
+// --- members -------------------------------------------------------------------------------------
+
+std::shared_ptr<LaneMember::Lane> LaneTable::Find(uint64_t lane) {
+  const Lock lock(mutex_);
+  const std::map<uint64_t, std::weak_ptr<Lane>>::iterator found = lanes_.find(lane);
+  return found == lanes_.end() ? nullptr : found->second.lock();
+}
+
+CUresult LaneTable::Load(Lane* lane) {
+  std::vector<ExtentRecord> records;
+  CUresult result = environment_.extents->List(lane->owner(), &records);
+  for (const ExtentRecord& record : records) {
+    if (result != CUDA_SUCCESS) break;
+    // A gap: another worker is changing it. What comes before it is usable.
+    if (record.address != lane->bytes()) break;
+    Piece part{record.address, {}};
+    result = environment_.extents->Import(record, &part.extent);
+    if (result == CUDA_SUCCESS) lane->parts.push_back(part);
+  }
+  return result;
+}
+
+CUresult LaneTable::Join(LaneMember* member, uint64_t id, int device) {
+  assert(member->lane_ == nullptr && id != 0);
+  std::shared_ptr<Lane> lane;
+  bool known = true;
+  {
+    const Lock lock(mutex_);
+    lane = lanes_[id].lock();
+    known = lane != nullptr;
+    if (!known) lanes_[id] = lane = std::make_shared<Lane>(id, device, member->uid_);
+    lane->mutex.lock();  // before anyone else can find it unloaded
+  }
+  const Lock lock(lane->mutex, std::adopt_lock);
+  CUresult result = known ? CUDA_SUCCESS : Load(lane.get());
+  if (lane->uid != member->uid_) result = CUDA_ERROR_NOT_PERMITTED;
+  if (lane->device != device) result = CUDA_ERROR_INVALID_VALUE;
+  for (const Piece& part : lane->parts) {
+    const uint64_t kept = member->KeptBytes(part.address, part.extent.bytes);
+    if (kept != 0 && kept != part.extent.bytes) result = CUDA_ERROR_NOT_READY;
+  }
+  if (result != CUDA_SUCCESS) return result;
+  lane->members.insert(member);
+  member->lane_ = lane;
+  member->lane_id_ = id;
+  member->device_ = device;
+  return Sync(lane.get(), member);
+}
+
+void LaneTable::Leave(LaneMember* member, bool moves) {
+  if (member->lane_ == nullptr) return;
+  Exit(member);
+  const std::shared_ptr<Lane> lane = std::move(member->lane_);
+  const Lock lock(lane->mutex);
+  for (const Piece& part : lane->parts) UnmapPart(member, part);
+  lane->members.erase(member);
+  member->lane_id_ = 0;
+  member->job_->Give(lane->device, std::exchange(member->reserved_bytes_, 0));
+  member->pins_.clear();
+  Count(lane.get(), member);
+  if (!lane->members.empty()) return;
+  for (const Piece& part : lane->parts) {
+    if (lane->own() && !moves) {
+      environment_.extents->Free(part.extent);
+    } else {
+      environment_.extents->Drop(part.extent);
+    }
+  }
+  lane->parts.clear();
+}
+
+// --- size ----------------------------------------------------------------------------------------
+
+CUresult LaneTable::CreatePart(const Lane& lane, uint64_t offset, uint64_t bytes, Piece* part) {
+  ExtentRecord wanted;
+  wanted.owner = lane.owner();
+  wanted.bytes = bytes;
+  wanted.address = offset;
+  wanted.device = static_cast<uint32_t>(lane.device);
+  wanted.uid = lane.uid;
+  part->address = offset;
+  return environment_.extents->Create(wanted, &part->extent);
+}
+
+// Parts never reach over the edge of what a member keeps: it could not map them in part.
+CUresult LaneTable::GrowLocked(Lane* lane, uint64_t bytes) {
+  const size_t before = lane->parts.size();
+  CUresult result = CUDA_SUCCESS;
+  while (result == CUDA_SUCCESS && lane->bytes() < bytes) {
+    const uint64_t offset = lane->bytes();
+    uint64_t end = bytes;
+    for (const LaneMember* const member : lane->members) {
+      for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+        for (const uint64_t edge : {kept.first, kept.first + kept.second.extent.bytes}) {
+          if (edge > offset) end = std::min(end, edge);
+        }
+      }
+    }
+    Piece part;
+    result =
+        CreatePart(*lane, offset,
+                   std::min<uint64_t>(std::bit_floor(end - offset), kLaneExtentBytesMax), &part);
+    if (result == CUDA_SUCCESS) lane->parts.push_back(part);
+  }
+  for (LaneMember* const member : lane->members) {
+    if (result == CUDA_SUCCESS) result = Sync(lane, member);
+  }
+  while (result != CUDA_SUCCESS && lane->parts.size() > before) {
+    UnmapAll(lane, lane->parts.back());
+    environment_.extents->Free(lane->parts.back().extent);
+    lane->parts.pop_back();
+  }
+  return result;
+}
+
+CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
+  assert(member->lane_ != nullptr);
+  if (bytes > limits::kEphemeralBytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t want = RoundUp(bytes), have = member->reserved_bytes_;
+  if (want <= have) return CUDA_SUCCESS;
+  Lane* const lane = member->lane_.get();
+  if (!member->job_->Take(lane->device, want - have)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Lock lock(lane->mutex);
+  const CUresult result = GrowLocked(lane, want);
+  if (result == CUDA_SUCCESS) {
+    member->reserved_bytes_ = want;
+  } else {
+    member->job_->Give(lane->device, want - have);
+  }
+  return result;
+}
+
+CUresult LaneTable::Grow(uint64_t id, uint64_t bytes) {
+  const std::shared_ptr<Lane> lane = Find(id);
+  if (lane == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock(lane->mutex);
+  return GrowLocked(lane.get(), RoundUp(bytes));
+}
+
+void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
+  const std::shared_ptr<Lane> lane = Find(id);
+  if (lane == nullptr) return;
+  assert(lane->holder.load() == nullptr);
+  const Lock lock(lane->mutex);
+  while (!lane->parts.empty() && lane->parts.back().address >= RoundUp(bytes)) {
+    UnmapAll(lane.get(), lane->parts.back());
+    environment_.extents->Free(lane->parts.back().extent);
+    lane->parts.pop_back();
+  }
+  for (LaneMember* const member : lane->members) Count(lane.get(), member);
+}
+
+CUresult LaneTable::Refresh(uint64_t id) {
+  const std::shared_ptr<Lane> lane = Find(id);
+  if (lane == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Lock lock(lane->mutex);
+  std::vector<ExtentRecord> records;
+  CUresult result = environment_.extents->List(lane->owner(), &records);
+  if (result != CUDA_SUCCESS) return result;
+  std::map<uint64_t, Piece> known;
+  for (const Piece& part : lane->parts) known[part.extent.id] = part;
+  for (const ExtentRecord& record : records) known.erase(record.id);
+  for (const std::pair<const uint64_t, Piece>& gone : known) {
+    UnmapAll(lane.get(), gone.second);
+    environment_.extents->Drop(gone.second.extent);
+  }
+  std::map<uint64_t, Piece> kept;
+  for (const Piece& part : lane->parts) {
+    if (known.count(part.extent.id) == 0) kept[part.extent.id] = part;
+  }
+  lane->parts.clear();
+  for (const ExtentRecord& record : records) {
+    Piece part{record.address, {}};
+    const std::map<uint64_t, Piece>::const_iterator had = kept.find(record.id);
+    if (had != kept.end()) {
+      part = had->second;
+    } else if (result == CUDA_SUCCESS) {
+      result = environment_.extents->Import(record, &part.extent);
+    }
+    if (part.extent.id != 0) lane->parts.push_back(part);
+  }
+  for (LaneMember* const member : lane->members) {
+    if (result == CUDA_SUCCESS) result = Sync(lane.get(), member);
+  }
+  return result;
+}
+
+// --- larger extents ------------------------------------------------------------------------------
+
+// Replaces parts from `first` on by one, if they are as large as an extent may be and nobody keeps
+// anything there.
+bool LaneTable::MergeRun(Lane* lane, size_t first, uint64_t* bytes) {
+  const uint64_t offset = lane->parts[first].address;
+  uint64_t sum = 0, merged = 0;
+  size_t last = 0;
+  for (size_t i = first; i < lane->parts.size() && sum < kLaneExtentBytesMax; ++i) {
+    sum += lane->parts[i].extent.bytes;
+    if (i == first || !std::has_single_bit(sum) || sum > std::min(*bytes, kLaneExtentBytesMax)) {
+      continue;
+    }
+    merged = sum;
+    last = i;
+  }
+  if (merged == 0) return false;
+  for (const LaneMember* const member : lane->members) {
+    if (member->Keeps(offset, merged)) return false;
+  }
+  Piece large;
+  if (CreatePart(*lane, offset, merged, &large) != CUDA_SUCCESS) return false;
+  for (size_t i = first; i <= last; ++i) {
+    UnmapAll(lane, lane->parts[i]);
+    environment_.extents->Free(lane->parts[i].extent);
+  }
+  lane->parts[first] = large;
+  lane->parts.erase(lane->parts.begin() + static_cast<ptrdiff_t>(first) + 1,
+                    lane->parts.begin() + static_cast<ptrdiff_t>(last) + 1);
+  *bytes = merged;
+  return true;
+}
+
+uint64_t LaneTable::Coalesce(uint64_t id, uint64_t budget_bytes) {
+  const std::shared_ptr<Lane> lane = Find(id);
+  if (lane == nullptr) return 0;
+  assert(lane->holder.load() == nullptr);
+  const Lock lock(lane->mutex);
+  uint64_t done = 0;
+  for (size_t first = 0; first < lane->parts.size(); ++first) {
+    uint64_t bytes = budget_bytes - done;
+    if (MergeRun(lane.get(), first, &bytes)) done += bytes;
+  }
+  // What can't be mapped now is tried again by Enter.
+  for (LaneMember* const member : lane->members) (void)Sync(lane.get(), member);
+  return done;
+}
+
+}  // namespace worker

@@ -1,0 +1,165 @@
+// Lanes: physical memory that several sessions share, one at a time (Salus 3.2; lanes.md).
+//
+// A lane is a list of extents, mapped at the start of the ephemeral part of each of its sessions in
+// the same order. Only the session that is inside (Enter) has anything live in it, so a switch maps
+// and copies nothing. The lane grows at its end; a block that outlives its iteration takes the
+// extents under it out of the lane (Keep), and the lane gets fresh ones, mapped for the others.
+//
+// Invariant, asserted: an extent is never writable by two sessions' live blocks. A kept extent is
+// mapped for its session alone, and a lane's extents are everyone's only while one of them is
+// inside.
+//
+// The keeper knows a lane's extents by its number and their offsets, so that another worker can
+// import them (Refresh). Thread safety: all methods from any thread. What concerns one member is
+// called on its session's thread, or while that waits; REQUIRES about quiet sessions are the
+// caller's: this file knows no streams.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "daemon/worker/backing.h"
+#include "daemon/worker/jobs.h"
+#include "daemon/worker/session.h"
+#include "ipc/calls/limits.h"
+
+namespace worker {
+
+// Small enough that a block which outlives its iteration takes little along, large enough that a
+// lane has few mappings.
+inline constexpr uint64_t kLaneExtentBytesMax = 32 * ipc::limits::MiB;
+
+// A session's place in at most one lane.
+class LaneMember {
+ public:
+  LaneMember(uint64_t session_id, uint32_t uid, CUdeviceptr ephemeral_base,
+             std::shared_ptr<JobMemory> job)
+      : session_id_(session_id), uid_(uid), base_(ephemeral_base), job_(std::move(job)) {}
+  LaneMember(const LaneMember&) = delete;
+
+  uint64_t lane() const { return lane_id_; }  // 0: none
+  int device() const { return device_; }
+  uint64_t reserved_bytes() const { return reserved_bytes_; }
+  // What it has mapped, for status: the lane's size and what it keeps.
+  uint64_t mapped_bytes() const { return mapped_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class LaneTable;
+  struct Lane;
+  struct Kept {
+    Extent extent;
+    std::set<CUdeviceptr> blocks;  // live in it
+  };
+  bool Keeps(uint64_t offset, uint64_t bytes) const;  // any part of it
+  uint64_t KeptBytes(uint64_t offset, uint64_t bytes) const;
+
+  const uint64_t session_id_;
+  const uint32_t uid_;
+  const CUdeviceptr base_;
+  const std::shared_ptr<JobMemory> job_;
+  uint64_t lane_id_ = 0;
+  std::shared_ptr<Lane> lane_;
+  int device_ = 0;
+  uint64_t reserved_bytes_ = 0;
+  std::atomic<uint64_t> mapped_bytes_{0};
+  // Guarded by the lane's mutex.
+  std::map<uint64_t, uint64_t> mapped_;  // of the lane's extents: offset -> bytes
+  std::map<uint64_t, Kept> kept_;        // by offset
+  std::set<CUdeviceptr> pins_;           // blocks that nothing could be had for
+};
+
+class LaneTable {
+ public:
+  explicit LaneTable(const Environment* environment) : environment_(*environment) {}
+  LaneTable(const LaneTable&) = delete;
+
+  // Maps the lane for the member; one that this worker does not know yet is looked up at the
+  // keeper. CUDA_ERROR_NOT_PERMITTED when it is another user's, CUDA_ERROR_INVALID_VALUE when it is
+  // on another device, CUDA_ERROR_NOT_READY when what the member keeps of an earlier lane lies
+  // across this one's extents. REQUIRES: the member is in no lane.
+  CUresult Join(LaneMember* member, uint64_t lane, int device);
+  // Unmaps it. What the member keeps stays the session's. The last one to leave gives a session's
+  // own lane back; any other is the daemon's to end (ReleaseOwner). REQUIRES: the session is quiet,
+  // and not Pinned unless it ends or `moves` to another worker: then its own lane stays, too.
+  void Leave(LaneMember* member, bool moves = false);
+
+  // The member's need is `bytes` in all: the lane is at least that large afterwards. Never shrinks.
+  // CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
+  CUresult Reserve(LaneMember* member, uint64_t bytes);
+  CUresult Grow(uint64_t lane, uint64_t bytes);
+  // Gives extents at its end back; REQUIRES: nobody is inside.
+  void Shrink(uint64_t lane, uint64_t bytes);
+  // Replaces runs of small extents by large ones, as many as `budget_bytes` allow. What lay in them
+  // is gone. Returns the bytes that were remapped. REQUIRES: nobody is inside.
+  uint64_t Coalesce(uint64_t lane, uint64_t budget_bytes);
+  // Another worker may have changed the lane: brings its mappings up to date. REQUIRES: nobody of
+  // this worker is inside.
+  CUresult Refresh(uint64_t lane);
+
+  // The block outlives its iteration: what backs it becomes the session's. REQUIRES: the member is
+  // inside, the others are quiet. CUDA_ERROR_OUT_OF_MEMORY: there is nothing for the lane in its
+  // place; the member then keeps the lane (Pinned) until Release(address).
+  CUresult Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes);
+  // The block is gone, and the device has finished with it. False: no block of Keep.
+  bool Release(LaneMember* member, CUdeviceptr address);
+  bool IsKept(LaneMember* member, CUdeviceptr address);
+  // Blocks of the member live in the lane itself: nobody else may enter.
+  bool Pinned(LaneMember* member);
+
+  // The member may use the lane from now on. An error of the driver when it can't be mapped.
+  CUresult Enter(LaneMember* member);
+  // From a driver's callback, too: calls no driver function and takes no lock.
+  void Exit(LaneMember* member);
+
+  // --- what the session keeps, for swapping and moving
+  struct KeptExtent {
+    Piece piece;
+    std::set<CUdeviceptr> blocks;
+  };
+  std::vector<KeptExtent> Kept(LaneMember* member);
+  // Other memory at the same place; without an id while it is swapped out.
+  void SetKept(LaneMember* member, CUdeviceptr address, const Extent& extent);
+  // Adds one that is mapped already: another worker kept it before.
+  void AddKept(LaneMember* member, int device, const Piece& piece);
+  // Out of the books; the caller unmaps them.
+  void ForgetKept(LaneMember* member);
+  // What the member has mapped of the lane itself.
+  std::vector<Piece> Mapped(LaneMember* member);
+
+  struct View {
+    std::vector<Piece> parts;  // address: the offset
+    size_t members = 0;
+    uint64_t holder = 0;  // session
+  };
+  View Look(uint64_t lane);
+
+ private:
+  using Lane = LaneMember::Lane;
+  using Lock = std::lock_guard<std::mutex>;
+
+  std::shared_ptr<Lane> Find(uint64_t lane);
+  CUresult Load(Lane* lane);
+  CUresult Sync(Lane* lane, LaneMember* member);
+  void UnmapPart(LaneMember* member, const Piece& part);
+  void UnmapAll(Lane* lane, const Piece& part);
+  CUresult GrowLocked(Lane* lane, uint64_t bytes);
+  CUresult CreatePart(const Lane& lane, uint64_t offset, uint64_t bytes, Piece* part);
+  std::unique_lock<std::mutex> LockOf(LaneMember* member);
+  CUresult CreateFresh(Lane* lane, LaneMember* member, uint64_t offset, uint64_t end,
+                       std::vector<Piece>* fresh);
+  void HandOver(Lane* lane, LaneMember* member, const std::vector<Piece>& fresh);
+  bool MergeRun(Lane* lane, size_t first, uint64_t* bytes);
+  void CheckOwners(const Lane& lane) const;
+  void Count(Lane* lane, LaneMember* member);
+
+  const Environment& environment_;
+  std::mutex mutex_;
+  std::map<uint64_t, std::weak_ptr<Lane>> lanes_;
+};
+
+}  // namespace worker

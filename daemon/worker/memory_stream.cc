@@ -1,0 +1,40 @@
+#include "daemon/worker/memory_stream.h"
+
+#include "absl/time/clock.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+namespace {
+
+constexpr absl::Duration kStep = absl::Microseconds(50);
+
+}  // namespace
+
+MemoryStream::MemoryStream(const Environment& environment, int device) : environment_(environment) {
+  const ipc::DriverTable& driver = *environment.driver;
+  if (static_cast<size_t>(device) < environment.contexts.size()) {
+    pushed_ = driver.cuCtxPushCurrent_v2(environment.contexts[static_cast<size_t>(device)]) ==
+              CUDA_SUCCESS;
+  }
+  status_ = driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0);
+}
+
+MemoryStream::~MemoryStream() {
+  if (stream_ != nullptr) environment_.driver->cuStreamDestroy_v2(stream_);
+  CUcontext popped = nullptr;
+  if (pushed_) environment_.driver->cuCtxPopCurrent_v2(&popped);
+}
+
+CUresult MemoryStream::Clear(CUdeviceptr address, uint64_t bytes) {
+  return environment_.driver->cuMemsetD8Async(address, 0, bytes, stream_);
+}
+
+CUresult MemoryStream::Wait() {
+  for (;;) {
+    const CUresult result = environment_.driver->cuStreamQuery(stream_);
+    if (result != CUDA_ERROR_NOT_READY) return result;
+    absl::SleepFor(kStep);
+  }
+}
+
+}  // namespace worker
