@@ -20,14 +20,15 @@ NullWorker::NullWorker(ipc::SessionFile file, ipc::Channel channel, uint32_t slo
       channel_(std::move(channel)),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
-      base_(ipc::limits::kSlotBase + slot * ipc::limits::kSlotBytes),
-      next_(base_) {
+      base_(ipc::limits::kSlotBase + slot * ipc::limits::kSlotBytes) {
   targets_.driver = &ipc::NullDriver();
   targets_.cublas = &ipc::NullCublas();
   targets_.cublaslt = &ipc::NullCublasLt();
   targets_.laneway = this;
-  device_ = static_cast<std::byte*>(mmap(nullptr, kDeviceBytes, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
+  device_ =
+      static_cast<std::byte*>(mmap(nullptr, ipc::limits::kDeviceArenaBytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  assert(device_ != MAP_FAILED);
   void* const window = reinterpret_cast<void*>(base_ + ipc::limits::kDeviceArenaBytes);
   [[maybe_unused]] void* const mapped =
       mmap(window, ipc::limits::kPinnedWindowBytes, PROT_READ | PROT_WRITE,
@@ -136,18 +137,14 @@ CUresult NullWorker::GetDeviceInfo(CUdevice, ipc::DeviceInfo* info) {
   return CUDA_SUCCESS;
 }
 CUresult NullWorker::ContextReset(CUdevice) { return CUDA_SUCCESS; }
-CUresult NullWorker::MemAlloc(CUdeviceptr* address, size_t bytes) {
-  if (next_ + bytes > base_ + kDeviceBytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = next_;
-  next_ += (bytes + 511) / 512 * 512;
-  return CUDA_SUCCESS;
-}
-CUresult NullWorker::MemFree(CUdeviceptr) {
-  next_ = base_;  // the benchmarks hold one block at a time
-  return CUDA_SUCCESS;
-}
+CUresult NullWorker::MemAlloc(CUdeviceptr*, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult NullWorker::MemFree(CUdeviceptr) { return CUDA_SUCCESS; }
 CUresult NullWorker::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_SUCCESS; }
-CUresult NullWorker::ArenaMap(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+// The pages are there before anything is measured on them.
+CUresult NullWorker::ArenaMap(CUdeviceptr address, size_t bytes) {
+  madvise(At(address), bytes, MADV_POPULATE_WRITE);
+  return CUDA_SUCCESS;
+}
 CUresult NullWorker::ArenaUnmap(CUdeviceptr) { return CUDA_SUCCESS; }
 CUresult NullWorker::LaneReserve(size_t) { return CUDA_SUCCESS; }
 CUresult NullWorker::LaneKeep(CUdeviceptr, size_t) { return CUDA_SUCCESS; }

@@ -16,8 +16,6 @@
 
 namespace bench {
 
-inline constexpr size_t kDeviceBytes = size_t{320} << 20;
-
 class NullWorker : public ipc::Session, public ipc::LanewayCalls {
  public:
   NullWorker(ipc::SessionFile file, ipc::Channel channel, uint32_t slot, int pinned_fd);
@@ -48,7 +46,6 @@ class NullWorker : public ipc::Session, public ipc::LanewayCalls {
   std::unique_ptr<std::byte[]> reply_;
   std::byte* device_ = nullptr;
   uint64_t base_ = 0;
-  uint64_t next_ = 0;
 };
 
 }  // namespace bench
