@@ -21,7 +21,9 @@ class Pack : public Policy {
   }
   bool Displaces(const State& state, const Session& waiting, const Session& resident,
                  int64_t now_us) const override {
-    return waiting.arrival < resident.arrival;
+    // Who was let in runs to its end: a newcomer that pushed others out would often not fit even
+    // then, they would come back into what was freed, and memory would move in a circle.
+    return waiting.phase != Phase::kQueued && waiting.arrival < resident.arrival;
   }
   bool DisplacesLater() const override { return false; }
   bool PromisesTurn() const override { return false; }  // it promises the order in each lane

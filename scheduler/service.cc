@@ -28,6 +28,17 @@ void Learn(Core* core, Session* session, const Progress& event) {
   speed.at_us = std::max<int64_t>(1, core->now_us);
 }
 
+// Who comes to a lane starts where the least served of it is, or it would be owed the time for
+// which it was not there.
+void AdvanceFloor(Core* core, const Session& holder) {
+  Lane* const lane = core->LaneOf(holder.lane);
+  int64_t least_us = holder.virtual_us;
+  if (!lane->waiting.empty()) {
+    least_us = std::min(least_us, core->Find(lane->waiting.begin()->session)->virtual_us);
+  }
+  lane->virtual_floor_us = std::max(lane->virtual_floor_us, least_us);
+}
+
 }  // namespace
 
 void OnProgress(Core* core, Session* session, const Progress& event) {
@@ -35,6 +46,7 @@ void OnProgress(Core* core, Session* session, const Progress& event) {
   session->iterations_done += event.iterations;
   session->progress_us = core->now_us;
   session->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, session->about.weight);
+  if (session->granted) AdvanceFloor(core, *session);
   User* const user = core->UserOf(*session);
   user->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, user->weight);
   if (event.iterations > 0) Learn(core, session, event);

@@ -1,6 +1,8 @@
 // srtf: shortest remaining time first, preemptive (Salus 2.4.2). Remaining time is what the user
 // declared, else what earlier runs of the command took, else least attained service: a job that has
 // run for long will run for long.
+#include <cstdlib>
+
 #include "scheduler/policies.h"
 
 namespace scheduler {
@@ -18,7 +20,8 @@ Remaining RemainingOf(const Session& session) {
     return {(session.about.iterations - session.iterations_done) * each, true};
   }
   const int64_t total = session.about.estimate.total_us;
-  if (total > session.busy_us) return {total - session.busy_us, true};
+  // Past its estimate it should have ended already: it is taken to need what it has overrun by.
+  if (total > 0) return {std::abs(total - session.busy_us), true};
   return {session.busy_us, false};
 }
 

@@ -44,11 +44,24 @@ struct View {
   unsigned leaving = 0;     // of these, those that become free
   Lane* best = nullptr;     // a lane that could run, and does not, with the first head
   Session* head = nullptr;  // its head
+  Lane* oldest = nullptr;   // of those that could run: where somebody has waited for longest
   Lane* worst = nullptr;    // the running lane whose holder is last
 };
 
 bool IsBefore(const Core& core, const Session& one, const Session& other) {
   return core.state->policy->Before(*core.state, one, other);
+}
+
+bool Starves(const Core& core, const Session& waiting) {
+  return core.state->policy->PromisesTurn() && waiting.waiting_us != 0 &&
+         core.now_us - waiting.waiting_us >= core.state->limits.starvation_us;
+}
+
+// Of two heads of lanes: whom a turn was promised is first, in whatever lane.
+bool IsFirst(const Core& core, const Session& one, const Session& other) {
+  if (Starves(core, one) != Starves(core, other)) return Starves(core, one);
+  if (Starves(core, one)) return one.waiting_us < other.waiting_us;
+  return IsBefore(core, one, other);
 }
 
 View Look(Core* core, Device* device) {
@@ -79,7 +92,10 @@ View Look(Core* core, Device* device) {
     if (!can_run) continue;
     Session* const head = Head(core, *lane);
     if (head == nullptr) continue;
-    if (view.best == nullptr || IsBefore(*core, *head, *view.head)) {
+    if (view.oldest == nullptr || *lane->by_age.begin() < *view.oldest->by_age.begin()) {
+      view.oldest = lane;
+    }
+    if (view.best == nullptr || IsFirst(*core, *head, *view.head)) {
       view.best = lane;
       view.head = head;
     }
@@ -107,7 +123,7 @@ void PreemptInLanes(Core* core, const Device& device, const View& view) {
     Session* const head = Head(core, *lane);
     if (head == nullptr || !ShouldPreempt(*core, *head, *holder)) continue;
     const bool elsewhere =
-        view.head != nullptr && view.occupied >= view.width && IsBefore(*core, *view.head, *head);
+        view.head != nullptr && view.occupied >= view.width && IsFirst(*core, *view.head, *head);
     RevokeHolder(core, lane, !elsewhere);
   }
 }
@@ -125,13 +141,14 @@ int64_t NextLook(Core* core, const Device& device, const View& view) {
       continue;
     }
     if (!holder->progressing() || (lane.waiting.empty() && view.head == nullptr)) continue;
+    if (holder->promised_us > core->now_us) next = std::min(next, holder->promised_us);
     const int64_t every = state.policy->RecheckUs(state, *holder);
     if (every > 0) {
       const int64_t first = holder->granted_us + every;
       next = std::min(next, first > core->now_us ? first : core->now_us + every);
     }
     if (!state.policy->PromisesTurn()) continue;
-    for (const Lane* const starved : {&lane, static_cast<const Lane*>(view.best)}) {
+    for (const Lane* const starved : {&lane, static_cast<const Lane*>(view.oldest)}) {
       if (starved == nullptr || starved->by_age.empty()) continue;
       const int64_t due = std::max(starved->by_age.begin()->rank + state.limits.starvation_us,
                                    holder->granted_us + state.limits.slice_us);
@@ -213,6 +230,8 @@ void Hold(Core* core, Lane* lane, Session* session) {
   session->inside = session->uses_lane && session->ephemeral_bytes > 0;
   session->revoked = false;
   session->reported = false;
+  // Otherwise who made it wait would push it out before it does anything.
+  if (Starves(*core, *session)) session->promised_us = core->now_us + core->state->limits.slice_us;
   session->granted_us = core->now_us;
   session->waiting_us = 0;
   lane->virtual_floor_us = std::max(lane->virtual_floor_us, session->virtual_us);
@@ -273,8 +292,8 @@ void OnSwitched(Core* core, const Switched& event) {
 
 bool ShouldPreempt(const Core& core, const Session& waiting, const Session& running) {
   const State& state = *core.state;
-  if (state.policy->PromisesTurn() && waiting.waiting_us != 0 &&
-      core.now_us - waiting.waiting_us >= state.limits.starvation_us) {
+  if (core.now_us < running.promised_us) return false;
+  if (Starves(core, waiting)) {
     return core.now_us - running.granted_us >= state.limits.slice_us;
   }
   return state.policy->Preempts(state, waiting, running, core.now_us);
