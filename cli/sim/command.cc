@@ -96,6 +96,7 @@ void AddFlags(CLI::App* app, Request* request) {
                   "what the scheduler is told of durations and memory beforehand")
       ->check(CLI::IsMember({"exact", "declared", "learned", "none"}))
       ->type_name("WHAT");
+  app->add_flag("--list-policies", request->list, "print the policies' names and end");
   app->add_flag("--json", request->json, "print JSON, for programs");
   app->add_flag("--jobs-table", request->table, "print a line per job, too");
   app->add_option("--timeline", request->timeline_file, "write a trace for ui.perfetto.dev")
@@ -143,23 +144,27 @@ void AddFlags(CLI::App* app, Request* request) {
 }
 
 int Simulate(const Request& request) {
+  if (request.list) {
+    for (const std::string& policy : PoliciesOf("all")) std::printf("%s\n", policy.c_str());
+    return 0;
+  }
   if (!request.generate.empty()) return Generate(request);
   if (request.jobs_file.empty()) {
     return Say(kWrongUsage, "simulate what? laneway sim JOBS.csv --policy all");
   }
   absl::StatusOr<std::vector<Job>> jobs = ReadJobs(request.jobs_file);
   if (!jobs.ok()) return Say(kFailed, std::string(jobs.status().message()));
-  Setup setup;
-  setup.jobs = *std::move(jobs);
-  setup.device = request.device;
-  setup.bounds = request.bounds;
-  setup.knowledge = KnowledgeOf(request.knowledge);
-  setup.seed = request.seed;
-  setup.record = !request.timeline_file.empty() || !request.html_file.empty();
+  Experiment experiment;
+  experiment.jobs = *std::move(jobs);
+  experiment.device = request.device;
+  experiment.bounds = request.bounds;
+  experiment.knowledge = KnowledgeOf(request.knowledge);
+  experiment.seed = request.seed;
+  experiment.record = !request.timeline_file.empty() || !request.html_file.empty();
   std::vector<Outcome> outcomes;
   for (const std::string& policy : PoliciesOf(request.policies)) {
-    setup.policy = policy;
-    absl::StatusOr<Outcome> outcome = Simulate(setup);
+    experiment.policy = policy;
+    absl::StatusOr<Outcome> outcome = Simulate(experiment);
     if (!outcome.ok()) {
       return Say(absl::IsInvalidArgument(outcome.status()) ? kWrongUsage : kFailed,
                  std::string(outcome.status().message()));

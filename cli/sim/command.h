@@ -20,6 +20,7 @@ struct Request {
   Device device;
   Bounds bounds;
   uint64_t seed = 1;
+  bool list = false;  // the policies' names
   bool json = false;
   bool table = false;  // a line per job
   std::string timeline_file;

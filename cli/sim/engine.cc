@@ -14,10 +14,10 @@ namespace {
 
 using scheduler::State;
 
-scheduler::Limits LimitsOf(const Setup& setup) {
+scheduler::Limits LimitsOf(const Experiment& experiment) {
   scheduler::Limits limits;
-  limits.sessions_max = static_cast<unsigned>(setup.jobs.size());
-  const Bounds& bounds = setup.bounds;
+  limits.sessions_max = static_cast<unsigned>(experiment.jobs.size());
+  const Bounds& bounds = experiment.bounds;
   if (bounds.slice_ms >= 0) limits.slice_us = std::llround(bounds.slice_ms * 1e3);
   if (bounds.starvation_s >= 0) limits.starvation_us = std::llround(bounds.starvation_s * 1e6);
   if (bounds.lanes_max >= 0) limits.lanes_max = static_cast<unsigned>(bounds.lanes_max);
@@ -58,18 +58,19 @@ absl::Status Run(State* state, World* world, Outcome* outcome) {
 
 }  // namespace
 
-absl::StatusOr<Outcome> Simulate(const Setup& setup) {
-  if (scheduler::FindPolicy(setup.policy) == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no policy '", setup.policy,
+absl::StatusOr<Outcome> Simulate(const Experiment& experiment) {
+  if (scheduler::FindPolicy(experiment.policy) == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no policy '", experiment.policy,
                                                    "'; policies are ", scheduler::PolicyNames()));
   }
   Outcome outcome;
-  outcome.policy = setup.policy;
-  World world(setup, &outcome);
-  State state(setup.policy, LimitsOf(setup));
+  outcome.policy = experiment.policy;
+  World world(experiment, &outcome);
+  State state(experiment.policy, LimitsOf(experiment));
   Tell(scheduler::CapacityChanged{0, outcome.capacity_bytes, 0, 0}, 0, &state, &world, &outcome);
   const absl::Status ran = Run(&state, &world, &outcome);
-  if (!ran.ok()) return absl::Status(ran.code(), absl::StrCat(setup.policy, ": ", ran.message()));
+  if (!ran.ok())
+    return absl::Status(ran.code(), absl::StrCat(experiment.policy, ": ", ran.message()));
   world.Finish();
   return outcome;
 }

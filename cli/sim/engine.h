@@ -4,7 +4,7 @@
 // the worker that hands a lane over at a boundary, the device that is shared by the lanes, and
 // transfers that swapping needs. Every decision (who is let in, which lane, who runs, who is
 // swapped out) is scheduler::OnEvent's. Times are microseconds of virtual time. Deterministic: the
-// same setup gives the same outcome. Thread safety: stateless.
+// same experiment gives the same outcome. Thread safety: stateless.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Bounds {
   int64_t swap_mib = -1;
 };
 
-struct Setup {
+struct Experiment {
   std::vector<Job> jobs;
   std::string policy = "fifo";
   Device device;
@@ -100,6 +100,6 @@ struct Outcome {
 
 // InvalidArgument: no such policy. Internal: the scheduler left jobs without a grant forever, or
 // broke the safety condition (a defect; the message names the first such job).
-absl::StatusOr<Outcome> Simulate(const Setup& setup);
+absl::StatusOr<Outcome> Simulate(const Experiment& experiment);
 
 }  // namespace sim

@@ -25,13 +25,13 @@ uint32_t UserNumber(const std::string& user, std::vector<std::string>* users) {
 
 }  // namespace
 
-World::World(const Setup& setup, Outcome* outcome)
-    : device_plan_(setup.device),
-      knowledge_(setup.knowledge),
+World::World(const Experiment& experiment, Outcome* outcome)
+    : device_plan_(experiment.device),
+      knowledge_(experiment.knowledge),
       outcome_(outcome),
-      recorder_(setup.record, outcome),
-      random_(setup.seed) {
-  for (const Job& job : setup.jobs) {
+      recorder_(experiment.record, outcome),
+      random_(experiment.seed) {
+  for (const Job& job : experiment.jobs) {
     JobOutcome entry;
     entry.job = job;
     entry.arrival_us = std::llround(job.arrival_s * 1e6);
@@ -41,7 +41,7 @@ World::World(const Setup& setup, Outcome* outcome)
       outcome_->jobs.begin(), outcome_->jobs.end(),
       [](const JobOutcome& a, const JobOutcome& b) { return a.arrival_us < b.arrival_us; });
   sessions_.resize(outcome_->jobs.size());
-  outcome_->capacity_bytes = setup.device.memory_mib << 20;
+  outcome_->capacity_bytes = experiment.device.memory_mib << 20;
   if (!outcome_->jobs.empty()) outcome_->begin_us = outcome_->jobs.front().arrival_us;
 }
 
@@ -147,7 +147,6 @@ void World::AskAgain(SessionId id) {
 }
 
 void World::AskForLane(SessionId id) {
-  Of(id).asked_lane = true;
   untold_.push_back(scheduler::LaneNeeded{id, EphemeralBytes(id)});
 }
 
@@ -192,10 +191,15 @@ void World::ReportProgress() {
     Session& session = Of(active.id);
     const int64_t ended = static_cast<int64_t>(active.done);
     if (ended == session.reported_iterations) continue;
+    // Up to its last boundary: the present iteration is a matter of the next report.
+    const double present_us =
+        (active.done - std::floor(active.done)) * active.iteration_us / active.speed.rate;
+    const int64_t boundary_us =
+        std::max(session.reported_us, now_us_ - static_cast<int64_t>(present_us));
     untold_.push_back(scheduler::Progress{active.id, ended - session.reported_iterations,
-                                          now_us_ - session.reported_us});
+                                          boundary_us - session.reported_us});
     session.reported_iterations = ended;
-    session.reported_us = now_us_;
+    session.reported_us = boundary_us;
   }
 }
 
@@ -235,7 +239,7 @@ void World::HandOver(SessionId id) {
     const SessionId candidate = lane.successors[i];
     const Session& other = Of(candidate);
     if (candidate == id || other.ended || other.granted || !other.assigned || other.swapped ||
-        other.idle || !HasWork(other, candidate)) {
+        other.lane != session.lane || !HasWork(other, candidate)) {
       continue;
     }
     next = candidate;
@@ -244,7 +248,6 @@ void World::HandOver(SessionId id) {
   untold_.push_back(scheduler::Switched{session.lane, id, next});
   if (next == 0) return;
   Session& follower = Of(next);
-  follower.lane = session.lane;
   follower.granted = true;
   ++JobOf(next).turns;
   ++outcome_->switches;

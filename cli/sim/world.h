@@ -24,7 +24,7 @@ namespace sim {
 class World {
  public:
   // Jobs are in the order of arrival in `outcome`, which the world fills in.
-  World(const Setup& setup, Outcome* outcome);
+  World(const Experiment& experiment, Outcome* outcome);
 
   // When the next thing happens by itself; SharedDevice::kNever: never.
   int64_t NextUs() const;
@@ -47,7 +47,6 @@ class World {
  private:
   struct Session {
     bool admitted = false;
-    bool asked_lane = false;
     bool assigned = false;  // its lane is large enough: it runs as soon as it is granted
     bool granted = false;
     bool revoked = false;

@@ -86,7 +86,7 @@ void World::Do(const scheduler::AssignLane& action) {
     ++session.epoch;
   }
   session.lane = action.lane;
-  if (!session.asked_lane || session.assigned) return;
+  if (!action.answer || session.assigned) return;
   session.assigned = true;
   session.waits.clear();
   session.idle = !HasWork(session, action.session);
