@@ -43,8 +43,32 @@ absl::Status SetFromToml(const std::string& key, const toml::node& node, const s
 
 }  // namespace
 
-const std::vector<Flag>& Flags() {
-  static const std::vector<Flag>* const flags = new std::vector<Flag>{
+namespace {
+
+std::vector<Flag> MemoryFlags() {
+  return {
+      {.name = "memory",
+       .value_name = "SIZE",
+       .help = "the most memory of each device that the program may use, as 6GiB or 512MiB",
+       .text = &Options::memory,
+       .bytes = true,
+       .of_program = true},
+      {.name = "swap",
+       .value_name = "SIZE",
+       .help = "host memory that may hold device memory of waiting programs; half of it by default",
+       .text = &Options::swap,
+       .bytes = true},
+      {"scrub",
+       "WHEN",
+       "when device memory is zeroed before a program gets it: tenants means that another user had "
+       "it",
+       {"tenants", "always"},
+       &Options::scrub},
+  };
+}
+
+std::vector<Flag> GeneralFlags() {
+  return {
       {"device",
        "DEVICE",
        "which device serves programs: auto takes a GPU when there is one",
@@ -101,29 +125,23 @@ const std::vector<Flag>& Flags() {
        "where the processes meet: sockets, lock, logs",
        {},
        &Options::runtime_dir},
-      {.name = "memory",
-       .value_name = "SIZE",
-       .help = "the most memory of each device that the program may use, as 6GiB or 512MiB",
-       .text = &Options::memory,
-       .bytes = true,
-       .of_program = true},
-      {.name = "swap",
-       .value_name = "SIZE",
-       .help = "host memory that may hold device memory of waiting programs; half of it by default",
-       .text = &Options::swap,
-       .bytes = true},
-      {"scrub",
-       "WHEN",
-       "when device memory is zeroed before a program gets it: tenants means that another user had "
-       "it",
-       {"tenants", "always"},
-       &Options::scrub},
       {"log-level",
        "LEVEL",
        "what lanewayd writes to its log",
        {"debug", "info", "warning", "error"},
        &Options::log_level},
   };
+}
+
+}  // namespace
+
+const std::vector<Flag>& Flags() {
+  static const std::vector<Flag>* const flags = [] {
+    std::vector<Flag>* const all = new std::vector<Flag>(GeneralFlags());
+    const std::vector<Flag> memory = MemoryFlags();
+    all->insert(all->end(), memory.begin(), memory.end());
+    return all;
+  }();
   return *flags;
 }
 

@@ -179,6 +179,7 @@ void LaneTable::ForgetKept(LaneMember* member) {
     member->job_->Give(member->device_, kept.second.extent.bytes);
   }
   member->kept_.clear();
+  member->pins_.clear();
 }
 
 std::vector<Piece> LaneTable::Mapped(LaneMember* member) {

@@ -153,7 +153,6 @@ void LaneTable::Leave(LaneMember* member, bool moves) {
   lane->members.erase(member);
   member->lane_id_ = 0;
   member->job_->Give(lane->device, std::exchange(member->reserved_bytes_, 0));
-  member->pins_.clear();
   Count(lane.get(), member);
   if (!lane->members.empty()) return;
   for (const Piece& part : lane->parts) {

@@ -85,7 +85,8 @@ class LaneTable {
   CUresult Join(LaneMember* member, uint64_t lane, int device);
   // Unmaps it. What the member keeps stays the session's. The last one to leave gives a session's
   // own lane back; any other is the daemon's to end (ReleaseOwner). REQUIRES: the session is quiet,
-  // and not Pinned unless it ends or `moves` to another worker: then its own lane stays, too.
+  // and not Pinned unless it ends, what lies in the lane was saved (Arena::SwapOut), or it `moves`
+  // to another worker: then its own lane stays, too.
   void Leave(LaneMember* member, bool moves = false);
 
   // The member's need is `bytes` in all: the lane is at least that large afterwards. Never shrinks.

@@ -241,92 +241,129 @@ TEST_F(KeeperTest, LongListsTakeSeveralMessages) {
   EXPECT_EQ(lists[0].count + lists[1].count + lists[2].count, 300u);
 }
 
-// Random requests, the keeper replaced now and then: what is counted is what lives, an extent lives
-// as long as its owner or a worker has it, and never more is given than there is.
-TEST_F(KeeperTest, RandomRequestsKeepTheBooks) {
+// What must live: an extent lives as long as its owner or a worker has it.
+class Books {
+ public:
   struct Held {
     uint64_t bytes;
     Owner owner;
     std::set<uint32_t> workers;
     bool given_up;
   };
-  std::mt19937_64 random = ipc::Seeded();
-  std::unique_ptr<Keeper> keeper = std::make_unique<Keeper>(driver_, 0);
-  ASSERT_TRUE(keeper->Open().ok());
-  std::map<uint64_t, Held> held;
-  const auto owner = [&random] {
-    return Owner{random() % 2 == 0 ? OwnerKind::kSession : OwnerKind::kLane, random() % 5};
-  };
-  const auto leave = [&held](uint64_t id, uint32_t worker, bool give_up) {
-    Held& extent = held.at(id);
-    if (extent.workers.erase(worker) == 0) return;
-    extent.given_up |= give_up;
-    if (extent.given_up && extent.workers.empty()) held.erase(id);
-  };
-  for (int step = 0; step < 20'000; ++step) {
-    const uint32_t worker = 1 + random() % 3;
-    std::map<uint64_t, Held>::iterator any = held.begin();
-    if (!held.empty()) std::advance(any, random() % held.size());
-    const unsigned choice = random() % 100;
-    ipc::UniqueFd fd;
-    if (choice < 45 || held.empty()) {
-      const ExtentRecord wanted{0, owner(), 2 * kMiB << (random() % 4)};
-      const ipc::control::ExtentReply reply = keeper->Create(worker, wanted, &fd);
-      if (reply.result == CUDA_SUCCESS) {
-        held[reply.id] = {wanted.bytes, wanted.owner, {worker}, false};
-      }
+  explicit Books(const common::Driver& driver) : driver_(driver) { NewKeeper(); }
+
+  void Step() {
+    const uint32_t worker = 1 + random_() % 3;
+    const unsigned choice = random_() % 100;
+    if (choice < 45 || held_.empty()) {
+      Create(worker);
     } else if (choice < 60) {
-      const uint32_t result = keeper->Import(worker, any->first, &fd).result;
-      ASSERT_EQ(result == CUDA_SUCCESS, !any->second.given_up);
-      if (result == CUDA_SUCCESS) any->second.workers.insert(worker);
-    } else if (choice < 75) {
-      keeper->Free(worker, any->first);
-      leave(any->first, worker, true);
-    } else if (choice < 85) {
-      keeper->Drop(worker, any->first);
-      leave(any->first, worker, false);
+      Import(worker);
     } else if (choice < 92) {
-      const ipc::control::ChangeOwner change{any->first, owner(), random(), random()};
-      keeper->ChangeOwner(worker, change);
-      if (any->second.workers.count(worker) != 0) any->second.owner = change.owner;
+      Change(worker, choice);
     } else if (choice < 96) {
-      const Owner ended = owner();
-      keeper->ReleaseOwner(ended);
-      for (std::map<uint64_t, Held>::value_type& entry : held) {
-        if (entry.second.owner == ended) entry.second.given_up = true;
-      }
-      std::erase_if(held, [](const auto& entry) {
-        return entry.second.given_up && entry.second.workers.empty();
-      });
+      EndOwner(AnyOwner());
     } else if (choice < 99) {
-      keeper->ReleaseWorker(worker);
+      keeper_->ReleaseWorker(worker);
       std::vector<uint64_t> ids;
-      for (const std::map<uint64_t, Held>::value_type& entry : held) ids.push_back(entry.first);
-      for (const uint64_t id : ids) leave(id, worker, false);
+      for (const auto& [id, extent] : held_) ids.push_back(id);
+      for (const uint64_t id : ids) Leave(id, worker, false);
     } else {
-      // A new keeper hears of what workers have; nobody else knows of the rest.
-      live.clear();
-      keeper = std::make_unique<Keeper>(driver_, 0);
-      ASSERT_TRUE(keeper->Open().ok());
-      std::erase_if(held, [](const auto& entry) { return entry.second.workers.empty(); });
-      const ipc::UniqueFd handed(memfd_create("handed-over", MFD_CLOEXEC));
-      for (std::map<uint64_t, Held>::value_type& entry : held) {
-        entry.second.given_up = false;
-        for (const uint32_t holder : entry.second.workers) {
-          const ExtentRecord record{entry.first, entry.second.owner, entry.second.bytes};
-          ASSERT_EQ(keeper->Adopt(holder, record, handed), CUDA_SUCCESS);
-        }
-      }
+      Replace();
     }
-    uint64_t sum = 0;
-    for (const std::map<uint64_t, Held>::value_type& entry : held) sum += entry.second.bytes;
-    ASSERT_EQ(keeper->Memory(0).free_bytes, kDeviceBytes - sum);
-    ASSERT_EQ(live.size(), held.size());
-    uint64_t told = 0;
-    for (const ipc::control::UsageList& list : keeper->Usages()) {
+  }
+
+  void Check() const {
+    uint64_t sum = 0, told = 0;
+    for (const auto& [id, extent] : held_) sum += extent.bytes;
+    for (const ipc::control::UsageList& list : keeper_->Usages()) {
       for (uint32_t i = 0; i < list.count; ++i) told += list.usages[i].bytes;
     }
+    ASSERT_EQ(keeper_->Memory(0).free_bytes, kDeviceBytes - sum);
+    ASSERT_EQ(live.size(), held_.size());
     ASSERT_EQ(told, sum);
+  }
+
+ private:
+  Owner AnyOwner() {
+    return {random_() % 2 == 0 ? OwnerKind::kSession : OwnerKind::kLane, random_() % 5};
+  }
+  uint64_t AnyExtent() {
+    std::map<uint64_t, Held>::iterator any = held_.begin();
+    std::advance(any, random_() % held_.size());
+    return any->first;
+  }
+  void NewKeeper() {
+    live.clear();
+    keeper_ = std::make_unique<Keeper>(driver_, 0);
+    ASSERT_TRUE(keeper_->Open().ok());
+  }
+  void Create(uint32_t worker) {
+    ipc::UniqueFd fd;
+    const ExtentRecord wanted{0, AnyOwner(), 2 * kMiB << (random_() % 4)};
+    const ipc::control::ExtentReply reply = keeper_->Create(worker, wanted, &fd);
+    if (reply.result != CUDA_SUCCESS) return;
+    held_[reply.id] = {wanted.bytes, wanted.owner, {worker}, false};
+  }
+  void Import(uint32_t worker) {
+    ipc::UniqueFd fd;
+    const uint64_t id = AnyExtent();
+    const uint32_t result = keeper_->Import(worker, id, &fd).result;
+    ASSERT_EQ(result == CUDA_SUCCESS, !held_.at(id).given_up);
+    if (result == CUDA_SUCCESS) held_.at(id).workers.insert(worker);
+  }
+  void Change(uint32_t worker, unsigned choice) {
+    const uint64_t id = AnyExtent();
+    if (choice < 75) {
+      keeper_->Free(worker, id);
+      Leave(id, worker, true);
+    } else if (choice < 85) {
+      keeper_->Drop(worker, id);
+      Leave(id, worker, false);
+    } else {
+      const ipc::control::ChangeOwner change{id, AnyOwner(), random_(), random_()};
+      keeper_->ChangeOwner(worker, change);
+      if (held_.at(id).workers.count(worker) != 0) held_.at(id).owner = change.owner;
+    }
+  }
+  void Leave(uint64_t id, uint32_t worker, bool give_up) {
+    Held& extent = held_.at(id);
+    if (extent.workers.erase(worker) == 0) return;
+    extent.given_up |= give_up;
+    if (extent.given_up && extent.workers.empty()) held_.erase(id);
+  }
+  void EndOwner(const Owner& owner) {
+    keeper_->ReleaseOwner(owner);
+    for (auto& [id, extent] : held_) extent.given_up |= extent.owner == owner;
+    std::erase_if(held_, [](const auto& entry) {
+      return entry.second.given_up && entry.second.workers.empty();
+    });
+  }
+  // A new keeper hears of what workers have; nobody else knows of the rest.
+  void Replace() {
+    NewKeeper();
+    std::erase_if(held_, [](const auto& entry) { return entry.second.workers.empty(); });
+    const ipc::UniqueFd handed(memfd_create("handed-over", MFD_CLOEXEC));
+    for (auto& [id, extent] : held_) {
+      extent.given_up = false;
+      for (const uint32_t holder : extent.workers) {
+        ASSERT_EQ(keeper_->Adopt(holder, {id, extent.owner, extent.bytes}, handed), CUDA_SUCCESS);
+      }
+    }
+  }
+
+  const common::Driver& driver_;
+  std::mt19937_64 random_ = ipc::Seeded();
+  std::unique_ptr<Keeper> keeper_;
+  std::map<uint64_t, Held> held_;
+};
+
+// Random requests, the keeper replaced now and then: what is counted is what lives.
+TEST_F(KeeperTest, RandomRequestsKeepTheBooks) {
+  Books books(driver_);
+  for (int step = 0; step < 20'000 && !HasFailure(); ++step) {
+    books.Step();
+    books.Check();
   }
 }
 

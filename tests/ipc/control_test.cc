@@ -61,8 +61,18 @@ TEST(ControlTest, WhatIsOutOfRangeIsRefused) {
   UsageList list;
   list.count = kUsagesMax + 1;
   EXPECT_FALSE(DecodeControlUntrusted(Encode(list)).has_value());
-  EXPECT_FALSE(DecodeControlUntrusted(Encode(CreateExtent{1, 2, kDevicesMax, 0})).has_value());
-  EXPECT_FALSE(DecodeControlUntrusted(Encode(AssignLane{1, 2, 3, kDevicesMax, 0, 0, 0})).has_value());
+  CreateExtent create;
+  create.extent.device = kDevicesMax;
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(create)).has_value());
+  const Owner nobody{static_cast<OwnerKind>(7), 1};
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(ListExtents{nobody})).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(ReleaseOwner{nobody})).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(ChangeOwner{1, nobody, 0, 0})).has_value());
+  ExtentList extents;
+  extents.count = kExtentsMax + 1;
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(extents)).has_value());
+  EXPECT_FALSE(
+      DecodeControlUntrusted(Encode(AssignLane{1, 2, 3, kDevicesMax, 0, 0, 0})).has_value());
   EXPECT_FALSE(DecodeControlUntrusted(Encode(MemoryNeeded{1, 2, kDevicesMax, 0})).has_value());
   EXPECT_FALSE(DecodeControlUntrusted(Encode(LaneNeeded{1, 2, kDevicesMax, 0})).has_value());
   EXPECT_FALSE(

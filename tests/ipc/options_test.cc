@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ipc/bytes.h"
 #include "tests/ipc/testing.h"
 
 namespace ipc {
@@ -74,6 +75,26 @@ TEST(FlagsTest, EveryFlagHasOneTargetAndHelp) {
     Options options;
     EXPECT_TRUE(SetOption(flag, defaults.*flag.text, flag.name, &options).ok()) << flag.name;
   }
+}
+
+TEST_F(OptionsTest, AmountsOfMemoryAreReadAsPeopleWriteThem) {
+  EXPECT_EQ(ParseBytes("6GiB"), uint64_t{6} << 30);
+  EXPECT_EQ(ParseBytes("1.5MiB"), uint64_t{3} << 19);
+  EXPECT_EQ(ParseBytes("1000"), 1000u);
+  EXPECT_EQ(ParseBytes("0"), 0u);
+  for (const char* const bad :
+       {"", "GiB", "-1", "1.5", "6GB", "nan", "inf", "1e30", "9999999TiB"}) {
+    EXPECT_FALSE(ParseBytes(bad).has_value()) << bad;
+  }
+  EXPECT_EQ(BytesOption("", -1), -1);
+  ExpectRefused("swap = \"much\"\n", "6GiB");
+}
+
+TEST_F(OptionsTest, WhatIsTheProgramsIsNotPassedToADaemon) {
+  options_.memory = "6GiB";
+  options_.swap = "1GiB";
+  const std::vector<std::string> arguments = AsArguments(options_);
+  EXPECT_EQ(arguments, std::vector<std::string>{"--swap=1GiB"});
 }
 
 }  // namespace
