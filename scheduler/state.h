@@ -82,7 +82,7 @@ struct Session {
   bool inside = false;   // holds live ephemeral memory: it came to no boundary since
   bool revoked = false;
   bool reported = false;
-  int64_t granted_us = 0;  // the last grant
+  int64_t granted_us = 0;   // the last grant
   int64_t promised_us = 0;  // until then it keeps a turn that it got for having waited so long
   int64_t revoked_us = 0;
   int64_t waiting_us = 0;  // since when it could run and does not
