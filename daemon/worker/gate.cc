@@ -63,7 +63,15 @@ void Gate::Rest(bool at_boundary) {
   board_->tell_(ipc::control::GateReport{session_id_, event, 0});
 }
 
-void Gate::Close() { Set(GateState::kClosed); }
+void Gate::Close() {
+  Set(GateState::kClosed);
+  const Board::Lock lock(board_->mutex_);
+  if (!holds_) return;
+  Gate* const next = board_->Next(lane_, board_->lanes_[lane_]);
+  if (next == nullptr) return;
+  next->imminent_.store(true);
+  next->wake_();
+}
 
 int64_t Gate::OpenUs() const {
   const int64_t opened_us = opened_us_.load(std::memory_order_relaxed);
@@ -99,12 +107,10 @@ void Board::Open(Gate* gate, Lane* lane) {
   gate->wake_();
 }
 
-Gate* Board::Next(uint64_t lane_id, Lane* lane) {
-  for (std::vector<uint64_t>::iterator it = lane->successors.begin(); it != lane->successors.end();
-       ++it) {
-    Gate* const gate = FindLocked(*it);
+Gate* Board::Next(uint64_t lane_id, const Lane& lane) const {
+  for (const uint64_t id : lane.successors) {
+    Gate* const gate = FindLocked(id);
     if (gate == nullptr || !gate->wants_ || gate->paused_ || gate->holds_) continue;
-    lane->successors.erase(it);
     return gate;
   }
   if (daemon_.load()) return nullptr;
@@ -130,8 +136,9 @@ void Board::FreeLane(Gate* gate) {
 void Board::HandOverLocked(Gate* gate) {
   FreeLane(gate);
   Lane& lane = lanes_[gate->lane_];
-  Gate* const next = Next(gate->lane_, &lane);
+  Gate* const next = Next(gate->lane_, lane);
   if (next != nullptr) {
+    std::erase(lane.successors, next->session_id_);
     next->lane_ = gate->lane_;
     Open(next, &lane);
   }
@@ -218,7 +225,7 @@ void Board::SetDaemon(bool present) {
   for (const std::pair<const uint64_t, Gate*>& entry : gates_) lanes_[entry.second->lane_];
   for (std::pair<const uint64_t, Lane>& entry : lanes_) {
     if (entry.second.holder != nullptr) continue;
-    if (Gate* const next = Next(entry.first, &entry.second)) Open(next, &entry.second);
+    if (Gate* const next = Next(entry.first, entry.second)) Open(next, &entry.second);
   }
 }
 

@@ -49,8 +49,11 @@ class Gate {
   // There is none. `at_boundary`: nothing of it lies in the lane.
   void Rest(bool at_boundary);
   bool resting() const { return resting_; }
-  // No further work passes; HandOver() follows once the device has finished what did.
+  // No further work passes; HandOver() follows once the device has finished what did. Whoever is next
+  // is woken now, so that its thread is awake when its turn comes.
   void Close();
+  // Closed, but not for long: worth spinning for. Clears itself.
+  bool Imminent() { return imminent_.exchange(false); }
   // For how long it has been open, until now; 0 when it is closed.
   int64_t OpenUs() const;
   // Without a daemon: its turn is over and another of its lane waits.
@@ -71,6 +74,7 @@ class Gate {
   const std::function<void()> wake_;
   std::atomic<GateState> state_{GateState::kClosed};
   std::atomic<int64_t> opened_us_{0};
+  std::atomic<bool> imminent_{false};
   bool resting_ = true;  // what the daemon was told last; the session's thread's
   // Guarded by the board's mutex.
   uint64_t lane_ = 0;
@@ -117,7 +121,7 @@ class Board {
   using Lock = std::lock_guard<std::mutex>;
 
   void Open(Gate* gate, Lane* lane);
-  Gate* Next(uint64_t lane_id, Lane* lane);
+  Gate* Next(uint64_t lane_id, const Lane& lane) const;
   Gate* FindLocked(uint64_t session_id) const;
   void HandOverLocked(Gate* gate);
   void FreeLane(Gate* gate);

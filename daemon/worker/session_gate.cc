@@ -18,6 +18,7 @@ namespace {
 // Whoever has passed no boundary for so many iterations does not iterate any more.
 constexpr int64_t kOverdueIterations = 16;
 constexpr int64_t kOverdueUsMin = 200'000;
+constexpr int64_t kImminentUs = 300;  // to spin for, where sleeping would cost 50 us and more
 constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
 
 int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
@@ -72,8 +73,14 @@ void SessionImpl::Park() {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
     if (poked_.load() != 0) RunCommands();
     frees_.Poll();
+    if (gate_->Imminent()) SpinUntilOpen();
     if (gate_->closed()) ipc::FutexWait(doorbell, ticket, kNapUs);
   }
+}
+
+void SessionImpl::SpinUntilOpen() {
+  const int64_t end_ns = ipc::MonotonicNs() + kImminentUs * 1000;
+  while (gate_->closed() && ipc::MonotonicNs() < end_ns) ipc::CpuRelax();
 }
 
 void SessionImpl::OnSilence() {

@@ -101,6 +101,7 @@ class SessionImpl final : public Session,
   // Whether the next message may be taken; waits at the gate when it may not.
   bool PassGate();
   void Park();
+  void SpinUntilOpen();
   // The wait for a message ended without one.
   void OnSilence();
   // True where the lane may be another's: nothing of this session lies in it.
