@@ -34,6 +34,8 @@ void Block(Core* core, Session* session, Need need, int64_t bytes) {
   if (session->residence == Residence::kResident) {
     core->DeviceOf(*session)->needs.insert(
         {static_cast<int64_t>(session->arrival), session->arrival, session->id});
+  } else if (session->residence == Residence::kSwapped) {
+    Claim(core, session);  // it asked before it heard that it is on the host
   }
   core->actions.push_back(
       Wait{session->id, Sentence(Why(*core->state, session->id, core->now_us))});

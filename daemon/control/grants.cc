@@ -30,6 +30,7 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   arrived.session = session.record.session_id;
   arrived.job = session.record.job_id;
   arrived.user = session.record.uid;
+  arrived.limit_bytes = Signed(session.record.memory_limit_bytes);
   return arrived;
 }
 
@@ -82,6 +83,7 @@ void Daemon::NoteProgress(uint64_t id) {
 }
 
 void Daemon::OnSwitched(const wire::Switched& switched) {
+  spdlog::debug("lane {} went from session {} to {}", switched.lane, switched.from, switched.to);
   NoteProgress(switched.from);
   journal_.Add({.kind = EventKind::kSwitch,
                 .at_us = std::min(switched.at_us, NowUs()),
@@ -95,6 +97,7 @@ void Daemon::OnSwitched(const wire::Switched& switched) {
 void Daemon::OnGateReport(const wire::GateReport& report) {
   Session* const session = sessions_.Find(report.session_id);
   if (session == nullptr || session->phase != Phase::kRunning) return;
+  spdlog::debug("session {} reports {}", report.session_id, static_cast<uint32_t>(report.event));
   if (report.event == wire::GateEvent::kRunnable) {
     Happen(scheduler::Runnable{report.session_id});
     return;
@@ -109,6 +112,7 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
   } else if (const wire::GateReport* report = std::get_if<wire::GateReport>(&message)) {
     OnGateReport(*report);
   } else if (const wire::MemoryNeeded* memory = std::get_if<wire::MemoryNeeded>(&message)) {
+    spdlog::debug("session {} needs {} bytes", memory->session_id, memory->bytes);
     Happen(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
   } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
     Happen(scheduler::MemoryFreed{freed->session_id, Signed(freed->bytes)});
@@ -116,12 +120,16 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
     if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
     Happen(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
   } else if (const wire::LaneShrunk* shrunk = std::get_if<wire::LaneShrunk>(&message)) {
+    // Nobody has it mapped any more: what the keeper still keeps for it goes.
+    if (shrunk->bytes == 0) children_.ReleaseOwner({wire::OwnerKind::kLane, shrunk->lane});
     Happen(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane),
                                  Signed(shrunk->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
     journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
                   .at_us = NowUs(),
                   .session = swapped->session_id});
+    spdlog::debug("session {} is {} ({}) {}", swapped->session_id,
+                  swapped->out != 0 ? "out" : "in", swapped->result, swapped->sentence);
     Happen(scheduler::Swapped{swapped->session_id, swapped->out != 0, swapped->result == 0,
                               swapped->sentence});
   } else {
@@ -175,6 +183,7 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   session->lane = assign.lane;
   session->lane_bytes = static_cast<uint64_t>(assign.bytes);
   if (assign.answer) session->asks_lane = false;
+  spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
   SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes, 0, 0,
                                     assign.answer ? 1u : 0u, 0});
   journal_.Add({.kind = EventKind::kLane,
@@ -235,6 +244,7 @@ void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
 void Daemon::GrantOrRevoke(uint64_t id, uint64_t lane, bool grant) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr) return;
+  spdlog::debug("session {} {} lane {}", id, grant ? "may use" : "is to leave", lane);
   if (grant) {
     SendTo(*session, wire::Grant{id, lane});
   } else {
@@ -268,14 +278,17 @@ void Daemon::PerformGrant(const scheduler::Action& action) {
   } else if (const scheduler::Successors* next = std::get_if<scheduler::Successors>(&action)) {
     Publish(*next);
   } else if (const scheduler::GrantMemory* memory = std::get_if<scheduler::GrantMemory>(&action)) {
+    spdlog::debug("session {} gets {} bytes", memory->session, memory->bytes);
     if (const Session* const session = sessions_.Find(memory->session))
       SendTo(*session, wire::MemoryAnswer{memory->session, 0, 0});
   } else if (const scheduler::RefuseMemory* no = std::get_if<scheduler::RefuseMemory>(&action)) {
     RefuseMemory(*no);
   } else if (const scheduler::SwapOut* out = std::get_if<scheduler::SwapOut>(&action)) {
+    spdlog::debug("session {} goes to the host", out->session);
     if (const Session* const session = sessions_.Find(out->session))
       SendTo(*session, wire::Swap{out->session, 1, out->with_lane});
   } else if (const scheduler::SwapIn* in = std::get_if<scheduler::SwapIn>(&action)) {
+    spdlog::debug("session {} comes back from the host", in->session);
     if (const Session* const session = sessions_.Find(in->session))
       SendTo(*session, wire::Swap{in->session, 0, in->with_lane});
   } else if (const scheduler::Wait* wait = std::get_if<scheduler::Wait>(&action)) {

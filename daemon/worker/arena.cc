@@ -117,6 +117,11 @@ CUresult Arena::Place(int device, uint64_t bytes, CUdeviceptr* address) {
   return CUDA_SUCCESS;
 }
 
+uint64_t Arena::RangeBytes(CUdeviceptr address) const {
+  const Ranges::const_iterator found = ranges_.find(address);
+  return found == ranges_.end() ? 0 : BytesOf(found->second.pieces);
+}
+
 CUresult Arena::Free(CUdeviceptr address) {
   const Ranges::iterator range = ranges_.find(address);
   if (range == ranges_.end()) return CUDA_ERROR_INVALID_VALUE;

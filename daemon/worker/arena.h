@@ -61,6 +61,8 @@ class Arena {
   // Gives a range of Map or Place back. CUDA_ERROR_INVALID_VALUE when none starts there.
   CUresult Free(CUdeviceptr address);
   bool IsRange(CUdeviceptr address) const { return ranges_.count(address) != 0; }
+  // Of the range that starts there; 0 when none does.
+  uint64_t RangeBytes(CUdeviceptr address) const;
   // Whether [address, address + bytes) lies inside the arena. Unmapped parts fault as on hardware.
   bool Contains(CUdeviceptr address, uint64_t bytes) const;
 

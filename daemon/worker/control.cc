@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
+#include "daemon/worker/lanes.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
 #include "ipc/zmq_channel.h"
@@ -16,6 +17,7 @@
 namespace worker {
 namespace {
 
+constexpr int64_t kLaneRetryUs = 1'000;  // until the last one has left a lane
 constexpr int64_t kStopTimeoutUs =
     5'000'000;  // sessions that have not ended by then end with the process
 
@@ -140,6 +142,20 @@ void Control::Decide(uint64_t session_id, const ipc::control::Message& message) 
   if (found->second->session != nullptr) found->second->session->OnDecision(message);
 }
 
+// Lanes grow when a session needs it; here they give memory back, as soon as nobody uses it.
+void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
+  const LaneTable::View view = environment_.lanes->Look(lane);
+  const uint64_t have =
+      view.parts.empty() ? 0 : view.parts.back().address + view.parts.back().extent.bytes;
+  const bool busy = view.holder != 0 || (bytes == 0 && view.members != 0);
+  if (have > bytes && busy) {
+    loop_.After(kLaneRetryUs, [this, lane, bytes] { ResizeLane(lane, bytes); });
+    return;
+  }
+  if (have > bytes) environment_.lanes->Shrink(lane, bytes);
+  Post(ipc::control::LaneShrunk{lane, bytes});
+}
+
 bool Control::HandleGrants(const ipc::control::Message& message) {
   namespace wire = ipc::control;
   if (const wire::Grant* grant = std::get_if<wire::Grant>(&message)) {
@@ -155,6 +171,8 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
   } else if (const wire::AssignLane* lane = std::get_if<wire::AssignLane>(&message)) {
     if (lane->answer == 0) board_.SetLane(lane->session_id, lane->lane);
     Decide(lane->session_id, message);
+  } else if (const wire::ResizeLane* size = std::get_if<wire::ResizeLane>(&message)) {
+    if (environment_.lanes != nullptr) ResizeLane(size->lane, size->bytes);
   } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
     Decide(answer->session_id, message);
   } else if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {
@@ -163,6 +181,13 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
     return false;
   }
   return true;
+}
+
+void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRecord* record) {
+  record->pinned_bytes = snapshot.pinned_bytes;
+  record->persistent_bytes = snapshot.persistent_bytes;
+  record->lane_bytes = snapshot.lane_bytes;
+  record->swapped = snapshot.swapped;
 }
 
 void Control::AnswerQuery(int fd) {
@@ -176,7 +201,7 @@ void Control::AnswerQuery(int fd) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (entry.session != nullptr)
-        entry.record.pinned_bytes = entry.session->Snapshot().pinned_bytes;
+        Describe(entry.session->Snapshot(), &entry.record);
     }
     const GateView gate = board_.View(item.first);
     entry.record.lane = gate.lane;

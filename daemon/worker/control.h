@@ -70,6 +70,8 @@ class Control : public PoisonSink, public DaemonLink {
   void OnReadable(int fd);
   void Handle(int fd, ipc::control::Received* received);
   bool HandleGrants(const ipc::control::Message& message);  // false: not one of theirs
+  static void Describe(const SessionSnapshot& snapshot, ipc::control::SessionRecord* record);
+  void ResizeLane(uint64_t lane, uint64_t bytes);
   void Decide(uint64_t session_id, const ipc::control::Message& message);
   void SetDaemon(bool present);
   void Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds);

@@ -12,7 +12,10 @@ void SessionImpl::SetUpBlas(cublasHandle_t handle) {
   BlasState& state = blas_[handle];
   state.stream = legacy->driver;
   environment_.cublas->cublasSetStream_v2(handle, legacy->driver);
-  if (arena_.Place(device_, ipc::limits::kBlasWorkspaceBytes, &state.workspace) != CUDA_SUCCESS) {
+  constexpr uint64_t kBytes = ipc::limits::kBlasWorkspaceBytes;
+  const bool granted = AskForMemory(kBytes) == CUDA_SUCCESS;
+  if (!granted || arena_.Place(device_, kBytes, &state.workspace) != CUDA_SUCCESS) {
+    if (granted) GiveMemoryBack(kBytes);
     state.workspace = 0;  // a full device: the library then takes its own when it needs one
     return;
   }
@@ -30,7 +33,7 @@ void SessionImpl::ForgetBlas(cublasHandle_t handle) {
   const auto it = blas_.find(handle);
   if (it == blas_.end()) return;
   if (const CUdeviceptr workspace = it->second.workspace; workspace != 0) {
-    frees_.Free(streams_.All(), [this, workspace] { (void)arena_.Free(workspace); });
+    frees_.Free(streams_.All(), [this, workspace] { FreeRange(workspace); });
   }
   blas_.erase(it);
 }

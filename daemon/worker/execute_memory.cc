@@ -54,12 +54,13 @@ CUresult SessionImpl::WhenThereIsRoom(uint64_t bytes, const std::function<CUresu
   return result;
 }
 
-// Where Arena::OthersHold, asking lanewayd would help; it does not decide about memory yet, so a
-// full device is an error.
-bool SessionImpl::WaitForMemory(uint64_t) { return false; }
-
 CUresult SessionImpl::ArenaMap(CUdeviceptr address, size_t bytes) {
-  return WhenThereIsRoom(bytes, [&] { return arena_.Map(device_, address, bytes); });
+  if (bytes > ipc::limits::kPersistentBytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = AskForMemory(bytes);
+  if (result != CUDA_SUCCESS) return result;
+  result = WhenThereIsRoom(bytes, [&] { return arena_.Map(device_, address, bytes); });
+  if (result != CUDA_SUCCESS) GiveMemoryBack(bytes);
+  return result;
 }
 
 CUresult SessionImpl::ArenaUnmap(CUdeviceptr address) {
@@ -67,17 +68,11 @@ CUresult SessionImpl::ArenaUnmap(CUdeviceptr address) {
   if (!arena_.IsRange(address) || address >= arena_.ephemeral_base()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return frees_.Free(streams_.All(), [this, address] { (void)arena_.Free(address); });
+  return frees_.Free(streams_.All(), [this, address] { FreeRange(address); });
 }
 
 CUresult SessionImpl::LaneReserve(size_t bytes) {
-  if (bytes == 0) {
-    if (arena_.lanes()->Pinned(arena_.lane_member())) return CUDA_ERROR_NOT_READY;
-    return frees_.Free(streams_.All(), [this] { arena_.lanes()->Leave(arena_.lane_member()); });
-  }
-  const uint64_t have = arena_.lane_member()->reserved_bytes();
-  return WhenThereIsRoom(bytes > have ? bytes - have : 0,
-                         [&] { return arena_.ReserveLane(device_, bytes); });
+  return bytes == 0 ? GiveLaneBack() : GrowInLane(bytes);
 }
 
 CUresult SessionImpl::LaneKeep(CUdeviceptr address, size_t bytes) {

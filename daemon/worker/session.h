@@ -83,6 +83,9 @@ struct SessionSnapshot {
   uint64_t ops_received = 0;
   uint64_t device_bytes = 0;  // extents mapped for it
   uint64_t pinned_bytes = 0;
+  uint64_t persistent_bytes = 0;  // that lanewayd has granted
+  uint64_t lane_bytes = 0;        // reserved
+  bool swapped = false;
 };
 
 class Session {

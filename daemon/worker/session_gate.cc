@@ -19,30 +19,23 @@ namespace {
 constexpr int64_t kOverdueIterations = 16;
 constexpr int64_t kOverdueUsMin = 200'000;
 constexpr int64_t kImminentUs = 300;  // to spin for, where sleeping would cost 50 us and more
+constexpr int64_t kRetryUs = 500;    // until the device has finished
 constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
 
 int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
 
 }  // namespace
 
-class SessionImpl::Waiting {
- public:
-  Waiting(ipc::SessionPage* page, ipc::WaitState reason)
-      : progress_(page->progress), times_(&page->iteration_times) {
-    progress_.wait_since_us.store(static_cast<uint64_t>(begin_us_), std::memory_order_relaxed);
-    progress_.wait.store(reason, std::memory_order_release);
-  }
-  ~Waiting() {
-    progress_.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
-    ipc::CountWait(times_, static_cast<uint64_t>(NowUs() - begin_us_));
-  }
-  Waiting(const Waiting&) = delete;
+SessionImpl::Waiting::Waiting(ipc::SessionPage* page, ipc::WaitState reason)
+    : page_(page), begin_us_(NowUs()) {
+  page->progress.wait_since_us.store(static_cast<uint64_t>(begin_us_), std::memory_order_relaxed);
+  page->progress.wait.store(reason, std::memory_order_release);
+}
 
- private:
-  ipc::Progress& progress_;
-  ipc::IterationTimes* const times_;
-  const int64_t begin_us_ = NowUs();
-};
+SessionImpl::Waiting::~Waiting() {
+  page_->progress.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
+  ipc::CountWait(&page_->iteration_times, static_cast<uint64_t>(NowUs() - begin_us_));
+}
 
 // --- messages ------------------------------------------------------------------------------------
 
@@ -51,7 +44,7 @@ bool SessionImpl::PassGate() {
   if (gate_ == nullptr) return true;
   if (gate_->state() == GateState::kOpen && !gate_->resting()) return true;
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
-  if (!gate_->closed() && !gate_->resting()) return true;
+  if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const std::optional<uint16_t> op =
       channel_.receiver->PeekOpUntrusted(ipc::limits::kSpinUs, kNapUs);
   if (!op.has_value()) {
@@ -63,7 +56,15 @@ bool SessionImpl::PassGate() {
   gate_->Want();
   if (gate_->closed()) Park();
   counted_us_ = NowUs();
-  return !gate_->closed();
+  return !gate_->closed() && TryEnterLane();
+}
+
+// The lane may have grown while others held it.
+bool SessionImpl::TryEnterLane() {
+  if (EnterLane() == CUDA_SUCCESS) return true;
+  ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
+                "laneway: the driver does not map the session's lane; its session ends");
+  return false;
 }
 
 void SessionImpl::Park() {
@@ -71,10 +72,10 @@ void SessionImpl::Park() {
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   while (Alive() && gate_->closed()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
-    if (poked_.load() != 0) RunCommands();
+    const bool done = RunCommands();
     frees_.Poll();
     if (gate_->Imminent()) SpinUntilOpen();
-    if (gate_->closed()) ipc::FutexWait(doorbell, ticket, kNapUs);
+    if (gate_->closed()) ipc::FutexWait(doorbell, ticket, done ? kNapUs : kRetryUs);
   }
 }
 
@@ -98,7 +99,11 @@ void SessionImpl::OnSilence() {
 
 // --- leaving -------------------------------------------------------------------------------------
 
-bool SessionImpl::MayLeave() const { return at_boundary_ || (lane_bytes_ == 0 && !Iterates()); }
+bool SessionImpl::MayLeave() {
+  if (lane_bytes_ == 0) return at_boundary_ || !Iterates();
+  // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
+  return at_boundary_ && !arena_.lanes()->Pinned(arena_.lane_member());
+}
 
 bool SessionImpl::Iterates() const {
   const ipc::Progress& progress = file_.page()->progress;
@@ -114,7 +119,7 @@ void SessionImpl::LeaveLane() {
   counted_us_ = 0;
   ipc::CountSwitch(&file_.page()->iteration_times);
   gate_->Close();
-  undone_.store(1);
+  undone_.store(2);  // this call, and the way out itself
   for (StreamTable::Stream* stream : streams_.All()) {
     if (driver_.cuStreamQuery(stream->driver) == CUDA_SUCCESS) continue;
     undone_.fetch_add(1);
@@ -134,7 +139,10 @@ void CUDA_CB SessionImpl::OnStreamDone(CUstream, CUresult status, void* session)
 }
 
 void SessionImpl::NoteStreamDone() {
-  if (undone_.fetch_sub(1) == 1) gate_->HandOver();
+  if (undone_.fetch_sub(1) != 2) return;
+  ExitLane();
+  undone_.store(0);
+  gate_->HandOver();
 }
 
 CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
@@ -150,7 +158,7 @@ CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
   progress.boundary_us.store(static_cast<uint64_t>(now_us), std::memory_order_relaxed);
   progress.iterations.fetch_add(1, std::memory_order_release);
   if (gate_ == nullptr || gate_->closed()) return CUDA_SUCCESS;
-  if (gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) LeaveLane();
+  if ((gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) && MayLeave()) LeaveLane();
   return CUDA_SUCCESS;
 }
 
@@ -187,66 +195,17 @@ void SessionImpl::Post(std::function<void()> command) {
 }
 
 // What cannot be done now is tried again at the next silence, or when the lane is handed over.
-void SessionImpl::RunCommands() {
+bool SessionImpl::RunCommands() {
   poked_.store(0, std::memory_order_seq_cst);
-  if (undone_.load() != 0 || !StreamsIdle()) return;
   std::vector<std::function<void()>> commands;
   {
     const absl::MutexLock lock(&command_mutex_);
+    if (commands_.empty()) return true;
+    if (undone_.load() != 0 || !StreamsIdle()) return false;
     commands.swap(commands_);
   }
   for (const std::function<void()>& command : commands) command();
-}
-
-// --- questions -----------------------------------------------------------------------------------
-
-void SessionImpl::OnDecision(const ipc::control::Message& message) {
-  {
-    const absl::MutexLock lock(&command_mutex_);
-    answers_.push_back(message);
-  }
-  Poke();
-}
-
-template <class Answer>
-std::optional<Answer> SessionImpl::TakeAnswer() {
-  const absl::MutexLock lock(&command_mutex_);
-  for (size_t i = 0; i < answers_.size(); ++i) {
-    const Answer* const answer = std::get_if<Answer>(&answers_[i]);
-    if (answer == nullptr) continue;
-    const Answer taken = *answer;
-    answers_.erase(answers_.begin() + static_cast<ptrdiff_t>(i));
-    return taken;
-  }
-  return std::nullopt;
-}
-
-template <class Answer>
-std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
-                                       const ipc::control::Message& question) {
-  if (environment_.daemon == nullptr) return std::nullopt;
-  const Waiting waiting(file_.page(), reason);
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  uint64_t asked = 0;
-  while (Alive()) {
-    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
-    const uint64_t daemon = environment_.daemon->Daemon();
-    if (daemon == 0) return std::nullopt;
-    if (asked != daemon) environment_.daemon->Post(question);
-    asked = daemon;
-    if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
-    if (poked_.load() != 0) RunCommands();
-    frees_.Poll();
-    ipc::FutexWait(doorbell, ticket, kNapUs);
-  }
-  return std::nullopt;
-}
-
-CUresult SessionImpl::AskForMemory(uint64_t bytes) {
-  const std::optional<ipc::control::MemoryAnswer> answer = Ask<ipc::control::MemoryAnswer>(
-      ipc::WaitState::kMemory,
-      ipc::control::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
-  return answer.has_value() ? static_cast<CUresult>(answer->result) : CUDA_SUCCESS;
+  return true;
 }
 
 }  // namespace worker

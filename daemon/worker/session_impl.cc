@@ -130,7 +130,10 @@ void SessionImpl::Stop() {
 SessionSnapshot SessionImpl::Snapshot() const {
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = arena_.bytes(),
-          .pinned_bytes = pinned_.bytes()};
+          .pinned_bytes = pinned_.bytes(),
+          .persistent_bytes = asked_bytes_.load(std::memory_order_relaxed),
+          .lane_bytes = lane_bytes_.load(std::memory_order_relaxed),
+          .swapped = swapped_out_.load(std::memory_order_relaxed)};
 }
 
 void SessionImpl::UseDevice(uint32_t header_context) {

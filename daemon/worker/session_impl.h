@@ -5,6 +5,7 @@
 //   execute_module.cc    images, modules, functions, launches
 //   execute_stream.cc    streams, events, marks, host functions
 //   session_gate.cc      the gate: when messages may be taken, switches, commands
+//   session_memory.cc    what lanewayd decides about memory: growth, lanes, swaps
 //   execute_library.cc   what library handles need beyond the tables: streams, workspaces
 //
 // Thread safety: as Session says. Driver callbacks reach only Wake() and the sender's lock.
@@ -105,17 +106,26 @@ class SessionImpl final : public Session,
   // The wait for a message ended without one.
   void OnSilence();
   // True where the lane may be another's: nothing of this session lies in it.
-  bool MayLeave() const;
+  bool MayLeave();
   bool Iterates() const;
   void LeaveLane();
   static void CUDA_CB OnStreamDone(CUstream stream, CUresult status, void* session);
   void NoteStreamDone();
   bool StreamsIdle();
-  void RunCommands();
+  bool RunCommands();  // false: some must wait until the device has finished
   void Poke();
   void CountTime();
   // Tells what the session waits for, as long as it lives.
-  class Waiting;
+  class Waiting {
+   public:
+    Waiting(ipc::SessionPage* page, ipc::WaitState reason);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+
+   private:
+    ipc::SessionPage* const page_;
+    const int64_t begin_us_;
+  };
   static constexpr int64_t kPatienceUs = 5'000;  // silent for so long: idle
   // Asks lanewayd and waits for its answer; nothing when nobody decides, or the session ends.
   template <class Answer>
@@ -124,6 +134,18 @@ class SessionImpl final : public Session,
   std::optional<Answer> TakeAnswer();
   // Before persistent memory grows: waits until there is room, or fails the call.
   CUresult AskForMemory(uint64_t bytes);
+  void GiveMemoryBack(uint64_t bytes);
+  void FreeRange(CUdeviceptr address);
+
+  // --- the lane (session_memory.cc)
+  void WaitUntilQuiet();
+  bool TryEnterLane();
+  CUresult EnterLane();
+  void ExitLane();
+  CUresult ChangeLane(uint64_t lane);
+  CUresult GrowInLane(uint64_t bytes);
+  CUresult GiveLaneBack();
+  void DoSwap(bool out, bool with_lane);
 
   // The stream of the call being served, as the codec translated it.
   StreamTable::Stream* CallStream() const { return call_stream_; }
@@ -169,7 +191,12 @@ class SessionImpl final : public Session,
   std::atomic<uint32_t> poked_{0};     // something besides messages waits for the session's thread
   std::atomic<uint32_t> undone_{0};    // streams that the lane's hand-over still waits for
   bool at_boundary_ = false;           // no work since the last boundary
-  uint64_t lane_bytes_ = 0;            // reserved; nothing of ours lies in a lane while it is 0
+  // Reserved in it: nothing of ours lies in a lane while it is 0.
+  std::atomic<uint64_t> lane_bytes_{0};
+  std::atomic<bool> swapped_out_{false};
+  int lane_device_ = 0;
+  bool inside_ = false;                   // of its lane (LaneTable::Enter)
+  std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
   int64_t patience_us_ = kPatienceUs;  // how long to wait for a message before looking around
   int64_t counted_us_ = 0;             // the time until now is in progress.held_us; 0: not running
   int64_t iteration_us_ = 0;           // held since the last boundary

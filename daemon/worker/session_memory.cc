@@ -1,0 +1,214 @@
+// What is decided elsewhere about a session's memory: room for persistent memory, its lane, the way
+// to the host and back.
+//
+// Growth asks lanewayd first and waits inside the call until there is room: others' memory is never
+// a reason for an error. Without a daemon the keeper alone decides. What changes mappings runs on
+// the session's thread while nothing of it is on the device.
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "daemon/worker/lanes.h"
+#include "daemon/worker/session_impl.h"
+#include "ipc/calls/limits.h"
+#include "ipc/futex.h"
+
+namespace worker {
+namespace {
+
+namespace wire = ipc::control;
+constexpr int64_t kRetryUs = 500;  // until the device has finished
+constexpr int64_t kKeeperRetryUs = 5'000;
+constexpr int64_t kNapUs = 250'000;
+constexpr absl::Duration kQuietStep = absl::Microseconds(50);
+
+uint64_t RoundUp(uint64_t bytes) {
+  constexpr uint64_t kStep = ipc::limits::kExtentBytesMin;
+  return (bytes + kStep - 1) / kStep * kStep;
+}
+
+}  // namespace
+
+// --- questions -----------------------------------------------------------------------------------
+
+template <class Answer>
+std::optional<Answer> SessionImpl::TakeAnswer() {
+  const absl::MutexLock lock(&command_mutex_);
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    const Answer* const answer = std::get_if<Answer>(&answers_[i]);
+    if (answer == nullptr) continue;
+    const Answer taken = *answer;
+    answers_.erase(answers_.begin() + static_cast<ptrdiff_t>(i));
+    return taken;
+  }
+  return std::nullopt;
+}
+
+template <class Answer>
+std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
+                                       const ipc::control::Message& question) {
+  if (environment_.daemon == nullptr) return std::nullopt;
+  const Waiting waiting(file_.page(), reason);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  uint64_t asked = 0;
+  while (Alive()) {
+    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+    const uint64_t daemon = environment_.daemon->Daemon();
+    if (daemon == 0) return std::nullopt;
+    if (asked != daemon) environment_.daemon->Post(question);
+    asked = daemon;
+    if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
+    const bool done = RunCommands();
+    frees_.Poll();
+    ipc::FutexWait(doorbell, ticket, done ? kNapUs : kRetryUs);
+  }
+  return std::nullopt;
+}
+
+// --- persistent memory ---------------------------------------------------------------------------
+
+CUresult SessionImpl::AskForMemory(uint64_t bytes) {
+  const std::optional<wire::MemoryAnswer> answer = Ask<wire::MemoryAnswer>(
+      ipc::WaitState::kMemory,
+      wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
+  if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
+  if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
+  asked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+void SessionImpl::GiveMemoryBack(uint64_t bytes) {
+  asked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (environment_.daemon == nullptr || environment_.daemon->Daemon() == 0) return;
+  environment_.daemon->Post(wire::MemoryFreed{session_id_, bytes});
+}
+
+void SessionImpl::FreeRange(CUdeviceptr address) {
+  const uint64_t bytes = arena_.RangeBytes(address);
+  if (arena_.Free(address) == CUDA_SUCCESS) GiveMemoryBack(bytes);
+}
+
+// lanewayd counts what it knows of; memory that it does not know of (a stray worker's) may still be
+// in the way for a while.
+bool SessionImpl::WaitForMemory(uint64_t bytes) {
+  if (!arena_.OthersHold(device_, bytes)) return false;
+  const Waiting waiting(file_.page(), ipc::WaitState::kMemory);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+  (void)RunCommands();
+  ipc::FutexWait(doorbell, ticket, kKeeperRetryUs);
+  return Alive();
+}
+
+// --- the lane ------------------------------------------------------------------------------------
+
+void SessionImpl::WaitUntilQuiet() {
+  while (Alive() && (undone_.load() != 0 || !StreamsIdle())) absl::SleepFor(kQuietStep);
+}
+
+CUresult SessionImpl::EnterLane() {
+  LaneMember* const member = arena_.lane_member();
+  if (inside_ || member->lane() == 0) return CUDA_SUCCESS;
+  const CUresult result = arena_.lanes()->Enter(member);
+  inside_ = result == CUDA_SUCCESS;
+  return result;
+}
+
+void SessionImpl::ExitLane() {
+  if (std::exchange(inside_, false)) arena_.lanes()->Exit(arena_.lane_member());
+}
+
+// Its reservation goes along. REQUIRES: quiet, and nothing of it lives in the lane that it leaves.
+CUresult SessionImpl::ChangeLane(uint64_t lane) {
+  LaneMember* const member = arena_.lane_member();
+  if (member->lane() == lane) return CUDA_SUCCESS;
+  ExitLane();
+  arena_.lanes()->Leave(member);
+  CUresult result = arena_.lanes()->Join(member, lane, lane_device_);
+  if (result == CUDA_SUCCESS && lane_bytes_ != 0)
+    result = arena_.ReserveLane(lane_device_, lane_bytes_);
+  return result;
+}
+
+CUresult SessionImpl::GrowInLane(uint64_t bytes) {
+  if (lane_bytes_ == 0) lane_device_ = device_;
+  const uint64_t wanted = RoundUp(bytes);
+  if (wanted <= lane_bytes_ && arena_.lane_member()->lane() != 0) return CUDA_SUCCESS;
+  const std::optional<wire::AssignLane> answer = Ask<wire::AssignLane>(
+      ipc::WaitState::kLane,
+      wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_device_), 0});
+  CUresult result = CUDA_SUCCESS;
+  if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (answer.has_value()) {
+    if (answer->result != 0) return static_cast<CUresult>(answer->result);
+    if (arena_.lane_member()->lane() != answer->lane) WaitUntilQuiet();
+    result = ChangeLane(answer->lane);
+  }
+  if (result == CUDA_SUCCESS) {
+    const uint64_t have = arena_.lane_member()->reserved_bytes();
+    result = WhenThereIsRoom(wanted > have ? wanted - have : 0,
+                             [&] { return arena_.ReserveLane(device_, wanted); });
+  }
+  if (result != CUDA_SUCCESS) return result;
+  lane_bytes_ = wanted;
+  return gate_ == nullptr || !gate_->closed() ? EnterLane() : CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::GiveLaneBack() {
+  if (arena_.lanes()->Pinned(arena_.lane_member())) return CUDA_ERROR_NOT_READY;
+  const CUresult result = frees_.Free(streams_.All(), [this] {
+    ExitLane();
+    arena_.lanes()->Leave(arena_.lane_member());
+  });
+  lane_bytes_ = 0;
+  (void)Ask<wire::AssignLane>(
+      ipc::WaitState::kLane,
+      wire::LaneNeeded{session_id_, 0, static_cast<uint32_t>(lane_device_), 0});
+  return result;
+}
+
+// --- decisions -----------------------------------------------------------------------------------
+
+void SessionImpl::OnDecision(const wire::Message& message) {
+  if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {
+    Post([this, swap = *swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
+    return;
+  }
+  const wire::AssignLane* const assign = std::get_if<wire::AssignLane>(&message);
+  if (assign != nullptr && assign->answer == 0) {
+    Post([this, lane = assign->lane] {
+      if (lane_bytes_ != 0) (void)ChangeLane(lane);
+    });
+    return;
+  }
+  {
+    const absl::MutexLock lock(&command_mutex_);
+    answers_.push_back(message);
+  }
+  Poke();
+}
+
+void SessionImpl::DoSwap(bool out, bool with_lane) {
+  wire::Swapped swapped;
+  swapped.session_id = session_id_;
+  swapped.out = out;
+  if (out) {
+    const absl::Status status = arena_.SwapOut(with_lane);
+    if (status.ok()) {
+      ExitLane();
+      arena_.lanes()->Leave(arena_.lane_member());
+      gate_->Abandon();
+      swapped_out_.store(true);
+    } else {
+      swapped.result = CUDA_ERROR_OUT_OF_MEMORY;
+      wire::SetText(swapped.sentence, std::string(status.message()));
+    }
+  } else {
+    if (with_lane) swapped.result = EnterLane();
+    if (swapped.result == 0) swapped.result = arena_.SwapIn();
+    if (swapped.result == 0) swapped_out_.store(false);
+  }
+  environment_.daemon->Post(swapped);
+}
+
+}  // namespace worker
