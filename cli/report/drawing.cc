@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kWidth = 1080;
 constexpr double kLeft = 120;  // for labels of rows and values
-constexpr double kRight = 12;
-constexpr double kTop = 26;  // for the title
+constexpr double kRight = 30;  // the half of a label of the axis
+constexpr double kTop = 26;    // for the title
 constexpr double kAxis = 34;
 constexpr double kChartHeight = 220;
 constexpr double kHairline = 0.5;        // pixels; narrower bands are merged
@@ -303,9 +303,9 @@ std::string ChartSvg(const Chart& chart) {
     absl::StrAppend(&svg, CurveSvg(chart.curves[i], i, x, y));
   }
   if (chart.limit > 0) {
-    absl::StrAppend(&svg,
-                    Line(kLeft, y.At(chart.limit), kWidth - kRight, y.At(chart.limit), "limit"),
-                    Text(kLeft + 4, y.At(chart.limit) - 4, "tick", chart.limit_name));
+    absl::StrAppend(
+        &svg, Line(kLeft, y.At(chart.limit), kWidth - kRight, y.At(chart.limit), "limit"),
+        Text(kWidth - kRight - 4, y.At(chart.limit) + 12, "tick end", chart.limit_name));
   }
   return absl::StrCat(svg, Text(0, top + 10, "tick", chart.y_label),
                       Text((kLeft + kWidth) / 2, bottom + 34, "tick middle", chart.x_label),

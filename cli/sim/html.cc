@@ -45,8 +45,9 @@ report::Timeline LanesOf(const Outcome& outcome) {
     }
     place->bands.insert(place->bands.end(), lane.second.bands.begin(), lane.second.bands.end());
   }
-  return {absl::StrCat("Who held a lane: ", lanes.size(), " lanes, at most ", outcome.lanes_max,
-                       " at once"),
+  return {absl::StrCat("Who held a lane: ", lanes.size(),
+                       lanes.size() == 1 ? " lane, at most " : " lanes, at most ",
+                       outcome.lanes_max, " at once"),
           Seconds(outcome.begin_us), Seconds(outcome.end_us), 24, std::move(rows)};
 }
 

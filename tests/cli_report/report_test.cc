@@ -23,8 +23,8 @@ TEST(ReportTest, TextsAreEscaped) {
 TEST(ReportTest, BandsLieWhereTheyBelong) {
   Timeline timeline{"t", 0, 100, 20, {{"one", {{0, 50, 0, "a"}, {50, 100, 1, "b"}}}}};
   const std::string svg = TimelineSvg(timeline);
-  EXPECT_NE(svg.find("<rect x=\"120.00\" y=\"26.0\" width=\"474.00\""), std::string::npos) << svg;
-  EXPECT_NE(svg.find("<rect x=\"594.00\" y=\"26.0\" width=\"474.00\""), std::string::npos) << svg;
+  EXPECT_NE(svg.find("<rect x=\"120.00\" y=\"26.0\" width=\"465.00\""), std::string::npos) << svg;
+  EXPECT_NE(svg.find("<rect x=\"585.00\" y=\"26.0\" width=\"465.00\""), std::string::npos) << svg;
 }
 
 TEST(ReportTest, WhatNobodyCanSeeIsNotDrawn) {
