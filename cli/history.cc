@@ -34,8 +34,9 @@ std::string ExitText(const ipc::HistoryRecord& record) {
   return record.exit > 128 ? absl::StrCat("signal ", record.exit - 128) : absl::StrCat(record.exit);
 }
 
-// The older file first.
-absl::StatusOr<std::vector<ipc::HistoryRecord>> ReadAll() {
+}  // namespace
+
+absl::StatusOr<std::vector<ipc::HistoryRecord>> ReadHistory() {
   const std::string dir = ipc::StateDir();
   if (dir.empty()) return absl::FailedPreconditionError("set HOME or XDG_STATE_HOME");
   std::vector<ipc::HistoryRecord> records;
@@ -53,8 +54,6 @@ absl::StatusOr<std::vector<ipc::HistoryRecord>> ReadAll() {
   }
   return records;
 }
-
-}  // namespace
 
 std::string HistoryText(const std::vector<ipc::HistoryRecord>& records) {
   Rows rows = {{"ENDED", "COMMAND", "EXIT", "JOB", "RAN", "ITERATIONS", "P50", "P99", "WAITED",
@@ -75,7 +74,7 @@ std::string HistoryText(const std::vector<ipc::HistoryRecord>& records) {
 }
 
 int History(const Request& request) {
-  absl::StatusOr<std::vector<ipc::HistoryRecord>> records = ReadAll();
+  absl::StatusOr<std::vector<ipc::HistoryRecord>> records = ReadHistory();
   if (!records.ok()) return Say(1, std::string(records.status().message()));
   if (request.count != 0 && records->size() > request.count) {
     records->erase(records->begin(), records->end() - static_cast<ptrdiff_t>(request.count));

@@ -13,6 +13,9 @@ namespace cli {
 // A line per job under a head line.
 std::string HistoryText(const std::vector<ipc::HistoryRecord>& records);
 
+// What $STATE holds, the older file first; lines that are none are told on standard error.
+absl::StatusOr<std::vector<ipc::HistoryRecord>> ReadHistory();
+
 int History(const Request& request);
 
 }  // namespace cli

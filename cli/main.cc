@@ -12,11 +12,13 @@
 #include "cli/daemon_link.h"
 #include "cli/doctor.h"
 #include "cli/history.h"
+#include "cli/live_report.h"
 #include "cli/manual.h"
 #include "cli/request.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sim/command.h"
+#include "cli/steer.h"
 #include "cli/top.h"
 #include "cli/trace.h"
 #include "cli/why.h"
@@ -30,12 +32,15 @@ namespace cli {
 namespace {
 
 constexpr int kUsageExitCode = 2;
+constexpr const char* kSteering[] = {"pause", "resume", "evict", "limit"};
 constexpr int64_t kStopTimeoutUs = 20'000'000;
 
 int Status(const Request& request) {
-  const absl::StatusOr<std::string> reply = AskDaemon(request, R"({"command":"status"})");
+  const bool sessions = request.command == "ps";
+  const absl::StatusOr<std::string> reply =
+      AskDaemon(request, sessions ? R"({"command":"top"})" : R"({"command":"status"})");
   if (!reply.ok()) return Say(1, std::string(reply.status().message()));
-  if (request.command == "ps") {
+  if (sessions) {
     std::fputs(SessionsText(*reply).c_str(), stdout);
   } else {
     std::fputs(request.json ? absl::StrCat(*reply, "\n").c_str() : StatusText(*reply).c_str(),
@@ -85,6 +90,10 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "trace") return Trace(request);
   if (request.command == "sim") return sim::Simulate(simulation);
   if (request.command == "history") return History(request);
+  if (request.command == "report") return Report(request);
+  for (const char* const name : kSteering) {
+    if (request.command == name) return Steer(request);
+  }
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "calls") {
@@ -106,8 +115,8 @@ void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* pro
   size_t i = 1;
   while (i < words->size() && (*words)[i] != "--" && (*words)[i][0] == '-') {
     const std::string& word = (*words)[i];
-    const ipc::Flag* const flag = word.size() > 2 ? ipc::FindFlag(word.substr(2)) : nullptr;
-    const bool takes_next = flag != nullptr && flag->toggle == nullptr;
+    const bool takes_next = word.find('=') == std::string::npos && word.size() > 2 &&
+                            ipc::FindFlag(word.substr(2)) != nullptr;
     i += takes_next ? 2 : 1;
   }
   i = std::min(i, words->size());
@@ -129,6 +138,13 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
   app->get_subcommand("why")->add_option("JOB", request->id, "the job's number")->required();
   app->get_subcommand("history")->add_option("-n", request->count, "only the last so many jobs");
+  app->get_subcommand("report")->add_option("--html", request->out, "the file to write");
+  for (const char* const name : kSteering) {
+    app->get_subcommand(name)->add_option("JOB", request->id, "the job's number")->required();
+  }
+  app->get_subcommand("limit")
+      ->add_option("SIZE", request->name, "6GiB, 512MiB, ..., or none")
+      ->required();
   CLI::App* const trace = app->get_subcommand("trace");
   trace->add_option("JOB", request->id, "only this job");
   trace->add_option("--out", request->out, "the file to write; standard output without it");

@@ -14,9 +14,6 @@ std::string Roff(const std::string& text) {
 }
 
 std::string FlagEntry(const ipc::Flag& flag) {
-  if (flag.toggle != nullptr)
-    return absl::StrCat(".TP\n.B ", Roff(absl::StrCat("--", flag.name)), "\n", Roff(flag.help),
-                        ".\n");
   const std::string choices =
       flag.choices.empty() ? "" : absl::StrCat(" One of ", absl::StrJoin(flag.choices, ", "), ".");
   return absl::StrCat(".TP\n.BI ", Roff(absl::StrCat("--", flag.name, "=")), " ", flag.value_name,
@@ -48,6 +45,20 @@ const std::vector<CommandInfo>& Commands() {
       {"history",
        "[-n COUNT] [--json]",
        "List finished jobs: command, iterations and their times, waits, peak memory, exit code",
+       {"runtime-dir"}},
+      {"report",
+       "--html FILE",
+       "Write one page with the timeline of lanes and sessions, figures and finished jobs",
+       {"runtime-dir"}},
+      {"pause", "JOB", "Stop a job at its next boundary, until it is resumed", {"runtime-dir"}},
+      {"resume", "JOB", "Let a paused or evicted job go on", {"runtime-dir"}},
+      {"evict",
+       "JOB",
+       "Pause a job and move its device memory to the host, until it is resumed",
+       {"runtime-dir"}},
+      {"limit",
+       "JOB SIZE",
+       "Bound the device memory of a job from now on; what it holds already stays",
        {"runtime-dir"}},
       {"policy", "[NAME]", "Show the policy, or switch to another at once", {"runtime-dir"}},
       {"stop",

@@ -72,14 +72,18 @@ std::string StatusText(const std::string& status_json) {
   return absl::StrCat(text, "\n", JobsText(status["jobs"]), FaultsText(status["faults"]));
 }
 
-std::string SessionsText(const std::string& status_json) {
-  const Json status = Json::parse(status_json);
-  Rows rows = {{"JOB", "PROGRAM", "STATE", "SESSION", "PID", "DEVICE MEMORY", "ITERATIONS", "OPS"}};
-  for (const Json& session : status["sessions"]) {
+std::string SessionsText(const std::string& top_json) {
+  const Json top = Json::parse(top_json);
+  Rows rows = {
+      {"JOB", "PROGRAM", "STATE", "SESSION", "PID", "LANE", "ITERATIONS", "DEVICE MEMORY", "OPS"}};
+  for (const Json& session : top["sessions"]) {
+    const std::string wait = session["wait"].get<std::string>();
+    const std::string state = session["state"].get<std::string>();
     rows.push_back({Number(session["job"]), Printable(session["program"].get<std::string>()),
-                    session["state"].get<std::string>(), Number(session["id"]),
-                    Number(session["pid"]), BytesText(session["device_bytes"].get<uint64_t>()),
-                    Number(session["iterations"]), Number(session["ops"])});
+                    wait.empty() ? state : absl::StrCat(state, ": ", wait),
+                    Number(session["session"]), Number(session["pid"]), Number(session["lane"]),
+                    Number(session["iterations"]),
+                    BytesText(session["device_bytes"].get<uint64_t>()), Number(session["ops"])});
   }
   return Table(rows, 3);
 }

@@ -9,7 +9,7 @@ namespace cli {
 // The whole picture, for people.
 std::string StatusText(const std::string& status_json);
 
-// A line per session under a head line.
-std::string SessionsText(const std::string& status_json);
+// A line per session under a head line; from the answer to "top".
+std::string SessionsText(const std::string& top_json);
 
 }  // namespace cli

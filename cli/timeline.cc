@@ -79,6 +79,7 @@ class Builder {
       break;
     }
     Close({session, Activity::kHolds}, at_us);
+    Close({session, Activity::kWaits}, at_us);  // the daemon may have seen its end later
     open_[{session, Activity::kHolds}] = {.activity = Activity::kHolds,
                                           .session = session,
                                           .job = job,

@@ -20,8 +20,6 @@ struct Options {
   std::string iterations_from = "auto";
   std::string runtime_dir;  // empty: as ipc/runtime_dir.h says
   std::string log_level = "info";
-  bool no_env = false;    // leave the frameworks' allocators as they are
-  bool no_sites = false;  // no call-site hashes
   int64_t linger_s = 60;
   int64_t lanes = 32;
   int64_t slice_ms = 20;
@@ -29,6 +27,7 @@ struct Options {
   std::string memory;             // of a job, "6GiB"; empty: no limit
   std::string swap;               // host memory for swapped sessions; empty: half of the machine's
   std::string scrub = "tenants";  // when device memory is zeroed before it is given out
+  int64_t metrics_port = 0;       // on 127.0.0.1; 0: none
 };
 
 struct Flag {
@@ -36,11 +35,11 @@ struct Flag {
   const char* value_name;                // for help: DEVICE, SECONDS
   const char* help;                      // one sentence, lower case, no stop
   std::vector<std::string> choices;      // empty: any text
-  std::string Options::*text = nullptr;  // exactly one of these three
+  std::string Options::*text = nullptr;  // exactly one of these two
   int64_t Options::*number = nullptr;
-  bool bytes = false;               // a text that ParseBytes() understands
-  bool of_program = false;          // of the program that is run, not of the daemon that serves it
-  bool Options::*toggle = nullptr;  // takes no value; of `laneway run` alone
+  bool bytes = false;       // a text that ParseBytes() understands
+  bool of_program = false;  // of the program that is run, not of the daemon that serves it
+  int64_t number_max = 365 * 24 * 3600;  // a year of seconds
 };
 
 const std::vector<Flag>& Flags();

@@ -2,7 +2,7 @@
 //
 //     status   what runs (status.h)          job      a number for a new job
 //     top      live figures (status.h)       journal  what happened lately, in parts
-//     why ID   what a job waits for          policy [NAME]  show it, or switch to another
+//     why      what a job waits for          policy, pause, resume, evict, limit: steer.cc
 //     exited   how a job that `laneway run` started has ended
 //     stop     end everything; refused while programs live, unless forced
 #include "ipc/calls/vendor.h"
@@ -16,8 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/control/command.h"
 #include "daemon/control/daemon.h"
+#include "daemon/control/live.h"
 #include "daemon/control/status.h"
 #include "ipc/socket.h"
+#include "scheduler/why.h"
 
 namespace control {
 namespace {
@@ -43,10 +45,12 @@ void Daemon::AnswerStatus(const std::string& peer, const Command&) {
   });
 }
 
+TopInput Daemon::LiveInput() const { return {children_, sessions_, state_, watch_, NowUs()}; }
+
 void Daemon::AnswerTop(const std::string& peer, const Command&) {
   children_.RefreshUsage([this, peer] {
     SampleSessions();
-    ReplyLater(peer, TopJson({children_, sessions_, watch_, state_.policy->name(), NowUs()}));
+    ReplyLater(peer, TopJson(LiveInput()));
   });
 }
 
@@ -68,23 +72,6 @@ void Daemon::AnswerExited(const std::string& peer, const Command& command) {
   control_.Reply(peer, OkJson());
 }
 
-void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
-  if (!command.text.empty()) {
-    const scheduler::Policy* const policy = scheduler::FindPolicy(command.text);
-    if (policy == nullptr) {
-      control_.Reply(peer, ErrorJson(absl::StrCat("there is no policy ", command.text,
-                                                  "; use one of ", scheduler::PolicyNames())));
-      return;
-    }
-    Perform(scheduler::OnEvent(&state_, scheduler::PolicyChanged{command.text}, NowUs()));
-    spdlog::info("the policy is {} now", state_.policy->name());
-    journal_.Add({.kind = EventKind::kPolicy, .at_us = NowUs()}, state_.policy->name());
-  }
-  control_.Reply(peer, DumpJson({{"ok", true},
-                                 {"policy", state_.policy->name()},
-                                 {"policies", scheduler::PolicyNames()}}));
-}
-
 void Daemon::AnswerWhy(const std::string& peer, const Command& command) {
   nlohmann::ordered_json sessions = nlohmann::ordered_json::array();
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
@@ -100,25 +87,18 @@ void Daemon::AnswerWhy(const std::string& peer, const Command& command) {
   control_.Reply(peer, DumpJson({{"ok", true}, {"job", command.id}, {"sessions", sessions}}));
 }
 
-std::string Daemon::NoSuchJob(uint64_t id) const {
-  return absl::StrCat("there is no job ", id, "; laneway ps lists them");
-}
-
 std::string Daemon::WhyOf(const Session& session) const {
   switch (session.phase) {
-    case Phase::kQueued:
-      return "waits for the place of a program that is ending";
     case Phase::kWaiting:
     case Phase::kAttaching:
       return "waits for its worker, which is starting";
-    case Phase::kRunning:
-      return "runs";
     case Phase::kEnding:
       return "has ended; its worker gives back what it held";
     case Phase::kLost:
       return "lost its worker; start the program again";
+    default:  // the scheduler's to say
+      return scheduler::Sentence(scheduler::Why(state_, session.record.session_id, NowUs()));
   }
-  return "";
 }
 
 std::string Daemon::StopRefusal(bool force) {
@@ -146,7 +126,9 @@ void Daemon::Answer(const ipc::ControlServer::Request& request) {
       {"status", &Daemon::AnswerStatus},   {"top", &Daemon::AnswerTop},
       {"journal", &Daemon::AnswerJournal}, {"job", &Daemon::AnswerJob},
       {"exited", &Daemon::AnswerExited},   {"policy", &Daemon::AnswerPolicy},
-      {"why", &Daemon::AnswerWhy},         {"stop", &Daemon::AnswerStop}};
+      {"why", &Daemon::AnswerWhy},         {"pause", &Daemon::AnswerPause},
+      {"evict", &Daemon::AnswerPause},     {"resume", &Daemon::AnswerResume},
+      {"limit", &Daemon::AnswerLimit},     {"stop", &Daemon::AnswerStop}};
   Command command;
   if (!ParseCommandUntrusted(request.text, &command)) {
     control_.Reply(request.peer, ErrorJson("that is no command of this version of Laneway"));

@@ -33,7 +33,8 @@ Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
       children_({options.runtime_dir, options.device, options.linger_s, options.scrub,
                  ipc::BytesOption(options.swap, -1)},
                 &loop_, this),
-      state_(options.policy) {
+      state_(options.policy),
+      metrics_(&loop_, [this] { return Metrics(); }) {
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
   state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
   state_.limits.slice_us = std::max<int64_t>(1, options.slice_ms) * 1000;
@@ -52,7 +53,8 @@ absl::Status Daemon::Listen() {
   const absl::Status bound = control_.Bind(ipc::ControlEndpoint(options_.runtime_dir));
   if (!bound.ok()) return bound;
   loop_.Watch(control_.descriptor(), [this] { OnControl(); });
-  return absl::OkStatus();
+  if (options_.metrics_port == 0) return absl::OkStatus();
+  return metrics_.Listen(static_cast<uint16_t>(options_.metrics_port));
 }
 
 int Daemon::Run() {
@@ -270,6 +272,7 @@ void Daemon::Leave(Session* session) {
 }
 
 void Daemon::AddFault(Fault fault) {
+  ++faults_seen_;
   journal_.Add({.kind = EventKind::kFault,
                 .at_us = NowUs(),
                 .session = fault.session_id,

@@ -17,6 +17,7 @@
 #include "daemon/common/event_loop.h"
 #include "daemon/control/children.h"
 #include "daemon/control/history.h"
+#include "daemon/control/http.h"
 #include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/watch.h"
@@ -29,6 +30,7 @@
 namespace control {
 
 struct Command;
+struct TopInput;
 
 struct Fault {
   uint64_t session_id = 0;  // 0: no session's
@@ -128,6 +130,7 @@ class Daemon : public ChildrenListener {
   void SampleSession(const Session& session);
   void SampleSessions();
   void SampleAgain();
+  std::string Metrics();
 
   // --- people's commands (commands.cc)
   void OnControl();
@@ -139,7 +142,14 @@ class Daemon : public ChildrenListener {
   void AnswerJob(const std::string& peer, const Command& command);
   void AnswerExited(const std::string& peer, const Command& command);
   void AnswerPolicy(const std::string& peer, const Command& command);
+  void AnswerPause(const std::string& peer, const Command& command);
+  void AnswerResume(const std::string& peer, const Command& command);
+  void AnswerLimit(const std::string& peer, const Command& command);
+  std::vector<uint64_t> SessionsToSteer(const std::string& peer, uint64_t job);
+  void Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
+             const std::string& text = {});
   void AnswerWhy(const std::string& peer, const Command& command);
+  TopInput LiveInput() const;
   void AnswerStop(const std::string& peer, const Command& command);
   std::string NoSuchJob(uint64_t id) const;
   std::string WhyOf(const Session& session) const;
@@ -162,9 +172,11 @@ class Daemon : public ChildrenListener {
   };
   std::map<int, Greeting> greeting_;  // connected, hello not yet heard
   std::deque<Fault> faults_;          // newest last
+  uint64_t faults_seen_ = 0;
   Journal journal_;
   Watch watch_;
   common::EventLoop::TimerId sample_timer_ = 0;
+  MetricsServer metrics_;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
   common::EventLoop::TimerId linger_timer_ = 0;
   common::EventLoop::TimerId schedule_timer_ = 0;

@@ -31,6 +31,10 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   arrived.job = session.record.job_id;
   arrived.user = session.record.uid;
   arrived.limit_bytes = Signed(session.record.memory_limit_bytes);
+  if (const LearnedCommand* const known = history_.KnownOf(session.record.session_id)) {
+    arrived.estimate.iteration_us = known->needs.iteration_us;
+    arrived.estimate.total_us = known->needs.total_us;
+  }
   return arrived;
 }
 
@@ -65,7 +69,8 @@ void Daemon::TellCapacity() {
 
 void Daemon::NoteProgress(uint64_t id) {
   Session* const session = sessions_.Find(id);
-  if (session == nullptr || session->page.get() == nullptr || session->phase != Phase::kRunning) return;
+  if (session == nullptr || session->page.get() == nullptr || session->phase != Phase::kRunning)
+    return;
   const ipc::Progress& progress = session->page->progress;
   const uint64_t iterations = progress.iterations.load(std::memory_order_acquire);
   const uint64_t held_us = progress.held_us.load(std::memory_order_relaxed);

@@ -104,15 +104,15 @@ void History::Close(OpenJob* job, const Now& now) {
 }
 
 void History::CloseAll(bool programs_end, const Now& now) {
+  std::vector<uint64_t> open;
+  for (const std::pair<const uint64_t, OpenSession>& entry : sessions_) {
+    open.push_back(entry.first);
+  }
+  if (programs_end) {
+    for (const uint64_t id : open) End(id, {}, "Laneway was stopped while it ran", now);
+  }
   for (std::pair<const uint64_t, OpenJob>& entry : jobs_) {
-    OpenJob& job = entry.second;
-    if (job.open != 0) {
-      if (!programs_end) continue;  // the next daemon's
-      job.record.note = "Laneway was stopped while it ran";
-      job.record.end_s = now.s;
-      job.end_us = now.us;
-    }
-    Close(&job, now);
+    if (entry.second.open == 0) Close(&entry.second, now);  // others are the next daemon's
   }
   jobs_.clear();
   sessions_.clear();

@@ -41,6 +41,8 @@ const char* NameOf(EventKind kind) {
       return "fault";
     case EventKind::kPolicy:
       return "policy";
+    case EventKind::kLimit:
+      return "limit";
   }
   return "?";
 }

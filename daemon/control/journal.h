@@ -32,6 +32,7 @@ enum class EventKind : uint8_t {
   kEvict,   // text: who asked
   kFault,   // text: the driver's sentence
   kPolicy,  // text: its name
+  kLimit,   // text: of how much memory
 };
 
 const char* NameOf(EventKind kind);

@@ -1,6 +1,9 @@
-// The answers that change with every look: what `laneway top` shows, and the journal.
+#include "daemon/control/live.h"
+
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "daemon/control/status.h"
 
@@ -9,24 +12,79 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json SessionFigures(const Session& session, const TopInput& input, uint64_t device_bytes) {
-  Figures figures;
-  if (session.page.get() != nullptr) {
-    figures =
-        input.watch.Of(session.record.session_id, session.page->iteration_times, input.now_us);
+// Places in the order of the policy, of those who hold or want a lane.
+std::map<scheduler::SessionId, uint64_t> RanksOf(const scheduler::State& state) {
+  std::vector<std::pair<scheduler::Key, scheduler::SessionId>> order;
+  for (const std::pair<const scheduler::SessionId, scheduler::Session>& entry : state.sessions) {
+    const scheduler::Session& session = entry.second;
+    if (session.phase == scheduler::Phase::kEnding || session.paused) continue;
+    const int64_t rank = state.policy->Rank(state, session);
+    order.push_back({{rank, session.arrival, session.id}, session.id});
   }
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::map<scheduler::SessionId, uint64_t> ranks;
+  for (size_t i = 0; i < order.size(); ++i) ranks[order[i].second] = i + 1;
+  return ranks;
+}
+
+std::string StateOf(const Session& session, const scheduler::Session* known) {
+  if (session.phase != Phase::kRunning || known == nullptr) return NameOf(session.phase);
+  if (known->evicted) return "evicted";
+  if (known->paused) return "paused";
+  if (known->residence != scheduler::Residence::kResident) return "swapped";
+  if (known->need != scheduler::Need::kNone) return "waits";
+  if (known->granted && known->runnable) return "runs";
+  return known->runnable ? "waits" : "idle";
+}
+
+SessionView ViewOf(const Session& session, const TopInput& input) {
+  SessionView view;
+  view.session = &session;
+  const uint64_t id = session.record.session_id;
+  const scheduler::Session* const known = input.state.Find(id);
+  view.state = StateOf(session, known);
+  if (known != nullptr) view.lane = known->lane;
+  if (session.page.get() == nullptr) return view;
+  view.figures = input.watch.Of(id, session.page->iteration_times, input.now_us);
+  const ipc::Progress& progress = session.page->progress;
+  view.persistent_bytes = progress.persistent_bytes.load();
+  view.ephemeral_bytes = progress.ephemeral_bytes.load();
+  if (session.phase != Phase::kRunning) return view;
+  view.wait = NameOf(progress.wait.load());
+  // To the worker a pause is a turn that does not come.
+  if (known != nullptr && known->paused && !view.wait.empty()) {
+    view.wait = NameOf(ipc::WaitState::kPaused);
+  }
+  const uint64_t since_us = progress.wait_since_us.load();
+  const uint64_t now_us = static_cast<uint64_t>(input.now_us);
+  if (!view.wait.empty() && since_us != 0 && since_us < now_us) view.waiting_us = now_us - since_us;
+  return view;
+}
+
+Json ViewJson(const SessionView& view) {
+  const Session& session = *view.session;
   return {{"job", session.record.job_id},
           {"session", session.record.session_id},
           {"program", session.record.program},
           {"pid", session.record.pid},
-          {"state", NameOf(session.phase)},
-          {"iterations", figures.iterations},
-          {"iterations_per_second", figures.per_second},
-          {"p50_us", figures.p50_us},
-          {"p99_us", figures.p99_us},
-          {"waited_us", figures.waited_us},
-          {"switches", figures.switches},
-          {"device_bytes", device_bytes}};
+          {"worker", session.worker},
+          {"phase", NameOf(session.phase)},
+          {"state", view.state},
+          {"wait", view.wait},
+          {"waiting_us", view.waiting_us},
+          {"lane", view.lane},
+          {"rank", view.rank},
+          {"iterations", view.figures.iterations},
+          {"iterations_per_second", view.figures.per_second},
+          {"p50_us", view.figures.p50_us},
+          {"p99_us", view.figures.p99_us},
+          {"waited_us", view.figures.waited_us},
+          {"switches", view.figures.switches},
+          {"persistent_bytes", view.persistent_bytes},
+          {"ephemeral_bytes", view.ephemeral_bytes},
+          {"device_bytes", view.device_bytes},
+          {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
 }
 
 Json EventJson(const Event& event) {
@@ -48,6 +106,23 @@ Json EventJson(const Event& event) {
 
 }  // namespace
 
+std::vector<SessionView> ViewsOf(const TopInput& input) {
+  std::map<uint64_t, uint64_t> bytes;
+  for (const ipc::control::Usage& usage : input.children.keeper().usages) {
+    bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
+  }
+  const std::map<scheduler::SessionId, uint64_t> ranks = RanksOf(input.state);
+  std::vector<SessionView> views;
+  for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
+    SessionView view = ViewOf(entry.second, input);
+    view.device_bytes = bytes[entry.first];
+    const std::map<scheduler::SessionId, uint64_t>::const_iterator rank = ranks.find(entry.first);
+    if (rank != ranks.end()) view.rank = rank->second;
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
 std::string TopJson(const TopInput& input) {
   const KeeperState& keeper = input.children.keeper();
   Json devices = Json::array();
@@ -58,17 +133,11 @@ std::string TopJson(const TopInput& input) {
                        {"capacity_bytes", device.capacity_bytes},
                        {"used_bytes", std::min(device.used_bytes, device.capacity_bytes)}});
   }
-  std::map<uint64_t, uint64_t> bytes;
-  for (const ipc::control::Usage& usage : keeper.usages) {
-    bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
-  }
   Json sessions = Json::array();
-  for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
-    sessions.push_back(SessionFigures(entry.second, input, bytes[entry.first]));
-  }
+  for (const SessionView& view : ViewsOf(input)) sessions.push_back(ViewJson(view));
   return DumpJson({{"ok", true},
                    {"now_us", input.now_us},
-                   {"policy", input.policy},
+                   {"policy", input.state.policy->name()},
                    {"devices", devices},
                    {"sessions", sessions}});
 }

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "daemon/control/daemon.h"
+#include "daemon/control/metrics.h"
 #include "ipc/futex.h"
 
 namespace control {
@@ -48,10 +49,17 @@ void Daemon::SampleSession(const Session& session) {
   if (session.page.get() == nullptr) return;
   const ipc::IterationTimes& times = session.page->iteration_times;
   watch_.Sample(session.record.session_id, session.record.job_id, times, NowUs(), &journal_);
+  const ipc::Progress& progress = session.page->progress;
+  watch_.SampleWait(session.record.session_id, session.record.job_id, progress, NowUs(), &journal_);
   SessionReading reading;
   reading.iterations = times.count.load();
   reading.total_us = times.total_us.load();
   reading.waited_us = times.waited_us.load();
+  reading.persistent_bytes = progress.persistent_bytes.load();
+  reading.ephemeral_bytes = progress.ephemeral_bytes.load();
+  if (const scheduler::Session* const known = state_.Find(session.record.session_id)) {
+    reading.lane = known->lane;
+  }
   history_.Read(session.record.session_id, reading);
 }
 
@@ -59,6 +67,11 @@ void Daemon::SampleSessions() {
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     SampleSession(entry.second);
   }
+}
+
+std::string Daemon::Metrics() {
+  SampleSessions();
+  return MetricsText(LiveInput(), faults_seen_, journal_);
 }
 
 // Only while programs run, or one that ran is not yet told to be over.

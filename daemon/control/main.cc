@@ -82,7 +82,7 @@ int Serve(ipc::Options options, int ready_fd) {
     Tell(ready_fd, std::string(made.message()));
     return 1;
   }
-  const absl::StatusOr<ipc::UniqueFd> lock = TakeLock(options.runtime_dir);
+  absl::StatusOr<ipc::UniqueFd> lock = TakeLock(options.runtime_dir);
   if (!lock.ok()) {
     Tell(ready_fd, std::string(lock.status().message()));
     return 1;
@@ -102,6 +102,7 @@ int Serve(ipc::Options options, int ready_fd) {
     if (read(signal_fd.get(), &info, sizeof info) > 0) daemon.OnTerminate();
   });
   if (const absl::Status listening = daemon.Listen(); !listening.ok()) {
+    lock->Reset();  // whoever is told must not take us for one that lives
     Tell(ready_fd, std::string(listening.message()));
     return 1;
   }

@@ -8,9 +8,7 @@
 
 #include "daemon/control/children.h"
 #include "daemon/control/daemon.h"
-#include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
-#include "daemon/control/watch.h"
 #include "ipc/options.h"
 
 namespace control {
@@ -34,19 +32,5 @@ std::string JobJson(uint64_t job, ipc::control::DeviceKind kind);
 
 // Texts of programs may be in any encoding; what is not UTF-8 is replaced, never thrown over.
 std::string DumpJson(const nlohmann::ordered_json& json);
-
-// {"ok":true, "now_us", "policy", "devices", "sessions"}: figures that change with every look.
-struct TopInput {
-  const Children& children;
-  const SessionTable& sessions;
-  const Watch& watch;
-  std::string policy;
-  int64_t now_us = 0;
-};
-std::string TopJson(const TopInput& input);
-
-// {"ok":true, "last", "lost", "events":[...]}: a part of the journal; ask again with its last
-// event's number until there are no more.
-std::string JournalJson(const Journal& journal, uint64_t after, size_t events_max);
 
 }  // namespace control

@@ -25,6 +25,23 @@ TimeCounts CountsOf(const ipc::IterationTimes& times) {
   return counts;
 }
 
+const char* NameOf(ipc::WaitState wait) {
+  switch (wait) {
+    case ipc::WaitState::kTurn:
+      return "its turn";
+    case ipc::WaitState::kMemory:
+      return "memory";
+    case ipc::WaitState::kLane:
+      return "a larger lane";
+    case ipc::WaitState::kPaused:
+      return "resume";
+    case ipc::WaitState::kSwapped:
+      return "its memory";
+    default:
+      return "";
+  }
+}
+
 uint64_t QuantileUs(const TimeCounts& counts, double part) {
   uint64_t all = 0;
   for (const uint32_t count : counts) all += count;
@@ -91,12 +108,38 @@ bool Watch::Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& ti
   return true;
 }
 
+void Watch::SampleWait(uint64_t session, uint64_t job, const ipc::Progress& progress,
+                       int64_t now_us, Journal* journal) {
+  const std::map<uint64_t, Watched>::iterator found = watched_.find(session);
+  if (found == watched_.end()) return;
+  Watched& watched = found->second;
+  const ipc::WaitState wait = progress.wait.load(std::memory_order_acquire);
+  const int64_t since_us = static_cast<int64_t>(Load(progress.wait_since_us));
+  if (wait == watched.wait) return;
+  const int64_t begin_us = std::clamp(since_us, watched.wait_since_us, now_us);
+  const bool follows = *NameOf(wait) != '\0';
+  if (*NameOf(watched.wait) != '\0') {
+    const int64_t end_us = follows ? begin_us : now_us;
+    journal->Add({.kind = EventKind::kWaitEnd,
+                  .at_us = end_us,
+                  .session = session,
+                  .job = job,
+                  .took_us = end_us - watched.wait_since_us});
+    watched.wait_since_us = end_us;
+  }
+  watched.wait = wait;
+  if (!follows) return;
+  watched.wait_since_us = begin_us;
+  journal->Add({.kind = EventKind::kWaitBegin, .at_us = begin_us, .session = session, .job = job},
+               NameOf(wait));
+}
+
 Figures Watch::Of(uint64_t session, const ipc::IterationTimes& times, int64_t now_us) const {
   Figures figures;
   figures.iterations = times.count.load(std::memory_order_acquire);
   figures.waited_us = Load(times.waited_us);
   figures.switches = Load(times.switches);
-  if (figures.iterations != 0) figures.mean_us = Load(times.total_us) / figures.iterations;
+  figures.total_us = Load(times.total_us);
   const TimeCounts all = CountsOf(times);
   TimeCounts late = all;
   const std::map<uint64_t, Watched>::const_iterator found = watched_.find(session);

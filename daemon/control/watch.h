@@ -12,6 +12,7 @@
 
 #include "daemon/control/journal.h"
 #include "ipc/iteration_times.h"
+#include "ipc/session_file.h"
 
 namespace control {
 
@@ -22,12 +23,15 @@ TimeCounts CountsOf(const ipc::IterationTimes& times);
 // The time that the fraction `part` (0.5, 0.99) of the iterations does not exceed; 0 without any.
 uint64_t QuantileUs(const TimeCounts& counts, double part);
 
+// In a word or two; empty for what is no wait: a client's page may say anything.
+const char* NameOf(ipc::WaitState wait);
+
 struct Figures {
   uint64_t iterations = 0;  // since the session began
   double per_second = 0;    // of late
   uint64_t p50_us = 0;      // of late, or of all when there are none of late
   uint64_t p99_us = 0;
-  uint64_t mean_us = 0;  // of all
+  uint64_t total_us = 0;  // of all
   uint64_t waited_us = 0;
   uint64_t switches = 0;
 };
@@ -39,6 +43,10 @@ class Watch {
   // Takes a reading. True when there were new iterations.
   bool Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& times, int64_t now_us,
               Journal* journal);
+  // Tells the journal when a wait has begun or ended since the last look. One that is shorter than
+  // the time between two looks may go unseen.
+  void SampleWait(uint64_t session, uint64_t job, const ipc::Progress& progress, int64_t now_us,
+                  Journal* journal);
   Figures Of(uint64_t session, const ipc::IterationTimes& times, int64_t now_us) const;
   void Forget(uint64_t session) { watched_.erase(session); }
 
@@ -51,8 +59,10 @@ class Watch {
   struct Watched {
     uint64_t told = 0;        // iterations that the journal has
     int64_t told_end_us = 0;  // when the last of them ended
-    Reading before;           // one to two windows ago; the session's begin at first
-    Reading since;            // less than one window ago
+    ipc::WaitState wait = ipc::WaitState::kNothing;
+    int64_t wait_since_us = 0;
+    Reading before;  // one to two windows ago; the session's begin at first
+    Reading since;   // less than one window ago
   };
   void Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& times, int64_t now_us,
             Watched* watched, Journal* journal) const;

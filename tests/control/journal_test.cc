@@ -43,7 +43,7 @@ TEST(JournalTest, IsReadInParts) {
 }
 
 TEST(JournalTest, EveryKindHasAName) {
-  for (int kind = 0; kind <= static_cast<int>(EventKind::kPolicy); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(EventKind::kLimit); ++kind) {
     EXPECT_STRNE(NameOf(static_cast<EventKind>(kind)), "?");
   }
 }

@@ -1,0 +1,42 @@
+// A page on 127.0.0.1 for those who scrape: GET /metrics, and nothing else.
+//
+// GNU libmicrohttpd parses and keeps connections; its epoll descriptor is watched by our loop, so
+// nothing here waits and no thread is made. Bounded: few connections, small requests, slow ones are
+// dropped. Thread safety: one thread, the loop's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "daemon/common/event_loop.h"
+
+struct MHD_Daemon;
+
+namespace control {
+
+class MetricsServer {
+ public:
+  // `text` makes the page, once per request.
+  MetricsServer(common::EventLoop* loop, std::function<std::string()> text);
+  ~MetricsServer();
+  MetricsServer(const MetricsServer&) = delete;
+
+  // The error is a sentence. REQUIRES: called once.
+  absl::Status Listen(uint16_t port);
+
+  // For the library's callback.
+  std::string Text() const { return text_(); }
+
+ private:
+  void Serve();
+
+  common::EventLoop* const loop_;
+  const std::function<std::string()> text_;
+  MHD_Daemon* server_ = nullptr;
+  int descriptor_ = -1;
+  common::EventLoop::TimerId timer_ = 0;
+};
+
+}  // namespace control

@@ -1,0 +1,122 @@
+#include "daemon/control/metrics.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace control {
+namespace {
+
+// Programs name themselves: what would end a label or is no plain text becomes '?'.
+std::string Label(const std::string& text) {
+  std::string label = text;
+  for (char& letter : label) {
+    const bool plain = letter >= 0x20 && letter < 0x7f && letter != '"' && letter != '\\';
+    if (!plain) letter = '?';
+  }
+  return label;
+}
+
+class Page {
+ public:
+  void Begin(const char* name, const char* type, const char* help) {
+    name_ = name;
+    absl::StrAppend(&text_, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n");
+  }
+  void Add(const std::string& labels, const std::string& value, const char* ending = "") {
+    absl::StrAppend(&text_, name_, ending, labels.empty() ? "" : absl::StrCat("{", labels, "}"),
+                    " ", value, "\n");
+  }
+  void Add(const std::string& labels, uint64_t value) { Add(labels, absl::StrCat(value)); }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+std::string Seconds(uint64_t us) { return absl::StrFormat("%.6f", static_cast<double>(us) / 1e6); }
+
+void AddDevices(const TopInput& input, Page* page) {
+  const KeeperState& keeper = input.children.keeper();
+  page->Begin("laneway_device_capacity_bytes", "gauge", "Memory of the device.");
+  for (uint32_t i = 0; i < keeper.description.device_count; ++i) {
+    page->Add(absl::StrCat("device=\"", i, "\""), keeper.description.devices[i].capacity_bytes);
+  }
+  page->Begin("laneway_device_used_bytes", "gauge", "Memory in use, as of the last status.");
+  for (uint32_t i = 0; i < keeper.description.device_count; ++i) {
+    page->Add(absl::StrCat("device=\"", i, "\""), keeper.description.devices[i].used_bytes);
+  }
+}
+
+void AddSessions(const TopInput& input, Page* page) {
+  const std::vector<SessionView> views = ViewsOf(input);
+  std::map<std::string, uint64_t> states;
+  for (const SessionView& view : views) ++states[view.state];
+  page->Begin("laneway_sessions", "gauge", "Sessions, by what they do.");
+  for (const std::pair<const std::string, uint64_t>& state : states) {
+    page->Add(absl::StrCat("state=\"", state.first, "\""), state.second);
+  }
+  const auto labels = [](const SessionView& view) {
+    return absl::StrCat("job=\"", view.session->record.job_id, "\",session=\"",
+                        view.session->record.session_id, "\",program=\"",
+                        Label(view.session->record.program), "\"");
+  };
+  const struct {
+    const char* name;
+    const char* type;
+    const char* help;
+    uint64_t (*value)(const SessionView& view);
+  } kWords[] = {
+      {"laneway_session_iterations_total", "counter", "Iterations that ended.",
+       [](const SessionView& view) { return view.figures.iterations; }},
+      {"laneway_session_switches_total", "counter", "Times that the lane was handed over.",
+       [](const SessionView& view) { return view.figures.switches; }},
+      {"laneway_session_persistent_bytes", "gauge", "Persistent memory.",
+       [](const SessionView& view) { return view.persistent_bytes; }},
+      {"laneway_session_ephemeral_bytes", "gauge", "Ephemeral memory of an iteration.",
+       [](const SessionView& view) { return view.ephemeral_bytes; }},
+      {"laneway_session_lane", "gauge", "The lane's number; 0: none.",
+       [](const SessionView& view) { return view.lane; }},
+  };
+  for (const auto& word : kWords) {
+    page->Begin(word.name, word.type, word.help);
+    for (const SessionView& view : views) page->Add(labels(view), word.value(view));
+  }
+  page->Begin("laneway_session_waited_seconds_total", "counter", "Time spent waiting.");
+  for (const SessionView& view : views) {
+    page->Add(labels(view), Seconds(view.figures.waited_us + view.waiting_us));
+  }
+  page->Begin("laneway_iteration_seconds", "summary",
+              "Times of iterations; quantiles are of late.");
+  for (const SessionView& view : views) {
+    const std::string names = labels(view);
+    page->Add(names + ",quantile=\"0.5\"", Seconds(view.figures.p50_us));
+    page->Add(names + ",quantile=\"0.99\"", Seconds(view.figures.p99_us));
+    page->Add(names, Seconds(view.figures.total_us), "_sum");
+    page->Add(names, absl::StrCat(view.figures.iterations), "_count");
+  }
+}
+
+}  // namespace
+
+std::string MetricsText(const TopInput& input, uint64_t faults, const Journal& journal) {
+  Page page;
+  page.Begin("laneway_info", "gauge", "What serves.");
+  page.Add(
+      absl::StrCat("version=\"", LANEWAY_VERSION, "\",policy=\"", input.state.policy->name(), "\""),
+      1);
+  AddDevices(input, &page);
+  AddSessions(input, &page);
+  page.Begin("laneway_faults_total", "counter", "Faults since the daemon began.");
+  page.Add("", faults);
+  page.Begin("laneway_journal_events_total", "counter", "Events that the journal was told.");
+  page.Add("", journal.last());
+  return page.Take();
+}
+
+}  // namespace control

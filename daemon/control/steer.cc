@@ -1,0 +1,102 @@
+// People's commands that change what runs: policy, pause, resume, evict, limit. Each becomes an
+// event for the scheduler; what follows is performed like anything else it decides.
+#include "ipc/calls/vendor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/control/command.h"
+#include "daemon/control/daemon.h"
+#include "daemon/control/status.h"
+
+namespace control {
+
+std::string Daemon::NoSuchJob(uint64_t id) const {
+  return absl::StrCat("there is no job ", id, "; laneway ps lists them");
+}
+
+void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
+  if (!command.text.empty()) {
+    if (scheduler::FindPolicy(command.text) == nullptr) {
+      control_.Reply(peer, ErrorJson(absl::StrCat("there is no policy ", command.text,
+                                                  "; use one of ", scheduler::PolicyNames())));
+      return;
+    }
+    Happen(scheduler::PolicyChanged{command.text});
+    spdlog::info("the policy is {} now", state_.policy->name());
+    journal_.Add({.kind = EventKind::kPolicy, .at_us = NowUs()}, state_.policy->name());
+  }
+  control_.Reply(peer, DumpJson({{"ok", true},
+                                 {"policy", state_.policy->name()},
+                                 {"policies", scheduler::PolicyNames()}}));
+}
+
+// The sessions of a job that still run or wait. Replies, and returns none, when it has none.
+std::vector<uint64_t> Daemon::SessionsToSteer(const std::string& peer, uint64_t job) {
+  bool known = false;
+  std::vector<uint64_t> ids;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.record.job_id != job) continue;
+    known = true;
+    const Phase phase = entry.second.phase;
+    if (phase != Phase::kEnding && phase != Phase::kLost) ids.push_back(entry.first);
+  }
+  if (!known) {
+    control_.Reply(peer, ErrorJson(NoSuchJob(job)));
+  } else if (ids.empty()) {
+    control_.Reply(peer,
+                   ErrorJson(absl::StrCat("job ", job, " has ended; nothing is left to steer")));
+  }
+  return ids;
+}
+
+void Daemon::Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
+                   const std::string& text) {
+  spdlog::info("told to {} session {}", NameOf(kind), id);
+  journal_.Add(
+      {.kind = kind, .at_us = NowUs(), .session = id, .job = sessions_.Find(id)->record.job_id},
+      text);
+  Happen(event);
+}
+
+void Daemon::AnswerPause(const std::string& peer, const Command& command) {
+  const bool evict = command.name == "evict";
+  const std::vector<uint64_t> ids = SessionsToSteer(peer, command.id);
+  for (const uint64_t id : ids) {
+    Steer(id, evict ? EventKind::kEvict : EventKind::kPause, scheduler::Paused{id, evict});
+  }
+  if (!ids.empty()) control_.Reply(peer, OkJson());
+}
+
+void Daemon::AnswerResume(const std::string& peer, const Command& command) {
+  const std::vector<uint64_t> ids = SessionsToSteer(peer, command.id);
+  if (ids.empty()) return;
+  const bool paused = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
+    const scheduler::Session* const known = state_.Find(id);
+    return known != nullptr && known->paused;
+  });
+  if (!paused) {
+    control_.Reply(peer, ErrorJson(absl::StrCat("job ", command.id, " is not paused")));
+    return;
+  }
+  for (const uint64_t id : ids) Steer(id, EventKind::kResume, scheduler::Resumed{id});
+  control_.Reply(peer, OkJson());
+}
+
+void Daemon::AnswerLimit(const std::string& peer, const Command& command) {
+  const std::vector<uint64_t> ids = SessionsToSteer(peer, command.id);
+  if (ids.empty()) return;
+  const int64_t bytes =
+      static_cast<int64_t>(std::min<uint64_t>(command.bytes, scheduler::kUnlimited));
+  // Each of its sessions gets an equal part: a job of one session, all of it.
+  const int64_t part = bytes / static_cast<int64_t>(ids.size());
+  for (const uint64_t id : ids) {
+    Steer(id, EventKind::kLimit, scheduler::LimitChanged{id, part}, absl::StrCat(part, " bytes"));
+  }
+  control_.Reply(peer, OkJson());
+}
+
+}  // namespace control

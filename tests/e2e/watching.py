@@ -1,0 +1,272 @@
+"""What people see and steer: top, why, policy, pause, limit, trace, report, history, metrics."""
+import http.client
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+
+from harness import Laneway, Skip, check, wait_for
+import harness
+
+TRAIN = ["train_digits", "--epochs", "1000000"]
+
+
+def refused(result, code, word):
+    check(result.code == code, f"expected exit code {code}\n{result}")
+    check(len(result.err.splitlines()) == 1 and word in result.err, f"one sentence with '{word}'\n{result}")
+
+
+def train(laneway):
+    """A training job that goes on until it is killed, and its number."""
+    program = laneway.spawn([laneway.binary(TRAIN[0]), *TRAIN[1:]])
+    session = wait_for(lambda: next((s for s in top(laneway)["sessions"] if s["pid"] == program.pid), None),
+                       "the job appears in top", 30)
+    return program, session["job"]
+
+
+def top(laneway):
+    result = laneway.command("top", "--json")
+    check(result.code == 0, f"top --json\n{result}")
+    return json.loads(result.out)
+
+
+def of_job(laneway, job):
+    return next(session for session in top(laneway)["sessions"] if session["job"] == job)
+
+
+def free_port():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+def test_top_shows_iterations():
+    with Laneway() as laneway:
+        _, job = train(laneway)
+        session = wait_for(lambda: (lambda s: s if s["iterations_per_second"] > 0 else None)(of_job(laneway, job)),
+                           "iterations are counted", 60)
+        check(0 < session["p50_us"] <= session["p99_us"], f"{session}")
+        check(session["persistent_bytes"] > 0, f"memory is counted: {session}")
+        once = laneway.command("top", "--once")
+        check(once.code == 0 and "train_digits" in once.out and "\x1b" not in once.out, f"{once}")
+        table = laneway.command("ps")
+        check("ITERATIONS" in table.out and "train_digits" in table.out, f"{table}")
+
+
+def test_top_on_a_terminal_ends_with_q():
+    import pty
+    with Laneway() as laneway:
+        master, slave = pty.openpty()
+        process = subprocess.Popen([laneway.binary("laneway"), "top"], stdin=slave, stdout=slave, stderr=slave,
+                                   env=laneway.environment)
+        os.close(slave)
+        seen = b""
+        while b"no program runs" not in seen:
+            seen += os.read(master, 4096)
+        check(b"\x1b[?1049h" in seen, f"the other screen is used: {seen}")
+        os.write(master, b"q")
+        check(process.wait(20) == 0, "q ends it")
+        os.close(master)
+
+
+def test_why_and_unknown_jobs():
+    with Laneway() as laneway:
+        _, job = train(laneway)
+        why = laneway.command("why", str(job))
+        check(why.code == 0 and "train_digits" in why.out, f"{why}")
+        for command in (["why", "999"], ["pause", "999"], ["resume", "999"], ["evict", "999"], ["limit", "999", "1GiB"]):
+            refused(laneway.command(*command), 1, "laneway ps")
+        refused(laneway.command("resume", str(job)), 1, "not paused")
+        refused(laneway.command("limit", str(job), "much"), 2, "6GiB")
+        refused(laneway.command("why", "three"), 2, "three")
+        refused(laneway.command("why"), 2, "JOB")
+
+
+def test_commands_without_a_daemon():
+    with Laneway(start=False) as laneway:
+        for command in (["top"], ["why", "1"], ["policy"], ["trace"], ["pause", "1"],
+                        ["report", "--html", "/dev/null"]):
+            refused(laneway.command(*command), 1, "no daemon runs")
+        check(laneway.command("history").code == 0, "history needs no daemon")
+        check(not laneway.processes(), "nothing was started")
+
+
+def test_policy_is_switched_live():
+    with Laneway() as laneway:
+        train(laneway)
+        for name in ("fifo", "srtf", "fair"):
+            check(laneway.command("policy", name).out == name + "\n", f"switched to {name}")
+            check(laneway.command("policy").out == name + "\n" and top(laneway)["policy"] == name, "and it says so")
+        refused(laneway.command("policy", "alphabet"), 1, "fifo")
+        check(json.loads(laneway.status())["daemon"]["policy"] == "fair", "status says it, too")
+
+
+def test_pause_and_resume():
+    with Laneway() as laneway:
+        _, job = train(laneway)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted", 60)
+        check(laneway.command("pause", str(job)).code == 0, "it is paused")
+        wait_for(lambda: of_job(laneway, job)["wait"] == "resume", "it stops at its boundary", 30)
+        check(of_job(laneway, job)["state"] == "paused", f"{of_job(laneway, job)}")
+        check("pause" in laneway.command("why", str(job)).out, f"{laneway.command('why', str(job))}")
+        before = of_job(laneway, job)["iterations"]
+        check(of_job(laneway, job)["iterations"] == before, "a paused job makes no iterations")
+        check(laneway.command("resume", str(job)).code == 0, "it is resumed")
+        wait_for(lambda: of_job(laneway, job)["iterations"] > before, "it goes on", 30)
+
+
+def check_trace(text):
+    """Perfetto's rules, as far as we use them: the slices of a thread nest, times do not go back."""
+    events = json.loads(text)["traceEvents"]
+    last, ends = 0, {}
+    for event in events:
+        check(event["ph"] in "MXCi", f"{event}")
+        if event["ph"] == "M":
+            continue
+        check(event["ts"] >= last, f"times go back at {event}")
+        last = event["ts"]
+        if event["ph"] == "X":
+            track = (event["pid"], event["tid"])
+            check(event["dur"] >= 0 and event["ts"] >= ends.get(track, 0), f"{event} overlaps the one before")
+            ends[track] = event["ts"] + event["dur"]
+    return events
+
+
+def test_trace_and_report():
+    with Laneway() as laneway:
+        jobs = [train(laneway)[1] for _ in range(2)]
+        for job in jobs:
+            wait_for(lambda: of_job(laneway, job)["iterations"] > 3, "iterations are counted", 60)
+        path = laneway.root / "trace.json"
+        result = laneway.command("trace", "--out", str(path))
+        check(result.code == 0 and result.out == "", f"{result}")
+        events = check_trace(path.read_text())
+        names = {event["args"]["name"] for event in events if event["ph"] == "M"}
+        check(f"job {jobs[0]}: train_digits" in names, f"{names}")
+        check(any(event.get("cat") == "iterations" for event in events), "iterations are in it")
+        check(any(event.get("cat") == "lane" for event in events), "grants are in it")
+        one = check_trace(laneway.command("trace", str(jobs[0])).out)
+        check({event["args"]["job"] for event in one if event["ph"] == "X"} == {jobs[0]}, "only that job")
+        refused(laneway.command("trace", "--out", "/no/such/dir/x"), 1, "/no/such/dir/x")
+        page = laneway.root / "report.html"
+        check(laneway.command("report", "--html", str(page)).code == 0, "the report is written")
+        text = page.read_text()
+        check("<svg" in text and "train_digits" in text, "it shows the lanes")
+        check(not re.search(r"(src|href)\s*=\s*[\"'](?!#)", text) and "<script" not in text, "it loads nothing")
+        refused(laneway.command("report"), 2, "--html")
+
+
+def test_history_outlives_daemons():
+    with Laneway() as laneway:
+        result = laneway.run([laneway.binary("train_digits"), "--epochs", "2"])
+        check(result.code == 0, f"{result}")
+        failed = laneway.run(["/bin/sh", "-c", f"{laneway.binary('connect')}; exit 7"])
+        check(failed.code == 7, f"{failed}")
+
+        def records():
+            return [json.loads(line) for line in laneway.command("history", "--json").out.splitlines()]
+        wait_for(lambda: len(records()) == 2, f"both jobs are told: {records()}")
+        first, second = records()
+        check("train_digits" in first["command"] and first["exit"] == 0, f"{first}")
+        check(first["iterations"] > 0 and first["p50_us"] > 0 and first["peak_bytes"] > 0, f"{first}")
+        check(second["exit"] == 7 and second["iterations"] == 0, f"{second}")
+        laneway.command("stop")
+        wait_for(lambda: not laneway.processes(), "the daemon ends")
+        check(len(records()) == 2, "no daemon is needed")
+        learned = (laneway.root / "state" / "laneway" / "learned.jsonl").read_text().splitlines()
+        check(json.loads(learned[0]) == {"laneway_learned": 1}, f"{learned[0]}")
+        check(json.loads(learned[1])["iterations"] == first["iterations"], f"{learned[1]}")
+        laneway.run([laneway.binary("train_digits"), "--epochs", "2"])
+        wait_for(lambda: len(records()) == 3, "the next daemon's jobs follow")
+        check("signal" not in laneway.command("history").out, "the table is printed")
+        only = laneway.command("history", "-n", "1", "--json").out
+        check(len(only.splitlines()) == 1, f"{only}")
+
+
+def test_full_disk_for_state():
+    if os.geteuid() != 0:
+        raise Skip("needs root, to mount a small file system")
+    with Laneway(start=False) as laneway:
+        state = laneway.root / "state"
+        state.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(state)], capture_output=True)
+        if mounted.returncode != 0:
+            raise Skip("may not mount a file system here")
+        try:
+            (state / "filler").write_bytes(b"x" * 4096)
+            for _ in range(2):
+                result = laneway.run([laneway.binary("train_digits"), "--epochs", "2"])
+                check(result.code == 0, f"running jobs are untouched\n{result}")
+            log = pathlib.Path(laneway.runtime / "log" / "lanewayd.log")
+            wait_for(lambda: "running jobs go on" in log.read_text(), "the log says it")
+            check(laneway.command("history").code == 0, "history says that there is none")
+            (state / "filler").unlink()
+            laneway.run([laneway.binary("connect")])
+            wait_for(lambda: laneway.command("history", "--json").out != "", "with room it goes on")
+            laneway.command("stop")
+            wait_for(lambda: not laneway.processes(), "the daemon ends")
+        finally:
+            subprocess.run(["umount", "-l", str(state)], check=True)
+
+
+def scrape(port, path="/metrics", method="GET"):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request(method, path)
+    response = connection.getresponse()
+    return response.status, response.read().decode()
+
+
+def parse_metrics(text):
+    """Prometheus's text format; a value per name and labels."""
+    values, types = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            check(name not in types, f"{name} is declared twice")
+            types[name] = kind
+            continue
+        if line.startswith("# HELP "):
+            continue
+        match = re.fullmatch(r"([a-z_:][a-z0-9_:]*)(\{[a-z_]+=\"[^\"\\]*\"(?:,[a-z_]+=\"[^\"\\]*\")*\})? ([0-9.eE+-]+)",
+                             line)
+        check(match, f"no metric: {line}")
+        name, labels, value = match.groups()
+        check(re.sub("_(sum|count)$", "", name) in types or name in types, f"{name} has no type")
+        check((name, labels) not in values, f"{line} is there twice")
+        values[name, labels] = float(value)
+    return values
+
+
+def test_metrics():
+    port = free_port()
+    with Laneway(start=False) as laneway:
+        laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", f"--metrics={port}"])
+        _, job = train(laneway)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted", 60)
+        status, text = scrape(port)
+        values = parse_metrics(text)
+        check(status == 200 and any(name == "laneway_info" for name, _ in values), text)
+        counted = [value for (name, labels), value in values.items()
+                   if name == "laneway_session_iterations_total" and f'job="{job}"' in labels]
+        check(len(counted) == 1 and counted[0] > 0, text)
+        check(scrape(port, "/")[0] == 404 and scrape(port, "/metrics", "POST")[0] == 405, "only GET /metrics")
+        idle = socket.create_connection(("127.0.0.1", port))  # one that says nothing delays nobody
+        idle.send(b"GET /metrics HTTP/1.1\r\n")
+        check(laneway.command("status").code == 0 and scrape(port)[0] == 200, "the daemon goes on")
+        idle.close()
+
+
+def test_metrics_port_in_use():
+    with socket.socket() as server, Laneway(start=False) as laneway:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        result = laneway.run(["/bin/true"], f"--metrics={port}")
+        check(result.code == 125 and str(port) in result.err and "--metrics" in result.err, f"{result}")
+        refused(laneway.run(["/bin/true"], "--metrics=70000"), 125, "65535")
+
+
+if __name__ == "__main__":
+    harness.main()
