@@ -99,7 +99,12 @@ class Builder {
 
   void Go(const JournalEvent& event) {
     const Key key{event.session, Activity::kWaits};
-    if (open_.count(key) == 0) {  // its begin made room
+    const std::map<Key, int64_t>::const_iterator ended = ended_.find(key);
+    // A grant has ended it already.
+    const bool told = ended != ended_.end() && ended->second > event.at_us - event.took_us;
+    if (open_.count(key) == 0) {
+      if (told) return;
+      // Its begin made room.
       Open(Activity::kWaits, event);
       open_[key].begin_us = event.at_us - event.took_us;
     }

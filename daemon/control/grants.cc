@@ -127,14 +127,14 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
   } else if (const wire::LaneShrunk* shrunk = std::get_if<wire::LaneShrunk>(&message)) {
     // Nobody has it mapped any more: what the keeper still keeps for it goes.
     if (shrunk->bytes == 0) children_.ReleaseOwner({wire::OwnerKind::kLane, shrunk->lane});
-    Happen(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane),
-                                 Signed(shrunk->bytes)});
+    Happen(
+        scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane), Signed(shrunk->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
     journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
                   .at_us = NowUs(),
                   .session = swapped->session_id});
-    spdlog::debug("session {} is {} ({}) {}", swapped->session_id,
-                  swapped->out != 0 ? "out" : "in", swapped->result, swapped->sentence);
+    spdlog::debug("session {} is {} ({}) {}", swapped->session_id, swapped->out != 0 ? "out" : "in",
+                  swapped->result, swapped->sentence);
     Happen(scheduler::Swapped{swapped->session_id, swapped->out != 0, swapped->result == 0,
                               swapped->sentence});
   } else {
