@@ -58,6 +58,10 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
     if (asked != daemon) environment_.daemon->Post(question);
     asked = daemon;
     if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
+    // Nothing of it lies in the lane that it is to leave: no boundary comes while it waits here.
+    const bool leaves = gate_ != nullptr && gate_->state() == GateState::kRevoked &&
+                        (lane_bytes_ == 0 || at_boundary_);
+    if (leaves) LeaveLane();
     const bool done = RunCommands();
     frees_.Poll();
     ipc::FutexWait(doorbell, ticket, done ? kNapUs : kRetryUs);
