@@ -96,7 +96,8 @@ bool ServeNeeds(Core* core, Device* device) {
     if (!ServeNeed(core, session) && oldest == nullptr) oldest = session;
   }
   if (oldest == nullptr) return false;
-  MakeRoom(core, device, oldest, WantedBytes(*core->state, *oldest));
+  device->kept_bytes = WantedBytes(*core->state, *oldest);
+  MakeRoom(core, device, oldest, device->kept_bytes);
   return true;
 }
 
@@ -175,7 +176,8 @@ void TryClaims(Core* core, Device* device, bool room_is_taken) {
       MakeRoom(core, device, session,
                LeastBytes(*core->state, *session, persistent + more, session->ephemeral_bytes));
     }
-    if (!core->state->policy->Backfills()) return;
+    // What is made room for has to find it: only those who were never here may be passed.
+    if (!core->state->policy->Backfills() || session->phase != Phase::kQueued) return;
     room_is_taken = true;
   }
 }
@@ -230,7 +232,8 @@ void SetLaneBytes(Core* core, Lane* lane, int64_t bytes) {
 bool Fits(const State& state, const Session& session, int64_t bytes) {
   const Device& device = state.devices.at(session.about.device);
   if (bytes <= 0) return true;
-  return !device.lost && device.free_bytes() >= bytes && UserFits(state, session, bytes);
+  const int64_t kept = session.on_device() ? 0 : device.kept_bytes;
+  return !device.lost && device.free_bytes() - kept >= bytes && UserFits(state, session, bytes);
 }
 
 bool AloneFits(const State& state, const Session& session, int64_t persistent, int64_t ephemeral,
@@ -295,6 +298,7 @@ void Unblock(Core* core, Session* session) {
 void ServeMemory(Core* core, Device* device) {
   if (device->lost) return;
   FinishClosings(core, *device);
+  device->kept_bytes = 0;
   const bool waits = !device->needs.empty() && ServeNeeds(core, device);
   if (!device->claims.empty()) ServeClaims(core, device, waits);
 }

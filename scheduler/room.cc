@@ -223,13 +223,14 @@ void OnSwappedIn(Core* core, Session* session, bool ok) {
     core->actions.push_back(GrantMemory{session->id, session->need_bytes});
   } else if (session->need == Need::kLane) {
     session->uses_lane = true;
-    core->actions.push_back(
-        AssignLane{session->id, session->lane, core->LaneOf(session->lane)->bytes, true});
+    const Lane& lane = *core->LaneOf(session->lane);
+    const int64_t bytes = lane.shrinking_to >= 0 ? lane.shrinking_to : lane.bytes;
+    core->actions.push_back(AssignLane{session->id, session->lane, bytes, true});
   }
   session->need = Need::kNone;
   session->promised_bytes = 0;
   Account(core, session);
-  if (session->granted && session->phase == Phase::kAdmitted) {  // it goes on where it stopped, inside its iteration
+  if (session->granted && session->phase == Phase::kAdmitted) {  // goes on inside its iteration
     core->actions.push_back(Grant{session->id, session->lane});
     // What was revoked while it came back is revoked now that it is there.
     if (session->paused || std::exchange(session->revoked, false)) {

@@ -320,22 +320,27 @@ Session* Stuck(Core* core, const Device& device) {
   return HasPlace(*core->state, *first) ? first : nullptr;
 }
 
-void Settle(Core* core) {
-  const std::set<uint32_t> touched = core->devices;
-  for (const uint32_t id : touched) ServeMemory(core, &core->state->devices.at(id));
-  if (!core->state->ready_gangs.empty() || core->state->assembling != 0) GiveGangTurns(core);
+void GiveAllTurns(Core* core) {
   while (!core->devices.empty()) {  // a gang that falls apart concerns other devices
     const uint32_t id = *core->devices.begin();
     FinishClosings(core, core->state->devices.at(id));
     GiveTurns(core, &core->state->devices.at(id));
     core->devices.erase(id);
   }
+}
+
+void Settle(Core* core) {
+  const std::set<uint32_t> touched = core->devices;
+  for (const uint32_t id : touched) ServeMemory(core, &core->state->devices.at(id));
+  if (!core->state->ready_gangs.empty() || core->state->assembling != 0) GiveGangTurns(core);
+  GiveAllTurns(core);
   for (const uint32_t id : touched) {
     Device* const device = &core->state->devices.at(id);
     Session* const first = Stuck(core, *device);
     if (first == nullptr) continue;
     BreakWait(core, device, first);
-    GiveTurns(core, device);
+    core->devices.insert(id);
+    GiveAllTurns(core);
   }
 }
 
@@ -365,6 +370,7 @@ std::vector<Action> OnEvent(State* state, const Event& event, int64_t now_us) {
   Core core;
   core.state = state;
   core.now_us = now_us;
+  core.actions.reserve(8);
   std::visit([&core](const auto& what) { On(&core, what); }, event);
   Settle(&core);
   return std::move(core.actions);

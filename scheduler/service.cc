@@ -39,6 +39,15 @@ void AdvanceFloor(Core* core, const Session& holder) {
   lane->virtual_floor_us = std::max(lane->virtual_floor_us, least_us);
 }
 
+// The same for users.
+void AdvanceUserFloor(State* state) {
+  int64_t least_us = kUnlimited;
+  for (const std::pair<const uint32_t, User>& entry : state->users) {
+    if (entry.second.active > 0) least_us = std::min(least_us, entry.second.virtual_us);
+  }
+  if (least_us != kUnlimited) state->user_floor_us = std::max(state->user_floor_us, least_us);
+}
+
 }  // namespace
 
 void OnProgress(Core* core, Session* session, const Progress& event) {
@@ -49,6 +58,7 @@ void OnProgress(Core* core, Session* session, const Progress& event) {
   if (session->granted) AdvanceFloor(core, *session);
   User* const user = core->UserOf(*session);
   user->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, user->weight);
+  AdvanceUserFloor(core->state);
   if (event.iterations > 0) Learn(core, session, event);
   core->devices.insert(session->about.device);
   if (session->iterations_done >= kLearnedIterations && session->promised_bytes > 0 &&

@@ -27,7 +27,7 @@ constexpr int64_t kUnlimited = int64_t{1} << 60;
 
 struct Limits {
   unsigned sessions_max = 0;
-  unsigned lanes_max = 32;                // per device
+  unsigned lanes_max = 16;                // per device
   int64_t slice_us = 20'000;              // of time shared by policies that share time
   int64_t starvation_us = 600'000'000;    // nobody who could run waits longer, where promised
   int64_t swap_slice_us = 2'000'000;      // memory stays at least this long before it makes room
@@ -151,6 +151,7 @@ struct Device {
   int64_t charged_bytes = 0;  // by its sessions
   int64_t lanes_bytes = 0;
   int64_t coming_bytes = 0;  // of these, what is on its way out
+  int64_t kept_bytes = 0;    // room being made for the oldest request: nobody comes into it
   bool lost = false;
   unsigned swapping = 0;
   SessionId reserves = 0;  // the claim for which a lane is kept free

@@ -1,5 +1,6 @@
 // Turns: who holds which lane, who is next, who gives way.
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "scheduler/core.h"
@@ -24,17 +25,19 @@ bool Yields(const Session& holder) {
 }
 
 void Publish(Core* core, Lane* lane) {
-  std::vector<SessionId> next;
+  std::array<SessionId, kSuccessorsMax> next;
+  size_t count = 0;
   if (lane->handing_on) {
-    if (const Session* const head = Head(core, *lane)) next.push_back(head->id);
+    if (const Session* const head = Head(core, *lane)) next[count++] = head->id;
     for (const Key& key : lane->waiting) {
-      if (next.empty() || next.size() == kSuccessorsMax || lane->reserved != 0) break;
-      if (key.session != next[0]) next.push_back(key.session);
+      if (count == 0 || count == kSuccessorsMax) break;
+      if (key.session != next[0]) next[count++] = key.session;
     }
   }
-  if (next == lane->published) return;
-  lane->published = next;
-  core->actions.push_back(Successors{lane->id, next});
+  SessionId* const end = next.data() + count;
+  if (std::equal(lane->published.begin(), lane->published.end(), next.data(), end)) return;
+  lane->published.assign(next.data(), end);
+  core->actions.push_back(Successors{lane->id, lane->published});
 }
 
 // A look at a device: its lanes, and what could change.

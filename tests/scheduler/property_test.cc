@@ -1,0 +1,79 @@
+// A million random events per policy against the model in world.h.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/scheduler/world.h"
+
+namespace scheduler {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kEvents = 50'000;
+#else
+constexpr uint64_t kEvents = 1'000'000;
+#endif
+constexpr uint64_t kEventsPerWorld = 2'500;
+
+uint64_t Seed() {
+  const char* const given = std::getenv("LANEWAY_TEST_SEED");
+  const uint64_t seed =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
+  return seed;
+}
+
+uint64_t Total() {
+  const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : kEvents;
+}
+
+World::Options Random(const std::string& policy, uint64_t seed) {
+  World::Options options;
+  options.policy = policy;
+  options.devices = 1 + seed % 2;
+  options.users = 1 + seed / 2 % 3;
+  options.tenants_max = 4 + seed / 8 % 20;
+  options.gangs = seed / 16 % 2 == 0;
+  return options;
+}
+
+class PropertyTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(PropertyTest, RandomEvents) {
+  uint64_t seed = Seed();
+  for (uint64_t events = 0; events < Total(); ++seed) {
+    World world(Random(GetParam(), seed), seed);
+    try {
+      while (world.events() < kEventsPerWorld) world.Step();
+    } catch (const std::logic_error& error) {
+      FAIL() << error.what() << " at event " << world.events() << " of seed " << seed
+             << world.Describe();
+    }
+    events += world.events();
+  }
+}
+
+TEST_P(PropertyTest, TheSameEventsGetTheSameActions) {
+  const uint64_t seed = Seed();
+  for (uint64_t round = 0; round < 4; ++round) {
+    World one(Random(GetParam(), seed + round), seed + round);
+    World other(Random(GetParam(), seed + round), seed + round);
+    while (one.events() < kEventsPerWorld) {
+      one.Step();
+      other.Step();
+      ASSERT_EQ(one.digest(), other.digest()) << "at event " << one.events();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, PropertyTest,
+                         ::testing::Values("fifo", "srtf", "pack", "fair", "rr", "priority", "edf",
+                                           "shares"),
+                         [](const ::testing::TestParamInfo<std::string>& info) {
+                           return info.param;
+                         });
+
+}  // namespace
+}  // namespace scheduler

@@ -1,0 +1,122 @@
+// A daemon, its workers and their programs, as far as the scheduler can tell: performs actions,
+// tells what follows from them late and in any order, and checks each action against what a worker
+// or keeper would refuse. Driven by one random source: the same seed, the same events.
+//
+// Checks after every event: persistent memory and lanes, as a keeper would count them, fit into the
+// device; a lane has one holder; grants take place at boundaries only (never while another holds
+// the lane, never to one that is blocked, paused or swapped); no device rests while somebody could
+// run. A failed check throws std::logic_error. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+
+namespace scheduler {
+
+struct Tenant {
+  SessionId id = 0;
+  uint32_t user = 0;
+  uint32_t device = 0;
+  uint64_t gang = 0;
+  bool admitted = false;
+  bool ending = false;
+  bool runnable = false;
+  bool paused = false;
+  bool evicted = false;
+  bool granted = false;
+  bool revoked = false;
+  bool inside = false;
+  bool blocked = false;
+  int64_t asked_bytes = 0;  // persistent; 0: a lane
+  bool resident = true;
+  int swapping = 0;  // -1 out, 1 in
+  bool lane_saved = false;
+  int64_t persistent_bytes = 0;
+  int64_t ephemeral_bytes = 0;
+  LaneId lane = 0;
+};
+
+struct WorldLane {
+  uint32_t user = 0;
+  uint32_t device = 0;
+  int64_t bytes = 0;
+  int64_t shrinking_to = -1;
+  SessionId holder = 0;
+  std::vector<SessionId> successors;
+};
+
+class World {
+ public:
+  struct Options {
+    std::string policy = "fifo";
+    int tenants_max = 12;
+    int devices = 2;
+    int users = 2;
+    int64_t capacity = 1000;
+    bool gangs = true;
+    bool quotas = true;
+  };
+  World(const Options& options, uint64_t seed);
+
+  void Step();  // one random event
+  // Tells one event, performs what follows, checks.
+  void Tell(const Event& event);
+
+  const State& state() const { return state_; }
+  uint64_t digest() const { return digest_; }  // of all actions so far
+  std::string Describe() const;                // everybody, and why they wait
+  uint64_t events() const { return events_; }
+
+ private:
+  uint64_t Random(uint64_t bound) { return random_() % bound; }
+  Tenant* Any();
+  void Arrive();
+  void Leave(Tenant* tenant);
+  void Work(Tenant* tenant);
+  void Boundary(Tenant* tenant);
+  void Ask(Tenant* tenant);
+  void FinishSomething();
+  void HandOver(LaneId id);
+  void Disturb(Tenant* tenant);
+
+  void Perform(const Action& action);
+  void Do(const Admit& action);
+  void Do(const Queue& action);
+  void Do(const Reject& action);
+  void Do(const AssignLane& action);
+  void Do(const ResizeLane& action);
+  void Do(const Grant& action);
+  void Do(const Revoke& action);
+  void Do(const Successors& action);
+  void Do(const SwapOut& action);
+  void Do(const SwapIn& action);
+  void Do(const GrantMemory& action);
+  void Do(const RefuseMemory& action);
+  void Do(const Wait& action);
+  void Do(const Report& action);
+
+  Tenant* Get(SessionId id);
+  WorldLane* GetLane(LaneId id);
+  bool CanRun(const Tenant& tenant) const;
+  void Check();
+  void CheckDevice(uint32_t device);
+  void CheckGangs();
+
+  Options options_;
+  std::mt19937_64 random_;
+  State state_;
+  int64_t now_us_ = 0;
+  SessionId next_id_ = 1;
+  std::map<SessionId, Tenant> tenants_;
+  std::map<LaneId, WorldLane> lanes_;
+  std::vector<int64_t> capacity_;
+  uint64_t digest_ = 14695981039346656037u;
+  uint64_t events_ = 0;
+};
+
+}  // namespace scheduler
