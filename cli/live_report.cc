@@ -89,7 +89,7 @@ std::string DrawSessions(const JobTimeline& timeline) {
   report::Timeline drawing = Empty("What each session did", timeline);
   for (const std::pair<const uint64_t, SessionSpan>& entry : timeline.sessions) {
     report::Row row;
-    row.label = absl::StrCat(entry.second.program, " (job ", entry.second.job, ")");
+    row.label = absl::StrCat("job ", entry.second.job, ": ", entry.second.program);
     for (const Activity activity :
          {Activity::kWaits, Activity::kHolds, Activity::kIterates, Activity::kSwaps}) {
       for (const Piece& piece : timeline.pieces) {

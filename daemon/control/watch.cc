@@ -64,6 +64,7 @@ void Watch::Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& time
                  Watched* watched, Journal* journal) const {
   const uint64_t count = times.count.load(std::memory_order_acquire);
   const uint64_t fresh = count - watched->told;
+  const uint64_t total_us = Load(times.total_us);
   const auto add = [&](uint64_t iterations, uint64_t end_us, uint64_t took_us) {
     const int64_t end = std::clamp(static_cast<int64_t>(end_us), watched->told_end_us, now_us);
     const uint64_t room = static_cast<uint64_t>(end - watched->told_end_us);
@@ -78,7 +79,8 @@ void Watch::Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& time
   const size_t last = static_cast<size_t>((count - 1) % ipc::kRecentIterations);
   if (fresh > kToldOneByOneMax) {
     const uint64_t end = Load(times.recent[last].end_us);
-    add(fresh, end, static_cast<uint64_t>(now_us - watched->told_end_us));
+    // Their times together: what lies between them was a wait.
+    add(fresh, end, total_us - watched->told_total_us);
   } else {
     for (uint64_t number = watched->told; number != count; ++number) {
       const size_t index = static_cast<size_t>(number % ipc::kRecentIterations);
@@ -86,6 +88,7 @@ void Watch::Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& time
     }
   }
   watched->told = count;
+  watched->told_total_us = total_us;
 }
 
 bool Watch::Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& times, int64_t now_us,
@@ -96,6 +99,7 @@ bool Watch::Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& ti
   if (is_new) {
     watched.told = count;  // an adopted session's earlier iterations are not ours to tell
     watched.told_end_us = now_us;
+    watched.told_total_us = Load(times.total_us);
     watched.before = watched.since = {now_us, count, CountsOf(times)};
   }
   if (now_us - watched.since.at_us >= kWindowUs) {

@@ -59,6 +59,7 @@ class Watch {
   struct Watched {
     uint64_t told = 0;        // iterations that the journal has
     int64_t told_end_us = 0;  // when the last of them ended
+    uint64_t told_total_us = 0;
     ipc::WaitState wait = ipc::WaitState::kNothing;
     int64_t wait_since_us = 0;
     Reading before;  // one to two windows ago; the session's begin at first

@@ -61,7 +61,7 @@ TEST_F(WatchTest, FewIterationsAreToldOneByOneAndManyTogether) {
   Sample(0);
   Iterate(3, 100'000, 400'000);
   Sample(500'000);
-  Iterate(1000, 100, 900'000);
+  Iterate(1000, 100, 900'000);  // after a wait
   Sample(1'000'000);
   const std::vector<Event> events = journal_.After(0, 100);
   ASSERT_EQ(events.size(), 4u);
@@ -69,7 +69,7 @@ TEST_F(WatchTest, FewIterationsAreToldOneByOneAndManyTogether) {
   EXPECT_EQ(events[0].took_us, 100'000);
   EXPECT_EQ(events[3].count, 1000u);
   EXPECT_EQ(events[3].at_us, 900'000);
-  EXPECT_EQ(events[3].at_us - events[3].took_us, 400'000);
+  EXPECT_EQ(events[3].took_us, 100'000);
 }
 
 // Whatever a client writes into its page, the journal's times stay in order and in the past.
