@@ -115,8 +115,8 @@ void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* pro
   size_t i = 1;
   while (i < words->size() && (*words)[i] != "--" && (*words)[i][0] == '-') {
     const std::string& word = (*words)[i];
-    const bool takes_next = word.find('=') == std::string::npos && word.size() > 2 &&
-                            ipc::FindFlag(word.substr(2)) != nullptr;
+    const ipc::Flag* const flag = word.size() > 2 ? ipc::FindFlag(word.substr(2)) : nullptr;
+    const bool takes_next = flag != nullptr && flag->toggle == nullptr;
     i += takes_next ? 2 : 1;
   }
   i = std::min(i, words->size());

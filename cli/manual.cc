@@ -14,6 +14,9 @@ std::string Roff(const std::string& text) {
 }
 
 std::string FlagEntry(const ipc::Flag& flag) {
+  if (flag.toggle != nullptr)
+    return absl::StrCat(".TP\n.B ", Roff(absl::StrCat("--", flag.name)), "\n", Roff(flag.help),
+                        ".\n");
   const std::string choices =
       flag.choices.empty() ? "" : absl::StrCat(" One of ", absl::StrJoin(flag.choices, ", "), ".");
   return absl::StrCat(".TP\n.BI ", Roff(absl::StrCat("--", flag.name, "=")), " ", flag.value_name,

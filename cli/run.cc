@@ -74,6 +74,21 @@ void Prepend(std::vector<std::string>* environment, const std::string& name,
   ipc::SetVariable(environment, name, value);
 }
 
+// The frameworks' documented switches from caches of their own, which never give memory back, to
+// the driver's allocation, which is a client's own business here. What the user has set stays.
+void UseStreamOrderedMemory(std::vector<std::string>* environment) {
+  constexpr const char* kSwitches[][2] = {
+      {"PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync"},
+      {"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async"},
+      {"TF_GPU_ALLOCATOR", "cuda_malloc_async"},
+      {"LRU", "0"},  // tinygrad
+  };
+  for (const char* const(&variable)[2] : kSwitches) {
+    if (std::getenv(variable[0]) == nullptr)
+      ipc::SetVariable(environment, variable[0], variable[1]);
+  }
+}
+
 std::vector<std::string> ClientEnvironment(const ipc::Options& options, const std::string& dir,
                                            uint64_t job) {
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
@@ -84,6 +99,8 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
   const char* const outer = std::getenv(ipc::kJobVariable);
   ipc::SetVariable(&environment, ipc::kJobVariable,
                    outer != nullptr && *outer != '\0' ? std::string(outer) : absl::StrCat(job));
+  if (!options.no_env) UseStreamOrderedMemory(&environment);
+  if (options.no_sites) ipc::SetVariable(&environment, ipc::kSitesVariable, "off");
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
   ipc::SetVariable(&environment, ipc::kTransportVariable, options.transport);
   ipc::SetVariable(&environment, ipc::kIterationsVariable, options.iterations_from);

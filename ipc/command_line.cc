@@ -11,6 +11,11 @@ void AddFlags(CLI::App* app, Options* options, const std::vector<std::string>& o
   for (const Flag& flag : Flags()) {
     if (!only.empty() && std::find(only.begin(), only.end(), flag.name) == only.end()) continue;
     const std::string name = absl::StrCat("--", flag.name);
+    if (flag.toggle != nullptr) {
+      app->add_flag_function(
+          name, [&flag, options](int64_t) { options->*flag.toggle = true; }, flag.help);
+      continue;
+    }
     const std::string choices =
         flag.choices.empty() ? "" : absl::StrCat(" (", absl::StrJoin(flag.choices, ", "), ")");
     app->add_option_function<std::string>(

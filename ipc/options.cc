@@ -35,34 +35,15 @@ absl::Status SetFromToml(const std::string& key, const toml::node& node, const s
       number != nullptr && flag->number) {
     return SetOption(*flag, absl::StrCat(number->get()), where, options);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, " must be ", flag->number ? "a whole number" : "a text in quotes"));
-}
-
-}  // namespace
-
-namespace {
-
-std::vector<Flag> MemoryFlags() {
-  return {
-      {.name = "memory",
-       .value_name = "SIZE",
-       .help = "the most memory of each device that the program may use, as 6GiB or 512MiB",
-       .text = &Options::memory,
-       .bytes = true,
-       .of_program = true},
-      {.name = "swap",
-       .value_name = "SIZE",
-       .help = "host memory that may hold device memory of waiting programs; half of it by default",
-       .text = &Options::swap,
-       .bytes = true},
-      {"scrub",
-       "WHEN",
-       "when device memory is zeroed before a program gets it: tenants means that another user had "
-       "it",
-       {"tenants", "always"},
-       &Options::scrub},
-  };
+  if (const toml::value<bool>* const toggle = node.as_boolean();
+      toggle != nullptr && flag->toggle) {
+    options->*flag->toggle = toggle->get();
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(where, " must be ",
+                                                 flag->number   ? "a whole number"
+                                                 : flag->toggle ? "true or false"
+                                                                : "a text in quotes"));
 }
 
 std::vector<Flag> GeneralFlags() {
@@ -136,6 +117,38 @@ std::vector<Flag> GeneralFlags() {
   };
 }
 
+std::vector<Flag> MemoryFlags() {
+  return {
+      {.name = "memory",
+       .value_name = "SIZE",
+       .help = "the most memory of each device that the program may use, as 6GiB or 512MiB",
+       .text = &Options::memory,
+       .bytes = true,
+       .of_program = true},
+      {.name = "swap",
+       .value_name = "SIZE",
+       .help = "host memory that may hold device memory of waiting programs; half of it by default",
+       .text = &Options::swap,
+       .bytes = true},
+      {"scrub",
+       "WHEN",
+       "when device memory is zeroed before a program gets it: tenants means that another user had "
+       "it",
+       {"tenants", "always"},
+       &Options::scrub},
+      {.name = "no-env",
+       .value_name = "",
+       .help = "leave the frameworks' own settings of their memory caches as they are",
+       .of_program = true,
+       .toggle = &Options::no_env},
+      {.name = "no-sites",
+       .value_name = "",
+       .help = "never look at who calls to predict how long memory lives",
+       .of_program = true,
+       .toggle = &Options::no_sites},
+  };
+}
+
 }  // namespace
 
 const std::vector<Flag>& Flags() {
@@ -157,6 +170,14 @@ const Flag* FindFlag(const std::string& name) {
 
 absl::Status SetOption(const Flag& flag, const std::string& value, const std::string& where,
                        Options* options) {
+  if (flag.toggle != nullptr) {
+    if (value != "true" && value != "false") {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " is true or false, not '", value, "'"));
+    }
+    options->*flag.toggle = value == "true";
+    return absl::OkStatus();
+  }
   if (flag.number != nullptr) {
     int64_t number = 0;
     if (!absl::SimpleAtoi(value, &number) || number < 0 || number > flag.number_max) {

@@ -20,6 +20,8 @@ struct Options {
   std::string iterations_from = "auto";
   std::string runtime_dir;  // empty: as ipc/runtime_dir.h says
   std::string log_level = "info";
+  bool no_env = false;    // leave the frameworks' allocators as they are
+  bool no_sites = false;  // no call-site hashes
   int64_t linger_s = 60;
   int64_t lanes = 32;
   int64_t slice_ms = 20;
@@ -35,11 +37,12 @@ struct Flag {
   const char* value_name;                // for help: DEVICE, SECONDS
   const char* help;                      // one sentence, lower case, no stop
   std::vector<std::string> choices;      // empty: any text
-  std::string Options::*text = nullptr;  // exactly one of these two
+  std::string Options::*text = nullptr;  // exactly one of these three
   int64_t Options::*number = nullptr;
   bool bytes = false;       // a text that ParseBytes() understands
   bool of_program = false;  // of the program that is run, not of the daemon that serves it
   int64_t number_max = 365 * 24 * 3600;  // a year of seconds
+  bool Options::*toggle = nullptr;       // takes no value; of `laneway run` alone
 };
 
 const std::vector<Flag>& Flags();

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "ipc/codec_client.h"
 #include "ipc/futex.h"
 #include "shim/caller.h"
+#include "shim/device_memory.h"
 #include "shim/iterations/iterations.h"
 #include "shim/iterations/tokens.h"
 #include "shim/say.h"
@@ -271,17 +273,39 @@ bool Message::Reserve(size_t body_bytes) {
 
 void Message::SendBoundaryBefore(ipc::Values values) {
   const std::optional<iterations::Op> token = iterations::TokenOf(op_, values);
+  if (!token.has_value()) return;
   ipc::BoundaryInfo info;
-  if (!token.has_value() || !iterations::Iterations::Process().Before(*token, &info)) return;
-  const ipc::Op op = op_;
-  const ipc::Arguments<ipc::Op::Boundary> arguments(&info);
-  op_ = ipc::Op::Boundary;
-  if (Reserve(ipc::RequestBytesMax(op_, arguments.values()))) {
-    ipc::Writer writer(body_);
-    ipc::EncodeRequest(op_, arguments.values(), ClientCaller::Process(), &writer);
-    Commit(writer.size(), 0, 0);
+  if (iterations::Iterations::Process().Before(*token, &info)) {
+    const DeviceMemory::AtBoundary at = DeviceMemory::Process().OnBoundary();
+    info.persistent_bytes = at.persistent_bytes;
+    info.ephemeral_bytes = std::max(info.ephemeral_bytes, at.ephemeral_bytes);
+    // Nobody waits for the answer: without other memory for the lane, the session keeps the lane.
+    for (const arena::Range& range : at.outlived) {
+      const ipc::Arguments<ipc::Op::LaneKeep> keep(static_cast<CUdeviceptr>(range.base),
+                                                   static_cast<size_t>(range.bytes));
+      SendFirst(ipc::Op::LaneKeep, keep.values(), State::WireOfDevice(at.lane_device),
+                ipc::kWantsReply);
+    }
+    const ipc::Arguments<ipc::Op::Boundary> arguments(&info);
+    SendFirst(ipc::Op::Boundary, arguments.values(), context_, 0);
   }
+  client_.operations_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Another call, before this one.
+void Message::SendFirst(ipc::Op op, ipc::Values values, uint32_t context, uint16_t flags) {
+  const ipc::Op my_op = op_;
+  const uint32_t my_context = context_;
   op_ = op;
+  context_ = context;
+  if (Reserve(ipc::RequestBytesMax(op_, values))) {
+    ipc::Writer writer(body_);
+    ipc::EncodeRequest(op_, values, ClientCaller::Process(), &writer);
+    if (flags != 0 && ++client_.last_request_ == 0) ++client_.last_request_;
+    Commit(writer.size(), flags, flags != 0 ? client_.last_request_ : 0);
+  }
+  op_ = my_op;
+  context_ = my_context;
 }
 
 void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {

@@ -60,6 +60,8 @@ class Client {
   uint64_t submitted() const { return submitted_.load(std::memory_order_relaxed); }
   // The last of them that was more than a question how far the device is.
   uint64_t last_work() const { return last_work_.load(std::memory_order_relaxed); }
+  // How many calls were work for the device, in the sense of shim/iterations.
+  uint64_t operations() const { return operations_.load(std::memory_order_relaxed); }
 
   bool Completed(uint32_t slot, uint64_t sequence) const {
     return words_->completed[slot].load(std::memory_order_acquire) >= sequence;
@@ -130,6 +132,7 @@ class Client {
   uint32_t last_request_ = 0;
   std::atomic<uint64_t> submitted_{0};
   std::atomic<uint64_t> last_work_{0};
+  std::atomic<uint64_t> operations_{0};
   arena::Fences fences_;
   static constexpr int32_t kLegacyTouched = -2;
   int32_t touched_ = arena::kAnyStream;  // by the message under way
@@ -165,6 +168,7 @@ class Message {
  private:
   bool Reserve(size_t body_bytes);
   void SendBoundaryBefore(ipc::Values values);
+  void SendFirst(ipc::Op op, ipc::Values values, uint32_t context, uint16_t flags);
   void Commit(size_t body_bytes, uint16_t flags, uint32_t request);
 
   Client& client_;

@@ -6,6 +6,7 @@
 
 #include "ipc/environment.h"
 #include "shim/call_site.h"
+#include "shim/iterations/iterations.h"
 #include "shim/send.h"
 #include "shim/sync.h"
 
@@ -68,6 +69,7 @@ CUresult DeviceMemory::Allocate(const Context& context, size_t bytes, const Orde
   {
     Lock lock(mutex_);
     ++counts_.allocations;
+    if (locked_ && !iterations::Iterations::Process().recognised()) OnLost();
     const Placement placement = Predict(&lock, context.device, bytes);
     const bool short_lived = placement.predicted == Sites::Class::kEphemeral;
     if (!short_lived || !locked_ || lane_refused_ ||
@@ -164,9 +166,8 @@ void DeviceMemory::MakeRoom(const Context& context, uint64_t bytes) {
 void DeviceMemory::Note(const Placement& placement, Allocation* made) {
   live_bytes_.fetch_add(made->block.bytes, std::memory_order_relaxed);
   if (!tracking_) return;
-  made->iteration = sites_.iteration();
   made->birth = sites_.OnAllocate(made->bytes, placement.site, made->ephemeral);
-  places_.push_back({made->base, made->block.bytes});
+  places_.push_back({{made->base, made->block.bytes}, Client::Process().operations(), false});
   born_bytes_ += made->block.bytes;
   born_peak_ = std::max(born_peak_, born_bytes_);
 }
@@ -186,9 +187,9 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
   bool kept = false;
   {
     const Lock lock(mutex_);
-    const bool young =
-        allocation.birth != Sites::kNoBirth && allocation.iteration == sites_.iteration();
+    const bool young = sites_.IsYoung(allocation.birth);
     if (young) {
+      places_[allocation.birth - sites_.first()].dead = true;
       sites_.OnFree(allocation.birth);
       born_bytes_ -= block.bytes;
     }
@@ -311,45 +312,51 @@ void DeviceMemory::OnContextReset(int device) {
 
 // --- iterations ----------------------------------------------------------------------------------
 
+// What was born since the last operation is for the next iteration.
+Sites::Birth DeviceMemory::FirstOfNext() const {
+  const uint64_t operations = Client::Process().operations();
+  size_t older = places_.size();
+  while (older > 0 && places_[older - 1].operations == operations) --older;
+  return sites_.first() + older;
+}
+
 DeviceMemory::AtBoundary DeviceMemory::OnBoundary() {
-  std::vector<Range> outlived;
   AtBoundary at;
-  {
-    const Lock lock(mutex_);
-    for (const std::pair<const uint64_t, uint64_t>& stray : strays_)
-      outlived.push_back({stray.first, stray.second});
-    strays_.clear();
-    for (const uint32_t birth : sites_.Outlived()) outlived.push_back(places_[birth]);
-    for (const Range& range : outlived) kept_.insert(range.base);
-    learned_peak_ = std::max(learned_peak_, born_peak_ - born_bytes_);
-    born_bytes_ = born_peak_ = 0;
-    places_.clear();
-    sites_.OnBoundary();
-    tracking_ = true;
-    lane_refused_ = false;
-    at.ephemeral_bytes = ephemeral_.OnBoundary();
-    at.persistent_bytes = live_bytes() - ephemeral_.live_bytes();
-  }
-  // What the lane's next holder may not touch. If the worker has no other memory for the lane, the
-  // session keeps the lane until the block is freed.
-  for (const Range& range : outlived) {
-    Call<ipc::Op::LaneKeep>(State::WireOfDevice(lane_device_), static_cast<CUdeviceptr>(range.base),
-                            static_cast<size_t>(range.bytes));
-  }
+  const Lock lock(mutex_);
+  const Sites::Birth next = FirstOfNext();
+  for (const std::pair<const uint64_t, uint64_t>& stray : strays_)
+    at.outlived.push_back({stray.first, stray.second});
+  strays_.clear();
+  for (const Sites::Birth birth : sites_.Outlived(next))
+    at.outlived.push_back(places_[birth - sites_.first()].range);
+  for (const Range& range : at.outlived) kept_.insert(range.base);
+  places_.erase(places_.begin(), places_.begin() + static_cast<long>(next - sites_.first()));
+  sites_.OnBoundary(next);
+  // The iteration needed what was born in it at once, without what outlived it.
+  uint64_t early = 0;
+  for (const Place& place : places_) early += place.dead ? 0 : place.range.bytes;
+  learned_peak_ = std::max(learned_peak_, born_peak_ - (born_bytes_ - early));
+  born_bytes_ = born_peak_ = early;
+  tracking_ = true;
+  locked_ = iterations::Iterations::Process().recognised();
+  lane_refused_ = false;
+  at.ephemeral_bytes = ephemeral_.OnBoundary();
+  at.persistent_bytes = live_bytes() - ephemeral_.live_bytes();
+  at.lane_device = std::max(0, lane_device_);
   return at;
 }
 
-void DeviceMemory::OnLocked(bool locked) {
-  const Lock lock(mutex_);
-  locked_ = locked;
-  if (locked || !tracking_) return;
-  // What is born from here on dies at no boundary that we would see.
-  for (const uint32_t birth : sites_.Outlived())
-    strays_[places_[birth].base] = places_[birth].bytes;
+// Iterations are no longer recognised. What is born from here on dies at no boundary that we see;
+// what lies in the lane is told to the worker at the next one.
+void DeviceMemory::OnLost() {
+  for (const Sites::Birth birth : sites_.Outlived(sites_.next())) {
+    const Range& range = places_[birth - sites_.first()].range;
+    strays_[range.base] = range.bytes;
+  }
   sites_.OnLost();
-  tracking_ = false;
   places_.clear();
   born_bytes_ = born_peak_ = 0;
+  tracking_ = locked_ = false;
 }
 
 }  // namespace shim

@@ -7,7 +7,7 @@
 //
 // The program's frees wait for nothing: shim/arena/fences.h says what orders an address that is
 // used again. Once iterations are recognised, what dies within its iteration is placed in the lane
-// (shim/arena/{ephemeral,sites}.h); until OnLocked(true) everything is persistent.
+// (shim/arena/{ephemeral,sites}.h); until then everything is persistent.
 //
 // Thread safety: all methods. The lock is never held while the worker is asked.
 #pragma once
@@ -73,13 +73,16 @@ class DeviceMemory {
   // The last context on the device ends, and with it everything that the worker has mapped there.
   void OnContextReset(int device);
 
-  // --- iterations. OnBoundary is called before the Boundary message is sent.
+  // --- iterations
   struct AtBoundary {
     uint64_t persistent_bytes = 0;  // live
-    uint64_t ephemeral_bytes = 0;   // peak of the iteration
+    uint64_t ephemeral_bytes = 0;   // how much of the lane the iteration reached
+    // What of the lane is still live: LaneKeep goes before the Boundary, on this device.
+    std::vector<arena::Range> outlived;
+    int lane_device = 0;
   };
+  // REQUIRES: the send lock is held; the first operation of the next iteration was not sent yet.
   AtBoundary OnBoundary();
-  void OnLocked(bool locked);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -100,6 +103,8 @@ class DeviceMemory {
   CUresult MapRange(const Context& context, uint64_t address, uint64_t bytes);
   void MakeRoom(const Context& context, uint64_t bytes);
   void Note(const Placement& placement, Allocation* made);
+  void OnLost();
+  arena::Sites::Birth FirstOfNext() const;
   void Unmap(int device, const std::vector<arena::Range>& ranges);
   CUresult JoinIfNeeded(const Context& context, const arena::Stamp& stamp, const Order& order);
 
@@ -110,10 +115,15 @@ class DeviceMemory {
   arena::Sites sites_;
   std::array<std::unique_ptr<arena::Persistent>, ipc::limits::kLegacySlots> devices_;
   int lane_device_ = -1;
-  bool tracking_ = false;                // there was a boundary: births are recorded
-  bool locked_ = false;                  // iterations are recognised: the lane is used
-  bool lane_refused_ = false;            // until the next boundary
-  std::vector<arena::Range> places_;     // of this iteration's births
+  bool tracking_ = false;      // there was a boundary: births are recorded
+  bool locked_ = false;        // iterations are recognised: the lane is used
+  bool lane_refused_ = false;  // until the next boundary
+  struct Place {
+    arena::Range range;
+    uint64_t operations = 0;  // Client::operations() when it was born
+    bool dead = false;
+  };
+  std::vector<Place> places_;            // of this iteration's births
   std::map<uint64_t, uint64_t> strays_;  // ephemerals from before iterations were lost
   std::unordered_set<uint64_t> kept_;    // addresses of LaneKeep
   uint64_t born_bytes_ = 0;              // of this iteration, alive

@@ -1,6 +1,7 @@
 #include "shim/state.h"
 
 #include <mutex>
+#include <utility>
 
 #include "shim/iterations/iterations.h"
 #include "shim/say.h"
@@ -25,13 +26,20 @@ void Allocations::Add(Allocation allocation) {
   if (allocation.kind == Allocation::Kind::kDevice)
     iterations::Iterations::Process().NoteAllocated(allocation.bytes);
   allocation.id = last_id_.fetch_add(1, std::memory_order_relaxed) + 1;
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
-  by_base_[allocation.base] = allocation;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (spare_.empty()) {
+    by_base_[allocation.base] = allocation;
+  } else {
+    spare_.back().key() = allocation.base;
+    spare_.back().mapped() = allocation;
+    by_base_.insert(std::move(spare_.back()));
+    spare_.pop_back();
+  }
   count_.store(by_base_.size(), std::memory_order_relaxed);
 }
 
 bool Allocations::Find(uint64_t address, Allocation* found) const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::map<uint64_t, Allocation>::const_iterator it = by_base_.upper_bound(address);
   if (it == by_base_.begin()) return false;
   --it;
@@ -41,19 +49,20 @@ bool Allocations::Find(uint64_t address, Allocation* found) const {
 }
 
 bool Allocations::Remove(uint64_t base, Allocation::Kind kind, Allocation* removed) {
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   const std::map<uint64_t, Allocation>::iterator it = by_base_.find(base);
   if (it == by_base_.end() || it->second.kind != kind) return false;
   *removed = it->second;
   if (kind == Allocation::Kind::kDevice)
     iterations::Iterations::Process().NoteFreed(removed->bytes);
-  by_base_.erase(it);
+  std::map<uint64_t, Allocation>::node_type node = by_base_.extract(it);
+  if (spare_.size() < kSpareMax) spare_.push_back(std::move(node));
   count_.store(by_base_.size(), std::memory_order_relaxed);
   return true;
 }
 
 std::vector<Allocation> Allocations::OfContext(uint64_t context) const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Allocation> all;
   for (const std::pair<const uint64_t, Allocation>& entry : by_base_) {
     if (entry.second.context == context) all.push_back(entry.second);

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -105,8 +104,7 @@ struct Allocation {
   arena::Persistent::Block block;
   bool ephemeral = false;
   uint64_t pool = 0;  // the program's name of the pool it is from; 0: none
-  uint32_t iteration = 0;
-  uint32_t birth = arena::Sites::kNoBirth;
+  uint64_t birth = arena::Sites::kNoBirth;
 };
 
 // Ranges by address. Thread safety: all methods.
@@ -121,8 +119,10 @@ class Allocations {
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:
-  mutable std::shared_mutex mutex_;
+  static constexpr size_t kSpareMax = 16;
+  mutable std::mutex mutex_;
   std::map<uint64_t, Allocation> by_base_;
+  std::vector<std::map<uint64_t, Allocation>::node_type> spare_;  // an allocation makes no node
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
 };

@@ -9,8 +9,8 @@ constexpr int kStreakMax = 100;
 }  // namespace
 
 uint64_t Sites::Key(uint64_t kind, uint64_t a, uint64_t b) {
-  uint64_t key = (a + kind) * 0x9e3779b97f4a7c15ull;
-  key = (key ^ key >> 29 ^ b) * 0xbf58476d1ce4e5b9ull;
+  uint64_t key = a * 0x9e3779b97f4a7c15ull + kind;
+  key = (key ^ key >> 29 ^ b * 0x94d049bb133111ebull) * 0xbf58476d1ce4e5b9ull;
   return (key ^ key >> 32) | 1;
 }
 
@@ -32,8 +32,9 @@ Sites::Class Sites::AskSite(uint64_t bytes, uint64_t site) const {
 }
 
 Sites::Birth Sites::OnAllocate(uint64_t bytes, uint64_t site, bool ephemeral) {
-  const Birth birth = static_cast<Birth>(births_.size());
-  births_.push_back({Key(kPlace, birth, bytes), Key(kSite, site, bytes), false, ephemeral});
+  const Birth birth = next();
+  births_.push_back(
+      {Key(kPlace, births_.size(), bytes), Key(kSite, site, bytes), false, ephemeral});
   return birth;
 }
 
@@ -52,33 +53,35 @@ void Sites::Learn(uint64_t key, const Record& record) {
   if (record.ephemeral) entry.burnt = true;
 }
 
-std::vector<Sites::Birth> Sites::Outlived() const {
+std::vector<Sites::Birth> Sites::Outlived(Birth next) const {
   std::vector<Birth> outlived;
-  for (Birth birth = 0; birth < births_.size(); ++birth) {
-    if (births_[birth].ephemeral && !births_[birth].dead) outlived.push_back(birth);
+  for (Birth birth = first_; birth < next; ++birth) {
+    const Record& record = births_[birth - first_];
+    if (record.ephemeral && !record.dead) outlived.push_back(birth);
   }
   return outlived;
 }
 
 void Sites::OnLost() {
+  first_ = next();
   births_.clear();
-  ++iteration_;
 }
 
-void Sites::OnBoundary() {
+void Sites::OnBoundary(Birth next) {
   if (entries_.size() > kEntriesMax) entries_.clear();
+  const std::vector<Record>::iterator end = births_.begin() + static_cast<long>(next - first_);
   // Of the allocations of one site, those that outlived have the last word.
-  for (const Record& record : births_) {
-    Learn(record.place, record);
-    if (record.dead) Learn(record.site, record);
+  for (std::vector<Record>::iterator record = births_.begin(); record != end; ++record) {
+    Learn(record->place, *record);
+    if (record->dead) Learn(record->site, *record);
   }
-  for (const Record& record : births_) {
-    if (record.dead) continue;
-    Learn(record.site, record);
-    wrong_ += record.ephemeral;
+  for (std::vector<Record>::iterator record = births_.begin(); record != end; ++record) {
+    if (record->dead) continue;
+    Learn(record->site, *record);
+    wrong_ += record->ephemeral;
   }
-  births_.clear();
-  ++iteration_;
+  births_.erase(births_.begin(), end);
+  first_ = next;
 }
 
 }  // namespace shim::arena

@@ -27,8 +27,8 @@ class Sites {
 
   enum class Class : uint8_t { kUndecided, kPersistent, kEphemeral };
 
-  // An allocation of this iteration, as it is remembered until the boundary.
-  using Birth = uint32_t;
+  // An allocation of this iteration, as it is remembered until the boundary. They count upwards.
+  using Birth = uint64_t;
   static constexpr Birth kNoBirth = ~Birth{0};
 
   // What ordinal and size say about the next allocation. kUndecided: pass its call site to Decide.
@@ -39,18 +39,22 @@ class Sites {
   // The next allocation happens. `site`: kNoSite unless it was asked for. `ephemeral`: how it was
   // placed.
   Birth OnAllocate(uint64_t bytes, uint64_t site, bool ephemeral);
-  // It dies. REQUIRES: born in this iteration.
-  void OnFree(Birth birth) { births_[birth].dead = true; }
+  // Whether it was born in this iteration.
+  bool IsYoung(Birth birth) const { return birth != kNoBirth && birth >= first_; }
+  // It dies. REQUIRES: IsYoung(birth).
+  void OnFree(Birth birth) { births_[birth - first_].dead = true; }
 
-  // The iteration ends: all that is not dead outlived it.
-  void OnBoundary();
-  // Ephemerals of this iteration that are not dead.
-  std::vector<Birth> Outlived() const;
+  // The iteration ended before `next` was born: what is older and not dead outlived it. What came
+  // later belongs to the next iteration, whose first operation was not sent yet.
+  void OnBoundary(Birth next);
+  // Ephemerals of this iteration, born before `next`, that are not dead.
+  std::vector<Birth> Outlived(Birth next) const;
   // Iterations are no longer recognised: what happened since the boundary teaches nothing.
   void OnLost();
 
-  uint32_t iteration() const { return iteration_; }
-  uint64_t allocations() const { return births_.size(); }
+  // The oldest of this iteration, and the one that comes next.
+  Birth first() const { return first_; }
+  Birth next() const { return first_ + births_.size(); }
   uint64_t wrong() const { return wrong_; }  // ephemerals that outlived their iteration
 
  private:
@@ -72,7 +76,7 @@ class Sites {
 
   std::unordered_map<uint64_t, Entry> entries_;
   std::vector<Record> births_;
-  uint32_t iteration_ = 0;
+  Birth first_ = 0;
   uint64_t wrong_ = 0;
 };
 

@@ -35,6 +35,14 @@ class OptionsTest : public ::testing::Test {
   Options options_;
 };
 
+TEST_F(OptionsTest, TogglesAreTrueOrFalse) {
+  ASSERT_TRUE(Read("no-env = true\n").ok());
+  EXPECT_TRUE(options_.no_env);
+  EXPECT_FALSE(options_.no_sites);
+  EXPECT_TRUE(AsArguments(options_).empty()) << "they are the client's alone";
+  ExpectRefused("no-env = \"yes\"\n", "no-env");
+}
+
 TEST_F(OptionsTest, NoFileIsFine) { EXPECT_TRUE(ReadConfig(&options_).ok()); }
 
 TEST_F(OptionsTest, KeysAreTheLongFlags) {

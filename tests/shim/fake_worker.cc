@@ -37,7 +37,7 @@ FakeWorker& FakeWorker::Start(uint32_t worker_pid) {
   worker->arena_base_ = ipc::limits::kSlotBase + kSlot * ipc::limits::kSlotBytes;
   worker->next_address_ = worker->arena_base_;
   worker->shadow_ =
-      static_cast<std::byte*>(mmap(nullptr, kShadowBytes, PROT_READ | PROT_WRITE,
+      static_cast<std::byte*>(mmap(nullptr, ipc::limits::kDeviceArenaBytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   const int pinned = memfd_create("pinned", MFD_CLOEXEC);
   [[maybe_unused]] const int sized =

@@ -36,7 +36,7 @@ Outcome Iterate(Sites* sites, const std::vector<Allocation>& iteration) {
         sites->OnAllocate(allocation.bytes, site, predicted == Sites::Class::kEphemeral);
     if (allocation.dies) sites->OnFree(birth);
   }
-  sites->OnBoundary();
+  sites->OnBoundary(sites->next());
   return outcome;
 }
 
@@ -92,13 +92,31 @@ TEST(Sites, OneSurvivorOfASiteMakesItUndecided) {
 
 TEST(Sites, LosingTheIterationsTeachesNothing) {
   Sites sites;
-  const uint32_t before = sites.iteration();
-  sites.OnAllocate(100, Sites::kNoSite, true);
-  EXPECT_EQ(sites.Outlived().size(), 1u);
+  const Sites::Birth birth = sites.OnAllocate(100, Sites::kNoSite, true);
+  EXPECT_EQ(sites.Outlived(sites.next()).size(), 1u);
   sites.OnLost();
-  EXPECT_NE(sites.iteration(), before);
-  EXPECT_EQ(sites.allocations(), 0u);
+  EXPECT_FALSE(sites.IsYoung(birth));
+  EXPECT_EQ(sites.next(), sites.first());
   EXPECT_EQ(sites.Ask(100), Sites::Class::kUndecided);
+}
+
+// A program allocates, and only then sends the first operation of its next iteration: what it
+// allocated belongs to that one.
+TEST(Sites, WhatIsBornBeforeTheFirstOperationBelongsToIt) {
+  Sites sites;
+  Sites::Birth early = sites.OnAllocate(100, 1, false);
+  for (int i = 0; i < 5; ++i) {
+    const Sites::Birth late = sites.OnAllocate(200, 2, false);
+    const bool is_late = i >= 3;
+    EXPECT_EQ(sites.Ask(100) == kEphemeral, is_late) << i;
+    const Sites::Birth next = sites.next();
+    sites.OnFree(early);
+    sites.OnFree(late);
+    early = sites.OnAllocate(100, 1, is_late);
+    sites.OnBoundary(next);
+    EXPECT_TRUE(sites.IsYoung(early));
+  }
+  EXPECT_EQ(sites.wrong(), 0u);
 }
 
 TEST(Sites, SteadyStateAsksForNoCallSites) {
