@@ -23,6 +23,16 @@ bool SitesWanted() {
   return value == nullptr || std::strcmp(value, "off") != 0;
 }
 
+// Placing iterations in a lane is asked for (LANEWAY_LANE=on): with neighbours in the lane, a block
+// that outlives its iteration has been seen to lose its bytes.
+bool LaneWanted() {
+  static const bool wanted = [] {
+    const char* const value = std::getenv("LANEWAY_LANE");
+    return value != nullptr && std::strcmp(value, "on") == 0;
+  }();
+  return wanted;
+}
+
 }  // namespace
 
 DeviceMemory& DeviceMemory::Process() {
@@ -338,7 +348,7 @@ DeviceMemory::AtBoundary DeviceMemory::OnBoundary() {
   learned_peak_ = std::max(learned_peak_, born_peak_ - (born_bytes_ - early));
   born_bytes_ = born_peak_ = early;
   tracking_ = true;
-  locked_ = iterations::Iterations::Process().recognised();
+  locked_ = LaneWanted() && iterations::Iterations::Process().recognised();
   lane_refused_ = false;
   at.ephemeral_bytes = ephemeral_.OnBoundary();
   at.persistent_bytes = live_bytes() - ephemeral_.live_bytes();

@@ -2,6 +2,7 @@
 // iterations are placed.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "ipc/calls/limits.h"
@@ -103,6 +104,7 @@ TEST_F(DeviceMemory, StreamOrderedReuseOnTheSameStreamNeedsNoJoin) {
 // The program's iterations, from the third on, live in the lane, at the same addresses; what
 // outlives one is kept for it until it is freed.
 TEST_F(DeviceMemory, IterationsLiveInTheLane) {
+  ASSERT_EQ(setenv("LANEWAY_LANE", "on", 1), 0);
   const CUdeviceptr weight = Allocate(1 << 20);
   std::vector<std::vector<CUdeviceptr>> seen;
   CUdeviceptr late = 0;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -128,6 +129,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_alloc [--json]\n");
     return 2;
   }
+  setenv("LANEWAY_LANE", "on", 1);
   const bench::Sides sides = bench::Connect("");
   CUcontext context = nullptr;
   CUstream stream = nullptr;
