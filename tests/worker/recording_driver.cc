@@ -1,7 +1,5 @@
 #include "tests/worker/recording_driver.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -139,9 +137,10 @@ class Extents : public ExtentSource {
   void Drop(const Extent& extent) override {
     for (const std::pair<const CUdeviceptr, Recording::Mapping>& mapping : recording.mappings) {
       if (recording.imports[extent.id] > 1) break;  // another worker may have it mapped
-      EXPECT_NE(mapping.second.handle, extent.handle) << "still mapped";
+      assert(mapping.second.handle != extent.handle && "still mapped");
     }
-    EXPECT_GT(recording.imports[extent.id]--, 0);
+    assert(recording.imports[extent.id] > 0);
+    --recording.imports[extent.id];
   }
   CUresult List(const Owner& owner, std::vector<ExtentRecord>* extents) override {
     extents->clear();
