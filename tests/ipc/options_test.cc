@@ -77,7 +77,9 @@ TEST_F(OptionsTest, OnlyWhatDiffersIsHandedOn) {
 TEST(FlagsTest, EveryFlagHasOneTargetAndHelp) {
   const Options defaults;
   for (const Flag& flag : Flags()) {
-    EXPECT_NE(flag.text == nullptr, flag.number == nullptr) << flag.name;
+    const int targets =
+        (flag.text != nullptr) + (flag.number != nullptr) + (flag.toggle != nullptr);
+    EXPECT_EQ(targets, 1) << flag.name;
     EXPECT_NE(std::string(flag.help), "") << flag.name;
     if (flag.text == nullptr || flag.choices.empty()) continue;
     Options options;
