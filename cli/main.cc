@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,9 @@ int Status(const Request& request) {
   return 0;
 }
 
+// A session moves at its next boundary, and some take long to get there.
+constexpr int64_t kUpgradeTimeoutUs = 120'000'000;
+
 // Its pidfd, taken before it is told to stop. Invalid when it has ended already.
 ipc::UniqueFd DaemonPidfd(const std::string& dir) {
   std::ifstream lock(ipc::LockPath(dir));
@@ -81,6 +85,16 @@ int Stop(const Request& request) {
   return 0;
 }
 
+int UpgradeWorker(const Request& request) {
+  const absl::StatusOr<std::string> reply =
+      Ask(DirOf(request), R"({"command":"upgrade-worker"})", kUpgradeTimeoutUs);
+  if (!reply.ok()) return Say(1, std::string(reply.status().message()));
+  const nlohmann::json answer = nlohmann::json::parse(*reply);
+  std::printf("%d moved, %d kept until they end\n", answer.value("moved", 0),
+              answer.value("kept", 0));
+  return 0;
+}
+
 int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "run") return Run(request.options, request.program);
   if (request.command == "status" || request.command == "ps") return Status(request);
@@ -94,6 +108,7 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   for (const char* const name : kSteering) {
     if (request.command == name) return Steer(request);
   }
+  if (request.command == "upgrade-worker") return UpgradeWorker(request);
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "calls") {

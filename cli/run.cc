@@ -103,6 +103,7 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
   if (options.no_sites) ipc::SetVariable(&environment, ipc::kSitesVariable, "off");
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
   ipc::SetVariable(&environment, ipc::kTransportVariable, options.transport);
+  ipc::SetVariable(&environment, ipc::kModeVariable, options.mode);
   ipc::SetVariable(&environment, ipc::kIterationsVariable, options.iterations_from);
   if (options.iterations_from == "nvtx") {
     ipc::SetVariable(&environment, ipc::kNvtxVariable,

@@ -4,11 +4,11 @@
 //     ControlHeader | body of the type
 //
 //   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd}, DetachSession,
-//                        KeeperChanged, Stop; AssignLane, ResizeLane, Grant, Revoke, Keep,
-//                        Successors, SetPaused, Swap, MemoryAnswer
-//   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd}, ListEnd, Attached,
-//                        SessionEnded, Poisoned, StartFailed; Switched, GateReport, LaneNeeded,
-//                        LaneShrunk, MemoryNeeded, MemoryFreed, Swapped
+//                        KeeperChanged, ReleaseSession, Stop; AssignLane, ResizeLane, Grant,
+//                        Revoke, Keep, Successors, SetPaused, Swap, MemoryAnswer
+//   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file}, ListEnd,
+//                        Attached, SessionEnded, SessionReleased, Poisoned, StartFailed; Switched,
+//                        GateReport, LaneNeeded, LaneShrunk, MemoryNeeded, MemoryFreed, Swapped
 //   lanewayd -> keeper   Query, ReleaseWorker, ReleaseOwner, Stop
 //   keeper -> lanewayd   KeeperReady, UsageList, ListEnd, StartFailed
 //   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, DropExtent,
@@ -58,6 +58,7 @@ struct WorkerReady {
   uint32_t worker = 0;
   int32_t pid = 0;
   uint32_t device_count = 0;
+  uint32_t own = 0;  // 1: it serves one session that shares it with nobody
 };
 
 // How one session is told to a worker and, by Query, told back by it to a new daemon.
@@ -77,6 +78,8 @@ struct SessionRecord {
   uint32_t paused = 0;
   uint32_t swapped = 0;             // its persistent memory is in the host's
   uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
+  uint32_t generation = 0;  // other than 0: it has run in another worker before
+  uint32_t contained = 0;   // 1: it gets a worker of its own
   char program[kNameBytes] = {};
 };
 
@@ -230,6 +233,15 @@ struct GetMemory {
   uint32_t device = 0;
 };
 
+// Lets a session go at its next quiet point: everything of it is forgotten here, nothing is freed;
+// answered by SessionReleased, or SessionEnded when its program ended first.
+struct ReleaseSession {
+  uint64_t session_id = 0;
+};
+struct SessionReleased {
+  uint64_t session_id = 0;
+};
+
 struct MemoryReply {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
@@ -359,7 +371,8 @@ using Message =
                  GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
                  Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
                  MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
-                 ListExtents, ExtentList, ChangeOwner, ReleaseOwner>;
+                 ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession,
+                 SessionReleased>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

@@ -32,7 +32,7 @@ std::vector<std::string> WithoutFacades(const char* const* environment,
   std::vector<std::string> result;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string entry = *environment;
-    if (Names(entry, kJobVariable) || Names(entry, kTransportVariable) ||
+    if (Names(entry, kJobVariable) || Names(entry, kTransportVariable) || Names(entry, kModeVariable) ||
         Names(entry, kMemoryVariable)) {
       continue;
     }

@@ -27,7 +27,8 @@ inline constexpr char kHelloSocketName[] = "lanewayd.sock";
 inline constexpr uint32_t kHelloMagic = 0x4c4e4849;  // "LNHI"
 
 enum class Transport : uint32_t { kRing = 0, kZmq = 1 };
-enum class Mode : uint32_t { kShared = 0 };
+// kContained: a worker of its own, under the same scheduler.
+enum class Mode : uint32_t { kShared = 0, kContained = 1 };
 
 // What Hello::opcode_count and Hello::table_hash are, on both sides: all rows of all tables.
 inline uint32_t CountOfTables() {

@@ -97,6 +97,19 @@ void RingSender::Commit(size_t bytes) {
   }
 }
 
+bool RingSender::CopyUnread(std::vector<std::byte>* bytes) const {
+  const uint64_t tail = words_->tail.load(std::memory_order_seq_cst);
+  if (head_ - tail > kRing) return false;
+  bytes->assign(data_ + tail % kRing, data_ + tail % kRing + (head_ - tail));
+  return true;
+}
+
+void RingSender::Rewind() {
+  tail_cached_ = words_->tail.load(std::memory_order_seq_cst);
+  head_ = tail_cached_;
+  words_->head.store(head_, std::memory_order_seq_cst);
+}
+
 RingReceiver::RingReceiver(RingWords* words, const std::byte* data, std::atomic<uint32_t>* doorbell)
     : words_(words),
       data_(data),

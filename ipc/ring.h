@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "ipc/channel.h"
 
@@ -43,6 +44,14 @@ class RingSender : public Sender {
   void Commit(size_t bytes) override;
   // Nothing sent is unread: what a closing side waits for.
   bool Drained() const { return words_->tail.load(std::memory_order_acquire) == head_; }
+  // Where the next message begins.
+  uint64_t position() const { return head_; }
+
+  // For a producer whose consumer is replaced. REQUIRES of both: no consumer takes anything now.
+  // What the consumer has not taken; false when its words make no sense.
+  bool CopyUnread(std::vector<std::byte>* bytes) const;
+  // Takes back what was not taken: the next message begins where the consumer stopped.
+  void Rewind();
 
  private:
   bool HasRoom(size_t bytes);

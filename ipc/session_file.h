@@ -48,6 +48,15 @@ struct Progress {
   std::atomic<WaitState> wait;
 };
 
+// What stands against rebuilding a session in another worker: bits of SessionPage::obstacles, shown
+// by `laneway ps`. The worker sets and clears the first two, the client sets the others.
+enum Obstacle : uint32_t {
+  kModuleState = 1,      // a module has state that nobody else keeps: device variables, a heap
+  kUnknownImage = 2,     // an image that cannot be looked into for such state
+  kLogTooLong = 4,       // more objects or images live than the client keeps
+  kWrittenVariable = 8,  // the host wrote a module's variable in a way that the client can't repeat
+};
+
 struct SessionPage {
   uint32_t magic;
   uint32_t protocol_version;
@@ -61,6 +70,9 @@ struct SessionPage {
   // doorbells ring.
   alignas(64) std::atomic<uint32_t> loss;
   std::atomic<uint32_t> loss_text_ready;
+  // Grows when another worker has taken the session over (lanewayd writes it, then rings the client's
+  // doorbell). The client puts its ring in order, replays what lives, and acknowledges.
+  std::atomic<uint32_t> generation;
 
   // The first failure of a queued call that the client's own checks did not foresee (a CUresult):
   // the client takes it (exchanges it for 0) and returns it where CUDA surfaces asynchronous
@@ -74,6 +86,15 @@ struct SessionPage {
 
   RingWords to_worker;
   RingWords to_client;
+
+  // --- moving between workers (docs/recovery.md)
+  // Written by the worker: the position of to_worker up to which everything taken is complete on the
+  // device. Equal to the tail: nothing is in flight, and the worker's loss loses nothing.
+  alignas(64) std::atomic<uint64_t> quiet_position;
+  std::atomic<uint32_t> acknowledged;  // client: the generation that the ring is in order for
+  std::atomic<uint32_t> replaying;     // client: 1 while only its replay is in the ring
+  std::atomic<uint32_t> moving;        // lanewayd: 1 while the session is between two workers
+  std::atomic<uint32_t> obstacles;     // Obstacle bits
 
   // Counts calls received, for status. Informative only.
   alignas(64) std::atomic<uint64_t> ops_received;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "ipc/codec_client.h"
 #include "ipc/futex.h"
@@ -16,6 +17,7 @@
 #include "shim/device_memory.h"
 #include "shim/iterations/iterations.h"
 #include "shim/iterations/tokens.h"
+#include "shim/rebuild/record.h"
 #include "shim/say.h"
 
 namespace shim {
@@ -25,6 +27,8 @@ constexpr int64_t kNapUs = 100'000;
 constexpr int kRelaxesPerClockRead = 32;
 // lanewayd knows better why a worker ended; only when it stays silent do we say so ourselves.
 constexpr int kNapsBeforeOwnVerdict = 5;
+// It said that the session moves: a worker is being started.
+constexpr int kNapsWhileMoving = 300;
 
 std::atomic<bool> said_lost, said_connect, said_forked;
 
@@ -63,6 +67,8 @@ void Client::Use(std::unique_ptr<Connection> connection) {
   connection_ = std::move(connection);
   page_ = connection_->file->page();
   words_ = connection_->file->completions();
+  ring_ = dynamic_cast<ipc::RingSender*>(connection_->channel.sender.get());
+  generation_.store(page_->generation.load(std::memory_order_acquire));
   arena_base_ = ipc::limits::kSlotBase + connection_->welcome.slot * ipc::limits::kSlotBytes;
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Client::AfterForkInChild); });
@@ -122,11 +128,20 @@ void Client::AfterWait(uint64_t look, int32_t slot) {
 
 void Client::CheckWorker() {
   if (page_->loss.load(std::memory_order_acquire) != 0) return;
-  if (connection_->worker.Alive()) {
+  // The rebuild looks after itself.
+  if (Displaced() && !rebuilding_.load(std::memory_order_relaxed)) return;
+  bool lives = false;
+  {
+    const std::lock_guard<std::mutex> lock(worker_mutex_);
+    lives = connection_->worker.Alive();
+  }
+  if (lives) {
     missed_naps_.store(0, std::memory_order_relaxed);
     return;
   }
-  if (missed_naps_.fetch_add(1, std::memory_order_relaxed) < kNapsBeforeOwnVerdict) return;
+  const bool moving = page_->moving.load(std::memory_order_relaxed) != 0;
+  const int patience = moving ? kNapsWhileMoving : kNapsBeforeOwnVerdict;
+  if (missed_naps_.fetch_add(1, std::memory_order_relaxed) < patience) return;
   ipc::MarkLost(page_, CUDA_ERROR_MPS_RPC_FAILURE,
                 "the worker process ended; this program's device state is gone, start it again");
 }
@@ -139,6 +154,7 @@ void Client::SleepOnDoorbell(uint32_t ticket) {
   const int64_t start = ipc::MonotonicNs();
   ipc::FutexWait(&page_->client_doorbell, ticket, kNapUs);
   if (ipc::MonotonicNs() - start >= kNapUs * 1000) CheckWorker();
+  if (Displaced()) (void)Rebuild();  // a failure is the session's loss, which the caller looks at
 }
 
 bool Client::SpinCompleted(uint32_t slot, uint64_t sequence) const {
@@ -174,11 +190,24 @@ void Client::Forget(PendingReply* pending) {
   std::erase(pending_, pending);
 }
 
-CUresult Client::WaitReply(PendingReply* pending) {
+CUresult Client::WaitReply(PendingReply* pending, uint32_t replay_of) {
   while (pending->done.load(std::memory_order_acquire) == 0) {
     if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
+    if (replay_of != 0) {
+      if (page_->generation.load(std::memory_order_acquire) != replay_of)
+        return CUDA_ERROR_NOT_READY;
+    } else if (Displaced() && !rebuilding_.load(std::memory_order_acquire)) {
+      // Whoever holds the send lock now looks for this, too, before it waits for room.
+      if (send_mutex_.try_lock()) {
+        const std::lock_guard<std::mutex> lock(send_mutex_, std::adopt_lock);
+        (void)RebuildLocked();
+      } else {
+        std::this_thread::yield();
+      }
+      continue;
+    }
     if (!reading_.exchange(true, std::memory_order_acquire)) {
-      ReadForAll(pending);
+      ReadForAll(pending, replay_of);
       reading_.store(false, std::memory_order_seq_cst);
       WakeFollowers();
     } else {
@@ -188,7 +217,7 @@ CUresult Client::WaitReply(PendingReply* pending) {
   return CUDA_SUCCESS;
 }
 
-void Client::ReadForAll(PendingReply* mine) {
+void Client::ReadForAll(PendingReply* mine, uint32_t replay_of) {
   ipc::Receiver& receiver = *connection_->channel.receiver;
   while (mine->done.load(std::memory_order_acquire) == 0) {
     const std::span<const std::byte> message = receiver.NextUntrusted(ipc::limits::kSpinUs, kNapUs);
@@ -201,6 +230,11 @@ void Client::ReadForAll(PendingReply* mine) {
                     "the worker wrote a message that makes no sense");
     }
     if (page_->loss.load(std::memory_order_acquire) != 0) return;
+    if (replay_of != 0
+            ? page_->generation.load(std::memory_order_acquire) != replay_of
+            : Displaced() && !rebuilding_.load(std::memory_order_acquire)) {
+      return;
+    }
     CheckWorker();
   }
 }
@@ -260,6 +294,7 @@ Message::Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context
 bool Message::Reserve(size_t body_bytes) {
   assert(body_bytes <= ipc::kBodyBytesMax);
   for (;;) {
+    if (client_.Displaced() && client_.RebuildLocked() != CUDA_SUCCESS) return false;
     room_ = client_.connection_->channel.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes,
                                                          kNapUs);
     if (!room_.empty()) break;
@@ -318,6 +353,17 @@ void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
   header.context = context_;
   std::memcpy(room_.data(), &header, sizeof header);
   client_.connection_->channel.sender->Commit(header.bytes);
+  if (values_ != nullptr && client_.ring_ != nullptr) {
+    token_ = shim::Record({op_, values_, encoded_, room_.first(header.bytes),
+                           client_.ring_->position(),
+                           client_.page_->to_worker.tail.load(std::memory_order_relaxed),
+                           (flags & ipc::kWantsReply) != 0, client_.arena_base_},
+                          &client_.log_);
+    if (client_.log_.overflowed())
+      client_.page_->obstacles.fetch_or(ipc::kLogTooLong, std::memory_order_relaxed);
+    if (client_.log_.incomplete())
+      client_.page_->obstacles.fetch_or(ipc::kWrittenVariable, std::memory_order_relaxed);
+  }
   const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
   if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake && op_ != ipc::Op::Boundary) {
     client_.last_work_.store(submitted, std::memory_order_relaxed);

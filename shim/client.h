@@ -22,10 +22,12 @@
 #include <vector>
 
 #include "ipc/calls.h"
-#include "ipc/codec.h"
+#include "ipc/codec_client.h"
 #include "ipc/message.h"
+#include "ipc/ring.h"
 #include "shim/arena/fences.h"
 #include "shim/connection.h"
+#include "shim/rebuild/log.h"
 #include "shim/thread_state.h"
 
 namespace shim {
@@ -44,6 +46,7 @@ class Client {
   // is lost.
   CUresult Ready() {
     if (state_.load(std::memory_order_acquire) != State::kLive) return NotLive();
+    if (Displaced()) return Rebuild();
     return page_->loss.load(std::memory_order_relaxed) == 0 ? CUDA_SUCCESS : Lost();
   }
 
@@ -92,8 +95,14 @@ class Client {
   // After a nap that ended without news: marks the session lost when its worker is gone.
   void CheckWorker();
 
+  // Grows when another worker takes the session over.
+  uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+  // What a new worker is told of; null when the session's transport does not let it move.
+  RebuildLog* log() { return ring_ == nullptr ? nullptr : &log_; }
+
  private:
   friend class Message;
+  friend class Replay;
   enum class State : uint32_t { kNone, kLive, kForked };
 
   struct PendingReply {
@@ -105,6 +114,16 @@ class Client {
   Client();
   CUresult NotLive() const;
   CUresult Lost();
+
+  // Another worker has taken the session over and knows nothing of it yet.
+  bool Displaced() const {
+    return page_->generation.load(std::memory_order_relaxed) !=
+           generation_.load(std::memory_order_relaxed);
+  }
+  // Tells the new worker what is alive, then sends again what the lost one had not taken
+  // (rebuild/rebuild.cc). The second: REQUIRES the send lock.
+  CUresult Rebuild();
+  CUresult RebuildLocked();
   static void AfterForkInChild();
   void ShowPrints();
 
@@ -113,8 +132,9 @@ class Client {
 
   void Register(PendingReply* pending);
   void Forget(PendingReply* pending);
-  CUresult WaitReply(PendingReply* pending);
-  void ReadForAll(PendingReply* mine);
+  // `replay_of`: the generation that a rebuild waits for; another one ends the wait (600).
+  CUresult WaitReply(PendingReply* pending, uint32_t replay_of = 0);
+  void ReadForAll(PendingReply* mine, uint32_t replay_of);
   void FollowReader(PendingReply* mine);
   bool Deliver(std::span<const std::byte> message, const PendingReply* mine);
   void WakeFollowers();
@@ -126,6 +146,12 @@ class Client {
   ipc::CompletionWords* words_ = nullptr;
   uint64_t arena_base_ = 0;
   std::atomic<int> missed_naps_{0};
+  std::mutex worker_mutex_;  // of connection_->worker, which changes with the worker
+
+  ipc::RingSender* ring_ = nullptr;  // null: another transport
+  RebuildLog log_;
+  std::atomic<uint32_t> generation_{0};     // written under send_mutex_
+  std::atomic<bool> rebuilding_{false};     // some thread holds send_mutex_ and rebuilds
   std::mutex prints_mutex_;  // one drainer of the print area
 
   std::mutex send_mutex_;  // orders writers of the ring
@@ -160,10 +186,18 @@ class Message {
   CUresult result() const { return result_; }
   std::span<std::byte> body() const { return body_; }
 
+  // The call, as it was encoded, is noted in the log when it is sent.
+  void Record(ipc::Values values, const ipc::Encoded& encoded) {
+    values_ = values;
+    encoded_ = &encoded;
+  }
+
   // REQUIRES: result() == CUDA_SUCCESS. Queues the call with the first body_bytes of its body.
   CUresult Send(size_t body_bytes);
   // Queues the call, waits for the reply and gives its body.
   CUresult Exchange(size_t body_bytes, std::vector<std::byte>* reply);
+  // Of the note in the log, after Send or Exchange.
+  RebuildLog::Token token() const { return token_; }
 
  private:
   bool Reserve(size_t body_bytes);
@@ -177,6 +211,9 @@ class Message {
   std::span<std::byte> body_;
   ipc::Op op_;
   uint32_t context_;
+  ipc::Values values_ = nullptr;  // null: nothing to note
+  const ipc::Encoded* encoded_ = nullptr;
+  RebuildLog::Token token_ = RebuildLog::kNoToken;
   CUresult result_ = CUDA_SUCCESS;
 };
 

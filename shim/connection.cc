@@ -43,6 +43,8 @@ ipc::Hello MakeHello() {
   const char* const transport = std::getenv(ipc::kTransportVariable);
   if (transport != nullptr && std::strcmp(transport, "zmq") == 0)
     hello.transport = ipc::Transport::kZmq;
+  const char* const mode = std::getenv(ipc::kModeVariable);
+  if (mode != nullptr && std::strcmp(mode, "contained") == 0) hello.mode = ipc::Mode::kContained;
   if (const char* const job = std::getenv(ipc::kJobVariable); job != nullptr) {
     hello.job_id = std::strtoull(job, nullptr, 10);
   }

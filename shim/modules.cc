@@ -1,12 +1,10 @@
 #include "shim/modules.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "shim/image.h"
+#include "shim/rebuild/images.h"
 #include "shim/send.h"
 
 namespace shim {
@@ -20,11 +18,6 @@ constexpr unsigned kNamesBytes = 48u << 10;
 std::mutex& UploadMutex() {
   static std::mutex* const mutex = new std::mutex;
   return *mutex;
-}
-
-ipc::ModuleHash HashOf(std::span<const std::byte> image) {
-  const XXH128_hash_t hash = XXH3_128bits(image.data(), image.size());
-  return {{hash.low64, hash.high64}};
 }
 
 // One thread at a time: pieces of one image must arrive in order.
@@ -113,11 +106,23 @@ CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void*
   return CUDA_SUCCESS;
 }
 
+// What one worker knows of an image its successor does not.
 CUresult Modules::Load(const Context& context, uint64_t context_value, const void* image,
                        JitOptions* options, uint64_t* value) {
+  for (;;) {
+    const uint32_t generation = Client::Process().generation();
+    const CUresult result = LoadOnce(context, context_value, image, options, value);
+    if (result != CUDA_ERROR_INVALID_IMAGE || generation == Client::Process().generation())
+      return result;
+  }
+}
+
+CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const void* image,
+                           JitOptions* options, uint64_t* value) {
   const std::span<const std::byte> bytes = FindImage(image);
   if (bytes.empty()) return image == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_IMAGE;
-  const ipc::ModuleHash hash = HashOf(bytes);
+  const ipc::ModuleHash hash = Images::HashOf(bytes);
+  const std::shared_ptr<const ModuleBytes> kept = Images::Keep(hash, bytes);
   if (const CUresult result = Upload(context.wire, hash, bytes); result != CUDA_SUCCESS)
     return result;
   Module* const module = State::Process().modules.Create(value);

@@ -41,6 +41,10 @@ class Modules {
   static CUresult FindVariable(uint64_t module, const char* name, CUdeviceptr* address,
                                size_t* bytes);
   static CUresult FunctionNames(uint64_t module, std::vector<std::string>* names);
+
+ private:
+  static CUresult LoadOnce(const Context& context, uint64_t context_value, const void* image,
+                           JitOptions* options, uint64_t* module);
 };
 
 }  // namespace shim

@@ -5,6 +5,7 @@
 #include "ipc/codec_client.h"
 #include "shim/caller.h"
 #include "shim/client.h"
+#include "shim/rebuild/record.h"
 
 namespace shim {
 namespace {
@@ -35,6 +36,7 @@ uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*p
       if (prepare != nullptr) State::Process().UndoMark();
       return Refused(op, encoded.refusal);
     }
+    if (IsRecorded(op)) message.Record(values, encoded);
     message.Send(writer.size());
   }
   ipc::DeliverNames(encoded);
@@ -52,6 +54,7 @@ uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
   ipc::Writer writer(message.body());
   const ipc::Encoded encoded = ipc::EncodeRequest(op, values, caller, &writer);
   if (encoded.refusal != ipc::Refusal::kNone) return Refused(op, encoded.refusal);
+  if (IsRecorded(op)) message.Record(values, encoded);
   std::vector<std::byte> reply;
   const CUresult result = message.Exchange(writer.size(), &reply);
   if (result != CUDA_SUCCESS) {
@@ -65,6 +68,10 @@ uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
     ipc::MarkLost(Client::Process().file().page(), CUDA_ERROR_MPS_RPC_FAILURE,
                   "the worker's answer to a call makes no sense");
     return Failed(op, CUDA_ERROR_MPS_RPC_FAILURE);
+  }
+  if (message.token() != RebuildLog::kNoToken) {
+    RebuildLog& log = *Client::Process().log();
+    status == 0 ? log.Confirm(message.token()) : log.Drop(message.token());
   }
   return status;
 }

@@ -39,6 +39,8 @@ absl::StatusOr<ChildArguments> ParseChildArguments(int argc, char** argv) {
       good = value == "tenants" || value == "always";
     } else if (TakeValue(argument, "--swap-bytes=", &value)) {
       good = absl::SimpleAtoi(value, &arguments.swap_bytes);
+    } else if (argument == "--own") {
+      arguments.own = true;
     } else if (TakeValue(argument, "--reserve-bytes=", &value)) {
       good = absl::SimpleAtoi(value, &arguments.reserve_bytes);
     } else {

@@ -19,6 +19,7 @@ struct ChildArguments {
   std::string device = "soft";  // auto (keeper only), cuda, soft
   uint32_t number = 0;          // of the worker
   int control_fd = -1;
+  bool own = false;               // worker: for one session alone
   int64_t linger_s = 60;          // alone for so long without a daemon: exit
   std::string scrub = "tenants";  // keeper: when memory is zeroed; or always
   int64_t swap_bytes = -1;        // worker: host memory that may hold swapped sessions; -1: half

@@ -212,13 +212,26 @@ void Children::AdoptWorkers() {
 }
 
 absl::Status Children::EnsureWorker() {
-  if (!workers_.empty()) return absl::OkStatus();
-  if (keeper_.ready) return StartWorker();
+  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
+    if (!entry.second.own && !entry.second.leaving) return absl::OkStatus();
+  }
+  if (keeper_.ready) return StartWorker(false).status();
   worker_wanted_ = true;
   return absl::OkStatus();
 }
 
-absl::Status Children::StartWorker() {
+void Children::SetLeaving(uint32_t worker) {
+  const std::map<uint32_t, Worker>::iterator found = workers_.find(worker);
+  if (found != workers_.end()) found->second.leaving = true;
+}
+
+void Children::KillWorker(uint32_t worker) {
+  const std::map<uint32_t, Worker>::const_iterator found = workers_.find(worker);
+  if (found != workers_.end()) Kill(found->second.process);
+}
+
+absl::StatusOr<uint32_t> Children::StartWorker(bool own) {
+  if (!keeper_.ready) return 0;
   const bool cuda = keeper_.description.kind == ipc::control::DeviceKind::kCuda;
   const uint32_t number = next_worker_++;
   std::vector<std::string> arguments = ArgumentsFor(cuda ? "cuda" : "soft");
@@ -226,13 +239,15 @@ absl::Status Children::StartWorker() {
   if (options_.swap_bytes >= 0) {
     arguments.push_back(absl::StrCat("--swap-bytes=", options_.swap_bytes));
   }
+  if (own) arguments.push_back("--own");
   absl::StatusOr<Process> process =
       StartProcess({ipc::BinaryPath("laneway-worker"), arguments, options_.runtime_dir,
                     ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number))});
   if (!process.ok()) return process.status();
   spdlog::info("started worker {}, pid {}", number, process->pid);
   AddWorker(number, std::move(*process), false);
-  return absl::OkStatus();
+  workers_[number].own = own;
+  return number;
 }
 
 void Children::AddWorker(uint32_t number, Process process, bool listing) {
@@ -246,9 +261,17 @@ void Children::AddWorker(uint32_t number, Process process, bool listing) {
 
 const Worker* Children::Current() const {
   for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-    if (entry.second.ready && entry.second.process.connection.valid()) return &entry.second;
+    const Worker& worker = entry.second;
+    if (!worker.own && !worker.leaving && Ready(entry.first) != nullptr) return &worker;
   }
   return nullptr;
+}
+
+const Worker* Children::Ready(uint32_t worker) const {
+  const std::map<uint32_t, Worker>::const_iterator found = workers_.find(worker);
+  const bool ready = found != workers_.end() && found->second.ready &&
+                     found->second.process.connection.valid();
+  return ready ? &found->second : nullptr;
 }
 
 absl::Status Children::Send(uint32_t worker, const ipc::control::Message& message,
@@ -283,7 +306,8 @@ bool Children::OnWorkerReadable(uint32_t number) {
 
 void Children::HandleWorker(Worker* worker, ipc::control::Received* received) {
   const ipc::control::Message& message = received->message;
-  if (std::holds_alternative<ipc::control::WorkerReady>(message)) {
+  if (const ipc::control::WorkerReady* ready = std::get_if<ipc::control::WorkerReady>(&message)) {
+    worker->own = ready->own != 0;
     if (std::exchange(worker->ready, true) || worker->listing) return;
     spdlog::info("worker {} is ready", worker->number);
     listener_->OnWorkerReady(worker->number);

@@ -48,6 +48,8 @@ struct Worker {
   uint32_t number = 0;
   bool ready = false;
   bool listing = false;  // adopted, and still telling what it holds
+  bool own = false;      // of one session that shares it with nobody
+  bool leaving = false;  // takes no more sessions
   std::string failure;   // what it said before it ended
 };
 
@@ -66,8 +68,16 @@ class Children {
   Children(ChildrenOptions options, common::EventLoop* loop, ChildrenListener* listener);
 
   void Start();
-  // Makes sure that a worker is ready or about to be.
+  // Makes sure that a worker for everyone is ready or about to be.
   absl::Status EnsureWorker();
+  // Starts another one; `own`: for one session alone. Its number; 0 while there is no keeper, which
+  // starts none.
+  absl::StatusOr<uint32_t> StartWorker(bool own);
+  // It takes no more sessions: EnsureWorker() and Current() look for others.
+  void SetLeaving(uint32_t worker);
+  // Null when there is none, or it is not ready.
+  const Worker* Ready(uint32_t worker) const;
+  void KillWorker(uint32_t worker);
   // The worker that takes new sessions; null while none is ready.
   const Worker* Current() const;
   absl::Status Send(uint32_t worker, const ipc::control::Message& message,
@@ -94,7 +104,6 @@ class Children {
   void ReleaseAtKeeper(uint32_t worker);
 
   void AdoptWorkers();
-  absl::Status StartWorker();
   void AddWorker(uint32_t number, Process process, bool listing);
   bool OnWorkerReadable(uint32_t number);  // false: nothing more to read
   void HandleWorker(Worker* worker, ipc::control::Received* received);

@@ -92,6 +92,9 @@ std::string Daemon::WhyOf(const Session& session) const {
     case Phase::kWaiting:
     case Phase::kAttaching:
       return "waits for its worker, which is starting";
+    case Phase::kMoving:
+    case Phase::kEntering:
+      return "moves to another worker, which is starting";
     case Phase::kEnding:
       return "has ended; its worker gives back what it held";
     case Phase::kLost:
@@ -128,7 +131,8 @@ void Daemon::Answer(const ipc::ControlServer::Request& request) {
       {"exited", &Daemon::AnswerExited},   {"policy", &Daemon::AnswerPolicy},
       {"why", &Daemon::AnswerWhy},         {"pause", &Daemon::AnswerPause},
       {"evict", &Daemon::AnswerPause},     {"resume", &Daemon::AnswerResume},
-      {"limit", &Daemon::AnswerLimit},     {"stop", &Daemon::AnswerStop}};
+      {"limit", &Daemon::AnswerLimit},     {"stop", &Daemon::AnswerStop},
+      {"upgrade-worker", &Daemon::AnswerUpgrade}};
   Command command;
   if (!ParseCommandUntrusted(request.text, &command)) {
     control_.Reply(request.peer, ErrorJson("that is no command of this version of Laneway"));

@@ -91,6 +91,7 @@ void Daemon::OnChildrenReady() {
 void Daemon::OnWorkerReady(uint32_t worker) {
   if (on_ready_ && serving_) std::exchange(on_ready_, nullptr)("");
   ServeWaiting();
+  ReleaseForUpgrade();
 }
 
 void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) {
@@ -103,9 +104,12 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
   } else if (const ipc::control::SessionEnded* ended =
                  std::get_if<ipc::control::SessionEnded>(&message)) {
     OnSessionEnded(ended->session_id);
+  } else if (const ipc::control::SessionReleased* released =
+                 std::get_if<ipc::control::SessionReleased>(&message)) {
+    OnReleased(released->session_id);
   } else if (const ipc::control::Poisoned* poisoned =
                  std::get_if<ipc::control::Poisoned>(&message)) {
-    OnPoisoned(*poisoned);
+    OnPoisoned(worker, *poisoned);
   } else if (!OnGrantMessage(message)) {
     spdlog::warn("worker {} says what no worker says", worker);
   }
@@ -114,13 +118,16 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
 void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   const ipc::control::SessionRecord& record =
       std::get<ipc::control::SessionRecord>(received->message);
-  if (received->fds.size() != 2 || sessions_.Find(record.session_id) != nullptr) return;
+  if (received->fds.size() != 3 || sessions_.Find(record.session_id) != nullptr) return;
   Session* const session = sessions_.Add(record);
   session->phase = Phase::kRunning;
   session->worker = worker;
   session->has_slot = true;
-  session->page = common::SessionPageMap(received->fds[0].get());
+  session->session_fd = std::move(received->fds[0]);
   session->pidfd = std::move(received->fds[1]);
+  session->pinned_fd = std::move(received->fds[2]);
+  session->page = common::SessionPageMap(session->session_fd.get());
+  if (record.contained != 0) session->own_worker = worker;
   NoteBegin(*session);
   // It has its place already: the scheduler only learns of it.
   session->lane = record.lane;
@@ -131,6 +138,7 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
 
 void Daemon::OnAttached(const ipc::control::Attached& attached) {
   Session* const session = sessions_.Find(attached.session_id);
+  if (session != nullptr && session->phase == Phase::kEntering) OnEntered(session, attached);
   if (session == nullptr || session->phase != Phase::kAttaching) return;
   if (attached.result == 0) {
     Welcome(session, attached);
@@ -159,17 +167,20 @@ void Daemon::OnSessionEnded(uint64_t id) {
     ReleaseMemory(id);
     session->has_slot = false;
     Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
+    RetireIfUnused(session->worker);
     UpdateLinger();
     return;
   }
   Leave(session);
 }
 
-void Daemon::OnPoisoned(const ipc::control::Poisoned& poisoned) {
+void Daemon::OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned) {
+  poisoned_worker_ = worker;
   const Session* const culprit = sessions_.Find(poisoned.session_id);
   spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);
   AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job_id,
             culprit == nullptr ? "" : culprit->record.program, poisoned.code, poisoned.text});
+  if (culprit != nullptr) NoteOffence(*culprit);
 }
 
 void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
@@ -177,7 +188,9 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Phase phase = entry.second.phase;
-    const bool waits_for_it = phase == Phase::kWaiting && !was_ready;
+    const bool waits_for_it = (phase == Phase::kWaiting || phase == Phase::kMoving) && !was_ready &&
+                              (entry.second.own_worker == worker ||
+                               entry.second.record.contained == 0);
     const bool was_on_it = entry.second.worker == worker && phase != Phase::kLost;
     if (waits_for_it || was_on_it) concerned.push_back(entry.first);
   }
@@ -185,9 +198,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     OnKeeperFailed(sentence);
     return;
   }
-  const bool told =
-      !faults_.empty() && was_ready && !concerned.empty() &&
-      sessions_.Find(concerned[0])->page->loss.load() != 0;  // poisoned: has its fault
+  const bool told = retired_.erase(worker) != 0 || std::exchange(poisoned_worker_, 0) == worker;
   if (!stopping_ && !told) AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
   for (const uint64_t id : concerned) {
     Session* const session = sessions_.Find(id);
@@ -200,36 +211,36 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
       Turn(session, CUDA_ERROR_MPS_RPC_FAILURE, sentence);
       continue;
     }
-    ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
-                  absl::StrCat(sentence, "; start the program again").c_str());
-    if (session->phase == Phase::kEnding || ipc::ProcessEnded(session->pidfd.get())) {
-      Leave(session);
-      continue;
-    }
-    session->phase = Phase::kLost;
-    ReleaseMemory(id);
-    session->has_slot = false;
-    Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
+    if (session->own_worker == worker) session->own_worker = 0;
+    if (session->phase == Phase::kEntering || session->phase == Phase::kMoving)
+      ++session->moves_failed;
+    if (session->phase != Phase::kEnding && BeginMove(session)) continue;
+    LoseSession(session, absl::StrCat(sentence, "; start the program again"));
   }
   ServeWaiting();
+  CheckUpgrade();
   UpdateLinger();
 }
 
-// Sessions may wait for a worker that was ending when they came.
+// Sessions may wait for a worker that was ending when they came, or between two workers.
 void Daemon::ServeWaiting() {
   std::vector<uint64_t> waiting;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    if (entry.second.phase == Phase::kWaiting) waiting.push_back(entry.first);
+    const Phase phase = entry.second.phase;
+    if (phase == Phase::kWaiting || phase == Phase::kMoving) waiting.push_back(entry.first);
   }
-  if (waiting.empty() || stopping_) return;
-  const absl::Status ensured = children_.EnsureWorker();
+  if (stopping_) return;
   for (const uint64_t id : waiting) {
     Session* const session = sessions_.Find(id);
-    if (session == nullptr || session->phase != Phase::kWaiting) continue;
+    if (session == nullptr) continue;
+    const absl::Status ensured = EnsureWorkerFor(session);
+    const bool moves = session->phase == Phase::kMoving;
     if (!ensured.ok()) {
-      Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, std::string(ensured.message()));
-    } else if (children_.Current() != nullptr) {
-      Attach(session);
+      const std::string sentence(ensured.message());
+      moves ? LoseSession(session, sentence)
+            : Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, sentence);
+    } else if (WorkerFor(*session) != nullptr) {
+      moves ? Enter(session) : Attach(session);
     }
   }
 }
@@ -260,6 +271,7 @@ void Daemon::ReleaseUnknownOwners() {
 
 void Daemon::Leave(Session* session) {
   const uint64_t id = session->record.session_id;
+  const uint32_t worker = session->own_worker != 0 ? session->own_worker : session->worker;
   ReleaseMemory(id);
   CloseSocket(session);
   loop_.Unwatch(session->pidfd.get());
@@ -268,6 +280,8 @@ void Daemon::Leave(Session* session) {
   NoteEnd(*session);
   sessions_.Remove(id);
   Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
+  RetireIfUnused(worker);
+  CheckUpgrade();
   UpdateLinger();
 }
 

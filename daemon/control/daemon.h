@@ -10,7 +10,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -90,7 +92,7 @@ class Daemon : public ChildrenListener {
   void AdoptSession(uint32_t worker, ipc::control::Received* received);
   void OnAttached(const ipc::control::Attached& attached);
   void OnSessionEnded(uint64_t id);
-  void OnPoisoned(const ipc::control::Poisoned& poisoned);
+  void OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned);
 
   // --- lanes and grants (grants.cc)
   scheduler::SessionArrived Describe(const Session& session) const;
@@ -117,6 +119,24 @@ class Daemon : public ChildrenListener {
   // Its device memory goes; nobody will run it again.
   void ReleaseMemory(uint64_t id);
   void ReleaseUnknownOwners();
+
+  // --- sessions that change their worker (moves.cc)
+  // False: it can't, and nothing has changed.
+  bool BeginMove(Session* session);
+  void LoseSession(Session* session, const std::string& sentence);
+  const Worker* WorkerFor(const Session& session) const;  // null: not yet
+  absl::Status EnsureWorkerFor(Session* session);
+  void Enter(Session* session);
+  void OnEntered(Session* session, const ipc::control::Attached& attached);
+  void OnReleased(uint64_t id);
+  void RetireIfUnused(uint32_t number);
+  void AnswerUpgrade(const std::string& peer, const Command& command);
+  std::string UpgradeWorkers(const std::string& peer);  // a sentence: why not; else answered later
+  void ReleaseForUpgrade();
+  void CheckUpgrade();
+  void NoteOffence(const Session& culprit);
+  bool IsQuarantined(const ipc::control::SessionRecord& record) const;
+
   void AddFault(Fault fault);
   void ServeWaiting();
   void UpdateLinger();
@@ -178,6 +198,19 @@ class Daemon : public ChildrenListener {
   common::EventLoop::TimerId sample_timer_ = 0;
   MetricsServer metrics_;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
+  struct Upgrade {
+    std::vector<std::string> peers;  // who waits for the answer; none: no upgrade runs
+    std::set<uint32_t> from;
+    std::set<uint64_t> moving;  // sessions that are not there yet
+    bool released = false;
+    size_t moved = 0;
+    size_t kept = 0;
+  };
+  Upgrade upgrade_;
+  std::set<uint32_t> retired_;                                  // workers that were told to end
+  uint32_t poisoned_worker_ = 0;  // said so; its end follows
+  static constexpr int kOffencesMax = 2;                        // then it runs alone
+  std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
   common::EventLoop::TimerId linger_timer_ = 0;
   common::EventLoop::TimerId schedule_timer_ = 0;
   int64_t schedule_due_us_ = 0;  // of the timer, while there is one

@@ -82,6 +82,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   record.transport = hello.transport;
   record.memory_limit_bytes = hello.memory_limit_bytes;
   ipc::control::SetText(record.program, hello.program);
+  record.contained = hello.mode == ipc::Mode::kContained || IsQuarantined(record) ? 1 : 0;
   Session* const session = sessions_.Add(record);
   session->socket = std::move(socket);
   session->pidfd = std::move(pidfd);
@@ -163,19 +164,19 @@ void Daemon::Begin(Session* session) {
     Turn(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
     return;
   }
-  if (children_.Current() != nullptr) {
+  if (WorkerFor(*session) != nullptr) {
     Attach(session);
     return;
   }
   session->phase = Phase::kWaiting;
   session->worker = 0;
-  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok()) {
+  if (const absl::Status ensured = EnsureWorkerFor(session); !ensured.ok()) {
     Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, std::string(ensured.message()));
   }
 }
 
 void Daemon::Attach(Session* session) {
-  const Worker* const worker = children_.Current();
+  const Worker* const worker = WorkerFor(*session);
   assert(worker != nullptr);
   session->phase = Phase::kAttaching;
   ++session->attempts;
@@ -207,8 +208,6 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   const absl::Status sent = session->socket.valid()
                                 ? ipc::SendPacket(session->socket.get(), BytesOf(welcome), fds)
                                 : absl::UnavailableError("it closed its connection");
-  session->session_fd.Reset();
-  session->pinned_fd.Reset();
   session->phase = Phase::kRunning;
   TellLane(*session);
   if (sent.ok()) {
@@ -256,6 +255,7 @@ void Daemon::OnClientEnded(uint64_t id) {
   CloseSocket(session);
   switch (session->phase) {
     case Phase::kAttaching:
+    case Phase::kEntering:
     case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
       session->phase = Phase::kEnding;
       (void)scheduler::OnEvent(&state_, scheduler::SessionEnding{id}, NowUs());
@@ -264,6 +264,7 @@ void Daemon::OnClientEnded(uint64_t id) {
       break;
     case Phase::kQueued:
     case Phase::kWaiting:
+    case Phase::kMoving:
     case Phase::kLost:
       Leave(session);
       break;

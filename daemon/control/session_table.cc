@@ -27,6 +27,9 @@ const char* NameOf(Phase phase) {
       return "starting";
     case Phase::kRunning:
       return "running";
+    case Phase::kMoving:
+    case Phase::kEntering:
+      return "moving";
     case Phase::kEnding:
       return "ending";
     case Phase::kLost:

@@ -20,11 +20,19 @@ enum class Phase {
   kWaiting,    // for a worker that is being started
   kAttaching,  // told to the worker
   kRunning,
+  kMoving,  // between two workers; waits for the next
+  kEntering,  // told to the worker that takes it over
   kEnding,  // the program is gone; the worker cleans up
   kLost,    // its worker is gone; listed until the program ends
 };
 
 const char* NameOf(Phase phase);
+
+struct Session;
+// What stands against another worker's taking the session over; empty: nothing.
+std::string ObstacleOf(const Session& session);
+// Something that was taken is not complete on the device.
+bool HasWorkInFlight(const Session& session);
 
 struct Session {
   ipc::control::SessionRecord record;
@@ -34,8 +42,10 @@ struct Session {
   bool has_slot = false;  // record.slot is taken
   ipc::UniqueFd socket;   // the hello's connection; invalid when adopted or closed by the program
   ipc::UniqueFd pidfd;
-  ipc::UniqueFd session_fd;  // until welcomed
-  ipc::UniqueFd pinned_fd;   // until welcomed
+  ipc::UniqueFd session_fd;
+  ipc::UniqueFd pinned_fd;
+  uint32_t own_worker = 0;  // of a contained session, once it is started
+  int moves_failed = 0;     // in a row: workers that were lost while they took it over
   common::SessionPageMap page;
 
   uint64_t lane = 0;  // as the scheduler has assigned it; 0: not yet

@@ -70,6 +70,10 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"iterations",
            session.page.get() == nullptr ? 0 : session.page->iteration_times.count.load()},
           {"memory_limit_bytes", session.record.memory_limit_bytes},
+          {"contained", session.record.contained != 0},
+          {"recoverable", ObstacleOf(session).empty()},
+          {"obstacle", ObstacleOf(session)},
+          {"in_flight", HasWorkInFlight(session)},
           {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/worker/control.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -20,6 +21,14 @@ namespace {
 constexpr int64_t kLaneRetryUs = 1'000;  // until the last one has left a lane
 constexpr int64_t kStopTimeoutUs =
     5'000'000;  // sessions that have not ended by then end with the process
+
+// Nothing of it is in flight. The client can write these words, too: whom they deceive is the client
+// itself.
+bool IsQuiet(const ipc::control::SessionRecord& record, const ipc::SessionPage& page) {
+  return record.transport == ipc::Transport::kRing &&
+         page.quiet_position.load(std::memory_order_seq_cst) ==
+             page.to_worker.tail.load(std::memory_order_seq_cst);
+}
 
 }  // namespace
 
@@ -46,10 +55,13 @@ absl::Status Control::Listen() {
   return absl::OkStatus();
 }
 
+ipc::control::WorkerReady Control::Describe() const {
+  return {options_.number, getpid(), static_cast<uint32_t>(devices_->contexts().size()),
+          options_.own ? 1u : 0u};
+}
+
 void Control::Greet(ipc::UniqueFd connection) {
-  const ipc::control::WorkerReady ready{options_.number, getpid(),
-                                        static_cast<uint32_t>(devices_->contexts().size())};
-  if (!ipc::control::Send(connection.get(), ready).ok()) return;
+  if (!ipc::control::Send(connection.get(), Describe()).ok()) return;
   AddConnection(std::move(connection));
   SetDaemon(true);
 }
@@ -124,6 +136,9 @@ void Control::Handle(int fd, ipc::control::Received* received) {
     const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
         sessions_.find(detach->session_id);
     if (found != sessions_.end()) RequestStop(found->second.get());
+  } else if (const ipc::control::ReleaseSession* release =
+                 std::get_if<ipc::control::ReleaseSession>(&message)) {
+    RequestRelease(release->session_id);
   } else if (std::holds_alternative<ipc::control::Query>(message)) {
     AnswerQuery(fd);
   } else if (std::holds_alternative<ipc::control::KeeperChanged>(message)) {
@@ -193,9 +208,7 @@ void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRec
 void Control::AnswerQuery(int fd) {
   OnOutbox();  // what happened before is told before
   SetDaemon(true);
-  const ipc::control::WorkerReady ready{options_.number, getpid(),
-                                        static_cast<uint32_t>(devices_->contexts().size())};
-  (void)ipc::control::Send(fd, ready);
+  (void)ipc::control::Send(fd, Describe());
   for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
     Entry& entry = *item.second;
     {
@@ -208,7 +221,7 @@ void Control::AnswerQuery(int fd) {
     entry.record.granted = gate.granted;
     entry.record.wants = gate.wants;
     entry.record.paused = gate.paused;
-    const int fds[] = {entry.session_fd.get(), entry.pidfd.get()};
+    const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get()};
     (void)ipc::control::Send(fd, entry.record, fds);
   }
   (void)ipc::control::Send(fd, ipc::control::ListEnd{});
@@ -270,6 +283,14 @@ void Control::RequestStop(Entry* entry) {
   if (entry->session != nullptr) entry->session->Stop();
 }
 
+void Control::RequestRelease(uint64_t session_id) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
+  if (found == sessions_.end()) return;  // it has just ended, and says so
+  const std::lock_guard<std::mutex> lock(mutex_);
+  found->second->release_wanted = true;
+  if (found->second->session != nullptr) found->second->session->Release();
+}
+
 void Control::StopAll() {
   if (std::exchange(stopping_, true)) return;
   for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
@@ -315,6 +336,9 @@ void Control::OnOutbox() {
     if (const ipc::control::SessionEnded* ended =
             std::get_if<ipc::control::SessionEnded>(&message)) {
       Retire(ended->session_id);
+    } else if (const ipc::control::SessionReleased* released =
+                   std::get_if<ipc::control::SessionReleased>(&message)) {
+      Retire(released->session_id);
     }
     Broadcast(message);
     if (std::holds_alternative<ipc::control::Poisoned>(message)) {
@@ -344,7 +368,9 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->session_fd.get());
   if (!file.ok()) return std::string(file.status().message());
   SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};
-  setup.pinned_fd = entry->pinned_fd.Release();
+  setup.generation = entry->record.generation;
+  setup.pinned_fd = fcntl(entry->pinned_fd.get(), F_DUPFD_CLOEXEC, 0);
+  if (setup.pinned_fd < 0) return "the worker has no descriptor left; raise ulimit -n";
   setup.job_id = entry->record.job_id;
   setup.uid = entry->record.uid;
   setup.memory_limit_bytes = entry->record.memory_limit_bytes;
@@ -354,7 +380,7 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
     if (!channel.ok()) return std::string(channel.status().message());
     setup.channel = std::move(*channel);
     ipc::control::SetText(attached->zmq_endpoint, endpoint);
-  } else {
+  } else if (setup.generation == 0) {
     setup.channel = setup.file.WorkerChannel();
   }
   std::string error;
@@ -363,6 +389,7 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   const std::lock_guard<std::mutex> lock(mutex_);
   entry->session = std::move(session);
   if (entry->stop_wanted) entry->session->Stop();
+  if (entry->release_wanted) entry->session->Release();
   return {};
 }
 
@@ -375,24 +402,31 @@ void Control::RunSession(Entry* entry) {
     ipc::control::SetText(attached.sentence, refusal);
   }
   Post(attached);
+  bool released = false;
   if (refusal.empty()) {
     entry->session->Run();
+    released = entry->session->released();
     std::unique_ptr<Session> ended;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       ended = std::move(entry->session);
     }
   }
-  Post(ipc::control::SessionEnded{entry->record.session_id});
+  if (released) {
+    Post(ipc::control::SessionReleased{entry->record.session_id});
+  } else {
+    Post(ipc::control::SessionEnded{entry->record.session_id});
+  }
 }
 
 // --- poison
 // ------------------------------------------------------------------------------------------
 
 void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) {
-  ipc::control::Poisoned poisoned;
+  ipc::control::Poisoned report;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    poisoned.store(true);
     if (std::exchange(poisoned_, true)) return;
     CUstream stopped = nullptr;
     const std::string driver_words = devices_->FaultText(&stopped);
@@ -401,20 +435,23 @@ void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& 
     }
     // Alone, it is the one.
     if (session_id == 0 && sessions_.size() == 1) session_id = sessions_.begin()->first;
-    poisoned.session_id = session_id;
-    poisoned.code = code;
+    report.session_id = session_id;
+    report.code = code;
     const std::string& words = text.empty() ? driver_words : text;
-    ipc::control::SetText(poisoned.text, words);
+    ipc::control::SetText(report.text, words);
     const std::string others = absl::StrCat(
         "another program's fault has ended the shared worker; start this program again (", words,
         ")");
     for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
-      const bool guilty = session_id == 0 || item.first == session_id;
+      const bool quiet = IsQuiet(item.second->record, *item.second->page.get());
+      const bool guilty = item.first == session_id || (session_id == 0 && !quiet);
+      // With nothing in flight it loses nothing: lanewayd takes it to another worker.
+      if (!guilty && quiet) continue;
       ipc::MarkLost(item.second->page.get(), guilty ? code : CUDA_ERROR_MPS_RPC_FAILURE,
-                    guilty ? poisoned.text : others.c_str());
+                    guilty ? report.text : others.c_str());
     }
   }
-  Post(poisoned);
+  Post(report);
 }
 
 }  // namespace worker

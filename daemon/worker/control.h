@@ -29,6 +29,7 @@ struct ControlOptions {
   std::string runtime_dir;
   uint32_t number = 0;
   int64_t linger_s = 60;
+  bool own = false;  // for one session that shares it with nobody
 };
 
 // The process's exit code after a poisoned context; anything else that ends it is a crash.
@@ -56,12 +57,13 @@ class Control : public PoisonSink, public DaemonLink {
   struct Entry {
     ipc::control::SessionRecord record;
     ipc::UniqueFd session_fd;
-    ipc::UniqueFd pinned_fd;  // its thread's, until Create
+    ipc::UniqueFd pinned_fd;
     ipc::UniqueFd pidfd;
     common::SessionPageMap page;
     std::thread thread;
     std::unique_ptr<Session> session;  // guarded by mutex_; set and cleared by its thread
     bool stop_wanted = false;          // guarded by mutex_
+    bool release_wanted = false;       // guarded by mutex_
   };
 
   // --- main thread: connections and sessions
@@ -79,6 +81,8 @@ class Control : public PoisonSink, public DaemonLink {
   void AnswerQuery(int fd);
   void OnClientEnded(uint64_t session_id);
   void RequestStop(Entry* entry);
+  void RequestRelease(uint64_t session_id);
+  ipc::control::WorkerReady Describe() const;
   void Retire(uint64_t session_id);
   void StopAll();
   void Broadcast(const ipc::control::Message& message);

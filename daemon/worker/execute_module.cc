@@ -82,8 +82,24 @@ CUresult SessionImpl::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
     jit.Add(CU_JIT_ERROR_LOG_BUFFER, reinterpret_cast<uint64_t>(error_log));
     jit.Add(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error_log_bytes);
   }
-  return driver_.cuModuleLoadDataEx(module, image->data(), jit.count, jit.names.data(),
-                                    jit.values.data());
+  const CUresult result = driver_.cuModuleLoadDataEx(module, image->data(), jit.count,
+                                                     jit.names.data(), jit.values.data());
+  if (result == CUDA_SUCCESS) {
+    module_states_[*module] = StateOfModule(*image);
+    PublishModuleStates();
+  }
+  return result;
+}
+
+void SessionImpl::PublishModuleStates() {
+  uint32_t bits = 0;
+  for (const auto& [module, state] : module_states_) {
+    if (state == ModuleState::kHeld) bits |= ipc::kModuleState;
+    if (state == ModuleState::kUnknown) bits |= ipc::kUnknownImage;
+  }
+  std::atomic<uint32_t>& obstacles = file_.page()->obstacles;
+  obstacles.fetch_or(bits);
+  obstacles.fetch_and(~(ipc::kModuleState | ipc::kUnknownImage) | bits);
 }
 
 // The module's functions end with it: a stale name must not reach the driver.
@@ -94,6 +110,8 @@ CUresult SessionImpl::UnloadModule(CUmodule module) {
   });
   absl::erase_if(function_modules_, [module](const auto& entry) { return entry.second == module; });
   std::erase_if(globals_, [module](const Global& global) { return global.module == module; });
+  module_states_.erase(module);
+  PublishModuleStates();
   return driver_.cuModuleUnload(module);
 }
 

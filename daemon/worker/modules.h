@@ -55,6 +55,7 @@ class ModuleAssembly {
   bool AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,
                        std::span<const std::byte> piece);
   bool complete() const { return total_ != 0 && bytes_.size() == total_; }
+  bool begun() const { return total_ != 0; }
   const ModuleHash& hash() const { return hash_; }
   // The image, zero-terminated beyond its end (PTX text is a C string to the driver). Resets.
   std::vector<std::byte> Release();

@@ -53,13 +53,24 @@ CUresult PinnedMemory::Map(uint64_t address, uint64_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
+void PinnedMemory::UnmapHere(uint64_t address, uint64_t bytes) {
+  void* const place = reinterpret_cast<void*>(address);
+  environment_.driver->cuMemHostUnregister(place);
+  munmap(place, bytes);
+}
+
+void PinnedMemory::Detach() {
+  for (const std::pair<const uint64_t, uint64_t>& range : ranges_)
+    UnmapHere(range.first, range.second);
+  ranges_.clear();
+  bytes_.store(0, std::memory_order_relaxed);
+}
+
 CUresult PinnedMemory::Unmap(uint64_t address) {
   const std::map<uint64_t, uint64_t>::iterator it = ranges_.find(address);
   if (it == ranges_.end()) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t bytes = it->second;
-  void* const place = reinterpret_cast<void*>(address);
-  environment_.driver->cuMemHostUnregister(place);
-  munmap(place, bytes);
+  UnmapHere(address, bytes);
   fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address - base_),
             static_cast<off_t>(bytes));
   ranges_.erase(it);

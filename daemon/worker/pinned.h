@@ -23,12 +23,16 @@ class PinnedMemory {
   // Whether [address, address + bytes) lies inside one mapped range.
   bool Contains(uint64_t address, uint64_t bytes) const;
   void Clear();
+  // Unmaps everything here; the bytes stay in the file.
+  void Detach();
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   const Environment& environment_;
   const uint64_t base_;
   const int fd_;
+  void UnmapHere(uint64_t address, uint64_t bytes);
+
   std::map<uint64_t, uint64_t> ranges_;  // start -> bytes
   std::atomic<uint64_t> bytes_{0};
 };

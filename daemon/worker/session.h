@@ -31,9 +31,13 @@ class PoisonSink {
  public:
   virtual ~PoisonSink() = default;
   // session_id: the culprit, or 0 when it can't be told. text: one sentence for stderr and status.
-  // Marks every session lost (the culprit with `code`, others with 806) and makes the worker exit.
+  // Marks lost the culprit with `code` and whoever has work in flight with 806; makes the worker
+  // exit. The others go on in another worker.
   // Returns.
   virtual void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) = 0;
+
+  // Set with the first OnPoisoned: nobody takes another message, so that what nobody took is not lost.
+  std::atomic<bool> poisoned{false};
 };
 
 class StreamOwners;  // daemon/worker/stream_owners.h
@@ -72,6 +76,9 @@ struct SessionSetup {
   uint32_t slot = 0;
   ipc::SessionFile file;
   ipc::Channel channel;  // rings of the file, or ZeroMQ
+  // Other than 0: another worker served it until now. The channel is then the file's, made when the
+  // client has put its ring in order.
+  uint32_t generation = 0;
   int pinned_fd =
       -1;  // the session's pinned memory, a sparse memfd of limits::kPinnedWindowBytes; owned
   uint64_t job_id = 0;
@@ -101,6 +108,11 @@ class Session {
   virtual void Run() = 0;
   // The client is gone or the worker ends: Run() returns soon.
   virtual void Stop() = 0;
+  // Another worker goes on with it: Run() returns at the next moment at which the device has
+  // finished all that was taken, and what the session held is left to its successor.
+  virtual void Release() = 0;
+  // Run() has returned because of Release().
+  virtual bool released() const = 0;
   virtual SessionSnapshot Snapshot() const = 0;
   // Runs `command` on the session's thread at the next moment at which it is quiet: between two
   // messages, nothing of it on the device. Any thread; returns at once. A session that ends before

@@ -46,7 +46,7 @@ bool SessionImpl::PassGate() {
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const std::optional<uint16_t> op =
-      channel_.receiver->PeekOpUntrusted(ipc::limits::kSpinUs, kNapUs);
+      channel_.receiver->PeekOpUntrusted(ipc::limits::kSpinUs, Patience(kNapUs));
   if (!op.has_value()) {
     if (channel_.receiver->broken()) return true;  // taking it tells
     OnSilence();
@@ -73,9 +73,10 @@ void SessionImpl::Park() {
   while (Alive() && gate_->closed()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
     const bool done = RunCommands();
-    frees_.Poll();
+    PublishQuiet();
+    if (release_.load() && quiet_) return;  // it leaves from here
     if (gate_->Imminent()) SpinUntilOpen();
-    if (gate_->closed()) ipc::FutexWait(doorbell, ticket, done ? kNapUs : kRetryUs);
+    if (gate_->closed()) ipc::FutexWait(doorbell, ticket, done ? Patience(kNapUs) : kRetryUs);
   }
 }
 
@@ -85,7 +86,7 @@ void SessionImpl::SpinUntilOpen() {
 }
 
 void SessionImpl::OnSilence() {
-  frees_.Poll();
+  PublishQuiet();
   RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
   if (gate_ == nullptr || gate_->resting()) return;

@@ -16,6 +16,7 @@ namespace worker {
 namespace {
 
 constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
+constexpr absl::Duration kPoisonedNap = absl::Milliseconds(1);
 constexpr absl::Duration kDrainStep = absl::Microseconds(200);
 
 }  // namespace
@@ -74,7 +75,8 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       streams_(environment, this),
       frees_(environment),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
-      reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)) {}
+      reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
+      awaited_(setup.generation) {}
 
 SessionImpl::~SessionImpl() = default;
 
@@ -91,7 +93,14 @@ bool SessionImpl::Reserve(std::string* error) {
     return false;
   }
   registered_ = true;
-  channel_.receiver->Heed(&poked_);
+  if (awaited_ != 0) {
+    const CUresult restored = arena_.Restore();
+    if (restored != CUDA_SUCCESS) {
+      *error = absl::StrCat("its device memory cannot be mapped again (error ", restored, ")");
+      return false;
+    }
+  }
+  if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
   if (environment_.board != nullptr) {
     gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { Poke(); });
   }
@@ -99,10 +108,19 @@ bool SessionImpl::Reserve(std::string* error) {
 }
 
 void SessionImpl::Run() {
+  if (!AwaitClient()) {
+    if (!released_) End();
+    return;
+  }
   while (Alive()) {
+    if (environment_.poison->poisoned.load(std::memory_order_relaxed)) {
+      absl::SleepFor(kPoisonedNap);  // the process is about to exit
+      continue;
+    }
+    if (release_.load(std::memory_order_relaxed) && TryLeave()) return LeaveToSuccessor();
     if (!PassGate()) continue;
     const std::span<const std::byte> message =
-        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, patience_us_);
+        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, Patience(patience_us_));
     if (!message.empty()) {
       ServeMessage(message);
     } else if (channel_.receiver->broken()) {
@@ -149,6 +167,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   ipc::MessageHeader header;
   std::memcpy(&header, message.data(), sizeof header);
   file_.page()->ops_received.fetch_add(1, std::memory_order_relaxed);
+  const bool was_quiet = std::exchange(quiet_, false);
   patience_us_ = kPatienceUs;
   if (at_boundary_ && IsWorkUntrusted(header.op)) at_boundary_ = false;
   UseDevice(header.context);
@@ -164,6 +183,16 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   const bool wants_reply = (header.flags & ipc::kWantsReply) != 0;
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
   assert(op.has_value());
+  if (IsPoison(*op, served.status)) {
+    // With nothing in flight before, this call is not what did it, and it had no effect: the next
+    // worker takes it again.
+    if (was_quiet) {
+      file_.page()->to_worker.tail.store(file_.page()->quiet_position.load(),
+                                         std::memory_order_seq_cst);
+    }
+    environment_.poison->OnPoisoned(0, static_cast<CUresult>(served.status), "");
+    return;
+  }
   if (served.status != 0) {
     NoteFailure(*op, served.status, wants_reply);
   } else if (*op == ipc::Op::cublasSetStream_v2) {
@@ -172,13 +201,15 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   if (wants_reply) SendReply(header, reply.size());
 }
 
+bool SessionImpl::IsPoison(ipc::Op op, uint32_t status) {
+  const ipc::Library library = ipc::LibraryOf(op);
+  const bool is_driver = library == ipc::Library::kDriver || library == ipc::Library::kLaneway;
+  return is_driver && IsSticky(static_cast<CUresult>(status));
+}
+
 void SessionImpl::NoteFailure(ipc::Op op, uint32_t status, bool replied) {
   const ipc::Library library = ipc::LibraryOf(op);
   const bool is_driver = library == ipc::Library::kDriver || library == ipc::Library::kLaneway;
-  if (is_driver && IsSticky(static_cast<CUresult>(status))) {
-    environment_.poison->OnPoisoned(0, static_cast<CUresult>(status), "");
-    return;
-  }
   if (replied) return;
   uint32_t none = 0;
   const uint32_t code = is_driver ? status : static_cast<uint32_t>(CUDA_ERROR_UNKNOWN);
@@ -267,6 +298,7 @@ void SessionImpl::DestroyObjects() {
   handles_.Drain(ipc::HandleKind::kModule,
                  [this](void* handle) { driver_.cuModuleUnload(static_cast<CUmodule>(handle)); });
   globals_.clear();
+  module_states_.clear();
   handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
   streams_.Clear();
   frees_.Clear();

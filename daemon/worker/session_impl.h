@@ -6,6 +6,7 @@
 //   execute_stream.cc    streams, events, marks, host functions
 //   session_gate.cc      the gate: when messages may be taken, switches, commands
 //   session_memory.cc    what lanewayd decides about memory: growth, lanes, swaps
+//   session_move.cc      quiet points, leaving to another worker, taking over from one
 //   execute_library.cc   what library handles need beyond the tables: streams, workspaces
 //
 // Thread safety: as Session says. Driver callbacks reach only Wake() and the sender's lock.
@@ -24,6 +25,7 @@
 #include "daemon/worker/deferred_frees.h"
 #include "daemon/worker/gate.h"
 #include "daemon/worker/handle_map.h"
+#include "daemon/worker/module_state.h"
 #include "daemon/worker/modules.h"
 #include "daemon/worker/pinned.h"
 #include "daemon/worker/session.h"
@@ -48,6 +50,8 @@ class SessionImpl final : public Session,
   // worker::Session
   void Run() override;
   void Stop() override;
+  void Release() override;
+  bool released() const override { return released_; }
   SessionSnapshot Snapshot() const override;
   void Post(std::function<void()> command) override;
   void OnDecision(const ipc::control::Message& message) override;
@@ -83,9 +87,18 @@ class SessionImpl final : public Session,
 
   void ServeMessage(std::span<const std::byte> message);
   void SendReply(const ipc::MessageHeader& request, size_t body_bytes);  // the body is in reply_
+  static bool IsPoison(ipc::Op op, uint32_t status);
   void NoteFailure(ipc::Op op, uint32_t status, bool replied);
   void UseDevice(uint32_t header_context);
   void End();
+  void PublishModuleStates();
+  // session_move.cc
+  bool AwaitClient();
+  void PublishQuiet();
+  // How long to wait for something: not long while a quiet point is due.
+  int64_t Patience(int64_t patience_us) const;
+  bool TryLeave();
+  void LeaveToSuccessor();
   void ReleaseHeldStreams();
   void WaitForStreams();
   // Makes an attempt again while it lacks memory and freed ranges are about to give some.
@@ -174,6 +187,7 @@ class SessionImpl final : public Session,
   HandleMap handles_;
   ModuleAssembly assembly_;
   std::vector<Global> globals_;
+  absl::flat_hash_map<CUmodule, ModuleState> module_states_;
   absl::flat_hash_map<CUfunction, CUmodule> function_modules_;
   absl::flat_hash_map<cublasHandle_t, BlasState> blas_;
   absl::flat_hash_map<CUevent, CUstream> event_streams_;  // of the last record
@@ -185,6 +199,10 @@ class SessionImpl final : public Session,
   cublasHandle_t call_blas_ = nullptr;  // of the call being served
   bool registered_ = false;             // the session file is known to the driver
   std::atomic<bool> stop_{false};
+  std::atomic<bool> release_{false};  // wanted by Release()
+  bool released_ = false;
+  uint32_t awaited_ = 0;    // the generation that the client must acknowledge first
+  bool quiet_ = true;       // the page's quiet_position is up to date
   absl::Mutex print_mutex_;
 
   std::unique_ptr<Gate> gate_;         // null: none, everyone runs at once

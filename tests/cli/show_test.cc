@@ -17,7 +17,8 @@ constexpr char kStatus[] = R"({"ok":true,"version":"1.2.3",
               "used_bytes":1572864,"free_bytes":4293394432}],
   "jobs":[{"id":7,"programs":["a","train"],"sessions":2,"device_bytes":1572864}],
   "sessions":[{"id":3,"pid":100,"program":"train","job":7,"transport":"ring","worker":1,
-               "state":"running","device_bytes":1572864,"iterations":55,"ops":12345}],
+               "state":"running","device_bytes":1572864,"iterations":55,"recoverable":true,"obstacle":"",
+               "in_flight":false,"ops":12345}],
   "faults":[{"session":2,"job":6,"program":"bad","code":700,"text":"kernel Stray, line 7"}]})";
 
 TEST(ShowTest, BytesInTheLargestUnitThatFits) {
@@ -56,8 +57,9 @@ TEST(ShowTest, ALinePerSession) {
       SessionsText(R"({"sessions":[{"job":7,"session":3,"program":"train","pid":100,
       "state":"waits","wait":"its turn","lane":2,"iterations":40,"device_bytes":1572864,
       "ops":12345}]})"),
-      "JOB  PROGRAM  STATE            SESSION  PID  LANE  ITERATIONS  DEVICE MEMORY    OPS\n"
-      "7    train    waits: its turn        3  100     2          40        1.5 MiB  12345\n");
+      "JOB  PROGRAM  STATE            SESSION  PID  LANE  ITERATIONS  DEVICE MEMORY    OPS  "
+      "RECOVERABLE\n"
+      "7    train    waits: its turn        3  100     2          40        1.5 MiB  12345          yes\n");
 }
 
 TEST(ManualTest, EveryCommandAndEveryFlagIsInIt) {

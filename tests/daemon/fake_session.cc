@@ -37,6 +37,11 @@ class FakeSession : public Session {
   }
 
   void Stop() override { stop_.store(true); }
+  void Release() override {
+    released_.store(true);
+    stop_.store(true);
+  }
+  bool released() const override { return released_.load(); }
   SessionSnapshot Snapshot() const override { return {ops_.load(), 0, 0}; }
 
  private:
@@ -57,6 +62,7 @@ class FakeSession : public Session {
   ExtentSource* const extents_;
   const Extent extent_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> released_{false};
   std::atomic<uint64_t> ops_{0};
 };
 

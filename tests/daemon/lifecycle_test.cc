@@ -195,6 +195,8 @@ TEST_F(LifecycleTest, AKeeperThatDiesIsReplacedAndAdoptsItsMemory) {
 TEST_F(LifecycleTest, AWorkerThatDiesCostsItsSessionsAndNoOthers) {
   const std::unique_ptr<Program> daemon = installation_.StartDaemon();
   const std::unique_ptr<Program> client = Client(2);
+  client->Write("ping");  // the pretended session is never done with what it took
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(client->ReadLine(), "pong");
   const pid_t worker = Only("laneway-worker");
   const int64_t begin = ipc::MonotonicNs();
   kill(worker, SIGKILL);

@@ -111,12 +111,11 @@ class Program:
         return self.process.pid
 
     def output(self):
-        self.out.seek(0)
-        return self.out.read().decode()
+        # Not by seek and read: the program writes at the offset that it shares with us.
+        return os.pread(self.out.fileno(), os.fstat(self.out.fileno()).st_size, 0).decode()
 
     def errors(self):
-        self.err.seek(0)
-        return self.err.read().decode()
+        return os.pread(self.err.fileno(), os.fstat(self.err.fileno()).st_size, 0).decode()
 
     def running(self):
         return self.process.poll() is None

@@ -80,6 +80,40 @@ TEST_F(RingTest, AFlagEndsAWait) {
   EXPECT_LT(MonotonicNs() - begin, kTimeoutUs * 1000 / 2);
 }
 
+TEST_F(RingTest, AnotherConsumerGoesOnWhereTheLastOneStopped) {
+  Channel client = file_.ClientChannel();
+  RingSender* const sender = static_cast<RingSender*>(client.sender.get());
+  {
+    Channel worker = file_.WorkerChannel();
+    for (uint32_t number : {1, 2, 3}) Send(sender, 100, number);
+    EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, kTimeoutUs), 1));
+  }
+  // What was not taken is set aside, others go first, and then it comes as it was.
+  std::vector<std::byte> unread;
+  ASSERT_TRUE(sender->CopyUnread(&unread));
+  ASSERT_EQ(unread.size(), 2u * 104);
+  sender->Rewind();
+  EXPECT_TRUE(sender->Drained());
+  Channel worker = file_.WorkerChannel();
+  EXPECT_TRUE(worker.receiver->NextUntrusted(0, 0).empty());
+  Send(sender, 40, 9);
+  for (const size_t at : {0, 104}) {
+    const std::span<std::byte> room = sender->Reserve(100, 0);
+    std::memcpy(room.data(), unread.data() + at, 100);
+    sender->Commit(100);
+  }
+  for (uint32_t number : {9, 2, 3})
+    EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, kTimeoutUs), number));
+}
+
+TEST_F(RingTest, WordsThatMakeNoSenseCannotBeCopied) {
+  Channel client = file_.ClientChannel();
+  Send(client.sender.get(), 100, 1);
+  file_.page()->to_worker.tail.store(uint64_t{1} << 40);
+  std::vector<std::byte> unread;
+  EXPECT_FALSE(static_cast<RingSender*>(client.sender.get())->CopyUnread(&unread));
+}
+
 TEST_F(RingTest, AReservedMessageMayBeSentShorter) {
   Channel client = file_.ClientChannel(), worker = file_.WorkerChannel();
   const std::span<std::byte> room = client.sender->Reserve(limits::kMessageBytesMax, 0);

@@ -1,0 +1,230 @@
+// Sessions that change their worker: after the worker's loss, for an upgrade, into a worker of their
+// own. docs/recovery.md has the whole.
+//
+//     running --worker lost, or released--> moving --a worker is ready--> entering --Attached-->
+//     running, in the next generation: the program's client does the rest
+#include "ipc/calls/vendor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/control/daemon.h"
+#include "daemon/control/status.h"
+#include "ipc/futex.h"
+#include "ipc/session_file.h"
+#include "ipc/socket.h"
+
+namespace control {
+namespace {
+
+constexpr int kMovesFailedMax = 3;  // in a row; then the session itself may be what ends workers
+
+}  // namespace
+
+std::string ObstacleOf(const Session& session) {
+  if (session.record.transport != ipc::Transport::kRing) return "its calls travel over ZeroMQ";
+  if (session.page.get() == nullptr) return "it has no session yet";
+  const uint32_t obstacles = session.page->obstacles.load(std::memory_order_relaxed);
+  if ((obstacles & ipc::kModuleState) != 0)
+    return "a module of it has device variables, a heap or function pointers";
+  if ((obstacles & ipc::kUnknownImage) != 0) return "a module of it cannot be looked into";
+  if ((obstacles & ipc::kWrittenVariable) != 0)
+    return "it copied into a module's variable from device memory";
+  if ((obstacles & ipc::kLogTooLong) != 0) return "it has more objects than a rebuild can hold";
+  return {};
+}
+
+bool HasWorkInFlight(const Session& session) {
+  const ipc::SessionPage* const page = session.page.get();
+  if (page == nullptr) return false;
+  return page->replaying.load(std::memory_order_seq_cst) == 0 &&
+         page->quiet_position.load(std::memory_order_seq_cst) !=
+             page->to_worker.tail.load(std::memory_order_seq_cst);
+}
+
+bool Daemon::BeginMove(Session* session) {
+  if (!ObstacleOf(*session).empty() || HasWorkInFlight(*session) || stopping_) return false;
+  if (session->page->loss.load() != 0 || ipc::ProcessEnded(session->pidfd.get())) return false;
+  if (session->moves_failed >= kMovesFailedMax) return false;
+  session->page->moving.store(1, std::memory_order_seq_cst);
+  session->phase = Phase::kMoving;
+  session->worker = 0;
+  return true;
+}
+
+void Daemon::LoseSession(Session* session, const std::string& sentence) {
+  const uint64_t id = session->record.session_id;
+  ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE, sentence.c_str());
+  if (session->phase == Phase::kEnding || ipc::ProcessEnded(session->pidfd.get())) {
+    Leave(session);
+    return;
+  }
+  session->phase = Phase::kLost;
+  ReleaseMemory(id);
+  session->has_slot = false;
+  Happen(scheduler::SessionLeft{id});
+}
+
+const Worker* Daemon::WorkerFor(const Session& session) const {
+  return session.record.contained != 0 ? children_.Ready(session.own_worker) : children_.Current();
+}
+
+absl::Status Daemon::EnsureWorkerFor(Session* session) {
+  if (session->record.contained == 0) return children_.EnsureWorker();
+  if (session->own_worker != 0) return absl::OkStatus();
+  absl::StatusOr<uint32_t> started = children_.StartWorker(true);
+  if (started.ok()) session->own_worker = *started;
+  return started.status();
+}
+
+void Daemon::Enter(Session* session) {
+  const Worker* const worker = WorkerFor(*session);
+  ipc::SessionPage* const page = session->page.get();
+  session->phase = Phase::kEntering;
+  session->worker = worker->number;
+  session->record.generation = page->generation.load() + 1;
+  const int fds[] = {session->session_fd.get(), session->pinned_fd.get(), session->pidfd.get()};
+  const absl::Status sent =
+      children_.Send(worker->number, ipc::control::AttachSession{session->record}, fds);
+  // A send fails when the worker is ending: its pidfd settles the session a moment later.
+  if (!sent.ok()) spdlog::warn("worker {}: {}", worker->number, std::string(sent.message()));
+}
+
+void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached) {
+  const uint64_t id = session->record.session_id;
+  ipc::SessionPage* const page = session->page.get();
+  session->phase = Phase::kRunning;
+  if (attached.result != 0) {  // SessionEnded follows
+    spdlog::warn("session {} cannot move: {}", id, attached.sentence);
+    ipc::MarkLost(page, CUDA_ERROR_MPS_RPC_FAILURE,
+                  absl::StrCat("the worker was replaced, and its successor refuses the session: ",
+                               attached.sentence)
+                      .c_str());
+    return;
+  }
+  const Worker* const worker = children_.Ready(session->worker);
+  if (worker == nullptr) return;  // its pidfd settles the session
+  session->moves_failed = 0;
+  page->worker_pid = static_cast<uint32_t>(worker->process.pid);
+  page->moving.store(0, std::memory_order_seq_cst);
+  page->generation.store(session->record.generation, std::memory_order_seq_cst);
+  page->client_doorbell.fetch_add(1, std::memory_order_seq_cst);
+  ipc::FutexWakeAll(&page->client_doorbell);
+  TellLane(*session);
+  spdlog::info("session {} goes on in worker {}", id, session->worker);
+  journal_.Add({.kind = EventKind::kMove,
+                .at_us = NowUs(),
+                .session = id,
+                .job = session->record.job_id,
+                .other = session->worker});
+  CheckUpgrade();
+}
+
+void Daemon::OnReleased(uint64_t id) {
+  Session* const session = sessions_.Find(id);
+  if (session == nullptr || session->phase == Phase::kLost) return;
+  const uint32_t left = session->worker;
+  if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
+    Leave(session);
+  } else if (BeginMove(session)) {
+    Happen(scheduler::Idle{id, true});
+    ServeWaiting();
+  } else {
+    LoseSession(session, "the session left its worker and can't enter another; start it again");
+  }
+  RetireIfUnused(left);
+  CheckUpgrade();
+}
+
+// A worker that takes no more sessions ends with its last one.
+void Daemon::RetireIfUnused(uint32_t number) {
+  const std::map<uint32_t, Worker>::const_iterator found = children_.workers().find(number);
+  if (found == children_.workers().end() || retired_.count(number) != 0) return;
+  if (!found->second.own && !found->second.leaving) return;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    const Session& session = entry.second;
+    if (session.phase == Phase::kLost) continue;
+    if (session.worker == number || session.own_worker == number) return;
+  }
+  retired_.insert(number);
+  (void)children_.Send(number, ipc::control::Stop{});
+}
+
+// --- upgrade -------------------------------------------------------------------------------------
+
+void Daemon::AnswerUpgrade(const std::string& peer, const Command&) {
+  const std::string refusal = UpgradeWorkers(peer);
+  if (!refusal.empty()) control_.Reply(peer, ErrorJson(refusal));
+}
+
+std::string Daemon::UpgradeWorkers(const std::string& peer) {
+  if (!serving_ || stopping_) return "the daemon is starting or stopping; try again";
+  if (!upgrade_.peers.empty()) {
+    upgrade_.peers.push_back(peer);
+    return {};
+  }
+  upgrade_ = {};
+  for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
+    if (!entry.second.own) upgrade_.from.insert(entry.first);
+  }
+  for (const uint32_t number : upgrade_.from) children_.SetLeaving(number);
+  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok())
+    return std::string(ensured.message());
+  upgrade_.peers.push_back(peer);
+  spdlog::info("replacing {} worker(s)", upgrade_.from.size());
+  ReleaseForUpgrade();
+  return {};
+}
+
+// Once there is a place to go to.
+void Daemon::ReleaseForUpgrade() {
+  if (upgrade_.peers.empty() || children_.Current() == nullptr || upgrade_.released) return;
+  upgrade_.released = true;
+  for (std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    Session& session = entry.second;
+    if (session.phase != Phase::kRunning || upgrade_.from.count(session.worker) == 0) continue;
+    if (!ObstacleOf(session).empty()) {
+      ++upgrade_.kept;
+      continue;
+    }
+    if (children_.Send(session.worker, ipc::control::ReleaseSession{entry.first}).ok())
+      upgrade_.moving.insert(entry.first);
+  }
+  upgrade_.moved = upgrade_.moving.size();
+  for (const uint32_t number : upgrade_.from) RetireIfUnused(number);
+  CheckUpgrade();
+}
+
+void Daemon::CheckUpgrade() {
+  if (!upgrade_.released) return;
+  std::erase_if(upgrade_.moving, [this](uint64_t id) {
+    const Session* const session = sessions_.Find(id);
+    if (session == nullptr || session->phase == Phase::kLost) return true;
+    return session->phase == Phase::kRunning && upgrade_.from.count(session->worker) == 0;
+  });
+  if (!upgrade_.moving.empty()) return;
+  const std::string answer = absl::StrCat("{\"ok\":true,\"moved\":", upgrade_.moved,
+                                          ",\"kept\":", upgrade_.kept, "}");
+  for (const std::string& peer : upgrade_.peers) control_.Reply(peer, answer);
+  upgrade_ = {};
+  loop_.After(0, [this] { OnControl(); });
+}
+
+// --- offenders -----------------------------------------------------------------------------------
+
+void Daemon::NoteOffence(const Session& culprit) {
+  const int times = ++offences_[{culprit.record.uid, culprit.record.program}];
+  if (times != kOffencesMax) return;
+  spdlog::warn("{} has ended {} workers: its next sessions get workers of their own",
+               culprit.record.program, times);
+}
+
+bool Daemon::IsQuarantined(const ipc::control::SessionRecord& record) const {
+  const std::map<std::pair<uint32_t, std::string>, int>::const_iterator found =
+      offences_.find({record.uid, record.program});
+  return found != offences_.end() && found->second >= kOffencesMax;
+}
+
+}  // namespace control

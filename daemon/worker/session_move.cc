@@ -1,0 +1,88 @@
+// How a session goes from one worker to another: where it can be left, how it is left, how it is
+// taken over. docs/recovery.md has the whole.
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "daemon/worker/session_impl.h"
+#include "ipc/futex.h"
+
+namespace worker {
+namespace {
+
+constexpr int64_t kNapUs = 250'000;
+constexpr int64_t kUnquietUs = 1'000;  // nobody tells when a stream is done
+constexpr absl::Duration kLeaveWait = absl::Milliseconds(20);
+constexpr absl::Duration kLeaveStep = absl::Microseconds(100);
+
+}  // namespace
+
+// The words in the ring are the client's until it says that they are in order.
+bool SessionImpl::AwaitClient() {
+  if (awaited_ == 0) return true;
+  ipc::SessionPage* const page = file_.page();
+  std::atomic<uint32_t>* const doorbell = &page->worker_doorbell;
+  while (!stop_.load() && page->loss.load() == 0) {
+    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+    if (page->acknowledged.load(std::memory_order_seq_cst) == awaited_) {
+      channel_ = file_.WorkerChannel();
+      channel_.receiver->Heed(&poked_);
+      return true;
+    }
+    if (release_.load()) {
+      // It has taken nothing: what its predecessor left is as it was.
+      LeaveToSuccessor();
+      return false;
+    }
+    ipc::FutexWait(doorbell, ticket, kNapUs);
+  }
+  return false;
+}
+
+int64_t SessionImpl::Patience(int64_t patience_us) const {
+  return quiet_ ? patience_us : std::min(patience_us, kUnquietUs);
+}
+
+// Everything that was taken is complete: a successor can go on from here.
+void SessionImpl::PublishQuiet() {
+  const bool freed = frees_.Poll();
+  if (quiet_) return;
+  if (!freed || assembly_.begun()) return;
+  for (StreamTable::Stream* stream : streams_.All()) {
+    if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS) return;  // busy, or the device failed
+  }
+  ipc::SessionPage* const page = file_.page();
+  page->quiet_position.store(page->to_worker.tail.load(std::memory_order_relaxed),
+                             std::memory_order_seq_cst);
+  quiet_ = true;
+}
+
+void SessionImpl::Release() {
+  release_.store(true);
+  Poke();
+}
+
+// What lies in its lane is used up at a boundary alone. There it takes nothing for a while, so that
+// the device gets done. A stream may wait for what lies in the ring still: then one more message is
+// taken, and so on.
+bool SessionImpl::TryLeave() {
+  if (!MayLeave() || arena_.swapped()) return false;
+  const absl::Time deadline = absl::Now() + kLeaveWait;
+  for (;;) {
+    PublishQuiet();
+    if (quiet_) return true;
+    if (absl::Now() >= deadline || stop_.load() || file_.page()->loss.load() != 0) return false;
+    absl::SleepFor(kLeaveStep);
+  }
+}
+
+void SessionImpl::LeaveToSuccessor() {
+  UseDevice(1);
+  gate_.reset();  // the next of its lane goes on
+  DestroyObjects();
+  arena_.Detach();
+  pinned_.Detach();
+  if (registered_) driver_.cuMemHostUnregister(file_.base());
+  released_ = true;
+}
+
+}  // namespace worker

@@ -1,0 +1,52 @@
+// Telling a new worker what a session has alive.
+//
+//   lanewayd  gives the session to a new worker, writes SessionPage::generation, rings
+//   client    under its send lock: copies out what its ring holds unread, rewinds the ring to where
+//             the lost worker stopped, acknowledges the generation
+//   worker    begins to take messages
+//   client    sends what the log holds at that position, a round trip each; then what it copied
+//             out, as it was; goes on
+//
+// While only the replay is in the ring (SessionPage::replaying) the new worker may be lost, too: the
+// next one is told the same. Thread safety: one object, used under the client's send lock.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ipc/calls/laneway_calls.h"
+#include "ipc/codec_client.h"
+#include "shim/client.h"
+
+namespace shim {
+
+class Replay {
+ public:
+  Replay(Client* client, uint32_t generation) : client_(*client), generation_(generation) {}
+
+  // 600: yet another worker takes over. Other failures: error() is a sentence for the program.
+  CUresult Run(uint64_t position);
+  // Sends again what was copied out of the ring, with positions and all.
+  CUresult Resend(std::span<const std::byte> unread);
+  const std::string& error() const { return error_; }
+
+ private:
+  CUresult Send(std::span<const std::byte> message);
+  // Sends a message with the request number of a round trip, and takes the reply's body.
+  CUresult Exchange(std::span<const std::byte> message, std::vector<std::byte>* reply);
+  CUresult Call(ipc::Op op, uint32_t context, ipc::Values values, uint32_t* status);
+  CUresult Upload(const RebuildLog::Entry& entry, uint32_t context);
+  CUresult Repeat(const RebuildLog::Entry& entry);
+  bool IsWhereItWas(std::span<const std::byte> reply) const;
+  CUresult Fail(std::string sentence);
+
+  Client& client_;
+  const uint32_t generation_;
+  std::string error_;
+};
+
+}  // namespace shim

@@ -1,0 +1,217 @@
+#include "shim/rebuild/record.h"
+
+#include <array>
+#include <bit>
+#include <memory>
+
+#include "ipc/calls/laneway_calls.h"
+#include "ipc/roles.h"
+#include "shim/handle_table.h"
+#include "shim/rebuild/images.h"
+#include "shim/state.h"
+
+namespace shim {
+namespace {
+
+using ipc::HandleKind;
+using ipc::Op;
+using ipc::RoleKind;
+
+enum class Verb : uint8_t {
+  kNothing,
+  kCreate,     // NewHandle
+  kEnd,        // EndHandle
+  kSet,        // a setting of its first handle
+  kSetNamed,   // the same; parameter 1 tells which
+  kSetStream,  // of a cuBLAS handle: its workspace is the library's own again
+  kGlobal,     // an address that the program has learned
+  kRange,      // a range of the session's pinned file
+  kEndRange,
+  kWrite,  // of a copy or a fill: matters when a module's variable is written
+  kLane,   // how much ephemeral memory the session needs
+  kReset,  // everything of the context ends
+};
+
+constexpr Op kSettings[] = {
+    Op::cuFuncSetCacheConfig,
+    Op::cuFuncSetSharedMemConfig,
+    Op::cublasSetWorkspace_v2,
+    Op::cublasSetAtomicsMode,
+    Op::cublasSetMathMode,
+    Op::cublasSetSmCountTarget,
+    Op::cublasSetEmulationStrategy,
+    Op::cublasSetEmulationSpecialValuesSupport,
+    Op::cublasSetFixedPointEmulationMantissaControl,
+    Op::cublasSetFixedPointEmulationMaxMantissaBitCount,
+    Op::cublasSetFixedPointEmulationMantissaBitOffset,
+};
+constexpr Op kNamedSettings[] = {
+    Op::cuFuncSetAttribute,
+    Op::cublasLtMatmulDescSetAttribute,
+    Op::cublasLtMatrixLayoutSetAttribute,
+    Op::cublasLtMatrixTransformDescSetAttribute,
+    Op::cublasLtMatmulPreferenceSetAttribute,
+};
+
+// Parameter 0 is where they write.
+constexpr Op kWrites[] = {
+    Op::CopyInline,          Op::CopyStagedIn,        Op::CopyDevice,
+    Op::CopyPitched,         Op::CopyPitchedStagedIn, Op::cuMemcpyDtoDAsync_v2,
+    Op::cuMemsetD8Async,     Op::cuMemsetD16Async,    Op::cuMemsetD32Async,
+    Op::cuMemsetD2D8Async,   Op::cuMemsetD2D16Async,  Op::cuMemsetD2D32Async,
+};
+
+constexpr size_t kOps = 0x4000;
+
+std::array<Verb, kOps> MakeVerbs() {
+  std::array<Verb, kOps> verbs{};
+  for (size_t library = 0; library < ipc::kLibraries; ++library) {
+    const std::span<const ipc::Row> rows = ipc::RowsOf(static_cast<ipc::Library>(library));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      Verb& verb = verbs[static_cast<size_t>(ipc::OpAt(static_cast<ipc::Library>(library), i))];
+      for (const ipc::Param& param : rows[i].params) {
+        if (param.role.kind == RoleKind::kNewHandle) verb = Verb::kCreate;
+        if (param.role.kind == RoleKind::kEndHandle) verb = Verb::kEnd;
+      }
+    }
+  }
+  for (const Op op : kSettings) verbs[static_cast<size_t>(op)] = Verb::kSet;
+  for (const Op op : kNamedSettings) verbs[static_cast<size_t>(op)] = Verb::kSetNamed;
+  verbs[static_cast<size_t>(Op::cublasSetStream_v2)] = Verb::kSetStream;
+  verbs[static_cast<size_t>(Op::GetGlobal)] = Verb::kGlobal;
+  verbs[static_cast<size_t>(Op::PinnedAlloc)] = Verb::kRange;
+  verbs[static_cast<size_t>(Op::PinnedFree)] = Verb::kEndRange;
+  for (const Op op : kWrites) verbs[static_cast<size_t>(op)] = Verb::kWrite;
+  verbs[static_cast<size_t>(Op::LaneReserve)] = Verb::kLane;
+  verbs[static_cast<size_t>(Op::ContextReset)] = Verb::kReset;
+  return verbs;
+}
+
+Verb VerbOf(Op op) {
+  static const std::array<Verb, kOps>* const verbs = new std::array<Verb, kOps>(MakeVerbs());
+  return (*verbs)[static_cast<size_t>(op)];
+}
+
+uint64_t WordAt(ipc::Values values, size_t i) {
+  return *static_cast<const uint64_t*>(values[i]);
+}
+
+// The first object that the call names in a parameter of this role. Streams that every context has
+// bear no name of the client's.
+ObjectName NameIn(const Sent& sent, RoleKind role) {
+  const ipc::Row& row = ipc::RowOf(sent.op);
+  for (size_t i = 0; i < row.params.size(); ++i) {
+    if (row.params[i].role.kind != role) continue;
+    const uint64_t value = WordAt(sent.values, i);
+    if (KindOf(value) == HandleKind::kNone) return {};
+    return {row.params[i].handle, NameOf(value)};
+  }
+  return {};
+}
+
+// Settings of one object differ by call, and by the number of the attribute.
+uint64_t DetailOf(const Sent& sent, bool named) {
+  const uint64_t op = uint64_t{static_cast<uint16_t>(sent.op)} + 1;
+  const uint32_t attribute = named ? *static_cast<const uint32_t*>(sent.values[1]) : 0;
+  return op << 32 | attribute;
+}
+
+Kept KeptOf(const Sent& sent) {
+  Kept kept;
+  kept.op = sent.op;
+  kept.message = sent.message;
+  kept.awaits_reply = sent.awaits_reply;
+  return kept;
+}
+
+RebuildLog::Token RecordNew(const Sent& sent, RebuildLog* log) {
+  Kept kept = KeptOf(sent);
+  kept.subject = {sent.encoded->names[0].kind, sent.encoded->names[0].id};
+  kept.refers_to = NameIn(sent, RoleKind::kHandle);
+  if (sent.op == Op::LoadModule) {
+    kept.image = Images::Find(**static_cast<const ipc::ModuleHash* const*>(sent.values[1]));
+  }
+  return log->Add(kept, sent.position);
+}
+
+RebuildLog::Token RecordSetting(const Sent& sent, bool named, RebuildLog* log) {
+  Kept kept = KeptOf(sent);
+  kept.subject = NameIn(sent, RoleKind::kHandle);
+  kept.refers_to = NameIn(sent, RoleKind::kStream);
+  kept.detail = DetailOf(sent, named);
+  if (sent.op == Op::cublasSetStream_v2) {
+    const uint64_t workspace = uint64_t{static_cast<uint16_t>(Op::cublasSetWorkspace_v2)} + 1;
+    log->EndDetail(kept.subject, workspace << 32, sent.position, sent.consumed);
+  }
+  return log->Add(kept, sent.position);
+}
+
+// Each name of a module's variables is asked for again; the message tells them apart.
+RebuildLog::Token RecordGlobal(const Sent& sent, RebuildLog* log) {
+  Kept kept = KeptOf(sent);
+  kept.subject = NameIn(sent, RoleKind::kHandle);
+  const std::string_view name = *static_cast<const char* const*>(sent.values[3]);
+  kept.detail = std::hash<std::string_view>()(name) | uint64_t{1} << 63;
+  return log->Add(kept, sent.position);
+}
+
+// A module's variable lies outside the session's slot. What the host wrote into it within the message
+// is written again; other ways are remembered as an obstacle.
+RebuildLog::Token RecordWrite(const Sent& sent, RebuildLog* log) {
+  const uint64_t address = WordAt(sent.values, 0);
+  if (address - sent.arena_base < ipc::limits::kSlotBytes) return RebuildLog::kNoToken;
+  Allocation variable;
+  if (!State::Process().variables.Find(address, &variable)) return RebuildLog::kNoToken;
+  if (sent.op != Op::CopyInline || NameIn(sent, RoleKind::kStream).kind != HandleKind::kNone) {
+    log->SetIncomplete();
+    return RebuildLog::kNoToken;
+  }
+  Kept kept = KeptOf(sent);
+  kept.subject = {HandleKind::kModule, NameOf(variable.context)};
+  kept.detail = (address << 16 ^ WordAt(sent.values, 2)) | uint64_t{1} << 62;
+  return log->Add(kept, sent.position);
+}
+
+}  // namespace
+
+bool IsRecorded(Op op) { return VerbOf(op) != Verb::kNothing; }
+
+RebuildLog::Token Record(const Sent& sent, RebuildLog* log) {
+  const Verb verb = VerbOf(sent.op);
+  switch (verb) {
+    case Verb::kNothing:
+      break;
+    case Verb::kCreate:
+      return RecordNew(sent, log);
+    case Verb::kEnd:
+      log->End(NameIn(sent, RoleKind::kEndHandle), sent.position, sent.consumed);
+      break;
+    case Verb::kSet:
+    case Verb::kSetNamed:
+    case Verb::kSetStream:
+      return RecordSetting(sent, verb == Verb::kSetNamed, log);
+    case Verb::kGlobal:
+      return RecordGlobal(sent, log);
+    case Verb::kRange: {
+      Kept kept = KeptOf(sent);
+      kept.detail = WordAt(sent.values, 0);
+      return log->Add(kept, sent.position);
+    }
+    case Verb::kWrite:
+      return RecordWrite(sent, log);
+    case Verb::kLane: {
+      Kept kept = KeptOf(sent);
+      kept.detail = DetailOf(sent, false);
+      return log->Add(kept, sent.position);
+    }
+    case Verb::kEndRange:
+      log->EndDetail({}, WordAt(sent.values, 0), sent.position, sent.consumed);
+      break;
+    case Verb::kReset:
+      log->EndObjects(sent.position, sent.consumed);
+      break;
+  }
+  return RebuildLog::kNoToken;
+}
+
+}  // namespace shim

@@ -1,0 +1,34 @@
+// What a call means for the log of what is alive: most calls nothing, and that is told by one look
+// into a table.
+//
+// Which rows create and end objects their roles say; which set something that outlives the call is
+// listed in record.cc. Thread safety: functions without state; Record() needs the client's send
+// lock, as the log does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ipc/codec_client.h"
+#include "shim/rebuild/log.h"
+
+namespace shim {
+
+// Whether Record() would do anything for calls of this row.
+bool IsRecorded(ipc::Op op);
+
+struct Sent {
+  ipc::Op op{};
+  ipc::Values values = nullptr;
+  const ipc::Encoded* encoded = nullptr;
+  std::span<const std::byte> message;  // header included
+  uint64_t position = 0;               // the ring's, after the message
+  uint64_t consumed = 0;               // how far the worker has come
+  bool awaits_reply = false;
+  uint64_t arena_base = 0;  // of the session
+};
+
+// Notes a call that was just sent. The token is for RebuildLog::Drop, if the call fails.
+RebuildLog::Token Record(const Sent& sent, RebuildLog* log);
+
+}  // namespace shim
