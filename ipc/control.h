@@ -78,8 +78,8 @@ struct SessionRecord {
   uint32_t paused = 0;
   uint32_t swapped = 0;             // its persistent memory is in the host's
   uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
-  uint32_t generation = 0;  // other than 0: it has run in another worker before
-  uint32_t contained = 0;   // 1: it gets a worker of its own
+  uint32_t generation = 0;          // other than 0: it has run in another worker before
+  uint32_t contained = 0;           // 1: it gets a worker of its own
   char program[kNameBytes] = {};
 };
 
@@ -364,15 +364,13 @@ struct GateReport {
 };
 
 // The order is the wire's type number: append only.
-using Message =
-    std::variant<Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord,
-                 AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
-                 ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
-                 GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
-                 Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
-                 MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
-                 ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession,
-                 SessionReleased>;
+using Message = std::variant<
+    Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord, AttachSession,
+    Attached, SessionEnded, Poisoned, KeeperReady, UsageList, ReleaseWorker, Register, CreateExtent,
+    AdoptExtent, FreeExtent, ExtentReply, GetMemory, MemoryReply, DetachSession, AssignLane,
+    ResizeLane, LaneShrunk, Grant, Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded,
+    MemoryAnswer, MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
+    ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

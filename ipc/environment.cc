@@ -32,8 +32,8 @@ std::vector<std::string> WithoutFacades(const char* const* environment,
   std::vector<std::string> result;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string entry = *environment;
-    if (Names(entry, kJobVariable) || Names(entry, kTransportVariable) || Names(entry, kModeVariable) ||
-        Names(entry, kMemoryVariable)) {
+    if (Names(entry, kJobVariable) || Names(entry, kTransportVariable) ||
+        Names(entry, kModeVariable) || Names(entry, kMemoryVariable)) {
       continue;
     }
     bool dropped = false;

@@ -70,8 +70,8 @@ struct SessionPage {
   // doorbells ring.
   alignas(64) std::atomic<uint32_t> loss;
   std::atomic<uint32_t> loss_text_ready;
-  // Grows when another worker has taken the session over (lanewayd writes it, then rings the client's
-  // doorbell). The client puts its ring in order, replays what lives, and acknowledges.
+  // Grows when another worker has taken the session over (lanewayd writes it, then rings the
+  // client's doorbell). The client puts its ring in order, replays what lives, and acknowledges.
   std::atomic<uint32_t> generation;
 
   // The first failure of a queued call that the client's own checks did not foresee (a CUresult):
@@ -88,8 +88,8 @@ struct SessionPage {
   RingWords to_client;
 
   // --- moving between workers (docs/recovery.md)
-  // Written by the worker: the position of to_worker up to which everything taken is complete on the
-  // device. Equal to the tail: nothing is in flight, and the worker's loss loses nothing.
+  // Written by the worker: the position of to_worker up to which everything taken is complete on
+  // the device. Equal to the tail: nothing is in flight, and the worker's loss loses nothing.
   alignas(64) std::atomic<uint64_t> quiet_position;
   std::atomic<uint32_t> acknowledged;  // client: the generation that the ring is in order for
   std::atomic<uint32_t> replaying;     // client: 1 while only its replay is in the ring

@@ -230,9 +230,8 @@ void Client::ReadForAll(PendingReply* mine, uint32_t replay_of) {
                     "the worker wrote a message that makes no sense");
     }
     if (page_->loss.load(std::memory_order_acquire) != 0) return;
-    if (replay_of != 0
-            ? page_->generation.load(std::memory_order_acquire) != replay_of
-            : Displaced() && !rebuilding_.load(std::memory_order_acquire)) {
+    if (replay_of != 0 ? page_->generation.load(std::memory_order_acquire) != replay_of
+                       : Displaced() && !rebuilding_.load(std::memory_order_acquire)) {
       return;
     }
     CheckWorker();
@@ -354,11 +353,11 @@ void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
   std::memcpy(room_.data(), &header, sizeof header);
   client_.connection_->channel.sender->Commit(header.bytes);
   if (values_ != nullptr && client_.ring_ != nullptr) {
-    token_ = shim::Record({op_, values_, encoded_, room_.first(header.bytes),
-                           client_.ring_->position(),
-                           client_.page_->to_worker.tail.load(std::memory_order_relaxed),
-                           (flags & ipc::kWantsReply) != 0, client_.arena_base_},
-                          &client_.log_);
+    token_ =
+        shim::Record({op_, values_, encoded_, room_.first(header.bytes), client_.ring_->position(),
+                      client_.page_->to_worker.tail.load(std::memory_order_relaxed),
+                      (flags & ipc::kWantsReply) != 0, client_.arena_base_},
+                     &client_.log_);
     if (client_.log_.overflowed())
       client_.page_->obstacles.fetch_or(ipc::kLogTooLong, std::memory_order_relaxed);
     if (client_.log_.incomplete())

@@ -150,9 +150,9 @@ class Client {
 
   ipc::RingSender* ring_ = nullptr;  // null: another transport
   RebuildLog log_;
-  std::atomic<uint32_t> generation_{0};     // written under send_mutex_
-  std::atomic<bool> rebuilding_{false};     // some thread holds send_mutex_ and rebuilds
-  std::mutex prints_mutex_;  // one drainer of the print area
+  std::atomic<uint32_t> generation_{0};  // written under send_mutex_
+  std::atomic<bool> rebuilding_{false};  // some thread holds send_mutex_ and rebuilds
+  std::mutex prints_mutex_;              // one drainer of the print area
 
   std::mutex send_mutex_;  // orders writers of the ring
   uint32_t last_request_ = 0;

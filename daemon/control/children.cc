@@ -269,8 +269,8 @@ const Worker* Children::Current() const {
 
 const Worker* Children::Ready(uint32_t worker) const {
   const std::map<uint32_t, Worker>::const_iterator found = workers_.find(worker);
-  const bool ready = found != workers_.end() && found->second.ready &&
-                     found->second.process.connection.valid();
+  const bool ready =
+      found != workers_.end() && found->second.ready && found->second.process.connection.valid();
   return ready ? &found->second : nullptr;
 }
 

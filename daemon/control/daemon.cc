@@ -188,9 +188,9 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Phase phase = entry.second.phase;
-    const bool waits_for_it = (phase == Phase::kWaiting || phase == Phase::kMoving) && !was_ready &&
-                              (entry.second.own_worker == worker ||
-                               entry.second.record.contained == 0);
+    const bool waits_for_it =
+        (phase == Phase::kWaiting || phase == Phase::kMoving) && !was_ready &&
+        (entry.second.own_worker == worker || entry.second.record.contained == 0);
     const bool was_on_it = entry.second.worker == worker && phase != Phase::kLost;
     if (waits_for_it || was_on_it) concerned.push_back(entry.first);
   }

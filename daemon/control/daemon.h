@@ -207,9 +207,9 @@ class Daemon : public ChildrenListener {
     size_t kept = 0;
   };
   Upgrade upgrade_;
-  std::set<uint32_t> retired_;                                  // workers that were told to end
-  uint32_t poisoned_worker_ = 0;  // said so; its end follows
-  static constexpr int kOffencesMax = 2;                        // then it runs alone
+  std::set<uint32_t> retired_;                                // workers that were told to end
+  uint32_t poisoned_worker_ = 0;                              // said so; its end follows
+  static constexpr int kOffencesMax = 2;                      // then it runs alone
   std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
   common::EventLoop::TimerId linger_timer_ = 0;
   common::EventLoop::TimerId schedule_timer_ = 0;

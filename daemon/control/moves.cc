@@ -1,5 +1,5 @@
-// Sessions that change their worker: after the worker's loss, for an upgrade, into a worker of their
-// own. docs/recovery.md has the whole.
+// Sessions that change their worker: after the worker's loss, for an upgrade, into a worker of
+// their own. docs/recovery.md has the whole.
 //
 //     running --worker lost, or released--> moving --a worker is ready--> entering --Attached-->
 //     running, in the next generation: the program's client does the rest
@@ -205,8 +205,8 @@ void Daemon::CheckUpgrade() {
     return session->phase == Phase::kRunning && upgrade_.from.count(session->worker) == 0;
   });
   if (!upgrade_.moving.empty()) return;
-  const std::string answer = absl::StrCat("{\"ok\":true,\"moved\":", upgrade_.moved,
-                                          ",\"kept\":", upgrade_.kept, "}");
+  const std::string answer =
+      absl::StrCat("{\"ok\":true,\"moved\":", upgrade_.moved, ",\"kept\":", upgrade_.kept, "}");
   for (const std::string& peer : upgrade_.peers) control_.Reply(peer, answer);
   upgrade_ = {};
   loop_.After(0, [this] { OnControl(); });

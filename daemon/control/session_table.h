@@ -20,10 +20,10 @@ enum class Phase {
   kWaiting,    // for a worker that is being started
   kAttaching,  // told to the worker
   kRunning,
-  kMoving,  // between two workers; waits for the next
+  kMoving,    // between two workers; waits for the next
   kEntering,  // told to the worker that takes it over
-  kEnding,  // the program is gone; the worker cleans up
-  kLost,    // its worker is gone; listed until the program ends
+  kEnding,    // the program is gone; the worker cleans up
+  kLost,      // its worker is gone; listed until the program ends
 };
 
 const char* NameOf(Phase phase);

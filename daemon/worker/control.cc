@@ -22,8 +22,8 @@ constexpr int64_t kLaneRetryUs = 1'000;  // until the last one has left a lane
 constexpr int64_t kStopTimeoutUs =
     5'000'000;  // sessions that have not ended by then end with the process
 
-// Nothing of it is in flight. The client can write these words, too: whom they deceive is the client
-// itself.
+// Nothing of it is in flight. The client can write these words, too: whom they deceive is the
+// client itself.
 bool IsQuiet(const ipc::control::SessionRecord& record, const ipc::SessionPage& page) {
   return record.transport == ipc::Transport::kRing &&
          page.quiet_position.load(std::memory_order_seq_cst) ==

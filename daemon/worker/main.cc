@@ -33,9 +33,8 @@ int Main(const common::ChildArguments& arguments) {
   if (!opened.ok()) return common::FailStart(arguments.control_fd, std::string(opened.message()));
   KeeperExtents extents(*driver, arguments.runtime_dir, arguments.number);
   extents.OnKeeperChanged();
-  Control control({arguments.runtime_dir, arguments.number, arguments.linger_s,
-                   arguments.own}, &devices,
-                  &extents);
+  Control control({arguments.runtime_dir, arguments.number, arguments.linger_s, arguments.own},
+                  &devices, &extents);
   Environment environment;
   const absl::Status libraries = LoadLibraries(kind, &environment);
   if (!libraries.ok()) {

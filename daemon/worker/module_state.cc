@@ -67,7 +67,9 @@ bool HasVariables(std::string_view ptx) {
 
 ModuleState StateOfPtx(std::string_view ptx) {
   ptx = ptx.substr(0, ptx.find('\0'));
-  const auto has = [ptx](std::string_view word) { return ptx.find(word) != std::string_view::npos; };
+  const auto has = [ptx](std::string_view word) {
+    return ptx.find(word) != std::string_view::npos;
+  };
   const bool calls = has(".callprototype") || has(".calltargets");
   const bool heap = has(" malloc") || has("\tmalloc") || has("cudaMalloc");
   return HasVariables(ptx) || calls || heap ? ModuleState::kHeld : ModuleState::kNone;
@@ -122,8 +124,7 @@ ModuleState StateOfEntry(Bytes entry, uint32_t header_bytes) {
 }
 
 ModuleState StateOfContainer(Bytes container) {
-  Bytes rest = container.subspan(
-      std::min<size_t>(container.size(), At<uint16_t>(container, 6)));
+  Bytes rest = container.subspan(std::min<size_t>(container.size(), At<uint16_t>(container, 6)));
   rest = rest.first(std::min<uint64_t>(rest.size(), At<uint64_t>(container, 8)));
   ModuleState state = ModuleState::kNone;
   while (rest.size() >= kEntryHeaderBytesMin) {

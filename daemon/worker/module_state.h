@@ -2,10 +2,10 @@
 // and nobody else knows.
 //
 // A session's memory lives in its arena and outlives the worker; device variables of a module do
-// not. Constant memory is written by the host alone, and the client keeps what it wrote. So a module
-// counts when it has variables in global memory (string literals aside), allocates from the device's
-// heap, or calls through pointers, whose values the driver chooses and may lie in memory. The image
-// is only searched, never trusted to be sound. Thread safety: functions without state.
+// not. Constant memory is written by the host alone, and the client keeps what it wrote. So a
+// module counts when it has variables in global memory (string literals aside), allocates from the
+// device's heap, or calls through pointers, whose values the driver chooses and may lie in memory.
+// The image is only searched, never trusted to be sound. Thread safety: functions without state.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,8 @@ class PoisonSink {
   // Returns.
   virtual void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) = 0;
 
-  // Set with the first OnPoisoned: nobody takes another message, so that what nobody took is not lost.
+  // Set with the first OnPoisoned: nobody takes another message, so that what nobody took is not
+  // lost.
   std::atomic<bool> poisoned{false};
 };
 

@@ -201,8 +201,8 @@ class SessionImpl final : public Session,
   std::atomic<bool> stop_{false};
   std::atomic<bool> release_{false};  // wanted by Release()
   bool released_ = false;
-  uint32_t awaited_ = 0;    // the generation that the client must acknowledge first
-  bool quiet_ = true;       // the page's quiet_position is up to date
+  uint32_t awaited_ = 0;  // the generation that the client must acknowledge first
+  bool quiet_ = true;     // the page's quiet_position is up to date
   absl::Mutex print_mutex_;
 
   std::unique_ptr<Gate> gate_;         // null: none, everyone runs at once

@@ -48,7 +48,8 @@ void SessionImpl::PublishQuiet() {
   if (quiet_) return;
   if (!freed || assembly_.begun()) return;
   for (StreamTable::Stream* stream : streams_.All()) {
-    if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS) return;  // busy, or the device failed
+    if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS)
+      return;  // busy, or the device failed
   }
   ipc::SessionPage* const page = file_.page();
   page->quiet_position.store(page->to_worker.tail.load(std::memory_order_relaxed),

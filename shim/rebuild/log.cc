@@ -188,16 +188,19 @@ std::vector<RebuildLog::Entry> RebuildLog::At(uint64_t position) const {
     if (record.sequence != 0 && record.begin <= position && record.end > position)
       wanted.push_back(index);
   }
-  std::sort(wanted.begin(), wanted.end(), [this](uint32_t a, uint32_t b) {
-    return records_[a].sequence < records_[b].sequence;
-  });
+  std::sort(wanted.begin(), wanted.end(),
+            [this](uint32_t a, uint32_t b) { return records_[a].sequence < records_[b].sequence; });
   std::vector<Entry> entries;
   for (const uint32_t index : wanted) {
     const Record& record = records_[index];
     const std::byte* const bytes =
         record.outside != nullptr ? record.outside.get() : record.inside.data();
-    entries.push_back({record.op, index, record.detail, record.confirmed,
-                       {bytes, bytes + record.bytes}, record.image});
+    entries.push_back({record.op,
+                       index,
+                       record.detail,
+                       record.confirmed,
+                       {bytes, bytes + record.bytes},
+                       record.image});
   }
   return entries;
 }

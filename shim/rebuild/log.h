@@ -7,9 +7,9 @@
 // ends the entry.
 //
 // Positions. A message is in the log from the moment it is sent, and the worker may be lost before
-// it has taken it. Entries therefore carry the ring positions at which they begin and end; what a new
-// worker needs are the entries that begin at or before the position where the lost one stopped, and
-// do not end there. What lies behind is sent again as it was (shim/rebuild/rebuild.h).
+// it has taken it. Entries therefore carry the ring positions at which they begin and end; what a
+// new worker needs are the entries that begin at or before the position where the lost one stopped,
+// and do not end there. What lies behind is sent again as it was (shim/rebuild/rebuild.h).
 //
 // Bounded: a log that outgrows its limits keeps nothing more, and says so (overflowed()).
 // Thread safety: all methods; calls must come in the order of positions, which the client's send
@@ -45,9 +45,9 @@ struct ObjectName {
 // One entry, as it is added.
 struct Kept {
   ipc::Op op{};
-  ObjectName subject;    // what it makes or sets; kNone: the session, by `detail` alone
-  uint64_t detail = 0;   // which setting of the subject; 0: it makes the subject
-  ObjectName refers_to;  // without which it makes no sense
+  ObjectName subject;         // what it makes or sets; kNone: the session, by `detail` alone
+  uint64_t detail = 0;        // which setting of the subject; 0: it makes the subject
+  ObjectName refers_to;       // without which it makes no sense
   bool awaits_reply = false;  // Confirm() or Drop() follows
   std::span<const std::byte> message;
   std::shared_ptr<const ModuleBytes> image;  // of a module

@@ -93,8 +93,7 @@ CUresult Replay::Send(std::span<const std::byte> message) {
       client_.ring_->Commit(message.size());
       return CUDA_SUCCESS;
     }
-    if (client_.page_->loss.load(std::memory_order_acquire) != 0)
-      return CUDA_ERROR_MPS_RPC_FAILURE;
+    if (client_.page_->loss.load(std::memory_order_acquire) != 0) return CUDA_ERROR_MPS_RPC_FAILURE;
     if (client_.page_->generation.load(std::memory_order_acquire) != generation_)
       return CUDA_ERROR_NOT_READY;
   }
@@ -172,8 +171,8 @@ bool Replay::IsWhereItWas(std::span<const std::byte> reply) const {
     return false;
   }
   Allocation known;
-  return status == 0 && State::Process().variables.Find(address, &known) &&
-         known.base == address && known.bytes == bytes;
+  return status == 0 && State::Process().variables.Find(address, &known) && known.base == address &&
+         known.bytes == bytes;
 }
 
 CUresult Replay::Repeat(const RebuildLog::Entry& entry) {
@@ -190,8 +189,8 @@ CUresult Replay::Repeat(const RebuildLog::Entry& entry) {
   // Its answer may still lie in the ring: a call that the program sees fail.
   if (status != 0 && !entry.confirmed) return CUDA_SUCCESS;
   if (status != 0) {
-    return Fail(absl::StrCat("its successor fails to repeat ", std::string(ipc::RowOf(entry.op).name),
-                             " (error ", status, ")"));
+    return Fail(absl::StrCat("its successor fails to repeat ",
+                             std::string(ipc::RowOf(entry.op).name), " (error ", status, ")"));
   }
   if (entry.op == ipc::Op::GetGlobal && !IsWhereItWas(reply))
     return Fail("a device variable has another address in its successor");

@@ -7,8 +7,8 @@
 //   client    sends what the log holds at that position, a round trip each; then what it copied
 //             out, as it was; goes on
 //
-// While only the replay is in the ring (SessionPage::replaying) the new worker may be lost, too: the
-// next one is told the same. Thread safety: one object, used under the client's send lock.
+// While only the replay is in the ring (SessionPage::replaying) the new worker may be lost, too:
+// the next one is told the same. Thread safety: one object, used under the client's send lock.
 #pragma once
 
 #include "ipc/calls/vendor.h"

@@ -55,10 +55,10 @@ constexpr Op kNamedSettings[] = {
 
 // Parameter 0 is where they write.
 constexpr Op kWrites[] = {
-    Op::CopyInline,          Op::CopyStagedIn,        Op::CopyDevice,
-    Op::CopyPitched,         Op::CopyPitchedStagedIn, Op::cuMemcpyDtoDAsync_v2,
-    Op::cuMemsetD8Async,     Op::cuMemsetD16Async,    Op::cuMemsetD32Async,
-    Op::cuMemsetD2D8Async,   Op::cuMemsetD2D16Async,  Op::cuMemsetD2D32Async,
+    Op::CopyInline,        Op::CopyStagedIn,        Op::CopyDevice,
+    Op::CopyPitched,       Op::CopyPitchedStagedIn, Op::cuMemcpyDtoDAsync_v2,
+    Op::cuMemsetD8Async,   Op::cuMemsetD16Async,    Op::cuMemsetD32Async,
+    Op::cuMemsetD2D8Async, Op::cuMemsetD2D16Async,  Op::cuMemsetD2D32Async,
 };
 
 constexpr size_t kOps = 0x4000;
@@ -92,9 +92,7 @@ Verb VerbOf(Op op) {
   return (*verbs)[static_cast<size_t>(op)];
 }
 
-uint64_t WordAt(ipc::Values values, size_t i) {
-  return *static_cast<const uint64_t*>(values[i]);
-}
+uint64_t WordAt(ipc::Values values, size_t i) { return *static_cast<const uint64_t*>(values[i]); }
 
 // The first object that the call names in a parameter of this role. Streams that every context has
 // bear no name of the client's.
@@ -155,8 +153,8 @@ RebuildLog::Token RecordGlobal(const Sent& sent, RebuildLog* log) {
   return log->Add(kept, sent.position);
 }
 
-// A module's variable lies outside the session's slot. What the host wrote into it within the message
-// is written again; other ways are remembered as an obstacle.
+// A module's variable lies outside the session's slot. What the host wrote into it within the
+// message is written again; other ways are remembered as an obstacle.
 RebuildLog::Token RecordWrite(const Sent& sent, RebuildLog* log) {
   const uint64_t address = WordAt(sent.values, 0);
   if (address - sent.arena_base < ipc::limits::kSlotBytes) return RebuildLog::kNoToken;

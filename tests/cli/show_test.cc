@@ -17,7 +17,8 @@ constexpr char kStatus[] = R"({"ok":true,"version":"1.2.3",
               "used_bytes":1572864,"free_bytes":4293394432}],
   "jobs":[{"id":7,"programs":["a","train"],"sessions":2,"device_bytes":1572864}],
   "sessions":[{"id":3,"pid":100,"program":"train","job":7,"transport":"ring","worker":1,
-               "state":"running","device_bytes":1572864,"iterations":55,"recoverable":true,"obstacle":"",
+               "state":"running","device_bytes":1572864,"iterations":55,
+               "recoverable":true,"obstacle":"",
                "in_flight":false,"ops":12345}],
   "faults":[{"session":2,"job":6,"program":"bad","code":700,"text":"kernel Stray, line 7"}]})";
 

@@ -36,8 +36,7 @@ TEST(ModuleStateTest, LiteralsAndConstantsDoNot) {
 }
 
 TEST(ModuleStateTest, HeapAndCallsThroughPointersCount) {
-  EXPECT_EQ(StateOf(".extern .func (.param .b64 r) malloc (.param .b64 n);\n"),
-            ModuleState::kHeld);
+  EXPECT_EQ(StateOf(".extern .func (.param .b64 r) malloc (.param .b64 n);\n"), ModuleState::kHeld);
   EXPECT_EQ(StateOf("p: .callprototype (.param .b32 _) _ (.param .b32 _);\n"), ModuleState::kHeld);
 }
 

@@ -34,8 +34,7 @@ class RebuildLogTest : public ::testing::Test {
   std::vector<std::string> At(uint64_t position) {
     std::vector<std::string> texts;
     for (const RebuildLog::Entry& entry : log_.At(position)) {
-      texts.emplace_back(reinterpret_cast<const char*>(entry.message.data()),
-                         entry.message.size());
+      texts.emplace_back(reinterpret_cast<const char*>(entry.message.data()), entry.message.size());
     }
     return texts;
   }
