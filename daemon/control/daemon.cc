@@ -212,8 +212,10 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
       continue;
     }
     if (session->own_worker == worker) session->own_worker = 0;
-    if (session->phase == Phase::kEntering || session->phase == Phase::kMoving)
-      ++session->moves_failed;
+    // Did its client get to run in that worker? If not, the session may be what ends workers.
+    const bool ran = session->phase == Phase::kRunning &&
+                     session->page->acknowledged.load() == session->record.generation;
+    session->moves_failed = ran ? 0 : session->moves_failed + 1;
     if (session->phase != Phase::kEnding && BeginMove(session)) continue;
     LoseSession(session, absl::StrCat(sentence, "; start the program again"));
   }

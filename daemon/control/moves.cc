@@ -106,7 +106,6 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   }
   const Worker* const worker = children_.Ready(session->worker);
   if (worker == nullptr) return;  // its pidfd settles the session
-  session->moves_failed = 0;
   page->worker_pid = static_cast<uint32_t>(worker->process.pid);
   page->moving.store(0, std::memory_order_seq_cst);
   page->generation.store(session->record.generation, std::memory_order_seq_cst);
