@@ -84,6 +84,8 @@ Json ViewJson(const SessionView& view) {
           {"persistent_bytes", view.persistent_bytes},
           {"ephemeral_bytes", view.ephemeral_bytes},
           {"device_bytes", view.device_bytes},
+          {"recoverable", ObstacleOf(session).empty()},
+          {"obstacle", ObstacleOf(session)},
           {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
 }
 
