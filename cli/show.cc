@@ -74,20 +74,18 @@ std::string StatusText(const std::string& status_json) {
 
 std::string SessionsText(const std::string& top_json) {
   const Json top = Json::parse(top_json);
-  Rows rows = {
-      {"JOB", "PROGRAM", "STATE", "SESSION", "PID", "LANE", "ITERATIONS", "DEVICE MEMORY", "OPS",
-       "RECOVERABLE"}};
+  Rows rows = {{"JOB", "PROGRAM", "STATE", "SESSION", "PID", "LANE", "ITERATIONS", "DEVICE MEMORY",
+                "OPS", "RECOVERABLE"}};
   for (const Json& session : top["sessions"]) {
     const std::string wait = session["wait"].get<std::string>();
     const std::string state = session["state"].get<std::string>();
-    rows.push_back({Number(session["job"]), Printable(session["program"].get<std::string>()),
-                    wait.empty() ? state : absl::StrCat(state, ": ", wait),
-                    Number(session["session"]), Number(session["pid"]), Number(session["lane"]),
-                    Number(session["iterations"]),
-                    BytesText(session["device_bytes"].get<uint64_t>()), Number(session["ops"]),
-                    session.value("recoverable", true)
-                        ? std::string("yes")
-                        : absl::StrCat("no: ", session.value("obstacle", ""))});
+    rows.push_back(
+        {Number(session["job"]), Printable(session["program"].get<std::string>()),
+         wait.empty() ? state : absl::StrCat(state, ": ", wait), Number(session["session"]),
+         Number(session["pid"]), Number(session["lane"]), Number(session["iterations"]),
+         BytesText(session["device_bytes"].get<uint64_t>()), Number(session["ops"]),
+         session.value("recoverable", true) ? std::string("yes")
+                                            : absl::StrCat("no: ", session.value("obstacle", ""))});
   }
   return Table(rows, 3);
 }

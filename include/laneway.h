@@ -7,8 +7,7 @@
  * other languages: call the symbol laneway_iteration of the process when it has one; in Python
  *     getattr(ctypes.CDLL(None), "laneway_iteration", lambda: None)()
  * Thread safety: any thread. The iteration begins with the next work that the process submits. */
-#ifndef LANEWAY_LANEWAY_H_
-#define LANEWAY_LANEWAY_H_
+#pragma once
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ static inline void laneway_iteration(void) {
   }
   if (mark != NULL) mark();
 }
-
-#endif /* LANEWAY_LANEWAY_H_ */

@@ -33,6 +33,7 @@
 #include "ipc/hello.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
+#include "ipc/text_field.h"
 
 namespace ipc::control {
 
@@ -394,13 +395,5 @@ struct Received {
 
 // ReceivePacket's errors; InvalidArgument for bytes that are no control message.
 absl::StatusOr<Received> Receive(int socket, int64_t timeout_us);
-
-// Copies with truncation; always zero-terminated.
-template <size_t kBytes>
-void SetText(char (&to)[kBytes], std::string_view from) {
-  const size_t length = from.size() < kBytes - 1 ? from.size() : kBytes - 1;
-  for (size_t i = 0; i < length; ++i) to[i] = from[i];
-  to[length] = '\0';
-}
 
 }  // namespace ipc::control

@@ -27,8 +27,7 @@ constexpr int64_t kNapUs = 100'000;
 constexpr int kRelaxesPerClockRead = 32;
 // lanewayd knows better why a worker ended; only when it stays silent do we say so ourselves.
 constexpr int kNapsBeforeOwnVerdict = 5;
-// It said that the session moves: a worker is being started.
-constexpr int kNapsWhileMoving = 300;
+constexpr int kNapsWhileMoving = 300;  // it said so: a worker is being started
 
 std::atomic<bool> said_lost, said_connect, said_forked;
 

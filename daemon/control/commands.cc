@@ -125,14 +125,20 @@ void Daemon::AnswerStop(const std::string& peer, const Command& command) {
 
 void Daemon::Answer(const ipc::ControlServer::Request& request) {
   using Handler = void (Daemon::*)(const std::string& peer, const Command& command);
-  static const std::map<std::string, Handler>* const handlers = new std::map<std::string, Handler>{
-      {"status", &Daemon::AnswerStatus},   {"top", &Daemon::AnswerTop},
-      {"journal", &Daemon::AnswerJournal}, {"job", &Daemon::AnswerJob},
-      {"exited", &Daemon::AnswerExited},   {"policy", &Daemon::AnswerPolicy},
-      {"why", &Daemon::AnswerWhy},         {"pause", &Daemon::AnswerPause},
-      {"evict", &Daemon::AnswerPause},     {"resume", &Daemon::AnswerResume},
-      {"limit", &Daemon::AnswerLimit},     {"stop", &Daemon::AnswerStop},
-      {"upgrade-worker", &Daemon::AnswerUpgrade}};
+  static const std::map<std::string, Handler>* const handlers =
+      new std::map<std::string, Handler>{{"status", &Daemon::AnswerStatus},
+                                         {"top", &Daemon::AnswerTop},
+                                         {"journal", &Daemon::AnswerJournal},
+                                         {"job", &Daemon::AnswerJob},
+                                         {"exited", &Daemon::AnswerExited},
+                                         {"policy", &Daemon::AnswerPolicy},
+                                         {"why", &Daemon::AnswerWhy},
+                                         {"pause", &Daemon::AnswerPause},
+                                         {"evict", &Daemon::AnswerPause},
+                                         {"resume", &Daemon::AnswerResume},
+                                         {"limit", &Daemon::AnswerLimit},
+                                         {"stop", &Daemon::AnswerStop},
+                                         {"upgrade-worker", &Daemon::AnswerUpgrade}};
   Command command;
   if (!ParseCommandUntrusted(request.text, &command)) {
     control_.Reply(request.peer, ErrorJson("that is no command of this version of Laneway"));

@@ -49,8 +49,8 @@ class Gate {
   // There is none. `at_boundary`: nothing of it lies in the lane.
   void Rest(bool at_boundary);
   bool resting() const { return resting_; }
-  // No further work passes; HandOver() follows once the device has finished what did. Whoever is next
-  // is woken now, so that its thread is awake when its turn comes.
+  // No further work passes; HandOver() follows once the device has finished what did. Whoever is
+  // next is woken now, so that its thread is awake when its turn comes.
   void Close();
   // Closed, but not for long: worth spinning for. Clears itself.
   bool Imminent() { return imminent_.exchange(false); }

@@ -49,8 +49,8 @@ std::string_view NameIn(std::string_view declaration) {
 
 // What compilers call string literals, which nobody writes.
 bool IsLiteral(std::string_view name) {
-  return name.find("$str") != std::string_view::npos || name.starts_with("_$_str") || name.starts_with("__unnamed_") ||
-         name.starts_with(".str");
+  return name.find("$str") != std::string_view::npos || name.starts_with("_$_str") ||
+         name.starts_with("__unnamed_") || name.starts_with(".str");
 }
 
 // In an instruction the word follows another without a space: ld.global.

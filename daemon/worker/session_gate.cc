@@ -19,8 +19,8 @@ namespace {
 constexpr int64_t kOverdueIterations = 16;
 constexpr int64_t kOverdueUsMin = 200'000;
 constexpr int64_t kImminentUs = 300;  // to spin for, where sleeping would cost 50 us and more
-constexpr int64_t kRetryUs = 500;    // until the device has finished
-constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
+constexpr int64_t kRetryUs = 500;     // until the device has finished
+constexpr int64_t kNapUs = 250'000;   // whatever matters rings the doorbell; this is only a net
 
 int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
 

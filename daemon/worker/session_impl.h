@@ -205,19 +205,19 @@ class SessionImpl final : public Session,
   bool quiet_ = true;     // the page's quiet_position is up to date
   absl::Mutex print_mutex_;
 
-  std::unique_ptr<Gate> gate_;         // null: none, everyone runs at once
-  std::atomic<uint32_t> poked_{0};     // something besides messages waits for the session's thread
-  std::atomic<uint32_t> undone_{0};    // streams that the lane's hand-over still waits for
-  bool at_boundary_ = false;           // no work since the last boundary
+  std::unique_ptr<Gate> gate_;       // null: none, everyone runs at once
+  std::atomic<uint32_t> poked_{0};   // something besides messages waits for the session's thread
+  std::atomic<uint32_t> undone_{0};  // streams that the lane's hand-over still waits for
+  bool at_boundary_ = false;         // no work since the last boundary
   // Reserved in it: nothing of ours lies in a lane while it is 0.
   std::atomic<uint64_t> lane_bytes_{0};
   std::atomic<bool> swapped_out_{false};
   int lane_device_ = 0;
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
-  int64_t patience_us_ = kPatienceUs;  // how long to wait for a message before looking around
-  int64_t counted_us_ = 0;             // the time until now is in progress.held_us; 0: not running
-  int64_t iteration_us_ = 0;           // held since the last boundary
+  int64_t patience_us_ = kPatienceUs;     // how long to wait for a message before looking around
+  int64_t counted_us_ = 0;    // the time until now is in progress.held_us; 0: not running
+  int64_t iteration_us_ = 0;  // held since the last boundary
   absl::Mutex command_mutex_;
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);
   std::vector<ipc::control::Message> answers_ ABSL_GUARDED_BY(command_mutex_);

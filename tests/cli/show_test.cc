@@ -54,13 +54,13 @@ TEST(ShowTest, StatusNamesWhatMatters) {
 }
 
 TEST(ShowTest, ALinePerSession) {
-  EXPECT_EQ(
-      SessionsText(R"({"sessions":[{"job":7,"session":3,"program":"train","pid":100,
+  EXPECT_EQ(SessionsText(R"({"sessions":[{"job":7,"session":3,"program":"train","pid":100,
       "state":"waits","wait":"its turn","lane":2,"iterations":40,"device_bytes":1572864,
       "ops":12345}]})"),
-      "JOB  PROGRAM  STATE            SESSION  PID  LANE  ITERATIONS  DEVICE MEMORY    OPS  "
-      "RECOVERABLE\n"
-      "7    train    waits: its turn        3  100     2          40        1.5 MiB  12345          yes\n");
+            "JOB  PROGRAM  STATE            SESSION  PID  LANE  ITERATIONS  DEVICE MEMORY    OPS  "
+            "RECOVERABLE\n"
+            "7    train    waits: its turn        3  100     2          40        1.5 MiB  12345   "
+            "       yes\n");
 }
 
 TEST(ManualTest, EveryCommandAndEveryFlagIsInIt) {

@@ -39,8 +39,8 @@ int main(int argc, char** argv) {
     Spin<3><<<1, 1>>>(nanoseconds, device + 2 * i);
     if (i % kAhead == 0) CUDA_CHECK(cudaDeviceSynchronize());
   }
-  CUDA_CHECK(cudaMemcpy(spans.data(), device, spans.size() * sizeof spans[0],
-                        cudaMemcpyDeviceToHost));
+  CUDA_CHECK(
+      cudaMemcpy(spans.data(), device, spans.size() * sizeof spans[0], cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaFree(device));
   FILE* const file = fopen(argv[3], "w");
   if (file == nullptr) return 1;
