@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "cli/manual.h"
 #include "ipc/options.h"
 
@@ -66,7 +67,8 @@ TEST(ShowTest, ALinePerSession) {
 TEST(ManualTest, EveryCommandAndEveryFlagIsInIt) {
   const std::string page = ManualPage();
   for (const CommandInfo& command : Commands()) {
-    EXPECT_NE(page.find(std::string("laneway ") + command.name), std::string::npos) << command.name;
+    const std::string name = absl::StrReplaceAll(command.name, {{"-", "\\-"}});  // as roff wants it
+    EXPECT_NE(page.find("laneway " + name), std::string::npos) << command.name;
     for (const std::string& flag : command.flags) EXPECT_NE(ipc::FindFlag(flag), nullptr) << flag;
   }
   for (const char* const flag : {"\\-\\-device=", "\\-\\-transport=", "\\-\\-linger="}) {
