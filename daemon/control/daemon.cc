@@ -166,7 +166,7 @@ void Daemon::OnSessionEnded(uint64_t id) {
     session->phase = Phase::kLost;
     ReleaseMemory(id);
     session->has_slot = false;
-    Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
+    Happen(scheduler::SessionLeft{id});
     RetireIfUnused(session->worker);
     UpdateLinger();
     return;
@@ -281,7 +281,7 @@ void Daemon::Leave(Session* session) {
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
   NoteEnd(*session);
   sessions_.Remove(id);
-  Perform(scheduler::OnEvent(&state_, scheduler::SessionLeft{id}, NowUs()));
+  Happen(scheduler::SessionLeft{id});
   RetireIfUnused(worker);
   CheckUpgrade();
   UpdateLinger();

@@ -258,7 +258,7 @@ void Daemon::OnClientEnded(uint64_t id) {
     case Phase::kEntering:
     case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
       session->phase = Phase::kEnding;
-      (void)scheduler::OnEvent(&state_, scheduler::SessionEnding{id}, NowUs());
+      Happen(scheduler::SessionEnding{id});
       break;
     case Phase::kEnding:
       break;
