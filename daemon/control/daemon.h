@@ -216,7 +216,8 @@ class Daemon : public ChildrenListener {
   int64_t schedule_due_us_ = 0;  // of the timer, while there is one
   std::deque<scheduler::Action> to_do_;
   bool performing_ = false;
-  bool serving_ = false;  // adoption is done
+  std::vector<uint64_t> adopted_with_work_;  // until adoption is done
+  bool serving_ = false;                     // adoption is done
   bool stopping_ = false;
   int exit_code_ = 0;
 };

@@ -154,7 +154,8 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.granted = record.granted != 0;
   adopted.swapped = record.swapped != 0;
   Happen(adopted);
-  if (record.wants != 0) Happen(scheduler::Runnable{record.session_id});
+  // Who holds which lane is known only when all have been adopted.
+  if (record.wants != 0) adopted_with_work_.push_back(record.session_id);
 }
 
 // Its sessions run nowhere until another worker takes them over.

@@ -78,7 +78,7 @@ static void StreamOrdered(cudaStream_t* streams) {
 static void Iterations(cudaStream_t stream) {
   unsigned *weights, *kept = nullptr;
   CUDA_CHECK(cudaMalloc((void**)&weights, kCount * sizeof(unsigned)));
-  CUDA_CHECK(cudaMemset(weights, 0, kCount * sizeof(unsigned)));
+  CUDA_CHECK(cudaMemsetAsync(weights, 0, kCount * sizeof(unsigned), stream));
   for (unsigned i = 0; i < 48; ++i) {
     unsigned* activations[6];
     for (unsigned layer = 0; layer < 6; ++layer) {
