@@ -21,7 +21,7 @@ import tempfile
 import time
 
 POLL_SECONDS = 0.01
-PROGRAM_SECONDS = 120
+PROGRAM_SECONDS = 240
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 
 
