@@ -105,17 +105,18 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
   }
   std::vector<Piece> fresh;
   const CUresult result = CreateFresh(lane, member, offset, end, &fresh);
-  if (result != CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS) {
+    HandOver(lane, member, fresh);
+  } else {
     member->pins_.insert(address);
-    return result;
   }
-  HandOver(lane, member, fresh);
+  // Pinned or not: an extent that is kept already may hold a part of it, and stays as long.
   for (std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
     if (kept.first < end && kept.first + kept.second.extent.bytes > offset) {
       kept.second.blocks.insert(address);
     }
   }
-  return CUDA_SUCCESS;
+  return result;
 }
 
 bool LaneTable::IsKept(LaneMember* member, CUdeviceptr address) {
@@ -129,8 +130,7 @@ bool LaneTable::IsKept(LaneMember* member, CUdeviceptr address) {
 
 bool LaneTable::Release(LaneMember* member, CUdeviceptr address) {
   const std::unique_lock<std::mutex> lock = LockOf(member);
-  if (member->pins_.erase(address) != 0) return true;
-  bool found = false;
+  bool found = member->pins_.erase(address) != 0;
   for (std::map<uint64_t, LaneMember::Kept>::iterator next = member->kept_.begin();
        next != member->kept_.end();) {
     const std::map<uint64_t, LaneMember::Kept>::iterator kept = next++;

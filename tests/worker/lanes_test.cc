@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <random>
 
@@ -283,7 +284,9 @@ class LaneModel {
 };
 
 TEST_F(LanesTest, NoTwoWritersUnderRandomEvents) {
-  const unsigned seed = std::random_device()();
+  const char* const told = std::getenv("LANEWAY_TEST_SEED");
+  const unsigned seed = told != nullptr ? static_cast<unsigned>(std::strtoul(told, nullptr, 10))
+                                        : std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   LaneModel model(&recording_, &lanes_, &random);
