@@ -91,6 +91,14 @@ void LaneTable::HandOver(Lane* lane, LaneMember* member, const std::vector<Piece
   for (LaneMember* const other : lane->members) (void)Sync(lane, other);
 }
 
+void LaneTable::NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr, uint64_t>& block) {
+  const uint64_t offset = block.first - member->base_, end = offset + block.second;
+  for (std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    if (kept.first < end && kept.first + kept.second.extent.bytes > offset)
+      kept.second.blocks.insert(block.first);
+  }
+}
+
 CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
   const uint64_t offset = address - member->base_, end = offset + bytes;
   const std::unique_lock<std::mutex> lock = LockOf(member);
@@ -100,7 +108,7 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
   Lane* const lane = member->lane_.get();
   assert(lane->holder.load() == member || lane->holder.load() == nullptr);
   if (lane->own()) {  // nobody else ever maps it
-    member->pins_.insert(address);
+    member->pins_[address] = bytes;
     return CUDA_SUCCESS;
   }
   std::vector<Piece> fresh;
@@ -108,14 +116,13 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
   if (result == CUDA_SUCCESS) {
     HandOver(lane, member, fresh);
   } else {
-    member->pins_.insert(address);
+    member->pins_[address] = bytes;
   }
-  // Pinned or not: an extent that is kept already may hold a part of it, and stays as long.
-  for (std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
-    if (kept.first < end && kept.first + kept.second.extent.bytes > offset) {
-      kept.second.blocks.insert(address);
-    }
-  }
+  // Pinned or not: an extent that is kept stays as long as any block has a part in it.
+  const std::pair<const CUdeviceptr, uint64_t> block(address, bytes);
+  NoteBlock(member, block);
+  for (const std::pair<const CUdeviceptr, uint64_t>& pinned : member->pins_)
+    NoteBlock(member, pinned);
   return result;
 }
 

@@ -68,9 +68,9 @@ class LaneMember {
   uint64_t reserved_bytes_ = 0;
   std::atomic<uint64_t> mapped_bytes_{0};
   // Guarded by the lane's mutex.
-  std::map<uint64_t, uint64_t> mapped_;  // of the lane's extents: offset -> bytes
-  std::map<uint64_t, Kept> kept_;        // by offset
-  std::set<CUdeviceptr> pins_;           // blocks that nothing could be had for
+  std::map<uint64_t, uint64_t> mapped_;   // of the lane's extents: offset -> bytes
+  std::map<uint64_t, Kept> kept_;         // by offset
+  std::map<CUdeviceptr, uint64_t> pins_;  // blocks that keep the lane: address -> bytes
 };
 
 class LaneTable {
@@ -154,6 +154,8 @@ class LaneTable {
   CUresult CreateFresh(Lane* lane, LaneMember* member, uint64_t offset, uint64_t end,
                        std::vector<Piece>* fresh);
   void HandOver(Lane* lane, LaneMember* member, const std::vector<Piece>& fresh);
+  // Every kept extent that holds a part of the block learns of it.
+  static void NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr, uint64_t>& block);
   bool MergeRun(Lane* lane, size_t first, uint64_t* bytes);
   void CheckOwners(const Lane& lane) const;
   void Count(Lane* lane, LaneMember* member);
