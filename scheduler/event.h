@@ -196,6 +196,7 @@ struct Successors {
 };
 // Persistent memory to or from the host, at the same addresses; the session is not granted.
 // with_lane: it is inside an iteration, its live ephemeral memory goes along.
+// Work that comes while it goes out begins when it is back, or when that has failed.
 struct SwapOut {
   SessionId session = 0;
   bool with_lane = false;

@@ -6,7 +6,7 @@
 namespace scheduler {
 namespace {
 
-class Fair : public Policy {
+class Fair : public TimeSharing {
  public:
   const char* name() const override { return "fair"; }
 
@@ -17,15 +17,8 @@ class Fair : public Policy {
                 int64_t now_us) const override {
     return waiting.virtual_us + state.limits.slice_us <= VirtualNow(running, now_us);
   }
-  int64_t RecheckUs(const State& state, const Session& running) const override {
-    return state.limits.slice_us;
-  }
   unsigned Width(const State& state, const Device& device) const override {
     return state.limits.lanes_max;
-  }
-  bool Displaces(const State& state, const Session& waiting, const Session& resident,
-                 int64_t now_us) const override {
-    return SliceDisplaces(state, waiting, resident, now_us);
   }
 };
 

@@ -133,7 +133,7 @@ void SetEphemeral(Core* core, Session* session, int64_t bytes) {
     assert(lane->bytes >= bytes);
   }
   session->ephemeral_bytes = bytes;
-  if (session->granted && session->runnable) session->inside = session->uses_lane && bytes > 0;
+  if (session->granted && session->runnable) session->inside = session->enters();
 }
 
 void TakeLane(Core* core, Session* session, const LaneChoice& choice, int64_t ephemeral,

@@ -29,12 +29,24 @@ inline int64_t VirtualNow(const Session& session, int64_t now_us) {
   return session.virtual_us + since * 100 / std::max<int64_t>(1, session.about.weight);
 }
 
-// For policies that share time: memory changes hands in slices, too, only longer ones.
+// Memory changes hands in slices, too, only longer ones.
 inline bool SliceDisplaces(const State& state, const Session& waiting, const Session& resident,
                            int64_t now_us) {
   const int64_t slice = state.limits.swap_slice_us;
   return now_us - WaitingSince(waiting) >= slice && now_us - resident.resident_us >= slice &&
          resident.need == Need::kNone;
 }
+
+// Policies that share time and nothing else: a look after every slice, memory in longer ones.
+class TimeSharing : public Policy {
+ public:
+  int64_t RecheckUs(const State& state, const Session& running) const override {
+    return state.limits.slice_us;
+  }
+  bool Displaces(const State& state, const Session& waiting, const Session& resident,
+                 int64_t now_us) const override {
+    return SliceDisplaces(state, waiting, resident, now_us);
+  }
+};
 
 }  // namespace scheduler

@@ -199,6 +199,7 @@ namespace {
 void Stay(Core* core, Session* session) {
   session->residence = Residence::kResident;
   session->lane_saved = false;
+  if (session->enters()) session->inside = true;  // work came for it meanwhile
   Account(core, session);
   if (session->need != Need::kNone) {
     core->DeviceOf(*session)->needs.insert(

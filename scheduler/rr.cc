@@ -4,7 +4,7 @@
 namespace scheduler {
 namespace {
 
-class RoundRobin : public Policy {
+class RoundRobin : public TimeSharing {
  public:
   const char* name() const override { return "rr"; }
 
@@ -15,15 +15,8 @@ class RoundRobin : public Policy {
                 int64_t now_us) const override {
     return now_us - running.granted_us >= state.limits.slice_us;
   }
-  int64_t RecheckUs(const State& state, const Session& running) const override {
-    return state.limits.slice_us;
-  }
   unsigned Width(const State& state, const Device& device) const override {
     return state.limits.lanes_max;
-  }
-  bool Displaces(const State& state, const Session& waiting, const Session& resident,
-                 int64_t now_us) const override {
-    return SliceDisplaces(state, waiting, resident, now_us);
   }
 };
 

@@ -160,8 +160,9 @@ void On(Core* core, const Runnable& event) {
   if (session == nullptr || session->runnable) return;
   session->runnable = true;
   core->devices.insert(session->about.device);
+  // On its way to the host it gets no further: its memory goes as it was when that began.
   if (session->granted && session->residence == Residence::kResident) {
-    session->inside = session->uses_lane && session->ephemeral_bytes > 0;
+    session->inside = session->enters();
   }
   List(core, session);
   Claim(core, session);

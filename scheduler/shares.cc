@@ -19,7 +19,7 @@ int64_t UserVirtualNow(const State& state, const Session& running, int64_t now_u
   return UserVirtual(state, running) + since * 100 / weight;
 }
 
-class Shares : public Policy {
+class Shares : public TimeSharing {
  public:
   const char* name() const override { return "shares"; }
 
@@ -39,13 +39,6 @@ class Shares : public Policy {
       return waiting.virtual_us + slice <= VirtualNow(running, now_us);
     }
     return UserVirtual(state, waiting) + slice <= UserVirtualNow(state, running, now_us);
-  }
-  int64_t RecheckUs(const State& state, const Session& running) const override {
-    return state.limits.slice_us;
-  }
-  bool Displaces(const State& state, const Session& waiting, const Session& resident,
-                 int64_t now_us) const override {
-    return SliceDisplaces(state, waiting, resident, now_us);
   }
 };
 

@@ -108,6 +108,8 @@ struct Session {
     return phase == Phase::kAdmitted && residence == Residence::kResident && need == Need::kNone &&
            runnable && !paused && lane != 0 && !granted;
   }
+  // With its lane and work it holds live ephemeral memory, as far as anybody knows.
+  bool enters() const { return granted && runnable && uses_lane && ephemeral_bytes > 0; }
   // Holds its lane and gets somewhere: the device is not idle on its account.
   bool progressing() const {
     return granted && phase == Phase::kAdmitted && need == Need::kNone &&

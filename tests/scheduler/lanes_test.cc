@@ -113,6 +113,25 @@ TEST_F(LanesTest, GrowthWaitsUntilSomebodyGoes) {
   EXPECT_EQ(Of<Wait>(actions).size(), 1u);
 }
 
+TEST_F(LanesTest, WorkThatComesDuringASwapBeginsWhenTheSwapFails) {
+  SessionArrived other = Job(1, 0, 10);
+  other.user = 7;  // its lane can't be merged away
+  On(other);
+  On(Job(2, 40, 20));
+  On(LaneNeeded{2, 20});
+  On(Runnable{2});
+  On(Idle{2, true});
+  On(MemoryNeeded{2, 80});
+  ASSERT_TRUE(Get(2).granted && !Get(2).inside);
+  const std::vector<SwapOut> swaps = Of<SwapOut>(On(MemoryNeeded{1, 70}));  // nobody gets anywhere
+  ASSERT_EQ(swaps.size(), 1u);
+  ASSERT_TRUE(swaps[0].session == 2 && !swaps[0].with_lane);
+  On(Runnable{2});
+  EXPECT_FALSE(Get(2).inside);
+  On(Swapped{2, true, false, "the disk is full"});
+  EXPECT_TRUE(Get(2).inside);  // or its lane would be another's while it works there
+}
+
 TEST_F(LanesTest, MemoryFailsOnlyForAJobThatAloneIsTooLarge) {
   On(Job(1));
   std::vector<Action> actions = On(MemoryNeeded{1, 101});

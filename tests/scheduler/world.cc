@@ -164,7 +164,7 @@ void World::Work(Tenant* tenant) {
   if (!tenant->admitted || tenant->ending) return;
   if (!tenant->runnable) {
     tenant->runnable = true;
-    if (tenant->granted) tenant->inside = tenant->ephemeral_bytes > 0;
+    if (tenant->granted && tenant->swapping == 0) tenant->inside = tenant->ephemeral_bytes > 0;
     Tell(Runnable{tenant->id});
   } else if (tenant->granted && tenant->resident && tenant->swapping == 0 && !tenant->blocked) {
     Boundary(tenant);
@@ -234,7 +234,10 @@ void World::FinishSomething() {
     const bool ok = Random(10) != 0;
     tenant->swapping = 0;
     tenant->resident = ok != out;
-    if (!ok && out) tenant->lane_saved = false;
+    if (!ok && out) {
+      tenant->lane_saved = false;
+      if (tenant->granted && tenant->runnable) tenant->inside = tenant->ephemeral_bytes > 0;
+    }
     if (ok && out && tenant->lane != 0 && GetLane(tenant->lane)->holder == tenant->id) {
       GetLane(tenant->lane)->holder = 0;
       tenant->granted = tenant->inside = tenant->revoked = false;
