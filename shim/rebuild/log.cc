@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <utility>
 
 namespace shim {
@@ -126,8 +125,8 @@ RebuildLog::Token RebuildLog::Add(const Kept& kept, uint64_t position) {
   record.image = kept.image;
   record.bytes = static_cast<uint32_t>(kept.message.size());
   if (record.bytes > kInlineBytes) record.outside = std::make_unique<std::byte[]>(record.bytes);
-  std::memcpy(record.outside != nullptr ? record.outside.get() : record.inside.data(),
-              kept.message.data(), record.bytes);
+  std::ranges::copy(kept.message,
+                    record.outside != nullptr ? record.outside.get() : record.inside.data());
   message_bytes_ += record.bytes;
   image_bytes_ += image;
   Link(index, kSubject, record.subject);
