@@ -1,7 +1,7 @@
 // Sending one call through the codec: checked C types in, a CUresult out.
 //
 //     Post<Op::StreamMark>(stream->wire, stream_value, mark)     queued; refusals come back at once
-//     Call<Op::MemAlloc>(context->wire, &address, bytes)         a round trip
+//     Call<Op::ArenaMap>(context->wire, address, bytes)           a round trip
 //
 // Handles in arguments are what the program holds. Streams other than the legacy one are already
 // resolved (State::FindStream). What must be decided in the order of the ring (sequence numbers)

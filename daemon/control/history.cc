@@ -273,12 +273,13 @@ void History::Log(const std::string& path, const absl::Status& written) {
 
 void History::FlushLearned() {
   if (!unsaved_ || dir_.empty()) return;
-  unsaved_ = false;
   const std::string path = absl::StrCat(dir_, "/", kLearnedName);
   // Another daemon of ours may have written since.
   const absl::StatusOr<std::string> text = ipc::ReadBounded(path, Learned::kFileBytesMax);
   if (text.ok()) (void)learned_.MergeUntrusted(*text);
-  Log(path, ipc::WriteWhole(path, learned_.Encode()));
+  const absl::Status written = ipc::WriteWhole(path, learned_.Encode());
+  unsaved_ = !written.ok();
+  Log(path, written);
 }
 
 }  // namespace control

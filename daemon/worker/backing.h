@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/worker/session.h"
+#include "ipc/calls/limits.h"
 
 namespace worker {
 
@@ -18,6 +19,12 @@ struct Piece {
   CUdeviceptr address = 0;
   Extent extent;
 };
+
+// To what extents are made of.
+inline uint64_t RoundUpToExtent(uint64_t bytes) {
+  constexpr uint64_t kStep = ipc::limits::kExtentBytesMin;
+  return (bytes + kStep - 1) / kStep * kStep;
+}
 
 uint64_t BytesOf(const std::vector<Piece>& pieces);
 

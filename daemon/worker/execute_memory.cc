@@ -100,11 +100,6 @@ CUresult SessionImpl::MemInfo(size_t* free, size_t* total) {
   return result;
 }
 
-// Clients cut blocks themselves.
-CUresult SessionImpl::MemAlloc(CUdeviceptr*, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult SessionImpl::MemFree(CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult SessionImpl::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
-
 CUresult SessionImpl::PinnedAlloc(CUdeviceptr address, size_t bytes, unsigned flags) {
   return pinned_.Map(address, bytes, flags);
 }

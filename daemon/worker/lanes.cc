@@ -12,14 +12,6 @@ namespace worker {
 
 namespace limits = ipc::limits;
 
-namespace {
-
-uint64_t RoundUp(uint64_t bytes) {
-  return (bytes + limits::kExtentBytesMin - 1) / limits::kExtentBytesMin * limits::kExtentBytesMin;
-}
-
-}  // namespace
-
 bool LaneMember::Keeps(uint64_t offset, uint64_t bytes) const {
   std::map<uint64_t, Kept>::const_iterator next = kept_.lower_bound(offset + bytes);
   if (next == kept_.begin()) return false;
@@ -212,7 +204,7 @@ CUresult LaneTable::GrowLocked(Lane* lane, uint64_t bytes) {
 CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   assert(member->lane_ != nullptr);
   if (bytes > limits::kEphemeralBytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t want = RoundUp(bytes), have = member->reserved_bytes_;
+  const uint64_t want = RoundUpToExtent(bytes), have = member->reserved_bytes_;
   if (want <= have) return CUDA_SUCCESS;
   Lane* const lane = member->lane_.get();
   if (!member->job_->Take(lane->device, want - have)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -230,7 +222,7 @@ CUresult LaneTable::Grow(uint64_t id, uint64_t bytes) {
   const std::shared_ptr<Lane> lane = Find(id);
   if (lane == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Lock lock(lane->mutex);
-  return GrowLocked(lane.get(), RoundUp(bytes));
+  return GrowLocked(lane.get(), RoundUpToExtent(bytes));
 }
 
 void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
@@ -238,7 +230,7 @@ void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
   if (lane == nullptr) return;
   assert(lane->holder.load() == nullptr);
   const Lock lock(lane->mutex);
-  while (!lane->parts.empty() && lane->parts.back().address >= RoundUp(bytes)) {
+  while (!lane->parts.empty() && lane->parts.back().address >= RoundUpToExtent(bytes)) {
     UnmapAll(lane.get(), lane->parts.back());
     environment_.extents->Free(lane->parts.back().extent);
     lane->parts.pop_back();

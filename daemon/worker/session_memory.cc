@@ -22,11 +22,6 @@ constexpr int64_t kKeeperRetryUs = 5'000;
 constexpr int64_t kNapUs = 250'000;
 constexpr absl::Duration kQuietStep = absl::Microseconds(50);
 
-uint64_t RoundUp(uint64_t bytes) {
-  constexpr uint64_t kStep = ipc::limits::kExtentBytesMin;
-  return (bytes + kStep - 1) / kStep * kStep;
-}
-
 }  // namespace
 
 // --- questions -----------------------------------------------------------------------------------
@@ -136,7 +131,7 @@ CUresult SessionImpl::ChangeLane(uint64_t lane) {
 
 CUresult SessionImpl::GrowInLane(uint64_t bytes) {
   if (lane_bytes_ == 0) lane_device_ = device_;
-  const uint64_t wanted = RoundUp(bytes);
+  const uint64_t wanted = RoundUpToExtent(bytes);
   if (wanted <= lane_bytes_ && arena_.lane_member()->lane() != 0) return CUDA_SUCCESS;
   const std::optional<wire::AssignLane> answer = Ask<wire::AssignLane>(
       ipc::WaitState::kLane,

@@ -93,10 +93,6 @@ using GetDeviceInfo = CUresult(CUdevice device, DeviceInfo* info);
 using ContextReset = CUresult(CUdevice device);
 
 // --- memory. Addresses are in the session's slot, the same on both sides.
-using MemAlloc = CUresult(CUdeviceptr* address, size_t bytes);  // 2 when it does not fit
-using MemFree = CUresult(CUdeviceptr address);  // once all work submitted so far is complete
-using MemFreeOrdered = CUresult(CUdeviceptr address,
-                                CUstream stream);  // once the stream gets there
 using MemInfo = CUresult(size_t* free, size_t* total);
 // The client allocates: it cuts blocks out of ranges that the worker has backed. Multiples of 2
 // MiB, on the call's device. Backs a range of the persistent part that nothing backs yet. 2: the

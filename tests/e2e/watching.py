@@ -191,11 +191,11 @@ def test_full_disk_for_state():
     with Laneway(start=False) as laneway:
         state = laneway.root / "state"
         state.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(state)], capture_output=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(state)], capture_output=True)
         if mounted.returncode != 0:
             raise Skip("may not mount a file system here")
         try:
-            (state / "filler").write_bytes(b"x" * 4096)
+            (state / "filler").write_bytes(b"x" * 65536)
             for _ in range(2):
                 result = laneway.run([laneway.binary("train_digits"), "--epochs", "2"])
                 check(result.code == 0, f"running jobs are untouched\n{result}")

@@ -35,7 +35,6 @@ FakeWorker& FakeWorker::Start(uint32_t worker_pid) {
   worker->driver_ = ipc::NullDriver();
   worker->scratch_ = std::make_unique<std::byte[]>(ipc::kBodyBytesMax);
   worker->arena_base_ = ipc::limits::kSlotBase + kSlot * ipc::limits::kSlotBytes;
-  worker->next_address_ = worker->arena_base_;
   worker->shadow_ =
       static_cast<std::byte*>(mmap(nullptr, ipc::limits::kDeviceArenaBytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
@@ -206,15 +205,6 @@ CUresult FakeWorker::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
 }
 CUresult FakeWorker::ContextReset(CUdevice) { return CUDA_SUCCESS; }
 
-CUresult FakeWorker::MemAlloc(CUdeviceptr* address, size_t bytes) {
-  if (const CUresult fault = Fault("MemAlloc"); fault != CUDA_SUCCESS) return fault;
-  if (next_address_ + bytes > arena_base_ + kShadowBytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = next_address_;
-  next_address_ += (bytes + 511) / 512 * 512;
-  return CUDA_SUCCESS;
-}
-CUresult FakeWorker::MemFree(CUdeviceptr) { return CUDA_SUCCESS; }
-CUresult FakeWorker::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_SUCCESS; }
 CUresult FakeWorker::ArenaMap(CUdeviceptr, size_t) { return Fault("ArenaMap"); }
 CUresult FakeWorker::ArenaUnmap(CUdeviceptr) { return CUDA_SUCCESS; }
 CUresult FakeWorker::LaneReserve(size_t) { return Fault("LaneReserve"); }
@@ -223,7 +213,7 @@ CUresult FakeWorker::LaneDrop(CUdeviceptr) { return CUDA_SUCCESS; }
 CUresult FakeWorker::StreamsJoin() { return CUDA_SUCCESS; }
 CUresult FakeWorker::MemInfo(size_t* free, size_t* total) {
   *total = kShadowBytes;
-  *free = kShadowBytes - (next_address_ - arena_base_);
+  *free = kShadowBytes;
   return CUDA_SUCCESS;
 }
 CUresult FakeWorker::PinnedAlloc(CUdeviceptr, size_t, unsigned) { return Fault("PinnedAlloc"); }

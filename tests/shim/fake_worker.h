@@ -80,7 +80,6 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   std::atomic<bool> stop_{false};
   std::atomic<bool> held_{false};
   uint64_t arena_base_ = 0;
-  uint64_t next_address_ = 0;
   std::byte* shadow_ = nullptr;
 
   std::mutex mutex_;          // of what follows

@@ -137,9 +137,6 @@ CUresult NullWorker::GetDeviceInfo(CUdevice, ipc::DeviceInfo* info) {
   return CUDA_SUCCESS;
 }
 CUresult NullWorker::ContextReset(CUdevice) { return CUDA_SUCCESS; }
-CUresult NullWorker::MemAlloc(CUdeviceptr*, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult NullWorker::MemFree(CUdeviceptr) { return CUDA_SUCCESS; }
-CUresult NullWorker::MemFreeOrdered(CUdeviceptr, CUstream) { return CUDA_SUCCESS; }
 // The pages are there before anything is measured on them.
 CUresult NullWorker::ArenaMap(CUdeviceptr address, size_t bytes) {
   madvise(At(address), bytes, MADV_POPULATE_WRITE);
