@@ -279,12 +279,17 @@ void SessionImpl::ReleaseHeldStreams() {
   for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
 }
 
-// No interface cancels a running kernel: memory goes when the last one ends.
+// No interface cancels a running kernel: memory goes when the last one ends. On a poisoned device
+// nothing may go at all: its callbacks still come, until the process exits.
 void SessionImpl::WaitForStreams() {
   ReleaseHeldStreams();
   for (StreamTable::Stream* stream : streams_.All()) {
-    while (driver_.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY)
+    CUresult result = driver_.cuStreamQuery(stream->driver);
+    for (; result == CUDA_ERROR_NOT_READY; result = driver_.cuStreamQuery(stream->driver))
       absl::SleepFor(kDrainStep);
+    if (!IsSticky(result)) continue;
+    environment_.poison->OnPoisoned(0, result, "");
+    for (;;) absl::SleepFor(kPoisonedNap);
   }
 }
 
