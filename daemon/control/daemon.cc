@@ -133,6 +133,7 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   // It has its place already: the scheduler only learns of it.
   session->lane = record.lane;
   session->lane_bytes = record.lane_bytes;
+  session->away = record.swapped != 0;
   WatchClient(session);
   AdoptGrants(*session);
 }

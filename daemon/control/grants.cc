@@ -135,6 +135,8 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
                   .session = swapped->session_id});
     spdlog::debug("session {} is {} ({}) {}", swapped->session_id, swapped->out != 0 ? "out" : "in",
                   swapped->result, swapped->sentence);
+    if (Session* const session = sessions_.Find(swapped->session_id))
+      session->away = (swapped->out != 0) == (swapped->result == 0);
     Happen(scheduler::Swapped{swapped->session_id, swapped->out != 0, swapped->result == 0,
                               swapped->sentence});
   } else {
@@ -158,14 +160,19 @@ void Daemon::AdoptGrants(const Session& session) {
   if (record.wants != 0) adopted_with_work_.push_back(record.session_id);
 }
 
-// Its sessions run nowhere until another worker takes them over.
+// Its sessions run nowhere until another worker takes them over. First none of them has work: a
+// lane that comes free would be granted to one that cannot hear of it.
 void Daemon::NoteWorkerLost(uint32_t worker) {
-  for (const uint64_t id : sessions_.Ids()) {
+  std::vector<uint64_t> concerned;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    if (entry.second.worker == worker && entry.second.phase == Phase::kRunning)
+      concerned.push_back(entry.first);
+  }
+  for (const uint64_t id : concerned) Happen(scheduler::Idle{id, true});
+  for (const uint64_t id : concerned) {
     const Session* const session = sessions_.Find(id);
-    if (session == nullptr || session->worker != worker || session->phase != Phase::kRunning)
-      continue;
+    if (session == nullptr) continue;
     Happen(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
-    Happen(scheduler::Idle{id, true});
   }
 }
 
@@ -291,8 +298,10 @@ void Daemon::PerformGrant(const scheduler::Action& action) {
     RefuseMemory(*no);
   } else if (const scheduler::SwapOut* out = std::get_if<scheduler::SwapOut>(&action)) {
     spdlog::debug("session {} goes to the host", out->session);
-    if (const Session* const session = sessions_.Find(out->session))
+    if (Session* const session = sessions_.Find(out->session)) {
+      session->away = true;
       SendTo(*session, wire::Swap{out->session, 1, out->with_lane});
+    }
   } else if (const scheduler::SwapIn* in = std::get_if<scheduler::SwapIn>(&action)) {
     spdlog::debug("session {} comes back from the host", in->session);
     if (const Session* const session = sessions_.Find(in->session))

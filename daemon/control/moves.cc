@@ -26,6 +26,7 @@ constexpr int kMovesFailedMax = 3;  // in a row; then the session itself may be 
 std::string ObstacleOf(const Session& session) {
   if (session.record.transport != ipc::Transport::kRing) return "its calls travel over ZeroMQ";
   if (session.page.get() == nullptr) return "it has no session yet";
+  if (session.away) return "its memory lies in its worker's host memory";
   const uint32_t obstacles = session.page->obstacles.load(std::memory_order_relaxed);
   if ((obstacles & ipc::kModuleState) != 0)
     return "a module of it has device variables, a heap or function pointers";
@@ -125,6 +126,8 @@ void Daemon::OnReleased(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || session->phase == Phase::kLost) return;
   const uint32_t left = session->worker;
+  // A swap that was asked for meanwhile has not happened.
+  if (std::exchange(session->away, false)) Happen(scheduler::Swapped{id, true, false, {}});
   if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
     Leave(session);
   } else if (BeginMove(session)) {

@@ -50,6 +50,7 @@ struct Session {
 
   uint64_t lane = 0;  // as the scheduler has assigned it; 0: not yet
   uint64_t lane_bytes = 0;
+  bool away = false;       // its memory is in its worker's host memory, or on the way
   bool asks_lane = false;  // blocked in a request for its lane, not for persistent memory
   // What the scheduler has been told of its page, and when.
   uint64_t iterations_seen = 0;
