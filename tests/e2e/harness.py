@@ -39,14 +39,14 @@ def check(condition, message):
 
 
 def wait_for(condition, what, seconds=10.0):
-    """Returns the first true value of `condition()`."""
+    """Returns the first true value of `condition()`; `what` may be a function, which tells how it stands then."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise Failure(f"after {seconds} s: {what}")
+            raise Failure(f"after {seconds} s: {what() if callable(what) else what}")
         time.sleep(POLL_SECONDS)
 
 
@@ -198,6 +198,11 @@ class Laneway:
     def _print_logs(self):
         for log in sorted((self.runtime / "log").glob("*")) if self.runtime.exists() else []:
             sys.stderr.write(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}\n")
+
+    def crashes(self):
+        """What lanewayd says of children that ended by another signal than a test's own."""
+        lines = (self.runtime / "log" / "lanewayd.log").read_text(errors="replace").splitlines()
+        return [line for line in lines if "ended (signal" in line and "(signal 9)" not in line]
 
     # --- the parts -----------------------------------------------------------------------------------------------
 

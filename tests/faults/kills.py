@@ -17,10 +17,15 @@ VICTIM_CALLS_MAX = 400  # a victim's 100 rounds make more calls than this
 DAEMON_ROUNDS = 20
 
 
-def seeded(seed):
+def chosen(seed):
+    """The seed itself, printed; a new one when none is given."""
     seed = random.SystemRandom().randrange(10**9) if seed is None else seed
     print(f"seed {seed} (repeat with --seed {seed})", flush=True)
-    return random.Random(seed)
+    return seed
+
+
+def seeded(seed):
+    return random.Random(chosen(seed))
 
 
 def wait_until_stopped(program):

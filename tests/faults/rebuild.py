@@ -7,6 +7,8 @@ The seed is printed; --seed repeats a run.
 import json
 import os
 import pathlib
+import random
+import shutil
 import signal
 import sys
 import time
@@ -15,16 +17,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
 from harness import Laneway, alive, check, wait_for  # noqa: E402
-from kills import seeded  # noqa: E402
+from kills import chosen  # noqa: E402
 
-ROUNDS = 40  # of a stepped program
+STEPS = 40  # of a stepped program, unless it is told otherwise
+CREW = ("device", "pinned", "device", "device")  # the memory of programs that live through many rounds
+OFFENCES_MAX = 2  # then a program's next sessions have workers of their own
 
 
 class Stepped:
-    """rounds, which waits for us before each of its rounds."""
+    """rounds, which waits for us before each of its rounds. `expected`: what it prints alone."""
 
-    def __init__(self, laneway, memory, rounds=ROUNDS, *options):
+    def __init__(self, laneway, memory, expected, rounds=STEPS, *options):
         self.program = laneway.spawn([laneway.binary("rounds"), str(rounds), memory, "step"], *options, holding=True)
+        self.memory, self.rounds, self.expected = memory, rounds, expected
         self.round = 0
         self.program.wait_for_line("started")
 
@@ -33,18 +38,39 @@ class Stepped:
         self.wait()
 
     def send(self):
-        os.write(self.program.process.stdin.fileno(), b"x")
+        try:
+            os.write(self.program.process.stdin.fileno(), b"x")
+        except BrokenPipeError:
+            pass  # it has ended, which answers() tells
 
     def wait(self):
-        wait_for(lambda: f"round {self.round}:" in self.program.output() or not self.program.running(),
-                 f"round {self.round} of {self.program.process.args}", 30)
-        check(f"round {self.round}:" in self.program.output(), f"it ended\n{self.program.errors()}")
-        self.round += 1
+        check(self.answers(), f"it ended\n{self.program.errors()}")
 
-    def finish(self, expected):
+    def answers(self):
+        """Waits for the end of the round: True, with the right bytes, unless the program ended in it."""
+        def line():
+            return [text for text in self.program.output().splitlines() if text.startswith(f"round {self.round}:")]
+        wait_for(lambda: line() or not self.program.running(), f"round {self.round} of {self.program.process.args}", 30)
+        found = line()
+        check(not found or found[0] in self.expected.out, f"{found} is not in\n{self.expected}")
+        self.round += 1
+        return bool(found)
+
+    def goes_on(self):
+        self.send()
+        return self.answers()
+
+    def finish(self):
         self.program.release()
         result = self.program.wait()
-        check((result.code, result.out) == (0, expected.out), f"its results changed\n{result}\nalone:\n{expected}")
+        check((result.code, result.out) == (0, self.expected.out),
+              f"its results changed\n{result}\nalone:\n{self.expected}")
+
+
+def alone(laneway, memory, rounds=STEPS):
+    result = laneway.bare([laneway.binary("rounds"), str(rounds), memory])
+    check(result.code == 0, f"{result}")
+    return result
 
 
 def at_rest(laneway, count):
@@ -66,79 +92,121 @@ def test_a_program_at_rest_outlives_its_worker():
     """Memory, streams, an event and a kernel are there again; twice, as the successor may go, too."""
     with Laneway() as laneway:
         for memory in ("device", "pinned"):
-            expected = laneway.bare([laneway.binary("rounds"), "6", memory])
-            stepped = Stepped(laneway, memory, 6)
+            stepped = Stepped(laneway, memory, alone(laneway, memory, 6), 6)
             for number in range(6):
                 at_rest(laneway, 1)
                 if number in (2, 3, 5):
                     kill_worker(laneway)
                 stepped.step()
-            stepped.finish(expected)
+            stepped.finish()
             wait_for(lambda: laneway.sessions() == [], "the session's end is noticed")
         devices = json.loads(laneway.status())["devices"]
         check(devices[0]["used_bytes"] == 0, f"memory is left: {devices}")
 
 
-def test_killed_workers(rounds, seed):
-    """Programs at rest and at work; the worker is killed at a random moment of theirs."""
-    numbers = seeded(seed)
+class Losses:
+    """Rounds in which a worker is killed or poisoned, while some programs rest, some are in a step, one only works.
+
+    A crew of stepped programs lives through the rounds. Who rests at that moment, and so is called recoverable with
+    nothing in flight by status, goes on with equal bytes; who does not may get 806, and another takes its place.
+    """
+
+    def __init__(self, laneway, seed):
+        self.laneway, self.seed = laneway, seed
+        self.expected = {memory: alone(laneway, memory) for memory in set(CREW)}
+        self.crew = [self.member(memory) for memory in CREW]
+        self.busy = None
+        self.offender, self.offences = None, 0
+        self.survived = self.lost = 0
+
+    def member(self, memory):
+        return Stepped(self.laneway, memory, self.expected[memory])
+
+    def round(self, number):
+        numbers = random.Random(f"{self.seed} {number}")
+        what = f"round {number}"
+        for place, stepped in enumerate(self.crew):
+            if stepped.round + 3 > stepped.rounds:
+                while stepped.round < stepped.rounds:
+                    stepped.step()
+                stepped.finish()
+                self.crew[place] = self.member(stepped.memory)
+        if self.busy is None:
+            self.busy = self.laneway.spawn([self.laneway.binary("repeat"), "1000000000"])
+            self.busy.wait_for_line("started")
+        moving = [stepped for stepped in self.crew if numbers.random() < 0.4]
+        resting = [stepped for stepped in self.crew if stepped not in moving]
+        self.await_rest(resting, what)
+        poison, delay = numbers.random() < 0.3, numbers.random() * 0.02
+        for stepped in moving:
+            stepped.send()
+        until = time.monotonic() + delay
+        while time.monotonic() < until:
+            time.sleep(0.0005)
+        self.poison(what) if poison else kill_worker(self.laneway)
+        for stepped in resting:
+            stepped.step()
+        self.survived += len(resting)
+        for stepped in moving:  # one that had answered may still have been in flight
+            if not (stepped.answers() and stepped.goes_on()):
+                check_806(stepped.program.wait(), what)
+                self.crew[self.crew.index(stepped)] = self.member(stepped.memory)
+                self.lost += 1
+        if not self.busy.running() or not poison:  # an offender of a worker of its own harms nobody
+            check_busy(self.busy, what)
+            self.busy = None
+
+    def await_rest(self, resting, what):
+        def settled():
+            state = {session["pid"]: session for session in self.laneway.sessions()}
+            return all(state[one.program.pid]["recoverable"] and not state[one.program.pid]["in_flight"]
+                       for one in resting)
+        wait_for(settled, lambda: f"{what}: not at rest: {self.laneway.sessions()}")
+
+    def poison(self, what):
+        """Each offender strikes until it is quarantined, and once more."""
+        if self.offender is None or self.offences > OFFENCES_MAX:
+            self.offences, name = 0, f"offender{what.split()[-1]}"
+            self.offender = shutil.copy(self.laneway.binary("illegal_address"), self.laneway.root / name)
+        shared = self.busy_worker()
+        culprit = self.laneway.run([str(self.offender)])
+        check("700" in culprit.out + culprit.err, f"{what}: the culprit's own code\n{culprit}")
+        self.offences += 1
+        quarantined = self.offences > OFFENCES_MAX
+        wait_for(lambda: (self.busy_worker() == shared) == quarantined,
+                 lambda: f"{what}: after offence {self.offences} the shared worker {shared} is {self.busy_worker()}")
+
+    def busy_worker(self):
+        """The pid of the worker that programs share."""
+        pids = {worker["pid"] for worker in json.loads(self.laneway.status())["workers"] if worker["state"] == "ready"}
+        return max(pids & set(self.laneway.processes("laneway-worker")), default=None)
+
+
+def test_lost_workers(rounds, seed):
+    """Whoever rests when its worker is killed or poisoned goes on; a second offence quarantines."""
+    seed = chosen(seed)
     with Laneway() as laneway:
-        expected = {memory: laneway.bare([laneway.binary("rounds"), "3", memory]) for memory in ("device", "pinned")}
+        losses = Losses(laneway, seed)
         for number in range(rounds):
-            memories = [numbers.choice(("device", "pinned")) for _ in range(3)]
-            resting = [Stepped(laneway, memory, 3) for memory in memories]
-            for stepped in resting:
-                stepped.step()
-            before = at_rest(laneway, 3)
-            busy = laneway.spawn([laneway.binary("repeat"), "1000000000"])
-            busy.wait_for_line("started")
-            deadline = time.monotonic() + numbers.random() * 0.05
-            while time.monotonic() < deadline:
-                time.sleep(0.001)
-            kill_worker(laneway)
-            for stepped, memory in zip(resting, memories):
-                stepped.step()
-                stepped.step()
-                stepped.finish(expected[memory])
-            check_busy(busy, number)
-            check(len(before) == 3, f"{before}")
-            wait_for(lambda: laneway.sessions() == [], f"round {number}: no session is left", 5)
+            losses.round(number)
+        print(f"{rounds} rounds: {losses.survived} programs at rest went on, {losses.lost} at work were lost")
+        check(losses.survived >= rounds, "too few programs were at rest")
+        check(not laneway.crashes(), f"{laneway.crashes()}")
 
 
-def check_busy(busy, number):
+def check_806(result, what):
+    check(result.code == 1 and ("(806)" in result.err or "error 806" in result.err), f"{what}\n{result}")
+
+
+def check_busy(busy, what):
     """It ended with its documented code, or was at rest by chance and goes on."""
-    try:
-        result = busy.wait(2) if not busy.running() else None
-    except harness.Failure:
-        result = None
-    if result is None:
-        deadline = time.monotonic() + 1
-        while busy.running() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if busy.running():
-            busy.kill()
-            return
-        result = busy.wait()
-    check(result.code == 1 and ("(806)" in result.err or "error 806" in result.err), f"round {number}\n{result}")
-
-
-def test_poisoned_workers(rounds, seed):
-    """A neighbour's fault ends the worker: the culprit gets its own code, programs at rest go on."""
-    seeded(seed)
-    with Laneway() as laneway:
-        expected = laneway.bare([laneway.binary("rounds"), "3", "device"])
-        for number in range(max(rounds // 4, 2)):
-            resting = [Stepped(laneway, "device", 3) for _ in range(2)]
-            for stepped in resting:
-                stepped.step()
-            at_rest(laneway, 2)
-            culprit = laneway.run([laneway.binary("illegal_address")])
-            check("700" in culprit.out + culprit.err, f"round {number}: the culprit's own code\n{culprit}")
-            for stepped in resting:
-                stepped.step()
-                stepped.step()
-                stepped.finish(expected)
-            wait_for(lambda: laneway.sessions() == [], f"round {number}: no session is left", 5)
+    deadline = time.monotonic() + 1
+    while busy.running() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if busy.running():
+        busy.kill()
+    else:
+        check_806(busy.wait(), what)
 
 
 def test_a_second_offence_quarantines():
@@ -146,7 +214,7 @@ def test_a_second_offence_quarantines():
     with Laneway() as laneway:
         for _ in range(2):
             laneway.run([laneway.binary("illegal_address")])
-        neighbour = Stepped(laneway, "device", 3)
+        neighbour = Stepped(laneway, "device", alone(laneway, "device", 3), 3)
         neighbour.step()
         shared = laneway.processes("laneway-worker")
         culprit = laneway.run([laneway.binary("illegal_address")])
@@ -154,19 +222,19 @@ def test_a_second_offence_quarantines():
         check(set(shared) & set(laneway.processes("laneway-worker")), "the shared worker must live on")
         neighbour.step()
         neighbour.step()
-        neighbour.finish(laneway.bare([laneway.binary("rounds"), "3", "device"]))
+        neighbour.finish()
 
 
 def test_contained_programs_have_workers_of_their_own():
     with Laneway() as laneway:
-        expected = laneway.bare([laneway.binary("rounds"), "2", "device"])
-        both = [Stepped(laneway, "device", 2, "--mode=contained") for _ in range(2)]
+        expected = alone(laneway, "device", 2)
+        both = [Stepped(laneway, "device", expected, 2, "--mode=contained") for _ in range(2)]
         sessions = laneway.sessions()
         check(len({s["worker"] for s in sessions}) == 2 and all(s["contained"] for s in sessions), f"{sessions}")
         for stepped in both:
             stepped.step()
             stepped.step()
-            stepped.finish(expected)
+            stepped.finish()
         wait_for(lambda: len(laneway.processes("laneway-worker")) <= 1, "their workers end with them")
 
 
