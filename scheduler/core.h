@@ -68,6 +68,8 @@ LaneChoice FindLane(const State& state, const Session& session, int64_t persiste
 // `answer`: to LaneNeeded. The session is listed anew.
 void TakeLane(Core* core, Session* session, const LaneChoice& choice, int64_t ephemeral,
               bool answer);
+// A new one of the session's user, on its device, without members.
+Lane* MakeLane(Core* core, LaneId id, const Session& session);
 void LeaveLane(Core* core, Session* session);
 void GrowLane(Core* core, Lane* lane, int64_t bytes);
 void SetEphemeral(Core* core, Session* session, int64_t bytes);

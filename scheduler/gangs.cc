@@ -24,7 +24,7 @@ bool GivesWay(const Core& core, const Session& rank, const Session& holder) {
 bool LaneCanBegin(Core* core, const Session& rank) {
   const Lane& lane = *core->LaneOf(rank.lane);
   if (lane.closing || lane.shrinking_to >= 0 || lane.reserved != 0) return false;
-  const Session* const holder = core->Find(lane.holder);
+  const Session* const holder = lane.holder;
   if (holder != nullptr && !GivesWay(*core, rank, *holder)) return false;
   const Session* const head = Head(core, lane);
   return head == nullptr || Starved(*core, rank) ||
@@ -45,9 +45,8 @@ bool DeviceCanBegin(Core* core, const Gang& gang, const Session& rank) {
   const unsigned ranks = RanksOn(core, gang, device.id);
   unsigned others = 0;
   bool all_give_way = true;
-  for (const LaneId id : device.lanes) {
-    const Lane& lane = *core->LaneOf(id);
-    const Session* const holder = core->Find(lane.holder);
+  for (Lane* const lane : device.lanes) {
+    const Session* const holder = lane->holder;
     if (holder == nullptr || gang.members.count(holder->id) != 0) continue;
     ++others;
     all_give_way = all_give_way && GivesWay(*core, rank, *holder);
@@ -71,7 +70,7 @@ void Begin(Core* core, const Gang& gang) {
     lane->reserved = id;
     rank->reserving = lane->id;
     core->devices.insert(lane->device);
-    if (lane->holder != 0) RevokeHolder(core, lane, false);
+    if (lane->holder != nullptr) RevokeHolder(core, lane, false);
   }
 }
 
@@ -79,12 +78,11 @@ bool IsAssembled(Core* core, const Gang& gang) {
   for (const SessionId id : gang.members) {
     const Session& rank = *core->Find(id);
     const Lane& lane = *core->LaneOf(rank.lane);
-    if (lane.holder != 0 || lane.closing || lane.shrinking_to >= 0) return false;
+    if (lane.holder != nullptr || lane.closing || lane.shrinking_to >= 0) return false;
     const Device& device = *core->DeviceOf(rank);
     unsigned others = 0;
-    for (const LaneId other : device.lanes) {
-      const Session* const holder = core->Find(core->LaneOf(other)->holder);
-      others += holder != nullptr && holder->progressing();
+    for (const Lane* const other : device.lanes) {
+      others += other->holder != nullptr && other->holder->progressing();
     }
     const unsigned ranks = RanksOn(core, gang, device.id);
     const unsigned width = core->state->policy->Width(*core->state, device);

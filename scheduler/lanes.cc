@@ -34,12 +34,13 @@ void Drop(Core* core, Lane* lane) {
   }
   SetComing(core, lane, 0);
   SetLaneBytes(core, lane, 0);
-  core->state->devices.at(lane->device).lanes.erase(lane->id);
+  std::vector<Lane*>& lanes = core->state->devices.at(lane->device).lanes;
+  lanes.erase(std::find(lanes.begin(), lanes.end(), lane));
   core->state->lanes.erase(lane->id);
 }
 
 void StartShrinking(Core* core, Lane* lane, int64_t bytes) {
-  assert(lane->holder == 0 && lane->shrinking_to < 0);
+  assert(lane->holder == nullptr && lane->shrinking_to < 0);
   lane->closing = false;
   lane->merge_into = 0;
   core->actions.push_back(ResizeLane{lane->id, bytes});
@@ -71,12 +72,11 @@ LaneChoice BestMatch(const State& state, const Session& session, int64_t persist
                      int64_t ephemeral) {
   if (!Fits(state, session, persistent)) return {};
   const Lane* best = nullptr;
-  for (const LaneId id : state.devices.at(session.about.device).lanes) {
-    const Lane& lane = state.lanes.at(id);
-    if (!Usable(state, lane, session) || lane.bytes < ephemeral) continue;
-    if (best == nullptr || lane.bytes < best->bytes ||
-        (lane.bytes == best->bytes && lane.members.size() < best->members.size())) {
-      best = &lane;
+  for (const Lane* const lane : state.devices.at(session.about.device).lanes) {
+    if (!Usable(state, *lane, session) || lane->bytes < ephemeral) continue;
+    if (best == nullptr || lane->bytes < best->bytes ||
+        (lane->bytes == best->bytes && lane->members.size() < best->members.size())) {
+      best = lane;
     }
   }
   if (best == nullptr) return {};
@@ -88,11 +88,10 @@ LaneChoice BestMatch(const State& state, const Session& session, int64_t persist
 LaneChoice Growable(const State& state, const Session& session, int64_t persistent,
                     int64_t ephemeral) {
   const Lane* best = nullptr;
-  for (const LaneId id : state.devices.at(session.about.device).lanes) {
-    const Lane& lane = state.lanes.at(id);
-    if (!Usable(state, lane, session) || lane.bytes >= ephemeral) continue;
-    if (!Fits(state, session, persistent + ephemeral - lane.bytes)) continue;
-    if (best == nullptr || lane.bytes < best->bytes) best = &lane;
+  for (const Lane* const lane : state.devices.at(session.about.device).lanes) {
+    if (!Usable(state, *lane, session) || lane->bytes >= ephemeral) continue;
+    if (!Fits(state, session, persistent + ephemeral - lane->bytes)) continue;
+    if (best == nullptr || lane->bytes < best->bytes) best = lane;
   }
   if (best == nullptr) return {};
   return {LaneChoice::kGrow, best->id, ephemeral};
@@ -104,7 +103,7 @@ LaneChoice FindLane(const State& state, const Session& session, int64_t persiste
                     int64_t ephemeral) {
   const Device& device = state.devices.at(session.about.device);
   unsigned usable = 0;
-  for (const LaneId id : device.lanes) usable += Usable(state, state.lanes.at(id), session);
+  for (const Lane* const lane : device.lanes) usable += Usable(state, *lane, session);
   const unsigned width = std::min(state.policy->Width(state, device), state.limits.lanes_max);
   const bool fits_new = Fits(state, session, persistent + ephemeral);
   const LaneChoice fresh = {LaneChoice::kNew, 0, ephemeral};
@@ -117,6 +116,15 @@ LaneChoice FindLane(const State& state, const Session& session, int64_t persiste
   // A user without a lane gets one even past lanes_max: users are few.
   if (fits_new && (device.lanes.size() < state.limits.lanes_max || usable == 0)) return fresh;
   return {};
+}
+
+Lane* MakeLane(Core* core, LaneId id, const Session& session) {
+  Lane* const lane = &core->state->lanes[id];
+  lane->id = id;
+  lane->user = session.about.user;
+  lane->device = session.about.device;
+  core->DeviceOf(session)->lanes.push_back(lane);
+  return lane;
 }
 
 void GrowLane(Core* core, Lane* lane, int64_t bytes) {
@@ -142,12 +150,7 @@ void TakeLane(Core* core, Session* session, const LaneChoice& choice, int64_t ep
   LaneId id = choice.lane;
   if (id == 0) {
     id = ++core->state->lanes_made;
-    Lane& made = core->state->lanes[id];
-    made.id = id;
-    made.user = session->about.user;
-    made.device = session->about.device;
-    core->DeviceOf(*session)->lanes.insert(id);
-    SetLaneBytes(core, &made, choice.bytes);
+    SetLaneBytes(core, MakeLane(core, id, *session), choice.bytes);
   } else {
     GrowLane(core, core->LaneOf(id), choice.bytes);
   }
@@ -182,7 +185,7 @@ void LeaveLane(Core* core, Session* session) {
 void ShrinkLane(Core* core, Lane* lane) {
   const int64_t slack = lane->bytes - lane->needed_bytes();
   if (lane->shrinking_to >= 0 || lane->closing || slack <= 0) return;
-  if (lane->holder == 0) {
+  if (lane->holder == nullptr) {
     StartShrinking(core, lane, lane->needed_bytes());
     return;
   }
@@ -197,7 +200,7 @@ void MergeLane(Core* core, Lane* lane, Lane* into) {
   lane->closing = true;
   lane->merge_into = into->id;
   SetComing(core, lane, lane->bytes);
-  if (lane->holder == 0) {
+  if (lane->holder == nullptr) {
     FinishClosing(core, lane);
   } else {
     RevokeHolder(core, lane, false);
@@ -205,7 +208,7 @@ void MergeLane(Core* core, Lane* lane, Lane* into) {
 }
 
 void FinishClosing(Core* core, Lane* lane) {
-  if (!lane->closing || lane->holder != 0 || lane->shrinking_to >= 0) return;
+  if (!lane->closing || lane->holder != nullptr || lane->shrinking_to >= 0) return;
   const LaneId into_id = lane->merge_into;
   lane->closing = false;
   lane->merge_into = 0;
@@ -232,10 +235,8 @@ void FinishClosing(Core* core, Lane* lane) {
 
 void FinishClosings(Core* core, const Device& device) {
   if (device.coming_bytes == 0) return;
-  const std::set<LaneId> lanes = device.lanes;
-  for (const LaneId id : lanes) {
-    if (Lane* const lane = core->LaneOf(id)) FinishClosing(core, lane);
-  }
+  const std::vector<Lane*> lanes = device.lanes;  // one that closes may go
+  for (Lane* const lane : lanes) FinishClosing(core, lane);
 }
 
 void OnLaneShrunk(Core* core, const LaneShrunk& event) {

@@ -13,17 +13,16 @@ namespace {
 constexpr int kScanMax = 16;  // victims that a decision looks at, from either end
 
 void ShrinkLanes(Core* core, Device* device, int64_t bytes) {
-  const std::set<LaneId> lanes = device->lanes;  // shrinking may drop one
-  for (const LaneId id : lanes) {
+  for (Lane* const lane : device->lanes) {
     if (device->free_bytes() + device->coming_bytes >= bytes) return;
-    ShrinkLane(core, core->LaneOf(id));
+    ShrinkLane(core, lane);
   }
 }
 
 // A holder that is blocked inside an iteration comes to no boundary.
-bool CanClose(Core* core, const Lane& lane) {
+bool CanClose(const Lane& lane) {
   if (lane.closing || lane.shrinking_to >= 0 || lane.reserved != 0) return false;
-  const Session* const holder = core->Find(lane.holder);
+  const Session* const holder = lane.holder;
   return holder == nullptr || holder->need == Need::kNone || !holder->inside;
 }
 
@@ -37,9 +36,8 @@ bool HasGang(Core* core, const Lane& lane) {
 void MergeLanes(Core* core, Device* device, int64_t bytes) {
   std::map<uint32_t, Lane*> largest;  // by user
   std::vector<Lane*> lanes;
-  for (const LaneId id : device->lanes) {
-    Lane* const lane = core->LaneOf(id);
-    if (!CanClose(core, *lane)) continue;
+  for (Lane* const lane : device->lanes) {
+    if (!CanClose(*lane)) continue;
     lanes.push_back(lane);
     Lane*& best = largest[lane->user];
     if (best == nullptr || lane->bytes > best->bytes) best = lane;
@@ -91,13 +89,12 @@ void SwapVictims(Core* core, Device* device, Session* session, int64_t bytes,
 // Somebody who runs has to stop first; it is a victim like others when it has.
 void StopVictim(Core* core, Device* device, const Session& session) {
   Lane* found = nullptr;
-  for (const LaneId id : device->lanes) {
-    Lane* const lane = core->LaneOf(id);
-    const Session* const holder = core->Find(lane->holder);
+  for (Lane* const lane : device->lanes) {
+    const Session* const holder = lane->holder;
     if (holder == nullptr || (holder->need != Need::kNone && holder->inside)) continue;
     if (!MayDisplace(*core, session, *holder) || holder->charged_bytes == 0) continue;
     if (holder->revoked) return;  // one at a time
-    if (found == nullptr || core->Find(found->holder)->arrival < holder->arrival) found = lane;
+    if (found == nullptr || found->holder->arrival < holder->arrival) found = lane;
   }
   if (found != nullptr) RevokeHolder(core, found, false);
 }
@@ -107,12 +104,11 @@ void StopVictim(Core* core, Device* device, const Session& session) {
 int64_t LeastBytes(const State& state, const Session& session, int64_t persistent,
                    int64_t ephemeral) {
   int64_t largest = 0;
-  for (const LaneId id : state.devices.at(session.about.device).lanes) {
-    const Lane& lane = state.lanes.at(id);
-    if (lane.user != session.about.user || lane.closing || lane.shrinking_to >= 0) continue;
+  for (const Lane* const lane : state.devices.at(session.about.device).lanes) {
+    if (lane->user != session.about.user || lane->closing || lane->shrinking_to >= 0) continue;
     // Inside an iteration its own lane alone can help.
-    if (session.inside && lane.id != session.lane) continue;
-    largest = std::max(largest, lane.bytes);
+    if (session.inside && lane->id != session.lane) continue;
+    largest = std::max(largest, lane->bytes);
   }
   return persistent + std::max<int64_t>(0, ephemeral - largest);
 }
@@ -136,8 +132,8 @@ void BreakWait(Core* core, Device* device, Session* session) {
   Session* refused = nullptr;
   std::vector<SessionId> candidates;
   for (const Key& key : device->youngest) candidates.push_back(key.session);
-  for (const LaneId id : device->lanes) {
-    if (core->LaneOf(id)->holder != 0) candidates.push_back(core->LaneOf(id)->holder);
+  for (const Lane* const lane : device->lanes) {
+    if (lane->holder != nullptr) candidates.push_back(lane->holder->id);
   }
   for (const SessionId id : candidates) {
     Session* const other = core->Find(id);

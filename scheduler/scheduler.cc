@@ -99,17 +99,13 @@ void On(Core* core, const SessionAdopted& event) {
   const LaneId id = event.lane != 0 ? event.lane : state->lanes_made + 1;
   state->lanes_made = std::max(state->lanes_made, id);
   const bool known = state->lanes.count(id) != 0;
-  Lane* const lane = &state->lanes[id];
-  lane->id = id;
-  lane->user = event.arrived.user;
-  lane->device = event.arrived.device;
-  core->DeviceOf(*session)->lanes.insert(id);
+  Lane* const lane = known ? core->LaneOf(id) : MakeLane(core, id, *session);
   SetLaneBytes(core, lane, std::max({lane->bytes, event.lane_bytes, event.ephemeral_bytes}));
   lane->members.insert(session->id);
   lane->needs.insert(session->ephemeral_bytes);
   session->lane = id;
   if (!known && event.lane == 0) core->actions.push_back(AssignLane{session->id, id, lane->bytes});
-  if (event.granted && lane->holder == 0) {
+  if (event.granted && lane->holder == nullptr) {
     session->runnable = true;
     Hold(core, lane, session);
   }
@@ -237,9 +233,8 @@ void On(Core* core, const CapacityChanged& event) {
 void On(Core* core, const DeviceLost& event) {
   Device* const device = Touch(core, event.device);
   device->lost = true;
-  for (const LaneId id : device->lanes) {
-    Lane* const lane = core->LaneOf(id);
-    Session* const holder = core->Find(lane->holder);
+  for (Lane* const lane : device->lanes) {
+    Session* const holder = lane->holder;
     if (holder == nullptr || holder->residence != Residence::kResident) continue;
     LetGo(core, holder);
     List(core, holder);
@@ -308,9 +303,8 @@ void On(Core* core, const Timer& event) {
 Session* Stuck(Core* core, const Device& device) {
   if (device.lost || (device.needs.empty() && device.claims.empty())) return nullptr;
   if (device.swapping != 0 || device.coming_bytes != 0) return nullptr;
-  for (const LaneId id : device.lanes) {
-    const Lane& lane = *core->LaneOf(id);
-    const Session* const holder = core->Find(lane.holder);
+  for (Lane* const lane : device.lanes) {
+    const Session* const holder = lane->holder;
     if (holder != nullptr && (holder->progressing() || (holder->revoked && !holder->inside &&
                                                         holder->phase == Phase::kAdmitted))) {
       return nullptr;

@@ -126,7 +126,7 @@ struct Lane {
   int64_t coming_bytes = 0;   // what that gives back, or what closing will
   bool closing = false;       // nobody new: it is about to shrink, or to go into merge_into
   LaneId merge_into = 0;
-  SessionId holder = 0;
+  Session* holder = nullptr;
   SessionId reserved = 0;  // next is this one, whatever the policy says
   int64_t virtual_floor_us = 0;
   std::set<SessionId> members;
@@ -156,9 +156,9 @@ struct Device {
   int64_t kept_bytes = 0;    // room being made for the oldest request: nobody comes into it
   bool lost = false;
   unsigned swapping = 0;
-  SessionId reserves = 0;  // the claim for which a lane is kept free
-  unsigned running = 0;    // lanes whose holders progressed when it was last looked at
-  std::set<LaneId> lanes;
+  SessionId reserves = 0;    // the claim for which a lane is kept free
+  unsigned running = 0;      // lanes whose holders progressed when it was last looked at
+  std::vector<Lane*> lanes;  // oldest first
   std::set<Key> claims;      // queued, and swapped out with work to do: by rank
   std::set<Key> needs;       // blocked in a request: by arrival
   std::set<Key> lru;         // with memory here, not granted: least recently granted first
@@ -192,6 +192,8 @@ struct Gang {
 struct State {
   // REQUIRES: `policy` names one (FindPolicy).
   explicit State(const std::string& policy = "fifo", const Limits& limits = Limits());
+  State(const State&) = delete;  // its parts point at each other
+  State& operator=(const State&) = delete;
 
   Limits limits;
   const Policy* policy;

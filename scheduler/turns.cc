@@ -16,7 +16,9 @@ void Activate(Core* core, Session* session) {
     user->virtual_us = std::max(user->virtual_us, core->state->user_floor_us);
 }
 
-bool IsOpen(const Lane& lane) { return lane.holder == 0 && !lane.closing && lane.shrinking_to < 0; }
+bool IsOpen(const Lane& lane) {
+  return lane.holder == nullptr && !lane.closing && lane.shrinking_to < 0;
+}
 
 // Holds its lane for nothing: idle at a boundary, or blocked without live ephemeral memory.
 bool Yields(const Session& holder) {
@@ -71,9 +73,8 @@ View Look(Core* core, Device* device) {
   View view;
   unsigned ranks = 0;  // of a gang: they run together, however few lanes the policy wants
   device->running = 0;
-  for (const LaneId id : device->lanes) {
-    Lane* const lane = core->LaneOf(id);
-    Session* const holder = core->Find(lane->holder);
+  for (Lane* const lane : device->lanes) {
+    Session* const holder = lane->holder;
     device->running += holder != nullptr && holder->progressing();
     ranks += lane->reserved != 0 || (holder != nullptr && holder->gang());
     if (lane->reserved != 0 && holder == nullptr) {
@@ -85,7 +86,7 @@ View Look(Core* core, Device* device) {
       ++view.occupied;
       view.leaving += holder->revoked && !lane->handing_on;
       if (holder->revoked) continue;
-      if (view.worst == nullptr || IsBefore(*core, *core->Find(view.worst->holder), *holder)) {
+      if (view.worst == nullptr || IsBefore(*core, *view.worst->holder, *holder)) {
         view.worst = lane;
       }
       continue;
@@ -108,7 +109,7 @@ View Look(Core* core, Device* device) {
 }
 
 void GiveLane(Core* core, Lane* lane, Session* session) {
-  if (lane->holder != 0) {  // its holder has no use for it
+  if (lane->holder != nullptr) {  // its holder has no use for it
     RevokeHolder(core, lane, true);
     return;
   }
@@ -117,33 +118,34 @@ void GiveLane(Core* core, Lane* lane, Session* session) {
 }
 
 // In each lane, the next against the holder. With fewer lanes at once than there are, the best of
-// the others may be before both.
-void PreemptInLanes(Core* core, const Device& device, const View& view) {
-  for (const LaneId id : device.lanes) {
-    Lane* const lane = core->LaneOf(id);
-    const Session* const holder = core->Find(lane->holder);
+// the others may be before both. Whether somebody has to go.
+bool PreemptInLanes(Core* core, const Device& device, const View& view) {
+  bool any = false;
+  for (Lane* const lane : device.lanes) {
+    const Session* const holder = lane->holder;
     if (holder == nullptr || !holder->progressing() || holder->revoked) continue;
     Session* const head = Head(core, *lane);
     if (head == nullptr || !ShouldPreempt(*core, *head, *holder)) continue;
     const bool elsewhere =
         view.head != nullptr && view.occupied >= view.width && IsFirst(*core, *view.head, *head);
     RevokeHolder(core, lane, !elsewhere);
+    any = true;
   }
+  return any;
 }
 
 int64_t NextLook(Core* core, const Device& device, const View& view) {
   const State& state = *core->state;
   int64_t next = kUnlimited;
-  for (const LaneId id : device.lanes) {
-    const Lane& lane = *core->LaneOf(id);
-    Session* const holder = core->Find(lane.holder);
+  for (Lane* const lane : device.lanes) {
+    Session* const holder = lane->holder;
     if (holder == nullptr) continue;
     if (holder->revoked) {
       const int64_t due = holder->revoked_us + state.limits.iteration_max_us;
       if (due > core->now_us) next = std::min(next, due);
       continue;
     }
-    if (!holder->progressing() || (lane.waiting.empty() && view.head == nullptr)) continue;
+    if (!holder->progressing() || (lane->waiting.empty() && view.head == nullptr)) continue;
     if (holder->promised_us > core->now_us) next = std::min(next, holder->promised_us);
     const int64_t every = state.policy->RecheckUs(state, *holder);
     if (every > 0) {
@@ -151,7 +153,7 @@ int64_t NextLook(Core* core, const Device& device, const View& view) {
       next = std::min(next, first > core->now_us ? first : core->now_us + every);
     }
     if (!state.policy->PromisesTurn()) continue;
-    for (const Lane* const starved : {&lane, static_cast<const Lane*>(view.oldest)}) {
+    for (const Lane* const starved : {lane, view.oldest}) {
       if (starved == nullptr || starved->by_age.empty()) continue;
       const int64_t due = std::max(starved->by_age.begin()->rank + state.limits.starvation_us,
                                    holder->granted_us + state.limits.slice_us);
@@ -167,13 +169,13 @@ int64_t NextLook(Core* core, const Device& device, const View& view) {
 }
 
 void ReportOverstays(Core* core, const Device& device) {
-  for (const LaneId id : device.lanes) {
-    Session* const holder = core->Find(core->LaneOf(id)->holder);
+  for (const Lane* const lane : device.lanes) {
+    Session* const holder = lane->holder;
     if (holder == nullptr || !holder->revoked || holder->reported) continue;
     const int64_t overstay = core->now_us - holder->revoked_us;
     if (overstay < core->state->limits.iteration_max_us) continue;
     holder->reported = true;
-    core->actions.push_back(Report{holder->id, id, overstay});
+    core->actions.push_back(Report{holder->id, lane->id, overstay});
   }
 }
 
@@ -220,10 +222,10 @@ void Unlist(Core* core, Session* session) {
 }
 
 void Hold(Core* core, Lane* lane, Session* session) {
-  assert(lane->holder == 0 && !session->granted && session->lane == lane->id);
+  assert(lane->holder == nullptr && !session->granted && session->lane == lane->id);
   Unlist(core, session);
   Activate(core, session);
-  lane->holder = session->id;
+  lane->holder = session;
   if (lane->reserved == session->id) {
     lane->reserved = 0;
     session->reserving = 0;
@@ -246,8 +248,8 @@ void Hold(Core* core, Lane* lane, Session* session) {
 
 void LetGo(Core* core, Session* session) {
   Lane* const lane = core->LaneOf(session->lane);
-  assert(lane->holder == session->id && session->granted);
-  lane->holder = 0;
+  assert(lane->holder == session && session->granted);
+  lane->holder = nullptr;
   lane->handing_on = false;
   session->granted = false;
   session->inside = false;
@@ -258,7 +260,7 @@ void LetGo(Core* core, Session* session) {
 }
 
 void RevokeHolder(Core* core, Lane* lane, bool hand_on) {
-  Session* const holder = core->Find(lane->holder);
+  Session* const holder = lane->holder;
   assert(holder != nullptr);
   lane->handing_on = hand_on && !lane->closing;
   Publish(core, lane);
@@ -276,9 +278,9 @@ void RevokeHolder(Core* core, Lane* lane, bool hand_on) {
 
 void OnSwitched(Core* core, const Switched& event) {
   Lane* lane = core->LaneOf(event.lane);
-  if (lane == nullptr || event.from == 0 || lane->holder != event.from) return;
+  Session* const from = lane == nullptr ? nullptr : lane->holder;
+  if (from == nullptr || from->id != event.from) return;
   core->devices.insert(lane->device);
-  Session* const from = core->Find(event.from);
   if (from->residence != Residence::kResident) return;  // it is being swapped, lane and all
   LetGo(core, from);
   List(core, from);
@@ -318,18 +320,15 @@ void GiveTurns(Core* core, Device* device) {
     GiveLane(core, view.best, view.head);
     view = Look(core, device);
   }
-  PreemptInLanes(core, *device, view);
-  view = Look(core, device);
-  while (view.worst != nullptr &&
-         (view.occupied - view.leaving > view.width ||
-          (view.head != nullptr && view.leaving == 0 &&
-           ShouldPreempt(*core, *view.head, *core->Find(view.worst->holder))))) {
+  if (PreemptInLanes(core, *device, view)) view = Look(core, device);
+  while (view.worst != nullptr && (view.occupied - view.leaving > view.width ||
+                                   (view.head != nullptr && view.leaving == 0 &&
+                                    ShouldPreempt(*core, *view.head, *view.worst->holder)))) {
     RevokeHolder(core, view.worst, false);
     view = Look(core, device);
   }
-  for (const LaneId id : device->lanes) {
-    Lane* const lane = core->LaneOf(id);
-    if (lane->holder != 0 && core->Find(lane->holder)->revoked) Publish(core, lane);
+  for (Lane* const lane : device->lanes) {
+    if (lane->holder != nullptr && lane->holder->revoked) Publish(core, lane);
   }
   ReportOverstays(core, *device);
   device->timer_us = NextLook(core, *device, view);

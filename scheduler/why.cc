@@ -26,7 +26,7 @@ int64_t LeftOfIteration(const Session& holder, int64_t now_us) {
 }
 
 Cause HeldBy(const State& state, const Lane& lane, int64_t now_us) {
-  const Session& holder = *state.Find(lane.holder);
+  const Session& holder = *lane.holder;
   Cause cause = {Reason::kLaneHeld, lane.bytes, lane.id, holder.id, holder.about.job};
   cause.us = holder.progressing() ? LeftOfIteration(holder, now_us) : 0;
   return cause;
@@ -40,8 +40,8 @@ void AddHolder(const State& state, const Session& session, std::vector<Cause>* c
     return;
   }
   const Session* largest = nullptr;
-  for (const LaneId id : device.lanes) {
-    const Session* const holder = state.Find(state.lanes.at(id).holder);
+  for (const Lane* const lane : device.lanes) {
+    const Session* const holder = lane->holder;
     if (holder == nullptr || holder->id == session.id) continue;
     if (largest == nullptr || holder->charged_bytes > largest->charged_bytes) largest = holder;
   }
@@ -97,14 +97,14 @@ void AddTurn(const State& state, const Session& session, int64_t now_us,
   if (lane.closing || lane.shrinking_to >= 0) {
     chain->push_back({Reason::kLaneClosing, 0, lane.id});
   }
-  if (lane.holder != 0) {
+  if (lane.holder != nullptr) {
     chain->push_back(HeldBy(state, lane, now_us));
     return;
   }
-  for (const LaneId id : device.lanes) {
-    const Session* const holder = state.Find(state.lanes.at(id).holder);
+  for (const Lane* const other : device.lanes) {
+    const Session* const holder = other->holder;
     if (holder == nullptr || !holder->progressing()) continue;
-    Cause cause = HeldBy(state, state.lanes.at(id), now_us);
+    Cause cause = HeldBy(state, *other, now_us);
     cause.reason = Reason::kWidth;
     chain->push_back(cause);
     return;

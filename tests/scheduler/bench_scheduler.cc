@@ -79,7 +79,7 @@ struct Loop {
   void RunHolders() {
     std::vector<SessionId> holders;
     for (const std::pair<const LaneId, Lane>& entry : state.lanes) {
-      if (entry.second.holder != 0) holders.push_back(entry.second.holder);
+      if (entry.second.holder != nullptr) holders.push_back(entry.second.holder->id);
     }
     if (holders.empty()) return;
     Tell(Progress{holders[random() % holders.size()], 1, 500});
@@ -90,7 +90,7 @@ struct Loop {
       const Revoke revoke = revoked.back();
       revoked.pop_back();
       const std::unordered_map<LaneId, Lane>::const_iterator lane = state.lanes.find(revoke.lane);
-      if (lane == state.lanes.end() || lane->second.holder != revoke.session) continue;
+      if (lane == state.lanes.end() || lane->second.holder != state.Find(revoke.session)) continue;
       const std::vector<SessionId>& next = lane->second.published;
       Tell(Switched{revoke.lane, revoke.session, next.empty() ? 0 : next[0]});
     }
