@@ -67,6 +67,12 @@ Job RandomJob(double seconds, size_t number, Random* random) {
   return job;
 }
 
+// What is not known of a model is the same for all its jobs of a trace, and another in the next.
+double DrawnBusyPercent(uint64_t seed, size_t workload) {
+  Random random(seed * 1'000'003 + workload);
+  return std::round(random.Between(kSuperresBusyPercent, kClassifierBusyPercent));
+}
+
 }  // namespace
 
 Completion SingleServerFifo(const Trace& trace) {
@@ -143,7 +149,13 @@ FittedTrace FitSalusTrace(uint64_t seed) {
     if (!LikeThePaper(trace)) continue;
     for (size_t i = 0; i < trace.service.size(); ++i) {
       fitted.jobs.push_back(RandomJob(trace.service[i] * 60, i, &random));
-      fitted.jobs.back().arrival_s = Rounded(trace.arrival[i] * 60);
+      Job& job = fitted.jobs.back();
+      job.arrival_s = Rounded(trace.arrival[i] * 60);
+      const Workload& workload = *FindWorkload(job.command);
+      if (workload.busy_percent == 0) {
+        job.busy_percent =
+            DrawnBusyPercent(seed, static_cast<size_t>(&workload - SalusWorkloads().data()));
+      }
     }
     return fitted;
   }

@@ -81,7 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--busy", type=float, metavar="PERCENT",
-                        help="how much of their time vae, speech and seq2seq compute, instead of superres's 40")
+                        help="how much of their time vae, speech and seq2seq compute, instead of what the trace drew")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     runs = [simulate(seed, options.busy) for seed in range(1, options.seeds + 1)]
