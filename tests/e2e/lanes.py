@@ -1,6 +1,5 @@
 """Lanes and grants: who runs when, and that nobody's results or memory suffer from it."""
 import itertools
-import json
 
 import harness
 from harness import Laneway, check, wait_for
@@ -122,65 +121,6 @@ def test_the_holder_of_a_full_lane_is_killed():
         holder.kill()
         results = [program.wait() for program in others]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
-
-
-def jobs_of(laneway):
-    """Eight training jobs of named sizes, and what their results are alone on the bare device."""
-    sizes = ((64, 24), (64, 24), (96, 16), (96, 16), (128, 32), (64, 48), (96, 24), (160, 16))
-    return [[laneway.binary("iterate"), "--iterations", "40", "--kernel-us", "50",
-             "--persistent", str(persistent), "--ephemeral", str(ephemeral)] for persistent, ephemeral in sizes]
-
-
-def run_jobs(policy):
-    """Eight jobs whose memory sums to three times the device's, all at once."""
-    with Laneway(softgpu="memory=320MiB", start=False) as laneway:
-        jobs = jobs_of(laneway)
-        expected = {}
-        for job in jobs:
-            key = tuple(job)
-            if key not in expected:
-                alone = laneway.bare(job)
-                check(alone.code == 0, f"alone:\n{alone}")
-                expected[key] = alone.out
-        started(laneway, policy)
-        programs = [laneway.spawn(job) for job in jobs]
-        for job, program in zip(jobs, programs):
-            result = program.wait(100)
-            check(result.code == 0, f"{policy}: {job}:\n{result}")
-            check(result.out == expected[tuple(job)], f"{policy}: {job}: another result than alone:\n{result}")
-        wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
-
-
-def test_eight_jobs_fifo():
-    run_jobs("fifo")
-
-
-def test_eight_jobs_srtf():
-    run_jobs("srtf")
-
-
-def test_eight_jobs_pack():
-    run_jobs("pack")
-
-
-def test_eight_jobs_fair():
-    run_jobs("fair")
-
-
-def test_eight_jobs_rr():
-    run_jobs("rr")
-
-
-def test_eight_jobs_priority():
-    run_jobs("priority")
-
-
-def test_eight_jobs_edf():
-    run_jobs("edf")
-
-
-def test_eight_jobs_shares():
-    run_jobs("shares")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,106 @@
+"""Eight jobs at once whose memory sums to three times the device's: all finish under every policy with the bytes that
+they print alone, and none hears of a memory that others hold.
+
+One of them is tinygrad under the policies of WITH_TINYGRAD, where it is installed: it takes ten seconds of a core each
+time, nearly all of them to compile its kernels. Elsewhere another example takes its place.
+"""
+import gzip
+import json
+import os
+import pathlib
+
+import harness
+from harness import Laneway, check, wait_for
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = ROOT / ".venv/bin/python"
+WITH_TINYGRAD = ("fifo", "pack", "fair")
+MIB = 1 << 20
+DEVICE_MIB = 256
+ROWS = 300  # of the digits, for tinygrad
+
+
+def loop(laneway, persistent, ephemeral):
+    command = [laneway.binary("iterate"), "--iterations", "30", "--kernel-us", "50",
+               "--persistent", str(persistent), "--ephemeral", str(ephemeral)]
+    return command, (persistent + ephemeral) * MIB
+
+
+def examples(laneway):
+    """Commands, and what each holds at its peak."""
+    elements = 15_000_000
+    return [loop(laneway, 96, 24), loop(laneway, 160, 16), loop(laneway, 128, 32), loop(laneway, 96, 48),
+            ([laneway.binary("vector_add"), str(elements)], 3 * 4 * elements),
+            ([laneway.binary("train_digits"), "--epochs", "4"], MIB // 2),
+            ([laneway.binary("infer_digits"), "--requests", "100"], MIB // 2)]
+
+
+def tinygrad(laneway, policy):
+    """Its command and environment, or another example's."""
+    if policy not in WITH_TINYGRAD or not PYTHON.exists() or "NVRTC_PATH" not in os.environ:
+        return [laneway.binary("nbody"), "500", "20"], {}
+    data = laneway.root / "digits.csv.gz"
+    with gzip.open(ROOT / "examples/data/digits.csv.gz", "rt") as file:
+        rows = [next(file) for _ in range(ROWS)]
+    with gzip.open(data, "wt") as file:
+        file.writelines(rows)
+    command = [str(PYTHON), str(ROOT / "examples/python/digits_tinygrad.py"), "--epochs", "1", "--requests", "2",
+               "--data", str(data)]
+    libraries = os.path.dirname(os.environ["NVRTC_PATH"])
+    return command, {"DEV": "CUDA", "JIT": "2", "LD_LIBRARY_PATH": libraries}
+
+
+def run_jobs(policy):
+    with Laneway(softgpu=f"memory={DEVICE_MIB}MiB", start=False) as laneway:
+        sized = examples(laneway)
+        total = sum(size for _, size in sized)
+        check(total >= 3 * DEVICE_MIB * MIB, f"the jobs hold only {total} bytes")
+        jobs = [(command, {}) for command, _ in sized] + [tinygrad(laneway, policy)]
+        expected = [laneway.bare(command, **environment) for command, environment in jobs]
+        for (command, _), alone in zip(jobs, expected):
+            check(alone.code == 0, f"alone: {command}\n{alone}")
+        laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", f"--policy={policy}"])
+        programs = [laneway.spawn(command, **environment) for command, environment in jobs]
+        for (command, _), program, alone in zip(jobs, programs, expected):
+            result = program.wait(150)
+            check((result.code, harness.without_times(result.out), result.err) ==
+                  (0, harness.without_times(alone.out), alone.err),
+                  f"{policy}: {command}: another result than alone:\n{result}\nalone:\n{alone}")
+        print(f"{total // MIB} MiB of jobs on a device of {DEVICE_MIB} MiB, the eighth is {jobs[-1][0][0]}")
+        wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
+
+
+def test_fifo():
+    run_jobs("fifo")
+
+
+def test_srtf():
+    run_jobs("srtf")
+
+
+def test_pack():
+    run_jobs("pack")
+
+
+def test_fair():
+    run_jobs("fair")
+
+
+def test_rr():
+    run_jobs("rr")
+
+
+def test_priority():
+    run_jobs("priority")
+
+
+def test_edf():
+    run_jobs("edf")
+
+
+def test_shares():
+    run_jobs("shares")
+
+
+if __name__ == "__main__":
+    harness.main()
