@@ -238,10 +238,10 @@ def test_contained_programs_have_workers_of_their_own():
         wait_for(lambda: len(laneway.processes("laneway-worker")) <= 1, "their workers end with them")
 
 
-def test_upgrade_moves_running_programs():
-    """Eight programs that work and rest by themselves notice nothing; the old worker ends."""
+def upgraded(command):
+    """Eight programs notice nothing of an upgrade that comes while they run, and the old worker ends."""
     with Laneway() as laneway:
-        command = [laneway.binary("rounds"), "250", "device"]
+        command = [laneway.binary(command[0]), *command[1:]]
         expected = laneway.bare(command)
         programs = [laneway.spawn(command) for _ in range(8)]
         for program in programs:
@@ -249,12 +249,21 @@ def test_upgrade_moves_running_programs():
         before = laneway.processes("laneway-worker")
         result = laneway.command("upgrade-worker", seconds=60)
         check(result.code == 0, f"{result}")
-        print(result.out.strip())
+        check("8 moved, 0 kept" in result.out, f"all of them move: {result}")
         check(1 not in {s["worker"] for s in laneway.sessions()}, "they must be elsewhere")
         for program in programs:
             ended = program.wait()
             check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
         wait_for(lambda: not set(before) & set(laneway.processes("laneway-worker")), "the old worker ends")
+
+
+def test_upgrade_moves_programs_that_rest():
+    upgraded(["rounds", "250", "device"])
+
+
+def test_upgrade_moves_jobs_at_their_boundaries():
+    """Training loops that keep the device busy, each moved between two of its iterations."""
+    upgraded(["iterate", "--iterations", "200", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8"])
 
 
 def test_what_cannot_move_says_so():
