@@ -188,8 +188,9 @@ struct Revoke {
   LaneId lane = 0;
   uint64_t gang = 0;  // its job, when it is one of a gang
 };
-// Who holds the lane next, best first, when its revoked holder hands it over. Replaces the list;
-// nobody listed: the lane stays free, the scheduler grants again.
+// Who holds the lane next, best first, when its revoked holder hands it over. Replaces the list,
+// which counts for this holder alone: the next one begins without. Nobody listed: the lane stays
+// free, the scheduler grants again.
 struct Successors {
   LaneId lane = 0;
   std::vector<SessionId> sessions;

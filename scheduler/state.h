@@ -85,7 +85,8 @@ struct Session {
   int64_t granted_us = 0;   // the last grant
   int64_t promised_us = 0;  // until then it keeps a turn that it got for having waited so long
   int64_t revoked_us = 0;
-  int64_t waiting_us = 0;  // since when it could run and does not
+  int64_t waiting_us = 0;       // since when it could run and does not
+  int64_t waited_since_us = 0;  // the same, before the last grant
 
   // --- where the indexes hold it; session == 0: not there
   Key turn;      // Lane::waiting; a gang's member: only a mark
@@ -135,6 +136,7 @@ struct Lane {
   std::set<Key> by_age;              // the same, by waiting_us
   bool handing_on = false;           // its revoked holder hands it to `published`
   std::vector<SessionId> published;  // the successors, as last told
+  bool told = false;                 // since this holder has it: a list before may reach it late
 
   int64_t needed_bytes() const { return needs.empty() ? 0 : *needs.rbegin(); }
 };

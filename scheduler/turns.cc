@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <utility>
 
 #include "scheduler/core.h"
 
@@ -37,7 +38,9 @@ void Publish(Core* core, Lane* lane) {
     }
   }
   SessionId* const end = next.data() + count;
-  if (std::equal(lane->published.begin(), lane->published.end(), next.data(), end)) return;
+  const bool same = std::equal(lane->published.begin(), lane->published.end(), next.data(), end);
+  if (same && lane->told) return;
+  lane->told = true;
   lane->published.assign(next.data(), end);
   core->actions.push_back(Successors{lane->id, lane->published});
 }
@@ -231,6 +234,8 @@ void Hold(Core* core, Lane* lane, Session* session) {
     session->reserving = 0;
   }
   lane->handing_on = false;
+  lane->published.clear();
+  lane->told = false;
   session->granted = true;
   session->inside = session->uses_lane && session->ephemeral_bytes > 0;
   session->revoked = false;
@@ -238,7 +243,7 @@ void Hold(Core* core, Lane* lane, Session* session) {
   // Otherwise who made it wait would push it out before it does anything.
   if (Starves(*core, *session)) session->promised_us = core->now_us + core->state->limits.slice_us;
   session->granted_us = core->now_us;
-  session->waiting_us = 0;
+  session->waited_since_us = std::exchange(session->waiting_us, 0);
   lane->virtual_floor_us = std::max(lane->virtual_floor_us, session->virtual_us);
   core->state->user_floor_us =
       std::max(core->state->user_floor_us, core->UserOf(*session)->virtual_us);
@@ -254,6 +259,8 @@ void LetGo(Core* core, Session* session) {
   session->granted = false;
   session->inside = false;
   session->revoked = false;
+  // It went before it did anything: it has waited all the time.
+  if (session->progress_us <= session->granted_us) session->waiting_us = session->waited_since_us;
   --core->UserOf(*session)->active;
   core->devices.insert(lane->device);
   Account(core, session);
@@ -281,7 +288,7 @@ void OnSwitched(Core* core, const Switched& event) {
   Session* const from = lane == nullptr ? nullptr : lane->holder;
   if (from == nullptr || from->id != event.from) return;
   core->devices.insert(lane->device);
-  if (from->residence != Residence::kResident) return;  // it is being swapped, lane and all
+  if (from->lane_saved) return;  // it is being swapped, lane and all
   LetGo(core, from);
   List(core, from);
   Session* const to = core->Find(event.to);

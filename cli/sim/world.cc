@@ -235,15 +235,14 @@ void World::HandOver(SessionId id) {
   ++session.epoch;
   Lane& lane = lanes_[session.lane];
   SessionId next = 0;
-  for (size_t i = 0; i < lane.successors.size() && next == 0; ++i) {
-    const SessionId candidate = lane.successors[i];
+  for (const SessionId candidate : std::exchange(lane.successors, {})) {
     const Session& other = Of(candidate);
     if (candidate == id || other.ended || other.granted || !other.assigned || other.swapped ||
         other.lane != session.lane || !HasWork(other, candidate)) {
       continue;
     }
     next = candidate;
-    lane.successors.erase(lane.successors.begin() + static_cast<ptrdiff_t>(i));
+    break;
   }
   untold_.push_back(scheduler::Switched{session.lane, id, next});
   if (next == 0) return;

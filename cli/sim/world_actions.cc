@@ -113,6 +113,7 @@ void World::Do(const scheduler::Grant& action) {
   session.granted = true;
   session.revoked = false;
   session.lane = action.lane;
+  lanes_[action.lane].successors.clear();
   ++JobOf(action.session).turns;
   if (HasWork(session, action.session)) PrepareStart(action.session);
 }

@@ -101,6 +101,7 @@ void Gate::Abandon() {
 void Board::Open(Gate* gate, Lane* lane) {
   assert(lane->holder == nullptr || lane->holder == gate);
   lane->holder = gate;
+  lane->successors.clear();  // they were to follow whoever was here before
   gate->holds_ = true;
   gate->opened_us_.store(NowUs(), std::memory_order_relaxed);
   gate->Set(GateState::kOpen);
@@ -138,7 +139,6 @@ void Board::HandOverLocked(Gate* gate) {
   Lane& lane = lanes_[gate->lane_];
   Gate* const next = Next(gate->lane_, lane);
   if (next != nullptr) {
-    std::erase(lane.successors, next->session_id_);
     next->lane_ = gate->lane_;
     Open(next, &lane);
   }

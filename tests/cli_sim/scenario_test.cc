@@ -171,7 +171,7 @@ TEST(LosingScenarioTest, SrtfStarvesTheLong) {
   EXPECT_LT(Summarise(srtf).jct_s.mean, Summarise(fifo).jct_s.mean) << "what it is paid with";
   experiment.bounds.starvation_s = 60;
   const Outcome promised = Simulated(experiment, "srtf");
-  EXPECT_LT(LongestGap(promised, 0), 0.6 * LongestGap(srtf, 0)) << "a promised turn helps";
+  EXPECT_LE(LongestGap(promised, 0), 60 + 1) << "a promised turn, after somebody's iteration";
   EXPECT_GT(promised.jobs[0].turns, srtf.jobs[0].turns);
 }
 

@@ -132,6 +132,35 @@ TEST_F(LanesTest, WorkThatComesDuringASwapBeginsWhenTheSwapFails) {
   EXPECT_TRUE(Get(2).inside);  // or its lane would be another's while it works there
 }
 
+TEST_F(LanesTest, ATurnWithoutWorkIsNoTurn) {
+  state_.limits.lanes_max = 1;
+  On(Job(1));
+  On(Job(2));
+  On(Runnable{1});
+  On(Runnable{2});
+  const int64_t since_us = Get(2).waiting_us;
+  On(Switched{Get(1).lane, 1, 2});
+  ASSERT_TRUE(Get(2).granted);
+  On(Switched{Get(2).lane, 2, 0});  // it was to go before it began
+  On(Idle{1});
+  EXPECT_EQ(Get(2).granted ? Get(2).waited_since_us : Get(2).waiting_us, since_us);
+}
+
+TEST_F(LanesTest, ANewHolderIsFollowedByNobodyWhoWasToFollowTheOldOne) {
+  state_.limits.lanes_max = 1;
+  for (SessionId id = 1; id <= 3; ++id) {
+    On(Job(id));
+    On(Runnable{id});
+  }
+  std::vector<Successors> told = Of<Successors>(On(Paused{1}));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].sessions, (std::vector<SessionId>{2, 3}));
+  On(Switched{told[0].lane, 1, 2});
+  told = Of<Successors>(On(Paused{2}));  // the same list again is news to the worker
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].sessions, (std::vector<SessionId>{3}));
+}
+
 TEST_F(LanesTest, MemoryFailsOnlyForAJobThatAloneIsTooLarge) {
   On(Job(1));
   std::vector<Action> actions = On(MemoryNeeded{1, 101});

@@ -219,8 +219,7 @@ void World::FinishSomething() {
     if (entry.second.holder == 0) continue;
     const Tenant& holder = tenants_.at(entry.second.holder);
     // A blocked thread inside an iteration can't come to its boundary.
-    const bool stuck =
-        holder.swapping != 0 || !holder.resident || (holder.blocked && holder.inside);
+    const bool stuck = holder.lane_saved || !holder.resident || (holder.blocked && holder.inside);
     if (holder.revoked && !stuck) pending.push_back({0, entry.first, true});
   }
   for (const std::pair<const SessionId, Tenant>& entry : tenants_) {
@@ -276,6 +275,7 @@ void World::HandOver(LaneId id) {
     to = next;
     break;
   }
+  lane->successors.clear();
   if (to != 0) {
     lane->holder = to;
     Get(to)->granted = true;

@@ -83,6 +83,7 @@ void World::Do(const Grant& action) {
     Require(CanRun(*tenant), "granted, but cannot run");
   }
   lane->holder = tenant->id;
+  lane->successors.clear();
   tenant->granted = true;
   tenant->revoked = false;
   tenant->inside = tenant->ephemeral_bytes > 0;
