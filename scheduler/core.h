@@ -95,6 +95,8 @@ void OnSwitched(Core* core, const Switched& event);
 void GiveTurns(Core* core, Device* device);
 // The one who is next in this lane; null: nobody who could run.
 Session* Head(Core* core, const Lane& lane);
+// Whether it has waited, for the device or for memory, past what is promised.
+bool Starves(const Core& core, const Session& waiting);
 bool ShouldPreempt(const Core& core, const Session& waiting, const Session& running);
 
 // --- gangs.cc

@@ -10,11 +10,6 @@ namespace {
 
 constexpr int kScanMax = 4;  // gangs that a decision looks at
 
-bool Starved(const Core& core, const Session& session) {
-  return core.state->policy->PromisesTurn() &&
-         core.now_us - session.waiting_us >= core.state->limits.starvation_us;
-}
-
 bool GivesWay(const Core& core, const Session& rank, const Session& holder) {
   if (holder.revoked) return true;
   if (holder.progressing()) return ShouldPreempt(core, rank, holder);
@@ -27,7 +22,7 @@ bool LaneCanBegin(Core* core, const Session& rank) {
   const Session* const holder = lane.holder;
   if (holder != nullptr && !GivesWay(*core, rank, *holder)) return false;
   const Session* const head = Head(core, lane);
-  return head == nullptr || Starved(*core, rank) ||
+  return head == nullptr || Starves(*core, rank) ||
          !core->state->policy->Before(*core->state, *head, rank);
 }
 

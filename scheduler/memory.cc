@@ -157,14 +157,24 @@ bool ServeClaim(Core* core, Session* session) {
   return true;
 }
 
-void TryClaims(Core* core, Device* device, bool room_is_taken) {
+// Whoever has waited past what is promised, the oldest first; then as the policy wants.
+std::vector<SessionId> FirstClaims(Core* core, const Device& device) {
   std::vector<SessionId> first;
-  for (const Key& key : device->claims) {
-    if (first.size() == kScanMax) break;
+  for (const Key& key : device.oldest_claims) {
+    if (first.size() == kScanMax / 2 || !Starves(*core, *core->Find(key.session))) break;
     first.push_back(key.session);
   }
-  for (const SessionId id : first) {
+  for (const Key& key : device.claims) {
+    if (first.size() >= kScanMax) break;
+    first.push_back(key.session);
+  }
+  return first;
+}
+
+void TryClaims(Core* core, Device* device, bool room_is_taken) {
+  for (const SessionId id : FirstClaims(core, *device)) {
     Session* const session = core->Find(id);
+    if (session->claim.session == 0) continue;  // it was served: it starved, too
     if (!HasPlace(*core->state, *session)) continue;
     if (core->now_us - session->swap_failed_us < core->state->limits.swap_slice_us) continue;
     if (ServeClaim(core, session)) continue;
@@ -210,7 +220,8 @@ void Account(Core* core, Session* session) {
     session->resident = Key();
   }
   if (!can_go) return;
-  session->resident = {session->granted_us, session->arrival, session->id};
+  session->resident = {std::max(session->granted_us, session->resident_us), session->arrival,
+                       session->id};
   device->lru.insert(session->resident);
   device->youngest.insert({-static_cast<int64_t>(session->arrival), session->arrival, session->id});
 }

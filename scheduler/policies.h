@@ -29,12 +29,18 @@ inline int64_t VirtualNow(const Session& session, int64_t now_us) {
   return session.virtual_us + since * 100 / std::max<int64_t>(1, session.about.weight);
 }
 
-// Memory changes hands in slices, too, only longer ones.
+// Memory changes hands in slices, too, of what its owner was served with it: moving it has to cost
+// little beside what it was moved for. Who is hardly ever served keeps it for some slices of time.
 inline bool SliceDisplaces(const State& state, const Session& waiting, const Session& resident,
                            int64_t now_us) {
+  constexpr int64_t kServedPerMove = 8;
+  constexpr int64_t kSlicesMax = 16;
   const int64_t slice = state.limits.swap_slice_us;
-  return now_us - WaitingSince(waiting) >= slice && now_us - resident.resident_us >= slice &&
-         resident.need == Need::kNone;
+  if (resident.need != Need::kNone || now_us - WaitingSince(waiting) < slice) return false;
+  const int64_t stayed = now_us - resident.resident_us;
+  const int64_t served = resident.busy_us - resident.busy_before_us;
+  return stayed >= slice && (stayed >= kSlicesMax * slice ||
+                             served >= std::max(slice, kServedPerMove * resident.moved_in_us));
 }
 
 // Policies that share time and nothing else: a look after every slice, memory in longer ones.

@@ -68,6 +68,11 @@ bool MayDisplace(const Core& core, const Session& waiting, const Session& reside
   if (waiting.id == resident.id || !CanSwap(core, resident)) return false;
   const bool at_rest = resident.paused || (!resident.runnable && resident.need == Need::kNone);
   if (at_rest && !resident.inside) return true;
+  if (Starves(core, resident) || core.now_us < resident.promised_us) return false;
+  if (Starves(core, waiting) && resident.need == Need::kNone &&
+      core.now_us - resident.resident_us >= core.state->limits.swap_slice_us) {
+    return true;
+  }
   return core.state->policy->Displaces(*core.state, waiting, resident, core.now_us);
 }
 
@@ -247,6 +252,10 @@ void OnSwapped(Core* core, Session* session, const Swapped& event) {
   Device* const device = core->DeviceOf(*session);
   core->devices.insert(device->id);
   --device->swapping;
+  if (!event.out) {
+    session->moved_in_us = core->now_us - session->resident_us;
+    session->busy_before_us = session->busy_us;
+  }
   session->resident_us = core->now_us;
   if (!event.ok) {
     session->swap_failed_us = core->now_us;
@@ -277,7 +286,9 @@ void Claim(Core* core, Session* session) {
   if (session->waiting_us == 0) session->waiting_us = core->now_us;
   session->claim = {core->state->policy->Rank(*core->state, *session), session->arrival,
                     session->id};
+  session->claim_age = {session->waiting_us, session->arrival, session->id};
   core->DeviceOf(*session)->claims.insert(session->claim);
+  core->DeviceOf(*session)->oldest_claims.insert(session->claim_age);
   core->devices.insert(session->about.device);
 }
 
@@ -292,6 +303,7 @@ void Unreserve(Core* core, Session* session) {
 void Unclaim(Core* core, Session* session) {
   if (session->claim.session != 0) {
     core->DeviceOf(*session)->claims.erase(session->claim);
+    core->DeviceOf(*session)->oldest_claims.erase(session->claim_age);
     session->claim = Key();
   }
   Unreserve(core, session);

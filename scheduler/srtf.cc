@@ -46,8 +46,7 @@ class Srtf : public Policy {
   bool Displaces(const State& state, const Session& waiting, const Session& resident,
                  int64_t now_us) const override {
     const int64_t margin = state.limits.swap_slice_us;
-    return RemainingOf(waiting).us + margin < RemainingOf(resident).us ||
-           now_us - WaitingSince(waiting) >= state.limits.starvation_us;
+    return RemainingOf(waiting).us + margin < RemainingOf(resident).us;
   }
 };
 

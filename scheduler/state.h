@@ -27,9 +27,11 @@ constexpr int64_t kUnlimited = int64_t{1} << 60;
 
 struct Limits {
   unsigned sessions_max = 0;
-  unsigned lanes_max = 16;                // per device
-  int64_t slice_us = 20'000;              // of time shared by policies that share time
-  int64_t starvation_us = 600'000'000;    // nobody who could run waits longer, where promised
+  unsigned lanes_max = 16;    // per device
+  int64_t slice_us = 20'000;  // of time shared by policies that share time
+  // Where promised, nobody who could run if it had its memory waits longer before it is next: then
+  // those who have waited for longer, a slice each, and whoever holds what it needs come before it.
+  int64_t starvation_us = 600'000'000;
   int64_t swap_slice_us = 2'000'000;      // memory stays at least this long before it makes room
   int64_t aging_us = 30'000'000;          // waiting this long is worth one priority class
   int64_t iteration_max_us = 10'000'000;  // past a Revoke, before Report
@@ -66,9 +68,11 @@ struct Session {
   bool uses_lane = false;        // it asked for it: ephemeral_bytes are no mere estimate
   LaneId lane = 0;               // 0: queued or swapped out
   Residence residence = Residence::kResident;
-  int64_t resident_us = 0;  // since when residence is what it is
-  bool lane_saved = false;  // swapped out inside an iteration
-  LaneId reserving = 0;     // the lane that is to become free for it, being so
+  int64_t resident_us = 0;     // since when residence is what it is
+  int64_t moved_in_us = 0;     // how long its last way back from the host took
+  int64_t busy_before_us = 0;  // busy_us when it came back
+  bool lane_saved = false;     // swapped out inside an iteration
+  LaneId reserving = 0;        // the lane that is to become free for it, being so
   int64_t swap_failed_us = -kUnlimited;
   Need need = Need::kNone;
   int64_t need_bytes = 0;
@@ -89,10 +93,11 @@ struct Session {
   int64_t waited_since_us = 0;  // the same, before the last grant
 
   // --- where the indexes hold it; session == 0: not there
-  Key turn;      // Lane::waiting; a gang's member: only a mark
-  Key age;       // Lane::by_age
-  Key claim;     // Device::claims
-  Key resident;  // Device::lru
+  Key turn;       // Lane::waiting; a gang's member: only a mark
+  Key age;        // Lane::by_age
+  Key claim;      // Device::claims
+  Key claim_age;  // Device::oldest_claims
+  Key resident;   // Device::lru
 
   // --- service
   int64_t iterations_done = 0;
@@ -158,12 +163,13 @@ struct Device {
   int64_t kept_bytes = 0;    // room being made for the oldest request: nobody comes into it
   bool lost = false;
   unsigned swapping = 0;
-  SessionId reserves = 0;    // the claim for which a lane is kept free
-  unsigned running = 0;      // lanes whose holders progressed when it was last looked at
-  std::vector<Lane*> lanes;  // oldest first
-  std::set<Key> claims;      // queued, and swapped out with work to do: by rank
-  std::set<Key> needs;       // blocked in a request: by arrival
-  std::set<Key> lru;         // with memory here, not granted: least recently granted first
+  SessionId reserves = 0;       // the claim for which a lane is kept free
+  unsigned running = 0;         // lanes whose holders progressed when it was last looked at
+  std::vector<Lane*> lanes;     // oldest first
+  std::set<Key> claims;         // queued, and swapped out with work to do: by rank
+  std::set<Key> oldest_claims;  // the same, by waiting_us
+  std::set<Key> needs;          // blocked in a request: by arrival
+  std::set<Key> lru;         // with memory here, not granted: who came or ran longest ago is first
   std::set<Key> youngest;    // the same, youngest first
   std::vector<Speed> speed;  // by lanes that ran at once
   int64_t timer_us = kUnlimited;

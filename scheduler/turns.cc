@@ -60,11 +60,6 @@ bool IsBefore(const Core& core, const Session& one, const Session& other) {
   return core.state->policy->Before(*core.state, one, other);
 }
 
-bool Starves(const Core& core, const Session& waiting) {
-  return core.state->policy->PromisesTurn() && waiting.waiting_us != 0 &&
-         core.now_us - waiting.waiting_us >= core.state->limits.starvation_us;
-}
-
 // Of two heads of lanes: whom a turn was promised is first, in whatever lane.
 bool IsFirst(const Core& core, const Session& one, const Session& other) {
   if (Starves(core, one) != Starves(core, other)) return Starves(core, one);
@@ -183,6 +178,11 @@ void ReportOverstays(Core* core, const Device& device) {
 }
 
 }  // namespace
+
+bool Starves(const Core& core, const Session& waiting) {
+  return core.state->policy->PromisesTurn() && waiting.waiting_us != 0 &&
+         core.now_us - waiting.waiting_us >= core.state->limits.starvation_us;
+}
 
 void List(Core* core, Session* session) {
   Unlist(core, session);

@@ -214,6 +214,35 @@ TEST_F(FifoLanesTest, TheLeastRecentlyGrantedIdleOneIsSwappedFirst) {
   EXPECT_EQ(Of<GrantMemory>(On(Swapped{2, true})).size(), 1u);
 }
 
+class SrtfLanesTest : public LanesTest {
+ protected:
+  SrtfLanesTest() : LanesTest("srtf") { state_.limits.starvation_us = 10'000; }
+  SessionArrived Lasting(SessionId id, int64_t total_us) {
+    SessionArrived about = Job(id, 60);
+    about.estimate.total_us = total_us;
+    return about;
+  }
+};
+
+TEST_F(SrtfLanesTest, WhoWaitsForMemoryStarvesNeither) {
+  On(Lasting(1, 1'000'000'000));
+  On(MemoryNeeded{1, 60});
+  On(Runnable{1});
+  now_us_ += 2'000;
+  On(Lasting(2, 1'000'000));  // shorter: the long one goes to the host
+  On(Switched{Get(1).lane, 1, 0});
+  On(Swapped{1, true});
+  ASSERT_EQ(Get(2).phase, Phase::kAdmitted);
+  On(Lasting(3, 1'000'000));
+  now_us_ += 10'000;
+  const std::vector<Action> actions = On(SessionLeft{2});
+  ASSERT_EQ(Of<SwapIn>(actions).size(), 1u);
+  EXPECT_EQ(Of<SwapIn>(actions)[0].session, 1u);
+  On(Swapped{1, false});
+  now_us_ += 2'000;
+  EXPECT_EQ(Of<Revoke>(On(Timer{})).size(), 0u) << "it is left its turn";
+}
+
 TEST_F(FifoLanesTest, SwapSpaceThatIsUsedUpFailsTheNewcomerAlone) {
   state_.limits.swap_bytes = 10;
   for (SessionId id = 1; id <= 2; ++id) {

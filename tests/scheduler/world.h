@@ -100,6 +100,7 @@ class World {
   void Do(const Wait& action);
   void Do(const Report& action);
 
+  void RequireNobodyPassed(const Grant& action);
   Tenant* Get(SessionId id);
   WorldLane* GetLane(LaneId id);
   bool CanRun(const Tenant& tenant) const;

@@ -84,10 +84,22 @@ void World::Do(const Grant& action) {
   }
   lane->holder = tenant->id;
   lane->successors.clear();
+  RequireNobodyPassed(action);
   tenant->granted = true;
   tenant->revoked = false;
   tenant->inside = tenant->ephemeral_bytes > 0;
   digest_ = (digest_ ^ action.session) * 1099511628211u;
+}
+
+// Where a turn is promised, nobody overtakes who has waited for too long.
+void World::RequireNobodyPassed(const Grant& action) {
+  const Session& session = *state_.Find(action.session);
+  const std::set<Key>& by_age = state_.lanes.at(action.lane).by_age;
+  if (!state_.policy->PromisesTurn() || by_age.empty() || session.gang()) return;
+  const int64_t oldest_us = by_age.begin()->rank;
+  Require(now_us_ - oldest_us < state_.limits.starvation_us || session.waited_since_us == 0 ||
+              session.waited_since_us <= oldest_us,
+          "overtakes one that starves");
 }
 
 void World::Do(const Revoke& action) {
