@@ -186,7 +186,6 @@ struct Grant {
 struct Revoke {
   SessionId session = 0;
   LaneId lane = 0;
-  uint64_t gang = 0;  // its job, when it is one of a gang
 };
 // Who holds the lane next, best first, when its revoked holder hands it over. Replaces the list,
 // which counts for this holder alone: the next one begins without. Nobody listed: the lane stays

@@ -161,18 +161,11 @@ void BreakWait(Core* core, Device* device, Session* session) {
   }
   const bool no_space = core->state->limits.swap_bytes < kUnlimited;
   if (!no_space) return;  // one failed to swap: it is tried again
-  static const char* const kReason = "the host memory for swapped jobs is used up";
-  if (session->phase == Phase::kQueued) {
-    const SessionId id = session->id;
-    Unclaim(core, session);
-    --core->state->queued;
-    core->state->sessions.erase(id);
-    core->actions.push_back(Reject{id, kReason});
-    return;
-  }
+  // Nobody who rests holds what it asked for: those who are not in yet wait until somebody leaves,
+  // of those who are the last one that asks is refused.
   if (refused == nullptr || refused->arrival < session->arrival) refused = session;
   if (refused->need == Need::kNone) return;
-  core->actions.push_back(RefuseMemory{refused->id, kReason});
+  core->actions.push_back(RefuseMemory{refused->id, "the host memory for swapped jobs is used up"});
   Unblock(core, refused);
 }
 

@@ -275,7 +275,7 @@ void RevokeHolder(Core* core, Lane* lane, bool hand_on) {
   if (holder->revoked) return;
   holder->revoked = true;
   holder->revoked_us = core->now_us;
-  core->actions.push_back(Revoke{holder->id, lane->id, holder->gang() ? holder->about.job : 0});
+  core->actions.push_back(Revoke{holder->id, lane->id});
   if (!holder->gang()) return;
   for (const SessionId id : core->state->gangs.at(holder->about.job).members) {
     const Session& mate = *core->Find(id);

@@ -79,7 +79,7 @@ def expectations(mean):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--busy", type=float, metavar="PERCENT",
                         help="how much of their time vae, speech and seq2seq compute, instead of what the trace drew")
     parser.add_argument("--json", action="store_true")
