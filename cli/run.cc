@@ -101,6 +101,7 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
                    outer != nullptr && *outer != '\0' ? std::string(outer) : absl::StrCat(job));
   if (!options.no_env) UseStreamOrderedMemory(&environment);
   if (options.no_sites) ipc::SetVariable(&environment, ipc::kSitesVariable, "off");
+  if (options.no_lane) ipc::SetVariable(&environment, ipc::kLaneVariable, "off");
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
   ipc::SetVariable(&environment, ipc::kTransportVariable, options.transport);
   ipc::SetVariable(&environment, ipc::kModeVariable, options.mode);

@@ -11,6 +11,7 @@ inline constexpr char kJobVariable[] = "LANEWAY_JOB";
 inline constexpr char kTransportVariable[] = "LANEWAY_TRANSPORT";
 inline constexpr char kModeVariable[] = "LANEWAY_MODE";
 inline constexpr char kSitesVariable[] = "LANEWAY_SITES";  // "off": no call-site hashes
+inline constexpr char kLaneVariable[] = "LANEWAY_LANE";    // "off": iterations lie in no lane
 inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
 inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
 inline constexpr char kMemoryVariable[] = "LANEWAY_MEMORY";       // bytes

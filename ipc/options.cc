@@ -146,6 +146,11 @@ std::vector<Flag> MemoryFlags() {
        .help = "never look at who calls to predict how long memory lives",
        .of_program = true,
        .toggle = &Options::no_sites},
+      {.name = "no-lane",
+       .value_name = "",
+       .help = "never share the memory of iterations: all memory of the program is its own",
+       .of_program = true,
+       .toggle = &Options::no_lane},
   };
 }
 

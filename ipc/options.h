@@ -22,6 +22,7 @@ struct Options {
   std::string log_level = "info";
   bool no_env = false;    // leave the frameworks' allocators as they are
   bool no_sites = false;  // no call-site hashes
+  bool no_lane = false;   // iterations lie in no lane
   int64_t linger_s = 60;
   int64_t lanes = 32;
   int64_t slice_ms = 20;

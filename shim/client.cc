@@ -314,8 +314,7 @@ void Message::SendBoundaryBefore(ipc::Values values) {
     info.ephemeral_bytes = std::max(info.ephemeral_bytes, at.ephemeral_bytes);
     // Nobody waits for the answer: without other memory for the lane, the session keeps the lane.
     for (const arena::Range& range : at.outlived) {
-      const ipc::Arguments<ipc::Op::LaneKeep> keep(static_cast<CUdeviceptr>(range.base),
-                                                   static_cast<size_t>(range.bytes));
+      const ipc::Arguments<ipc::Op::LaneKeep> keep(CUdeviceptr{range.base}, size_t{range.bytes});
       SendFirst(ipc::Op::LaneKeep, keep.values(), State::WireOfDevice(at.lane_device),
                 ipc::kWantsReply);
     }
@@ -327,15 +326,16 @@ void Message::SendBoundaryBefore(ipc::Values values) {
 
 // Another call, before this one.
 void Message::SendFirst(ipc::Op op, ipc::Values values, uint32_t context, uint16_t flags) {
-  const ipc::Op my_op = op_;
-  const uint32_t my_context = context_;
-  op_ = op;
-  context_ = context;
+  const ipc::Op my_op = std::exchange(op_, op);
+  const uint32_t my_context = std::exchange(context_, context);
   if (Reserve(ipc::RequestBytesMax(op_, values))) {
     ipc::Writer writer(body_);
     ipc::EncodeRequest(op_, values, ClientCaller::Process(), &writer);
     if (flags != 0 && ++client_.last_request_ == 0) ++client_.last_request_;
+    values_ = values;
     Commit(writer.size(), flags, flags != 0 ? client_.last_request_ : 0);
+    values_ = nullptr;
+    token_ = RebuildLog::kNoToken;
   }
   op_ = my_op;
   context_ = my_context;

@@ -18,19 +18,9 @@ using arena::Persistent;
 using arena::Range;
 using arena::Sites;
 
-bool SitesWanted() {
-  const char* const value = std::getenv(ipc::kSitesVariable);
+bool IsWanted(const char* variable) {
+  const char* const value = std::getenv(variable);
   return value == nullptr || std::strcmp(value, "off") != 0;
-}
-
-// Placing iterations in a lane is asked for (LANEWAY_LANE=on): with neighbours in the lane, a block
-// that outlives its iteration has been seen to lose its bytes.
-bool LaneWanted() {
-  static const bool wanted = [] {
-    const char* const value = std::getenv("LANEWAY_LANE");
-    return value != nullptr && std::strcmp(value, "on") == 0;
-  }();
-  return wanted;
 }
 
 }  // namespace
@@ -41,7 +31,8 @@ DeviceMemory& DeviceMemory::Process() {
 }
 
 DeviceMemory::DeviceMemory()
-    : use_sites_(SitesWanted()),
+    : use_sites_(IsWanted(ipc::kSitesVariable)),
+      use_lane_(IsWanted(ipc::kLaneVariable)),
       addresses_(Client::Process().arena_base(), ipc::limits::kPersistentBytes),
       ephemeral_(Client::Process().arena_base() + ipc::limits::kEphemeralOffset,
                  ipc::limits::kEphemeralBytes) {}
@@ -348,7 +339,7 @@ DeviceMemory::AtBoundary DeviceMemory::OnBoundary() {
   learned_peak_ = std::max(learned_peak_, born_peak_ - (born_bytes_ - early));
   born_bytes_ = born_peak_ = early;
   tracking_ = true;
-  locked_ = LaneWanted() && iterations::Iterations::Process().recognised();
+  locked_ = use_lane_ && iterations::Iterations::Process().recognised();
   lane_refused_ = false;
   at.ephemeral_bytes = ephemeral_.OnBoundary();
   at.persistent_bytes = live_bytes() - ephemeral_.live_bytes();

@@ -109,6 +109,7 @@ class DeviceMemory {
   CUresult JoinIfNeeded(const Context& context, const arena::Stamp& stamp, const Order& order);
 
   const bool use_sites_;
+  const bool use_lane_;
   std::mutex mutex_;
   arena::Addresses addresses_;
   arena::Ephemeral ephemeral_;

@@ -75,16 +75,26 @@ CUresult SessionImpl::LaneReserve(size_t bytes) {
   return bytes == 0 ? GiveLaneBack() : GrowInLane(bytes);
 }
 
+// Memory that becomes the session's own is asked for as any other; refused, it keeps the lane.
 CUresult SessionImpl::LaneKeep(CUdeviceptr address, size_t bytes) {
-  return arena_.lanes()->Keep(arena_.lane_member(), address, bytes);
+  LaneTable* const lanes = arena_.lanes();
+  LaneMember* const member = arena_.lane_member();
+  const uint64_t fresh = lanes->FreshBytesFor(member, address, bytes);
+  if (fresh != 0) {
+    const CUresult asked = AskForMemory(fresh);
+    if (asked != CUDA_SUCCESS) {
+      (void)lanes->Pin(member, address, bytes);
+      return asked;
+    }
+  }
+  const CUresult kept = lanes->Keep(member, address, bytes);
+  if (kept != CUDA_SUCCESS && fresh != 0) GiveMemoryBack(fresh);
+  return kept;
 }
 
 CUresult SessionImpl::LaneDrop(CUdeviceptr address) {
-  frees_.Poll();
-  if (!arena_.lanes()->IsKept(arena_.lane_member(), address)) return CUDA_ERROR_INVALID_VALUE;
-  return frees_.Free(streams_.All(), [this, address] {
-    (void)arena_.lanes()->Release(arena_.lane_member(), address);
-  });
+  return arena_.lanes()->Drop(arena_.lane_member(), address) ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult SessionImpl::StreamsJoin() {

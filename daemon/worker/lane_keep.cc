@@ -28,7 +28,10 @@ CUresult LaneTable::Enter(LaneMember* member) {
     assert(other == member || other->pins_.empty());
     static_cast<void>(other);
   }
-  return Sync(lane, member);
+  CUresult result = Fit(lane, member);
+  if (result == CUDA_SUCCESS) result = Sync(lane, member);
+  if (result != CUDA_SUCCESS) Exit(member);
+  return result;
 }
 
 void LaneTable::Exit(LaneMember* member) {
@@ -51,7 +54,7 @@ CUresult LaneTable::CreateFresh(Lane* lane, LaneMember* member, uint64_t offset,
   for (const Piece& part : lane->parts) {
     const uint64_t bytes = part.extent.bytes;
     if (part.address >= end || part.address + bytes <= offset ||
-        member->kept_.count(part.address) != 0) {
+        member->Keeps(part.address, bytes)) {
       continue;
     }
     Piece made;
@@ -99,12 +102,31 @@ void LaneTable::NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr,
   }
 }
 
-CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
-  const uint64_t offset = address - member->base_, end = offset + bytes;
+bool LaneTable::InLane(const LaneMember& member, CUdeviceptr address, uint64_t bytes) const {
+  const uint64_t offset = address - member.base_, end = offset + bytes;
+  return bytes != 0 && member.lane_ != nullptr && end >= offset && end <= member.lane_->bytes();
+}
+
+uint64_t LaneTable::FreshBytesFor(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
   const std::unique_lock<std::mutex> lock = LockOf(member);
-  if (bytes == 0 || member->lane_ == nullptr || end < offset || end > member->lane_->bytes()) {
-    return CUDA_ERROR_INVALID_VALUE;
+  if (!InLane(*member, address, bytes) || member->lane_->own()) return 0;
+  const uint64_t offset = address - member->base_;
+  uint64_t sum = 0;
+  for (const Piece& part : member->lane_->parts) {
+    const bool touched = part.address < offset + bytes && part.address + part.extent.bytes > offset;
+    if (touched && !member->Keeps(part.address, part.extent.bytes)) sum += part.extent.bytes;
   }
+  return sum;
+}
+
+CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const uint64_t offset = address - member->base_;
+  if (bytes != 0 && member->KeptBytes(offset, bytes) == bytes) {  // of the session already
+    NoteBlock(member, {address, bytes});
+    return CUDA_SUCCESS;
+  }
+  if (!InLane(*member, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   Lane* const lane = member->lane_.get();
   assert(lane->holder.load() == member || lane->holder.load() == nullptr);
   if (lane->own()) {  // nobody else ever maps it
@@ -112,7 +134,7 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
     return CUDA_SUCCESS;
   }
   std::vector<Piece> fresh;
-  const CUresult result = CreateFresh(lane, member, offset, end, &fresh);
+  const CUresult result = CreateFresh(lane, member, offset, offset + bytes, &fresh);
   if (result == CUDA_SUCCESS) {
     HandOver(lane, member, fresh);
   } else {
@@ -126,32 +148,67 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
   return result;
 }
 
-bool LaneTable::IsKept(LaneMember* member, CUdeviceptr address) {
+CUresult LaneTable::Pin(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
   const std::unique_lock<std::mutex> lock = LockOf(member);
-  if (member->pins_.count(address) != 0) return true;
-  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
-    if (kept.second.blocks.count(address) != 0) return true;
-  }
-  return false;
+  if (!InLane(*member, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  member->pins_[address] = bytes;
+  NoteBlock(member, {address, bytes});
+  return CUDA_SUCCESS;
 }
 
-bool LaneTable::Release(LaneMember* member, CUdeviceptr address) {
+bool LaneTable::Drop(LaneMember* member, CUdeviceptr address) {
   const std::unique_lock<std::mutex> lock = LockOf(member);
   bool found = member->pins_.erase(address) != 0;
-  for (std::map<uint64_t, LaneMember::Kept>::iterator next = member->kept_.begin();
-       next != member->kept_.end();) {
-    const std::map<uint64_t, LaneMember::Kept>::iterator kept = next++;
-    if (kept->second.blocks.erase(address) == 0) continue;
+  for (std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    if (kept.second.blocks.erase(address) == 0) continue;
     found = true;
-    if (!kept->second.blocks.empty()) continue;
-    const Extent extent = kept->second.extent;
-    assert(extent.id != 0);  // a session whose memory is swapped out frees nothing
-    FreePieces(environment_, {{member->base_ + kept->first, extent}});
-    member->job_->Give(member->device_, extent.bytes);
-    member->kept_.erase(kept);
+    member->has_spare_ = member->has_spare_ || kept.second.blocks.empty();
   }
-  if (found && member->lane_ != nullptr) (void)Sync(member->lane_.get(), member);
   return found;
+}
+
+// A part of the lane is mapped as a whole: whatever is kept over it has to go with this one.
+bool LaneTable::CanGo(const LaneMember& member, uint64_t offset, const std::set<uint64_t>& going) {
+  if (member.lane_ == nullptr) return true;
+  const uint64_t end = offset + member.kept_.at(offset).extent.bytes;
+  for (const Piece& part : member.lane_->parts) {
+    const uint64_t part_end = part.address + part.extent.bytes;
+    if (part.address >= end || part_end <= offset) continue;
+    for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member.kept_) {
+      if (kept.first < part_end && kept.first + kept.second.extent.bytes > part.address &&
+          going.count(kept.first) == 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+uint64_t LaneTable::Reclaim(LaneMember* member) {
+  const std::unique_lock<std::mutex> lock = LockOf(member);
+  std::set<uint64_t> going;
+  size_t spares = 0, before = 0;
+  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+    if (!kept.second.blocks.empty()) continue;
+    ++spares;
+    if (kept.second.extent.id != 0) going.insert(kept.first);  // else it is swapped out
+  }
+  do {
+    before = going.size();
+    std::erase_if(going, [&](uint64_t offset) { return !CanGo(*member, offset, going); });
+  } while (going.size() != before);
+  member->has_spare_ = going.size() != spares;
+  uint64_t bytes = 0;
+  for (const uint64_t offset : going) {
+    const Extent extent = member->kept_.at(offset).extent;
+    FreePieces(environment_, {{member->base_ + offset, extent}});
+    member->job_->Give(member->device_, extent.bytes);
+    member->kept_.erase(offset);
+    bytes += extent.bytes;
+  }
+  // What can't be mapped now is tried again by Enter.
+  if (member->lane_ != nullptr) (void)Sync(member->lane_.get(), member);
+  return bytes;
 }
 
 std::vector<LaneTable::KeptExtent> LaneTable::Kept(LaneMember* member) {
@@ -168,7 +225,7 @@ void LaneTable::SetKept(LaneMember* member, CUdeviceptr address, const Extent& e
   Extent& kept = member->kept_.at(address - member->base_).extent;
   assert(kept.bytes == extent.bytes);
   kept = extent;
-  if (member->lane_ != nullptr) Count(member->lane_.get(), member);
+  if (member->lane_ != nullptr) Count(member);
 }
 
 void LaneTable::AddKept(LaneMember* member, int device, const Piece& piece) {
@@ -178,6 +235,8 @@ void LaneTable::AddKept(LaneMember* member, int device, const Piece& piece) {
   member->job_->Force(device, piece.extent.bytes);
   member->device_ = device;
   member->kept_[offset] = {piece.extent, {}};
+  member->has_spare_ = true;  // unless a block is kept in it anew
+  Count(member);
 }
 
 void LaneTable::ForgetKept(LaneMember* member) {

@@ -56,12 +56,12 @@ CUresult LaneTable::Sync(Lane* lane, LaneMember* member) {
     result = ClearPieces(environment_, lane->device, {here});
     if (result == CUDA_SUCCESS) part.extent.clear = false;
   }
-  Count(lane, member);
+  Count(member);
   CheckOwners(*lane);
   return result;
 }
 
-void LaneTable::Count(Lane* lane, LaneMember* member) {
+void LaneTable::Count(LaneMember* member) {
   uint64_t bytes = 0;
   for (const std::pair<const uint64_t, uint64_t>& part : member->mapped_) bytes += part.second;
   for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
@@ -124,10 +124,6 @@ CUresult LaneTable::Join(LaneMember* member, uint64_t id, int device) {
   CUresult result = known ? CUDA_SUCCESS : Load(lane.get());
   if (lane->uid != member->uid_) result = CUDA_ERROR_NOT_PERMITTED;
   if (lane->device != device) result = CUDA_ERROR_INVALID_VALUE;
-  for (const Piece& part : lane->parts) {
-    const uint64_t kept = member->KeptBytes(part.address, part.extent.bytes);
-    if (kept != 0 && kept != part.extent.bytes) result = CUDA_ERROR_NOT_READY;
-  }
   if (result != CUDA_SUCCESS) return result;
   lane->members.insert(member);
   member->lane_ = lane;
@@ -145,7 +141,7 @@ void LaneTable::Leave(LaneMember* member, bool moves) {
   lane->members.erase(member);
   member->lane_id_ = 0;
   member->job_->Give(lane->device, std::exchange(member->reserved_bytes_, 0));
-  Count(lane.get(), member);
+  Count(member);
   if (!lane->members.empty()) return;
   for (const Piece& part : lane->parts) {
     if (lane->own() && !moves) {
@@ -201,6 +197,23 @@ CUresult LaneTable::GrowLocked(Lane* lane, uint64_t bytes) {
   return result;
 }
 
+// What the member keeps of an earlier lane may lie across extents of this one, which it then cannot
+// map in part: those are made anew, cut at its edges. REQUIRES: nobody has anything live inside.
+CUresult LaneTable::Fit(Lane* lane, LaneMember* member) {
+  const uint64_t wanted = std::max(lane->bytes(), member->reserved_bytes_);
+  const std::vector<Piece>::iterator first =
+      std::find_if(lane->parts.begin(), lane->parts.end(), [&](const Piece& part) {
+        const uint64_t kept = member->KeptBytes(part.address, part.extent.bytes);
+        return kept != 0 && kept != part.extent.bytes;
+      });
+  for (std::vector<Piece>::iterator part = first; part != lane->parts.end(); ++part) {
+    UnmapAll(lane, *part);
+    environment_.extents->Free(part->extent);
+  }
+  lane->parts.erase(first, lane->parts.end());
+  return lane->bytes() < wanted ? GrowLocked(lane, wanted) : CUDA_SUCCESS;
+}
+
 CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   assert(member->lane_ != nullptr);
   if (bytes > limits::kEphemeralBytes) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -235,7 +248,7 @@ void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
     environment_.extents->Free(lane->parts.back().extent);
     lane->parts.pop_back();
   }
-  for (LaneMember* const member : lane->members) Count(lane.get(), member);
+  for (LaneMember* const member : lane->members) Count(member);
 }
 
 CUresult LaneTable::Refresh(uint64_t id) {

@@ -45,6 +45,8 @@ class LaneMember {
   uint64_t lane() const { return lane_id_; }  // 0: none
   int device() const { return device_; }
   uint64_t reserved_bytes() const { return reserved_bytes_; }
+  // It keeps an extent in which no block lives: Reclaim() would give memory back. Its thread's.
+  bool has_spare() const { return has_spare_; }
   // What it has mapped, for status: the lane's size and what it keeps.
   uint64_t mapped_bytes() const { return mapped_bytes_.load(std::memory_order_relaxed); }
 
@@ -66,6 +68,7 @@ class LaneMember {
   std::shared_ptr<Lane> lane_;
   int device_ = 0;
   uint64_t reserved_bytes_ = 0;
+  bool has_spare_ = false;
   std::atomic<uint64_t> mapped_bytes_{0};
   // Guarded by the lane's mutex.
   std::map<uint64_t, uint64_t> mapped_;   // of the lane's extents: offset -> bytes
@@ -80,8 +83,7 @@ class LaneTable {
 
   // Maps the lane for the member; one that this worker does not know yet is looked up at the
   // keeper. CUDA_ERROR_NOT_PERMITTED when it is another user's, CUDA_ERROR_INVALID_VALUE when it is
-  // on another device, CUDA_ERROR_NOT_READY when what the member keeps of an earlier lane lies
-  // across this one's extents. REQUIRES: the member is in no lane.
+  // on another device. REQUIRES: the member is in no lane.
   CUresult Join(LaneMember* member, uint64_t lane, int device);
   // Unmaps it. What the member keeps stays the session's. The last one to leave gives a session's
   // own lane back; any other is the daemon's to end (ReleaseOwner). REQUIRES: the session is quiet,
@@ -104,15 +106,24 @@ class LaneTable {
 
   // The block outlives its iteration: what backs it becomes the session's. REQUIRES: the member is
   // inside, the others are quiet. CUDA_ERROR_OUT_OF_MEMORY: there is nothing for the lane in its
-  // place; the member then keeps the lane (Pinned) until Release(address).
+  // place; the member then keeps the lane (Pinned) until Drop(address).
   CUresult Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes);
-  // The block is gone, and the device has finished with it. False: no block of Keep.
-  bool Release(LaneMember* member, CUdeviceptr address);
-  bool IsKept(LaneMember* member, CUdeviceptr address);
+  // How much memory Keep would ask the keeper for.
+  uint64_t FreshBytesFor(LaneMember* member, CUdeviceptr address, uint64_t bytes);
+  // Keep without fresh memory: the member keeps the lane.
+  CUresult Pin(LaneMember* member, CUdeviceptr address, uint64_t bytes);
+  // The block is gone. False: no block of Keep. What backed it stays where it is: blocks of the
+  // iteration may lie beside it, or already in its place.
+  bool Drop(LaneMember* member, CUdeviceptr address);
+  // Gives up what the member keeps for no block any more; the lane is mapped there again. Returns
+  // the bytes. REQUIRES: no block of an iteration lives, and the device has finished.
+  uint64_t Reclaim(LaneMember* member);
   // Blocks of the member live in the lane itself: nobody else may enter.
   bool Pinned(LaneMember* member);
 
-  // The member may use the lane from now on. An error of the driver when it can't be mapped.
+  // The member may use as much of the lane as it has reserved from now on. An error of the driver
+  // when it can't be mapped; CUDA_ERROR_OUT_OF_MEMORY when extents had to be made anew and the
+  // keeper has no room now: then the lane is smaller, and the member not inside.
   CUresult Enter(LaneMember* member);
   // From a driver's callback, too: calls no driver function and takes no lock.
   void Exit(LaneMember* member);
@@ -146,6 +157,9 @@ class LaneTable {
   std::shared_ptr<Lane> Find(uint64_t lane);
   CUresult Load(Lane* lane);
   CUresult Sync(Lane* lane, LaneMember* member);
+  CUresult Fit(Lane* lane, LaneMember* member);
+  static bool CanGo(const LaneMember& member, uint64_t offset, const std::set<uint64_t>& going);
+  bool InLane(const LaneMember& member, CUdeviceptr address, uint64_t bytes) const;
   void UnmapPart(LaneMember* member, const Piece& part);
   void UnmapAll(Lane* lane, const Piece& part);
   CUresult GrowLocked(Lane* lane, uint64_t bytes);
@@ -158,7 +172,7 @@ class LaneTable {
   static void NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr, uint64_t>& block);
   bool MergeRun(Lane* lane, size_t first, uint64_t* bytes);
   void CheckOwners(const Lane& lane) const;
-  void Count(Lane* lane, LaneMember* member);
+  static void Count(LaneMember* member);
 
   const Environment& environment_;
   std::mutex mutex_;

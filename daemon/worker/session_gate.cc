@@ -61,7 +61,7 @@ bool SessionImpl::PassGate() {
 
 // The lane may have grown while others held it.
 bool SessionImpl::TryEnterLane() {
-  if (EnterLane() == CUDA_SUCCESS) return true;
+  if (WhenThereIsRoom(0, [this] { return EnterLane(); }) == CUDA_SUCCESS) return true;
   ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                 "laneway: the driver does not map the session's lane; its session ends");
   return false;
@@ -74,6 +74,7 @@ void SessionImpl::Park() {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
     const bool done = RunCommands();
     PublishQuiet();
+    ReclaimLane();
     if (release_.load() && quiet_) return;  // it leaves from here
     if (gate_->Imminent()) SpinUntilOpen();
     if (gate_->closed()) ipc::FutexWait(doorbell, ticket, done ? Patience(kNapUs) : kRetryUs);
@@ -95,6 +96,7 @@ void SessionImpl::OnSilence() {
   counted_us_ = 0;
   // Silence is a boundary for whoever keeps nothing in the lane.
   if (lane_bytes_ == 0) at_boundary_ = true;
+  ReclaimLane();
   gate_->Rest(MayLeave());
 }
 
@@ -158,6 +160,7 @@ CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
   progress.ephemeral_bytes.store(info->ephemeral_bytes, std::memory_order_relaxed);
   progress.boundary_us.store(static_cast<uint64_t>(now_us), std::memory_order_relaxed);
   progress.iterations.fetch_add(1, std::memory_order_release);
+  ReclaimLane();
   if (gate_ == nullptr || gate_->closed()) return CUDA_SUCCESS;
   if ((gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) && MayLeave()) LeaveLane();
   return CUDA_SUCCESS;

@@ -99,6 +99,7 @@ bool SessionImpl::Reserve(std::string* error) {
       *error = absl::StrCat("its device memory cannot be mapped again (error ", restored, ")");
       return false;
     }
+    asked_bytes_.store(arena_.bytes());
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
   if (environment_.board != nullptr) {

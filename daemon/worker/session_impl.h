@@ -155,6 +155,8 @@ class SessionImpl final : public Session,
   bool TryEnterLane();
   CUresult EnterLane();
   void ExitLane();
+  // At a boundary where the device has finished: gives up what is kept in the lane for no block.
+  void ReclaimLane();
   CUresult ChangeLane(uint64_t lane);
   CUresult GrowInLane(uint64_t bytes);
   CUresult GiveLaneBack();

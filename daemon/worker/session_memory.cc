@@ -117,6 +117,14 @@ void SessionImpl::ExitLane() {
   if (std::exchange(inside_, false)) arena_.lanes()->Exit(arena_.lane_member());
 }
 
+void SessionImpl::ReclaimLane() {
+  LaneMember* const member = arena_.lane_member();
+  if (!member->has_spare() || !at_boundary_ || undone_.load() != 0) return;
+  // What another worker kept for it is told again until the replay is complete.
+  if (file_.page()->replaying.load() != 0 || !StreamsIdle()) return;
+  if (const uint64_t bytes = arena_.lanes()->Reclaim(member); bytes != 0) GiveMemoryBack(bytes);
+}
+
 // Its reservation goes along. REQUIRES: quiet, and nothing of it lives in the lane that it leaves.
 CUresult SessionImpl::ChangeLane(uint64_t lane) {
   LaneMember* const member = arena_.lane_member();

@@ -110,7 +110,7 @@ using LaneReserve = CUresult(size_t bytes);
 // the same addresses with the same bytes, and the lane gets fresh memory in its place. 2: there is
 // none; then the session keeps the lane until the block's LaneDrop.
 using LaneKeep = CUresult(CUdeviceptr address, size_t bytes);
-// Ends the LaneKeep of this address, once all work submitted so far is complete.
+// Ends the LaneKeep of this address. What backs it goes back at a boundary.
 using LaneDrop = CUresult(CUdeviceptr address);
 // Every stream of the session waits for all work submitted so far on its others: the fence of an
 // address that is used again across streams.

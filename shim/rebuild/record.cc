@@ -81,6 +81,8 @@ std::array<Verb, kOps> MakeVerbs() {
   verbs[static_cast<size_t>(Op::GetGlobal)] = Verb::kGlobal;
   verbs[static_cast<size_t>(Op::PinnedAlloc)] = Verb::kRange;
   verbs[static_cast<size_t>(Op::PinnedFree)] = Verb::kEndRange;
+  verbs[static_cast<size_t>(Op::LaneKeep)] = Verb::kRange;
+  verbs[static_cast<size_t>(Op::LaneDrop)] = Verb::kEndRange;
   for (const Op op : kWrites) verbs[static_cast<size_t>(op)] = Verb::kWrite;
   verbs[static_cast<size_t>(Op::LaneReserve)] = Verb::kLane;
   verbs[static_cast<size_t>(Op::ContextReset)] = Verb::kReset;

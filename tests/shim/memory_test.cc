@@ -104,7 +104,6 @@ TEST_F(DeviceMemory, StreamOrderedReuseOnTheSameStreamNeedsNoJoin) {
 // The program's iterations, from the third on, live in the lane, at the same addresses; what
 // outlives one is kept for it until it is freed.
 TEST_F(DeviceMemory, IterationsLiveInTheLane) {
-  ASSERT_EQ(setenv("LANEWAY_LANE", "on", 1), 0);
   const CUdeviceptr weight = Allocate(1 << 20);
   std::vector<std::vector<CUdeviceptr>> seen;
   CUdeviceptr late = 0;

@@ -129,7 +129,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_alloc [--json]\n");
     return 2;
   }
-  setenv("LANEWAY_LANE", "on", 1);
   const bench::Sides sides = bench::Connect("");
   CUcontext context = nullptr;
   CUstream stream = nullptr;
