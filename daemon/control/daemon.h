@@ -112,6 +112,7 @@ class Daemon : public ChildrenListener {
   void ResizeLane(const scheduler::ResizeLane& resize);
   void Publish(const scheduler::Successors& successors);
   void RefuseMemory(const scheduler::RefuseMemory& refusal);
+  void Swap(const ipc::control::Swap& swap);
   void GrantOrRevoke(uint64_t id, uint64_t lane, bool grant);
   void OnOverstay(const scheduler::Report& report);
   void PerformGrant(const scheduler::Action& action);

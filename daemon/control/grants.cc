@@ -279,6 +279,18 @@ void Daemon::OnOverstay(const scheduler::Report& report) {
   AddFault({report.session, session->record.job_id, session->record.program, 0, text});
 }
 
+void Daemon::Swap(const wire::Swap& swap) {
+  Session* const session = sessions_.Find(swap.session_id);
+  if (session == nullptr) return;
+  spdlog::debug("session {} {} the host", swap.session_id, swap.out != 0 ? "goes to" : "leaves");
+  if (session->phase != Phase::kRunning) {  // no worker has it just now
+    Happen(scheduler::Swapped{swap.session_id, swap.out != 0, false, "it moves"});
+    return;
+  }
+  if (swap.out != 0) session->away = true;
+  SendTo(*session, swap);
+}
+
 void Daemon::PerformGrant(const scheduler::Action& action) {
   if (const scheduler::AssignLane* assign = std::get_if<scheduler::AssignLane>(&action)) {
     AssignLane(*assign);
@@ -297,15 +309,9 @@ void Daemon::PerformGrant(const scheduler::Action& action) {
   } else if (const scheduler::RefuseMemory* no = std::get_if<scheduler::RefuseMemory>(&action)) {
     RefuseMemory(*no);
   } else if (const scheduler::SwapOut* out = std::get_if<scheduler::SwapOut>(&action)) {
-    spdlog::debug("session {} goes to the host", out->session);
-    if (Session* const session = sessions_.Find(out->session)) {
-      session->away = true;
-      SendTo(*session, wire::Swap{out->session, 1, out->with_lane});
-    }
+    Swap({out->session, 1, out->with_lane});
   } else if (const scheduler::SwapIn* in = std::get_if<scheduler::SwapIn>(&action)) {
-    spdlog::debug("session {} comes back from the host", in->session);
-    if (const Session* const session = sessions_.Find(in->session))
-      SendTo(*session, wire::Swap{in->session, 0, in->with_lane});
+    Swap({in->session, 0, in->with_lane});
   } else if (const scheduler::Wait* wait = std::get_if<scheduler::Wait>(&action)) {
     spdlog::info("session {} {}", wait->session, wait->reason);
   } else if (const scheduler::Report* report = std::get_if<scheduler::Report>(&action)) {

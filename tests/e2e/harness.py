@@ -141,9 +141,12 @@ class Program:
         self.process.stdin.close()
 
     def kill(self, signal_number=signal.SIGKILL):
-        pid = self.pid
-        if pid is not None and self.running():
-            os.kill(pid, signal_number)
+        pid = self.pid or self.process.pid  # `laneway run` itself while it has started nothing yet
+        if self.running():
+            try:
+                os.kill(pid, signal_number)
+            except ProcessLookupError:
+                pass  # it has just ended
         if self.running() and signal_number == signal.SIGKILL:
             self.process.wait(10)
 

@@ -149,7 +149,7 @@ class Soak:
             self.jobs.append(Job(program, kind))
 
     def kill(self, numbers):
-        running = [job for job in self.jobs if job.program.running()]
+        running = [job for job in self.jobs if job.program.running() and job.program.pid is not None]
         if running:
             job = numbers.choice(running)
             job.killed = True
