@@ -81,6 +81,7 @@ struct SessionRecord {
   uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
   uint32_t generation = 0;          // other than 0: it has run in another worker before
   uint32_t contained = 0;           // 1: it gets a worker of its own
+  Tables tables;                    // the calls that its client makes
   char program[kNameBytes] = {};
 };
 

@@ -17,9 +17,9 @@
 
 #include <cstdint>
 
-#include "ipc/calls.h"
 #include "ipc/calls/limits.h"
 #include "ipc/message.h"
+#include "ipc/tables.h"
 
 namespace ipc {
 
@@ -30,29 +30,14 @@ enum class Transport : uint32_t { kRing = 0, kZmq = 1 };
 // kContained: a worker of its own, under the same scheduler.
 enum class Mode : uint32_t { kShared = 0, kContained = 1 };
 
-// What Hello::opcode_count and Hello::table_hash are, on both sides: all rows of all tables.
-inline uint32_t CountOfTables() {
-  size_t rows = 0;
-  for (size_t i = 0; i < kLibraries; ++i) rows += RowsOf(static_cast<Library>(i)).size();
-  return static_cast<uint32_t>(rows);
-}
-inline uint64_t HashOfTables() {
-  uint64_t hash = 0;
-  for (size_t i = 0; i < kLibraries; ++i) {
-    const Library library = static_cast<Library>(i);
-    hash = hash * 1099511628211ull ^ TableHash(library, RowsOf(library).size());
-  }
-  return hash;
-}
-
 // The first three fields keep their places in every version, so that a mismatch can be told in
 // words.
 struct Hello {
   uint32_t magic = kHelloMagic;
   uint32_t protocol_version = kProtocolVersion;
   uint32_t bytes = sizeof(Hello);
-  uint32_t opcode_count = 0;  // rows this client knows
-  uint64_t table_hash = 0;    // ipc::TableHash() over them
+  uint32_t reserved = 0;
+  Tables tables;  // the calls that this client knows
   Transport transport = Transport::kRing;
   Mode mode = Mode::kShared;
   uint64_t job_id = 0;              // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
@@ -74,6 +59,8 @@ struct Welcome {
   char zmq_endpoint[108] =
       {};                   // ipc://... when the transport is ZeroMQ: a ROUTER bound by the worker
   char sentence[256] = {};  // on failure: what is wrong and what to do
+  uint32_t reserved2 = 0;
+  Tables tables;  // the calls that the daemon and its workers know
 };
 
 }  // namespace ipc

@@ -38,8 +38,7 @@ void CopyText(char (&to)[N], std::string_view from) {
 
 ipc::Hello MakeHello() {
   ipc::Hello hello;
-  hello.opcode_count = ipc::CountOfTables();
-  hello.table_hash = ipc::HashOfTables();
+  hello.tables = ipc::OwnTables();
   const char* const transport = std::getenv(ipc::kTransportVariable);
   if (transport != nullptr && std::strcmp(transport, "zmq") == 0)
     hello.transport = ipc::Transport::kZmq;
@@ -83,6 +82,11 @@ absl::Status Greet(const std::string& dir, ipc::Welcome* welcome, std::vector<ip
         absl::StrCat("the daemon speaks protocol ", welcome->protocol_version,
                      ", this program's Laneway ", ipc::kProtocolVersion,
                      "; stop the daemon (`laneway stop`) and run both from one installation"));
+  }
+  if (welcome->result == 0 && !ipc::Understands(welcome->tables)) {
+    return absl::FailedPreconditionError(
+        "the daemon and this program's Laneway know different calls; stop the daemon (`laneway "
+        "stop`) and run both from one installation");
   }
   *fds = std::move(packet->fds);
   socket->Release();  // stays open as long as the program wants: its end alone ends nothing

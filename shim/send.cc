@@ -1,11 +1,13 @@
 #include "shim/send.h"
 
+#include <atomic>
 #include <vector>
 
 #include "ipc/codec_client.h"
 #include "shim/caller.h"
 #include "shim/client.h"
 #include "shim/rebuild/record.h"
+#include "shim/say.h"
 
 namespace shim {
 namespace {
@@ -21,10 +23,21 @@ uint32_t Failed(ipc::Op op, CUresult result) {
   return CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
+// A later build's calls, to a daemon of an earlier one.
+bool Unknown(ipc::Op op) {
+  if (ipc::Knows(Client::Process().welcome().tables, op)) [[likely]]
+    return false;
+  static std::atomic<bool> said;
+  SayOnce(said, {"the daemon is older than this program's Laneway and has no ", ipc::RowOf(op).name,
+                 "; run `laneway stop`, then start both from one installation"});
+  return true;
+}
+
 }  // namespace
 
 uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*prepare)(void*),
                       void* argument) {
+  if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
   ipc::Encoded encoded;
   {
     Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context, values);
@@ -48,6 +61,7 @@ uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {
 }
 
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
+  if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
   ipc::Caller& caller = ClientCaller::Process();
   Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context, values);
   if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());

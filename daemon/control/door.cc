@@ -81,6 +81,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   record.uid = peer.uid;
   record.transport = hello.transport;
   record.memory_limit_bytes = hello.memory_limit_bytes;
+  record.tables = ipc::CommonTables(hello.tables);
   ipc::control::SetText(record.program, hello.program);
   record.contained = hello.mode == ipc::Mode::kContained || IsQuarantined(record) ? 1 : 0;
   Session* const session = sessions_.Add(record);
@@ -203,6 +204,7 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   const Worker& worker = children_.workers().at(session->worker);
   welcome.worker_pid = static_cast<uint32_t>(worker.process.pid);
   welcome.device_count = children_.keeper().description.device_count;
+  welcome.tables = ipc::OwnTables();
   ipc::control::SetText(welcome.zmq_endpoint, attached.zmq_endpoint);
   const int fds[] = {session->session_fd.get(), session->pinned_fd.get()};
   const absl::Status sent = session->socket.valid()

@@ -45,7 +45,7 @@ bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t own
   std::memcpy(hello, bytes.data(), sizeof *hello);
   hello->program[sizeof hello->program - 1] = '\0';
   hello->version[sizeof hello->version - 1] = '\0';
-  if (hello->opcode_count != ipc::CountOfTables() || hello->table_hash != ipc::HashOfTables()) {
+  if (!ipc::Understands(hello->tables)) {
     Refuse(welcome, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
            absl::StrCat(
                "the program's Laneway ", hello->version, " and this daemon ", LANEWAY_VERSION,

@@ -24,6 +24,8 @@ bool IsQuiet(const ipc::control::SessionRecord& record, const ipc::SessionPage& 
 }  // namespace
 
 std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached) {
+  if (!ipc::Serves(entry->record.tables))
+    return "the program's Laneway and this worker know different calls; start the program again";
   absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->session_fd.get());
   if (!file.ok()) return std::string(file.status().message());
   SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};

@@ -40,8 +40,7 @@ bool Open(ipc::Transport transport, Client* client) {
     return false;
   }
   ipc::Hello hello;
-  hello.opcode_count = ipc::CountOfTables();
-  hello.table_hash = ipc::HashOfTables();
+  hello.tables = ipc::OwnTables();
   hello.transport = transport;
   if (const char* const job = std::getenv("LANEWAY_JOB"))
     hello.job_id = std::strtoull(job, nullptr, 10);

@@ -323,19 +323,42 @@ TEST_F(LifecycleTest, GarbageAtTheDoorHarmsNobody) {
   EXPECT_TRUE(WaitFor([this] { return Sessions() == 0; }));
 }
 
+ipc::Welcome AnswerTo(const ipc::Hello& hello, const std::string& dir) {
+  ipc::Welcome welcome;
+  welcome.result = 999;  // no answer
+  const absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(dir));
+  if (!socket.ok()) return welcome;
+  (void)ipc::SendPacket(socket->get(), {reinterpret_cast<const std::byte*>(&hello), sizeof hello});
+  const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket->get(), 20'000'000);
+  if (packet.ok() && packet->bytes.size() == sizeof welcome)
+    std::memcpy(&welcome, packet->bytes.data(), sizeof welcome);
+  return welcome;
+}
+
+TEST_F(LifecycleTest, ABuildOfFewerOrMoreCallsIsServedAndOneOfOtherCallsIsNot) {
+  const std::unique_ptr<Program> daemon = installation_.StartDaemon();
+  constexpr size_t kOurs = static_cast<size_t>(ipc::Library::kLaneway);
+  ipc::Hello hello;
+  hello.tables = ipc::OwnTables();
+  hello.tables.hash[kOurs] = ipc::TableHash(ipc::Library::kLaneway, --hello.tables.rows[kOurs]);
+  EXPECT_EQ(AnswerTo(hello, installation_.dir()).result, 0u);
+  hello.tables = ipc::OwnTables();
+  ++hello.tables.rows[kOurs];
+  ++hello.tables.hash[kOurs];
+  const ipc::Welcome newer = AnswerTo(hello, installation_.dir());
+  EXPECT_EQ(newer.result, 0u);  // it sees in the answer what it must not call
+  EXPECT_EQ(newer.tables.rows[kOurs], ipc::OwnTables().rows[kOurs]);
+  --hello.tables.rows[kOurs];
+  const ipc::Welcome other = AnswerTo(hello, installation_.dir());
+  EXPECT_EQ(other.result, 803u);
+  EXPECT_NE(std::string(other.sentence).find("different calls"), std::string::npos);
+}
+
 TEST_F(LifecycleTest, AnotherVersionIsToldInWords) {
   const std::unique_ptr<Program> daemon = installation_.StartDaemon();
-  const absl::StatusOr<ipc::UniqueFd> socket =
-      ipc::ConnectTo(ipc::HelloSocketPath(installation_.dir()));
   ipc::Hello hello;
   hello.protocol_version = 999;
-  ASSERT_TRUE(
-      ipc::SendPacket(socket->get(), {reinterpret_cast<const std::byte*>(&hello), sizeof hello})
-          .ok());
-  const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket->get(), 20'000'000);
-  ASSERT_TRUE(packet.ok());
-  ipc::Welcome welcome;
-  std::memcpy(&welcome, packet->bytes.data(), sizeof welcome);
+  const ipc::Welcome welcome = AnswerTo(hello, installation_.dir());
   EXPECT_EQ(welcome.result, 803u);
   const std::string sentence = welcome.sentence;
   EXPECT_NE(sentence.find("999"), std::string::npos);

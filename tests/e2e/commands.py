@@ -9,7 +9,7 @@ import harness
 from harness import Laneway, Skip, check, wait_for
 
 HELLO_MAGIC = 0x4C4E4849
-WELCOME = "=IIIIQIIII108s256s4x"  # ipc/hello.h
+WELCOME = "=IIIIQIIII108s256s52x"  # ipc/hello.h
 
 
 def sentences(text):

@@ -12,6 +12,7 @@
 #include "ipc/calls/vendor.h"
 #include "ipc/calls_text.h"
 #include "ipc/roles.h"
+#include "ipc/tables.h"
 
 namespace ipc {
 namespace {
@@ -113,6 +114,44 @@ TEST(Tables, HashCoversExactlyTheFirstRows) {
   for (size_t n = 0; n <= rows; ++n) hashes.insert(TableHash(Library::kLaneway, n));
   EXPECT_EQ(hashes.size(), rows + 1);
   EXPECT_EQ(TableHash(Library::kLaneway, rows), TableHash(Library::kLaneway, rows + 1000));
+}
+
+// What a build looks like that has `rows` fewer calls of its own, or more.
+Tables Other(int rows) {
+  Tables tables = OwnTables();
+  uint32_t& count = tables.rows[static_cast<size_t>(Library::kLaneway)];
+  count = static_cast<uint32_t>(static_cast<int>(count) + rows);
+  tables.hash[static_cast<size_t>(Library::kLaneway)] =
+      rows > 0 ? 0xabc : TableHash(Library::kLaneway, count);
+  return tables;
+}
+
+TEST(Tables, BuildsUnderstandEachOtherInTheRowsThatBothHave) {
+  EXPECT_TRUE(Understands(OwnTables()));
+  EXPECT_TRUE(Understands(Other(-3)));
+  EXPECT_TRUE(Understands(Other(2)));  // the peer sees that ours are its first
+  EXPECT_TRUE(Serves(Other(-3)));
+  EXPECT_FALSE(Serves(Other(2)));
+  EXPECT_EQ(CommonTables(Other(-3)).rows[3], OwnTables().rows[3] - 3);
+  EXPECT_EQ(CommonTables(Other(2)).rows[3], OwnTables().rows[3]);
+  EXPECT_EQ(CommonTables(Other(2)).hash[3], OwnTables().hash[3]);
+}
+
+TEST(Tables, ARowThatDiffersIsNoticedByWhoeverHasMore) {
+  Tables changed = Other(-3);
+  ++changed.hash[static_cast<size_t>(Library::kLaneway)];
+  EXPECT_FALSE(Understands(changed));
+  changed = OwnTables();
+  ++changed.hash[static_cast<size_t>(Library::kDriver)];
+  EXPECT_FALSE(Understands(changed));
+}
+
+TEST(Tables, CallsThatThePeerLacksAreKnown) {
+  const size_t last = RowsOf(Library::kLaneway).size() - 1;
+  EXPECT_TRUE(Knows(OwnTables(), OpAt(Library::kLaneway, last)));
+  EXPECT_FALSE(Knows(Other(-1), OpAt(Library::kLaneway, last)));
+  EXPECT_TRUE(Knows(Other(-1), OpAt(Library::kLaneway, last - 1)));
+  EXPECT_TRUE(Knows(Other(-1), Op::cublasSgemm_v2));
 }
 
 TEST(Tables, EveryDeniedRowHasAReason) {

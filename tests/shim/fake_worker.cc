@@ -48,6 +48,7 @@ FakeWorker& FakeWorker::Start(uint32_t worker_pid) {
   welcome.slot = kSlot;
   welcome.device_count = 2;
   welcome.worker_pid = worker_pid;
+  welcome.tables = ipc::OwnTables();
   shim::ConnectError error;
   std::unique_ptr<shim::Connection> connection = shim::Adopt(welcome, *fd, pinned, &error);
   assert(connection != nullptr);
