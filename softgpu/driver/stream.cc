@@ -1,15 +1,13 @@
 #include "softgpu/driver/stream.h"
 
-#include <pthread.h>
-#include <signal.h>
-
+#include <algorithm>
 #include <cassert>
-#include <thread>
 #include <utility>
 
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/spin.h"
+#include "softgpu/driver/stream_threads.h"
 
 namespace softgpu {
 namespace {
@@ -17,16 +15,6 @@ namespace {
 constexpr uint64_t kQueuedMax = 1024;
 
 std::atomic<uint64_t> next_id{1};
-
-// Signals are the application's: none shall be delivered to a thread it doesn't know. Faults of
-// kernels arrive as SIGSEGV, SIGBUS and SIGFPE, which stay open.
-void BlockSignals() {
-  sigset_t all;
-  sigfillset(&all);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
-    sigdelset(&all, signal);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
 
 }  // namespace
 
@@ -36,10 +24,10 @@ Stream::Stream(std::shared_ptr<Context> context, unsigned flags, int priority)
 Stream::~Stream() { assert(queue_.empty()); }
 
 uint64_t Stream::Push(std::unique_ptr<Operation> operation, bool wake) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   queue_.push_back(std::move(operation));
   const uint64_t sequence = submitted_.fetch_add(1) + 1;
-  if (wake && !running_) WakeThread();
+  if (wake) CallThread(&lock);
   return sequence;
 }
 
@@ -49,60 +37,117 @@ void Stream::WaitForRoom() {
   if (submitted - completed_.load() >= kQueuedMax) Wait(submitted - kQueuedMax / 2);
 }
 
-void Stream::WakeThread() {
-  if (!thread_started_) {
-    thread_started_ = true;
-    std::thread([self = shared_from_this()] { self->ThreadMain(); }).detach();
-  } else if (thread_asleep_) {
-    thread_asleep_ = false;
-    work_.notify_one();
+// --- running -------------------------------------------------------------------------------------
+
+// Not under the lock: the call may take long, and whoever is called needs the lock.
+void Stream::CallThread(std::unique_lock<std::mutex>* lock) {
+  if (queue_.empty() || running_ || threads_ != 0 || blocked_) return;
+  ++threads_;
+  lock->unlock();
+  StreamThreads::Get().Call(shared_from_this());
+  lock->lock();
+}
+
+void Stream::Serve(std::shared_ptr<Stream> stream) {
+  for (;;) {
+    std::shared_ptr<Stream> next =
+        StreamThreads::Get().AwaitCall([&stream] { return !stream->Idle() || stream->closed(); });
+    if (next != nullptr) {
+      stream->Leave();
+      stream = std::move(next);
+      continue;
+    }
+    if (!stream->Begin()) return;
+    next = stream->RunAsThread();
+    while (next != nullptr && next->TakeOver()) {
+      stream->Leave();
+      stream = std::move(next);
+      next = stream->RunAsThread();
+    }
   }
 }
 
-void Stream::Close() {
+bool Stream::Begin() {
   std::lock_guard<std::mutex> lock(mutex_);
-  closed_ = true;
-  if (thread_started_) WakeThread();
-}
-
-void Stream::ThreadMain() {
-  BlockSignals();
-  pthread_setname_np(pthread_self(), "softgpu-stream");
-  while (SleepUntilWork()) RunQueue(UINT64_MAX, true);
-}
-
-bool Stream::SleepUntilWork() {
-  SpinUntil([this] { return !Idle() || closed(); });
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (queue_.empty() || running_) {
-    if (queue_.empty() && closed_) return false;
-    thread_asleep_ = true;
-    work_.wait(lock, [this] { return !thread_asleep_; });
+  if (queue_.empty() || running_ || blocked_) {
+    --threads_;
+    return false;
   }
   running_ = true;
   return true;
 }
 
-void Stream::RunQueue(uint64_t sequence, bool stream_thread) {
+bool Stream::TakeOver() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (queue_.empty() || running_ || blocked_) return false;
+  running_ = true;
+  ++threads_;
+  return true;
+}
+
+void Stream::Leave() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!queue_.empty() && !Done(sequence)) {
-    if (!stream_thread && queue_.front()->place() == Operation::Place::kStreamThread) break;
-    std::unique_ptr<Operation> operation = std::move(queue_.front());
-    queue_.pop_front();
+  --threads_;
+  CallThread(&lock);
+}
+
+// A stream that waited for the last operation here goes on in this thread: waking another takes
+// longer than many a kernel.
+std::shared_ptr<Stream> Stream::RunAsThread() {
+  std::shared_ptr<Stream> next;
+  bool leaves = false;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!queue_.empty() && !leaves) {
+    const Operation& first = *queue_.front();  // nobody else takes it
+    if (!first.dependencies.empty()) {
+      lock.unlock();
+      const bool follows = Follows(first);
+      lock.lock();
+      if (blocked_) break;
+      if (follows) continue;  // not any more
+    }
+    std::unique_ptr<Operation> operation = TakeFirst();
     lock.unlock();
-    RunOne(operation.get());
-    operation.reset();  // what it holds is released before a waiter goes on
-    Complete();
+    RunOne(std::move(operation));
+    const Streams ready = Complete();
+    if (!ready.empty()) {
+      next = ready.back();
+      leaves = Idle();
+      for (const std::shared_ptr<Stream>& stream : ready) {
+        if (stream != next || !leaves) stream->GoOn();
+      }
+    }
     lock.lock();
   }
   running_ = false;
-  if (!queue_.empty() && !stream_thread) WakeThread();
+  return next;
 }
 
-void Stream::RunOne(Operation* operation) {
-  for (const Dependency& dependency : operation->dependencies) {
-    dependency.stream->Wait(dependency.sequence);
+void Stream::RunQueue(uint64_t sequence) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!queue_.empty() && !Done(sequence) &&
+         queue_.front()->place() != Operation::Place::kStreamThread) {
+    std::unique_ptr<Operation> operation = TakeFirst();
+    lock.unlock();
+    for (const Dependency& dependency : operation->dependencies) {
+      dependency.stream->Wait(dependency.sequence);
+    }
+    RunOne(std::move(operation));
+    for (const std::shared_ptr<Stream>& ready : Complete()) ready->GoOn();
+    lock.lock();
   }
+  running_ = false;
+  CallThread(&lock);
+}
+
+std::unique_ptr<Operation> Stream::TakeFirst() {
+  std::unique_ptr<Operation> operation = std::move(queue_.front());
+  queue_.pop_front();
+  return operation;
+}
+
+// What the operation holds is released before a waiter goes on.
+void Stream::RunOne(std::unique_ptr<Operation> operation) {
   CUresult fault = context_->Fault();
   if (fault == CUDA_SUCCESS) {
     fault = operation->Run();
@@ -112,24 +157,74 @@ void Stream::RunOne(Operation* operation) {
   }
 }
 
-void Stream::Complete() {
+Stream::Streams Stream::Complete() {
   completed_.fetch_add(1);
-  if (waiters_.load() == 0) return;
-  { std::lock_guard<std::mutex> lock(mutex_); }  // a waiter is past its check or not yet asleep
+  if (waiters_.load() == 0) return {};
+  Streams ready;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);  // a waiter is past its check or not yet asleep
+    for (const Follower& follower : followers_) {
+      if (Done(follower.sequence)) ready.push_back(follower.stream);
+    }
+    std::erase_if(followers_, [this](const Follower& one) { return Done(one.sequence); });
+    waiters_.fetch_sub(ready.size());
+  }
   progress_.notify_all();
+  for (const std::shared_ptr<Stream>& stream : ready) stream->Unblock();
+  return ready;
 }
+
+// --- streams that wait for others ----------------------------------------------------------------
+
+bool Stream::Follows(const Operation& operation) {
+  for (const Dependency& dependency : operation.dependencies) {
+    if (dependency.stream->Done(dependency.sequence)) continue;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      blocked_ = true;  // before the other can say that it is done
+    }
+    if (dependency.stream->Follow({dependency.sequence, shared_from_this()})) return true;
+    Unblock();
+  }
+  return false;
+}
+
+bool Stream::Follow(const Follower& follower) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  waiters_.fetch_add(1);
+  if (Done(follower.sequence)) {
+    waiters_.fetch_sub(1);
+    return false;
+  }
+  followers_.push_back(follower);
+  CallThread(&lock);
+  return true;
+}
+
+void Stream::Unblock() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  blocked_ = false;
+}
+
+void Stream::GoOn() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  CallThread(&lock);
+}
+
+// --- waiting -------------------------------------------------------------------------------------
 
 bool Stream::TryRunHere(uint64_t sequence) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     if (running_ || queue_.empty()) return false;
     if (queue_.front()->place() == Operation::Place::kStreamThread) {
-      WakeThread();
+      CallThread(&lock);
       return false;
     }
     running_ = true;
+    blocked_ = false;  // it waits as any thread does
   }
-  RunQueue(sequence, false);
+  RunQueue(sequence);
   return true;
 }
 
@@ -140,12 +235,14 @@ void Stream::Wait(uint64_t sequence) {
     waiters_.fetch_add(1);
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      if (!running_ && !queue_.empty()) WakeThread();
+      CallThread(&lock);
       progress_.wait(lock, [&] { return Done(sequence); });
     }
     waiters_.fetch_sub(1);
   }
 }
+
+// --- attributes ----------------------------------------------------------------------------------
 
 std::shared_ptr<Capture> Stream::capture() {
   std::lock_guard<std::mutex> lock(mutex_);

@@ -1,9 +1,11 @@
 // A queue of operations that run in order.
 //
-// The stream's own thread, made when work first needs it, runs the queue; a thread that waits for
-// the stream runs operations itself when nobody else does, so that short work costs no thread
-// switch. Whoever runs operations holds `running_`; there is never more than one. Operations depend
-// only on operations submitted before them, so waiting for a dependency can't end in a cycle.
+// A stream thread (stream_threads.h) runs the queue; a thread that waits for the stream runs
+// operations itself when nobody else does, so that short work costs no thread switch. Whoever runs
+// operations holds `running_`; there is never more than one. Operations depend only on operations
+// submitted before them, so waiting for a dependency can't end in a cycle. A stream thread does not
+// wait for one: it leaves the stream `blocked_`, and whoever runs what it waits for goes on with
+// it.
 //
 // Thread safety: every function may be called from any thread. Submission goes through Context,
 // which orders the blocking streams among themselves.
@@ -18,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "softgpu/driver/operation.h"
 
@@ -40,7 +43,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool blocking() const { return (flags_ & CU_STREAM_NON_BLOCKING) == 0; }
   CUstream handle() { return reinterpret_cast<CUstream>(this); }
 
-  // Appends and returns the operation's sequence number. `wake`: the stream's thread shall run it;
+  // Appends and returns the operation's sequence number. `wake`: a stream thread shall run it;
   // false when the caller is about to Wait. Called by Context::Submit alone.
   uint64_t Push(std::unique_ptr<Operation> operation, bool wake);
 
@@ -64,18 +67,38 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::shared_ptr<Capture> capture();
   void SetCapture(std::shared_ptr<Capture> capture);
 
-  // No more work will come: the thread ends when the queue is empty.
-  void Close();
+  // No more work will come.
+  void Close() { closed_ = true; }
   bool closed() const { return closed_.load(); }
 
+  // What a stream thread does: runs the stream's work, and then that of a stream which waited for
+  // it, until there is none.
+  static void Serve(std::shared_ptr<Stream> stream);
+
  private:
-  void ThreadMain();
-  void WakeThread();                                     // REQUIRES: mutex_ held
-  bool TryRunHere(uint64_t sequence);                    // false when the work is somebody else's
-  void RunQueue(uint64_t sequence, bool stream_thread);  // REQUIRES: this thread set running_
-  bool SleepUntilWork();                                 // false: closed
-  void RunOne(Operation* operation);
-  void Complete();
+  using Streams = std::vector<std::shared_ptr<Stream>>;
+  struct Follower {
+    uint64_t sequence;
+    std::shared_ptr<Stream> stream;
+  };
+
+  // Has a thread run what may run now, if none does. REQUIRES: *lock holds mutex_.
+  void CallThread(std::unique_lock<std::mutex>* lock);
+  bool TryRunHere(uint64_t sequence);  // false when the work is somebody else's
+  bool Begin();     // sets running_; false: there is nothing to run, and this thread is gone
+  bool TakeOver();  // sets running_, as a further stream thread
+  void Leave();
+  // Both REQUIRE: this thread set running_. RunQueue runs what may run here; RunAsThread returns
+  // the stream to go on with, if any.
+  void RunQueue(uint64_t sequence);
+  std::shared_ptr<Stream> RunAsThread();
+  std::unique_ptr<Operation> TakeFirst();    // REQUIRES: mutex_ held
+  bool Follows(const Operation& operation);  // an operation of another stream: blocked
+  bool Follow(const Follower& follower);     // false: it is done
+  void RunOne(std::unique_ptr<Operation> operation);
+  Streams Complete();  // returns those that are not blocked any more
+  void Unblock();
+  void GoOn();
 
   const std::shared_ptr<Context> context_;
   const unsigned flags_;
@@ -83,15 +106,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const uint64_t id_;
 
   std::atomic<uint64_t> submitted_{0}, completed_{0};
-  std::atomic<uint64_t> waiters_{0};
+  std::atomic<uint64_t> waiters_{0};  // threads that sleep, and followers
   std::atomic<bool> closed_{false};
 
   std::mutex mutex_;
-  std::condition_variable work_;      // the stream's thread sleeps here
   std::condition_variable progress_;  // waiters sleep here
   std::deque<std::unique_ptr<Operation>> queue_;
+  std::vector<Follower> followers_;  // streams that are blocked by this one
   bool running_ = false;
-  bool thread_started_ = false, thread_asleep_ = false;
+  bool blocked_ = false;  // its first operation waits for another stream, which knows
+  int threads_ = 0;       // that serve it, or are called to
   std::atomic<bool> capturing_{false};
   std::shared_ptr<Capture> capture_;
   std::map<int, CUstreamAttrValue> attributes_;  // by CUstreamAttrID

@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -143,6 +144,63 @@ TEST_F(StreamTest, WaitEventOrdersStreams) {
   ASSERT_OK(cuStreamSynchronize(second));
   EXPECT_EQ(trace.names(), "12");
   EXPECT_OK(cuEventSynchronize(event));
+  ASSERT_OK(cuEventDestroy(event));
+}
+
+// When the second stream's thread gets to its wait before the first is done: sooner or later.
+TEST_F(StreamTest, WhoeverEndsAWaitGoesOnWithWhatWaited) {
+  const CUstream first = NonBlocking(), second = NonBlocking();
+  CUevent event = nullptr;
+  ASSERT_OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  std::thread::id one, two = std::this_thread::get_id();
+  for (int round = 0; one != two && round < 1000; ++round) {
+    Gate gate;
+    gate.Hold(first);
+    Host(first, [&one] { one = std::this_thread::get_id(); });
+    ASSERT_OK(cuEventRecord(event, first));
+    ASSERT_OK(cuStreamWaitEvent(second, event, 0));
+    Host(second, [&two] { two = std::this_thread::get_id(); });
+    std::this_thread::yield();
+    gate.Open();
+    ASSERT_OK(cuStreamSynchronize(second));
+  }
+  EXPECT_EQ(one, two);
+  ASSERT_OK(cuEventDestroy(event));
+}
+
+// Each stream waits now and then for what another has at that moment, and sees it done.
+TEST_F(StreamTest, ManyStreamsWaitForEachOther) {
+  constexpr size_t kStreams = 6, kRounds = 3000;
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  CUstream streams[kStreams];
+  CUevent event = nullptr;
+  ASSERT_OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  size_t submitted[kStreams] = {};
+  std::atomic<size_t> done[kStreams] = {};
+  std::atomic<int> early{0};
+  for (CUstream& stream : streams) stream = NonBlocking();
+  for (size_t round = 0; round < kRounds; ++round) {
+    const size_t own = random() % kStreams, other = random() % kStreams;
+    size_t awaited = 0;
+    if (random() % 2 == 0) {
+      ASSERT_OK(cuEventRecord(event, streams[other]));
+      ASSERT_OK(cuStreamWaitEvent(streams[own], event, 0));
+      awaited = submitted[other];
+    }
+    ++submitted[own];
+    Host(streams[own], [&, own, other, awaited] {
+      if (done[other] < awaited) ++early;
+      ++done[own];
+    });
+    if (random() % 100 == 0) {
+      ASSERT_OK(cuStreamSynchronize(streams[other]));
+    }
+  }
+  ASSERT_OK(cuCtxSynchronize());
+  EXPECT_EQ(early, 0);
+  for (size_t i = 0; i < kStreams; ++i) EXPECT_EQ(done[i], submitted[i]);
   ASSERT_OK(cuEventDestroy(event));
 }
 
