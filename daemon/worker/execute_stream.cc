@@ -29,13 +29,23 @@ CUresult SessionImpl::PlaceMark(StreamTable::Stream* stream, const ipc::Mark& ma
 
 // A callback is the one documented notice that comes also when the device has failed.
 CUresult SessionImpl::RingAfter(StreamTable::Stream* stream) {
+  client_sleeps_ = true;
+  rung_after_ = stream;
   return driver_.cuStreamAddCallback(stream->driver, &SessionImpl::Wake, this, 0);
 }
 
 void CUDA_CB SessionImpl::Wake(CUstream, CUresult status, void* session) {
   SessionImpl* const self = static_cast<SessionImpl*>(session);
   if (IsSticky(status)) self->environment_.poison->OnPoisoned(0, status, "");
-  std::atomic<uint32_t>* const doorbell = &self->file_.page()->client_doorbell;
+  if (self->ring_waits_.exchange(false)) {
+    self->ring_owed_.store(true);
+  } else {
+    self->RingClient();
+  }
+}
+
+void SessionImpl::RingClient() {
+  std::atomic<uint32_t>* const doorbell = &file_.page()->client_doorbell;
   doorbell->fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(doorbell);
 }

@@ -1,5 +1,7 @@
 #include "daemon/worker/gate.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -13,6 +15,8 @@ using ipc::control::GateEvent;
 
 // Turns among those whom no daemon orders: a few iterations of most programs.
 constexpr int64_t kTurnUs = 200'000;
+// What a session spins for while the device finishes what another has queued.
+constexpr int64_t kImminentUs = 20'000;
 
 int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
 
@@ -30,11 +34,12 @@ Gate::Gate(Board* board, uint64_t session_id, std::function<void()> wake)
 Gate::~Gate() {
   const Board::Lock lock(board_->mutex_);
   wants_ = false;
+  board_->SettleLocked();
   if (holds_) board_->HandOverLocked(this);
   board_->gates_.erase(session_id_);
 }
 
-void Gate::Set(GateState state) { state_.store(state, std::memory_order_release); }
+void Gate::Set(GateState state) { state_.store(state); }
 
 void Gate::Want() {
   if (!resting_) return;
@@ -43,7 +48,7 @@ void Gate::Want() {
   wants_ = true;
   wanted_ = ++board_->wants_;
   if (board_->daemon_.load()) {
-    board_->tell_(ipc::control::GateReport{session_id_, GateEvent::kRunnable, 0});
+    board_->TellLocked(ipc::control::GateReport{session_id_, GateEvent::kRunnable, 0});
     return;
   }
   Board::Lane& lane = board_->lanes_[lane_];
@@ -60,7 +65,7 @@ void Gate::Rest(bool at_boundary) {
   const Board::Lock lock(board_->mutex_);
   wants_ = false;
   const GateEvent event = at_boundary ? GateEvent::kIdle : GateEvent::kStalled;
-  board_->tell_(ipc::control::GateReport{session_id_, event, 0});
+  board_->TellLocked(ipc::control::GateReport{session_id_, event, 0});
 }
 
 void Gate::Close() {
@@ -71,6 +76,22 @@ void Gate::Close() {
   if (next == nullptr) return;
   next->imminent_.store(true);
   next->wake_();
+}
+
+// Waking up takes longer than a whole switch. Whoever else wants the processor gets it. In the end
+// either this thread sees the gate open, or whoever opens it sees that nobody spins.
+void Gate::AwaitTurn(const std::function<bool()>& stop) {
+  if (!imminent_.exchange(false)) return;
+  const int64_t end_us = NowUs() + kImminentUs;
+  spins_.store(true);
+  while (closed() && !stop() && NowUs() < end_us) sched_yield();
+  spins_.store(false);
+}
+
+void Gate::Settle() {
+  unsettled_.store(false, std::memory_order_relaxed);
+  const Board::Lock lock(board_->mutex_);
+  board_->SettleLocked();
 }
 
 int64_t Gate::OpenUs() const {
@@ -142,9 +163,21 @@ void Board::HandOverLocked(Gate* gate) {
     next->lane_ = gate->lane_;
     Open(next, &lane);
   }
-  gate->wake_();  // it may have been waiting for its own device
-  tell_(ipc::control::Switched{gate->lane_, gate->session_id_,
-                               next == nullptr ? 0 : next->session_id_, NowUs()});
+  const ipc::control::Switched switched{gate->lane_, gate->session_id_,
+                                        next == nullptr ? 0 : next->session_id_, NowUs()};
+  if (next == nullptr || !next->spins_.load()) return TellLocked(switched);
+  untold_.push_back(switched);
+  next->unsettled_.store(true, std::memory_order_relaxed);
+}
+
+void Board::TellLocked(const ipc::control::Message& message) {
+  SettleLocked();
+  tell_(message);
+}
+
+void Board::SettleLocked() {
+  for (const ipc::control::Message& message : untold_) tell_(message);
+  untold_.clear();
 }
 
 bool Board::WaitsInLane(const Gate& but) const {
@@ -165,7 +198,7 @@ void Board::Grant(uint64_t session_id, uint64_t lane_id) {
   const Lock lock(mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr) {  // it ended meanwhile; whoever granted believes the lane held
-    tell_(ipc::control::Switched{lane_id, session_id, 0, NowUs()});
+    TellLocked(ipc::control::Switched{lane_id, session_id, 0, NowUs()});
     return;
   }
   Lane& lane = lanes_[lane_id];

@@ -41,7 +41,7 @@ class Gate {
   Gate(const Gate&) = delete;
 
   GateState state() const { return state_.load(std::memory_order_relaxed); }
-  bool closed() const { return state_.load(std::memory_order_acquire) == GateState::kClosed; }
+  bool closed() const { return state_.load() == GateState::kClosed; }
 
   // --- the session's thread
   // There is work: said once, until Rest(). May open the gate.
@@ -52,8 +52,12 @@ class Gate {
   // No further work passes; HandOver() follows once the device has finished what did. Whoever is
   // next is woken now, so that its thread is awake when its turn comes.
   void Close();
-  // Closed, but not for long: worth spinning for. Clears itself.
-  bool Imminent() { return imminent_.exchange(false); }
+  // Closed, but perhaps not for long: spins while that is worth it, or until `stop`.
+  void AwaitTurn(const std::function<bool()>& stop);
+  // A session that came to its turn by spinning tells lanewayd itself, after its first work:
+  // whoever hands over is the device's thread.
+  bool unsettled() const { return unsettled_.load(std::memory_order_relaxed); }
+  void Settle();
   // For how long it has been open, until now; 0 when it is closed.
   int64_t OpenUs() const;
   // Without a daemon: its turn is over and another of its lane waits.
@@ -75,6 +79,8 @@ class Gate {
   std::atomic<GateState> state_{GateState::kClosed};
   std::atomic<int64_t> opened_us_{0};
   std::atomic<bool> imminent_{false};
+  std::atomic<bool> spins_{false};
+  std::atomic<bool> unsettled_{false};
   bool resting_ = true;  // what the daemon was told last; the session's thread's
   // Guarded by the board's mutex.
   uint64_t lane_ = 0;
@@ -126,12 +132,15 @@ class Board {
   void HandOverLocked(Gate* gate);
   void FreeLane(Gate* gate);
   bool WaitsInLane(const Gate& but) const;
+  void TellLocked(const ipc::control::Message& message);
+  void SettleLocked();
 
   const Tell tell_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Gate*> gates_;
   std::map<uint64_t, Lane> lanes_;
   uint64_t wants_ = 0;
+  std::vector<ipc::control::Message> untold_;  // goes before anything else
   std::atomic<bool> daemon_{true};
 };
 

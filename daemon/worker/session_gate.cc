@@ -6,6 +6,7 @@
 // done yet.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "daemon/worker/session_impl.h"
 #include "daemon/worker/work_ops.h"
@@ -18,9 +19,8 @@ namespace {
 // Whoever has passed no boundary for so many iterations does not iterate any more.
 constexpr int64_t kOverdueIterations = 16;
 constexpr int64_t kOverdueUsMin = 200'000;
-constexpr int64_t kImminentUs = 300;  // to spin for, where sleeping would cost 50 us and more
-constexpr int64_t kRetryUs = 500;     // until the device has finished
-constexpr int64_t kNapUs = 250'000;   // whatever matters rings the doorbell; this is only a net
+constexpr int64_t kRetryUs = 500;    // until the device has finished
+constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
 
 int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
 
@@ -75,15 +75,11 @@ void SessionImpl::Park() {
     const bool done = RunCommands();
     PublishQuiet();
     ReclaimLane();
-    if (release_.load() && quiet_) return;  // it leaves from here
-    if (gate_->Imminent()) SpinUntilOpen();
+    if (release_.load() && quiet_) break;  // it leaves from here
+    gate_->AwaitTurn([this] { return !Alive() || release_.load(); });
     if (gate_->closed()) ipc::FutexWait(doorbell, ticket, done ? Patience(kNapUs) : kRetryUs);
   }
-}
-
-void SessionImpl::SpinUntilOpen() {
-  const int64_t end_ns = ipc::MonotonicNs() + kImminentUs * 1000;
-  while (gate_->closed() && ipc::MonotonicNs() < end_ns) ipc::CpuRelax();
+  if (!Alive() || release_.load()) gate_->Settle();
 }
 
 void SessionImpl::OnSilence() {
@@ -103,9 +99,15 @@ void SessionImpl::OnSilence() {
 // --- leaving -------------------------------------------------------------------------------------
 
 bool SessionImpl::MayLeave() {
-  if (lane_bytes_ == 0) return at_boundary_ || !Iterates();
+  if (lane_bytes_ == 0) return at_boundary_ || WaitsAtTheEnd() || !Iterates();
   // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
   return at_boundary_ && !arena_.lanes()->Pinned(arena_.lane_member());
+}
+
+// Then the lane changes hands when the device is done, and need not lie idle until the client wakes
+// up and says so.
+bool SessionImpl::WaitsAtTheEnd() const {
+  return client_sleeps_ && work_before_ != 0 && work_ >= work_before_;
 }
 
 bool SessionImpl::Iterates() const {
@@ -122,10 +124,14 @@ void SessionImpl::LeaveLane() {
   counted_us_ = 0;
   ipc::CountSwitch(&file_.page()->iteration_times);
   gate_->Close();
-  undone_.store(2);  // this call, and the way out itself
-  for (StreamTable::Stream* stream : streams_.All()) {
-    if (driver_.cuStreamQuery(stream->driver) == CUDA_SUCCESS) continue;
-    undone_.fetch_add(1);
+  std::vector<StreamTable::Stream*> busy = streams_.All();
+  std::erase_if(busy, [this](const StreamTable::Stream* stream) {
+    return driver_.cuStreamQuery(stream->driver) == CUDA_SUCCESS;
+  });
+  // The next session goes first: waking the client keeps the device's thread for longer.
+  ring_waits_.store(client_sleeps_ && busy.size() == 1 && busy.front() == rung_after_);
+  undone_.store(static_cast<uint32_t>(2 + busy.size()));  // this call, and the way out itself
+  for (const StreamTable::Stream* const stream : busy) {
     // A callback comes also when the device has failed.
     if (driver_.cuStreamAddCallback(stream->driver, &SessionImpl::OnStreamDone, this, 0) !=
         CUDA_SUCCESS) {
@@ -146,6 +152,8 @@ void SessionImpl::NoteStreamDone() {
   ExitLane();
   undone_.store(0);
   gate_->HandOver();
+  ring_waits_.store(false);
+  if (ring_owed_.exchange(false)) RingClient();
 }
 
 CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
@@ -153,6 +161,7 @@ CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
   const int64_t now_us = NowUs();
   CountTime();
   at_boundary_ = true;
+  work_before_ = std::exchange(work_, 0);
   const uint64_t took_us = static_cast<uint64_t>(std::exchange(iteration_us_, 0));
   ipc::CountIteration(&file_.page()->iteration_times, static_cast<uint64_t>(now_us), took_us);
   progress.last_iteration_us.store(took_us, std::memory_order_relaxed);

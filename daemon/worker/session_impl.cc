@@ -124,6 +124,7 @@ void SessionImpl::Run() {
         channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, Patience(patience_us_));
     if (!message.empty()) {
       ServeMessage(message);
+      if (gate_ != nullptr && gate_->unsettled()) gate_->Settle();
     } else if (channel_.receiver->broken()) {
       ipc::MarkLost(
           file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
@@ -170,7 +171,11 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   file_.page()->ops_received.fetch_add(1, std::memory_order_relaxed);
   const bool was_quiet = std::exchange(quiet_, false);
   patience_us_ = kPatienceUs;
-  if (at_boundary_ && IsWorkUntrusted(header.op)) at_boundary_ = false;
+  client_sleeps_ = false;
+  if (IsWorkUntrusted(header.op)) {
+    at_boundary_ = false;
+    ++work_;
+  }
   UseDevice(header.context);
   call_stream_ = nullptr;
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});

@@ -115,12 +115,13 @@ class SessionImpl final : public Session,
   // Whether the next message may be taken; waits at the gate when it may not.
   bool PassGate();
   void Park();
-  void SpinUntilOpen();
   // The wait for a message ended without one.
   void OnSilence();
   // True where the lane may be another's: nothing of this session lies in it.
   bool MayLeave();
   bool Iterates() const;
+  // The client waits for an iteration that is complete.
+  bool WaitsAtTheEnd() const;
   void LeaveLane();
   static void CUDA_CB OnStreamDone(CUstream stream, CUresult status, void* session);
   void NoteStreamDone();
@@ -167,6 +168,7 @@ class SessionImpl final : public Session,
   CUresult PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark);
   CUresult RingAfter(StreamTable::Stream* stream);
   static void CUDA_CB Wake(CUstream stream, CUresult status, void* session);
+  void RingClient();
 
   void SetUpBlas(cublasHandle_t handle);
   void ForgetBlas(cublasHandle_t handle);
@@ -211,6 +213,12 @@ class SessionImpl final : public Session,
   std::atomic<uint32_t> poked_{0};   // something besides messages waits for the session's thread
   std::atomic<uint32_t> undone_{0};  // streams that the lane's hand-over still waits for
   bool at_boundary_ = false;         // no work since the last boundary
+  uint64_t work_ = 0;                // operations since then
+  uint64_t work_before_ = 0;         // in the iteration before
+  bool client_sleeps_ = false;       // until the device has done what was sent last
+  const StreamTable::Stream* rung_after_ = nullptr;  // on which stream
+  std::atomic<bool> ring_waits_{false};  // it is rung when the lane has been handed over
+  std::atomic<bool> ring_owed_{false};   // it would have been rung
   // Reserved in it: nothing of ours lies in a lane while it is 0.
   std::atomic<uint64_t> lane_bytes_{0};
   std::atomic<bool> swapped_out_{false};
