@@ -6,7 +6,8 @@ namespace scheduler {
 namespace {
 
 constexpr int64_t kForgetUs = 60'000'000;  // a measurement counts for so long
-constexpr double kWorthIt = 0.98;          // of the throughput with one lane less
+constexpr int64_t kMeasureUs = 1'000'000;
+constexpr double kWorthIt = 0.98;  // of the throughput with one lane less
 
 class Pack : public Policy {
  public:
@@ -30,18 +31,19 @@ class Pack : public Policy {
   bool MergesForAdmission() const override { return false; }
   bool Backfills() const override { return true; }
 
+  int64_t MeasuresUs() const override { return kMeasureUs; }
   // One lane more is worth it while all together get more done. What was not measured lately is
   // tried.
   unsigned Width(const State& state, const Device& device) const override {
     int64_t latest = 0;
     for (const Speed& speed : device.speed) latest = std::max(latest, speed.at_us);
     unsigned width = 1;
-    double before = 0;
-    for (unsigned lanes = 1; lanes < device.speed.size(); ++lanes) {
+    double before = 1;  // one lane alone, in its own speed
+    for (unsigned lanes = 2; lanes < device.speed.size(); ++lanes) {
       const Speed& speed = device.speed[lanes];
       const bool fresh = speed.at_us != 0 && latest - speed.at_us < kForgetUs;
       const double together = speed.share * lanes;
-      if (fresh && before > 0 && together < before * kWorthIt) return width;
+      if (fresh && together < before * kWorthIt) return width;
       width = lanes;
       if (fresh) before = together;
     }

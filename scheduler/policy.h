@@ -28,6 +28,9 @@ class Policy {
   // How soon Preempts may answer differently without an event; 0: never.
   virtual int64_t RecheckUs(const State& state, const Session& running) const { return 0; }
 
+  // How often Width wants to be told of progress while several lanes run; 0: it doesn't care.
+  virtual int64_t MeasuresUs() const { return 0; }
+
   // Which of two waiting sessions of different lanes is first.
   virtual bool Before(const State& state, const Session& one, const Session& other) const;
 

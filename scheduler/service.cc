@@ -1,5 +1,6 @@
 // What was served: iterations, busy time, virtual time, and how much lanes slow each other down.
 #include <algorithm>
+#include <utility>
 
 #include "scheduler/core.h"
 
@@ -9,23 +10,51 @@ namespace {
 constexpr int64_t kLearnedIterations = 3;  // after which an estimate of memory is not needed
 constexpr double kNewShare = 0.2;          // of a new sample in an average
 
-void Learn(Core* core, Session* session, const Progress& event) {
-  const int64_t each = event.busy_us / event.iterations;
-  session->iteration_us = session->iteration_us == 0
-                              ? each
-                              : static_cast<int64_t>(session->iteration_us * (1 - kNewShare) +
-                                                     static_cast<double>(each) * kNewShare);
-  if (session->iteration_best_us == 0 || each < session->iteration_best_us) {
-    session->iteration_best_us = each;
+// How long an iteration takes beside fewer lanes than now: its own, or what earlier runs took
+// alone.
+struct Reference {
+  int64_t us = 0;    // 0: not known
+  double share = 1;  // of the speed alone, at which it was measured
+};
+
+Reference ReferenceOf(const Session& session, const Device& device, size_t lanes) {
+  if (lanes == 1) return {session.reference_us};
+  const bool alone = session.reference_lanes == 1;
+  if (!alone && session.about.estimate.iteration_us > 0) {
+    return {session.about.estimate.iteration_us};
   }
-  if (each <= 0) return;
+  if (session.reference_lanes == 0 || session.reference_lanes >= lanes) return {};
+  const Speed& then = device.speed[session.reference_lanes];
+  return {session.reference_us, alone || then.at_us == 0 ? 1 : then.share};
+}
+
+// What lanes do to each other shows where their number changes for somebody who goes on.
+void LearnSpeed(Core* core, Session* session, int64_t each_us) {
   Device* const device = core->DeviceOf(*session);
-  const size_t lanes = device->running;
+  const size_t lanes = std::max<size_t>(1, device->running);
   if (device->speed.size() <= lanes) device->speed.resize(lanes + 1);
+  if (session->reference_lanes == 0 || lanes < session->reference_lanes ||
+      (lanes == session->reference_lanes && each_us < session->reference_us)) {
+    session->reference_us = each_us;
+    session->reference_lanes = lanes;
+  }
+  const Reference reference = ReferenceOf(*session, *device, lanes);
+  if (reference.us == 0) return;
+  const double slower = static_cast<double>(reference.us) / static_cast<double>(each_us);
+  const double share = reference.share * std::min(1.0, slower);
   Speed& speed = device->speed[lanes];
-  const double share = static_cast<double>(session->iteration_best_us) / static_cast<double>(each);
   speed.share = speed.at_us == 0 ? share : speed.share * (1 - kNewShare) + share * kNewShare;
   speed.at_us = std::max<int64_t>(1, core->now_us);
+}
+
+void Learn(Core* core, Session* session, const Progress& event, int64_t begin_us) {
+  const int64_t each_us = event.busy_us / event.iterations;
+  session->iteration_us = session->iteration_us == 0
+                              ? each_us
+                              : static_cast<int64_t>(session->iteration_us * (1 - kNewShare) +
+                                                     static_cast<double>(each_us) * kNewShare);
+  const bool steady = begin_us >= core->DeviceOf(*session)->running_since_us;
+  if (each_us > 0 && steady) LearnSpeed(core, session, each_us);
 }
 
 // Who comes to a lane starts where the least served of it is, or it would be owed the time for
@@ -53,13 +82,14 @@ void AdvanceUserFloor(State* state) {
 void OnProgress(Core* core, Session* session, const Progress& event) {
   session->busy_us += event.busy_us;
   session->iterations_done += event.iterations;
-  session->progress_us = core->now_us;
+  const int64_t begin_us =
+      std::max(session->granted_us, std::exchange(session->progress_us, core->now_us));
   session->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, session->about.weight);
   if (session->granted) AdvanceFloor(core, *session);
   User* const user = core->UserOf(*session);
   user->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, user->weight);
   AdvanceUserFloor(core->state);
-  if (event.iterations > 0) Learn(core, session, event);
+  if (event.iterations > 0) Learn(core, session, event, begin_us);
   core->devices.insert(session->about.device);
   if (session->iterations_done >= kLearnedIterations && session->promised_bytes > 0 &&
       session->residence == Residence::kResident) {

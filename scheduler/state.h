@@ -102,10 +102,11 @@ struct Session {
   // --- service
   int64_t iterations_done = 0;
   int64_t busy_us = 0;
-  int64_t virtual_us = 0;    // busy time over weight, from where its lane was when it came
-  int64_t iteration_us = 0;  // moving average; 0: not seen
-  int64_t iteration_best_us = 0;
-  int64_t progress_us = 0;  // the last report
+  int64_t virtual_us = 0;      // busy time over weight, from where its lane was when it came
+  int64_t iteration_us = 0;    // moving average; 0: not seen
+  int64_t reference_us = 0;    // an iteration beside the fewest lanes it was seen beside
+  size_t reference_lanes = 0;  // these, its own among them; 0: not seen
+  int64_t progress_us = 0;     // the last report
 
   bool gang() const { return about.gang_size >= 2; }
   bool on_device() const { return phase != Phase::kQueued && residence != Residence::kSwapped; }
@@ -146,7 +147,7 @@ struct Lane {
   int64_t needed_bytes() const { return needs.empty() ? 0 : *needs.rbegin(); }
 };
 
-// How fast sessions ran, as a share of their best iteration time, while so many lanes ran at once.
+// How fast sessions ran, as a share of their speed alone, while so many lanes ran at once.
 struct Speed {
   double share = 0;
   int64_t at_us = 0;  // 0: not measured
@@ -163,12 +164,13 @@ struct Device {
   int64_t kept_bytes = 0;    // room being made for the oldest request: nobody comes into it
   bool lost = false;
   unsigned swapping = 0;
-  SessionId reserves = 0;       // the claim for which a lane is kept free
-  unsigned running = 0;         // lanes whose holders progressed when it was last looked at
-  std::vector<Lane*> lanes;     // oldest first
-  std::set<Key> claims;         // queued, and swapped out with work to do: by rank
-  std::set<Key> oldest_claims;  // the same, by waiting_us
-  std::set<Key> needs;          // blocked in a request: by arrival
+  SessionId reserves = 0;        // the claim for which a lane is kept free
+  unsigned running = 0;          // lanes whose holders progressed when it was last looked at
+  int64_t running_since_us = 0;  // since when they have been so many
+  std::vector<Lane*> lanes;      // oldest first
+  std::set<Key> claims;          // queued, and swapped out with work to do: by rank
+  std::set<Key> oldest_claims;   // the same, by waiting_us
+  std::set<Key> needs;           // blocked in a request: by arrival
   std::set<Key> lru;         // with memory here, not granted: who came or ran longest ago is first
   std::set<Key> youngest;    // the same, youngest first
   std::vector<Speed> speed;  // by lanes that ran at once

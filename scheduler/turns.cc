@@ -70,10 +70,10 @@ bool IsFirst(const Core& core, const Session& one, const Session& other) {
 View Look(Core* core, Device* device) {
   View view;
   unsigned ranks = 0;  // of a gang: they run together, however few lanes the policy wants
-  device->running = 0;
+  unsigned running = 0;
   for (Lane* const lane : device->lanes) {
     Session* const holder = lane->holder;
-    device->running += holder != nullptr && holder->progressing();
+    running += holder != nullptr && holder->progressing();
     ranks += lane->reserved != 0 || (holder != nullptr && holder->gang());
     if (lane->reserved != 0 && holder == nullptr) {
       ++view.occupied;
@@ -102,6 +102,8 @@ View Look(Core* core, Device* device) {
       view.head = head;
     }
   }
+  if (running != device->running) device->running_since_us = core->now_us;
+  device->running = running;
   view.width = std::max(core->state->policy->Width(*core->state, *device), ranks);
   return view;
 }
@@ -157,6 +159,10 @@ int64_t NextLook(Core* core, const Device& device, const View& view) {
                                    holder->granted_us + state.limits.slice_us);
       next = std::min(next, std::max(due, core->now_us + 1));
     }
+  }
+  const int64_t measures = state.policy->MeasuresUs();
+  if (measures > 0 && device.running > 1) {
+    next = std::min(next, (core->now_us / measures + 1) * measures);
   }
   if (device.retry_us > core->now_us) next = std::min(next, device.retry_us);
   const bool waits = !device.needs.empty() || !device.claims.empty();
