@@ -155,8 +155,7 @@ absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::strin
   return reply;
 }
 
-absl::StatusOr<uint64_t> NewJob(const ipc::Options& options,
-                                const std::vector<std::string>& command) {
+absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::string>& command) {
   const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
   const nlohmann::json ask = {{"command", "job"},
                               {"pid", getpid()},
@@ -175,7 +174,7 @@ absl::StatusOr<uint64_t> NewJob(const ipc::Options& options,
             absl::StrCat("the daemon that runs serves --device=", device, ", not ", options.device,
                          "; run laneway stop first"));
       }
-      return answer.value("job", uint64_t{0});
+      return Job{answer.value("job", uint64_t{0}), device};
     }
     last = reply.status();
     if (!absl::IsNotFound(last)) return last;

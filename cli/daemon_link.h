@@ -27,9 +27,13 @@ absl::Status EnsureDaemon(const ipc::Options& options);
 absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::string& request,
                                 int64_t timeout_us);
 
+struct Job {
+  uint64_t number = 0;
+  std::string device;  // what the daemon serves: cuda or soft
+};
+
 // The numbered job for a new `laneway run` of `command`; starts a daemon when there is none.
-absl::StatusOr<uint64_t> NewJob(const ipc::Options& options,
-                                const std::vector<std::string>& command);
+absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::string>& command);
 
 // How it ended, for the history. A daemon that does not answer soon is not waited for.
 void TellExit(const std::string& runtime_dir, uint64_t job, int code);

@@ -1,6 +1,8 @@
 #include "cli/run.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -22,6 +25,8 @@
 
 namespace cli {
 namespace {
+
+std::string InProcessFacade() { return ipc::LibraryPath("inprocess", "libcuda.so.1"); }
 
 int Fail(int code, const std::string& sentence) {
   std::fprintf(stderr, "laneway: %s\n", sentence.c_str());
@@ -89,12 +94,46 @@ void UseStreamOrderedMemory(std::vector<std::string>* environment) {
   }
 }
 
+// The driver that the program would load without us, by its path.
+absl::StatusOr<std::string> VendorsDriver() {
+  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  link_map* map = nullptr;
+  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
+    return absl::NotFoundError(absl::StrCat("cannot load libcuda.so.1 (", dlerror(),
+                                            "); install the NVIDIA driver or use --device=soft"));
+  }
+  return std::string(map->l_name);
+}
+
+// In-process mode: our driver in front of the real one; on the software GPU its libraries, too.
+void UseOwnContext(const std::string& driver, bool soft, std::vector<std::string>* environment) {
+  const std::string root = ipc::LibraryRoot();
+  Prepend(environment, "LD_PRELOAD", InProcessFacade());
+  Prepend(environment, "LD_LIBRARY_PATH",
+          soft ? absl::StrCat(root, "/inprocess:", root, "/runtime:", root, "/softgpu")
+               : absl::StrCat(root, "/inprocess"));
+  ipc::SetVariable(environment, ipc::kDriverVariable, driver);
+}
+
+absl::Status ChooseLibraries(const ipc::Options& options, const std::string& device,
+                             std::vector<std::string>* environment) {
+  if (options.mode == "in-process") {
+    const bool soft = device == "soft";
+    const absl::StatusOr<std::string> driver =
+        soft ? ipc::LibraryPath("softgpu", "libcuda.so.1") : VendorsDriver();
+    if (!driver.ok()) return driver.status();
+    UseOwnContext(*driver, soft, environment);
+    return absl::OkStatus();
+  }
+  Prepend(environment, "LD_PRELOAD", absl::StrJoin(Facades(), ":"));
+  Prepend(environment, "LD_LIBRARY_PATH",
+          absl::StrCat(ipc::LibraryRoot(), "/shim:", ipc::LibraryRoot(), "/runtime"));
+  return absl::OkStatus();
+}
+
 std::vector<std::string> ClientEnvironment(const ipc::Options& options, const std::string& dir,
                                            uint64_t job) {
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
-  Prepend(&environment, "LD_PRELOAD", absl::StrJoin(Facades(), ":"));
-  Prepend(&environment, "LD_LIBRARY_PATH",
-          absl::StrCat(ipc::LibraryRoot(), "/shim:", ipc::LibraryRoot(), "/runtime"));
   // A program that is itself run under Laneway starts a part of the same job.
   const char* const outer = std::getenv(ipc::kJobVariable);
   ipc::SetVariable(&environment, ipc::kJobVariable,
@@ -206,16 +245,20 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command) {
                              " has a space or colon, so that it can't be preloaded; move it"));
   }
   // ld.so would complain in every child, and the program would run without us.
-  for (const std::string& facade : Facades()) {
+  for (const std::string& facade :
+       options.mode == "in-process" ? std::vector<std::string>{InProcessFacade()} : Facades()) {
     if (!Exists(facade)) {
       return Fail(kLanewayFailed,
                   absl::StrCat(facade, " is missing; install or build Laneway completely"));
     }
   }
-  const absl::StatusOr<uint64_t> job = NewJob(options, command);
+  const absl::StatusOr<Job> job = NewJob(options, command);
   if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
-  const int code = Execute(path, command, ClientEnvironment(options, dir, *job));
-  TellExit(dir, *job, code);
+  std::vector<std::string> environment = ClientEnvironment(options, dir, job->number);
+  const absl::Status chosen = ChooseLibraries(options, job->device, &environment);
+  if (!chosen.ok()) return Fail(kLanewayFailed, std::string(chosen.message()));
+  const int code = Execute(path, command, std::move(environment));
+  TellExit(dir, job->number, code);
   return code;
 }
 

@@ -82,6 +82,7 @@ bool Sanitize(AdoptExtent* body) { return Sanitize(&body->extent); }
 bool Sanitize(ListExtents* body) { return Sanitize(&body->owner); }
 bool Sanitize(ChangeOwner* body) { return Sanitize(&body->owner); }
 bool Sanitize(ReleaseOwner* body) { return Sanitize(&body->owner); }
+bool Sanitize(CountOutside* body) { return body->device < kDevicesMax && Sanitize(&body->owner); }
 bool Sanitize(ExtentList* body) {
   if (body->count > kExtentsMax) return false;
   for (uint32_t i = 0; i < body->count; ++i) {

@@ -9,11 +9,12 @@
 //   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file}, ListEnd,
 //                        Attached, SessionEnded, SessionReleased, Poisoned, StartFailed; Switched,
 //                        GateReport, LaneNeeded, LaneShrunk, MemoryNeeded, MemoryFreed, Swapped
-//   lanewayd -> keeper   Query, ReleaseWorker, ReleaseOwner, Stop
+//   lanewayd -> keeper   Query, ReleaseWorker, ReleaseOwner, CountOutside, Stop
 //   keeper -> lanewayd   KeeperReady, UsageList, ListEnd, StartFailed
 //   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, DropExtent,
 //                        ImportExtent, ListExtents, ChangeOwner, GetMemory
 //   keeper -> worker     ExtentReply (+ {extent}), ExtentList, ListEnd, MemoryReply
+// A program in in-process mode is for lanewayd the worker of one session, and may say GetMemory.
 //
 // A Query is answered by Ready, then the records, then ListEnd. Nothing outside this file may read
 // the bytes of a packet. Thread safety: functions without state.
@@ -54,7 +55,6 @@ struct KeeperChanged {};
 struct StartFailed {
   char sentence[kSentenceBytes] = {};
 };
-
 struct WorkerReady {
   uint32_t worker = 0;
   int32_t pid = 0;
@@ -88,7 +88,6 @@ struct SessionRecord {
 struct AttachSession {
   SessionRecord session;
 };
-
 // Its client gave up before it was welcomed; answered by SessionEnded.
 struct DetachSession {
   uint64_t session_id = 0;
@@ -105,13 +104,11 @@ struct Attached {
 struct SessionEnded {
   uint64_t session_id = 0;
 };
-
 struct Poisoned {
   uint64_t session_id = 0;  // the culprit; 0: it can't be told
   uint32_t code = 0;        // CUresult
   char text[kLossTextBytes] = {};
 };
-
 struct DeviceRecord {
   uint64_t capacity_bytes = 0;
   uint64_t used_bytes = 0;
@@ -174,7 +171,6 @@ struct UsageList {
 struct ReleaseWorker {
   uint32_t worker = 0;
 };
-
 struct Register {
   uint32_t worker = 0;
 };
@@ -187,11 +183,9 @@ struct CreateExtent {
 struct AdoptExtent {
   ExtentRecord extent;
 };
-
 struct FreeExtent {  // unmapped here, and given up by its owner; not answered
   uint64_t id = 0;
 };
-
 struct DropExtent {  // unmapped here, its owner keeps it; not answered
   uint64_t id = 0;
 };
@@ -205,7 +199,6 @@ struct ImportExtent {
 struct ListExtents {
   Owner owner;
 };
-
 struct ExtentList {
   uint32_t count = 0;
   uint32_t reserved = 0;
@@ -225,12 +218,20 @@ struct ReleaseOwner {
   Owner owner;
 };
 
+// What a program that keeps its own context has in all: counted, never created here. The owner's
+// end takes it along (ReleaseOwner).
+struct CountOutside {
+  Owner owner;
+  uint64_t bytes = 0;
+  uint32_t device = 0;
+  uint32_t reserved = 0;
+};
+
 struct ExtentReply {
   uint64_t id = 0;
   uint32_t result = 0;  // CUresult
   uint32_t clear = 0;   // 1: another tenant may have written it; zero it before use
 };
-
 struct GetMemory {
   uint32_t device = 0;
 };
@@ -243,7 +244,6 @@ struct ReleaseSession {
 struct SessionReleased {
   uint64_t session_id = 0;
 };
-
 struct MemoryReply {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
@@ -332,12 +332,10 @@ struct MemoryAnswer {
   uint32_t result = 0;
   uint32_t reserved = 0;
 };
-
 struct MemoryFreed {
   uint64_t session_id = 0;
   uint64_t bytes = 0;
 };
-
 struct LaneNeeded {
   uint64_t session_id = 0;
   uint64_t bytes = 0;
@@ -366,13 +364,15 @@ struct GateReport {
 };
 
 // The order is the wire's type number: append only.
-using Message = std::variant<
-    Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord, AttachSession,
-    Attached, SessionEnded, Poisoned, KeeperReady, UsageList, ReleaseWorker, Register, CreateExtent,
-    AdoptExtent, FreeExtent, ExtentReply, GetMemory, MemoryReply, DetachSession, AssignLane,
-    ResizeLane, LaneShrunk, Grant, Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded,
-    MemoryAnswer, MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
-    ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased>;
+using Message =
+    std::variant<Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord,
+                 AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
+                 ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
+                 GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
+                 Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
+                 MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
+                 ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession,
+                 SessionReleased, CountOutside>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

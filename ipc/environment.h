@@ -14,9 +14,10 @@ inline constexpr char kSitesVariable[] = "LANEWAY_SITES";  // "off": no call-sit
 inline constexpr char kLaneVariable[] = "LANEWAY_LANE";    // "off": iterations lie in no lane
 inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
 inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
+inline constexpr char kDriverVariable[] = "LANEWAY_DRIVER";       // path; in-process mode alone
 inline constexpr char kMemoryVariable[] = "LANEWAY_MEMORY";       // bytes
 
-// `environment` ("NAME=value" each) without LANEWAY_JOB, LANEWAY_TRANSPORT and LANEWAY_MEMORY, and
+// `environment` ("NAME=value" each) without what `laneway run` has told a program, and
 // with every entry of LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What
 // the user put there stays.
 std::vector<std::string> WithoutFacades(const char* const* environment,

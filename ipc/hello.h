@@ -1,6 +1,11 @@
 // How a program becomes a session: one request and one answer on $RUNTIME/lanewayd.sock
 // (AF_UNIX, SOCK_SEQPACKET, CLOEXEC).
 //
+// A program that keeps its own context (Mode::kInProcess) has no worker: lanewayd answers by
+// itself, with the session file alone, and control messages about this one session travel over the
+// socket from then on, as they do between lanewayd and a worker (ipc/control.h). When the socket
+// ends, the program says Hello again, and in it what it has.
+//
 //     client                                lanewayd                              worker
 //       Hello  ------------------------------>  checks, picks slot and worker
 //                                               AttachSession + session file ------> maps, starts a
@@ -27,8 +32,8 @@ inline constexpr char kHelloSocketName[] = "lanewayd.sock";
 inline constexpr uint32_t kHelloMagic = 0x4c4e4849;  // "LNHI"
 
 enum class Transport : uint32_t { kRing = 0, kZmq = 1 };
-// kContained: a worker of its own, under the same scheduler.
-enum class Mode : uint32_t { kShared = 0, kContained = 1 };
+// kContained: a worker of its own. kInProcess: the program's own context. One scheduler for all.
+enum class Mode : uint32_t { kShared = 0, kContained = 1, kInProcess = 2 };
 
 // The first three fields keep their places in every version, so that a mismatch can be told in
 // words.
@@ -42,6 +47,8 @@ struct Hello {
   Mode mode = Mode::kShared;
   uint64_t job_id = 0;              // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
   uint64_t memory_limit_bytes = 0;  // of the job, from LANEWAY_MEMORY; 0: none
+  uint64_t session_id = 0;          // kInProcess: the session that goes on; 0: a new one
+  uint64_t held_bytes = 0;          // device memory of the one that goes on
   char program[128] = {};           // for people: base name of argv[0]
   char version[32] = {};            // package version, for the mismatch sentence
 };

@@ -36,6 +36,7 @@ struct SessionArrived {
   int64_t deadline_us = 0;  // of each piece of work, from when it is there; 0: none
   int64_t iterations = 0;   // declared; 0: not declared
   int64_t limit_bytes = 0;  // persistent and ephemeral together; 0: none
+  bool fixed = false;       // its memory never leaves the device
   uint32_t gang_size = 0;   // ranks of its job that run together or not at all; < 2: alone
   Estimate estimate;
 };

@@ -60,7 +60,7 @@ bool SwapSpaceFits(const State& state, const Session& session) {
 
 bool CanSwap(const Core& core, const Session& session) {
   return session.phase == Phase::kAdmitted && session.residence == Residence::kResident &&
-         SwapSpaceFits(*core.state, session) &&
+         !session.about.fixed && SwapSpaceFits(*core.state, session) &&
          core.now_us - session.swap_failed_us >= core.state->limits.swap_slice_us;
 }
 
@@ -135,6 +135,7 @@ void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes) {
 void BreakWait(Core* core, Device* device, Session* session) {
   Session* youngest = nullptr;
   Session* refused = nullptr;
+  bool movable = false, fixed = false;  // what is in the way: it may go, if not now; or never
   std::vector<SessionId> candidates;
   for (const Key& key : device->youngest) candidates.push_back(key.session);
   for (const Lane* const lane : device->lanes) {
@@ -143,6 +144,7 @@ void BreakWait(Core* core, Device* device, Session* session) {
   for (const SessionId id : candidates) {
     Session* const other = core->Find(id);
     if (other == session || other->charged_bytes == 0 || other->progressing()) continue;
+    (other->about.fixed ? fixed : movable) = true;
     if (other->need != Need::kNone && (refused == nullptr || other->arrival > refused->arrival)) {
       refused = other;
     }
@@ -160,12 +162,20 @@ void BreakWait(Core* core, Device* device, Session* session) {
     return;
   }
   const bool no_space = core->state->limits.swap_bytes < kUnlimited;
-  if (!no_space) return;  // one failed to swap: it is tried again
+  const bool all_fixed = fixed && !movable;
+  if (!all_fixed && !no_space) return;          // one failed to swap: it is tried again
+  if (all_fixed && refused == nullptr) return;  // they rest: they may go on, or end
+  if (all_fixed && session->charged_bytes != 0 && CanSwap(*core, *session)) {
+    BeginSwapOut(core, session);
+    return;
+  }
   // Nobody who rests holds what it asked for: those who are not in yet wait until somebody leaves,
   // of those who are the last one that asks is refused.
   if (refused == nullptr || refused->arrival < session->arrival) refused = session;
   if (refused->need == Need::kNone) return;
-  core->actions.push_back(RefuseMemory{refused->id, "the host memory for swapped jobs is used up"});
+  core->actions.push_back(
+      RefuseMemory{refused->id, all_fixed ? "the memory is held by jobs that can't leave the device"
+                                          : "the host memory for swapped jobs is used up"});
   Unblock(core, refused);
 }
 

@@ -271,7 +271,7 @@ void On(Core* core, const Paused& event) {
   Session* const session = core->Find(event.session);
   if (session == nullptr) return;
   session->paused = true;
-  session->evicted = event.swap_out;
+  session->evicted = event.swap_out && !session->about.fixed;
   core->devices.insert(session->about.device);
   List(core, session);
   if (session->phase == Phase::kAdmitted) Claim(core, session);

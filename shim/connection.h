@@ -13,8 +13,8 @@
 #include <string>
 
 #include "ipc/channel.h"
-#include "ipc/hello.h"
 #include "ipc/session_file.h"
+#include "shim/greeting.h"
 #include "shim/liveness.h"
 
 namespace shim {
@@ -25,12 +25,6 @@ struct Connection {
   ipc::Channel channel;
   Liveness worker;
   bool has_pinned_window = false;  // mapped without access; see pinned.cc
-};
-
-// What went wrong, in the driver's code and in words.
-struct ConnectError {
-  CUresult code = CUDA_SUCCESS;
-  std::string sentence;
 };
 
 // On success *error stays CUDA_SUCCESS.

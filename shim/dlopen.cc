@@ -21,9 +21,11 @@ struct Replaced {
 constexpr Replaced kReplaced[] = {
     {"libcuda.so", "libcuda.so.1"},
     {"libcuda.so.1", "libcuda.so.1"},
+#ifndef LANEWAY_REPLACES_DRIVER_ALONE  // in-process mode: the program's other libraries are its own
     {"libcudart.so.13", "../runtime/libcudart.so.13"},
     {"libcublas.so.13", "libcublas.so.13"},
     {"libcublasLt.so.13", "libcublasLt.so.13"},
+#endif
 };
 constexpr size_t kReplacedCount = sizeof kReplaced / sizeof *kReplaced;
 

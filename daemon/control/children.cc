@@ -113,8 +113,11 @@ void Children::OnKeeperReady(const ipc::control::KeeperReady& ready) {
   if (std::exchange(keeper_.ready, true)) return;
   keeper_delay_us_ = 0;
   spdlog::info("the keeper serves {} device(s)", ready.device_count);
-  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-    if (adopted_) (void)Send(entry.first, ipc::control::KeeperChanged{});
+  if (adopted_) {
+    for (const std::pair<const uint32_t, Worker>& entry : workers_) {
+      (void)Send(entry.first, ipc::control::KeeperChanged{});
+    }
+    listener_->OnKeeperReplaced();
   }
   if (std::exchange(worker_wanted_, false)) (void)EnsureWorker();
   CheckAdopted();
@@ -167,16 +170,11 @@ void Children::OnKeeperEnded() {
   keeper_delay_us_ = std::clamp(keeper_delay_us_ * 2, kRestartDelayMinUs, kRestartDelayMaxUs);
 }
 
-void Children::ReleaseAtKeeper(uint32_t worker) {
-  if (keeper_.process.connection.valid()) {
-    (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::ReleaseWorker{worker});
-  }
-}
-
-void Children::ReleaseOwner(const ipc::control::Owner& owner) {
-  // Without a keeper it needs no word: a new one hears only of what workers have.
+// Without a keeper it needs no word: a new one hears only of what workers have, and is told the
+// rest.
+void Children::TellKeeper(const ipc::control::Message& message) {
   if (!keeper_.process.connection.valid()) return;
-  (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::ReleaseOwner{owner});
+  (void)ipc::control::Send(keeper_.process.connection.get(), message);
 }
 
 void Children::RefreshUsage(std::function<void()> done) {
@@ -338,7 +336,7 @@ void Children::OnWorkerEnded(uint32_t number) {
   spdlog::log(stopping_ ? spdlog::level::info : spdlog::level::warn, "worker {} ended ({})", number,
               how);
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, number).c_str());
-  ReleaseAtKeeper(number);
+  TellKeeper(ipc::control::ReleaseWorker{number});
   listener_->OnWorkerLost(
       number, worker.ready,
       worker.failure.empty()
@@ -361,7 +359,7 @@ void Children::CheckAdopted() {
   for (const ipc::control::Usage& usage : keeper_.usages) {
     if (usage.worker == 0) continue;
     next_worker_ = std::max(next_worker_, usage.worker + 1);
-    if (workers_.count(usage.worker) == 0) ReleaseAtKeeper(usage.worker);
+    if (workers_.count(usage.worker) == 0) TellKeeper(ipc::control::ReleaseWorker{usage.worker});
   }
   // The keeper may be younger than the workers, or they may have missed that it changed.
   for (const std::pair<const uint32_t, Worker>& entry : workers_) {

@@ -38,6 +38,8 @@ class ChildrenListener {
   virtual void OnWorkerMessage(uint32_t worker, ipc::control::Received* received) = 0;
   // Its process has ended. `was_ready` false: it never served; `sentence` says why.
   virtual void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) = 0;
+  // Another keeper serves: it knows only what workers have handed to it.
+  virtual void OnKeeperReplaced() = 0;
   // The keeper ended before it served; it is not started again by itself.
   virtual void OnKeeperFailed(const std::string& sentence) = 0;
   virtual void OnAllStopped() = 0;
@@ -83,8 +85,9 @@ class Children {
   absl::Status Send(uint32_t worker, const ipc::control::Message& message,
                     std::span<const int> fds = {});
 
-  // The session or lane has ended: its device memory is freed once no living worker has it.
-  void ReleaseOwner(const ipc::control::Owner& owner);
+  // ReleaseOwner: a session or lane has ended, its device memory is freed once no living worker has
+  // it. CountOutside: what a program of its own context has.
+  void TellKeeper(const ipc::control::Message& message);
   // Brings keeper().usages up to date, then calls back; at once when there is no keeper.
   void RefreshUsage(std::function<void()> done);
   // Asks all to end, kills who does not, then OnAllStopped().
@@ -101,7 +104,6 @@ class Children {
   void OnKeeperEnded();
   void OnKeeperReady(const ipc::control::KeeperReady& ready);
   void OnKeeperListEnd();
-  void ReleaseAtKeeper(uint32_t worker);
 
   void AdoptWorkers();
   void AddWorker(uint32_t number, Process process, bool listing);

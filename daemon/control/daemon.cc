@@ -70,6 +70,7 @@ void Daemon::OnChildrenReady() {
   serving_ = true;
   TellCapacity();
   ReleaseUnknownOwners();
+  OnKeeperReplaced();
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
                state_.sessions.size());
   // The first program then need not wait for the driver to start.
@@ -261,15 +262,17 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
 // -----------------------------------------------------------------------------------------
 
 void Daemon::ReleaseMemory(uint64_t id) {
-  children_.ReleaseOwner({ipc::control::OwnerKind::kSession, id});
-  children_.ReleaseOwner({ipc::control::OwnerKind::kLane, ipc::control::OwnLaneOf(id)});
+  children_.TellKeeper(ipc::control::ReleaseOwner{{ipc::control::OwnerKind::kSession, id}});
+  children_.TellKeeper(
+      ipc::control::ReleaseOwner{{ipc::control::OwnerKind::kLane, ipc::control::OwnLaneOf(id)}});
 }
 
 // What a keeper still has of sessions that ended while no daemon was there, or whose worker did.
 void Daemon::ReleaseUnknownOwners() {
   for (const ipc::control::Usage& usage : children_.keeper().usages) {
     const uint64_t id = ipc::control::SessionOf(usage.owner);
-    if (id != 0 && sessions_.Find(id) == nullptr) children_.ReleaseOwner(usage.owner);
+    if (id != 0 && sessions_.Find(id) == nullptr)
+      children_.TellKeeper(ipc::control::ReleaseOwner{usage.owner});
   }
 }
 

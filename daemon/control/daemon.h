@@ -64,6 +64,7 @@ class Daemon : public ChildrenListener {
   void OnWorkerReady(uint32_t worker) override;
   void OnWorkerMessage(uint32_t worker, ipc::control::Received* received) override;
   void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) override;
+  void OnKeeperReplaced() override;
   void OnKeeperFailed(const std::string& sentence) override;
   void OnAllStopped() override;
 
@@ -87,6 +88,17 @@ class Daemon : public ChildrenListener {
   void CloseSocket(Session* session);
   void OnClientEnded(uint64_t id);
   void WatchClient(Session* session);
+
+  // --- programs with a context of their own (in_process.cc)
+  uint64_t ForgetEarlier(pid_t pid, uint64_t wished_id);
+  absl::Status OnlyPage(const Session& session);
+  void BeginProgram(Session* session);
+  void AdoptProgram(Session* session, uint64_t held_bytes);
+  bool WelcomeProgram(Session* session);
+  void OnProgramMessage(Session* session);
+  void OnProgramAway(Session* session);
+  void AnswerMemory(uint64_t id, uint32_t device);
+  void CountOutside(const Session& session);
 
   // --- sessions (daemon.cc)
   void AdoptSession(uint32_t worker, ipc::control::Received* received);

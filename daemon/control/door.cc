@@ -75,7 +75,9 @@ void Daemon::OnHello(int fd) {
 void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                     ipc::UniqueFd pidfd) {
   ipc::control::SessionRecord record;
-  record.session_id = sessions_.NewId();
+  const bool in_process = hello.mode == ipc::Mode::kInProcess;
+  const uint64_t goes_on = in_process ? ForgetEarlier(peer.pid, hello.session_id) : 0;
+  record.session_id = goes_on != 0 ? goes_on : sessions_.NewId();
   record.job_id = hello.job_id != 0 ? hello.job_id : sessions_.NewJob();
   record.pid = peer.pid;
   record.uid = peer.uid;
@@ -87,9 +89,14 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   Session* const session = sessions_.Add(record);
   session->socket = std::move(socket);
   session->pidfd = std::move(pidfd);
+  session->in_process = in_process;
   WatchClient(session);
   NoteBegin(*session);
   UpdateLinger();
+  if (goes_on != 0) {
+    AdoptProgram(session, hello.held_bytes);
+    return;
+  }
   if (!serving_) return;  // OnChildrenReady comes back to it
   NoticeEnding();
   Happen(Describe(*session));
@@ -145,6 +152,7 @@ absl::Status Daemon::MakeFiles(Session* session) {
   if (!file.ok()) return file.status();
   session->session_fd = ipc::UniqueFd(*file);
   session->page = common::SessionPageMap(*file);
+  if (session->in_process) return OnlyPage(*session);
   // Sparse: what is mapped and written takes memory, nothing else does.
   // Sealed: a client that shrinks it would make the worker's copies fault.
   session->pinned_fd =
@@ -160,6 +168,10 @@ absl::Status Daemon::MakeFiles(Session* session) {
 }
 
 void Daemon::Begin(Session* session) {
+  if (session->in_process) {
+    BeginProgram(session);
+    return;
+  }
   sessions_.TakeSlot(session);
   if (const absl::Status made = MakeFiles(session); !made.ok()) {
     Turn(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
@@ -242,6 +254,10 @@ void Daemon::CloseSocket(Session* session) {
 void Daemon::OnClientSocket(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || !session->socket.valid()) return;
+  if (session->in_process && session->phase == Phase::kRunning) {
+    OnProgramMessage(session);
+    return;
+  }
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(session->socket.get(), 0);
   if (absl::IsDeadlineExceeded(packet.status())) return;
   if (packet.ok()) return;  // nobody has anything more to say here
@@ -255,6 +271,10 @@ void Daemon::OnClientEnded(uint64_t id) {
   if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
   loop_.Unwatch(session->pidfd.get());
   CloseSocket(session);
+  if (session->in_process) {  // it was its own worker
+    Leave(session);
+    return;
+  }
   switch (session->phase) {
     case Phase::kAttaching:
     case Phase::kEntering:

@@ -31,6 +31,7 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   arrived.job = session.record.job_id;
   arrived.user = session.record.uid;
   arrived.limit_bytes = Signed(session.record.memory_limit_bytes);
+  arrived.fixed = session.in_process;
   if (const LearnedCommand* const known = history_.KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
     arrived.estimate.total_us = known->needs.total_us;
@@ -121,12 +122,14 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
     Happen(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
   } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
     Happen(scheduler::MemoryFreed{freed->session_id, Signed(freed->bytes)});
+    if (const Session* const session = sessions_.Find(freed->session_id)) CountOutside(*session);
   } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
     if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
     Happen(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
   } else if (const wire::LaneShrunk* shrunk = std::get_if<wire::LaneShrunk>(&message)) {
     // Nobody has it mapped any more: what the keeper still keeps for it goes.
-    if (shrunk->bytes == 0) children_.ReleaseOwner({wire::OwnerKind::kLane, shrunk->lane});
+    if (shrunk->bytes == 0)
+      children_.TellKeeper(ipc::control::ReleaseOwner{{wire::OwnerKind::kLane, shrunk->lane}});
     Happen(
         scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane), Signed(shrunk->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
@@ -180,6 +183,10 @@ void Daemon::NoteWorkerLost(uint32_t worker) {
 
 void Daemon::SendTo(const Session& session, const wire::Message& message) {
   if (session.phase != Phase::kRunning) return;
+  if (session.in_process) {
+    if (session.socket.valid()) (void)wire::Send(session.socket.get(), message);
+    return;
+  }
   // A send fails when the worker is ending: its pidfd settles its sessions a moment later.
   (void)children_.Send(session.worker, message);
 }
@@ -211,7 +218,7 @@ void Daemon::SendToLane(uint64_t lane, const wire::Message& message) {
   std::set<uint32_t> told;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Session& session = entry.second;
-    if (session.lane != lane || session.phase != Phase::kRunning) continue;
+    if (session.lane != lane || session.phase != Phase::kRunning || session.in_process) continue;
     if (told.insert(session.worker).second) (void)children_.Send(session.worker, message);
   }
 }
@@ -220,7 +227,8 @@ void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
   const wire::ResizeLane message{resize.lane, static_cast<uint64_t>(resize.bytes)};
   bool has_members = false;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    has_members |= entry.second.lane == resize.lane && entry.second.phase == Phase::kRunning;
+    has_members |= entry.second.lane == resize.lane && entry.second.phase == Phase::kRunning &&
+                   !entry.second.in_process;
   }
   if (has_members) {
     SendToLane(resize.lane, message);
@@ -232,14 +240,26 @@ void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
   }
 }
 
+// A worker may pass the lane on by itself for as long as those whose turn it is are its own; then
+// it reports the lane free.
 void Daemon::Publish(const scheduler::Successors& successors) {
-  wire::Successors message;
-  message.lane = successors.lane;
-  for (const scheduler::SessionId id : successors.sessions) {
-    if (message.count == wire::kSuccessorsMax) break;
-    message.session_ids[message.count++] = id;
+  std::map<uint32_t, wire::Successors> messages;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    const Session& session = entry.second;
+    if (session.lane != successors.lane || session.phase != Phase::kRunning || session.in_process)
+      continue;
+    messages[session.worker].lane = successors.lane;
   }
-  SendToLane(successors.lane, message);
+  for (std::pair<const uint32_t, wire::Successors>& entry : messages) {
+    wire::Successors& message = entry.second;
+    for (const scheduler::SessionId id : successors.sessions) {
+      const Session* const next = sessions_.Find(id);
+      const bool foreign = next != nullptr && (next->in_process || next->worker != entry.first);
+      if (foreign || message.count == wire::kSuccessorsMax) break;
+      message.session_ids[message.count++] = id;
+    }
+    (void)children_.Send(entry.first, message);
+  }
 }
 
 void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
@@ -304,8 +324,10 @@ void Daemon::PerformGrant(const scheduler::Action& action) {
     Publish(*next);
   } else if (const scheduler::GrantMemory* memory = std::get_if<scheduler::GrantMemory>(&action)) {
     spdlog::debug("session {} gets {} bytes", memory->session, memory->bytes);
-    if (const Session* const session = sessions_.Find(memory->session))
+    if (const Session* const session = sessions_.Find(memory->session)) {
+      CountOutside(*session);
       SendTo(*session, wire::MemoryAnswer{memory->session, 0, 0});
+    }
   } else if (const scheduler::RefuseMemory* no = std::get_if<scheduler::RefuseMemory>(&action)) {
     RefuseMemory(*no);
   } else if (const scheduler::SwapOut* out = std::get_if<scheduler::SwapOut>(&action)) {

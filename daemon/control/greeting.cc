@@ -55,10 +55,11 @@ bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t own
   const bool transport_known =
       hello->transport == ipc::Transport::kRing || hello->transport == ipc::Transport::kZmq;
   if (!transport_known ||
-      (hello->mode != ipc::Mode::kShared && hello->mode != ipc::Mode::kContained)) {
+      (hello->mode != ipc::Mode::kShared && hello->mode != ipc::Mode::kContained &&
+       hello->mode != ipc::Mode::kInProcess)) {
     Refuse(welcome, CUDA_ERROR_NOT_SUPPORTED,
            "the program asks for a transport or mode that this daemon does not have; use "
-           "--mode=shared or --mode=contained");
+           "--mode=shared, contained or in-process");
     return false;
   }
   return true;

@@ -24,6 +24,7 @@ constexpr int kMovesFailedMax = 3;  // in a row; then the session itself may be 
 }  // namespace
 
 std::string ObstacleOf(const Session& session) {
+  if (session.in_process) return "in-process: the context is the program's own";
   if (session.record.transport != ipc::Transport::kRing) return "its calls travel over ZeroMQ";
   if (session.page.get() == nullptr) return "it has no session yet";
   if (session.away) return "its memory lies in its worker's host memory";

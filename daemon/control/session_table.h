@@ -45,6 +45,7 @@ struct Session {
   ipc::UniqueFd session_fd;
   ipc::UniqueFd pinned_fd;
   uint32_t own_worker = 0;  // of a contained session, once it is started
+  bool in_process = false;  // it keeps its own context: no worker, no slot
   int moves_failed = 0;     // in a row: workers that were lost while they took it over
   common::SessionPageMap page;
 

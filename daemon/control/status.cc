@@ -71,6 +71,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
            session.page.get() == nullptr ? 0 : session.page->iteration_times.count.load()},
           {"memory_limit_bytes", session.record.memory_limit_bytes},
           {"contained", session.record.contained != 0},
+          {"in_process", session.in_process},
           {"recoverable", ObstacleOf(session).empty()},
           {"obstacle", ObstacleOf(session)},
           {"in_flight", HasWorkInFlight(session)},

@@ -65,6 +65,14 @@ void Daemon::Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
 void Daemon::AnswerPause(const std::string& peer, const Command& command) {
   const bool evict = command.name == "evict";
   const std::vector<uint64_t> ids = SessionsToSteer(peer, command.id);
+  const bool fixed = std::any_of(ids.begin(), ids.end(),
+                                 [this](uint64_t id) { return sessions_.Find(id)->in_process; });
+  if (evict && fixed) {
+    control_.Reply(peer, ErrorJson(absl::StrCat(
+                             "job ", command.id,
+                             " is in-process: its memory can't leave the device; pause it")));
+    return;
+  }
   for (const uint64_t id : ids) {
     Steer(id, evict ? EventKind::kEvict : EventKind::kPause, scheduler::Paused{id, evict});
   }

@@ -205,8 +205,22 @@ void Keeper::ReleaseIfUnused(Extents::iterator extent) {
   extents_.erase(extent);
 }
 
+void Keeper::CountOutside(const ipc::control::CountOutside& count) {
+  if (count.device >= devices_.size()) return;
+  uint64_t& counted = outside_[{count.owner, count.device}];
+  devices_[count.device].used_bytes += count.bytes - counted;
+  counted = count.bytes;
+}
+
 uint64_t Keeper::ReleaseOwner(const Owner& owner) {
   uint64_t bytes = 0;
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    const auto counted = outside_.find({owner, device});
+    if (counted == outside_.end()) continue;
+    devices_[device].used_bytes -= counted->second;
+    bytes += counted->second;
+    outside_.erase(counted);
+  }
   for (Extents::iterator next = extents_.begin(); next != extents_.end();) {
     const Extents::iterator extent = next++;
     if (extent->second.record.owner != owner || extent->second.given_up) continue;
@@ -262,6 +276,7 @@ std::vector<ipc::control::UsageList> Keeper::Usages() const {
       sums[{extent.record.owner, worker, extent.record.device}] += std::exchange(bytes, 0);
     }
   }
+  for (const auto& [whose, bytes] : outside_) sums[{whose.first, 0, whose.second}] += bytes;
   std::vector<ipc::control::UsageList> lists;
   for (const std::pair<const Key, uint64_t>& sum : sums) {
     if (lists.empty() || lists.back().count == ipc::control::kUsagesMax) lists.emplace_back();

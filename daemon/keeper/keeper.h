@@ -53,6 +53,8 @@ class Keeper {
   void ChangeOwner(uint32_t worker, const ipc::control::ChangeOwner& change);
   // What the owner has, by address, in as many messages as it takes.
   std::vector<ipc::control::ExtentList> List(const Owner& owner) const;
+  // A program with a context of its own has this much in all.
+  void CountOutside(const ipc::control::CountOutside& count);
   // Returns the number of bytes that are given up now; they are free when no worker has them.
   uint64_t ReleaseOwner(const Owner& owner);
   // The worker's process is gone. Returns the number of bytes freed.
@@ -93,6 +95,7 @@ class Keeper {
   const Scrub scrub_;
   std::vector<Device> devices_;
   Extents extents_;
+  std::map<std::pair<Owner, uint32_t>, uint64_t> outside_;  // by owner and device
   uint64_t next_id_;
 };
 

@@ -96,6 +96,9 @@ void Server::Handle(Connection* connection, ipc::control::Received* received) {
   } else if (const ipc::control::ReleaseOwner* ended =
                  std::get_if<ipc::control::ReleaseOwner>(&message)) {
     keeper_->ReleaseOwner(ended->owner);
+  } else if (const ipc::control::CountOutside* count =
+                 std::get_if<ipc::control::CountOutside>(&message)) {
+    keeper_->CountOutside(*count);
   } else if (std::holds_alternative<ipc::control::Stop>(message)) {
     loop_.Quit();
   } else if (const ipc::control::GetMemory* memory =

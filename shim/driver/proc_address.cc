@@ -68,7 +68,7 @@ CUresult cuGetExportTable(const void** table, const CUuuid*) {
         {name,
          " contains a CUDA runtime of its own, which asks the driver for private tables that "
          "Laneway does not have; build it with `--cudart shared` (nvcc), or run the program "
-         "without Laneway"});
+         "with `laneway run --mode=in-process`"});
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -1,0 +1,167 @@
+// Programs that keep a context of their own (`laneway run --mode=in-process`): each is its own
+// worker, for one session.
+//
+// What lanewayd tells a worker about a session, it tells such a program over the socket of its
+// hello; what the program has allocated by itself is counted, by the scheduler and at the keeper,
+// and can't be moved. A program whose socket ends runs on without us and says hello again.
+#include "ipc/calls/vendor.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/control/daemon.h"
+#include "ipc/session_file.h"
+#include "ipc/socket.h"
+
+namespace control {
+namespace {
+
+namespace wire = ipc::control;
+
+// A program without a socket that does not come back has become another one (exec).
+constexpr int64_t kComeBackUs = 5'000'000;
+constexpr uint64_t kIdMax = uint64_t{1} << 48;
+
+// What a program may say, and only about itself.
+bool IsItsOwn(const wire::Message& message, uint64_t id, uint64_t lane) {
+  if (const wire::Switched* switched = std::get_if<wire::Switched>(&message)) {
+    return switched->from == id && switched->to == 0 && switched->lane == lane;
+  }
+  if (const wire::GateReport* report = std::get_if<wire::GateReport>(&message))
+    return report->session_id == id;
+  if (const wire::MemoryNeeded* needed = std::get_if<wire::MemoryNeeded>(&message))
+    return needed->session_id == id;
+  const wire::MemoryFreed* const freed = std::get_if<wire::MemoryFreed>(&message);
+  return freed != nullptr && freed->session_id == id;
+}
+
+}  // namespace
+
+// What an earlier session of this process left: its socket has ended. Returns the number under
+// which it goes on; 0: as a new one.
+uint64_t Daemon::ForgetEarlier(pid_t pid, uint64_t wished_id) {
+  for (const uint64_t id : sessions_.Ids()) {
+    Session* const session = sessions_.Find(id);
+    if (session->in_process && session->record.pid == pid) Leave(session);
+  }
+  if (wished_id == 0 || wished_id >= kIdMax) return 0;
+  return sessions_.Find(wished_id) == nullptr ? wished_id : sessions_.NewId();
+}
+
+// No calls travel: of the session file only the page is needed.
+absl::Status Daemon::OnlyPage(const Session& session) {
+  if (session.page.get() == nullptr) return absl::ResourceExhaustedError("mmap; raise ulimit -v");
+  (void)fallocate(session.session_fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  ipc::kPageBytes, ipc::kSessionFileBytes - ipc::kPageBytes);
+  return absl::OkStatus();
+}
+
+bool Daemon::WelcomeProgram(Session* session) {
+  ipc::Welcome welcome;
+  welcome.session_id = session->record.session_id;
+  welcome.device_count = children_.keeper().description.device_count;
+  welcome.tables = ipc::OwnTables();
+  const int fds[] = {session->session_fd.get()};
+  return session->socket.valid() &&
+         ipc::SendPacket(session->socket.get(),
+                         {reinterpret_cast<const std::byte*>(&welcome), sizeof welcome}, fds)
+             .ok();
+}
+
+void Daemon::BeginProgram(Session* session) {
+  const uint64_t id = session->record.session_id;
+  if (const absl::Status made = MakeFiles(session); !made.ok()) {
+    Turn(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
+    return;
+  }
+  session->phase = Phase::kRunning;
+  if (!WelcomeProgram(session)) {
+    Leave(session);
+    return;
+  }
+  spdlog::info("session {}: {} (pid {}) in-process", id, session->record.program,
+               session->record.pid);
+}
+
+// It has run for a while: admitted is what runs.
+void Daemon::AdoptProgram(Session* session, uint64_t held_bytes) {
+  const uint64_t id = session->record.session_id;
+  session->record.persistent_bytes = held_bytes;
+  BeginProgram(session);
+  if (sessions_.Find(id) == nullptr) return;  // it is gone again
+  AdoptGrants(*session);
+  CountOutside(*session);
+}
+
+void Daemon::OnProgramMessage(Session* session) {
+  const uint64_t id = session->record.session_id;
+  const absl::StatusOr<wire::Received> received = wire::Receive(session->socket.get(), 0);
+  if (absl::IsDeadlineExceeded(received.status())) return;
+  if (!received.ok()) {
+    OnProgramAway(session);
+    return;
+  }
+  if (const wire::GetMemory* memory = std::get_if<wire::GetMemory>(&received->message)) {
+    AnswerMemory(id, memory->device);
+  } else if (!IsItsOwn(received->message, id, session->lane)) {
+    // A report about a lane that it is not in any more is merely late.
+    if (!std::holds_alternative<wire::Switched>(received->message))
+      spdlog::warn("session {} says what no program says", id);
+  } else {
+    (void)OnGrantMessage(received->message);
+  }
+}
+
+// It may be gone, or go on by itself until it says hello again.
+void Daemon::OnProgramAway(Session* session) {
+  const uint64_t id = session->record.session_id;
+  CloseSocket(session);
+  if (ipc::ProcessEnded(session->pidfd.get())) return;
+  Happen(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
+  Happen(scheduler::Idle{id, true});
+  loop_.After(kComeBackUs, [this, id] {
+    Session* const still = sessions_.Find(id);
+    if (still != nullptr && still->in_process && !still->socket.valid()) Leave(still);
+  });
+}
+
+// The device as others see it, within what the session may have.
+void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
+  children_.RefreshUsage([this, id, device] {
+    const Session* const session = sessions_.Find(id);
+    const scheduler::Session* const known = state_.Find(id);
+    const wire::KeeperReady& keeper = children_.keeper().description;
+    wire::MemoryReply reply;
+    if (session == nullptr || known == nullptr) return;
+    if (device < keeper.device_count) {
+      const uint64_t capacity = keeper.devices[device].capacity_bytes;
+      const uint64_t limit = static_cast<uint64_t>(known->about.limit_bytes);
+      const uint64_t own = static_cast<uint64_t>(known->persistent_bytes);
+      reply.total_bytes = limit == 0 ? capacity : std::min(capacity, limit);
+      reply.free_bytes = capacity - std::min(capacity, keeper.devices[device].used_bytes);
+      reply.free_bytes =
+          std::min(reply.free_bytes, reply.total_bytes - std::min(reply.total_bytes, own));
+    }
+    SendTo(*session, reply);
+  });
+}
+
+void Daemon::CountOutside(const Session& session) {
+  const scheduler::Session* const known = state_.Find(session.record.session_id);
+  if (!session.in_process || known == nullptr) return;
+  children_.TellKeeper(wire::CountOutside{{wire::OwnerKind::kSession, known->id},
+                                          static_cast<uint64_t>(known->persistent_bytes),
+                                          known->about.device,
+                                          0});
+}
+
+void Daemon::OnKeeperReplaced() {
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    CountOutside(entry.second);
+  }
+}
+
+}  // namespace control

@@ -1,0 +1,116 @@
+#include "shim/inprocess/account.h"
+
+#include <utility>
+
+namespace shim::inprocess {
+namespace {
+
+namespace wire = ipc::control;
+
+constexpr uint64_t kStep = uint64_t{2} << 20;
+
+uint64_t RoundUp(uint64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
+
+}  // namespace
+
+template <class Answer>
+std::optional<Answer> Account::Ask(const wire::Message& question, std::optional<Answer>* slot) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  slot->reset();
+  const uint64_t downs = downs_;
+  if (!link_->there()) return std::nullopt;
+  lock.unlock();
+  link_->Tell(question);
+  lock.lock();
+  answered_.wait(lock, [&] { return slot->has_value() || downs_ != downs; });
+  return std::exchange(*slot, std::nullopt);
+}
+
+CUresult Account::Take(uint64_t bytes) {
+  const std::lock_guard<std::mutex> asking(asking_);
+  if (bytes > UINT64_MAX / 2) return CUDA_ERROR_OUT_OF_MEMORY;
+  uint64_t more = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const uint64_t wanted = RoundUp(used_bytes_ + bytes);
+    more = wanted > held_bytes_ ? wanted - held_bytes_ : 0;
+  }
+  if (more != 0) {
+    const std::optional<wire::MemoryAnswer> answer =
+        Ask(wire::MemoryNeeded{link_->session_id(), more, 0, 0}, &answer_);
+    if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  held_bytes_ += more;
+  used_bytes_ += bytes;
+  iterations_->NoteAllocated(bytes);
+  return CUDA_SUCCESS;
+}
+
+void Account::Give(uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  used_bytes_ -= bytes;
+  surplus_.store(held_bytes_ > RoundUp(used_bytes_), std::memory_order_relaxed);
+  iterations_->NoteFreed(bytes);
+}
+
+void Account::Remember(Kind kind, uint64_t name, uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  sizes_[static_cast<size_t>(kind)][name] = bytes;
+}
+
+uint64_t Account::Forget(Kind kind, uint64_t name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unordered_map<uint64_t, uint64_t>& sizes = sizes_[static_cast<size_t>(kind)];
+  const std::unordered_map<uint64_t, uint64_t>::iterator found = sizes.find(name);
+  if (found == sizes.end()) return 0;
+  const uint64_t bytes = found->second;
+  sizes.erase(found);
+  return bytes;
+}
+
+std::optional<wire::MemoryReply> Account::Look(uint32_t device) {
+  const std::lock_guard<std::mutex> asking(asking_);
+  std::optional<wire::MemoryReply> reply = Ask(wire::GetMemory{device}, &reply_);
+  if (!reply.has_value()) return reply;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reply->free_bytes += held_bytes_ - used_bytes_;
+  return reply;
+}
+
+void Account::Trim() {
+  const std::unique_lock<std::mutex> asking(asking_, std::try_to_lock);
+  if (!asking.owns_lock()) return;  // somebody is about to use it
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t needed = RoundUp(used_bytes_);
+  if (held_bytes_ > needed) {
+    link_->Tell(
+        wire::MemoryFreed{link_->session_id(), std::exchange(held_bytes_, needed) - needed});
+  }
+  surplus_.store(false, std::memory_order_relaxed);
+}
+
+uint64_t Account::held_bytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return held_bytes_;
+}
+
+void Account::OnAnswer(const wire::MemoryAnswer& answer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  answer_ = answer;
+  answered_.notify_all();
+}
+
+void Account::OnReply(const wire::MemoryReply& reply) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reply_ = reply;
+  answered_.notify_all();
+}
+
+void Account::OnDown() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++downs_;
+  answered_.notify_all();
+}
+
+}  // namespace shim::inprocess

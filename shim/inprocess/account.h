@@ -1,0 +1,72 @@
+// The device memory that the program has allocated by itself: asked for at lanewayd before it is
+// allocated, reported when it is gone.
+//
+// lanewayd is asked in steps of 2 MiB, and what is freed is given back a moment later (Trim()), so
+// that a program that allocates and frees in every iteration asks once. Without a daemon everything
+// is allowed, and counted. Thread safety: all methods from any thread.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "ipc/control.h"
+#include "shim/inprocess/link.h"
+#include "shim/iterations/iterations.h"
+
+namespace shim::inprocess {
+
+// What an allocation is freed by: an address, a handle; equal numbers of different kinds differ.
+enum class Kind : uint64_t { kMemory, kPhysical, kArray };
+
+class Account {
+ public:
+  Account(Link* link, iterations::Iterations* iterations) : link_(link), iterations_(iterations) {}
+  Account(const Account&) = delete;
+
+  // Waits until lanewayd lets the program have `bytes` more, or refuses.
+  CUresult Take(uint64_t bytes);
+  void Give(uint64_t bytes);
+
+  // What was taken for an allocation; Forget() returns it, 0 for what was not remembered.
+  void Remember(Kind kind, uint64_t name, uint64_t bytes);
+  uint64_t Forget(Kind kind, uint64_t name);
+
+  // free and total of the device as lanewayd sees it; nothing without one.
+  std::optional<ipc::control::MemoryReply> Look(uint32_t device);
+
+  // Gives back what is no longer used.
+  void Trim();
+  bool has_surplus() const { return surplus_.load(std::memory_order_relaxed); }
+  uint64_t held_bytes() const;
+
+  // --- from the link
+  void OnAnswer(const ipc::control::MemoryAnswer& answer);
+  void OnReply(const ipc::control::MemoryReply& reply);
+  void OnDown();
+
+ private:
+  template <class Answer>
+  std::optional<Answer> Ask(const ipc::control::Message& question, std::optional<Answer>* slot);
+
+  Link* const link_;
+  iterations::Iterations* const iterations_;
+  std::mutex asking_;  // one question at a time; before mutex_
+  mutable std::mutex mutex_;
+  std::condition_variable answered_;
+  std::optional<ipc::control::MemoryAnswer> answer_;
+  std::optional<ipc::control::MemoryReply> reply_;
+  uint64_t downs_ = 0;  // times that the daemon went away
+  uint64_t used_bytes_ = 0;
+  uint64_t held_bytes_ = 0;  // what lanewayd counts
+  std::unordered_map<uint64_t, uint64_t> sizes_[3];
+  std::atomic<bool> surplus_{false};
+};
+
+}  // namespace shim::inprocess

@@ -1,0 +1,188 @@
+#include "shim/inprocess/gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ipc/futex.h"
+
+namespace shim::inprocess {
+namespace {
+
+namespace wire = ipc::control;
+
+// As daemon/worker/session_gate.cc judges a session of its own.
+constexpr int64_t kOverdueIterations = 16;
+constexpr int64_t kOverdueUsMin = 200'000;
+constexpr int kSubmitPatience = 10'000;  // times 100 us, for another thread's operation
+
+int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
+
+}  // namespace
+
+Gate::Gate(Hooks hooks, iterations::Iterations* iterations)
+    : hooks_(std::move(hooks)), iterations_(iterations) {}
+
+// --- the program ---------------------------------------------------------------------------------
+
+void Gate::Pass(const iterations::Op& op) {
+  const Lock turn(turn_);
+  ipc::BoundaryInfo info;
+  const bool boundary = iterations_->Before(op, &info);
+  if (boundary) CountBoundary(info);
+  if (!open_.load(std::memory_order_acquire)) WaitForGrant(boundary);
+  ++passed_;
+  working_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Gate::EndWait() {
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  iterations_->NoteSynchronised();
+}
+
+void Gate::WaitForGrant(bool boundary) {
+  Lock lock(state_);
+  if (session_id_ == 0) return;
+  if (resting_.exchange(false)) {
+    hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kRunnable, 0});
+    hooks_.wake();
+  }
+  if (granted_ && revoked_ && (boundary || !Iterates())) LeaveLane(&lock);
+  if (!granted_ && session_id_ != 0) {
+    ipc::SessionPage* const page = page_.load();
+    const int64_t begin_us = NowUs();
+    page->progress.wait_since_us.store(static_cast<uint64_t>(begin_us), std::memory_order_relaxed);
+    page->progress.wait.store(ipc::WaitState::kTurn, std::memory_order_release);
+    granted_changed_.wait(lock, [this] { return granted_ || session_id_ == 0; });
+    page->progress.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
+    ipc::CountWait(&page->iteration_times, static_cast<uint64_t>(NowUs() - begin_us));
+  }
+  if (counted_us_ == 0) counted_us_ = NowUs();
+  Refresh();
+}
+
+// The lane is another's only when the device has finished with what passed here. What other threads
+// are submitting ends by itself: it has passed already.
+void Gate::LeaveLane(Lock* lock) {
+  lock->unlock();
+  CountTime();
+  counted_us_ = 0;
+  std::atomic<uint32_t> never{0};
+  for (int i = 0; i < kSubmitPatience && working_.load(std::memory_order_acquire) != 0; ++i) {
+    ipc::FutexWait(&never, 0, 100);
+  }
+  hooks_.drain();
+  lock->lock();
+  ipc::CountSwitch(&page_.load()->iteration_times);
+  if (granted_) HandOver();
+}
+
+void Gate::HandOver() {
+  granted_ = revoked_ = false;
+  Refresh();
+  hooks_.tell(wire::Switched{lane_, session_id_, 0, NowUs()});
+}
+
+bool Gate::Iterates() {
+  CountTime();
+  const ipc::Progress& progress = page_.load()->progress;
+  const int64_t last_us =
+      static_cast<int64_t>(progress.last_iteration_us.load(std::memory_order_relaxed));
+  return progress.boundary_us.load(std::memory_order_relaxed) != 0 &&
+         iteration_us_ < std::max(kOverdueUsMin, last_us * kOverdueIterations);
+}
+
+void Gate::CountTime() {
+  if (counted_us_ == 0) return;
+  const int64_t now_us = NowUs(), held_us = now_us - std::exchange(counted_us_, now_us);
+  iteration_us_ += held_us;
+  page_.load()->progress.held_us.fetch_add(static_cast<uint64_t>(held_us),
+                                           std::memory_order_relaxed);
+}
+
+void Gate::CountBoundary(const ipc::BoundaryInfo& info) {
+  ipc::SessionPage* const page = page_.load();
+  if (page == nullptr) return;
+  ipc::Progress& progress = page->progress;
+  const uint64_t now_us = static_cast<uint64_t>(NowUs());
+  CountTime();
+  const uint64_t took_us = static_cast<uint64_t>(std::exchange(iteration_us_, 0));
+  ipc::CountIteration(&page->iteration_times, now_us, took_us);
+  progress.last_iteration_us.store(took_us, std::memory_order_relaxed);
+  progress.persistent_bytes.store(info.persistent_bytes, std::memory_order_relaxed);
+  progress.ephemeral_bytes.store(info.ephemeral_bytes, std::memory_order_relaxed);
+  progress.boundary_us.store(now_us, std::memory_order_relaxed);
+  progress.iterations.fetch_add(1, std::memory_order_release);
+}
+
+// --- lanewayd ------------------------------------------------------------------------------------
+
+void Gate::Refresh() {
+  open_.store(session_id_ == 0 || (granted_ && !revoked_ && !resting_.load()),
+              std::memory_order_release);
+}
+
+void Gate::SetDaemon(uint64_t session_id, ipc::SessionPage* page) {
+  const Lock lock(state_);
+  session_id_ = session_id;
+  if (page != nullptr) page_.store(page, std::memory_order_release);
+  granted_ = revoked_ = false;
+  resting_.store(true);  // the next operation asks
+  Refresh();
+  granted_changed_.notify_all();
+}
+
+void Gate::Grant(uint64_t lane) {
+  const Lock lock(state_);
+  lane_ = lane;
+  granted_ = true;
+  revoked_ = false;
+  Refresh();
+  granted_changed_.notify_all();
+}
+
+void Gate::Revoke() {
+  const Lock lock(state_);
+  if (!granted_) return;
+  revoked_ = true;
+  if (resting_.load()) {
+    HandOver();
+  } else {
+    Refresh();
+  }
+}
+
+void Gate::Keep() {
+  const Lock lock(state_);
+  revoked_ = false;
+  Refresh();
+}
+
+// --- rest ----------------------------------------------------------------------------------------
+
+void Gate::RestIfSilent() {
+  if (resting()) return;
+  const auto silent = [this] {
+    return working_.load(std::memory_order_acquire) == 0 &&
+           waiting_.load(std::memory_order_relaxed) == 0;
+  };
+  {
+    const Lock turn(turn_, std::try_to_lock);  // who waits for a grant has it
+    if (!turn.owns_lock()) return;
+    if (std::exchange(passed_seen_, passed_) != passed_ || !silent()) return;
+  }
+  hooks_.drain();
+  const Lock turn(turn_, std::try_to_lock);
+  if (!turn.owns_lock() || passed_seen_ != passed_ || !silent()) return;
+  if (page_.load() != nullptr) CountTime();
+  counted_us_ = 0;
+  const Lock lock(state_);
+  if (session_id_ == 0) return;
+  resting_.store(true);
+  Refresh();
+  hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kIdle, 0});
+  if (granted_ && revoked_) HandOver();
+}
+
+void Gate::Open() { SetDaemon(0, nullptr); }
+
+}  // namespace shim::inprocess

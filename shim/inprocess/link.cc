@@ -1,0 +1,97 @@
+#include "shim/inprocess/link.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "ipc/futex.h"
+#include "ipc/hello.h"
+#include "ipc/socket.h"
+
+namespace shim::inprocess {
+namespace {
+
+constexpr int64_t kLookUs = 250'000;   // at least so often the descriptor is looked at
+constexpr int64_t kAgainUs = 250'000;  // between two hellos to a daemon that is not there
+
+ino_t InodeOf(int fd) {
+  struct stat info;
+  return fstat(fd, &info) == 0 ? info.st_ino : 0;
+}
+
+}  // namespace
+
+bool Link::Start(ConnectError* error) {
+  if (!Connect(error)) return false;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const auto run = [](void* self) -> void* {
+    static_cast<Link*>(self)->Serve();
+    return nullptr;
+  };
+  const bool started = pthread_create(&thread, nullptr, run, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (started) {
+    pthread_detach(thread);
+  } else {
+    *error = {CUDA_ERROR_OPERATING_SYSTEM, "no thread can be started; raise ulimit -u"};
+  }
+  return started;
+}
+
+bool Link::Connect(ConnectError* error) {
+  ipc::Hello hello = MakeHello();
+  hello.session_id = session_id();
+  hello.held_bytes = hooks_.held_bytes();
+  Greeted greeted;
+  if (!Greet(hello, &greeted, error)) return false;
+  // What an earlier daemon counted in stays mapped: a thread may be about to write there.
+  void* const page =
+      mmap(nullptr, ipc::kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, greeted.fds[0].get(), 0);
+  if (page == MAP_FAILED) {
+    *error = {CUDA_ERROR_OPERATING_SYSTEM, "the session's page cannot be mapped (ulimit -v)"};
+    return false;
+  }
+  session_id_.store(greeted.welcome.session_id, std::memory_order_relaxed);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (socket_.valid() && InodeOf(socket_.get()) != inode_) socket_.Release();
+    socket_ = std::move(greeted.socket);
+    inode_ = InodeOf(socket_.get());
+  }
+  there_.store(true, std::memory_order_release);
+  hooks_.up(greeted.welcome.session_id, static_cast<ipc::SessionPage*>(page));
+  return true;
+}
+
+bool Link::Ours() const { return socket_.valid() && InodeOf(socket_.get()) == inode_; }
+
+void Link::Tell(const ipc::control::Message& message) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (there() && Ours()) (void)ipc::control::Send(socket_.get(), message);
+}
+
+void Link::Serve() {
+  std::atomic<uint32_t> never{0};
+  for (;;) {
+    absl::StatusOr<ipc::control::Received> received = absl::UnavailableError("closed");
+    if (Ours()) received = ipc::control::Receive(socket_.get(), kLookUs);
+    if (received.ok()) {
+      hooks_.message(received->message);
+      continue;
+    }
+    if (absl::IsDeadlineExceeded(received.status())) continue;
+    there_.store(false, std::memory_order_release);
+    hooks_.down();
+    ConnectError error;
+    while (!Connect(&error)) ipc::FutexWait(&never, 0, kAgainUs);
+  }
+}
+
+}  // namespace shim::inprocess

@@ -1,0 +1,55 @@
+// The program's connection to lanewayd: the hello's socket, on which both speak about this one
+// session (ipc/control.h). One thread reads it, and says hello again when it has ended: a daemon
+// that died, or a program that closed every descriptor.
+//
+// Thread safety: Tell() from any thread; the rest as it says.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+
+#include "ipc/control.h"
+#include "ipc/session_file.h"
+#include "ipc/unique_fd.h"
+#include "shim/greeting.h"
+
+namespace shim::inprocess {
+
+class Link {
+ public:
+  struct Hooks {
+    // There is a daemon again. `held_bytes` was told to it.
+    std::function<void(uint64_t session_id, ipc::SessionPage* page)> up;
+    std::function<void()> down;
+    std::function<void(const ipc::control::Message&)> message;
+    std::function<uint64_t()> held_bytes;
+  };
+  explicit Link(Hooks hooks) : hooks_(std::move(hooks)) {}
+  Link(const Link&) = delete;
+
+  // Says hello and starts the thread. False: *error says why. Once.
+  bool Start(ConnectError* error);
+
+  // Dropped when there is no daemon.
+  void Tell(const ipc::control::Message& message);
+
+  uint64_t session_id() const { return session_id_.load(std::memory_order_relaxed); }
+  bool there() const { return there_.load(std::memory_order_acquire); }
+
+ private:
+  bool Connect(ConnectError* error);
+  void Serve();
+  bool Ours() const;
+
+  const Hooks hooks_;
+  std::atomic<uint64_t> session_id_{0};
+  std::atomic<bool> there_{false};
+  mutable std::mutex mutex_;
+  ipc::UniqueFd socket_;  // replaced under the mutex
+  ino_t inode_ = 0;       // of socket_: the program may have closed it and opened something else
+};
+
+}  // namespace shim::inprocess

@@ -1,0 +1,20 @@
+// Declares shim::inprocess::own::cuFoo for every driver entry point, with the type that cuda.h
+// gives it. Defining one is all it takes to put it before the driver's: the declarations are weak,
+// and exports.cc passes on what nobody defined.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+namespace shim::inprocess {
+
+namespace own {
+#define CALL(fn, ...) extern decltype(::fn) fn __attribute__((weak, visibility("hidden")));
+#include "ipc/calls/driver.inc"
+#undef CALL
+}  // namespace own
+
+// What this library exports as `symbol`; null: no such name. `passes`: the driver's own would do as
+// well.
+void* EntryAddress(const char* symbol, bool* passes);
+
+}  // namespace shim::inprocess
