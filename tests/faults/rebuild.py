@@ -25,10 +25,10 @@ OFFENCES_MAX = 2  # then a program's next sessions have workers of their own
 
 
 class Stepped:
-    """rounds, which waits for us before each of its rounds. `expected`: what it prints alone."""
+    """A program that waits for us before each of its rounds. `expected`: what it prints alone."""
 
-    def __init__(self, laneway, memory, expected, rounds=STEPS, *options):
-        self.program = laneway.spawn([laneway.binary("rounds"), str(rounds), memory, "step"], *options, holding=True)
+    def __init__(self, laneway, memory, expected, rounds=STEPS, *options, name="rounds"):
+        self.program = laneway.spawn([laneway.binary(name), str(rounds), memory, "step"], *options, holding=True)
         self.memory, self.rounds, self.expected = memory, rounds, expected
         self.round = 0
         self.program.wait_for_line("started")
@@ -67,8 +67,8 @@ class Stepped:
               f"its results changed\n{result}\nalone:\n{self.expected}")
 
 
-def alone(laneway, memory, rounds=STEPS):
-    result = laneway.bare([laneway.binary("rounds"), str(rounds), memory])
+def alone(laneway, memory, rounds=STEPS, name="rounds"):
+    result = laneway.bare([laneway.binary(name), str(rounds), memory])
     check(result.code == 0, f"{result}")
     return result
 
@@ -88,11 +88,11 @@ def kill_worker(laneway):
         wait_for(lambda pid=pid: not alive(pid), "the worker is gone")
 
 
-def test_a_program_at_rest_outlives_its_worker():
-    """Memory, streams, an event and a kernel are there again; twice, as the successor may go, too."""
+def outlives(name):
+    """Its worker is killed while it rests; twice, as the successor may go, too."""
     with Laneway() as laneway:
         for memory in ("device", "pinned"):
-            stepped = Stepped(laneway, memory, alone(laneway, memory, 6), 6)
+            stepped = Stepped(laneway, memory, alone(laneway, memory, 6, name), 6, name=name)
             for number in range(6):
                 at_rest(laneway, 1)
                 if number in (2, 3, 5):
@@ -102,6 +102,16 @@ def test_a_program_at_rest_outlives_its_worker():
             wait_for(lambda: laneway.sessions() == [], "the session's end is noticed")
         devices = json.loads(laneway.status())["devices"]
         check(devices[0]["used_bytes"] == 0, f"memory is left: {devices}")
+
+
+def test_a_program_at_rest_outlives_its_worker():
+    """Memory, streams, an event and a kernel are there again."""
+    outlives("rounds")
+
+
+def test_cublas_and_constants_outlive_their_worker():
+    """So are a handle with all that it was told, and a constant that the host has written."""
+    outlives("blas_rounds")
 
 
 class Losses:
