@@ -176,7 +176,7 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
   } else if (const wire::SetPaused* pause = std::get_if<wire::SetPaused>(&message)) {
     board_.SetPaused(pause->session_id, pause->paused != 0);
   } else if (const wire::AssignLane* lane = std::get_if<wire::AssignLane>(&message)) {
-    if (lane->answer == 0) board_.SetLane(lane->session_id, lane->lane);
+    board_.SetLane(lane->session_id, lane->lane);
     Decide(lane->session_id, message);
   } else if (const wire::ResizeLane* size = std::get_if<wire::ResizeLane>(&message)) {
     if (environment_.lanes != nullptr) ResizeLane(size->lane, size->bytes);

@@ -61,6 +61,7 @@ bool SessionImpl::PassGate() {
 
 // The lane may have grown while others held it.
 bool SessionImpl::TryEnterLane() {
+  if (!RunCommands()) return false;  // it may be told to change its lane first
   if (WhenThereIsRoom(0, [this] { return EnterLane(); }) == CUDA_SUCCESS) return true;
   ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                 "laneway: the driver does not map the session's lane; its session ends");
