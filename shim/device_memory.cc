@@ -222,6 +222,10 @@ void DeviceMemory::Unmap(int device, const std::vector<Range>& ranges) {
   for (const Range& range : ranges) {
     Post<ipc::Op::ArenaUnmap>(State::WireOfDevice(device), static_cast<CUdeviceptr>(range.base));
   }
+  Unmapped(ranges);
+}
+
+void DeviceMemory::Unmapped(const std::vector<Range>& ranges) {
   const Lock lock(mutex_);
   for (const Range& range : ranges) addresses_.Give(range);
 }
@@ -344,6 +348,7 @@ DeviceMemory::AtBoundary DeviceMemory::OnBoundary() {
   at.ephemeral_bytes = ephemeral_.OnBoundary();
   at.persistent_bytes = live_bytes() - ephemeral_.live_bytes();
   at.lane_device = std::max(0, lane_device_);
+  Of(at.lane_device).ReleaseUnneeded(&at.unneeded);
   return at;
 }
 

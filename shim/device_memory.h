@@ -80,9 +80,14 @@ class DeviceMemory {
     // What of the lane is still live: LaneKeep goes before the Boundary, on this device.
     std::vector<arena::Range> outlived;
     int lane_device = 0;
+    // Of that device, what the iteration did not need: ArenaUnmap goes before the Boundary, then
+    // Unmapped() here.
+    std::vector<arena::Range> unneeded;
   };
   // REQUIRES: the send lock is held; the first operation of the next iteration was not sent yet.
   AtBoundary OnBoundary();
+  // The worker was told: the addresses may be used again.
+  void Unmapped(const std::vector<arena::Range>& ranges);
 
  private:
   using Lock = std::unique_lock<std::mutex>;

@@ -90,7 +90,7 @@ bool Persistent::TakeFrom(uint32_t index, const Request& request, Block* block) 
     if (Holds(group.owner)) {
       Hold(group.owner, -static_cast<int64_t>(kRangeBytes));
     } else {
-      cached_bytes_ -= kRangeBytes;
+      Uncache(kRangeBytes);
     }
   }
   *block = {taken.address, taken.bytes, request.owner, index, taken.index, taken.stamp};
@@ -117,7 +117,7 @@ bool Persistent::TakeIdle(uint64_t bytes, uint64_t bytes_max, const Request& req
   *idle = *best;
   idle_.erase(best);
   if (idle->owner == kNobody) {
-    cached_bytes_ -= idle->range.bytes;
+    Uncache(idle->range.bytes);
     if (Holds(request.owner)) Reserve(request.owner, static_cast<int64_t>(idle->range.bytes));
   } else {
     Hold(idle->owner, -static_cast<int64_t>(idle->range.bytes));
@@ -212,8 +212,13 @@ void Persistent::BecomeIdle(const Idle& idle, std::vector<Range>* unmap) {
   Shrink(cache_limit_, unmap);
 }
 
+void Persistent::Uncache(uint64_t bytes) {
+  cached_bytes_ -= bytes;
+  cached_low_ = std::min(cached_low_, cached_bytes_);
+}
+
 void Persistent::Drop(const Range& range, std::vector<Range>* unmap) {
-  cached_bytes_ -= range.bytes;
+  Uncache(range.bytes);
   mapped_bytes_ -= range.bytes;
   given_up_.push_back(range.bytes);
   if (given_up_.size() > kRegretsMax) given_up_.pop_front();
@@ -280,6 +285,11 @@ void Persistent::OnSynchronized(std::vector<Range>* unmap) {
   for (std::pair<const uint32_t, Owner>& entry : owners_) {
     if (entry.second.usage.held != 0) Release(entry.first, entry.second.threshold, unmap);
   }
+}
+
+void Persistent::ReleaseUnneeded(std::vector<Range>* unmap) {
+  Shrink(cached_bytes_ - cached_low_, unmap);
+  cached_low_ = cached_bytes_;
 }
 
 void Persistent::Trim(std::vector<Range>* unmap) {

@@ -74,6 +74,9 @@ class Persistent {
   void OnSynchronized(std::vector<Range>* unmap);
   // What the owner's blocks leave from now on is held by nobody.
   void EndOwner(uint32_t owner, std::vector<Range>* unmap);
+  // Gives back what has lain in the cache since it was called last: at boundaries, what a whole
+  // iteration did not need.
+  void ReleaseUnneeded(std::vector<Range>* unmap);
   // Gives back all that is not live, of owners too, and forgets what the cache learned.
   void Trim(std::vector<Range>* unmap);
 
@@ -120,6 +123,7 @@ class Persistent {
   void BecomeIdle(const Idle& idle, std::vector<Range>* unmap);
   void Shrink(uint64_t limit, std::vector<Range>* unmap);
   void DropEmpties(uint32_t owner, bool all, std::vector<Range>* unmap);
+  void Uncache(uint64_t bytes);
   void Drop(const Range& range, std::vector<Range>* unmap);
   bool Holds(uint32_t owner);
   void Hold(uint32_t owner, int64_t bytes);
@@ -134,6 +138,7 @@ class Persistent {
   uint64_t cache_limit_ = kCacheBytes;
   uint64_t mapped_bytes_ = 0;
   uint64_t cached_bytes_ = 0;
+  uint64_t cached_low_ = 0;  // the least of it since ReleaseUnneeded
   uint64_t held_bytes_ = 0;
   uint64_t live_bytes_ = 0;
 };
