@@ -1,0 +1,162 @@
+// The gate of a program in in-process mode: when it asks, waits, leaves and rests.
+#include "shim/inprocess/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace shim::inprocess {
+namespace {
+
+namespace wire = ipc::control;
+
+constexpr uint64_t kSession = 7, kLane = 3;
+
+class InprocessGateTest : public ::testing::Test {
+ protected:
+  InprocessGateTest()
+      : page_(std::make_unique<ipc::SessionPage>()),
+        iterations_(iterations::From::kHeader, nullptr),
+        gate_({[this](const wire::Message& message) { Tell(message); }, [this] { ++drained_; },
+               [] {}},
+              &iterations_) {}
+
+  void Tell(const wire::Message& message) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    told_.push_back(message);
+    changed_.notify_all();
+  }
+  // The message of that number, from 0, when it has been told.
+  wire::Message Told(size_t number) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return told_.size() > number; });
+    return told_[number];
+  }
+  size_t Count() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return told_.size();
+  }
+  void ExpectReport(size_t number, wire::GateEvent event) {
+    const wire::Message message = Told(number);
+    const wire::GateReport* const report = std::get_if<wire::GateReport>(&message);
+    ASSERT_NE(report, nullptr);
+    EXPECT_EQ(report->session_id, kSession);
+    EXPECT_EQ(report->event, event);
+  }
+  void ExpectFree(size_t number) {
+    const wire::Message message = Told(number);
+    const wire::Switched* const switched = std::get_if<wire::Switched>(&message);
+    ASSERT_NE(switched, nullptr);
+    EXPECT_TRUE(switched->lane == kLane && switched->from == kSession && switched->to == 0);
+  }
+  void Operate() {
+    gate_.Pass({});
+    gate_.Leave();
+  }
+  void OperateFirst() {
+    iterations_.Mark(ipc::BoundarySource::kHeader);
+    Operate();
+  }
+  // With its first operation passed.
+  void BeginGranted() {
+    gate_.SetDaemon(kSession, page_.get());
+    gate_.Grant(kLane);
+    Operate();
+    ExpectReport(0, wire::GateEvent::kRunnable);
+  }
+
+  const std::unique_ptr<ipc::SessionPage> page_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<wire::Message> told_;
+  int drained_ = 0;
+  iterations::Iterations iterations_;
+  Gate gate_;
+};
+
+TEST_F(InprocessGateTest, WithoutADaemonEverythingPasses) {
+  OperateFirst();
+  Operate();
+  EXPECT_EQ(Count(), 0u);
+}
+
+TEST_F(InprocessGateTest, AsksOnceAndWaitsForTheGrant) {
+  gate_.SetDaemon(kSession, page_.get());
+  std::thread program([this] {
+    Operate();
+    Operate();
+  });
+  ExpectReport(0, wire::GateEvent::kRunnable);
+  gate_.Grant(kLane);
+  program.join();
+  EXPECT_EQ(Count(), 1u);
+  EXPECT_GE(page_->progress.held_us.load(), 0u);
+}
+
+TEST_F(InprocessGateTest, LeavesAtItsBoundaryWhenTheDeviceIsDone) {
+  BeginGranted();
+  OperateFirst();
+  page_->progress.last_iteration_us.store(uint64_t{1} << 40);  // however slow this test is
+  gate_.Revoke();
+  Operate();  // its iteration goes on
+  EXPECT_EQ(Count(), 1u);
+  std::thread program([this] { OperateFirst(); });
+  ExpectFree(1);
+  gate_.Grant(kLane);
+  program.join();
+  EXPECT_EQ(drained_, 1);
+  EXPECT_EQ(page_->progress.iterations.load(), 2u);
+  EXPECT_EQ(page_->iteration_times.switches.load(), 1u);
+}
+
+TEST_F(InprocessGateTest, WithoutIterationsItLeavesBetweenTwoOperations) {
+  BeginGranted();
+  gate_.Revoke();
+  std::thread program([this] { Operate(); });
+  ExpectFree(1);
+  gate_.Grant(kLane);
+  program.join();
+}
+
+TEST_F(InprocessGateTest, ARevokeThatIsTakenBackStopsNobody) {
+  BeginGranted();
+  gate_.Revoke();
+  gate_.Keep();
+  Operate();
+  EXPECT_EQ(Count(), 1u);
+}
+
+TEST_F(InprocessGateTest, RestsWhenSilentAndThenGivesTheLaneAtOnce) {
+  BeginGranted();
+  gate_.RestIfSilent();  // there was an operation since
+  EXPECT_EQ(Count(), 1u);
+  gate_.BeginWait();
+  gate_.RestIfSilent();  // it waits for its device
+  EXPECT_EQ(Count(), 1u);
+  gate_.EndWait();
+  gate_.RestIfSilent();
+  ExpectReport(1, wire::GateEvent::kIdle);
+  gate_.Revoke();
+  ExpectFree(2);
+  std::thread program([this] { Operate(); });
+  ExpectReport(3, wire::GateEvent::kRunnable);
+  gate_.Grant(kLane);
+  program.join();
+}
+
+TEST_F(InprocessGateTest, NobodyWaitsForADaemonThatIsGone) {
+  gate_.SetDaemon(kSession, page_.get());
+  std::thread program([this] { Operate(); });
+  ExpectReport(0, wire::GateEvent::kRunnable);
+  gate_.Open();
+  program.join();
+  Operate();
+  EXPECT_EQ(Count(), 1u);
+}
+
+}  // namespace
+}  // namespace shim::inprocess
