@@ -103,6 +103,11 @@ void Daemon::AnswerLimit(const std::string& peer, const Command& command) {
   const int64_t part = bytes / static_cast<int64_t>(ids.size());
   for (const uint64_t id : ids) {
     Steer(id, EventKind::kLimit, scheduler::LimitChanged{id, part}, absl::StrCat(part, " bytes"));
+    // The worker holds the job to the whole of it, and every query tells of it.
+    Session* const session = sessions_.Find(id);
+    if (session == nullptr) continue;
+    session->record.memory_limit_bytes = command.bytes;
+    SendTo(*session, session->record);
   }
   control_.Reply(peer, OkJson());
 }

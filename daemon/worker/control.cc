@@ -175,6 +175,14 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
     board_.SetSuccessors(next->lane, {next->session_ids, next->session_ids + next->count});
   } else if (const wire::SetPaused* pause = std::get_if<wire::SetPaused>(&message)) {
     board_.SetPaused(pause->session_id, pause->paused != 0);
+  } else if (const wire::SessionRecord* record = std::get_if<wire::SessionRecord>(&message)) {
+    // All that changes about a session that runs is its job's limit.
+    const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
+        sessions_.find(record->session_id);
+    if (found == sessions_.end()) return true;
+    found->second->record.memory_limit_bytes = record->memory_limit_bytes;
+    if (environment_.jobs != nullptr)
+      environment_.jobs->SetLimit(record->job_id, record->memory_limit_bytes);
   } else if (const wire::AssignLane* lane = std::get_if<wire::AssignLane>(&message)) {
     board_.SetLane(lane->session_id, lane->lane);
     Decide(lane->session_id, message);

@@ -117,6 +117,18 @@ def test_pause_and_resume():
         wait_for(lambda: of_job(laneway, job)["iterations"] > before, "it goes on", 30)
 
 
+def test_limit():
+    """A job that runs is limited from now on, and goes on within that."""
+    with Laneway() as laneway:
+        _, job = train(laneway)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted", 60)
+        check(laneway.command("limit", str(job), "3GiB").code == 0, "it is limited")
+        session = next(s for s in json.loads(laneway.status())["sessions"] if s["job"] == job)
+        check(session["memory_limit_bytes"] == 3 << 30, f"status says it\n{session}")
+        before = of_job(laneway, job)["iterations"]
+        wait_for(lambda: of_job(laneway, job)["iterations"] > before, "what is within the limit goes on", 30)
+
+
 def check_trace(text):
     """Perfetto's rules, as far as we use them: the slices of a thread nest, times do not go back."""
     events = json.loads(text)["traceEvents"]
