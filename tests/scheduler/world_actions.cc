@@ -81,17 +81,18 @@ void World::Do(const Grant& action) {
   } else {
     Require(lane->holder == 0 && lane->shrinking_to < 0, "a lane with two holders");
     Require(CanRun(*tenant), "granted, but cannot run");
+    RequireNobodyPassed(action);
   }
   lane->holder = tenant->id;
   lane->successors.clear();
-  RequireNobodyPassed(action);
   tenant->granted = true;
   tenant->revoked = false;
   tenant->inside = tenant->ephemeral_bytes > 0;
   digest_ = (digest_ ^ action.session) * 1099511628211u;
 }
 
-// Where a turn is promised, nobody overtakes who has waited for too long.
+// Where a turn is promised, nobody overtakes who has waited for too long; whoever comes back from
+// the host inside an iteration has its turn already.
 void World::RequireNobodyPassed(const Grant& action) {
   const Session& session = *state_.Find(action.session);
   const std::set<Key>& by_age = state_.lanes.at(action.lane).by_age;
