@@ -326,9 +326,9 @@ CUresult SessionImpl::ContextReset(CUdevice) {
 void SessionImpl::End() {
   UseDevice(1);
   WaitForStreams();
-  gate_.reset();  // the next of its lane goes on
   DestroyObjects();
   arena_.Clear();
+  gate_.reset();  // nothing of it is in its lane: the next goes on
   pinned_.Clear();
   if (registered_) driver_.cuMemHostUnregister(file_.base());
 }

@@ -78,9 +78,9 @@ bool SessionImpl::TryLeave() {
 
 void SessionImpl::LeaveToSuccessor() {
   UseDevice(1);
-  gate_.reset();  // the next of its lane goes on
   DestroyObjects();
   arena_.Detach();
+  gate_.reset();  // nothing of it is in its lane: the next goes on
   pinned_.Detach();
   if (registered_) driver_.cuMemHostUnregister(file_.base());
   released_ = true;
