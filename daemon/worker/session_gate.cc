@@ -52,7 +52,9 @@ bool SessionImpl::PassGate() {
     OnSilence();
     return false;
   }
-  if (!IsWorkUntrusted(*op)) return true;
+  // What lies in the host's memory comes back before a part of it can go.
+  const bool frees_swapped = arena_.swapped() && ipc::OpFromUntrusted(*op) == ipc::Op::ArenaUnmap;
+  if (!IsWorkUntrusted(*op) && !frees_swapped) return true;
   gate_->Want();
   if (gate_->closed()) Park();
   counted_us_ = NowUs();

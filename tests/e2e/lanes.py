@@ -1,5 +1,6 @@
 """Lanes and grants: who runs when, and that nobody's results or memory suffer from it."""
 import itertools
+import json
 
 import harness
 from harness import Laneway, check, wait_for
@@ -121,6 +122,55 @@ def test_the_holder_of_a_full_lane_is_killed():
         holder.kill()
         results = [program.wait() for program in others]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
+
+
+def sharing(laneway, count, iterations):
+    """Programs that fill a device of 192 MiB: in one lane they fit, side by side they do not."""
+    command = [laneway.binary("iterate"), "--iterations", str(iterations), "--kernel-us", "500", "--persistent", "24",
+               "--ephemeral", "48"]
+    programs = [laneway.spawn(command) for _ in range(count)]
+    for program in programs:
+        program.wait_for_line("started", 60)
+    return command, programs
+
+
+def all_equal(laneway, command, programs):
+    expected = laneway.bare(command)
+    for program in programs:
+        result = program.wait(100)
+        check((result.code, result.out) == (0, expected.out), f"another result than alone:\n{result}\n{expected}")
+    wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
+
+
+def test_who_exceeds_a_limit_beside_full_lanes_fails_alone():
+    with Laneway(softgpu="memory=192MiB", start=False) as laneway:
+        started(laneway, "fair")
+        command, programs = sharing(laneway, 3, 60)
+        refused = laneway.run([laneway.binary("allocate"), "100"], "--memory=64MiB")
+        check(refused.out.startswith("allocate 100 MiB: 2\n"), f"its limit is its own affair\n{refused}")
+        all_equal(laneway, command, programs)
+
+
+def test_without_swap_space_newcomers_wait():
+    with Laneway(softgpu="memory=192MiB", start=False) as laneway:
+        started(laneway, "fair", "--swap=0MiB")
+        command, programs = sharing(laneway, 2, 60)
+        newcomer = laneway.run([laneway.binary("allocate"), "150"], seconds=100)
+        check(newcomer.out == "allocate 150 MiB: 0\nallocate 1 MiB: 0\n", f"it has to wait\n{newcomer}")
+        all_equal(laneway, command, programs)
+
+
+def test_a_worker_is_lost_while_its_lane_is_full():
+    with Laneway(softgpu="memory=192MiB", start=False) as laneway:
+        started(laneway, "fair")
+        command, programs = sharing(laneway, 3, 60)
+        harness.os.kill(laneway.processes("laneway-worker")[0], harness.signal.SIGKILL)
+        expected = laneway.bare(command)
+        for program in programs:
+            result = program.wait(100)
+            fine = "806" in result.err if result.code else result.out == expected.out
+            check(fine, f"neither 806 nor equal\n{result}")
+        all_equal(laneway, command, [laneway.spawn(command)])
 
 
 if __name__ == "__main__":
