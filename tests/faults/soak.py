@@ -217,9 +217,10 @@ class Soak:
             action = numbers.choices(tuple(steps), steps.values())[0]
             self.counts[action] += 1
             time.sleep(numbers.random() * STEP_SECONDS)
-            if any(job.kind == "poison" and job.program.running() for job in self.jobs):
-                self.expose()  # who came since may be beside it
+            poisoned = any(job.kind == "poison" and job.program.running() for job in self.jobs)
             getattr(self, action)(numbers)
+            if poisoned:
+                self.expose()  # who came since may be beside it
         self.finish()
 
     def finish(self):
