@@ -235,9 +235,12 @@ void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
     return;
   }
   // Its sessions have left it: whoever of the workers knows it lets go of it.
+  bool told = false;
   for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
-    (void)children_.Send(entry.first, message);
+    told |= children_.Send(entry.first, message).ok();
   }
+  // Between two workers nobody has it: what the keeper keeps for it goes at once.
+  if (!told && resize.bytes == 0) OnGrantMessage(wire::LaneShrunk{message.lane, 0});
 }
 
 // A worker may pass the lane on by itself for as long as those whose turn it is are its own; then
