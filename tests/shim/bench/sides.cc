@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "ipc/tables.h"
 #include "ipc/zmq_channel.h"
 #include "shim/client.h"
 #include "shim/connection.h"
@@ -54,6 +55,7 @@ Sides Connect(const std::string& endpoint) {
   welcome.slot = kSlot;
   welcome.device_count = 1;
   welcome.worker_pid = static_cast<uint32_t>(sides.worker);
+  welcome.tables = ipc::OwnTables();
   shim::ConnectError error;
   std::unique_ptr<shim::Connection> connection =
       shim::Adopt(welcome, *session_fd, pinned_fd, &error);
