@@ -83,10 +83,17 @@ std::vector<Flag> GeneralFlags() {
        &Options::slice_ms},
       {"max-iteration",
        "SECONDS",
-       "a program that is to stop and comes to no boundary for so long is reported",
+       "a program that is to stop and comes to no boundary for so long is ended; 0 only reports it",
        {},
        nullptr,
        &Options::max_iteration_s},
+      {"kill-timeout",
+       "SECONDS",
+       "a program that has ended and leaves work on the device for so long takes its worker along, "
+       "once others have moved; 0 waits for ever",
+       {},
+       nullptr,
+       &Options::kill_timeout_s},
       {"iterations-from",
        "SOURCE",
        "what tells where a program's iterations begin: auto looks at its work and at "

@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kFaultsMax = 16;
 constexpr int64_t kLanesMax = 64;
+constexpr int64_t kOverstayS = 10;  // without a boundary, then it is reported
 constexpr int kAttemptsMax =
     3;  // of attaching one session: a worker may die of another's fault just then
 
@@ -38,7 +39,8 @@ Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
   state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
   state_.limits.slice_us = std::max<int64_t>(1, options.slice_ms) * 1000;
-  state_.limits.iteration_max_us = std::max<int64_t>(1, options.max_iteration_s) * 1'000'000;
+  const int64_t overstay_s = options.max_iteration_s > 0 ? options.max_iteration_s : kOverstayS;
+  state_.limits.iteration_max_us = overstay_s * 1'000'000;
 }
 
 Daemon::~Daemon() = default;

@@ -149,6 +149,9 @@ class Daemon : public ChildrenListener {
   void CheckUpgrade();
   void NoteOffence(const Session& culprit);
   bool IsQuarantined(const ipc::control::SessionRecord& record) const;
+  // From now on the session's end is waited for, by --kill-timeout.
+  void AwaitEnd(Session* session);
+  void OnStillThere(uint64_t id);
 
   void AddFault(Fault fault);
   void ServeWaiting();
@@ -220,7 +223,7 @@ class Daemon : public ChildrenListener {
     size_t kept = 0;
   };
   Upgrade upgrade_;
-  std::set<uint32_t> retired_;                                // workers that were told to end
+  std::set<uint32_t> retired_;                                // workers that are to end
   uint32_t poisoned_worker_ = 0;                              // said so; its end follows
   static constexpr int kOffencesMax = 2;                      // then it runs alone
   std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program

@@ -279,8 +279,7 @@ void Daemon::OnClientEnded(uint64_t id) {
     case Phase::kAttaching:
     case Phase::kEntering:
     case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
-      session->phase = Phase::kEnding;
-      Happen(scheduler::SessionEnding{id});
+      AwaitEnd(session);
       break;
     case Phase::kEnding:
       break;

@@ -294,12 +294,17 @@ void Daemon::GrantOrRevoke(uint64_t id, uint64_t lane, bool grant) {
 }
 
 void Daemon::OnOverstay(const scheduler::Report& report) {
-  const Session* const session = sessions_.Find(report.session);
+  Session* const session = sessions_.Find(report.session);
   if (session == nullptr) return;
   const std::string text = absl::StrCat("came to no boundary for ", report.overstay_us / 1'000'000,
                                         " s after it was to leave lane ", report.lane);
   spdlog::warn("session {} ({}) {}", report.session, session->record.program, text);
   AddFault({report.session, session->record.job_id, session->record.program, 0, text});
+  const bool served = session->phase == Phase::kRunning && !session->in_process;
+  if (options_.max_iteration_s == 0 || !served) return;
+  ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
+                absl::StrCat("laneway: it ", text, ", and --max-iteration allows no more").c_str());
+  AwaitEnd(session);
 }
 
 void Daemon::Swap(const wire::Swap& swap) {

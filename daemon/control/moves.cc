@@ -20,6 +20,7 @@ namespace control {
 namespace {
 
 constexpr int kMovesFailedMax = 3;  // in a row; then the session itself may be what ends workers
+constexpr int64_t kLeaveUs = 2'000'000;  // for others to come to a boundary and leave a worker
 
 }  // namespace
 
@@ -222,6 +223,39 @@ void Daemon::NoteOffence(const Session& culprit) {
   if (times != kOffencesMax) return;
   spdlog::warn("{} has ended {} workers: its next sessions get workers of their own",
                culprit.record.program, times);
+}
+
+// No interface cancels a running kernel: one that does not end takes its worker along. Who is, or
+// comes, to rest meanwhile goes on in another.
+void Daemon::AwaitEnd(Session* session) {
+  const uint64_t id = session->record.session_id;
+  session->phase = Phase::kEnding;
+  if (options_.kill_timeout_s > 0)
+    loop_.After(options_.kill_timeout_s * 1'000'000, [this, id] { OnStillThere(id); });
+  Happen(scheduler::SessionEnding{id});
+}
+
+void Daemon::OnStillThere(uint64_t id) {
+  const Session* const culprit = sessions_.Find(id);
+  if (culprit == nullptr || culprit->phase != Phase::kEnding || stopping_) return;
+  const uint32_t number = culprit->worker;
+  const std::map<uint32_t, Worker>::const_iterator found = children_.workers().find(number);
+  if (found == children_.workers().end() || !retired_.insert(number).second) return;
+  const std::string text = absl::StrCat("left work that did not end within ",
+                                        options_.kill_timeout_s, " s: its worker is ended");
+  spdlog::warn("session {} ({}) {}", id, culprit->record.program, text);
+  AddFault({id, culprit->record.job_id, culprit->record.program, 0, text});
+  NoteOffence(*culprit);
+  children_.SetLeaving(number);
+  size_t leaving = 0;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    const Session& session = entry.second;
+    if (session.worker != number || session.phase != Phase::kRunning) continue;
+    if (!ObstacleOf(session).empty()) continue;
+    leaving += children_.Send(number, ipc::control::ReleaseSession{entry.first}).ok();
+  }
+  if (leaving != 0) (void)children_.EnsureWorker();  // a failure is told to those who need it
+  loop_.After(leaving != 0 ? kLeaveUs : 0, [this, number] { children_.KillWorker(number); });
 }
 
 bool Daemon::IsQuarantined(const ipc::control::SessionRecord& record) const {

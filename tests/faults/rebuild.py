@@ -276,6 +276,49 @@ def test_upgrade_moves_jobs_at_their_boundaries():
     upgraded(["iterate", "--iterations", "200", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8"])
 
 
+def spin_for_ever(laneway):
+    """A program whose first kernel does not end."""
+    program = laneway.spawn([laneway.binary("spin"), "1", "100000000000", str(laneway.root / "spans")])
+    wait_for(lambda: any(s["program"] == "spin" and s["in_flight"] for s in laneway.sessions()), "its kernel runs")
+    return program
+
+
+def test_a_kernel_without_end_takes_its_worker_along():
+    """Its program is killed; who can move does, and its memory comes back with the worker's end."""
+    with Laneway(start=False) as laneway:
+        laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", "--kill-timeout=1"])
+        neighbour = Stepped(laneway, "device", alone(laneway, "device", 3), 3)
+        loop = [laneway.binary("iterate"), "--iterations", "500", "--kernel-us", "200"]
+        expected, busy = laneway.bare(loop), laneway.spawn(loop)
+        busy.wait_for_line("started")
+        endless, before = spin_for_ever(laneway), laneway.processes("laneway-worker")
+        endless.kill()
+        wait_for(lambda: not set(before) & set(laneway.processes("laneway-worker")), "its worker ends", 20)
+        ended = busy.wait()
+        check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
+        for _ in range(3):
+            neighbour.step()
+        neighbour.finish()
+        wait_for(lambda: laneway.sessions() == [], "no session is left")
+        check("did not end within 1 s" in laneway.status(), "status must say why the worker ended")
+
+
+def test_who_comes_to_no_boundary_is_ended():
+    """By --max-iteration, when others wait for its lane."""
+    with Laneway(start=False) as laneway:
+        laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", "--lanes=1", "--max-iteration=1",
+                              "--kill-timeout=1"])
+        endless = spin_for_ever(laneway)
+        loop = [laneway.binary("iterate"), "--iterations", "20"]
+        expected, waiting = laneway.bare(loop), laneway.spawn(loop)
+        result = endless.wait(30)
+        check_806(result, "who overstays")
+        check("--max-iteration" in result.err, f"it must hear why\n{result}")
+        ended = waiting.wait()
+        check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
+        check("came to no boundary" in laneway.status(), "status must say it")
+
+
 def test_what_cannot_move_says_so():
     with Laneway() as laneway:
         held = laneway.spawn([laneway.binary("connect"), "hold"], "--transport=zmq", holding=True)
