@@ -46,7 +46,7 @@ absl::Status SetFromToml(const std::string& key, const toml::node& node, const s
                                                                 : "a text in quotes"));
 }
 
-std::vector<Flag> GeneralFlags() {
+std::vector<Flag> PlaceFlags() {
   return {
       {"device",
        "DEVICE",
@@ -63,6 +63,11 @@ std::vector<Flag> GeneralFlags() {
        "whose context a program works in: everybody's, one for it alone (contained), or its own",
        {"shared", "contained", "in-process"},
        &Options::mode},
+  };
+}
+
+std::vector<Flag> TurnFlags() {
+  return {
       {"policy",
        "POLICY",
        "who goes first: fair shares time equally, fifo is the order of arrival, srtf prefers the "
@@ -100,6 +105,11 @@ std::vector<Flag> GeneralFlags() {
        "laneway_iteration(), nvtx at its NVTX ranges",
        {"auto", "nvtx", "header", "none"},
        &Options::iterations_from},
+  };
+}
+
+std::vector<Flag> DaemonFlags() {
+  return {
       {"linger",
        "SECONDS",
        "how long lanewayd stays without programs",
@@ -165,9 +175,11 @@ std::vector<Flag> MemoryFlags() {
 
 const std::vector<Flag>& Flags() {
   static const std::vector<Flag>* const flags = [] {
-    std::vector<Flag>* const all = new std::vector<Flag>(GeneralFlags());
-    const std::vector<Flag> memory = MemoryFlags();
-    all->insert(all->end(), memory.begin(), memory.end());
+    std::vector<Flag>* const all = new std::vector<Flag>();
+    for (const std::vector<Flag>& some :
+         {PlaceFlags(), TurnFlags(), DaemonFlags(), MemoryFlags()}) {
+      all->insert(all->end(), some.begin(), some.end());
+    }
     return all;
   }();
   return *flags;

@@ -26,8 +26,8 @@ struct Options {
   int64_t linger_s = 60;
   int64_t lanes = 32;
   int64_t slice_ms = 20;
-  int64_t max_iteration_s = 0;  // 0: no end
-  int64_t kill_timeout_s = 60;  // 0: no end
+  int64_t max_iteration_s = 0;    // 0: no end
+  int64_t kill_timeout_s = 60;    // 0: no end
   std::string memory;             // of a job, "6GiB"; empty: no limit
   std::string swap;               // host memory for swapped sessions; empty: half of the machine's
   std::string scrub = "tenants";  // when device memory is zeroed before it is given out
