@@ -96,6 +96,10 @@ struct SessionPage {
   std::atomic<uint32_t> moving;        // lanewayd: 1 while the session is between two workers
   std::atomic<uint32_t> obstacles;     // Obstacle bits
 
+  // Written by the client: how many blocks of its iteration live in the lane. A block is counted
+  // before the first call that uses it, and until after the last one.
+  alignas(64) std::atomic<uint32_t> lane_blocks;
+
   // Counts calls received, for status. Informative only.
   alignas(64) std::atomic<uint64_t> ops_received;
 

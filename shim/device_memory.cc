@@ -105,6 +105,7 @@ bool DeviceMemory::TakeEphemeral(Lock* lock, const Context& context, size_t byte
     ephemeral_.Grow(lane);
   }
   ++counts_.ephemeral;
+  CountInLane(1);
   made->base = taken.address;
   made->ephemeral = true;
   made->block = {taken.address, taken.bytes, order.owner, 0, taken.index, taken.stamp};
@@ -201,6 +202,7 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
         strays_.erase(allocation.base);
         kept = kept_.erase(allocation.base) != 0;
       }
+      if (!kept) CountInLane(-1);
       if (block.owner != Persistent::kProgram)
         persistent.Charge(block.owner, -static_cast<int64_t>(block.bytes));
     } else {
@@ -312,7 +314,15 @@ void DeviceMemory::Trim(int device) {
 void DeviceMemory::OnContextReset(int device) {
   Trim(device);
   const Lock lock(mutex_);
-  if (device == lane_device_) ephemeral_.OnLaneLost();
+  if (device != lane_device_) return;
+  ephemeral_.OnLaneLost();
+  CountInLane(-static_cast<int32_t>(lane_blocks_));
+}
+
+// The worker may hand the lane on while there are none, and nothing is on its way to the device.
+void DeviceMemory::CountInLane(int32_t more) {
+  lane_blocks_ += static_cast<uint32_t>(more);
+  Client::Process().file().page()->lane_blocks.store(lane_blocks_, std::memory_order_release);
 }
 
 // --- iterations ----------------------------------------------------------------------------------
@@ -334,7 +344,7 @@ DeviceMemory::AtBoundary DeviceMemory::OnBoundary() {
   strays_.clear();
   for (const Sites::Birth birth : sites_.Outlived(next))
     at.outlived.push_back(places_[birth - sites_.first()].range);
-  for (const Range& range : at.outlived) kept_.insert(range.base);
+  for (const Range& range : at.outlived) CountInLane(kept_.insert(range.base).second ? -1 : 0);
   places_.erase(places_.begin(), places_.begin() + static_cast<long>(next - sites_.first()));
   sites_.OnBoundary(next);
   // The iteration needed what was born in it at once, without what outlived it.

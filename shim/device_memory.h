@@ -109,6 +109,7 @@ class DeviceMemory {
   void MakeRoom(const Context& context, uint64_t bytes);
   void Note(const Placement& placement, Allocation* made);
   void OnLost();
+  void CountInLane(int32_t more);
   arena::Sites::Birth FirstOfNext() const;
   void Unmap(int device, const std::vector<arena::Range>& ranges);
   CUresult JoinIfNeeded(const Context& context, const arena::Stamp& stamp, const Order& order);
@@ -132,6 +133,7 @@ class DeviceMemory {
   std::vector<Place> places_;            // of this iteration's births
   std::map<uint64_t, uint64_t> strays_;  // ephemerals from before iterations were lost
   std::unordered_set<uint64_t> kept_;    // addresses of LaneKeep
+  uint32_t lane_blocks_ = 0;             // alive in the lane, those kept aside
   uint64_t born_bytes_ = 0;              // of this iteration, alive
   uint64_t born_peak_ = 0;
   uint64_t learned_peak_ = 0;

@@ -86,15 +86,15 @@ void SessionImpl::Park() {
 }
 
 void SessionImpl::OnSilence() {
+  const bool idle = StreamsIdle();
+  if (idle && LaneIsEmpty()) at_boundary_ = true;
   PublishQuiet();
   RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
   if (gate_ == nullptr || gate_->resting()) return;
-  if (!StreamsIdle()) return;
+  if (!idle) return;
   CountTime();
   counted_us_ = 0;
-  // Silence is a boundary for whoever keeps nothing in the lane.
-  if (lane_bytes_ == 0) at_boundary_ = true;
   ReclaimLane();
   gate_->Rest(MayLeave());
 }
@@ -102,9 +102,19 @@ void SessionImpl::OnSilence() {
 // --- leaving -------------------------------------------------------------------------------------
 
 bool SessionImpl::MayLeave() {
-  if (lane_bytes_ == 0) return at_boundary_ || WaitsAtTheEnd() || !Iterates();
+  if (!LaneIsEmpty()) return false;
+  at_boundary_ = at_boundary_ || WaitsAtTheEnd() || !Iterates();
+  return at_boundary_;
+}
+
+bool SessionImpl::LaneIsEmpty() {
+  if (lane_bytes_ == 0) return true;
   // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
-  return at_boundary_ && !arena_.lanes()->Pinned(arena_.lane_member());
+  if (arena_.lanes()->Pinned(arena_.lane_member())) return false;
+  if (at_boundary_) return true;
+  // The client is ahead: its word counts when all that it has sent before was taken.
+  return file_.page()->lane_blocks.load(std::memory_order_acquire) == 0 &&
+         !channel_.receiver->PeekOpUntrusted(0, 0).has_value();
 }
 
 // Then the lane changes hands when the device is done, and need not lie idle until the client wakes

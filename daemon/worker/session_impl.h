@@ -119,6 +119,8 @@ class SessionImpl final : public Session,
   void OnSilence();
   // True where the lane may be another's: nothing of this session lies in it.
   bool MayLeave();
+  // Nothing that the session still needs lies in its lane.
+  bool LaneIsEmpty();
   bool Iterates() const;
   // The client waits for an iteration that is complete.
   bool WaitsAtTheEnd() const;
@@ -212,7 +214,7 @@ class SessionImpl final : public Session,
   std::unique_ptr<Gate> gate_;       // null: none, everyone runs at once
   std::atomic<uint32_t> poked_{0};   // something besides messages waits for the session's thread
   std::atomic<uint32_t> undone_{0};  // streams that the lane's hand-over still waits for
-  bool at_boundary_ = false;         // no work since the last boundary
+  bool at_boundary_ = true;          // nothing of an iteration lies in the lane
   uint64_t work_ = 0;                // operations since then
   uint64_t work_before_ = 0;         // in the iteration before
   bool client_sleeps_ = false;       // until the device has done what was sent last

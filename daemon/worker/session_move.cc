@@ -47,6 +47,7 @@ void SessionImpl::PublishQuiet() {
   const bool freed = frees_.Poll();
   if (quiet_) return;
   if (!freed || assembly_.begun()) return;
+  if (!LaneIsEmpty()) return;  // the lane is another's before it could go on
   for (StreamTable::Stream* stream : streams_.All()) {
     if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS)
       return;  // busy, or the device failed

@@ -276,6 +276,46 @@ def test_upgrade_moves_jobs_at_their_boundaries():
     upgraded(["iterate", "--iterations", "200", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8"])
 
 
+def live(laneway):
+    return json.loads(laneway.command("top", "--json").out)["sessions"][0]
+
+
+def in_a_lane(laneway, memory):
+    """A program some rounds after its iterations were found: it places what lives for one in its lane."""
+    stepped = Stepped(laneway, memory, alone(laneway, memory, STEPS))
+    for _ in range(STEPS // 2):
+        stepped.step()
+    wait_for(lambda: live(laneway)["ephemeral_bytes"] > 0, lambda: f"it uses a lane: {live(laneway)}")
+    return stepped
+
+
+def test_who_rests_between_iterations_goes_on():
+    """It has a lane, and nothing in it."""
+    with Laneway() as laneway:
+        stepped = in_a_lane(laneway, "lane")
+        wait_for(lambda: not laneway.sessions()[0]["in_flight"], "it rests")
+        kill_worker(laneway)
+        for _ in range(STEPS - STEPS // 2):
+            stepped.step()
+        stepped.finish()
+
+
+def test_who_rests_within_an_iteration_is_lost():
+    """Its lane goes to another: it must not go on with what that one writes there."""
+    with Laneway(start=False) as laneway:
+        laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", "--lanes=1"])
+        stepped = in_a_lane(laneway, "within")
+        loop = [laneway.binary("iterate"), "--iterations", "40"]
+        expected, waiting = laneway.bare(loop), laneway.spawn(loop)
+        wait_for(lambda: len(laneway.sessions()) == 2, "both are there")
+        check(laneway.sessions()[0]["in_flight"], "what lies in a lane is not at rest")
+        kill_worker(laneway)
+        stepped.send()
+        check_806(stepped.program.wait(10), "who rests within")
+        ended = waiting.wait()
+        check(ended.code != 0 or ended.out == expected.out, f"its results changed\n{ended}\nalone:\n{expected}")
+
+
 def spin_for_ever(laneway):
     """A program whose first kernel does not end."""
     program = laneway.spawn([laneway.binary("spin"), "1", "100000000000", str(laneway.root / "spans")])

@@ -1,8 +1,10 @@
 // Rounds of work on what lives as long as the program does (memory, streams, an event, a kernel),
 // with nothing in flight between them: rounds COUNT MEMORY [step].
 //
-// MEMORY is device or pinned. With `step` it waits for a byte on standard input before each round,
-// else it computes for a moment, as a program does that prepares its next batch.
+// MEMORY is device or pinned; lane: with memory besides that lives for a round; within: the same,
+// and it rests in the middle of its rounds, while that memory lives. With `step` it waits for a
+// byte on standard input where it rests, else it computes for a moment, as a program does that
+// prepares its next batch.
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +36,7 @@ static unsigned Hash(const unsigned* words) {
 int main(int argc, char** argv) {
   const long rounds = strtol(argv[1], nullptr, 10);
   const bool pinned = strcmp(argv[2], "pinned") == 0, step = argc > 3;
+  const bool within = strcmp(argv[2], "within") == 0, lane = within || strcmp(argv[2], "lane") == 0;
   unsigned *a, *b, *host = static_cast<unsigned*>(malloc(kCount * sizeof(unsigned)));
   cudaStream_t streams[2];
   cudaEvent_t event;
@@ -48,13 +51,17 @@ int main(int argc, char** argv) {
   printf("started\n");
   fflush(stdout);
   for (long round = 0; round < rounds; ++round) {
-    Rest(step);
-    Mix<<<kCount / 256, 256, 0, streams[0]>>>(a, b, round);
+    unsigned* ephemeral = b;
+    if (!within) Rest(step);
+    if (lane) CUDA_CHECK(cudaMalloc(&ephemeral, kCount * sizeof(unsigned)));
+    Mix<<<kCount / 256, 256, 0, streams[0]>>>(a, ephemeral, round);
+    if (within) Rest(step);
     CUDA_CHECK(cudaEventRecord(event, streams[0]));
     CUDA_CHECK(cudaStreamWaitEvent(streams[1], event, 0));
-    Mix<<<kCount / 256, 256, 0, streams[1]>>>(b, a, round + 1);
+    Mix<<<kCount / 256, 256, 0, streams[1]>>>(ephemeral, a, round + 1);
     CUDA_CHECK(cudaStreamSynchronize(streams[1]));
     CUDA_CHECK(cudaMemcpy(host, a, kCount * sizeof(unsigned), cudaMemcpyDefault));
+    if (lane) CUDA_CHECK(cudaFree(ephemeral));
     printf("round %ld: %08x\n", round, Hash(host));
     fflush(stdout);
   }
