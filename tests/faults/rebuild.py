@@ -10,6 +10,7 @@ import pathlib
 import random
 import shutil
 import signal
+import statistics
 import sys
 import time
 
@@ -20,7 +21,8 @@ from harness import Laneway, alive, check, wait_for  # noqa: E402
 from kills import chosen  # noqa: E402
 
 STEPS = 40  # of a stepped program, unless it is told otherwise
-CREW = ("device", "pinned", "device", "device")  # the memory of programs that live through many rounds
+CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
+PAUSE_SECONDS_MAX = 1.0  # the median of what a program at rest loses when its worker does
 OFFENCES_MAX = 2  # then a program's next sessions have workers of their own
 
 
@@ -128,6 +130,7 @@ class Losses:
         self.busy = None
         self.offender, self.offences = None, 0
         self.survived = self.lost = 0
+        self.pauses = []  # seconds from the loss to the end of the first round after it
 
     def member(self, memory):
         return Stepped(self.laneway, memory, self.expected[memory])
@@ -153,9 +156,11 @@ class Losses:
         until = time.monotonic() + delay
         while time.monotonic() < until:
             time.sleep(0.0005)
+        lost_at = time.monotonic()
         self.poison(what) if poison else kill_worker(self.laneway)
         for stepped in resting:
             stepped.step()
+            self.pauses.append(time.monotonic() - lost_at)
         self.survived += len(resting)
         for stepped in moving:  # one that had answered may still have been in flight
             if not (stepped.answers() and stepped.goes_on()):
@@ -200,7 +205,10 @@ def test_lost_workers(rounds, seed):
         for number in range(rounds):
             losses.round(number)
         print(f"{rounds} rounds: {losses.survived} programs at rest went on, {losses.lost} at work were lost")
+        pause = statistics.median(losses.pauses)
+        print(f"seconds from the loss to the end of the next round: median {pause:.3f}, most {max(losses.pauses):.3f}")
         check(losses.survived >= rounds, "too few programs were at rest")
+        check(pause <= PAUSE_SECONDS_MAX, f"programs at rest paused for {pause:.2f} s")
         check(not laneway.crashes(), f"{laneway.crashes()}")
 
 
