@@ -4,14 +4,18 @@
 #include <libunwind.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace shim {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
 // unw_backtrace leaves a cache to each thread, and takes a lock when the thread ends to free it:
-// later than ThreadSanitizer knows of the thread. Steps need no such cache.
+// later than ThreadSanitizer knows of the thread. Steps need no such cache. One walk at a time: the
+// library's own first use is not ordered with the uses beside it.
 int Walk(void** frames, int capacity) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
   unw_context_t context;
   unw_cursor_t cursor;
   if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return 0;
