@@ -5,7 +5,7 @@
 //
 //   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd}, DetachSession,
 //                        KeeperChanged, ReleaseSession, Stop; AssignLane, ResizeLane, Grant,
-//                        Revoke, Keep, Successors, SetPaused, Swap, MemoryAnswer
+//                        Revoke, Successors, SetPaused, Swap, MemoryAnswer
 //   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file}, ListEnd,
 //                        Attached, SessionEnded, SessionReleased, Poisoned, StartFailed; Switched,
 //                        GateReport, LaneNeeded, LaneShrunk, MemoryNeeded, MemoryFreed, Swapped
@@ -55,6 +55,7 @@ struct KeeperChanged {};
 struct StartFailed {
   char sentence[kSentenceBytes] = {};
 };
+
 struct WorkerReady {
   uint32_t worker = 0;
   int32_t pid = 0;
@@ -104,11 +105,13 @@ struct Attached {
 struct SessionEnded {
   uint64_t session_id = 0;
 };
+
 struct Poisoned {
   uint64_t session_id = 0;  // the culprit; 0: it can't be told
   uint32_t code = 0;        // CUresult
   char text[kLossTextBytes] = {};
 };
+
 struct DeviceRecord {
   uint64_t capacity_bytes = 0;
   uint64_t used_bytes = 0;
@@ -171,6 +174,7 @@ struct UsageList {
 struct ReleaseWorker {
   uint32_t worker = 0;
 };
+
 struct Register {
   uint32_t worker = 0;
 };
@@ -285,10 +289,6 @@ struct Grant {
 struct Revoke {
   uint64_t session_id = 0;
 };
-// Takes a Revoke back; Switched may cross it.
-struct Keep {
-  uint64_t session_id = 0;
-};
 
 // Who gets the lane next, in order; replaces what was said before. Sessions of another worker are
 // not listed: the worker reports the lane free and the daemon grants.
@@ -369,7 +369,7 @@ using Message =
                  AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
                  ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
                  GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
-                 Revoke, Keep, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
+                 Revoke, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
                  MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
                  ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession,
                  SessionReleased, CountOutside>;

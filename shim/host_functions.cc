@@ -1,12 +1,10 @@
 #include "shim/host_functions.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "shim/send.h"
+#include "shim/service_thread.h"
 
 namespace shim {
 
@@ -60,17 +58,11 @@ CUresult HostFunctions::Submit(const Stream& stream, Entry entry) {
 bool HostFunctions::StartThread() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (running_) return true;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
   const auto run = [](void* self) -> void* {
     static_cast<HostFunctions*>(self)->Serve();
     return nullptr;
   };
-  running_ = pthread_create(&thread, nullptr, run, this) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (running_) pthread_detach(thread);
+  running_ = StartServiceThread(run, this);
   return running_;
 }
 

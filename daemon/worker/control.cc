@@ -169,8 +169,6 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
     board_.Grant(grant->session_id, grant->lane);
   } else if (const wire::Revoke* revoke = std::get_if<wire::Revoke>(&message)) {
     board_.Revoke(revoke->session_id);
-  } else if (const wire::Keep* keep = std::get_if<wire::Keep>(&message)) {
-    board_.Keep(keep->session_id);
   } else if (const wire::Successors* next = std::get_if<wire::Successors>(&message)) {
     board_.SetSuccessors(next->lane, {next->session_ids, next->session_ids + next->count});
   } else if (const wire::SetPaused* pause = std::get_if<wire::SetPaused>(&message)) {

@@ -220,13 +220,6 @@ void Board::Revoke(uint64_t session_id) {
   gate->wake_();
 }
 
-void Board::Keep(uint64_t session_id) {
-  const Lock lock(mutex_);
-  Gate* const gate = FindLocked(session_id);
-  if (gate == nullptr || gate->paused_ || gate->state() != GateState::kRevoked) return;
-  gate->Set(GateState::kOpen);
-}
-
 void Board::SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids) {
   const Lock lock(mutex_);
   lanes_[lane].successors = std::move(session_ids);

@@ -108,7 +108,6 @@ class Board {
   // --- what lanewayd decides; unknown sessions are ignored, they may have ended
   void Grant(uint64_t session_id, uint64_t lane);
   void Revoke(uint64_t session_id);
-  void Keep(uint64_t session_id);
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
   void SetPaused(uint64_t session_id, bool paused);
   // Another lane than the one it held until now is granted anew.

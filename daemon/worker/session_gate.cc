@@ -16,9 +16,6 @@
 namespace worker {
 namespace {
 
-// Whoever has passed no boundary for so many iterations does not iterate any more.
-constexpr int64_t kOverdueIterations = 16;
-constexpr int64_t kOverdueUsMin = 200'000;
 constexpr int64_t kRetryUs = 500;    // until the device has finished
 constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
 
@@ -57,7 +54,7 @@ bool SessionImpl::PassGate() {
   if (!IsWorkUntrusted(*op) && !frees_swapped) return true;
   gate_->Want();
   if (gate_->closed()) Park();
-  counted_us_ = NowUs();
+  clock_.Start(NowUs());
   return !gate_->closed() && TryEnterLane();
 }
 
@@ -86,15 +83,13 @@ void SessionImpl::Park() {
 }
 
 void SessionImpl::OnSilence() {
-  const bool idle = StreamsIdle();
-  if (idle && LaneIsEmpty()) at_boundary_ = true;
+  at_boundary_ = at_boundary_ || (StreamsIdle() && LaneIsEmpty());
   PublishQuiet();
   RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
   if (gate_ == nullptr || gate_->resting()) return;
-  if (!idle) return;
-  CountTime();
-  counted_us_ = 0;
+  if (!StreamsIdle()) return;
+  clock_.Stop(&file_.page()->progress, NowUs());
   ReclaimLane();
   gate_->Rest(MayLeave());
 }
@@ -103,7 +98,7 @@ void SessionImpl::OnSilence() {
 
 bool SessionImpl::MayLeave() {
   if (!LaneIsEmpty()) return false;
-  at_boundary_ = at_boundary_ || WaitsAtTheEnd() || !Iterates();
+  at_boundary_ = at_boundary_ || WaitsAtTheEnd() || !clock_.Iterates(file_.page()->progress);
   return at_boundary_;
 }
 
@@ -123,18 +118,10 @@ bool SessionImpl::WaitsAtTheEnd() const {
   return client_sleeps_ && work_before_ != 0 && work_ >= work_before_;
 }
 
-bool SessionImpl::Iterates() const {
-  const ipc::Progress& progress = file_.page()->progress;
-  const int64_t last_us = static_cast<int64_t>(progress.last_iteration_us.load());
-  return progress.boundary_us.load() != 0 &&
-         iteration_us_ < std::max(kOverdueUsMin, last_us * kOverdueIterations);
-}
-
 // The lane's memory may be another's only when the device has finished with it: one mapping's
 // writes are visible through another only across completed work (CUDA's rule for aliased memory).
 void SessionImpl::LeaveLane() {
-  CountTime();
-  counted_us_ = 0;
+  clock_.Stop(&file_.page()->progress, NowUs());
   ipc::CountSwitch(&file_.page()->iteration_times);
   gate_->Close();
   std::vector<StreamTable::Stream*> busy = streams_.All();
@@ -170,30 +157,13 @@ void SessionImpl::NoteStreamDone() {
 }
 
 CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
-  ipc::Progress& progress = file_.page()->progress;
-  const int64_t now_us = NowUs();
-  CountTime();
   at_boundary_ = true;
   work_before_ = std::exchange(work_, 0);
-  const uint64_t took_us = static_cast<uint64_t>(std::exchange(iteration_us_, 0));
-  ipc::CountIteration(&file_.page()->iteration_times, static_cast<uint64_t>(now_us), took_us);
-  progress.last_iteration_us.store(took_us, std::memory_order_relaxed);
-  progress.persistent_bytes.store(info->persistent_bytes, std::memory_order_relaxed);
-  progress.ephemeral_bytes.store(info->ephemeral_bytes, std::memory_order_relaxed);
-  progress.boundary_us.store(static_cast<uint64_t>(now_us), std::memory_order_relaxed);
-  progress.iterations.fetch_add(1, std::memory_order_release);
+  clock_.EndIteration(*info, file_.page(), NowUs());
   ReclaimLane();
   if (gate_ == nullptr || gate_->closed()) return CUDA_SUCCESS;
   if ((gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) && MayLeave()) LeaveLane();
   return CUDA_SUCCESS;
-}
-
-void SessionImpl::CountTime() {
-  if (counted_us_ == 0) return;
-  const int64_t now_us = NowUs(), held_us = now_us - std::exchange(counted_us_, now_us);
-  iteration_us_ += held_us;
-  file_.page()->progress.held_us.fetch_add(static_cast<uint64_t>(held_us),
-                                           std::memory_order_relaxed);
 }
 
 // --- commands ------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@
 #include "daemon/worker/streams.h"
 #include "ipc/door.h"
 #include "ipc/driver_table.h"
+#include "ipc/iteration_clock.h"
 
 namespace worker {
 
@@ -121,7 +122,6 @@ class SessionImpl final : public Session,
   bool MayLeave();
   // Nothing that the session still needs lies in its lane.
   bool LaneIsEmpty();
-  bool Iterates() const;
   // The client waits for an iteration that is complete.
   bool WaitsAtTheEnd() const;
   void LeaveLane();
@@ -130,7 +130,6 @@ class SessionImpl final : public Session,
   bool StreamsIdle();
   bool RunCommands();  // false: some must wait until the device has finished
   void Poke();
-  void CountTime();
   // Tells what the session waits for, as long as it lives.
   class Waiting {
    public:
@@ -228,8 +227,7 @@ class SessionImpl final : public Session,
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
   int64_t patience_us_ = kPatienceUs;     // how long to wait for a message before looking around
-  int64_t counted_us_ = 0;    // the time until now is in progress.held_us; 0: not running
-  int64_t iteration_us_ = 0;  // held since the last boundary
+  ipc::IterationClock clock_;
   absl::Mutex command_mutex_;
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);
   std::vector<ipc::control::Message> answers_ ABSL_GUARDED_BY(command_mutex_);

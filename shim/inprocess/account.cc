@@ -2,14 +2,15 @@
 
 #include <utility>
 
+#include "ipc/calls/limits.h"
+#include "shim/arena/blocks.h"
+
 namespace shim::inprocess {
 namespace {
 
 namespace wire = ipc::control;
 
-constexpr uint64_t kStep = uint64_t{2} << 20;
-
-uint64_t RoundUp(uint64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
+uint64_t RoundUp(uint64_t bytes) { return arena::RoundUp(bytes, ipc::limits::kExtentBytesMin); }
 
 }  // namespace
 

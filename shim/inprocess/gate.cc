@@ -10,9 +10,6 @@ namespace {
 
 namespace wire = ipc::control;
 
-// As daemon/worker/session_gate.cc judges a session of its own.
-constexpr int64_t kOverdueIterations = 16;
-constexpr int64_t kOverdueUsMin = 200'000;
 constexpr int kSubmitPatience = 10'000;  // times 100 us, for another thread's operation
 
 int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
@@ -56,7 +53,7 @@ void Gate::WaitForGrant(bool boundary) {
     page->progress.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
     ipc::CountWait(&page->iteration_times, static_cast<uint64_t>(NowUs() - begin_us));
   }
-  if (counted_us_ == 0) counted_us_ = NowUs();
+  if (!clock_.runs()) clock_.Start(NowUs());
   Refresh();
 }
 
@@ -64,8 +61,7 @@ void Gate::WaitForGrant(bool boundary) {
 // are submitting ends by itself: it has passed already.
 void Gate::LeaveLane(Lock* lock) {
   lock->unlock();
-  CountTime();
-  counted_us_ = 0;
+  clock_.Stop(progress(), NowUs());
   std::atomic<uint32_t> never{0};
   for (int i = 0; i < kSubmitPatience && working_.load(std::memory_order_acquire) != 0; ++i) {
     ipc::FutexWait(&never, 0, 100);
@@ -83,35 +79,17 @@ void Gate::HandOver() {
 }
 
 bool Gate::Iterates() {
-  CountTime();
-  const ipc::Progress& progress = page_.load()->progress;
-  const int64_t last_us =
-      static_cast<int64_t>(progress.last_iteration_us.load(std::memory_order_relaxed));
-  return progress.boundary_us.load(std::memory_order_relaxed) != 0 &&
-         iteration_us_ < std::max(kOverdueUsMin, last_us * kOverdueIterations);
-}
-
-void Gate::CountTime() {
-  if (counted_us_ == 0) return;
-  const int64_t now_us = NowUs(), held_us = now_us - std::exchange(counted_us_, now_us);
-  iteration_us_ += held_us;
-  page_.load()->progress.held_us.fetch_add(static_cast<uint64_t>(held_us),
-                                           std::memory_order_relaxed);
+  clock_.Count(progress(), NowUs());
+  return clock_.Iterates(*progress());
 }
 
 void Gate::CountBoundary(const ipc::BoundaryInfo& info) {
+  if (ipc::SessionPage* const page = page_.load()) clock_.EndIteration(info, page, NowUs());
+}
+
+ipc::Progress* Gate::progress() const {
   ipc::SessionPage* const page = page_.load();
-  if (page == nullptr) return;
-  ipc::Progress& progress = page->progress;
-  const uint64_t now_us = static_cast<uint64_t>(NowUs());
-  CountTime();
-  const uint64_t took_us = static_cast<uint64_t>(std::exchange(iteration_us_, 0));
-  ipc::CountIteration(&page->iteration_times, now_us, took_us);
-  progress.last_iteration_us.store(took_us, std::memory_order_relaxed);
-  progress.persistent_bytes.store(info.persistent_bytes, std::memory_order_relaxed);
-  progress.ephemeral_bytes.store(info.ephemeral_bytes, std::memory_order_relaxed);
-  progress.boundary_us.store(now_us, std::memory_order_relaxed);
-  progress.iterations.fetch_add(1, std::memory_order_release);
+  return page == nullptr ? nullptr : &page->progress;
 }
 
 // --- lanewayd ------------------------------------------------------------------------------------
@@ -151,12 +129,6 @@ void Gate::Revoke() {
   }
 }
 
-void Gate::Keep() {
-  const Lock lock(state_);
-  revoked_ = false;
-  Refresh();
-}
-
 // --- rest ----------------------------------------------------------------------------------------
 
 void Gate::RestIfSilent() {
@@ -173,8 +145,7 @@ void Gate::RestIfSilent() {
   hooks_.drain();
   const Lock turn(turn_, std::try_to_lock);
   if (!turn.owns_lock() || passed_seen_ != passed_ || !silent()) return;
-  if (page_.load() != nullptr) CountTime();
-  counted_us_ = 0;
+  clock_.Stop(progress(), NowUs());
   const Lock lock(state_);
   if (session_id_ == 0) return;
   resting_.store(true);

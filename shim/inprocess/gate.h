@@ -20,6 +20,7 @@
 
 #include "ipc/calls/laneway_calls.h"
 #include "ipc/control.h"
+#include "ipc/iteration_clock.h"
 #include "ipc/session_file.h"
 #include "shim/iterations/iterations.h"
 
@@ -51,7 +52,6 @@ class Gate {
   void SetDaemon(uint64_t session_id, ipc::SessionPage* page);
   void Grant(uint64_t lane);
   void Revoke();
-  void Keep();
 
   // --- now and then
   // Reports that there is no work when there was none since the last call and the device is idle.
@@ -67,7 +67,7 @@ class Gate {
   using Lock = std::unique_lock<std::mutex>;
 
   void CountBoundary(const ipc::BoundaryInfo& info);
-  void CountTime();
+  ipc::Progress* progress() const;  // null: no page
   bool Iterates();
   void WaitForGrant(bool boundary);
   void LeaveLane(Lock* lock);
@@ -85,8 +85,7 @@ class Gate {
   std::mutex turn_;  // one thread passes at a time, and waits with it; before state_
   uint64_t passed_ = 0;
   uint64_t passed_seen_ = 0;
-  int64_t counted_us_ = 0;    // up to when its time is counted; 0: it has none
-  int64_t iteration_us_ = 0;  // of the iteration that runs
+  ipc::IterationClock clock_;
 
   std::mutex state_;
   std::condition_variable granted_changed_;

@@ -1,8 +1,6 @@
 #include "shim/inprocess/link.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -11,6 +9,7 @@
 #include "ipc/futex.h"
 #include "ipc/hello.h"
 #include "ipc/socket.h"
+#include "shim/service_thread.h"
 
 namespace shim::inprocess {
 namespace {
@@ -27,22 +26,13 @@ ino_t InodeOf(int fd) {
 
 bool Link::Start(ConnectError* error) {
   if (!Connect(error)) return false;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
   const auto run = [](void* self) -> void* {
     static_cast<Link*>(self)->Serve();
     return nullptr;
   };
-  const bool started = pthread_create(&thread, nullptr, run, this) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (started) {
-    pthread_detach(thread);
-  } else {
-    *error = {CUDA_ERROR_OPERATING_SYSTEM, "no thread can be started; raise ulimit -u"};
-  }
-  return started;
+  if (StartServiceThread(run, this)) return true;
+  *error = {CUDA_ERROR_OPERATING_SYSTEM, "no thread can be started; raise ulimit -u"};
+  return false;
 }
 
 bool Link::Connect(ConnectError* error) {

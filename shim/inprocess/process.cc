@@ -1,29 +1,18 @@
 #include "shim/inprocess/process.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <cstdlib>
 #include <utility>
 
 #include "ipc/futex.h"
 #include "shim/inprocess/next_driver.h"
 #include "shim/say.h"
+#include "shim/service_thread.h"
 
 namespace shim::inprocess {
 namespace {
 
 constexpr int64_t kSilenceUs = 20'000;  // without an operation: then the program rests
 constexpr int64_t kIdleUs = 1'000'000;
-
-void StartThread(void* (*run)(void*), void* self) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, run, self) == 0) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
 
 }  // namespace
 
@@ -52,7 +41,7 @@ CUresult Process::Begin() {
       return error.code;
     }
     active_.store(process, std::memory_order_release);
-    StartThread(
+    (void)StartServiceThread(  // without it the program keeps its turns for longer
         [](void* self) -> void* {
           static_cast<Process*>(self)->Watch();
           return nullptr;
@@ -80,8 +69,6 @@ void Process::OnMessage(const ipc::control::Message& message) {
     gate_.Grant(grant->lane);
   } else if (std::holds_alternative<wire::Revoke>(message)) {
     gate_.Revoke();
-  } else if (std::holds_alternative<wire::Keep>(message)) {
-    gate_.Keep();
   } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
     account_.OnAnswer(*answer);
   } else if (const wire::MemoryReply* reply = std::get_if<wire::MemoryReply>(&message)) {

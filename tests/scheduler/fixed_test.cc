@@ -4,18 +4,10 @@
 #include <vector>
 
 #include "scheduler/scheduler.h"
+#include "tests/scheduler/actions.h"
 
 namespace scheduler {
 namespace {
-
-template <typename Kind>
-std::vector<Kind> Of(const std::vector<Action>& actions) {
-  std::vector<Kind> found;
-  for (const Action& action : actions) {
-    if (const Kind* const one = std::get_if<Kind>(&action)) found.push_back(*one);
-  }
-  return found;
-}
 
 SessionArrived Job(SessionId id) { return {id, id}; }
 SessionArrived FixedJob(SessionId id) {

@@ -10,6 +10,7 @@
 
 #include "scheduler/core.h"
 #include "scheduler/scheduler.h"
+#include "tests/scheduler/actions.h"
 
 namespace scheduler {
 namespace {
@@ -20,15 +21,6 @@ std::mt19937_64 Seeded() {
       given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
   std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
   return std::mt19937_64(seed);
-}
-
-template <typename Kind>
-std::vector<Kind> Of(const std::vector<Action>& actions) {
-  std::vector<Kind> found;
-  for (const Action& action : actions) {
-    if (const Kind* const one = std::get_if<Kind>(&action)) found.push_back(*one);
-  }
-  return found;
 }
 
 SessionArrived Job(SessionId id, int64_t persistent = 0, int64_t ephemeral = 0) {

@@ -125,7 +125,7 @@ TEST_F(InprocessGateTest, WithoutIterationsItLeavesBetweenTwoOperations) {
 TEST_F(InprocessGateTest, ARevokeThatIsTakenBackStopsNobody) {
   BeginGranted();
   gate_.Revoke();
-  gate_.Keep();
+  gate_.Grant(kLane);
   Operate();
   EXPECT_EQ(Count(), 1u);
 }

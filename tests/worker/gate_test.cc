@@ -94,14 +94,14 @@ TEST_F(GateTest, ALaneIsNeverOpenedOverItsHolder) {
   EXPECT_TRUE(two->closed());
 }
 
-TEST_F(GateTest, KeepTakesARevokeBack) {
+TEST_F(GateTest, AGrantTakesARevokeBack) {
   const std::unique_ptr<Gate> one = MakeGate(1);
   board_.Grant(1, 7);
   board_.Revoke(1);
-  board_.Keep(1);
+  board_.Grant(1, 7);
   EXPECT_EQ(one->state(), GateState::kOpen);
   one->Close();
-  board_.Keep(1);  // crossed
+  board_.Grant(1, 7);  // crossed
   EXPECT_TRUE(one->closed());
 }
 
