@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include "daemon/worker/jobs.h"
+#include "daemon/worker/lanes.h"
 #include "daemon/worker/session.h"
 #include "tests/worker/recording_driver.h"
 
@@ -74,6 +76,10 @@ void RunSession(std::span<const uint8_t> input) {
   environment.cublaslt = &ipc::NullCublasLt();
   environment.contexts = {reinterpret_cast<CUcontext>(1)};
   environment.poison = &poison;
+  LaneTable lanes(&environment);
+  environment.lanes = &lanes;
+  JobBooks jobs;
+  environment.jobs = &jobs;
   const absl::StatusOr<int> fd = ipc::SessionFile::Create(1, 0);
   if (!fd.ok()) return;
   absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(*fd);
