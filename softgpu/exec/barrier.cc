@@ -47,7 +47,7 @@ void Arrive(Warp* w, uint32_t number, uint32_t expected) {
 }
 
 void CheckBarriers(Block* block) {
-  for (uint32_t number = 0; number < kBarriers; ++number) {
+  for (uint32_t number = 0; number <= kClusterBarrier; ++number) {
     const Barrier& barrier = block->barriers[number];
     if (barrier.in_use && Complete(*block, barrier)) Release(block, number);
   }

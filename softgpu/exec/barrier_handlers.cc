@@ -9,10 +9,10 @@ uint32_t First(const Warp* w, uint32_t offset) {
 }
 
 // Puts the running lanes to sleep at `pc` until the barrier of `ip` opens.
-const Inst* WaitAtBarrier(const Inst* ip, Warp* w, const Inst* pc) {
+const Inst* WaitAtBarrier(const Inst* ip, Warp* w, const Inst* pc, uint32_t barriers = kBarriers) {
   const uint32_t number = First(w, ip->a);
   const uint32_t expected = First(w, ip->b);
-  if (number >= kBarriers) {
+  if (number >= barriers) {
     return RaiseFault(ip, w, -1, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier number out of range");
   }
   Arrive(w, number, expected);
@@ -25,6 +25,10 @@ const Inst* WaitAtBarrier(const Inst* ip, Warp* w, const Inst* pc) {
 }  // namespace
 
 const Inst* BarSync(const Inst* ip, Warp* w) { return WaitAtBarrier(ip, w, ip + 1); }
+
+const Inst* ClusterWait(const Inst* ip, Warp* w) {
+  return WaitAtBarrier(ip, w, ip + 1, kClusterBarrier + 1);
+}
 
 const Inst* BarArrive(const Inst* ip, Warp* w) {
   const uint32_t number = First(w, ip->a);

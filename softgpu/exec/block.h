@@ -16,6 +16,7 @@ namespace softgpu::exec {
 
 inline constexpr uint32_t kWarpsMax = 32;
 inline constexpr uint32_t kBarriers = 16;
+inline constexpr uint32_t kClusterBarrier = kBarriers;  // one more, which programs cannot name
 inline constexpr int32_t kFuel = 2048;  // backward branches between looks at Launch::cancel
 
 // Everything about one Execute() call. Const but for what is atomic or has the mutex.
@@ -55,7 +56,7 @@ struct Block {
   Dim3 id;
   uint64_t clock_start = 0;
   std::byte* stacks = nullptr;  // call frames: warp w's at w * kStackBytes
-  Barrier barriers[kBarriers];
+  Barrier barriers[kBarriers + 1];
 };
 
 inline constexpr size_t kStackBytes = 8u << 20;

@@ -24,6 +24,7 @@ enum class Internal : uint8_t {
   kRelu,
   kPack,
   kUnpack,  // two halves
+  kFinite,  // infinities to the largest number
 };
 
 constexpr uint32_t Key(Op op, Type type, int variant = 0, Type type2 = Type::kNone) {

@@ -36,6 +36,8 @@ const Inst* BarArrive(const Inst* ip, Warp* w);
 const Inst* BarRed(const Inst* ip, Warp* w);
 const Inst* BarRedResult(const Inst* ip, Warp* w);  // imm: ptx::Combine
 
+const Inst* ClusterWait(const Inst* ip, Warp* w);
+
 // warp_operations.cc
 const Inst* Shfl(const Inst* ip, Warp* w);  // d a b c e: value, lane, clamp, mask; guard: |p
 const Inst* Vote(const Inst* ip, Warp* w);  // a: predicate, b: mask
@@ -59,7 +61,13 @@ const Inst* Unpack(const Inst* ip, Warp* w);  // d b c e from a
 // atomics.cc
 Handler AtomicHandler(uint8_t op, ptx::Type type);  // d a b c; MemoryShape in aux; imm: offset
 
+// parts.cc: parts of registers, one lane at a time.
+const Inst* PackSaturated(const Inst* ip, Warp* w);  // d a b c; imm: bits, 256: signed
+
 // memory_access.cc
+const Inst* CheckAlignment(const Inst* ip,
+                           Warp* w);             // a: address, imm: offset; c: bytes; MemoryShape
+const Inst* FillZero(const Inst* ip, Warp* w);   // a: shared address, b: bytes; MemoryShape, imm
 const Inst* AccessAny(const Inst* ip, Warp* w);  // the general ld and st
 const Inst* CopyAsync(const Inst* ip,
                       Warp* w);  // a: shared, b: global, c: source bytes; imm: offsets

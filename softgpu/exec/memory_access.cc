@@ -23,6 +23,13 @@ std::string Describe(bool is_store, uint32_t bytes, uint64_t address, const char
   return text;
 }
 
+uint64_t AddressOf(const Inst* ip, const Warp* w, const MemoryShape& shape, uint32_t lane) {
+  const uint64_t base = shape.narrow_address
+                            ? reinterpret_cast<const uint32_t*>(w->regs + ip->a)[lane]
+                            : reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane];
+  return base + ip->imm;
+}
+
 bool Inside(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset < size && size - offset >= bytes;
 }
@@ -95,10 +102,8 @@ const Inst* AccessSlowly(const Inst* ip, Warp* w, uint32_t lanes) {
   w->current = ip;
   for (uint32_t m = lanes; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
-    const uint64_t base = shape.narrow_address
-                              ? reinterpret_cast<const uint32_t*>(w->regs + ip->a)[lane]
-                              : reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane];
-    std::byte* at = Resolve(w, ip, lane, base + ip->imm, bytes, shape.space, shape.is_store);
+    std::byte* at =
+        Resolve(w, ip, lane, AddressOf(ip, w, shape, lane), bytes, shape.space, shape.is_store);
     if (at == nullptr) return nullptr;
     for (uint32_t k = 0; k < shape.vector; ++k, at += shape.element_bytes) {
       std::byte* reg = w->regs + registers[k] + lane * shape.register_bytes;
@@ -106,13 +111,41 @@ const Inst* AccessSlowly(const Inst* ip, Warp* w, uint32_t lanes) {
         std::memcpy(at, reg, shape.element_bytes);
         continue;
       }
-      uint64_t value = 0;
-      std::memcpy(&value, at, shape.element_bytes);
+      uint64_t value[2] = {};  // b128 has two words
+      std::memcpy(value, at, shape.element_bytes);
       if (shape.is_signed) {
         const uint32_t shift = 64 - 8 * shape.element_bytes;
-        value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
+        value[0] = static_cast<uint64_t>(static_cast<int64_t>(value[0] << shift) >> shift);
       }
-      std::memcpy(reg, &value, shape.register_bytes);
+      std::memcpy(reg, value, shape.register_bytes);
+    }
+  }
+  return ip + 1;
+}
+
+const Inst* CheckAlignment(const Inst* ip, Warp* w) {
+  const MemoryShape shape = ShapeOf(ip);
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    const uint32_t lane = __builtin_ctz(m);
+    const uint64_t address = AddressOf(ip, w, shape, lane);
+    if ((address & (ip->c - 1)) == 0) continue;
+    return RaiseFault(ip, w, static_cast<int>(lane), CUDA_ERROR_MISALIGNED_ADDRESS,
+                      Describe(shape.is_store, ip->c, address, ", which is misaligned"), address);
+  }
+  return ip + 1;
+}
+
+const Inst* FillZero(const Inst* ip, Warp* w) {
+  const MemoryShape shape = ShapeOf(ip);
+  w->current = ip;
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    const uint32_t lane = __builtin_ctz(m);
+    const uint64_t address = AddressOf(ip, w, shape, lane);
+    const uint64_t bytes = reinterpret_cast<const uint64_t*>(w->regs + ip->b)[lane];
+    for (uint64_t at = 0; at < bytes; at += 8) {
+      std::byte* to = Resolve(w, ip, lane, address + at, 8, shape.space, true);
+      if (to == nullptr) return nullptr;
+      std::memset(to, 0, std::min<uint64_t>(bytes - at, 8));
     }
   }
   return ip + 1;

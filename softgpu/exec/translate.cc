@@ -185,6 +185,8 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
       return Convert(i);
     case Op::kCvta:
       return Cvta(i);
+    case Op::kLop3:
+      return i.combine == ptx::Combine::kNone ? Arithmetic(i) : Logic3(i);
     case Op::kLd:
     case Op::kLdu:
     case Op::kSt:
@@ -206,6 +208,7 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
       return Matrix(i);
     case Op::kBar:
     case Op::kBarrier:
+    case Op::kBarrierCluster:
       return BlockBarrier(i);
     case Op::kBra:
     case Op::kBrx:
@@ -234,6 +237,33 @@ bool FunctionTranslator::TranslateSimple(const Instruction& i) {
     case Op::kFence:
       Emit(MemoryFence);
       return true;
+    case Op::kMapa: {
+      const bool wide = ptx::Bits(i.type) == 64;
+      const Operand& address = Operands(i)[1];
+      const uint32_t a = address.kind == Operand::Kind::kSymbol ? SymbolAddress(address)
+                                                                : Source(address, wide ? 8 : 4);
+      Emit(FindHandlerBySize(Op::kMov, i.type), Dest(Operands(i)[0]), a);
+      return true;
+    }
+    case Op::kGetctarank:
+      Emit(FindHandler(Key(Internal::kBroadcast, Type::kU32)), Dest(Operands(i)[0]));
+      return true;
+    case Op::kCreatepolicy:
+      Emit(FindHandler(Key(Internal::kBroadcast, Type::kU64)), Dest(Operands(i)[0]));
+      return true;
+    case Op::kCvtPack: {
+      const Operand* o = Operands(i);
+      const uint32_t a = Source(o[1], 4), b = Source(o[2], 4);
+      Inst& inst = Emit(PackSaturated, Dest(o[0]), a, b, i.count > 3 ? Source(o[3], 4) : a);
+      inst.imm = ptx::Bits(i.type) | (ptx::IsSigned(i.type) ? 256 : 0);
+      return true;
+    }
+    case Op::kStBulk:
+      ZeroShared(i);
+      return true;
+    case Op::kApplypriority:
+    case Op::kDiscard:
+    case Op::kSetmaxnreg:
     case Op::kPrefetch:
     case Op::kPrefetchu:
     case Op::kPmevent:

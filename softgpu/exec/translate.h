@@ -56,6 +56,7 @@ class FunctionTranslator {
   void CombineWith(const ptx::Instruction& i, uint32_t d, uint32_t result, bool negated);
   void SetValue(const ptx::Instruction& i);
   void Carry(const ptx::Instruction& i);
+  void Logic3(const ptx::Instruction& i);
 
   // translate_move.cc
   void Move(const ptx::Instruction& i);
@@ -72,10 +73,15 @@ class FunctionTranslator {
   void ConvertFloatToInteger(const ptx::Instruction& i, uint32_t a, Type from);
   void ConvertFloatToFloat(const ptx::Instruction& i, uint32_t a, Type from);
   void ConvertPair(const ptx::Instruction& i);
+  uint32_t ReluBefore(const ptx::Instruction& i, uint32_t a, Type type);
 
   // translate_memory.cc
   Place PlaceOf(const ptx::Instruction& i, const ptx::Operand& address);
   void LoadStore(const ptx::Instruction& i);
+  void LoadStoreElements(const ptx::Instruction& i, Place place, MemoryShape shape,
+                         const std::vector<uint32_t>& registers,
+                         const std::vector<uint32_t>& widths);
+  void ZeroShared(const ptx::Instruction& i);
   void Atomic(const ptx::Instruction& i);
   void AsyncCopy(const ptx::Instruction& i);
   void EmitAccess(const Place& place, Handler fast, MemoryShape shape, const uint32_t registers[4]);

@@ -22,8 +22,12 @@ int VariantOf(const Instruction& i) {
     case Op::kMul:
     case Op::kMad:
       return is_float ? 0 : i.mode + (sat ? kSatVariant : 0);
-    case Op::kMul24:
     case Op::kMad24:
+      return i.mode + (sat ? kSatVariant : 0);
+    case Op::kBmsk:
+    case Op::kSzext:
+      return i.Has(ptx::kWrap) ? 1 : 0;
+    case Op::kMul24:
     case Op::kDp2a:
     case Op::kPrmt:
       return i.mode;
@@ -31,7 +35,7 @@ int VariantOf(const Instruction& i) {
       return i.mode + (i.Has(ptx::kWrap) ? 2 : 0);
     case Op::kMin:
     case Op::kMax:
-      return i.Has(ptx::kNanResult) ? 1 : 0;
+      return (i.Has(ptx::kNanResult) ? 1 : 0) + (i.Has(ptx::kXorsign) ? 2 : 0);
     case Op::kFma:
       return i.Has(ptx::kRelu) ? 1 : 0;
     case Op::kRcp:
@@ -133,6 +137,27 @@ void FunctionTranslator::Carry(const Instruction& i) {
       Emit(FindHandlerBySize(op, i.type, op == Op::kMadc ? i.mode : 0), Dest(operands[0]), a, b, c);
   out.e = carry_;
   out.aux = (reads ? 1 : 0) | (i.Has(ptx::kCarryOut) ? 2 : 0);
+}
+
+// lop3.and and lop3.or: the second result is (d != 0) combined with a predicate.
+void FunctionTranslator::Logic3(const Instruction& i) {
+  const Operand* operands = Operands(i);
+  const uint32_t value = Temp(4), test = Temp(4), combined = Temp(4);
+  Emit(FindHandlerBySize(Op::kLop3, i.type), value, Source(operands[1], 4), Source(operands[2], 4),
+       Source(operands[3], 4))
+      .imm = operands[4].bits;
+  Emit(FindHandlerBySize(Op::kSetp, Type::kU32, static_cast<int>(ptx::Compare::kNe)), test, value,
+       Constant(4, 0));
+  const Operand& p = operands[5];
+  const uint32_t other = p.kind == Operand::Kind::kRegister
+                             ? offset_of_[p.index]
+                             : Constant(4, p.bits != 0 ? kFullMask : 0);
+  const Op op = i.combine == ptx::Combine::kAnd ? Op::kAnd : Op::kOr;
+  Emit(FindHandler(Key(op, Type::kPred)), combined, test, other).imm = p.negated ? 2 : 0;
+  Emit(FindHandlerBySize(Op::kMov, Type::kU32), Dest(operands[0]), value);
+  if (operands[0].second != ptx::kNoIndex) {
+    Emit(FindHandler(Key(Op::kMov, Type::kPred)), offset_of_[operands[0].second], combined);
+  }
 }
 
 // One comparison into the predicate `d`. `half` 1: the upper halves of packed operands.

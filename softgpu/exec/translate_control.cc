@@ -76,6 +76,12 @@ void FunctionTranslator::BlockBarrier(const Instruction& i) {
   const ptx::BarMode mode = static_cast<ptx::BarMode>(i.mode);
   const bool reduces = mode == ptx::BarMode::kRed;
   BeginControl(i);
+  if (i.op == Op::kBarrierCluster) {
+    // The cluster is this block. Who arrives always waits later, so waiting does for both.
+    const uint32_t number = Constant(4, kClusterBarrier);
+    if (mode == ptx::BarMode::kSync) Emit(ClusterWait, 0, number, Constant(4, 0));
+    return EndControl(i);
+  }
   const uint32_t first = reduces ? 1 : 0, values = i.count - (reduces ? 2 : 0);
   const uint32_t number = values > 0 ? Source(operands[first], 4) : Constant(4, 0);
   const uint32_t threads = values > 1 ? Source(operands[first + 1], 4) : Constant(4, 0);

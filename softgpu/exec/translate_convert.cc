@@ -154,8 +154,10 @@ void FunctionTranslator::ConvertFloatToFloat(const Instruction& i, uint32_t a, T
     SetRounding(&Emit(FindHandler(Key(Op::kCvt, wanted, 0, from)), d, a), mxcsr);
   }
   if (wanted == Type::kTF32) {
+    a = ReluBefore(i, a, Type::kF32);
     const int mode = i.rounding == Rounding::kRna ? 0 : i.rounding == Rounding::kRz ? 2 : 1;
     Emit(FindHandler(Key(Op::kCvt, wanted, mode, Type::kF32)), d, a);
+    if (i.Has(ptx::kSatFinite)) Emit(FindHandler(Key(Internal::kFinite, wanted)), d, d);
   }
   if (IsHalf(wanted)) {
     if (from == Type::kF64) {
@@ -167,21 +169,35 @@ void FunctionTranslator::ConvertFloatToFloat(const Instruction& i, uint32_t a, T
     Emit(FindHandler(Key(Op::kCvt, wanted, HalfMode(i.rounding), Type::kF32)), half, a);
     if (i.Has(ptx::kRelu)) Emit(FindHandler(Key(Internal::kRelu, wanted)), half, half);
     if (i.Has(ptx::kSat)) Emit(FindHandler(Key(Internal::kSaturate, wanted)), half, half);
+    if (i.Has(ptx::kSatFinite)) Emit(FindHandler(Key(Internal::kFinite, wanted)), half, half);
     if (d_bytes != 2) ConvertInteger(d, d_bytes, Type::kU16, half, 2, Type::kU16, false);
     return;
   }
   if (i.Has(ptx::kSat)) Emit(FindHandler(Key(Internal::kSaturate, wanted)), d, d);
 }
 
+// .relu of formats that have no arithmetic of their own works on the source.
+uint32_t FunctionTranslator::ReluBefore(const Instruction& i, uint32_t a, Type type) {
+  if (!i.Has(ptx::kRelu)) return a;
+  const uint32_t clamped = Temp(4);
+  Emit(FindHandler(Key(Internal::kRelu, type)), clamped, a);
+  return clamped;
+}
+
 void FunctionTranslator::ConvertPair(const Instruction& i) {
   const Operand* operands = Operands(i);
-  const uint32_t a = Source(operands[1], ptx::Bytes(i.type2));
-  const uint32_t b = i.count > 2 ? Source(operands[2], ptx::Bytes(i.type2)) : a;
+  uint32_t a = Source(operands[1], ptx::Bytes(i.type2));
+  uint32_t b = i.count > 2 ? Source(operands[2], ptx::Bytes(i.type2)) : a;
+  if (i.type == Type::kE4M3x2 || i.type == Type::kE5M2x2) {
+    b = i.count > 2 ? ReluBefore(i, b, i.type2) : b;
+    a = ReluBefore(i, a, i.type2);
+  }
   const bool halves = i.type == Type::kF16x2 || i.type == Type::kBF16x2;
   const int mode = halves && i.rounding == Rounding::kRz ? 1 : 0;
   const uint32_t d = Dest(operands[0]);
   Emit(FindHandler(Key(Op::kCvt, i.type, mode, i.type2)), d, a, b);
   if (i.Has(ptx::kRelu) && halves) Emit(FindHandler(Key(Internal::kRelu, i.type)), d, d);
+  if (i.Has(ptx::kSatFinite) && halves) Emit(FindHandler(Key(Internal::kFinite, i.type)), d, d);
 }
 
 void FunctionTranslator::Convert(const Instruction& i) {

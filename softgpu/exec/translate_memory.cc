@@ -85,8 +85,7 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
   Place place = PlaceOf(i, operands[is_store ? 0 : 1]);
   const uint32_t bytes = ptx::Bytes(i.type);
   const uint32_t count = data.kind == Operand::Kind::kVector ? data.count : 1;
-  uint32_t registers[4] = {};
-  uint32_t widths[4] = {};
+  std::vector<uint32_t> registers(std::max(count, 4u)), widths(count);
   bool same_width = true;
   for (uint32_t k = 0; k < count; ++k) {
     const Operand& element =
@@ -105,18 +104,8 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
     Emit(Unimplemented);
     return;
   }
-  if (!same_width) {
-    if (!place.narrow && !place.kernel_param) {  // an element may overwrite the address
-      const uint32_t copy = Temp(8);
-      Emit(FindHandlerBySize(Op::kMov, Type::kU64), copy, place.reg);
-      place.reg = copy;
-    }
-    for (uint32_t k = 0; k < count; ++k, place.offset += bytes) {
-      shape.register_bytes = static_cast<uint8_t>(widths[k]);
-      shape.vector = 1;
-      EmitAccess(place, nullptr, shape, &registers[k]);
-    }
-    return;
+  if (!same_width || count * bytes > 16) {
+    return LoadStoreElements(i, place, shape, registers, widths);
   }
   shape.register_bytes = static_cast<uint8_t>(widths[0]);
   shape.vector = static_cast<uint8_t>(count);
@@ -128,12 +117,50 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
     what = is_store ? (place.narrow ? Internal::kStoreShared32 : Internal::kStoreShared64)
                     : (place.narrow ? Internal::kLoadShared32 : Internal::kLoadShared64);
   }
-  if ((global && !place.narrow) || place.space == Space::kShared) {
+  if (bytes <= 8 && ((global && !place.narrow) || place.space == Space::kShared)) {
     const bool widens = widths[0] > bytes && shape.is_signed;
     fast = FindHandler(
         Key(what, ElementType(bytes), static_cast<int>(count), RegisterType(widths[0], widens)));
   }
-  EmitAccess(place, fast, shape, registers);
+  EmitAccess(place, fast, shape, registers.data());
+}
+
+// A vector whose registers differ in width, or that is longer than one Inst can hold: an access per
+// element, after the whole has been found aligned.
+void FunctionTranslator::LoadStoreElements(const Instruction& i, Place place, MemoryShape shape,
+                                           const std::vector<uint32_t>& registers,
+                                           const std::vector<uint32_t>& widths) {
+  const uint32_t bytes = ptx::Bytes(i.type);
+  if (!place.kernel_param) {  // an element may overwrite the address
+    const uint32_t copy = Temp(place.narrow ? 4 : 8);
+    const Type type = place.narrow ? Type::kU32 : Type::kU64;
+    Emit(FindHandlerBySize(Op::kMov, type), copy, place.reg);
+    place.reg = copy;
+    shape.narrow_address = place.narrow;
+    Inst& check = Emit(CheckAlignment, 0, copy);
+    check.imm = place.offset;
+    check.c = static_cast<uint32_t>(widths.size()) * bytes;
+    std::memcpy(&check.aux, &shape, sizeof shape);
+  }
+  for (uint32_t k = 0; k < widths.size(); ++k, place.offset += bytes) {
+    const uint32_t element[4] = {registers[k], 0, 0, 0};
+    shape.register_bytes = static_cast<uint8_t>(widths[k]);
+    shape.vector = 1;
+    EmitAccess(place, nullptr, shape, element);
+  }
+}
+
+// st.bulk
+void FunctionTranslator::ZeroShared(const Instruction& i) {
+  const Operand* operands = Operands(i);
+  Place place = PlaceOf(i, operands[0]);
+  MemoryShape shape = {};
+  shape.is_store = true;
+  shape.narrow_address = place.narrow;
+  shape.space = static_cast<uint8_t>(place.space);
+  Inst& inst = Emit(FillZero, 0, place.reg, Source(operands[1], 8));
+  inst.imm = place.offset;
+  std::memcpy(&inst.aux, &shape, sizeof shape);
 }
 
 void FunctionTranslator::Atomic(const Instruction& i) {

@@ -182,7 +182,12 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
     case Op::kMov:
       return CheckMove(i, o);
     case Op::kCvta:
+    case Op::kMapa:
+    case Op::kGetctarank:
       return o[1].kind == Operand::Kind::kSymbol || CheckValue(&o[1], i.type, false, false);
+    case Op::kStBulk:
+      return CheckValue(&o[1], Type::kB64, false, false) && o[2].bits == 0 &&
+             (i.space == Space::kShared || i.space == Space::kGeneric);
     case Op::kBra:
       return o[0].kind == Operand::Kind::kLabel;
     case Op::kBrx:
@@ -249,7 +254,12 @@ void Parser::Check(Instruction* instruction) {
   if (i.op == Op::kCall) return;
   const Row& row = RowOf(i.op);
   Operand* operands = function_->operands.data() + i.first;
-  bool fits = ModifiersFit(i);
+  bool fits = true;
+  if (i.Has(kCacheHint)) {  // a policy is a hint: it is checked and forgotten
+    fits = i.count > 0 && CheckValue(&operands[i.count - 1], Type::kB64, false, false);
+    if (fits) --i.count;
+  }
+  fits = fits && ModifiersFit(i);
   bool result = true, optional = false, any = false;
   uint32_t at = 0;
   for (char letter : row.signature) {

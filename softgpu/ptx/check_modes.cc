@@ -68,23 +68,24 @@ bool AtomFits(const Instruction& i) {
 
 bool ConvertFits(const Instruction& i) {
   if (i.type2 == Type::kNone) return false;
+  const bool finite = i.Has(kSatFinite);
   const bool to_float = IsFloat(i.type), from_float = IsFloat(i.type2);
   const bool packs = i.type == Type::kF16x2 || i.type == Type::kBF16x2;
   const bool fp8 = i.type == Type::kE4M3x2 || i.type == Type::kE5M2x2;
   const bool from_fp8 = i.type2 == Type::kE4M3x2 || i.type2 == Type::kE5M2x2;
   const bool from_pair = i.type2 == Type::kF16x2 || i.type2 == Type::kBF16x2;
   if (i.type == Type::kTF32 || i.type2 == Type::kTF32) {
-    return i.type2 == Type::kF32 && i.count == 2 && !i.Has(kSat) && !i.Has(kFtz) && !i.Has(kRelu) &&
-           (i.rounding == Rounding::kRna || i.rounding == Rounding::kRn ||
+    return i.type2 == Type::kF32 && i.count == 2 && !i.Has(kSat) && !i.Has(kFtz) &&
+           ((i.rounding == Rounding::kRna && !i.Has(kRelu)) || i.rounding == Rounding::kRn ||
             i.rounding == Rounding::kRz);
   }
   if (i.rounding == Rounding::kRna) return false;
   if (from_fp8) {
     return i.type == Type::kF16x2 && i.count == 2 && i.rounding == Rounding::kRn && !i.Has(kSat) &&
-           !i.Has(kFtz) && !i.Has(kRelu);
+           !i.Has(kFtz) && !finite;
   }
   if (fp8) {
-    if (i.Has(kSat) || i.Has(kRelu) || i.rounding != Rounding::kRn) return false;
+    if (i.Has(kSat) || i.rounding != Rounding::kRn) return false;
     return (i.type2 == Type::kF32 && i.count == 3) || (i.type2 == Type::kF16x2 && i.count == 2);
   }
   if (packs) {
@@ -92,7 +93,9 @@ bool ConvertFits(const Instruction& i) {
            (i.rounding == Rounding::kRn || i.rounding == Rounding::kRz);
   }
   if (from_pair || i.count != 2) return false;
-  if (i.Has(kRelu) && i.type != Type::kF16 && i.type != Type::kBF16) return false;
+  const bool half = i.type == Type::kF16 || i.type == Type::kBF16;
+  if (finite && (!half || i.type2 != Type::kF32 || i.Has(kSat))) return false;
+  if (i.Has(kRelu) && !half) return false;
   if (i.Has(kFtz) && i.type != Type::kF32 && i.type2 != Type::kF32) return false;
   if (!to_float && !from_float) return i.rounding == Rounding::kNone;
   if (!to_float) return IsIntegral(i.rounding);
@@ -100,6 +103,14 @@ bool ConvertFits(const Instruction& i) {
   const bool widens = Bits(i.type) > Bits(i.type2) || i.type == i.type2;
   if (widens) return !IsDirected(i.rounding);
   return IsDirected(i.rounding);
+}
+
+// At most 16 bytes; 32 as .v8 of 32 bits or .v4 of 64, in global memory.
+bool VectorFits(const Instruction& i) {
+  const uint32_t bits = i.vector * Bits(i.type);
+  if (i.vector == 8 && Bits(i.type) != 32) return false;
+  const bool global = i.space == Space::kGlobal || i.space == Space::kGeneric;
+  return bits <= 128 || (bits == 256 && i.vector >= 4 && global && i.op != Op::kLdu);
 }
 
 // add, mul, fma, div and the like.
@@ -122,8 +133,14 @@ bool ArithmeticFits(const Instruction& i) {
       return false;
     }
   }
+  if (i.Has(kSatFinite)) return false;
   if (i.Has(kCarryOut) && (!IsWord(i.type) || MulModeOf(i) == MulMode::kWide)) return false;
-  if (i.Has(kRelu) && (!half || i.Has(kSat))) return false;
+  const bool clamps_integer = i.type == Type::kS32 || i.type == Type::kS16x2;
+  if (i.Has(kRelu) && !half && !(clamps_integer && (i.op == Op::kMin || i.op == Op::kMax)))
+    return false;
+  if (i.Has(kRelu) && i.Has(kSat)) return false;
+  if (i.Has(kXorsign) != i.Has(kAbsolute)) return false;
+  if (i.Has(kXorsign) && ((i.type != Type::kF32 && !half) || i.Has(kRelu))) return false;
   if (i.Has(kNanResult) && i.type != Type::kF32 && !half) return false;
   return true;
 }
@@ -163,7 +180,19 @@ bool ModifiersFit(const Instruction& i) {
       return mul == MulMode::kLo || mul == MulMode::kHi;
     case Op::kMul24:
     case Op::kMad24:
-      return (mul == MulMode::kLo || mul == MulMode::kHi) && !i.Has(kSat);
+      return (mul == MulMode::kLo && !i.Has(kSat)) ||
+             (mul == MulMode::kHi && (!i.Has(kSat) || i.type == Type::kS32));
+    case Op::kLop3:
+      return i.combine == Combine::kNone
+                 ? i.count == 5
+                 : i.count == 6 && (i.combine == Combine::kAnd || i.combine == Combine::kOr);
+    case Op::kCvtPack: {
+      const bool wide = i.type == Type::kU16 || i.type == Type::kS16;
+      return i.Has(kSat) && i.type2 == Type::kS32 && (i.type3 == Type::kB32) == !wide &&
+             i.count == (wide ? 3 : 4);
+    }
+    case Op::kBarrierCluster:
+      return i.Has(kHasMode);
     case Op::kDp2a:
       return i.type2 != Type::kNone && (mul == MulMode::kLo || mul == MulMode::kHi);
     case Op::kSlct:
@@ -178,7 +207,7 @@ bool ModifiersFit(const Instruction& i) {
     case Op::kLd:
     case Op::kLdu:
     case Op::kSt:
-      return i.vector * Bits(i.type) <= 128;
+      return VectorFits(i);
     default:
       return ArithmeticFits(i);
   }

@@ -12,49 +12,69 @@
 namespace softgpu::ptx {
 
 // Classes of modifiers that a row allows.
-enum ModifierClass : uint32_t {
-  kmRounding = 1 << 0,
-  kmFtz = 1 << 1,
-  kmSat = 1 << 2,
-  kmCarry = 1 << 3,
-  kmMulMode = 1 << 4,
-  kmRelu = 1 << 5,
-  kmNan = 1 << 6,
-  kmApprox = 1 << 7,
-  kmShiftAmount = 1 << 8,
-  kmTest = 1 << 9,
-  kmCompare = 1 << 10,
-  kmCombine = 1 << 11,
-  kmShf = 1 << 12,
-  kmPrmt = 1 << 13,
-  kmTo = 1 << 14,
-  kmSpace = 1 << 15,
-  kmMemory = 1 << 16,  // cache operators, ordering, scopes
-  kmVector = 1 << 17,
-  kmAtom = 1 << 18,
-  kmNoFtz = 1 << 19,
-  kmFence = 1 << 20,
-  kmAsync = 1 << 21,
-  kmSync = 1 << 22,
-  kmShfl = 1 << 23,
-  kmVote = 1 << 24,
-  kmMma = 1 << 25,
-  kmUni = 1 << 26,
-  kmBar = 1 << 27,
-  kmMask = 1 << 28,  // words that mean nothing here
+enum ModifierClass : uint64_t {
+  kmRounding = 1ull << 0,
+  kmFtz = 1ull << 1,
+  kmSat = 1ull << 2,
+  kmCarry = 1ull << 3,
+  kmMulMode = 1ull << 4,
+  kmRelu = 1ull << 5,
+  kmNan = 1ull << 6,
+  kmApprox = 1ull << 7,
+  kmShiftAmount = 1ull << 8,
+  kmTest = 1ull << 9,
+  kmCompare = 1ull << 10,
+  kmCombine = 1ull << 11,
+  kmShf = 1ull << 12,
+  kmPrmt = 1ull << 13,
+  kmTo = 1ull << 14,
+  kmSpace = 1ull << 15,
+  kmMemory = 1ull << 16,  // cache operators, ordering, scopes
+  kmVector = 1ull << 17,
+  kmAtom = 1ull << 18,
+  kmNoFtz = 1ull << 19,
+  kmFence = 1ull << 20,
+  kmAsync = 1ull << 21,
+  kmSync = 1ull << 22,
+  kmShfl = 1ull << 23,
+  kmVote = 1ull << 24,
+  kmMma = 1ull << 25,
+  kmUni = 1ull << 26,
+  kmBar = 1ull << 27,
+  kmMask = 1ull << 28,  // words that mean nothing here
+  kmClamp = 1ull << 29,
+  kmXorsign = 1ull << 30,
+  kmPolicy = 1ull << 31,
+  kmCluster = 1ull << 32,
+  kmIntegral = 1ull << 33,
+  kmFinite = 1ull << 34,
+  kmWide = 1ull << 35,
+  kmFull = 1ull << 36,
+  kmDependents = 1ull << 37,
+  kmRegisters = 1ull << 38,
 };
 
 struct Row {
   std::string_view name;
   Op op;
   std::string_view signature;
-  uint32_t modifiers;
+  uint64_t modifiers;
   std::string_view types;
   std::string_view summary;
 };
 
+// What the table says of instructions that a module may not use: all of one (no words), or its
+// forms with one of these words.
+struct Refusal {
+  std::string_view name;
+  std::string_view words;
+  std::string_view reason;
+};
+
 std::span<const Row> Rows();  // in the order of Op
 inline const Row& RowOf(Op op) { return Rows()[static_cast<size_t>(op)]; }
+
+std::span<const Refusal> Refusals();
 
 // Fills op, type, modifiers of `out`. Returns what is wrong, empty when nothing is.
 std::string ReadMnemonic(std::string_view mnemonic, Instruction* out);

@@ -8,7 +8,6 @@ namespace softgpu::ptx {
 enum class Op : uint16_t {
 #define PTX_INSTRUCTION(name, id, ...) id,
 #include "softgpu/ptx/instructions.inc"
-#undef PTX_INSTRUCTION
   kCount
 };
 

@@ -22,7 +22,9 @@ constexpr TypeRow kTypes[] = {
     {"f16", Type::kF16, 16},       {"bf16", Type::kBF16, 16},     {"tf32", Type::kTF32, 32},
     {"f32", Type::kF32, 32},       {"f64", Type::kF64, 64},       {"f16x2", Type::kF16x2, 32},
     {"bf16x2", Type::kBF16x2, 32}, {"u16x2", Type::kU16x2, 32},   {"s16x2", Type::kS16x2, 32},
-    {"e4m3x2", Type::kE4M3x2, 16}, {"e5m2x2", Type::kE5M2x2, 16},
+    {"e4m3x2", Type::kE4M3x2, 16}, {"e5m2x2", Type::kE5M2x2, 16}, {"e4m3", Type::kE4M3, 8},
+    {"e5m2", Type::kE5M2, 8},      {"b1", Type::kB1, 1},          {"u2", Type::kU2, 2},
+    {"s2", Type::kS2, 2},          {"u4", Type::kU4, 4},          {"s4", Type::kS4, 4},
 };
 
 struct SpecialRow {
@@ -92,7 +94,9 @@ uint32_t Bits(Type type) { return kTypes[static_cast<int>(type)].bits; }
 
 std::string_view Name(Type type) { return kTypes[static_cast<int>(type)].name; }
 
-bool IsSigned(Type type) { return type >= Type::kS8 && type <= Type::kS64; }
+bool IsSigned(Type type) {
+  return (type >= Type::kS8 && type <= Type::kS64) || type == Type::kS2 || type == Type::kS4;
+}
 
 bool IsFloat(Type type) { return type >= Type::kF16 && type <= Type::kBF16x2; }
 

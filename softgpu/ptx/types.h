@@ -35,6 +35,13 @@ enum class Type : uint8_t {
   kS16x2,
   kE4M3x2,
   kE5M2x2,
+  kE4M3,
+  kE5M2,
+  kB1,
+  kU2,
+  kS2,
+  kU4,
+  kS4,
 };
 
 // Size of one value; a predicate counts 1 bit.
@@ -103,6 +110,9 @@ enum Flag : uint32_t {
   kRow = 1 << 16,
   kCol = 1 << 17,
   kHasMode = 1 << 18,  // a word set Instruction::mode
+  kXorsign = 1 << 19,
+  kAbsolute = 1 << 20,
+  kCacheHint = 1 << 21,  // the last operand was a cache policy; it is gone after Check
 };
 
 // Registers whose value the hardware provides. Order matters to nobody.

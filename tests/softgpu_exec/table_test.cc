@@ -25,16 +25,20 @@ std::vector<std::string> Split(std::string_view text, char separator) {
 }
 
 // Modifier words to try for each class that a row allows, one at a time.
-std::vector<std::vector<std::string>> ModifierChoices(uint32_t classes) {
-  const std::pair<uint32_t, const char*> kChoices[] = {
-      {ptx::kmRounding, ". rn rz rm rp rna rni rzi"},
+std::vector<std::vector<std::string>> ModifierChoices(uint64_t classes) {
+  const std::pair<uint64_t, const char*> kChoices[] = {
+      {ptx::kmRounding, ". rn rz rm rp"},
+      {ptx::kmIntegral, ". rna rni rzi"},
+      {ptx::kmFinite, ". satfinite"},
+      {ptx::kmWide, ". wide"},
+      {ptx::kmFull, ". full"},
       {ptx::kmFtz, ". ftz"},
       {ptx::kmSat, ". sat"},
       {ptx::kmCarry, ". cc"},
-      {ptx::kmMulMode, ". lo hi wide"},
+      {ptx::kmMulMode, ". lo hi"},
       {ptx::kmRelu, ". relu"},
       {ptx::kmNan, ". NaN"},
-      {ptx::kmApprox, ". approx full"},
+      {ptx::kmApprox, ". approx"},
       {ptx::kmShiftAmount, ". shiftamt"},
       {ptx::kmTest, "finite infinite number notanumber normal subnormal"},
       {ptx::kmCompare, "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan"},
@@ -42,7 +46,10 @@ std::vector<std::vector<std::string>> ModifierChoices(uint32_t classes) {
       {ptx::kmShf, "l r"},
       {ptx::kmPrmt, ". f4e b4e rc8 ecl ecr rc16"},
       {ptx::kmSpace, ". global shared local"},
-      {ptx::kmVector, ". v2 v4"},
+      {ptx::kmVector, ". v2 v4 v8"},
+      {ptx::kmClamp, "clamp wrap"},
+      {ptx::kmXorsign, ". xorsign.abs"},
+      {ptx::kmCluster, ". arrive wait"},
       {ptx::kmAtom, "and or xor add inc dec min max cas exch"},
       {ptx::kmShfl, "up down bfly idx"},
       {ptx::kmVote, "all any uni ballot"},
@@ -165,7 +172,7 @@ TEST(InstructionTable, EveryAdmittedInstructionHasSemantics) {
         const std::string& word = words[rest % words.size()];
         rest /= words.size();
         if (word != ".") modifiers += "." + word;
-        if (word == "v2" || word == "v4") vector = word[1] - '0';
+        if (word == "v2" || word == "v4" || word == "v8") vector = word[1] - '0';
         wide = wide || word == "wide";
         swaps = swaps || word == "cas";
         combined = combined || (word == "and" && (row.modifiers & ptx::kmCombine) != 0);

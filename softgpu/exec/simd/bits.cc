@@ -179,6 +179,26 @@ const Inst* Fns(const Inst* ip, Warp* w) {
   });
 }
 
+// Ones from bit a on, b of them. A position or width past the word: .clamp saturates it, .wrap
+// takes it modulo 32.
+template <bool kWrap>
+const Inst* Bmsk(const Inst* ip, Warp* w) {
+  return Map2<u32, u32, u32>(ip, w, [](u32 a, u32 b) {
+    const u32 from = kWrap ? a & 31 : a < 32 ? a : 32, width = kWrap ? b & 31 : b < 32 ? b : 32;
+    const u64 mask = ((1ull << width) - 1) << from;
+    return u32(mask);
+  });
+}
+template <class T, bool kWrap>
+const Inst* Szext(const Inst* ip, Warp* w) {
+  return Map2<T, T, u32>(ip, w, [](T a, u32 b) {
+    const u32 width = kWrap ? b & 31 : b < 32 ? b : 32;
+    const u32 shift = width == 0 ? 0 : 32 - width;
+    const T extended = T(T(u32(a) << shift) >> shift);
+    return width == 0 ? T(0) : extended;
+  });
+}
+
 u32 Byte(u64 pair, u32 selector) {
   const u32 byte = u32(pair >> 8 * (selector & 7)) & 255;
   return (selector & 8) != 0 ? ((byte & 128) != 0 ? 255u : 0u) : byte;
@@ -290,6 +310,12 @@ constexpr HandlerRow kRows[] = {
     {Key(kBfi, kU32), Bfi<u32>},
     {Key(kBfi, kU64), Bfi<u64>},
     {Key(kFns, kU32), Fns},
+    {Key(kBmsk, kU32, 0), Bmsk<false>},
+    {Key(kBmsk, kU32, 1), Bmsk<true>},
+    {Key(kSzext, kU32, 0), Szext<u32, false>},
+    {Key(kSzext, kU32, 1), Szext<u32, true>},
+    {Key(kSzext, kS32, 0), Szext<s32, false>},
+    {Key(kSzext, kS32, 1), Szext<s32, true>},
     {Key(kPrmt, kU32, 0), Prmt},
     {Key(kPrmt, kU32, 1), PrmtMode<1>},
     {Key(kPrmt, kU32, 2), PrmtMode<2>},

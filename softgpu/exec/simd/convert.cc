@@ -138,6 +138,11 @@ const Inst* F32ToTf32(const Inst* ip, Warp* w) {
     return (a & 0x7fffffff) > 0x7f800000 ? kNan32 : (a & 0x7fffffff) == 0x7f800000 ? a : rounded;
   });
 }
+// .satfinite of tf32.
+const Inst* FiniteTf32(const Inst* ip, Warp* w) {
+  return Map1<u32, u32>(ip, w,
+                        [](u32 a) { return (a & 0x7fffffff) == 0x7f800000 ? a - 0x2000 : a; });
+}
 template <class T, int kMode>
 const Inst* ToIntegral(const Inst* ip, Warp* w) {
   return Map1<T, T>(ip, w, [](T a) { return Integral<kMode>(a); });
@@ -252,6 +257,7 @@ constexpr HandlerRow kRows[] = {
     {Key(kCvt, kTF32, 0, kF32), F32ToTf32<0>},
     {Key(kCvt, kTF32, 1, kF32), F32ToTf32<1>},
     {Key(kCvt, kTF32, 2, kF32), F32ToTf32<2>},
+    {Key(Internal::kFinite, kTF32), FiniteTf32},
     {Key(kCvt, kF32, 10, kF32), ToIntegral<float, 0>},
     {Key(kCvt, kF32, 11, kF32), ToIntegral<float, 1>},
     {Key(kCvt, kF32, 12, kF32), ToIntegral<float, 2>},

@@ -95,6 +95,18 @@ const Inst* MaxNan(const Inst* ip, Warp* w) {
     return Result(a != a || b != b ? a + b : Maximum<float, u32>(a, b));
   });
 }
+// .xorsign.abs: the magnitude of the result, with the product of the operands' signs.
+template <bool kMax, bool kNan>
+const Inst* Xorsign(const Inst* ip, Warp* w) {
+  return Map2<float, float, float>(ip, w, [](float a, float b) {
+    const u32 sign = (As<u32>(a) ^ As<u32>(b)) & kSign<float>;
+    const float x = As<float>(As<u32>(a) & ~kSign<float>),
+                y = As<float>(As<u32>(b) & ~kSign<float>);
+    const float least = Minimum<float, u32>(x, y), most = Maximum<float, u32>(x, y);
+    const float r = kNan && (a != a || b != b) ? As<float>(kNan32) : kMax ? most : least;
+    return r != r ? As<float>(kNan32) : As<float>(As<u32>(r) | sign);
+  });
+}
 template <class T>
 const Inst* Copysign(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) {
@@ -193,6 +205,10 @@ constexpr HandlerRow kRows[] = {
     BOTH(kRelu, Relu),
     {Key(kMin, kF32, 1), MinNan},
     {Key(kMax, kF32, 1), MaxNan},
+    {Key(kMin, kF32, 2), Xorsign<false, false>},
+    {Key(kMin, kF32, 3), Xorsign<false, true>},
+    {Key(kMax, kF32, 2), Xorsign<true, false>},
+    {Key(kMax, kF32, 3), Xorsign<true, true>},
     {Key(kRcp, kF64, kApproximate), RcpApproxFtzF64},
     {Key(kRsqrt, kF64, kApproximate), RsqrtApproxFtzF64},
     {Key(kFlush, kF32), Flush},

@@ -112,6 +112,29 @@ struct MaxNan {
     return x != x || y != y ? kNan16 : Max<H>::Do(a, b);
   }
 };
+// .xorsign.abs: the magnitude of the result, with the product of the operands' signs.
+template <class H, template <class> class F>
+struct Xorsign {
+  static u16 Do(u16 a, u16 b) {
+    const u16 r = F<H>::Do(a & 0x7fff, b & 0x7fff);
+    const float x = H::ToFloat(r);
+    return x != x ? kNan16 : u16(r | ((a ^ b) & 0x8000));
+  }
+};
+template <class H>
+struct MinXorsign : Xorsign<H, Min> {};
+template <class H>
+struct MaxXorsign : Xorsign<H, Max> {};
+template <class H>
+struct MinNanXorsign : Xorsign<H, MinNan> {};
+template <class H>
+struct MaxNanXorsign : Xorsign<H, MaxNan> {};
+// .satfinite: infinity becomes the number before it.
+template <class H>
+struct Finite {
+  static constexpr u16 kInfinity = H::kType == Type::kF16 ? 0x7c00 : 0x7f80;
+  static u16 Do(u16 a) { return u16((a & 0x7fff) == kInfinity ? a - 1 : a); }
+};
 template <class H>
 struct Saturate {
   static u16 Do(u16 a) {
@@ -154,6 +177,11 @@ constexpr HandlerRow kRows[] = {
     HALVES(kMax, 2, Max, 0),
     HALVES(kMin, 2, MinNan, 1),
     HALVES(kMax, 2, MaxNan, 1),
+    HALVES(kMin, 2, MinXorsign, 2),
+    HALVES(kMax, 2, MaxXorsign, 2),
+    HALVES(kMin, 2, MinNanXorsign, 3),
+    HALVES(kMax, 2, MaxNanXorsign, 3),
+    HALVES(kFinite, 1, Finite, 0),
     HALVES(kSaturate, 1, Saturate, 0),
     HALVES(kRelu, 1, Relu, 0),
     {Key(kFlush, kF16), Scalar1<Flush>},

@@ -150,6 +150,12 @@ const Inst* Mad24Hi(const Inst* ip, Warp* w) {
   return Map3<T, T, T, T>(
       ip, w, [](T a, T b, T c) { return T(u64((s64(Low24(a)) * s64(Low24(b))) >> 16) + u64(c)); });
 }
+const Inst* Mad24HiSat(const Inst* ip, Warp* w) {
+  return Map3<s32, s32, s32, s32>(ip, w, [](s32 a, s32 b, s32 c) {
+    const s64 sum = ((s64(Low24(a)) * s64(Low24(b))) >> 16) + c;
+    return s32(sum > 0x7fffffff ? 0x7fffffff : sum < -0x80000000ll ? -0x80000000ll : sum);
+  });
+}
 template <class T>
 const Inst* Sad(const Inst* ip, Warp* w) {
   using U = Unsigned<T>;
@@ -209,6 +215,15 @@ const Inst* MinPair(const Inst* ip, Warp* w) {
 template <class T>
 const Inst* MaxPair(const Inst* ip, Warp* w) {
   return Pairs<T>(ip, w, [](T a, T b) { return a > b ? a : b; });
+}
+
+const Inst* Relu(const Inst* ip, Warp* w) {
+  return Map1<s32, s32>(ip, w, [](s32 a) { return a > 0 ? a : 0; });
+}
+const Inst* ReluPair(const Inst* ip, Warp* w) {
+  return Map1<u32, u32>(ip, w, [](u32 a) {
+    return ((a & 0x8000) != 0 ? 0 : a & 0x7fff) | ((a >> 31) != 0 ? 0 : a & 0x7fff0000);
+  });
 }
 
 // The carry flag is a predicate at e; aux bit 0: read it, bit 1: write it.
@@ -331,6 +346,9 @@ constexpr HandlerRow kRows[] = {
     {Key(kMad24, kS32, kLo), Mad24Lo<s32>},
     {Key(kMad24, kU32, kHi), Mad24Hi<u32>},
     {Key(kMad24, kS32, kHi), Mad24Hi<s32>},
+    {Key(kMad24, kS32, kHi + kSatVariant), Mad24HiSat},
+    {Key(Internal::kRelu, kS32), Relu},
+    {Key(Internal::kRelu, kS16x2), ReluPair},
     SIZES(kSad, Sad),
     SIGNED(kSad, Sad),
     SIZES(kDiv, Div),

@@ -1,0 +1,51 @@
+// What the table refuses is named with its line and reason, and docs/ptx.md says the same.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "softgpu/ptx/instruction_table.h"
+#include "softgpu/ptx/instruction_text.h"
+#include "softgpu/ptx/module.h"
+
+namespace softgpu::ptx {
+namespace {
+
+std::string LogOf(const std::string& statement) {
+  std::string log;
+  const auto module =
+      PtxModule::Parse(".version 9.0\n.target sm_100\n.address_size 64\n.visible .entry k() {\n" +
+                           statement + ";\nret;\n}\n",
+                       &log);
+  EXPECT_EQ(module, nullptr) << statement;
+  return log;
+}
+
+TEST(Refused, EachInstructionNamesItsReason) {
+  for (const Refusal& refusal : Refusals()) {
+    if (!refusal.words.empty()) continue;
+    const std::string name(refusal.name);
+    const std::string want =
+        "line 5; fatal   : Instruction '" + name + ".x' is refused: " + std::string(refusal.reason);
+    EXPECT_NE(LogOf(name + ".x").find(want), std::string::npos) << LogOf(name + ".x");
+  }
+}
+
+TEST(Refused, FormsOfSupportedInstructionsToo) {
+  EXPECT_NE(LogOf("cvt.rs.f16x2.f32 %r0, %r1, %r2, %r3").find("'.rs' of instruction"),
+            std::string::npos);
+  EXPECT_NE(LogOf("add.f32x2 %l0, %l1, %l2").find("is refused: needs sm_100"), std::string::npos);
+  EXPECT_NE(LogOf("add.sideways.f32 %r0").find("Unknown modifier '.sideways'"), std::string::npos);
+  EXPECT_NE(LogOf("frobnicate.f32 %r0").find("Not a name of any known instruction"),
+            std::string::npos);
+}
+
+TEST(Refused, PageIsCurrent) {
+  std::ifstream file(LANEWAY_SOURCE_DIR "/docs/ptx.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), PtxMarkdown()) << "make it anew: build/bin/ptx_table > docs/ptx.md";
+}
+
+}  // namespace
+}  // namespace softgpu::ptx
