@@ -3,12 +3,13 @@
 //
 //     ControlHeader | body of the type
 //
-//   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd}, DetachSession,
-//                        KeeperChanged, ReleaseSession, Stop; AssignLane, ResizeLane, Grant,
-//                        Revoke, Successors, SetPaused, Swap, MemoryAnswer
-//   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file}, ListEnd,
-//                        Attached, SessionEnded, SessionReleased, Poisoned, StartFailed; Switched,
-//                        GateReport, LaneNeeded, LaneShrunk, MemoryNeeded, MemoryFreed, Swapped
+//   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd, swap file},
+//                        DetachSession, KeeperChanged, ReleaseSession, Stop; AssignLane,
+//                        ResizeLane, Grant, Revoke, Successors, SetPaused, Swap, MemoryAnswer
+//   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file, swap
+//                        file}, ListEnd, Attached, SessionEnded, SessionReleased, Poisoned,
+//                        StartFailed; Switched, GateReport, LaneNeeded, LaneShrunk, MemoryNeeded,
+//                        MemoryFreed, Swapped
 //   lanewayd -> keeper   Query, ReleaseWorker, ReleaseOwner, CountOutside, Stop
 //   keeper -> lanewayd   KeeperReady, UsageList, ListEnd, StartFailed
 //   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, DropExtent,

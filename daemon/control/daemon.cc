@@ -122,7 +122,7 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
 void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   const ipc::control::SessionRecord& record =
       std::get<ipc::control::SessionRecord>(received->message);
-  if (received->fds.size() != 3 || sessions_.Find(record.session_id) != nullptr) return;
+  if (received->fds.size() != 4 || sessions_.Find(record.session_id) != nullptr) return;
   Session* const session = sessions_.Add(record);
   session->phase = Phase::kRunning;
   session->worker = worker;
@@ -130,13 +130,13 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   session->session_fd = std::move(received->fds[0]);
   session->pidfd = std::move(received->fds[1]);
   session->pinned_fd = std::move(received->fds[2]);
+  session->swap_fd = std::move(received->fds[3]);
   session->page = common::SessionPageMap(session->session_fd.get());
   if (record.contained != 0) session->own_worker = worker;
   NoteBegin(*session);
   // It has its place already: the scheduler only learns of it.
   session->lane = record.lane;
   session->lane_bytes = record.lane_bytes;
-  session->away = record.swapped != 0;
   WatchClient(session);
   AdoptGrants(*session);
 }

@@ -80,6 +80,7 @@ class Daemon : public ChildrenListener {
   void Perform(const std::vector<scheduler::Action>& actions);
   void Begin(Session* session);
   void Attach(Session* session);
+  void SendAttach(const Session& session);
   void AttachAgain(Session* session);
   absl::Status MakeFiles(Session* session);
   void Welcome(Session* session, const ipc::control::Attached& attached);
@@ -136,6 +137,7 @@ class Daemon : public ChildrenListener {
   // --- sessions that change their worker (moves.cc)
   // False: it can't, and nothing has changed.
   bool BeginMove(Session* session);
+  void SettleSwap(Session* session);
   void LoseSession(Session* session, const std::string& sentence);
   const Worker* WorkerFor(const Session& session) const;  // null: not yet
   absl::Status EnsureWorkerFor(Session* session);

@@ -157,12 +157,13 @@ absl::Status Daemon::MakeFiles(Session* session) {
   // Sealed: a client that shrinks it would make the worker's copies fault.
   session->pinned_fd =
       ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (session->page.get() == nullptr || !session->pinned_fd.valid() ||
+  session->swap_fd = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
+  if (session->page.get() == nullptr || !session->pinned_fd.valid() || !session->swap_fd.valid() ||
       ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0 ||
       fcntl(session->pinned_fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
           0) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no room for a session's pinned memory: ", std::strerror(errno), "; raise ulimit -n"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no room for a session's files: ", std::strerror(errno), "; raise ulimit -n"));
   }
   return absl::OkStatus();
 }
@@ -195,11 +196,16 @@ void Daemon::Attach(Session* session) {
   ++session->attempts;
   session->worker = worker->number;
   session->page->worker_pid = static_cast<uint32_t>(worker->process.pid);
-  const int fds[] = {session->session_fd.get(), session->pinned_fd.get(), session->pidfd.get()};
+  SendAttach(*session);
+}
+
+void Daemon::SendAttach(const Session& session) {
+  const int fds[] = {session.session_fd.get(), session.pinned_fd.get(), session.pidfd.get(),
+                     session.swap_fd.get()};
   const absl::Status sent =
-      children_.Send(worker->number, ipc::control::AttachSession{session->record}, fds);
+      children_.Send(session.worker, ipc::control::AttachSession{session.record}, fds);
   // A send fails when the worker is ending: its pidfd settles the session a moment later.
-  if (!sent.ok()) spdlog::warn("worker {}: {}", worker->number, std::string(sent.message()));
+  if (!sent.ok()) spdlog::warn("worker {}: {}", session.worker, std::string(sent.message()));
 }
 
 // Its worker was lost before it served: a new one gets new files, because the old ones may be

@@ -138,8 +138,7 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
                   .session = swapped->session_id});
     spdlog::debug("session {} is {} ({}) {}", swapped->session_id, swapped->out != 0 ? "out" : "in",
                   swapped->result, swapped->sentence);
-    if (Session* const session = sessions_.Find(swapped->session_id))
-      session->away = (swapped->out != 0) == (swapped->result == 0);
+    if (Session* const session = sessions_.Find(swapped->session_id)) session->swap.reset();
     Happen(scheduler::Swapped{swapped->session_id, swapped->out != 0, swapped->result == 0,
                               swapped->sentence});
   } else {
@@ -311,11 +310,12 @@ void Daemon::Swap(const wire::Swap& swap) {
   Session* const session = sessions_.Find(swap.session_id);
   if (session == nullptr) return;
   spdlog::debug("session {} {} the host", swap.session_id, swap.out != 0 ? "goes to" : "leaves");
-  if (session->phase != Phase::kRunning) {  // no worker has it just now
-    Happen(scheduler::Swapped{swap.session_id, swap.out != 0, false, "it moves"});
+  const bool between = session->phase == Phase::kMoving || session->phase == Phase::kEntering;
+  if (session->phase != Phase::kRunning && (swap.out != 0 || !between)) {
+    Happen(scheduler::Swapped{swap.session_id, swap.out != 0, false, "no worker has it now"});
     return;
   }
-  if (swap.out != 0) session->away = true;
+  session->swap = swap;  // between two workers, the next one is asked
   SendTo(*session, swap);
 }
 

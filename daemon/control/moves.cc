@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/common/swap_file.h"
 #include "daemon/control/daemon.h"
 #include "daemon/control/status.h"
 #include "ipc/futex.h"
@@ -28,7 +29,6 @@ std::string ObstacleOf(const Session& session) {
   if (session.in_process) return "in-process: the context is the program's own";
   if (session.record.transport != ipc::Transport::kRing) return "its calls travel over ZeroMQ";
   if (session.page.get() == nullptr) return "it has no session yet";
-  if (session.away) return "its memory lies in its worker's host memory";
   const uint32_t obstacles = session.page->obstacles.load(std::memory_order_relaxed);
   if ((obstacles & ipc::kModuleState) != 0)
     return "a module of it has device variables, a heap or function pointers";
@@ -54,7 +54,18 @@ bool Daemon::BeginMove(Session* session) {
   session->page->moving.store(1, std::memory_order_seq_cst);
   session->phase = Phase::kMoving;
   session->worker = 0;
+  SettleSwap(session);
   return true;
+}
+
+// Its worker may have done what it was asked for without a word. What it has not brought back, the
+// next one does.
+void Daemon::SettleSwap(Session* session) {
+  if (!session->swap.has_value()) return;
+  const bool out = common::HoldsMemory(session->swap_fd.get());
+  if (out && session->swap->out == 0) return;
+  const ipc::control::Swap swap = *std::exchange(session->swap, std::nullopt);
+  Happen(scheduler::Swapped{swap.session_id, swap.out != 0, (swap.out != 0) == out, "it moved"});
 }
 
 void Daemon::LoseSession(Session* session, const std::string& sentence) {
@@ -66,6 +77,7 @@ void Daemon::LoseSession(Session* session, const std::string& sentence) {
   }
   session->phase = Phase::kLost;
   ReleaseMemory(id);
+  session->swap_fd.Reset();
   session->has_slot = false;
   Happen(scheduler::SessionLeft{id});
 }
@@ -88,11 +100,7 @@ void Daemon::Enter(Session* session) {
   session->phase = Phase::kEntering;
   session->worker = worker->number;
   session->record.generation = page->generation.load() + 1;
-  const int fds[] = {session->session_fd.get(), session->pinned_fd.get(), session->pidfd.get()};
-  const absl::Status sent =
-      children_.Send(worker->number, ipc::control::AttachSession{session->record}, fds);
-  // A send fails when the worker is ending: its pidfd settles the session a moment later.
-  if (!sent.ok()) spdlog::warn("worker {}: {}", worker->number, std::string(sent.message()));
+  SendAttach(*session);
 }
 
 void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached) {
@@ -115,6 +123,7 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   page->client_doorbell.fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(&page->client_doorbell);
   TellLane(*session);
+  if (session->swap.has_value()) SendTo(*session, *session->swap);
   spdlog::info("session {} goes on in worker {}", id, session->worker);
   journal_.Add({.kind = EventKind::kMove,
                 .at_us = NowUs(),
@@ -128,8 +137,6 @@ void Daemon::OnReleased(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || session->phase == Phase::kLost) return;
   const uint32_t left = session->worker;
-  // A swap that was asked for meanwhile has not happened.
-  if (std::exchange(session->away, false)) Happen(scheduler::Swapped{id, true, false, {}});
   if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
     Leave(session);
   } else if (BeginMove(session)) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct Session {
   ipc::UniqueFd pidfd;
   ipc::UniqueFd session_fd;
   ipc::UniqueFd pinned_fd;
+  ipc::UniqueFd swap_fd;    // where its memory is while it is in the host's
   uint32_t own_worker = 0;  // of a contained session, once it is started
   bool in_process = false;  // it keeps its own context: no worker, no slot
   int moves_failed = 0;     // in a row: workers that were lost while they took it over
@@ -51,7 +53,7 @@ struct Session {
 
   uint64_t lane = 0;  // as the scheduler has assigned it; 0: not yet
   uint64_t lane_bytes = 0;
-  bool away = false;       // its memory is in its worker's host memory, or on the way
+  std::optional<ipc::control::Swap> swap;  // asked of its worker, not yet answered
   bool asks_lane = false;  // blocked in a request for its lane, not for persistent memory
   // What the scheduler has been told of its page, and when.
   uint64_t iterations_seen = 0;

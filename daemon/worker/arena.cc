@@ -17,12 +17,13 @@ uint64_t RoundUp(uint64_t bytes, uint64_t step) { return (bytes + step - 1) / st
 
 }  // namespace
 
-Arena::Arena(const Environment& environment, Tenant tenant, uint32_t slot)
+Arena::Arena(const Environment& environment, Tenant tenant, uint32_t slot, ipc::UniqueFd swap_file)
     : environment_(environment),
       tenant_(std::move(tenant)),
       base_(limits::kSlotBase + slot * limits::kSlotBytes),
       own_addresses_(base_ + limits::kWorkerOffset, limits::kWorkerBytes),
-      lane_member_(tenant_.session_id, tenant_.uid, ephemeral_base(), tenant_.job) {}
+      lane_member_(tenant_.session_id, tenant_.uid, ephemeral_base(), tenant_.job),
+      swap_file_(std::move(swap_file)) {}
 
 Arena::~Arena() {
   Clear();

@@ -38,16 +38,18 @@ struct Tenant {
 
 class Arena {
  public:
-  Arena(const Environment& environment, Tenant tenant, uint32_t slot);
+  // `swap_file`: where its memory goes when it goes to the host; an invalid one makes its own.
+  Arena(const Environment& environment, Tenant tenant, uint32_t slot, ipc::UniqueFd swap_file = {});
   ~Arena();  // REQUIRES: nothing on the device uses it any more
   Arena(const Arena&) = delete;
 
   // Reserves the slot's addresses. False: the driver gave others; `error` says so.
   bool Reserve(std::string* error);
   // Maps again what another worker left of this session, at the same addresses with the same bytes;
-  // library workspaces go. REQUIRES: Reserve, and nothing else yet.
+  // what it left in the host's memory stays there, library workspaces go. REQUIRES: Reserve, and
+  // nothing else yet.
   CUresult Restore();
-  // Another worker goes on: unmaps everything and leaves it to the session. REQUIRES: !swapped().
+  // Another worker goes on: unmaps everything and leaves it to the session.
   void Detach();
   // Frees everything.
   void Clear();
@@ -85,7 +87,8 @@ class Arena {
   // CUDA_ERROR_OUT_OF_MEMORY when the keeper has no room: then it is swapped out still. REQUIRES:
   // with_lane before: the session is inside its lane.
   CUresult SwapIn();
-  bool swapped() const { return !swapped_.empty(); }
+  bool swapped() const { return swap_file_.holds(); }
+  uint64_t swapped_bytes() const { return swap_file_.bytes(); }
 
   CUdeviceptr persistent_base() const { return base_; }
   CUdeviceptr ephemeral_base() const { return base_ + ipc::limits::kEphemeralOffset; }
@@ -99,14 +102,8 @@ class Arena {
     std::vector<Piece> pieces;
   };
   using Ranges = std::map<CUdeviceptr, Range>;
-  enum class Kind { kRange, kKept, kLane };
-  // What lies in the host's memory.
-  struct Swapped {
-    Kind kind;
-    CUdeviceptr address;
-    int device;
-    HostMemory memory;
-  };
+  // SwapRecord::kind
+  enum Kind : uint32_t { kRange, kKept, kLane };
 
   // Whether nothing is backed in the range.
   bool IsVacant(CUdeviceptr address, uint64_t bytes) const;
@@ -114,11 +111,12 @@ class Arena {
   void RemoveRange(Ranges::iterator range);
   bool IsOwn(CUdeviceptr address) const { return address >= base_ + ipc::limits::kWorkerOffset; }
   ExtentRecord RecordAt(int device, CUdeviceptr address) const;
-  absl::Status SaveAll(bool with_lane, std::vector<Swapped>* saved);
-  absl::Status Save(Kind kind, int device, CUdeviceptr address, uint64_t bytes,
-                    std::vector<Swapped>* saved);
+  std::vector<common::SwapRecord> WhatGoes(bool with_lane);
   CUresult BackSwapped(std::vector<Range>* backed);
-  void DropSwapped();
+  // What of the swap file counts as the job's by this arena; the rest, by the lane table.
+  void CountSwapped(void (JobMemory::*count)(int device, uint64_t bytes));
+  bool InSwapFile(CUdeviceptr address) const;
+  CUresult RestoreExtents(std::vector<ExtentRecord>* records, std::vector<Piece>* pieces);
 
   const Environment& environment_;
   const Tenant tenant_;
@@ -127,7 +125,7 @@ class Arena {
   AddressSpace own_addresses_;  // of the worker's part
   Ranges ranges_;
   LaneMember lane_member_;
-  std::vector<Swapped> swapped_;
+  SwapFile swap_file_;
   std::atomic<uint64_t> bytes_{0};
 };
 

@@ -10,79 +10,71 @@
 namespace worker {
 namespace {
 
+using common::SwapRecord;
+
 namespace limits = ipc::limits;
 
 }  // namespace
 
 // --- to the host and back ------------------------------------------------------------------------
 
-absl::Status Arena::Save(Kind kind, int device, CUdeviceptr address, uint64_t bytes,
-                         std::vector<Swapped>* saved) {
-  absl::StatusOr<HostMemory> memory = HostMemory::Create(environment_.swap, bytes);
-  if (!memory.ok()) return memory.status();
-  ChunkedCopy copy(environment_, device);
-  const CUresult result = copy.Out(address, bytes, memory->data());
-  if (result != CUDA_SUCCESS) {
-    return absl::InternalError(
-        absl::StrCat("copying a session's memory to the host failed (error ", result, ")"));
-  }
-  saved->push_back({kind, address, device, std::move(*memory)});
-  return absl::OkStatus();
-}
-
-absl::Status Arena::SaveAll(bool with_lane, std::vector<Swapped>* saved) {
+std::vector<SwapRecord> Arena::WhatGoes(bool with_lane) {
+  std::vector<SwapRecord> records;
   for (const Ranges::value_type& range : ranges_) {
     if (IsOwn(range.first)) continue;  // scratch, and little of it
-    const absl::Status status =
-        Save(Kind::kRange, range.second.device, range.first, BytesOf(range.second.pieces), saved);
-    if (!status.ok()) return status;
+    records.push_back({range.first, BytesOf(range.second.pieces),
+                       static_cast<uint32_t>(range.second.device), kRange});
   }
-  if (lanes() == nullptr) return absl::OkStatus();
-  const int device = lane_member_.device();
-  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
-    const absl::Status status =
-        Save(Kind::kKept, device, kept.piece.address, kept.piece.extent.bytes, saved);
-    if (!status.ok()) return status;
-  }
-  if (!with_lane) return absl::OkStatus();
-  for (const Piece& part : lanes()->Mapped(&lane_member_)) {
-    const absl::Status status = Save(Kind::kLane, device, part.address, part.extent.bytes, saved);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
+  if (lanes() == nullptr) return records;
+  const uint32_t device = static_cast<uint32_t>(lane_member_.device());
+  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_))
+    records.push_back({kept.piece.address, kept.piece.extent.bytes, device, kKept});
+  if (!with_lane) return records;
+  for (const Piece& part : lanes()->Mapped(&lane_member_))
+    records.push_back({part.address, part.extent.bytes, device, kLane});
+  return records;
 }
 
 absl::Status Arena::SwapOut(bool with_lane) {
   assert(!swapped());
   if (environment_.swap == nullptr) return absl::FailedPreconditionError("there is no swap space");
-  std::vector<Swapped> saved;
-  const absl::Status status = SaveAll(with_lane, &saved);
-  if (!status.ok()) return status;
-  for (const Swapped& item : saved) {
-    if (item.kind == Kind::kRange) {
-      const Ranges::iterator range = ranges_.find(item.address);
-      FreePieces(environment_, range->second.pieces);
-      ranges_.erase(range);
-      bytes_.fetch_sub(item.memory.bytes(), std::memory_order_relaxed);
-    }
+  std::vector<SwapRecord> records = WhatGoes(with_lane);
+  if (records.empty()) return absl::OkStatus();
+  const absl::Status begun = swap_file_.Begin(environment_.swap, std::move(records));
+  if (!begun.ok()) return begun;
+  for (size_t i = 0; i < swap_file_.records().size(); ++i) {
+    const SwapRecord& record = swap_file_.records()[i];
+    ChunkedCopy copy(environment_, static_cast<int>(record.device));
+    const CUresult result = copy.Out(record.address, record.bytes, swap_file_.BytesOf(i));
+    if (result == CUDA_SUCCESS) continue;
+    swap_file_.Clear();
+    return absl::InternalError(
+        absl::StrCat("copying a session's memory to the host failed (error ", result, ")"));
   }
-  if (lanes() != nullptr) {
-    for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
-      FreePieces(environment_, {kept.piece});
-      lanes()->SetKept(&lane_member_, kept.piece.address, {0, kept.piece.extent.bytes});
-    }
+  // Before the extents go: whoever takes over from a worker that is lost here finds both.
+  swap_file_.Commit();
+  for (const SwapRecord& record : swap_file_.records()) {
+    if (record.kind != kRange) continue;
+    const Ranges::iterator range = ranges_.find(record.address);
+    FreePieces(environment_, range->second.pieces);
+    ranges_.erase(range);
+    bytes_.fetch_sub(record.bytes, std::memory_order_relaxed);
   }
-  swapped_ = std::move(saved);
+  if (lanes() == nullptr) return absl::OkStatus();
+  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
+    FreePieces(environment_, {kept.piece});
+    lanes()->SetKept(&lane_member_, kept.piece.address, {0, kept.piece.extent.bytes});
+  }
   return absl::OkStatus();
 }
 
 // All of it, or nothing: a session that is half there could not run either.
 CUresult Arena::BackSwapped(std::vector<Range>* backed) {
-  for (const Swapped& item : swapped_) {
-    Range range{item.device, {}};
+  for (const SwapRecord& record : swap_file_.records()) {
+    Range range{static_cast<int>(record.device), {}};
     CUresult result = CUDA_SUCCESS;
-    if (item.kind != Kind::kLane) {
-      result = Back(environment_, RecordAt(item.device, item.address), item.memory.bytes(),
+    if (record.kind != kLane) {
+      result = Back(environment_, RecordAt(range.device, record.address), record.bytes,
                     limits::kExtentBytesMax, &range.pieces);
     }
     if (result != CUDA_SUCCESS) {
@@ -96,49 +88,69 @@ CUresult Arena::BackSwapped(std::vector<Range>* backed) {
 }
 
 CUresult Arena::SwapIn() {
+  const std::vector<SwapRecord>& records = swap_file_.records();
   std::vector<Range> backed;
   CUresult result = BackSwapped(&backed);
   if (result != CUDA_SUCCESS) return result;
-  for (const Swapped& item : swapped_) {
-    ChunkedCopy copy(environment_, item.device);
-    if (result == CUDA_SUCCESS) {
-      result = copy.In(item.memory.data(), item.memory.bytes(), item.address);
-    }
+  for (size_t i = 0; i < records.size() && result == CUDA_SUCCESS; ++i) {
+    ChunkedCopy copy(environment_, static_cast<int>(records[i].device));
+    result = copy.In(swap_file_.BytesOf(i), records[i].bytes, records[i].address);
   }
   if (result != CUDA_SUCCESS) {
     for (const Range& made : backed) FreePieces(environment_, made.pieces);
     return result;
   }
-  for (size_t i = 0; i < swapped_.size(); ++i) {
-    const Swapped& item = swapped_[i];
-    if (item.kind == Kind::kRange) {
-      ranges_.emplace(item.address, std::move(backed[i]));
-      bytes_.fetch_add(item.memory.bytes(), std::memory_order_relaxed);
-    } else if (item.kind == Kind::kKept) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    const SwapRecord& record = records[i];
+    if (record.kind == kRange) {
+      ranges_.emplace(record.address, std::move(backed[i]));
+      bytes_.fetch_add(record.bytes, std::memory_order_relaxed);
+    } else if (record.kind == kKept) {
       assert(backed[i].pieces.size() == 1);  // it was one extent
-      lanes()->SetKept(&lane_member_, item.address, backed[i].pieces[0].extent);
+      lanes()->SetKept(&lane_member_, record.address, backed[i].pieces[0].extent);
     }
   }
-  swapped_.clear();
+  swap_file_.Clear();
   return CUDA_SUCCESS;
 }
 
-void Arena::DropSwapped() {
-  for (const Swapped& item : swapped_) {
-    if (item.kind == Kind::kRange) tenant_.job->Give(item.device, item.memory.bytes());
+void Arena::CountSwapped(void (JobMemory::*count)(int device, uint64_t bytes)) {
+  for (const SwapRecord& record : swap_file_.records()) {
+    if (record.kind == kRange)
+      (tenant_.job.get()->*count)(static_cast<int>(record.device), record.bytes);
   }
-  swapped_.clear();
 }
 
 // --- to another worker ---------------------------------------------------------------------------
 
+bool Arena::InSwapFile(CUdeviceptr address) const {
+  return std::any_of(swap_file_.records().begin(), swap_file_.records().end(),
+                     [address](const SwapRecord& record) {
+                       return address >= record.address && address - record.address < record.bytes;
+                     });
+}
+
+// The swap file counts: extents in its place were about to go, or made for its way back.
+CUresult Arena::RestoreExtents(std::vector<ExtentRecord>* records, std::vector<Piece>* pieces) {
+  CUresult result = environment_.extents->List({OwnerKind::kSession, tenant_.session_id}, records);
+  if (result != CUDA_SUCCESS) return result;
+  std::erase_if(*records, [this](const ExtentRecord& record) {
+    if (!InSwapFile(record.address)) return false;
+    Extent stale;
+    if (environment_.extents->Import(record, &stale) == CUDA_SUCCESS)
+      environment_.extents->Free(stale);
+    return true;
+  });
+  return BackAgain(environment_, *records, pieces);
+}
+
 CUresult Arena::Restore() {
   assert(ranges_.empty() && !swapped());
+  if (environment_.swap != nullptr && !swap_file_.Open(environment_.swap).ok())
+    return CUDA_ERROR_OUT_OF_MEMORY;
   std::vector<ExtentRecord> records;
-  CUresult result = environment_.extents->List({OwnerKind::kSession, tenant_.session_id}, &records);
-  if (result != CUDA_SUCCESS) return result;
   std::vector<Piece> pieces;
-  result = BackAgain(environment_, records, &pieces);
+  const CUresult result = RestoreExtents(&records, &pieces);
   if (result != CUDA_SUCCESS) return result;
   for (size_t i = 0; i < records.size(); ++i) {
     const ExtentRecord& record = records[i];
@@ -155,11 +167,16 @@ CUresult Arena::Restore() {
       bytes_.fetch_add(record.bytes, std::memory_order_relaxed);
     }
   }
+  CountSwapped(&JobMemory::Force);
+  for (const SwapRecord& record : swap_file_.records()) {
+    if (record.kind == kKept)
+      lanes()->AddKept(&lane_member_, static_cast<int>(record.device),
+                       {record.address, {0, record.bytes}});
+  }
   return CUDA_SUCCESS;
 }
 
 void Arena::Detach() {
-  assert(!swapped());
   for (const Ranges::value_type& range : ranges_) {
     DropPieces(environment_, range.second.pieces);
     tenant_.job->Give(range.second.device, BytesOf(range.second.pieces));
@@ -167,16 +184,19 @@ void Arena::Detach() {
   }
   ranges_.clear();
   bytes_.store(0, std::memory_order_relaxed);
+  CountSwapped(&JobMemory::Give);
+  swap_file_.Leave();
   if (lanes() == nullptr) return;
   for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
-    DropPieces(environment_, {kept.piece});
+    if (kept.piece.extent.id != 0) DropPieces(environment_, {kept.piece});
   }
   lanes()->ForgetKept(&lane_member_);
   lanes()->Leave(&lane_member_, true);
 }
 
 void Arena::Clear() {
-  DropSwapped();
+  CountSwapped(&JobMemory::Give);
+  swap_file_.Clear();
   while (!ranges_.empty()) RemoveRange(ranges_.begin());
   if (lanes() == nullptr) return;
   for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {

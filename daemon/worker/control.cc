@@ -218,7 +218,8 @@ void Control::AnswerQuery(int fd) {
     entry.record.granted = gate.granted;
     entry.record.wants = gate.wants;
     entry.record.paused = gate.paused;
-    const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get()};
+    const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get(),
+                       entry.swap_fd.get()};
     (void)ipc::control::Send(fd, entry.record, fds);
   }
   (void)ipc::control::Send(fd, ipc::control::ListEnd{});
@@ -243,7 +244,7 @@ void Control::Refuse(uint64_t session_id, const char* sentence) {
 }
 
 void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds) {
-  if (fds->size() != 3 || stopping_ || sessions_.count(record.session_id) != 0) {
+  if (fds->size() != 4 || stopping_ || sessions_.count(record.session_id) != 0) {
     Refuse(record.session_id, "the worker is stopping; start the program again");
     return;
   }
@@ -252,6 +253,7 @@ void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc:
   entry->session_fd = std::move((*fds)[0]);
   entry->pinned_fd = std::move((*fds)[1]);
   entry->pidfd = std::move((*fds)[2]);
+  entry->swap_fd = std::move((*fds)[3]);
   entry->page = common::SessionPageMap(entry->session_fd.get());
   if (entry->page.get() == nullptr) {
     Refuse(record.session_id, "the worker cannot map the session file; see its log");

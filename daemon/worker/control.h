@@ -59,6 +59,7 @@ class Control : public PoisonSink, public DaemonLink {
     ipc::UniqueFd session_fd;
     ipc::UniqueFd pinned_fd;
     ipc::UniqueFd pidfd;
+    ipc::UniqueFd swap_fd;
     common::SessionPageMap page;
     std::thread thread;
     std::unique_ptr<Session> session;  // guarded by mutex_; set and cleared by its thread

@@ -31,7 +31,9 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};
   setup.generation = entry->record.generation;
   setup.pinned_fd = fcntl(entry->pinned_fd.get(), F_DUPFD_CLOEXEC, 0);
-  if (setup.pinned_fd < 0) return "the worker has no descriptor left; raise ulimit -n";
+  setup.swap_fd = fcntl(entry->swap_fd.get(), F_DUPFD_CLOEXEC, 0);
+  if (setup.pinned_fd < 0 || setup.swap_fd < 0)
+    return "the worker has no descriptor left; raise ulimit -n";
   setup.job_id = entry->record.job_id;
   setup.uid = entry->record.uid;
   setup.memory_limit_bytes = entry->record.memory_limit_bytes;

@@ -82,6 +82,7 @@ struct SessionSetup {
   uint32_t generation = 0;
   int pinned_fd =
       -1;  // the session's pinned memory, a sparse memfd of limits::kPinnedWindowBytes; owned
+  int swap_fd = -1;  // its swap file (daemon/common/swap_file.h); owned; -1: it makes its own
   uint64_t job_id = 0;
   uint32_t uid = 0;
   uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none

@@ -70,7 +70,7 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       session_id_(setup.session_id),
       file_(std::move(setup.file)),
       channel_(std::move(setup.channel)),
-      arena_(environment, TenantOf(setup, environment), setup.slot),
+      arena_(environment, TenantOf(setup, environment), setup.slot, ipc::UniqueFd(setup.swap_fd)),
       pinned_(environment, setup.slot, setup.pinned_fd),
       streams_(environment, this),
       frees_(environment),
@@ -99,7 +99,8 @@ bool SessionImpl::Reserve(std::string* error) {
       *error = absl::StrCat("its device memory cannot be mapped again (error ", restored, ")");
       return false;
     }
-    asked_bytes_.store(arena_.bytes());
+    asked_bytes_.store(arena_.bytes() + arena_.swapped_bytes());
+    swapped_out_.store(arena_.swapped());
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
   if (environment_.board != nullptr) {

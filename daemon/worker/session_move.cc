@@ -67,7 +67,7 @@ void SessionImpl::Release() {
 // the device gets done. A stream may wait for what lies in the ring still: then one more message is
 // taken, and so on.
 bool SessionImpl::TryLeave() {
-  if (!MayLeave() || arena_.swapped()) return false;
+  if (!MayLeave()) return false;
   const absl::Time deadline = absl::Now() + kLeaveWait;
   for (;;) {
     PublishQuiet();

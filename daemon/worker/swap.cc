@@ -1,9 +1,11 @@
 #include "daemon/worker/swap.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -39,38 +41,108 @@ absl::Status SwapSpace::Take(uint64_t bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<HostMemory> HostMemory::Create(SwapSpace* space, uint64_t bytes) {
-  const absl::Status taken = space->Take(bytes);
-  if (!taken.ok()) return taken;
-  void* const data =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
-    space->Give(bytes);
-    return absl::ResourceExhaustedError(absl::StrCat("the host has no ", bytes,
-                                                     " bytes to swap into: ", std::strerror(errno),
-                                                     "; lower --swap or end a program"));
+// --- the file ------------------------------------------------------------------------------------
+
+namespace {
+
+using common::SwapHeader;
+using common::SwapRecord;
+
+constexpr uint64_t kPageBytes = 4096;
+
+// Where the bytes of the first of `count` records begin.
+uint64_t DataOffset(size_t count) {
+  const uint64_t end = sizeof(SwapHeader) + count * sizeof(SwapRecord);
+  return (end + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+}  // namespace
+
+absl::Status SwapFile::Begin(SwapSpace* space, std::vector<SwapRecord> records) {
+  assert(records_.empty() && !records.empty());
+  records_ = std::move(records);
+  absl::Status status = space->Take(bytes());
+  if (status.ok()) {
+    space_ = space;
+    status = Map();
   }
-  HostMemory memory;
-  memory.space_ = space;
-  memory.data_ = static_cast<std::byte*>(data);
-  memory.bytes_ = bytes;
-  return memory;
+  if (!status.ok()) {
+    Clear();
+    return status;
+  }
+  std::memcpy(base_ + sizeof(SwapHeader), records_.data(), records_.size() * sizeof(SwapRecord));
+  return status;
 }
 
-HostMemory::HostMemory(HostMemory&& other) noexcept { *this = std::move(other); }
-
-HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
-  std::swap(space_, other.space_);
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
+// All of its pages are taken now: a host without memory is an error here, and no fault later.
+absl::Status SwapFile::Map() {
+  if (!fd_.valid()) fd_ = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
+  const uint64_t size = DataOffset(records_.size()) + bytes();
+  if (fallocate(fd_.get(), 0, 0, static_cast<off_t>(size)) == 0) {
+    void* const base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    if (base != MAP_FAILED) {
+      base_ = static_cast<std::byte*>(base);
+      mapped_bytes_ = size;
+      return absl::OkStatus();
+    }
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("the host has no ", bytes(),
+                                                   " bytes to swap into: ", std::strerror(errno),
+                                                   "; lower --swap or end a program"));
 }
 
-HostMemory::~HostMemory() {
-  if (data_ == nullptr) return;
-  munmap(data_, bytes_);
-  space_->Give(bytes_);
+void SwapFile::Commit() {
+  reinterpret_cast<SwapHeader*>(base_)->count.store(records_.size());
+  committed_ = true;
 }
+
+std::byte* SwapFile::BytesOf(size_t record) const {
+  uint64_t offset = DataOffset(records_.size());
+  for (size_t i = 0; i < record; ++i) offset += records_[i].bytes;
+  return base_ + offset;
+}
+
+uint64_t SwapFile::bytes() const {
+  uint64_t bytes = 0;
+  for (const SwapRecord& record : records_) bytes += record.bytes;
+  return bytes;
+}
+
+void SwapFile::Clear() {
+  if (base_ != nullptr) reinterpret_cast<SwapHeader*>(base_)->count.store(0);
+  Forget();
+  if (fd_.valid() && ftruncate(fd_.get(), 0) != 0) assert(false);  // nobody has sealed it
+}
+
+absl::Status SwapFile::Open(SwapSpace* space) {
+  assert(records_.empty());
+  uint64_t count = 0;
+  if (!fd_.valid() || pread(fd_.get(), &count, sizeof count, 0) != sizeof count || count == 0)
+    return absl::OkStatus();
+  records_.resize(count);
+  const size_t size = count * sizeof(SwapRecord);
+  const ssize_t got = pread(fd_.get(), records_.data(), size, sizeof(SwapHeader));
+  if (got != static_cast<ssize_t>(size)) return absl::DataLossError("a swap file is cut off");
+  space->Force(bytes());
+  space_ = space;
+  const absl::Status mapped = Map();
+  committed_ = mapped.ok();
+  return mapped;
+}
+
+void SwapFile::Leave() {
+  Forget();
+  fd_.Reset();
+}
+
+void SwapFile::Forget() {
+  if (base_ != nullptr) munmap(std::exchange(base_, nullptr), mapped_bytes_);
+  if (space_ != nullptr) std::exchange(space_, nullptr)->Give(bytes());
+  records_.clear();
+  committed_ = false;
+}
+
+// --- copies --------------------------------------------------------------------------------------
 
 ChunkedCopy::ChunkedCopy(const Environment& environment, int device)
     : environment_(environment), stream_(environment, device), status_(stream_.status()) {

@@ -9,11 +9,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <utility>
+#include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
+#include "daemon/common/swap_file.h"
 #include "daemon/worker/memory_stream.h"
 #include "daemon/worker/session.h"
+#include "ipc/unique_fd.h"
 
 namespace worker {
 
@@ -24,6 +27,8 @@ class SwapSpace {
 
   // ResourceExhausted, in one sentence, when that is more than the limit leaves.
   absl::Status Take(uint64_t bytes);
+  // What is there already counts, whatever the limit.
+  void Force(uint64_t bytes) { used_.fetch_add(bytes); }
   void Give(uint64_t bytes) { used_.fetch_sub(bytes); }
   uint64_t limit_bytes() const { return limit_bytes_; }
   uint64_t used_bytes() const { return used_.load(); }
@@ -33,22 +38,40 @@ class SwapSpace {
   std::atomic<uint64_t> used_{0};
 };
 
-// Memory of the host, taken from a SwapSpace and given back at the end.
-class HostMemory {
+// A session's swap file (daemon/common/swap_file.h), mapped while memory is in it.
+class SwapFile {
  public:
-  static absl::StatusOr<HostMemory> Create(SwapSpace* space, uint64_t bytes);
-  HostMemory() = default;
-  HostMemory(HostMemory&& other) noexcept;
-  HostMemory& operator=(HostMemory&& other) noexcept;
-  ~HostMemory();
+  // An invalid descriptor: one of its own, made when it is needed.
+  explicit SwapFile(ipc::UniqueFd fd) : fd_(std::move(fd)) {}
+  ~SwapFile() { Leave(); }
+  SwapFile(const SwapFile&) = delete;
 
-  std::byte* data() const { return data_; }
-  uint64_t bytes() const { return bytes_; }
+  // Room for the bytes of these. ResourceExhausted, in one sentence, when there is none.
+  absl::Status Begin(SwapSpace* space, std::vector<common::SwapRecord> records);
+  // They are all there: the file is what counts from now on.
+  void Commit();
+  bool holds() const { return committed_; }
+  const std::vector<common::SwapRecord>& records() const { return records_; }
+  std::byte* BytesOf(size_t record) const;
+  uint64_t bytes() const;  // of all records
+  // Empties it.
+  void Clear();
+
+  // Takes over what an earlier worker has committed, if anything.
+  absl::Status Open(SwapSpace* space);
+  // Leaves it as it is to the next worker.
+  void Leave();
 
  private:
-  SwapSpace* space_ = nullptr;
-  std::byte* data_ = nullptr;
-  uint64_t bytes_ = 0;
+  absl::Status Map();
+  void Forget();
+
+  ipc::UniqueFd fd_;
+  SwapSpace* space_ = nullptr;  // from which bytes() are taken, while records_ has some
+  std::vector<common::SwapRecord> records_;
+  std::byte* base_ = nullptr;
+  uint64_t mapped_bytes_ = 0;
+  bool committed_ = false;
 };
 
 // Copies between device and pageable memory. One after the other, each complete when it returns.

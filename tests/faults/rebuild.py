@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
 from harness import Laneway, alive, check, wait_for  # noqa: E402
-from kills import chosen  # noqa: E402
+from kills import chosen, kill_process  # noqa: E402
 
 STEPS = 40  # of a stepped program, unless it is told otherwise
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
@@ -322,6 +322,77 @@ def test_who_rests_within_an_iteration_is_lost():
         check_806(stepped.program.wait(10), "who rests within")
         ended = waiting.wait()
         check(ended.code != 0 or ended.out == expected.out, f"its results changed\n{ended}\nalone:\n{expected}")
+
+
+def used_bytes(laneway):
+    return json.loads(laneway.status())["devices"][0]["used_bytes"]
+
+
+def steer(laneway, command):
+    result = laneway.command(command, str(laneway.sessions()[0]["job"]))
+    check(result.code == 0, f"{result}")
+
+
+def evict(laneway):
+    at_rest(laneway, 1)
+    steer(laneway, "evict")
+    wait_for(lambda: used_bytes(laneway) == 0, lambda: f"its memory goes to the host: {used_bytes(laneway)} bytes")
+
+
+def test_swapped_memory_outlives_its_worker():
+    """Lost twice, replaced by an upgrade, and with another daemon between."""
+    with Laneway() as laneway:
+        stepped = Stepped(laneway, "device", alone(laneway, "device", 6), 6)
+        stepped.step()
+        evict(laneway)
+        for _ in range(2):
+            kill_worker(laneway)
+            at_rest(laneway, 1)
+        steer(laneway, "resume")
+        stepped.step()
+        evict(laneway)
+        result = laneway.command("upgrade-worker", seconds=60)
+        check("1 moved, 0 kept" in result.out, f"{result}")
+        check(used_bytes(laneway) == 0, "it moves where it lies")
+        kill_process(laneway, "lanewayd")
+        laneway.start_daemon()
+        kill_worker(laneway)
+        stepped.step()  # that it was paused ended with the daemon
+        check(used_bytes(laneway) > 0, "it is back")
+        while stepped.round < stepped.rounds:
+            stepped.step()
+        stepped.finish()
+        wait_for(lambda: laneway.sessions() == [] and used_bytes(laneway) == 0, "nothing is left")
+
+
+def test_workers_lost_on_the_way_to_the_host(rounds, seed):
+    """Killed at random moments of the way to the host and back."""
+    numbers, lost = random.Random(chosen(seed)), 0
+    with Laneway() as laneway:
+        stepped = Stepped(laneway, "device", alone(laneway, "device", rounds), rounds)
+        while stepped.round < rounds:
+            at_rest(laneway, 1)
+            steer(laneway, "evict")
+            returns = numbers.random() < 0.5
+            if returns:
+                wait_for(lambda: used_bytes(laneway) == 0, "its memory goes to the host")
+                steer(laneway, "resume")
+                stepped.send()
+            until = time.monotonic() + numbers.random() * 0.003
+            while time.monotonic() < until:
+                pass
+            kill_worker(laneway)
+            if not returns:
+                steer(laneway, "resume")
+                stepped.send()
+            if not stepped.answers():  # it had begun to work
+                check_806(stepped.program.wait(), "who is at work")
+                wait_for(lambda: laneway.sessions() == [], "its session ends")
+                lost += 1
+                stepped = Stepped(laneway, "device", stepped.expected, rounds)
+        stepped.finish()
+        print(f"{lost} programs had begun to work when their worker was lost")
+        wait_for(lambda: laneway.sessions() == [] and used_bytes(laneway) == 0, "nothing is left")
 
 
 def spin_for_ever(laneway):

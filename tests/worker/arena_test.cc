@@ -1,8 +1,11 @@
 // The arena over a recorded driver: ranges, limits, frees that wait, swapping, moving.
 #include "daemon/worker/arena.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <memory>
 #include <random>
 
 #include "daemon/worker/deferred_frees.h"
@@ -24,6 +27,16 @@ class ArenaTest : public testing::Test {
     EXPECT_TRUE(arena_.Reserve(&error)) << error;
   }
   Tenant MakeTenant() { return {7, 1000, job_}; }
+  // In another worker, with the file that lanewayd keeps.
+  std::unique_ptr<Arena> Successor() {
+    ipc::UniqueFd swap_file(fcntl(swap_file_.get(), F_DUPFD_CLOEXEC, 0));
+    std::unique_ptr<Arena> arena =
+        std::make_unique<Arena>(environment_, MakeTenant(), 0, std::move(swap_file));
+    std::string error;
+    EXPECT_TRUE(arena->Reserve(&error)) << error;
+    EXPECT_EQ(arena->Restore(), CUDA_SUCCESS);
+    return arena;
+  }
   // Gives every 64th KiB a byte of its own.
   void Fill(CUdeviceptr address, uint64_t bytes, unsigned seed) {
     for (uint64_t at = 0; at < bytes; at += 64 << 10) {
@@ -40,6 +53,7 @@ class ArenaTest : public testing::Test {
   Environment environment_;
   LaneTable lanes_{&environment_};
   SwapSpace swap_{64 * MiB};
+  ipc::UniqueFd swap_file_{memfd_create("swap", MFD_CLOEXEC)};
   std::shared_ptr<JobMemory> job_ = std::make_shared<JobMemory>();
   Arena arena_{environment_, MakeTenant(), 0};
   const CUdeviceptr base_ = arena_.persistent_base();
@@ -206,35 +220,99 @@ TEST_F(ArenaTest, AnotherWorkerMapsTheSameBytesAgain) {
   EXPECT_EQ(recording_.used_bytes, 0u);
 }
 
+TEST_F(ArenaTest, SwappedMemoryOutlivesItsWorker) {
+  std::unique_ptr<Arena> arena = Successor();
+  EXPECT_EQ(arena->Map(0, base_, 14 * MiB), CUDA_SUCCESS);
+  EXPECT_EQ(arena->Map(0, base_ + 20 * MiB, 2 * MiB), CUDA_SUCCESS);
+  Fill(base_, 14 * MiB, 3);
+  Fill(base_ + 20 * MiB, 2 * MiB, 5);
+  EXPECT_FALSE(common::HoldsMemory(swap_file_.get()));
+  ASSERT_TRUE(arena->SwapOut().ok());
+  EXPECT_TRUE(common::HoldsMemory(swap_file_.get()));
+  arena->Detach();
+  EXPECT_EQ(swap_.used_bytes(), 0u) << "it is the next worker's";
+  EXPECT_EQ(job_->used(0), 0u);
+
+  arena = Successor();
+  EXPECT_TRUE(arena->swapped());
+  EXPECT_EQ(swap_.used_bytes(), 16 * MiB);
+  EXPECT_EQ(job_->used(0), 16 * MiB);
+  EXPECT_EQ(recording_.used_bytes, 0u);
+  ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
+  EXPECT_FALSE(common::HoldsMemory(swap_file_.get()));
+  ExpectFilled(base_, 14 * MiB, 3);
+  ExpectFilled(base_ + 20 * MiB, 2 * MiB, 5);
+  EXPECT_EQ(arena->bytes(), 16 * MiB);
+  EXPECT_EQ(swap_.used_bytes(), 0u);
+}
+
+// A worker that is lost on the way leaves both: what the file has is complete, extents may not be.
+TEST_F(ArenaTest, ExtentsInTheSwapFilesPlaceGo) {
+  std::unique_ptr<Arena> arena = Successor();
+  EXPECT_EQ(arena->Map(0, base_, 4 * MiB), CUDA_SUCCESS);
+  Fill(base_, 4 * MiB, 3);
+  ASSERT_TRUE(arena->SwapOut().ok());
+  arena->Detach();
+  recording_.AddExtent({1000, {OwnerKind::kSession, 7}, 2 * MiB, base_ + 2 * MiB, base_});
+  recording_.AddExtent({1001, {OwnerKind::kSession, 7}, 2 * MiB, base_ + 8 * MiB, base_ + 8 * MiB});
+  arena = Successor();
+  EXPECT_EQ(recording_.used_bytes, 2 * MiB) << "the other one is not in the file";
+  ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
+  ExpectFilled(base_, 4 * MiB, 3);
+  EXPECT_EQ(arena->bytes(), 6 * MiB);
+}
+
+TEST_F(ArenaTest, WhatIsKeptOfALaneIsInTheFile) {
+  std::unique_ptr<Arena> arena = Successor();
+  ASSERT_EQ(lanes_.Join(arena->lane_member(), 5, 0), CUDA_SUCCESS);
+  ASSERT_EQ(arena->ReserveLane(0, 4 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Enter(arena->lane_member()), CUDA_SUCCESS);
+  const CUdeviceptr kept = arena->ephemeral_base();
+  Fill(kept, 4 * MiB, 3);
+  ASSERT_EQ(lanes_.Keep(arena->lane_member(), kept, 4 * MiB), CUDA_SUCCESS);
+  lanes_.Exit(arena->lane_member());
+  ASSERT_TRUE(arena->SwapOut().ok());
+  arena->Detach();
+  arena = Successor();
+  EXPECT_EQ(job_->used(0), 4 * MiB);
+  ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
+  ExpectFilled(kept, 4 * MiB, 3);
+}
+
 // Random ranges, swaps and moves: what was written stays, and the books agree.
 TEST_F(ArenaTest, RandomMovesKeepTheBytes) {
+  std::unique_ptr<Arena> arena = Successor();
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   std::map<CUdeviceptr, std::pair<uint64_t, unsigned>> live;
   uint64_t sum = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 150; ++round) {
     const CUdeviceptr address = base_ + random() % 32 * 2 * MiB;
     const uint64_t bytes = (1 + random() % 4) * 2 * MiB;
     if (random() % 4 != 0) {
-      if (arena_.Map(0, address, bytes) != CUDA_SUCCESS) continue;
+      if (arena->Map(0, address, bytes) != CUDA_SUCCESS) continue;
       live[address] = {bytes, random()};
       sum += bytes;
       Fill(address, bytes, live[address].second);
     } else if (live.count(address) != 0) {
       sum -= live[address].first;
       live.erase(address);
-      ASSERT_EQ(arena_.Free(address), CUDA_SUCCESS);
+      ASSERT_EQ(arena->Free(address), CUDA_SUCCESS);
     } else if (random() % 4 == 0) {
-      ASSERT_TRUE(arena_.SwapOut().ok());
+      ASSERT_TRUE(arena->SwapOut().ok());
       ASSERT_EQ(recording_.used_bytes, 0u);
-      ASSERT_EQ(arena_.SwapIn(), CUDA_SUCCESS);
+      ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
     } else {
-      arena_.Detach();
-      ASSERT_EQ(arena_.Restore(), CUDA_SUCCESS);
+      const bool swapped = random() % 2 == 0;
+      if (swapped) ASSERT_TRUE(arena->SwapOut().ok());
+      arena->Detach();
+      arena = Successor();
+      ASSERT_EQ(arena->swapped_bytes(), swapped ? sum : 0);
+      if (swapped) ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
     }
     ASSERT_EQ(recording_.used_bytes, sum);
-    ASSERT_EQ(arena_.bytes(), sum);
+    ASSERT_EQ(arena->bytes(), sum);
     ASSERT_EQ(job_->used(0), sum);
     for (const auto& [start, range] : live) ExpectFilled(start, range.first, range.second);
   }
