@@ -41,6 +41,10 @@ void Block(Core* core, Session* session, Need need, int64_t bytes) {
       Wait{session->id, Sentence(Why(*core->state, session->id, core->now_us))});
 }
 
+void ForgetLane(Core* core, Session* session) {
+  if (!session->uses_lane && session->ephemeral_bytes != 0) SetEphemeral(core, session, 0);
+}
+
 void GivePersistent(Core* core, Session* session, int64_t bytes) {
   session->persistent_bytes += bytes;
   Account(core, session);
@@ -270,12 +274,13 @@ bool AloneFits(const State& state, const Session& session, int64_t persistent, i
 void OnMemoryNeeded(Core* core, Session* session, int64_t bytes) {
   std::string why;
   if (!AloneFits(*core->state, *session, session->persistent_bytes + bytes,
-                 session->ephemeral_bytes, &why)) {
+                 session->asked_lane_bytes(), &why)) {
     core->actions.push_back(RefuseMemory{session->id, why});
   } else if (session->residence == Residence::kResident &&
              Fits(*core->state, *session, Beyond(*session, bytes))) {
     GivePersistent(core, session, bytes);
   } else {
+    ForgetLane(core, session);  // what it needs now may be what is kept for its lane
     Block(core, session, Need::kPersistent, bytes);
   }
 }
@@ -295,6 +300,12 @@ void OnLaneNeeded(Core* core, Session* session, int64_t bytes) {
   core->devices.insert(session->about.device);
   session->uses_lane = true;
   TakeLane(core, session, choice, bytes, true);
+}
+
+void ForgetEstimate(Core* core, Session* session) {
+  session->promised_bytes = 0;
+  ForgetLane(core, session);
+  Account(core, session);
 }
 
 void Unblock(Core* core, Session* session) {

@@ -260,7 +260,7 @@ void On(Core* core, const LimitChanged& event) {
   const bool lane = session->need == Need::kLane;
   if (AloneFits(*core->state, *session,
                 session->persistent_bytes + (lane ? 0 : session->need_bytes),
-                lane ? session->need_bytes : session->ephemeral_bytes, &why)) {
+                lane ? session->need_bytes : session->asked_lane_bytes(), &why)) {
     return;
   }
   core->actions.push_back(RefuseMemory{session->id, why});

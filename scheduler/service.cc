@@ -91,11 +91,10 @@ void OnProgress(Core* core, Session* session, const Progress& event) {
   AdvanceUserFloor(core->state);
   if (event.iterations > 0) Learn(core, session, event, begin_us);
   core->devices.insert(session->about.device);
-  if (session->iterations_done >= kLearnedIterations && session->promised_bytes > 0 &&
-      session->residence == Residence::kResident) {
-    session->promised_bytes = 0;
-    Account(core, session);
-  }
+  // It is known now, or goes on for longer than it did before: then it is another kind of run.
+  const bool known = session->iterations_done >= kLearnedIterations ||
+                     session->busy_us > session->about.estimate.total_us;
+  if (known && session->residence == Residence::kResident) ForgetEstimate(core, session);
   if (session->turn.session != 0) List(core, session);  // told late: its rank is another
 }
 

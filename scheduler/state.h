@@ -109,6 +109,8 @@ struct Session {
   int64_t progress_us = 0;     // the last report
 
   bool gang() const { return about.gang_size >= 2; }
+  // What it asked for of its lane; what was only estimated is nobody's claim.
+  int64_t asked_lane_bytes() const { return uses_lane ? ephemeral_bytes : 0; }
   bool on_device() const { return phase != Phase::kQueued && residence != Residence::kSwapped; }
   // Could run if its lane and the policy let it.
   bool eligible() const {

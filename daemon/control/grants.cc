@@ -35,6 +35,10 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   if (const LearnedCommand* const known = history_.KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
     arrived.estimate.total_us = known->needs.total_us;
+    if (!session.in_process) {  // which has no lane, and never makes room for who needs it more
+      arrived.estimate.persistent_bytes = known->needs.persistent_bytes;
+      arrived.estimate.ephemeral_bytes = known->needs.ephemeral_bytes;
+    }
   }
   return arrived;
 }

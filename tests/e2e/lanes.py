@@ -142,6 +142,25 @@ def all_equal(laneway, command, programs):
     wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
 
 
+def test_a_second_run_is_admitted_by_what_the_first_one_learned():
+    with Laneway(softgpu="memory=256MiB", start=False) as laneway:
+        started(laneway, "fifo")
+        command = [laneway.binary("iterate"), "--iterations", "30", "--persistent", "96", "--ephemeral", "48"]
+        first = laneway.run(command)
+        check(first.code == 0, str(first))
+        holder, _ = iterate(laneway, "holder", "--iterations", 1_000_000, "--persistent", 120)
+        holder.wait_for_line("started")
+        wait_for(lambda: laneway.sessions() and laneway.sessions()[0]["iterations"] > 10, "the holder iterates")
+        second = laneway.spawn(command)
+        line = wait_for(lambda: next((s for s in laneway.sessions() if s["state"] == "queued"), None),
+                        lambda: f"it is let in before there is room for it:\n{laneway.command('ps').out}")
+        why = laneway.command("why", str(line["job"])).out
+        check("waits for 144 MiB" in why, f"it waits for another reason:\n{why}")
+        holder.kill()
+        result = second.wait(60)
+        check((result.code, result.out) == (0, first.out), f"another result than the first:\n{result}\n{first}")
+
+
 def test_who_exceeds_a_limit_beside_full_lanes_fails_alone():
     with Laneway(softgpu="memory=192MiB", start=False) as laneway:
         started(laneway, "fair")

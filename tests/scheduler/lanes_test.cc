@@ -109,6 +109,7 @@ TEST_F(LanesTest, WorkThatComesDuringASwapBeginsWhenTheSwapFails) {
   SessionArrived other = Job(1, 0, 10);
   other.user = 7;  // its lane can't be merged away
   On(other);
+  On(LaneNeeded{1, 10});
   On(Job(2, 40, 20));
   On(LaneNeeded{2, 20});
   On(Runnable{2});
@@ -122,6 +123,29 @@ TEST_F(LanesTest, WorkThatComesDuringASwapBeginsWhenTheSwapFails) {
   EXPECT_FALSE(Get(2).inside);
   On(Swapped{2, true, false, "the disk is full"});
   EXPECT_TRUE(Get(2).inside);  // or its lane would be another's while it works there
+}
+
+TEST_F(LanesTest, AnEstimateRefusesNobodyAndGivesWayToWhatIsAskedFor) {
+  On(Job(1, 30, 60));
+  // More than beside the lane of before, which it has not asked for this time.
+  EXPECT_TRUE(Of<RefuseMemory>(On(MemoryNeeded{1, 70})).empty());
+  const std::vector<GrantMemory> granted = Of<GrantMemory>(On(LaneShrunk{Get(1).lane, 0}));
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].bytes, 70);
+}
+
+TEST_F(LanesTest, WhatWasLearnedIsKeptFreeUntilTheSessionIsKnown) {
+  SessionArrived known = Job(1, 30, 60);
+  known.estimate.total_us = 1'000;
+  On(known);
+  On(Runnable{1});
+  EXPECT_EQ(Of<Queue>(On(Job(2, 20, 0))).size(), 1u);
+  On(Progress{1, 0, 1'000});
+  EXPECT_EQ(Get(2).phase, Phase::kQueued);
+  On(MemoryNeeded{1, 10});
+  const std::vector<Admit> admitted = Of<Admit>(On(Progress{1, 3, 0}));
+  ASSERT_EQ(admitted.size(), 1u);
+  EXPECT_EQ(Get(1).charged_bytes, 10);
 }
 
 TEST_F(LanesTest, ATurnWithoutWorkIsNoTurn) {
