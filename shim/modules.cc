@@ -20,20 +20,6 @@ std::mutex& UploadMutex() {
   return *mutex;
 }
 
-// One thread at a time: pieces of one image must arrive in order.
-CUresult Upload(uint32_t wire, const ipc::ModuleHash& hash, std::span<const std::byte> image) {
-  const std::lock_guard<std::mutex> lock(UploadMutex());
-  int known = 0;
-  CUresult result = Call<ipc::Op::HasModule>(wire, &hash, &known);
-  for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && known == 0;
-       at += kPieceBytes) {
-    const size_t bytes = std::min(kPieceBytes, image.size() - at);
-    result = Post<ipc::Op::ModuleBytes>(wire, &hash, uint64_t{at}, uint64_t{image.size()},
-                                        static_cast<const void*>(image.data() + at), bytes);
-  }
-  return result;
-}
-
 bool HoldsPointer(CUjit_option option) {
   return option == CU_JIT_GLOBAL_SYMBOL_NAMES || option == CU_JIT_GLOBAL_SYMBOL_ADDRESSES ||
          option == CU_JIT_REFERENCED_KERNEL_NAMES || option == CU_JIT_REFERENCED_VARIABLE_NAMES ||
@@ -75,6 +61,11 @@ CUresult Fetch(uint64_t module_value, const Module& module, const char* name, ui
 
 }  // namespace
 
+void JitOptions::TellFilled() const {
+  SetFilled(info_log_filled, info_log, info_log_bytes);
+  SetFilled(error_log_filled, error_log, error_log_bytes);
+}
+
 CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void** values,
                               JitOptions* read) {
   if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
@@ -106,6 +97,21 @@ CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void*
   return CUDA_SUCCESS;
 }
 
+// One thread at a time: pieces of one image must arrive in order.
+CUresult Modules::Send(uint32_t wire, const ipc::ModuleHash& hash,
+                       std::span<const std::byte> image) {
+  const std::lock_guard<std::mutex> lock(UploadMutex());
+  int known = 0;
+  CUresult result = Call<ipc::Op::HasModule>(wire, &hash, &known);
+  for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && known == 0;
+       at += kPieceBytes) {
+    const size_t bytes = std::min(kPieceBytes, image.size() - at);
+    result = Post<ipc::Op::ModuleBytes>(wire, &hash, uint64_t{at}, uint64_t{image.size()},
+                                        static_cast<const void*>(image.data() + at), bytes);
+  }
+  return result;
+}
+
 // What one worker knows of an image its successor does not.
 CUresult Modules::Load(const Context& context, uint64_t context_value, const void* image,
                        JitOptions* options, uint64_t* value) {
@@ -123,7 +129,7 @@ CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const
   if (bytes.empty()) return image == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_IMAGE;
   const ipc::ModuleHash hash = Images::HashOf(bytes);
   const std::shared_ptr<const ModuleBytes> kept = Images::Keep(hash, bytes);
-  if (const CUresult result = Upload(context.wire, hash, bytes); result != CUDA_SUCCESS)
+  if (const CUresult result = Send(context.wire, hash, bytes); result != CUDA_SUCCESS)
     return result;
   Module* const module = State::Process().modules.Create(value);
   if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -136,8 +142,7 @@ CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const
       context.wire, &delivered, &hash, options->options.data(), options->values.data(),
       static_cast<unsigned>(options->options.size()), options->info_log, options->info_log_bytes,
       options->error_log, options->error_log_bytes);
-  SetFilled(options->info_log_filled, options->info_log, options->info_log_bytes);
-  SetFilled(options->error_log_filled, options->error_log, options->error_log_bytes);
+  options->TellFilled();
   return result;
 }
 

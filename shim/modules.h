@@ -23,6 +23,9 @@ struct JitOptions {
   // asked for.
   void** info_log_filled = nullptr;
   void** error_log_filled = nullptr;
+
+  // Tells the program how much the worker wrote into its logs.
+  void TellFilled() const;
 };
 
 class Modules {
@@ -30,6 +33,10 @@ class Modules {
   // CUDA_ERROR_NOT_SUPPORTED for options that hold pointers we can't follow.
   static CUresult ReadOptions(unsigned count, const CUjit_option* options, void** values,
                               JitOptions* read);
+
+  // What the worker has by content is not sent again.
+  static CUresult Send(uint32_t wire, const ipc::ModuleHash& hash,
+                       std::span<const std::byte> image);
 
   // Loads `image` into a context. Errors are the driver's, reported now.
   static CUresult Load(const Context& context, uint64_t context_value, const void* image,

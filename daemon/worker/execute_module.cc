@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,14 +36,44 @@ bool IsPlainOption(CUjit_option option) {
   }
 }
 
-struct JitOptions {
-  std::array<CUjit_option, kJitOptionsMax + 4> names;
-  std::array<void*, kJitOptionsMax + 4> values;
-  unsigned count = 0;
-  void Add(CUjit_option name, uint64_t value) {
-    names[count] = name;
-    values[count++] = reinterpret_cast<void*>(value);
+// Where a call's two logs go; null or empty: nowhere.
+struct Logs {
+  char* info;
+  unsigned info_bytes;
+  char* error;
+  unsigned error_bytes;
+};
+
+class JitOptions {
+ public:
+  // REQUIRES: count <= kJitOptionsMax.
+  JitOptions(const CUjit_option* options, const uint64_t* values, unsigned count,
+             const Logs& logs) {
+    for (unsigned i = 0; i < count; ++i) {
+      if (IsPlainOption(options[i])) Add(options[i], values[i]);
+    }
+    AddLog(CU_JIT_INFO_LOG_BUFFER, logs.info, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, logs.info_bytes);
+    AddLog(CU_JIT_ERROR_LOG_BUFFER, logs.error, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+           logs.error_bytes);
   }
+  unsigned count() const { return count_; }
+  CUjit_option* names() { return names_.data(); }
+  void** values() { return values_.data(); }
+
+ private:
+  void Add(CUjit_option name, uint64_t value) {
+    names_[count_] = name;
+    values_[count_++] = reinterpret_cast<void*>(value);
+  }
+  void AddLog(CUjit_option buffer, char* log, CUjit_option size, unsigned bytes) {
+    if (log == nullptr || bytes == 0) return;
+    Add(buffer, reinterpret_cast<uint64_t>(log));
+    Add(size, bytes);
+  }
+
+  std::array<CUjit_option, kJitOptionsMax + 4> names_;
+  std::array<void*, kJitOptionsMax + 4> values_;
+  unsigned count_ = 0;
 };
 
 }  // namespace
@@ -70,25 +101,60 @@ CUresult SessionImpl::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
   const ModuleImage image = SharedModuleCache().Find(*hash);
   if (image == nullptr) return CUDA_ERROR_INVALID_IMAGE;
   if (option_count > kJitOptionsMax) return CUDA_ERROR_INVALID_VALUE;
-  JitOptions jit;
-  for (unsigned i = 0; i < option_count; ++i) {
-    if (IsPlainOption(options[i])) jit.Add(options[i], option_values[i]);
-  }
-  if (info_log != nullptr && info_log_bytes != 0) {
-    jit.Add(CU_JIT_INFO_LOG_BUFFER, reinterpret_cast<uint64_t>(info_log));
-    jit.Add(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, info_log_bytes);
-  }
-  if (error_log != nullptr && error_log_bytes != 0) {
-    jit.Add(CU_JIT_ERROR_LOG_BUFFER, reinterpret_cast<uint64_t>(error_log));
-    jit.Add(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, error_log_bytes);
-  }
-  const CUresult result = driver_.cuModuleLoadDataEx(module, image->data(), jit.count,
-                                                     jit.names.data(), jit.values.data());
+  JitOptions jit(options, option_values, option_count,
+                 {info_log, info_log_bytes, error_log, error_log_bytes});
+  const CUresult result =
+      driver_.cuModuleLoadDataEx(module, image->data(), jit.count(), jit.names(), jit.values());
   if (result == CUDA_SUCCESS) {
     module_states_[*module] = StateOfModule(*image);
     PublishModuleStates();
   }
   return result;
+}
+
+CUresult SessionImpl::LinkImages(const ipc::LinkInput* inputs, unsigned count,
+                                 const CUjit_option* options, const uint64_t* option_values,
+                                 unsigned option_count, ipc::ModuleHash* linked,
+                                 uint64_t* linked_bytes, char* info_log, unsigned info_log_bytes,
+                                 char* error_log, unsigned error_log_bytes) {
+  if (option_count > kJitOptionsMax) return CUDA_ERROR_INVALID_VALUE;
+  JitOptions jit(options, option_values, option_count,
+                 {info_log, info_log_bytes, error_log, error_log_bytes});
+  CUlinkState link = nullptr;
+  CUresult result = driver_.cuLinkCreate_v2(jit.count(), jit.names(), jit.values(), &link);
+  if (result != CUDA_SUCCESS) return result;
+  for (unsigned i = 0; i < count && result == CUDA_SUCCESS; ++i) {
+    const ModuleImage image = SharedModuleCache().Find(inputs[i].hash);
+    if (image == nullptr) {
+      result = CUDA_ERROR_INVALID_IMAGE;
+      break;
+    }
+    const std::string name(inputs[i].name, strnlen(inputs[i].name, sizeof inputs[i].name));
+    const CUjitInputType kind = static_cast<CUjitInputType>(inputs[i].kind);
+    void* const bytes = const_cast<std::byte*>(image->data());
+    // Without the zero that the cache added: a text brought its own.
+    result = driver_.cuLinkAddData_v2(link, kind, bytes, image->size() - 1, name.c_str(), 0,
+                                      nullptr, nullptr);
+  }
+  void* whole = nullptr;
+  size_t whole_bytes = 0;
+  if (result == CUDA_SUCCESS) result = driver_.cuLinkComplete(link, &whole, &whole_bytes);
+  if (result == CUDA_SUCCESS) {
+    *linked = SharedModuleCache().AddMade({static_cast<const std::byte*>(whole), whole_bytes});
+    *linked_bytes = whole_bytes;
+  }
+  driver_.cuLinkDestroy(link);
+  return result;
+}
+
+CUresult SessionImpl::ImageBytes(const ipc::ModuleHash* hash, uint64_t offset, void* bytes,
+                                 size_t count) {
+  const ModuleImage image = SharedModuleCache().Find(*hash);
+  if (image == nullptr || offset > image->size() || count > image->size() - offset) {
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  std::memcpy(bytes, image->data() + offset, count);
+  return CUDA_SUCCESS;
 }
 
 void SessionImpl::PublishModuleStates() {

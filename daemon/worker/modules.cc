@@ -9,6 +9,11 @@ namespace {
 
 constexpr uint64_t kCacheBytesMax = 2 * ipc::limits::GiB;
 
+ModuleHash HashOf(std::span<const std::byte> image) {
+  const XXH128_hash_t hash = XXH3_128bits(image.data(), image.size());
+  return {{hash.low64, hash.high64}};
+}
+
 }  // namespace
 
 ModuleCache& SharedModuleCache() {
@@ -25,11 +30,22 @@ ModuleImage ModuleCache::Find(const ModuleHash& hash) {
 }
 
 bool ModuleCache::Add(const ModuleHash& hash, std::vector<std::byte> bytes) {
-  const XXH128_hash_t actual =
-      XXH3_128bits(bytes.data(), bytes.size() - 1);  // without the added zero
-  if (actual.low64 != hash.word[0] || actual.high64 != hash.word[1]) return false;
+  if (HashOf(std::span(bytes).first(bytes.size() - 1)) != hash) return false;
+  Insert(hash, std::move(bytes));
+  return true;
+}
+
+ModuleHash ModuleCache::AddMade(std::span<const std::byte> image) {
+  const ModuleHash hash = HashOf(image);
+  std::vector<std::byte> bytes(image.begin(), image.end());
+  bytes.push_back(std::byte{0});
+  Insert(hash, std::move(bytes));
+  return hash;
+}
+
+void ModuleCache::Insert(const ModuleHash& hash, std::vector<std::byte> bytes) {
   absl::MutexLock lock(&mutex_);
-  if (entries_.contains(hash)) return true;
+  if (entries_.contains(hash)) return;
   recent_.push_front(hash);
   bytes_ += bytes.size();
   entries_[hash] = {std::make_shared<const std::vector<std::byte>>(std::move(bytes)),
@@ -40,7 +56,6 @@ bool ModuleCache::Add(const ModuleHash& hash, std::vector<std::byte> bytes) {
     entries_.erase(oldest);
     recent_.pop_back();
   }
-  return true;
 }
 
 bool ModuleAssembly::AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,

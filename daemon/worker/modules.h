@@ -25,6 +25,7 @@ struct ModuleHashHash {
   size_t operator()(const ModuleHash& hash) const { return hash.word[0]; }
 };
 
+// Images are kept with a zero beyond their end: PTX text is a C string to the driver.
 class ModuleCache {
  public:
   explicit ModuleCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
@@ -32,12 +33,16 @@ class ModuleCache {
   ModuleImage Find(const ModuleHash& hash);
   // False when the bytes do not have that hash.
   bool Add(const ModuleHash& hash, std::vector<std::byte> bytes);
+  // The hash of an image that was made here.
+  ModuleHash AddMade(std::span<const std::byte> image);
 
  private:
   struct Entry {
     ModuleImage image;
     std::list<ModuleHash>::iterator used;
   };
+  void Insert(const ModuleHash& hash, std::vector<std::byte> bytes);
+
   const uint64_t bytes_max_;
   absl::Mutex mutex_;
   absl::flat_hash_map<ModuleHash, Entry, ModuleHashHash> entries_ ABSL_GUARDED_BY(mutex_);
@@ -57,7 +62,7 @@ class ModuleAssembly {
   bool complete() const { return total_ != 0 && bytes_.size() == total_; }
   bool begun() const { return total_ != 0; }
   const ModuleHash& hash() const { return hash_; }
-  // The image, zero-terminated beyond its end (PTX text is a C string to the driver). Resets.
+  // The image, zero-terminated beyond its end. Resets.
   std::vector<std::byte> Release();
 
  private:

@@ -47,6 +47,13 @@ struct ModuleHash {
   bool operator==(const ModuleHash&) const = default;
 };
 
+// One input of a link: an image that was sent before, and what logs call it.
+struct LinkInput {
+  ModuleHash hash;
+  uint32_t kind = 0;  // CUjitInputType
+  char name[108] = {};
+};
+
 // What cuFuncGetAttribute reports, by CU_FUNC_ATTRIBUTE_*, and the size of the parameter block.
 struct FunctionInfo {
   int32_t attributes[32] = {};
@@ -176,6 +183,15 @@ using HostCall = CUresult(CUstream stream, uint64_t ticket, Mark mark);
 // Everything after it belongs to the next iteration, and nothing of this one's ephemeral memory
 // lives any more: here, and only here, the worker may let another session of the lane go first.
 using Boundary = CUresult(const BoundaryInfo* info);
+
+// --- linking at run time: cuLink* in one step. The result is an image that the worker has as if
+// the client had sent it, and that the client may fetch.
+using LinkImages = CUresult(const LinkInput* inputs, unsigned count, const CUjit_option* options,
+                            const uint64_t* option_values, unsigned option_count,
+                            ModuleHash* linked, uint64_t* linked_bytes, char* info_log,
+                            unsigned info_log_bytes, char* error_log, unsigned error_log_bytes);
+// `count` bytes of an image from `offset` on. 200: the worker has no such image, or it ends before.
+using ImageBytes = CUresult(const ModuleHash* hash, uint64_t offset, void* bytes, size_t count);
 
 }  // namespace laneway
 }  // namespace ipc

@@ -104,49 +104,4 @@ CUresult cuCtxDisablePeerAccess(CUcontext) {
   return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 }
 
-// --- the block size with the most resident threads, by asking the device for each candidate -----
-
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid_min, int* block, CUfunction function,
-                                                   CUoccupancyB2DSize shared_of_block,
-                                                   size_t shared_bytes, int block_limit,
-                                                   unsigned flags) {
-  Context* context = nullptr;
-  shim::Function* found = nullptr;
-  uint64_t value = 0;
-  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS)
-    return result;
-  if (const CUresult result = shim::FindFunction(function, &found, &value); result != CUDA_SUCCESS)
-    return result;
-  if (grid_min == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  int multiprocessors = 0, warp = 0;
-  CUdevice mine = 0;
-  if (const CUresult result = local::cuCtxGetDevice(&mine); result != CUDA_SUCCESS) return result;
-  local::cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, mine);
-  local::cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, mine);
-  int block_max = found->info.attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
-  if (block_limit > 0) block_max = std::min(block_max, block_limit);
-  int best_threads = 0;
-  *block = 0;
-  for (int size = block_max; size > 0; size = (size - 1) / std::max(warp, 1) * std::max(warp, 1)) {
-    const size_t shared = shared_of_block != nullptr ? shared_of_block(size) : shared_bytes;
-    int blocks = 0;
-    const CUresult result =
-        shim::Call<ipc::Op::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags>(
-            found->wire, &blocks, reinterpret_cast<CUfunction>(value), size, shared, flags);
-    if (result != CUDA_SUCCESS) return result;
-    if (blocks * size <= best_threads) continue;
-    best_threads = blocks * size;
-    *block = size;
-    *grid_min = blocks * multiprocessors;
-  }
-  return *block != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuOccupancyMaxPotentialBlockSize(int* grid_min, int* block, CUfunction function,
-                                          CUoccupancyB2DSize shared_of_block, size_t shared_bytes,
-                                          int block_limit) {
-  return local::cuOccupancyMaxPotentialBlockSizeWithFlags(
-      grid_min, block, function, shared_of_block, shared_bytes, block_limit, CU_OCCUPANCY_DEFAULT);
-}
-
 }  // namespace local

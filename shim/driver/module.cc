@@ -141,6 +141,28 @@ CUresult cuFuncSetAttribute(CUfunction program, CUfunction_attribute attribute, 
   return CUDA_SUCCESS;
 }
 
+CUresult cuFuncSetCacheConfig(CUfunction program, CUfunc_cache config) {
+  Function* function = nullptr;
+  uint64_t value = 0;
+  if (const CUresult result = shim::FindFunction(program, &function, &value);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  return shim::Post<ipc::Op::cuFuncSetCacheConfig>(function->wire,
+                                                   reinterpret_cast<CUfunction>(value), config);
+}
+
+CUresult cuFuncSetSharedMemConfig(CUfunction program, CUsharedconfig config) {
+  Function* function = nullptr;
+  uint64_t value = 0;
+  if (const CUresult result = shim::FindFunction(program, &function, &value);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  return shim::Post<ipc::Op::cuFuncSetSharedMemConfig>(function->wire,
+                                                       reinterpret_cast<CUfunction>(value), config);
+}
+
 CUresult cuFuncGetModule(CUmodule* module, CUfunction program) {
   Function* function = nullptr;
   if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)

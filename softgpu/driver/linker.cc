@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
+#include "softgpu/driver/device_runtime.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/fatbin.h"
 #include "softgpu/driver/image.h"
@@ -11,7 +13,7 @@ namespace softgpu {
 namespace {
 
 // A joined text keeps the first input's header: the directives that may appear once are dropped
-// from the rest, and so is ".extern", whose definition one of the inputs holds.
+// from the rest.
 std::string WithoutHeader(std::string_view ptx) {
   std::string body;
   while (!ptx.empty()) {
@@ -34,6 +36,10 @@ CUresult Linker::Add(CUjitInputType type, std::string_view data) {
       type != CU_JIT_INPUT_CUBIN && type != CU_JIT_INPUT_LIBRARY) {
     return Fail(CUDA_ERROR_NOT_SUPPORTED, "only PTX can be linked");
   }
+  if (type == CU_JIT_INPUT_LIBRARY && IsDeviceRuntime(data)) {
+    device_runtime_ = true;
+    return CUDA_SUCCESS;
+  }
   std::string ptx;
   const CUresult extracted = ExtractPtxUntrusted(data, &ptx);
   if (extracted != CUDA_SUCCESS) return extracted;
@@ -44,6 +50,7 @@ CUresult Linker::Add(CUjitInputType type, std::string_view data) {
 
 CUresult Linker::Complete(void** image, size_t* bytes) {
   if (ptx_.empty()) return Fail(CUDA_ERROR_INVALID_VALUE, "nothing was added to link");
+  if (std::exchange(device_runtime_, false)) ptx_ += kDeviceRuntimePtx;
   std::shared_ptr<const PtxModule> module;
   const CUresult parsed = ParsePtx(ptx_, options_, &module);
   if (parsed != CUDA_SUCCESS) return parsed;

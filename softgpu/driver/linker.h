@@ -25,7 +25,8 @@ class Linker {
 
  private:
   const JitOptions options_;
-  std::string ptx_;  // all inputs, one module header
+  std::string ptx_;              // all inputs, one module header
+  bool device_runtime_ = false;  // its functions are still to be added
   std::string image_;
 };
 

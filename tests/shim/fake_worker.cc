@@ -274,12 +274,13 @@ CUresult FakeWorker::CopyPitchedStagedOut(uint64_t offset, CUdeviceptr from, siz
   return CUDA_SUCCESS;
 }
 
-CUresult FakeWorker::HasModule(const ipc::ModuleHash*, int* known) {
-  *known = image_.empty() ? 0 : 1;
+CUresult FakeWorker::HasModule(const ipc::ModuleHash* hash, int* known) {
+  *known = *hash == image_hash_;
   return CUDA_SUCCESS;
 }
-CUresult FakeWorker::ModuleBytes(const ipc::ModuleHash*, uint64_t offset, uint64_t total,
+CUresult FakeWorker::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset, uint64_t total,
                                  const void* bytes, size_t count) {
+  image_hash_ = *hash;
   image_.resize(total);
   std::memcpy(image_.data() + offset, bytes, count);
   return CUDA_SUCCESS;
@@ -293,6 +294,23 @@ CUresult FakeWorker::LoadModule(CUmodule* module, const ipc::ModuleHash*, const 
     std::snprintf(error_log, error_bytes, "line 3: bad");
   *module = reinterpret_cast<CUmodule>(next_handle_++);
   return fault;
+}
+// The link of one image is that image.
+CUresult FakeWorker::LinkImages(const ipc::LinkInput* inputs, unsigned count, const CUjit_option*,
+                                const uint64_t*, unsigned, ipc::ModuleHash* linked,
+                                uint64_t* linked_bytes, char*, unsigned, char* error_log,
+                                unsigned error_bytes) {
+  const CUresult fault = Fault("LinkImages");
+  if (fault != CUDA_SUCCESS && error_bytes != 0 && count != 0)
+    std::snprintf(error_log, error_bytes, "%s: bad", inputs[count - 1].name);
+  *linked = inputs[0].hash;
+  *linked_bytes = image_.size();
+  return fault;
+}
+CUresult FakeWorker::ImageBytes(const ipc::ModuleHash*, uint64_t offset, void* bytes,
+                                size_t count) {
+  std::memcpy(bytes, image_.data() + offset, count);
+  return CUDA_SUCCESS;
 }
 CUresult FakeWorker::UnloadModule(CUmodule module) {
   std::erase_if(handles_, [&](const auto& entry) {

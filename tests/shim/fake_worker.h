@@ -93,6 +93,7 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   std::map<void*, std::string> functions_;
   std::map<void*, CUmodule> modules_;  // of functions
   std::vector<std::byte> image_;
+  ipc::ModuleHash image_hash_;
   uint64_t next_handle_ = 0x1000;
 };
 

@@ -63,6 +63,32 @@ TEST_F(Module, FailedLoadsFillTheLog) {
   EXPECT_EQ(module, nullptr);
 }
 
+TEST_F(Module, LinksAreMadeByTheWorker) {
+  std::string big = kPtx;
+  big.append(200'000, ' ');
+  char log[100] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  CUlinkState link = nullptr;
+  void* image = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(local::cuLinkCreate_v2(2, options, values, &link), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(local::cuLinkAddFile_v2(link, CU_JIT_INPUT_PTX, "/nowhere", 0, nullptr, nullptr),
+            CUDA_ERROR_FILE_NOT_FOUND);
+  ASSERT_EQ(local::cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, big.data(), big.size(), "kernels.ptx",
+                                    0, nullptr, nullptr),
+            CUDA_SUCCESS);
+  worker_->FailNext("LinkImages", CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(local::cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_PTX);
+  EXPECT_STREQ(log, "kernels.ptx: bad");
+  ASSERT_EQ(local::cuLinkComplete(link, &image, &bytes), CUDA_SUCCESS);
+  ASSERT_EQ(bytes, big.size());
+  EXPECT_EQ(std::memcmp(image, big.data(), bytes), 0);
+  EXPECT_EQ(local::cuLinkDestroy(link), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuLinkDestroy(link), CUDA_ERROR_INVALID_HANDLE);
+}
+
 TEST_F(Module, FunctionsAreFetchedOnceAndDieWithTheirModule) {
   CUmodule module = nullptr;
   CUfunction function = nullptr, again = nullptr;

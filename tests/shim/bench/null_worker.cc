@@ -173,6 +173,14 @@ CUresult NullWorker::LoadModule(CUmodule*, const ipc::ModuleHash*, const CUjit_o
                                 const uint64_t*, unsigned, char*, unsigned, char*, unsigned) {
   return CUDA_SUCCESS;
 }
+CUresult NullWorker::LinkImages(const ipc::LinkInput*, unsigned, const CUjit_option*,
+                                const uint64_t*, unsigned, ipc::ModuleHash*, uint64_t*, char*,
+                                unsigned, char*, unsigned) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult NullWorker::ImageBytes(const ipc::ModuleHash*, uint64_t, void*, size_t) {
+  return CUDA_ERROR_INVALID_IMAGE;
+}
 CUresult NullWorker::UnloadModule(CUmodule) { return CUDA_SUCCESS; }
 // Eight parameters of eight bytes.
 CUresult NullWorker::GetFunction(CUfunction*, CUmodule, const char*, ipc::FunctionInfo* info,
