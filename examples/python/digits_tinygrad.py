@@ -66,13 +66,14 @@ def train(network, images, labels, epochs, seed):
     with Context(TRAINING=1):
         for epoch in range(epochs):
             shuffle.shuffle(order)
-            losses = []
+            losses, begin = [], time.perf_counter()
             for start in range(0, len(order) - BATCH + 1, BATCH):
                 rows = order[start:start + BATCH]
                 x = Tensor([images[row] for row in rows]).realize()
                 y = Tensor([labels[row] for row in rows]).realize()
                 losses.append(step(x, y).item())
             print(f"epoch {epoch + 1}: loss {sum(losses) / len(losses):.9f}", flush=True)
+            print(f"time: epoch {epoch + 1} {time.perf_counter() - begin:.3f} s", flush=True)
 
 
 def answer(network, images, labels, requests):

@@ -9,6 +9,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LANEWAY_BUILD_DIR", ROOT / "build"))
 MET, MISSED, NOISY = 0, 1, 2
+DAEMON_S = 60  # until it must have started
+PYTHON = ROOT / ".venv" / "bin" / "python"  # with tinygrad, where scripts/setup has put it
+TINYGRAD = {"DEV": "CUDA", "JIT": "2", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Machine:
@@ -16,7 +19,9 @@ class Machine:
 
     def __init__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="laneway-bench-")
-        self.environment = {**os.environ, "LANEWAY_RUNTIME_DIR": self.directory.name + "/run"}
+        # What earlier runs of a program needed is another benchmark's affair.
+        self.environment = {**os.environ, "LANEWAY_RUNTIME_DIR": self.directory.name + "/run",
+                            "XDG_STATE_HOME": self.directory.name + "/state"}
         libraries = BUILD / "lib" / "laneway"
         self.bare_environment = {**self.environment, "LD_LIBRARY_PATH": f"{libraries}/runtime:{libraries}/softgpu"}
 
@@ -28,16 +33,27 @@ class Machine:
         self.laneway("stop", "--force")
         self.directory.cleanup()
 
+    def start_daemon(self, *options):
+        """One with these options: started before anyone starts another, and there for as long as the benchmark."""
+        daemon = subprocess.Popen([str(BUILD / "bin" / "lanewayd"), "--device=soft", *options], env=self.environment,
+                                  stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + DAEMON_S
+        while subprocess.run([str(BUILD / "bin" / "laneway"), "status"], env=self.environment, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL).returncode != 0:
+            if daemon.poll() is not None or time.monotonic() > deadline:
+                sys.exit("lanewayd does not answer")
+            time.sleep(0.02)
+
     def laneway(self, *words):
         """What the command prints."""
         return subprocess.run([str(BUILD / "bin" / "laneway"), *words], env=self.environment, check=True,
                               stdout=subprocess.PIPE, text=True).stdout
 
-    def start_bare(self, program):
-        return subprocess.Popen(program, env=self.bare_environment, stdout=subprocess.DEVNULL)
+    def start_bare(self, program, **pipes):
+        return subprocess.Popen(program, env=self.bare_environment, **{"stdout": subprocess.DEVNULL, **pipes})
 
-    def start_tenant(self, program, **pipes):
-        return subprocess.Popen([str(BUILD / "bin" / "laneway"), "run", "--", *program], env=self.environment,
+    def start_tenant(self, program, flags=(), **pipes):
+        return subprocess.Popen([str(BUILD / "bin" / "laneway"), "run", *flags, "--", *program], env=self.environment,
                                 **{"stdout": subprocess.DEVNULL, **pipes})
 
     @staticmethod
