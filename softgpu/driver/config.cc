@@ -59,6 +59,11 @@ bool ParseItem(std::string_view key, std::string_view value, Config* config) {
   if (key == "memory") return ParseBytes(value, &config->memory_bytes);
   if (key == "sms") return ParseCount(value, 1024, &config->sms);
   if (key == "cc") return ParseComputeCapability(value, config);
+  if (key == "watchdog") return ParseCount(value, 86'400'000, &config->watchdog_ms);
+  if (key == "check" && (value == "0" || value == "1")) {
+    config->check = value == "1";
+    return true;
+  }
   if (key == "sticky" && (value == "process" || value == "context")) {
     config->sticky_context = value == "context";
     return true;
@@ -80,7 +85,8 @@ std::optional<Config> ParseConfig(std::string_view text, std::string* error) {
       *error =
           std::string(kConfigVariable) + ": '" + std::string(item) +
           "' is not understood; accepted are devices=1..8, memory=16MiB..1024GiB (in MiB or GiB), "
-          "sms=1..1024, cc=7.0..12.9 and sticky=process|context, separated by commas";
+          "sms=1..1024, cc=7.0..12.9, check=0|1, watchdog=MILLISECONDS and sticky=process|context, "
+          "separated by commas";
       return std::nullopt;
     }
   }

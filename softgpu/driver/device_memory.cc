@@ -39,6 +39,9 @@ std::shared_ptr<Allocation> AllocateDeviceMemory(Device* device, Allocation::Kin
   allocation->device = device->ordinal();
   allocation->context_id = context_id;
   allocation->charge = std::move(charge);
+  if (kind == Allocation::Kind::kDevice && Driver::Get().config().check) {
+    MarkUninitialised(allocation->base, bytes);
+  }
   AddToMap(allocation);
   return allocation;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "softgpu/driver/check_log.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
@@ -49,6 +50,11 @@ class LaunchOperation final : public Operation {
     launch_.cancel = work_.context->cancel();
     launch_.sm_count = work_.context->device().config().sms;
     launch_.cooperative = work_.cooperative;
+    const Config& config = Driver::Get().config();
+    launch_.watchdog_ms = config.watchdog_ms;
+    if (config.check) {
+      launch_.report = [](const Finding& finding) { CheckLog::Get().Add(finding); };
+    }
     launch_.print = [this](std::string_view text) {
       std::lock_guard<std::mutex> lock(print_mutex_);
       printed_.append(text);

@@ -1,4 +1,5 @@
 // bar.sync, bar.arrive, bar.red: per barrier, which lanes of each warp have come.
+#include "softgpu/exec/check.h"
 #include "softgpu/exec/schedule.h"
 
 namespace softgpu::exec {
@@ -32,9 +33,12 @@ void Release(Block* block, uint32_t number) {
     Warp& warp = block->warps[i];
     for (uint32_t g = 0; g < warp.parked_count; ++g) {
       Group& group = warp.parked[g];
-      if (group.wait == Wait::kBarrier && group.barrier == number) group.wait = Wait::kReady;
+      if (group.wait != Wait::kBarrier || group.barrier != number) continue;
+      group.wait = Wait::kReady;
+      if (block->shadow != nullptr) block->shadow->Leave(i, number);
     }
   }
+  if (block->shadow != nullptr) block->shadow->Opened(number);
 }
 
 }  // namespace
@@ -44,6 +48,7 @@ void Arrive(Warp* w, uint32_t number, uint32_t expected) {
   barrier.in_use = true;
   barrier.expected = (expected + kLanes - 1) / kLanes * kLanes;
   barrier.arrived[w->index] |= w->mask;
+  if (w->block->shadow != nullptr) w->block->shadow->Arrive(w->index, number);
 }
 
 void CheckBarriers(Block* block) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "softgpu/exec/check.h"
 #include "softgpu/exec/fault.h"
 #include "softgpu/exec/handlers.h"
 #include "softgpu/exec/schedule.h"
@@ -55,6 +56,13 @@ bool ReportDeadlock(Block* block) {
   return false;
 }
 
+void ReportOverdue(Warp* w) {
+  w->mask = w->parked[w->parked_count - 1].mask;
+  RaiseFault(w->parked[w->parked_count - 1].pc, w, -1, CUDA_ERROR_LAUNCH_TIMEOUT,
+             "the grid ran longer than the watchdog's " +
+                 std::to_string(w->block->state->launch->watchdog_ms) + " ms");
+}
+
 // One turn for every warp that can run.
 Progress RunWarps(Block* block, FaultTrap* trap) {
   for (;;) {
@@ -71,6 +79,10 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
       if (w->stop == Stop::kYield) {
         yielded = true;
         if (block->state->Stopping()) return Progress::kFault;
+        if (block->state->Overdue()) {
+          ReportOverdue(w);
+          return Progress::kFault;
+        }
       }
     }
     if (!alive) return Progress::kDone;
@@ -151,6 +163,8 @@ bool BlockMemory::Prepare(LaunchState* state) {
   const Dim3 shape = state->launch->block;
   const bool same_shape =
       shape.x == numbered_.x && shape.y == numbered_.y && shape.z == numbered_.z;
+  if (state->checked && shadow_ == nullptr) shadow_ = std::make_shared<SharedShadow>();
+  block_.shadow = state->checked ? shadow_.get() : nullptr;
   block_.state = state;
   block_.warps = reinterpret_cast<Warp*>(warps_.data);
   block_.warp_count = state->warps;
@@ -176,6 +190,14 @@ Block* BlockMemory::Start(uint64_t index) {
                static_cast<uint32_t>(index / grid.x / grid.y)};
   const FunctionCode& entry = *state_->code->functions[0];
   const size_t frame_bytes = RoundUp(entry.frame_bytes, 64);
+  if (block_.shadow != nullptr) {
+    block_.shadow->Begin(state_->shared_bytes, block_.warp_count);
+    FillPoison(shared_.data, 0, state_->shared_bytes);
+    const uint64_t stride = state_->code->local_stride;
+    for (uint64_t t = 0; t < uint64_t{block_.warp_count} * kLanes; ++t) {
+      FillPoison(local_.data + t * stride, 0, stride);
+    }
+  }
   Frame* frames = reinterpret_cast<Frame*>(warps_.data + sizeof(Warp) * kWarpsMax);
   for (Barrier& barrier : block_.barriers) {
     if (barrier.in_use) barrier = Barrier{};

@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "softgpu/exec/code.h"
 #include "softgpu/exec/launch.h"
@@ -33,11 +35,15 @@ struct LaunchState {
   std::atomic<bool> stop{false};
   std::mutex mutex;
   std::optional<Fault> fault;  // the first one; guarded by mutex
+  uint64_t deadline_ns = 0;    // of the watchdog; 0: none
+  bool checked = false;
+  std::set<std::tuple<Finding::Kind, int, int>> findings;  // reported; guarded by mutex
 
   bool Stopping() const {
     return stop.load(std::memory_order_relaxed) ||
            (launch->cancel != nullptr && launch->cancel->load(std::memory_order_relaxed));
   }
+  bool Overdue() const;
   void Report(Fault fault);
 };
 
@@ -49,8 +55,11 @@ struct Barrier {
   uint32_t ones = 0, voters = 0, ones_before = 0, voters_before = 0;
 };
 
+class SharedShadow;  // check.h
+
 struct Block {
   LaunchState* state = nullptr;
+  SharedShadow* shadow = nullptr;  // of the checked mode
   Warp* warps = nullptr;
   uint32_t warp_count = 0;
   Dim3 id;
@@ -88,6 +97,7 @@ class BlockMemory {
   uint32_t warps_ready_ = 0;
   Dim3 numbered_{0, 0, 0};  // block shape that the warps' thread indices are for
   LaunchState* state_ = nullptr;
+  std::shared_ptr<SharedShadow> shadow_;
 };
 
 enum class Progress { kDone, kYield, kFault };

@@ -74,6 +74,7 @@ class KernelCode final : public ptx::KernelImpl::Translation {
   std::unordered_map<const ptx::Function*, FunctionCode*> by_source;
   bool in_order = false;  // float atomics: blocks one after another
   bool calls = false;
+  bool checked = false;
   uint32_t local_stride = 0;
 
   std::shared_ptr<const Images> Resolve(std::span<const uint64_t> variables) const;
@@ -86,6 +87,7 @@ class KernelCode final : public ptx::KernelImpl::Translation {
 // Translates once per kernel and keeps the result in it. Never fails: Parse() admits only what has
 // rows (tests hold the table against the handlers); an instruction without a handler faults when it
 // runs.
-std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel);
+// `checked`: with the instructions of check.h, kept apart.
+std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel, bool checked = false);
 
 }  // namespace softgpu::exec

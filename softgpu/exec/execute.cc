@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "softgpu/exec/block.h"
+#include "softgpu/exec/check.h"
 #include "softgpu/exec/fault.h"
 #include "softgpu/exec/handlers.h"
 
@@ -24,6 +25,12 @@ uint64_t NowNs() {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
+
+}  // namespace
+
+bool LaunchState::Overdue() const { return deadline_ns != 0 && NowNs() > deadline_ns; }
+
+namespace {
 
 Fault Refusal(const Launch& launch, CUresult code, std::string what) {
   Fault fault;
@@ -204,8 +211,12 @@ std::optional<Fault> Execute(const Launch& launch) {
   }
   exec::LaunchState state;
   state.launch = &launch;
-  state.code = exec::Translate(kernel);
+  state.checked = launch.report != nullptr;
+  state.code = exec::Translate(kernel, state.checked);
   state.images = state.code->Resolve(launch.variables);
+  if (launch.watchdog_ms > 0) {
+    state.deadline_ns = exec::NowNs() + uint64_t{launch.watchdog_ms} * 1'000'000;
+  }
   state.threads = static_cast<uint32_t>(threads);
   state.warps = (state.threads + exec::kLanes - 1) / exec::kLanes;
   state.blocks = launch.grid.Count();
@@ -222,6 +233,10 @@ std::optional<Fault> Execute(const Launch& launch) {
   if (!enough) return exec::Refusal(launch, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
   if (state.Stopping()) return exec::Refusal(launch, CUDA_ERROR_LAUNCH_FAILED, "cancelled");
   return std::nullopt;
+}
+
+void MarkUninitialised(uint64_t address, uint64_t bytes) {
+  exec::FillPoison(reinterpret_cast<void*>(address), address, bytes);
 }
 
 }  // namespace softgpu

@@ -15,7 +15,8 @@ std::string Fault::ToString() const {
   std::snprintf(place, sizeof place,
                 ", block (%u,%u,%u), thread (%u,%u,%u), PTX line %d: ", block.x, block.y, block.z,
                 thread.x, thread.y, thread.z, line);
-  return "kernel " + kernel + place + what;
+  const std::string from = source.empty() ? "" : "(" + source + ") ";
+  return "kernel " + kernel + place + from + what;
 }
 
 namespace exec {
@@ -132,6 +133,7 @@ const Inst* RaiseFault(const Inst* ip, Warp* w, int lane, CUresult code, std::st
   if (lane < 0 && w->mask != 0) lane = __builtin_ctz(w->mask);
   if (lane >= 0) fault.thread = {w->tid[0][lane], w->tid[1][lane], w->tid[2][lane]};
   fault.line = ip == nullptr ? 0 : ip->line;
+  fault.source = w->block->state->code->kernel->SourceOf(fault.line);
   fault.address = address;
   w->block->state->Report(std::move(fault));
   w->stop = Stop::kFault;

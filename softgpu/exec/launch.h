@@ -37,6 +37,15 @@ class Memory {
 class Kernel;     // softgpu/ptx/module.h
 class PtxModule;  // softgpu/ptx/module.h
 
+// What the checked mode found. `text` says it in a few lines, the first without indentation.
+struct Finding {
+  enum class Kind : uint8_t { kRace, kUninitialised, kDivergence };
+  Kind kind;
+  std::string kernel;
+  int line = 0, other_line = 0;  // in the PTX text
+  std::string text;
+};
+
 struct Launch {
   const Kernel* kernel = nullptr;  // its module outlives the call
   Dim3 grid, block;
@@ -47,7 +56,10 @@ struct Launch {
   const std::atomic<bool>* cancel =
       nullptr;  // set: stop soon, return Fault{CUDA_ERROR_LAUNCH_FAILED}
   std::function<void(std::string_view)> print;  // device printf, whole formatted text; any thread
+  // Set: the checked mode (docs/check.md). Called from any thread, once per place in the kernel.
+  std::function<void(const Finding&)> report;
   uint64_t grid_id = 0;
+  uint32_t watchdog_ms = 0;  // > 0: a grid that runs longer ends with CUDA_ERROR_LAUNCH_TIMEOUT
   uint32_t sm_count = 8;     // what %nsmid reads
   bool cooperative = false;  // every block must be resident: grid sync works
 };
@@ -58,7 +70,8 @@ struct Fault {
   std::string what;  // "store of 4 bytes to 0x7, which is not mapped"
   std::string kernel;
   Dim3 block{0, 0, 0}, thread{0, 0, 0};
-  int line = 0;  // in the PTX text, from 1; 0 when unknown
+  int line = 0;        // in the PTX text, from 1; 0 when unknown
+  std::string source;  // "file:line" of what was compiled to it, when the PTX says so
   uint64_t address = 0;
   std::string ToString() const;
 };
@@ -67,5 +80,9 @@ struct Fault {
 // Bit-deterministic for race-free kernels: kernels that use floating-point atomics run their blocks
 // in order. Thread safety: may be called from several threads at once.
 std::optional<Fault> Execute(const Launch& launch);
+
+// Fills new device memory, which lies at its own address, with what the checked mode takes for
+// uninitialised.
+void MarkUninitialised(uint64_t address, uint64_t bytes);
 
 }  // namespace softgpu

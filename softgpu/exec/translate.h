@@ -84,7 +84,9 @@ class FunctionTranslator {
   void ZeroShared(const ptx::Instruction& i);
   void Atomic(const ptx::Instruction& i);
   void AsyncCopy(const ptx::Instruction& i);
-  void EmitAccess(const Place& place, Handler fast, MemoryShape shape, const uint32_t registers[4]);
+  void EmitAccess(const Place& place, Handler fast, MemoryShape shape, const uint32_t registers[4],
+                  bool atomic);
+  void CheckBefore(const Place& place, MemoryShape shape, const uint32_t registers[4], bool atomic);
 
   // translate_control.cc
   void Jump(const ptx::Instruction& i);

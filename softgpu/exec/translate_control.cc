@@ -1,10 +1,29 @@
 // Branches, calls, barriers and warp-wide instructions.
+#include "softgpu/exec/check.h"
 #include "softgpu/exec/translate.h"
 
 namespace softgpu::exec {
 
 using ptx::Instruction;
 using ptx::Operand;
+
+namespace {
+
+// Where a warp's instruction has the mask of its threads.
+uint32_t MaskOperand(Op op) {
+  switch (op) {
+    case Op::kShfl:
+      return 4;
+    case Op::kElect:
+      return 1;
+    case Op::kBarWarp:
+      return 0;
+    default:
+      return 2;
+  }
+}
+
+}  // namespace
 
 void FunctionTranslator::Jump(const Instruction& i) {
   const Operand* operands = Operands(i);
@@ -85,6 +104,8 @@ void FunctionTranslator::BlockBarrier(const Instruction& i) {
   const uint32_t first = reduces ? 1 : 0, values = i.count - (reduces ? 2 : 0);
   const uint32_t number = values > 0 ? Source(operands[first], 4) : Constant(4, 0);
   const uint32_t threads = values > 1 ? Source(operands[first + 1], 4) : Constant(4, 0);
+  const bool aligned = i.op == Op::kBar && mode != ptx::BarMode::kArrive;
+  if (kernel_->checked && aligned) Emit(CheckBlockBarrier);
   if (!reduces) {
     Emit(mode == ptx::BarMode::kSync ? BarSync : BarArrive, 0, number, threads);
   } else {
@@ -101,15 +122,16 @@ void FunctionTranslator::BlockBarrier(const Instruction& i) {
 void FunctionTranslator::WarpOperation(const Instruction& i) {
   const Operand* operands = Operands(i);
   BeginControl(i);
-  const auto members = [&](uint32_t index) {
-    return i.count > index ? Source(operands[index], 4) : Constant(4, kFullMask);
-  };
+  const uint32_t last = MaskOperand(i.op);
+  const uint32_t mask = i.count > last ? Source(operands[last], 4) : Constant(4, kFullMask);
+  const bool checks = kernel_->checked && (i.Has(ptx::kSync) || i.op == Op::kBarWarp);
+  if (checks) Emit(CheckWarpMask, 0, 0, mask);
   const uint32_t d = i.op == Op::kBarWarp ? 0 : Dest(operands[0]);
   const uint32_t second = operands[0].second != ptx::kNoIndex ? offset_of_[operands[0].second] : 0;
   switch (i.op) {
     case Op::kShfl: {
       const uint32_t a = Source(operands[1], 4), b = Source(operands[2], 4);
-      const uint32_t c = Source(operands[3], 4), mask = members(4);
+      const uint32_t c = Source(operands[3], 4);
       Inst& inst = Emit(Shfl, d, a, b, c);
       inst.e = mask;
       inst.guard = second;
@@ -121,28 +143,29 @@ void FunctionTranslator::WarpOperation(const Instruction& i) {
       const uint64_t all = p.bits != 0 ? kFullMask : 0;
       const uint32_t a =
           p.kind == Operand::Kind::kRegister ? offset_of_[p.index] : Constant(4, all);
-      Emit(Vote, d, a, members(2)).imm = i.mode | (p.negated ? 256 : 0);
+      Emit(Vote, d, a, mask).imm = i.mode | (p.negated ? 256 : 0);
       break;
     }
     case Op::kMatch: {
-      const uint32_t a = Source(operands[1], ptx::Bytes(i.type)), mask = members(2);
+      const uint32_t a = Source(operands[1], ptx::Bytes(i.type));
       Inst& inst = Emit(i.type == Type::kB64 ? Match64 : Match32, d, a, mask);
       inst.imm = static_cast<ptx::VoteMode>(i.mode) == ptx::VoteMode::kAll;
       inst.e = second;
       break;
     }
     case Op::kRedux: {
-      const uint32_t a = Source(operands[1], 4), mask = members(2);
+      const uint32_t a = Source(operands[1], 4);
       Emit(Redux, d, a, mask).imm = i.mode | (i.type == Type::kS32 ? 256 : 0);
       break;
     }
     case Op::kElect:
-      Emit(Elect, d, 0, members(1)).e = second;
+      Emit(Elect, d, 0, mask).e = second;
       break;
     default:
-      Emit(WarpBarrier, 0, members(0));
+      Emit(WarpBarrier, 0, mask);
       break;
   }
+  if (checks) Emit(NoteWarpBarrier);
   EndControl(i);
 }
 
@@ -163,6 +186,16 @@ void FunctionTranslator::Matrix(const Instruction& i) {
     plan.narrow_address = from.narrow;
     plan.space = static_cast<uint8_t>(from.space);
     plan.shape.d = i.vector;
+    MemoryShape shape = {};
+    shape.element_bytes = 16;
+    shape.vector = 1;
+    CheckBefore(from, shape, plan.d, false);
+    if (kernel_->checked) {  // further lanes hold no address
+      Inst& check = out_->code.back();
+      check.inner = check.run;
+      check.run = Guarded;
+      check.guard = Constant(4, (1ull << 8 * i.vector) - 1);
+    }
     Inst& inst = Emit(LoadMatrix, 0, from.reg);
     inst.imm = from.offset;
     inst.aux = static_cast<uint32_t>(out_->matrices.size());

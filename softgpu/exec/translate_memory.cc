@@ -1,6 +1,7 @@
 // ld, st, atom, red, cp.async: where an access goes, and the fastest handler that does it.
 #include <cstring>
 
+#include "softgpu/exec/check.h"
 #include "softgpu/exec/translate.h"
 
 namespace softgpu::exec {
@@ -67,10 +68,24 @@ FunctionTranslator::Place FunctionTranslator::PlaceOf(const Instruction& i,
   return place;
 }
 
-void FunctionTranslator::EmitAccess(const Place& place, Handler fast, MemoryShape shape,
-                                    const uint32_t registers[4]) {
+// The checked translation looks at an access before it happens.
+void FunctionTranslator::CheckBefore(const Place& place, MemoryShape shape,
+                                     const uint32_t registers[4], bool atomic) {
+  if (!kernel_->checked || place.kernel_param) return;
   shape.space = static_cast<uint8_t>(place.space);
   shape.narrow_address = place.narrow;
+  Inst& inst =
+      Emit(atomic ? CheckAtomic : CheckAccess, registers[0], place.reg, registers[1], registers[2]);
+  inst.e = registers[3];
+  inst.imm = place.offset;
+  std::memcpy(&inst.aux, &shape, sizeof shape);
+}
+
+void FunctionTranslator::EmitAccess(const Place& place, Handler fast, MemoryShape shape,
+                                    const uint32_t registers[4], bool atomic) {
+  shape.space = static_cast<uint8_t>(place.space);
+  shape.narrow_address = place.narrow;
+  CheckBefore(place, shape, registers, atomic);
   const Handler handler = place.kernel_param ? LoadParam : fast != nullptr ? fast : AccessAny;
   Inst& inst = Emit(handler, registers[0], place.reg, registers[1], registers[2]);
   inst.e = registers[3];
@@ -122,7 +137,7 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
     fast = FindHandler(
         Key(what, ElementType(bytes), static_cast<int>(count), RegisterType(widths[0], widens)));
   }
-  EmitAccess(place, fast, shape, registers.data());
+  EmitAccess(place, fast, shape, registers.data(), i.Has(ptx::kVolatile));
 }
 
 // A vector whose registers differ in width, or that is longer than one Inst can hold: an access per
@@ -146,7 +161,7 @@ void FunctionTranslator::LoadStoreElements(const Instruction& i, Place place, Me
     const uint32_t element[4] = {registers[k], 0, 0, 0};
     shape.register_bytes = static_cast<uint8_t>(widths[k]);
     shape.vector = 1;
-    EmitAccess(place, nullptr, shape, element);
+    EmitAccess(place, nullptr, shape, element, i.Has(ptx::kVolatile));
   }
 }
 
@@ -179,6 +194,9 @@ void FunctionTranslator::Atomic(const Instruction& i) {
   shape.is_store = 1;
   shape.narrow_address = place.narrow;
   shape.space = static_cast<uint8_t>(place.space);
+  shape.register_bytes = static_cast<uint8_t>(bytes);
+  const uint32_t registers[4] = {b, b, b, b};
+  CheckBefore(place, shape, registers, true);
   Inst& inst = Emit(AtomicHandler(i.mode, i.type), d, place.reg, b, c);
   inst.imm = place.offset;
   std::memcpy(&inst.aux, &shape, sizeof shape);
@@ -195,6 +213,11 @@ void FunctionTranslator::AsyncCopy(const Instruction& i) {
   const Place to = PlaceOf(i, operands[0]);
   const Place from = PlaceOf(global, operands[1]);
   const uint32_t size = i.count > 3 ? Source(operands[3], 4) : 0;
+  MemoryShape shape = {};
+  shape.element_bytes = shape.register_bytes = static_cast<uint8_t>(operands[2].bits);
+  shape.vector = 1;
+  const uint32_t none[4] = {sink_, sink_, sink_, sink_};
+  if (i.count == 3) CheckBefore(from, shape, none, false);
   Inst& inst = Emit(CopyAsync, 0, to.reg, from.reg, size);
   inst.imm = (to.offset & 0xffffffff) | from.offset << 32;
   inst.aux = static_cast<uint32_t>(operands[2].bits) | uint32_t{to.narrow} << 16 |

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -84,6 +85,12 @@ struct Block {
   uint32_t post_dominator = kNoIndex;  // immediate; kNoIndex: only the function's exit
 };
 
+// A .loc directive: from `ptx_line` on, the code comes from `line` of `file`.
+struct Location {
+  int ptx_line = 0;
+  uint32_t file = 0, line = 0;
+};
+
 struct Function {
   std::string name;
   bool entry = false, defined = false, noreturn = false;
@@ -96,7 +103,8 @@ struct Function {
   std::vector<std::vector<uint32_t>> branch_tables;  // instruction numbers
   std::vector<CallSite> calls;  // Instruction of op kCall: operand 1's bits is the index
   std::vector<Block> blocks;
-  std::vector<bool> reconverges;  // by instruction: a divergent warp meets again before it
+  std::vector<Location> locations;  // in order
+  std::vector<bool> reconverges;    // by instruction: a divergent warp meets again before it
   // Of an entry:
   std::vector<ParamInfo> param_info;
   uint32_t param_bytes = 0;
@@ -128,6 +136,10 @@ class KernelImpl final : public Kernel {
   // Where dynamic shared memory begins.
   uint32_t dynamic_shared_offset() const { return dynamic_shared_offset_; }
   bool recursive() const { return recursive_; }
+  // "box+4": a byte of static or dynamic shared memory.
+  std::string SharedName(uint64_t offset) const;
+  // "file:line" that the PTX gives for one of its lines; empty when it says nothing.
+  std::string SourceOf(int ptx_line) const;
   // Functions that this kernel may run, itself first.
   const std::vector<const Function*>& reachable() const { return reachable_; }
 
@@ -135,7 +147,7 @@ class KernelImpl final : public Kernel {
   struct Translation {
     virtual ~Translation() = default;
   };
-  mutable std::shared_ptr<Translation> translation;
+  mutable std::shared_ptr<Translation> translation, checked_translation;
 
  private:
   struct SharedPlace {
@@ -164,7 +176,8 @@ class ModuleImpl final : public PtxModule {
 
   int version = 0, target_ = 0;
   std::vector<std::unique_ptr<Function>> functions;
-  std::vector<Symbol> symbols;  // module scope, all spaces
+  std::vector<Symbol> symbols;            // module scope, all spaces
+  std::map<uint64_t, std::string> files;  // of .file, by number
   std::vector<Variable> variables_;
   std::vector<std::unique_ptr<const Kernel>> kernels_;
 };

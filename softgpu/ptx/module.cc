@@ -107,6 +107,36 @@ uint32_t KernelImpl::SharedOffset(const Function* owner, uint32_t symbol) const 
   return 0;
 }
 
+std::string KernelImpl::SharedName(uint64_t offset) const {
+  const SharedPlace* best = nullptr;
+  for (const SharedPlace& place : shared_) {
+    if (place.offset <= offset && (best == nullptr || place.offset >= best->offset)) best = &place;
+  }
+  if (best == nullptr) return "offset " + std::to_string(offset);
+  const Symbol& symbol =
+      best->owner == nullptr ? module_->symbols[best->symbol] : best->owner->symbols[best->symbol];
+  return symbol.name + "+" + std::to_string(offset - best->offset);
+}
+
+std::string KernelImpl::SourceOf(int ptx_line) const {
+  const Location* best = nullptr;
+  for (const Function* function : reachable_) {
+    if (function->instructions.empty() || ptx_line < function->instructions.front().line ||
+        ptx_line > function->instructions.back().line) {
+      continue;
+    }
+    for (const Location& location : function->locations) {
+      if (location.ptx_line <= ptx_line) best = &location;
+    }
+  }
+  if (best == nullptr) return {};
+  const auto file = module_->files.find(best->file);
+  if (file == module_->files.end()) return {};
+  const size_t slash = file->second.rfind('/');
+  return file->second.substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
+         std::to_string(best->line);
+}
+
 // The deepest chain of calls; a recursive or indirect one gets a fixed stack.
 void KernelImpl::CountLocal() {
   enum class State { kNew, kOpen, kDone };

@@ -98,7 +98,10 @@ void Parser::ParseBodyDirective() {
   if (token.Is(".const")) return ParseModuleVariable(Space::kConst, Linkage{});
   if (token.Is(".pragma")) return SkipStatement();
   if (token.Is(".loc")) {
-    for (int i = 0; i < 3; ++i) ExpectInteger();
+    const uint64_t file = ExpectInteger(), line = ExpectInteger();
+    ExpectInteger();
+    function_->locations.push_back(
+        {token.line, static_cast<uint32_t>(file), static_cast<uint32_t>(line)});
     // ", function_name label, inlined_at file line column"
     while (Accept(',')) {
       ExpectWord();

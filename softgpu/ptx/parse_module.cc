@@ -98,8 +98,10 @@ void Parser::ParseTopLevel() {
   } else if (space != Space::kGeneric && token.kind == Token::Kind::kWord) {
     ParseModuleVariable(space, linkage);
   } else if (token.Is(".file")) {
-    ExpectInteger();
-    if (lex_.Next().kind != Token::Kind::kString) Fail(token.line, "File name expected");
+    const uint64_t number = ExpectInteger();
+    const Token name = lex_.Next();
+    if (name.kind != Token::Kind::kString) Fail(token.line, "File name expected");
+    module_->files[number] = std::string(name.text);
     while (Accept(',')) ExpectInteger();
   } else if (token.Is(".section")) {
     SkipSection();

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <mutex>
+
 #include "ipc/calls/limits.h"
 
 namespace softgpu::testing {
@@ -72,6 +74,14 @@ std::optional<Fault> Machine::Launch(const std::string& name, Dim3 grid, Dim3 bl
   launch.cancel = &cancel;
   launch.cooperative = cooperative;
   launch.print = [this](std::string_view text) { printed += text; };
+  launch.watchdog_ms = watchdog_ms;
+  std::mutex mutex;
+  if (checked) {
+    launch.report = [&](const Finding& finding) {
+      std::lock_guard<std::mutex> lock(mutex);
+      findings.push_back(finding);
+    };
+  }
   return Execute(launch);
 }
 

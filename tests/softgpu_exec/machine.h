@@ -54,6 +54,9 @@ class Machine {
   bool cooperative = false;
   std::atomic<bool> cancel{false};
   std::string printed;
+  bool checked = false;
+  uint32_t watchdog_ms = 0;
+  std::vector<Finding> findings;  // of checked launches
 
  private:
   template <class T>

@@ -1,0 +1,30 @@
+// What check=1 found in this process: said once on stderr and in the error log, and counted at
+// exit, together with memory that was never freed. Thread safety: every function may be called from
+// any thread.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "softgpu/exec/launch.h"
+
+namespace softgpu {
+
+class CheckLog {
+ public:
+  static CheckLog& Get();  // never destroyed: kernels may run while the process exits
+
+  void Add(const Finding& finding);
+  // What is printed when the library is unloaded: after the program's own destructors have freed
+  // what they own.
+  std::string Summary();
+
+ private:
+  std::mutex mutex_;
+  std::map<std::tuple<Finding::Kind, std::string, int, int>, int>
+      launches_;  // that had the finding
+};
+
+}  // namespace softgpu
