@@ -1,4 +1,4 @@
-// Two- and three-dimensional copies between linear memory, and batches of copies.
+// Two- and three-dimensional copies, rows of arrays, and batches of copies.
 #include <cstdint>
 
 #include "softgpu/driver/api.h"
@@ -52,6 +52,36 @@ CUresult Copy3DPeer(const CUDA_MEMCPY3D_PEER* copy, CUstream stream, CopyMode mo
   return Copy(params, stream, mode);
 }
 
+// One row: what the copies between an array and something else say.
+struct Row {
+  CUmemorytype type;
+  CUarray array;
+  CUdeviceptr device;
+  const void* host;
+  size_t x;
+};
+
+Row OfArray(CUarray array, size_t x) { return {CU_MEMORYTYPE_ARRAY, array, 0, nullptr, x}; }
+Row OfDevice(CUdeviceptr at) { return {CU_MEMORYTYPE_DEVICE, nullptr, at, nullptr, 0}; }
+Row OfHost(const void* at) { return {CU_MEMORYTYPE_HOST, nullptr, 0, at, 0}; }
+
+CUresult CopyRow(const Row& to, const Row& from, size_t bytes, CUstream stream, CopyMode mode) {
+  CUDA_MEMCPY3D params = {};
+  params.dstMemoryType = to.type;
+  params.dstArray = to.array;
+  params.dstDevice = to.device;
+  params.dstHost = const_cast<void*>(to.host);
+  params.dstXInBytes = to.x;
+  params.srcMemoryType = from.type;
+  params.srcArray = from.array;
+  params.srcDevice = from.device;
+  params.srcHost = from.host;
+  params.srcXInBytes = from.x;
+  params.WidthInBytes = bytes;
+  params.Height = params.Depth = 1;
+  return Copy(params, stream, mode);
+}
+
 CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream, CopyMode mode) {
   return copy != nullptr ? Copy(*copy, stream, mode) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -78,6 +108,35 @@ CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy) { return Copy3DPeer(copy
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
   return Copy3DPeer(copy, stream, kAsync);
+}
+
+CUresult cuMemcpyDtoA_v2(CUarray to, size_t x, CUdeviceptr from, size_t bytes) {
+  return CopyRow(OfArray(to, x), OfDevice(from), bytes, nullptr, kSync);
+}
+
+CUresult cuMemcpyAtoD_v2(CUdeviceptr to, CUarray from, size_t x, size_t bytes) {
+  return CopyRow(OfDevice(to), OfArray(from, x), bytes, nullptr, kSync);
+}
+
+CUresult cuMemcpyHtoA_v2(CUarray to, size_t x, const void* from, size_t bytes) {
+  return CopyRow(OfArray(to, x), OfHost(from), bytes, nullptr, kSync);
+}
+
+CUresult cuMemcpyAtoH_v2(void* to, CUarray from, size_t x, size_t bytes) {
+  return CopyRow(OfHost(to), OfArray(from, x), bytes, nullptr, kSync);
+}
+
+CUresult cuMemcpyAtoA_v2(CUarray to, size_t to_x, CUarray from, size_t from_x, size_t bytes) {
+  return CopyRow(OfArray(to, to_x), OfArray(from, from_x), bytes, nullptr, kSync);
+}
+
+CUresult cuMemcpyHtoAAsync_v2(CUarray to, size_t x, const void* from, size_t bytes,
+                              CUstream stream) {
+  return CopyRow(OfArray(to, x), OfHost(from), bytes, stream, kAsync);
+}
+
+CUresult cuMemcpyAtoHAsync_v2(void* to, CUarray from, size_t x, size_t bytes, CUstream stream) {
+  return CopyRow(OfHost(to), OfArray(from, x), bytes, stream, kAsync);
 }
 
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,

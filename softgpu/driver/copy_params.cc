@@ -1,5 +1,10 @@
 // Boxes from and to the parameters of cuMemcpy3D.
+#include <algorithm>
+#include <memory>
+
+#include "softgpu/driver/array.h"
 #include "softgpu/driver/copy.h"
+#include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
 
 namespace softgpu {
@@ -9,11 +14,32 @@ struct Side {
   CUmemorytype type;
   const void* host;
   CUdeviceptr device;
+  CUarray array;
   size_t x, y, z, pitch, height;
 };
 
+bool Within(uint64_t begin, uint64_t length, uint64_t end) {
+  return begin <= end && length <= end - begin;
+}
+
+CUresult ResolveArray(const Side& side, const CopyBox& box, CopySide* out) {
+  const std::shared_ptr<Array> array = Driver::Get().arrays.Find(side.array);
+  if (array == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "this is no array");
+  const Texels& texels = array->texels();
+  const uint64_t row = uint64_t{texels.width} * texels.texel_bytes();
+  if (!Within(side.x, box.width, row) || !Within(side.y, box.height, texels.height) ||
+      !Within(side.z, box.depth, texels.depth)) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the copy goes beyond the array");
+  }
+  out->memory = CopySide::Memory::kDevice;
+  out->pitch = texels.pitch;
+  out->slice = texels.slice;
+  out->address = array->address() + side.z * texels.slice + side.y * texels.pitch + side.x;
+  return CUDA_SUCCESS;
+}
+
 // A pitch of 0 stands for packed rows, a height of 0 for planes as high as the copy.
-bool Resolve(const Side& side, const CopyBox& box, CopySide* out) {
+CUresult Resolve(const Side& side, const CopyBox& box, CopySide* out) {
   switch (side.type) {
     case CU_MEMORYTYPE_HOST:
       out->memory = CopySide::Memory::kHost;
@@ -27,13 +53,15 @@ bool Resolve(const Side& side, const CopyBox& box, CopySide* out) {
       out->memory = CopySide::Memory::kUnified;
       out->address = side.device;
       break;
+    case CU_MEMORYTYPE_ARRAY:
+      return ResolveArray(side, box, out);
     default:
-      return false;
+      return Fail(CUDA_ERROR_INVALID_VALUE, "a side of the copy has no memory type");
   }
   out->pitch = side.pitch != 0 ? side.pitch : box.width;
   out->slice = out->pitch * (side.height != 0 ? side.height : box.height);
   out->address += side.z * out->slice + side.y * out->pitch + side.x;
-  return true;
+  return CUDA_SUCCESS;
 }
 
 CUmemorytype TypeOf(CopySide::Memory memory) {
@@ -47,15 +75,14 @@ CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box) {
   box->width = params.WidthInBytes;
   box->height = params.Height;
   box->depth = params.Depth;
-  const Side destination = {params.dstMemoryType, params.dstHost,  params.dstDevice,
-                            params.dstXInBytes,   params.dstY,     params.dstZ,
-                            params.dstPitch,      params.dstHeight};
-  const Side source = {params.srcMemoryType, params.srcHost, params.srcDevice, params.srcXInBytes,
-                       params.srcY,          params.srcZ,    params.srcPitch,  params.srcHeight};
-  if (Resolve(destination, *box, &box->destination) && Resolve(source, *box, &box->source)) {
-    return CUDA_SUCCESS;
-  }
-  return Fail(CUDA_ERROR_NOT_SUPPORTED, "copies from and to arrays are not supported");
+  const Side destination = {params.dstMemoryType, params.dstHost,     params.dstDevice,
+                            params.dstArray,      params.dstXInBytes, params.dstY,
+                            params.dstZ,          params.dstPitch,    params.dstHeight};
+  const Side source = {params.srcMemoryType, params.srcHost,     params.srcDevice,
+                       params.srcArray,      params.srcXInBytes, params.srcY,
+                       params.srcZ,          params.srcPitch,    params.srcHeight};
+  const CUresult result = Resolve(destination, *box, &box->destination);
+  return result == CUDA_SUCCESS ? Resolve(source, *box, &box->source) : result;
 }
 
 CUDA_MEMCPY3D ParamsOf(const CopyBox& box) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ipc/calls/limits.h"
+#include "softgpu/driver/array.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/error_log.h"
@@ -117,6 +118,9 @@ void Driver::ForgetContext(Context& context) {
   }
   for (const std::shared_ptr<Library>& library : libraries.All())
     library->ForgetContext(context.id());
+  for (const std::shared_ptr<Array>& array : arrays.All()) {
+    if (array->context_id() == context.id()) arrays.Remove(array.get());
+  }
   memory_map_.RemoveContext(context.id());
   contexts.Remove(&context);
 }

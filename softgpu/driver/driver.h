@@ -22,6 +22,7 @@
 
 namespace softgpu {
 
+class Array;
 class Context;
 class Device;
 class Event;
@@ -34,8 +35,11 @@ class Library;
 class LibraryKernel;
 class Linker;
 class MemoryPool;
+class MipmappedArray;
 class Module;
 class Stream;
+struct SurfaceObject;
+struct TextureObject;
 class UserObject;
 
 class Driver {
@@ -75,6 +79,10 @@ class Driver {
   HandleTable<Linker> linkers;
   HandleTable<MemoryPool> pools;
   HandleTable<ExtentHandle> extents;
+  HandleTable<Array> arrays;
+  HandleTable<MipmappedArray> mipmapped_arrays;
+  HandleTable<TextureObject> textures;
+  HandleTable<SurfaceObject> surfaces;
   HandleTable<Graph> graphs;
   HandleTable<GraphNode> graph_nodes;
   HandleTable<GraphExec> graph_execs;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "softgpu/driver/array.h"
 #include "softgpu/driver/check_log.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
@@ -47,6 +48,7 @@ class LaunchOperation final : public Operation {
     launch_.parameters = work_.parameters;
     launch_.variables = work_.module->addresses();
     launch_.memory = &Driver::Get().memory_map();
+    launch_.textures = &DriverTextures();
     launch_.cancel = work_.context->cancel();
     launch_.sm_count = work_.context->device().config().sms;
     launch_.cooperative = work_.cooperative;

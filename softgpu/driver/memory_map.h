@@ -26,7 +26,7 @@ class Heap;
 class MemoryPool;
 
 struct Allocation {
-  enum class Kind { kDevice, kManaged, kVariable, kPinned, kRegistered, kMapping };
+  enum class Kind { kDevice, kManaged, kVariable, kPinned, kRegistered, kMapping, kArray };
 
   Allocation() = default;
   ~Allocation();  // gives heap memory back

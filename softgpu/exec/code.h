@@ -42,6 +42,18 @@ struct MatrixPlan {
   uint32_t d[4] = {}, a[4] = {}, b[2] = {}, c[4] = {};
 };
 
+// One access of a texture or surface; object and coordinates by frame offset. Data registers are
+// the Inst's d, b, c, e.
+struct TexturePlan {
+  ptx::Geometry geometry = ptx::Geometry::k1D;
+  uint32_t flags = 0;             // ptx::Flag
+  bool integer = false;           // tex: coordinates
+  uint8_t vector = 1, bytes = 4;  // of the data: elements, bytes of each
+  uint8_t register_bytes[4] = {};
+  uint32_t object = 0;
+  uint32_t coordinates[4] = {};
+};
+
 struct Constant {
   uint32_t offset = 0;  // in the frame
   uint32_t bytes = 0;   // 2, 4, 8
@@ -54,6 +66,7 @@ struct FunctionCode {
   std::vector<Inst> code;
   std::vector<CallPlan> calls;
   std::vector<MatrixPlan> matrices;
+  std::vector<TexturePlan> textures;
   std::vector<std::vector<uint32_t>> branch_tables;  // indices of code
   std::vector<Constant> constants;
   uint32_t frame_bytes = 0, constants_offset = 0;

@@ -80,6 +80,13 @@ bool CallAssert(const Inst* ip, Warp* w, const CallPlan& plan);
 const Inst* Mma(const Inst* ip, Warp* w);
 const Inst* LoadMatrix(const Inst* ip, Warp* w);
 
+// texture_access.cc. aux: index into FunctionCode::textures; data in d, b, c, e
+const Inst* TextureFetch(const Inst* ip, Warp* w);
+const Inst* SurfaceLoad(const Inst* ip, Warp* w);
+const Inst* SurfaceStore(const Inst* ip, Warp* w);
+const Inst* TextureSize(const Inst* ip, Warp* w);  // d from the object a; imm: ptx::TextureQuery
+const Inst* SurfaceSize(const Inst* ip, Warp* w);
+
 // fault.cc: records what stopped the launch for the lowest running lane, or `lane`; always null.
 const Inst* RaiseFault(const Inst* ip, Warp* w, int lane, CUresult code, std::string what,
                        uint64_t address = 0);

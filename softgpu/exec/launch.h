@@ -36,6 +36,7 @@ class Memory {
 
 class Kernel;     // softgpu/ptx/module.h
 class PtxModule;  // softgpu/ptx/module.h
+class Textures;   // softgpu/exec/texture.h
 
 // What the checked mode found. `text` says it in a few lines, the first without indentation.
 struct Finding {
@@ -53,6 +54,7 @@ struct Launch {
   std::span<const std::byte> parameters;  // packed by the kernel's ParamInfo offsets
   std::span<const uint64_t> variables;  // address of each PtxModule::variables() entry, same order
   const Memory* memory = nullptr;
+  const Textures* textures = nullptr;
   const std::atomic<bool>* cancel =
       nullptr;  // set: stop soon, return Fault{CUDA_ERROR_LAUNCH_FAILED}
   std::function<void(std::string_view)> print;  // device printf, whole formatted text; any thread

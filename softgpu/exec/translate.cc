@@ -196,6 +196,13 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
       return Atomic(i);
     case Op::kCpAsync:
       return AsyncCopy(i);
+    case Op::kTex:
+    case Op::kSuld:
+    case Op::kSust:
+      return TextureAccess(i);
+    case Op::kTxq:
+    case Op::kSuq:
+      return TextureSizeOf(i);
     case Op::kShfl:
     case Op::kVote:
     case Op::kMatch:

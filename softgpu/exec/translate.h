@@ -88,6 +88,10 @@ class FunctionTranslator {
                   bool atomic);
   void CheckBefore(const Place& place, MemoryShape shape, const uint32_t registers[4], bool atomic);
 
+  // translate_texture.cc
+  void TextureAccess(const ptx::Instruction& i);
+  void TextureSizeOf(const ptx::Instruction& i);
+
   // translate_control.cc
   void Jump(const ptx::Instruction& i);
   void CallFunction(const ptx::Instruction& i);

@@ -53,6 +53,21 @@ Type UnsignedOf(uint32_t bits) {
 
 bool IsFragment(uint32_t bits) { return bits == 32; }
 
+// Coordinates of a texture or surface, a layer included.
+uint32_t CoordinatesOf(Geometry geometry) {
+  switch (geometry) {
+    case Geometry::k1D:
+      return 1;
+    case Geometry::k2D:
+    case Geometry::k1DLayered:
+      return 2;
+    case Geometry::kCubeLayered:
+      return 4;
+    default:
+      return 3;
+  }
+}
+
 }  // namespace
 
 uint32_t Parser::RegisterBits(const Operand& operand) const {
@@ -176,6 +191,26 @@ bool Parser::CheckMove(const Instruction& i, Operand* operands) {
   return CheckValue(&from, i.type, false, false);
 }
 
+// The object, then its coordinates, of which the ISA lets the last be padding.
+bool Parser::CheckCoordinates(const Instruction& i, const Operand& operand) {
+  const bool texture = i.op == Op::kTex;
+  if (!operand.address || operand.kind != Operand::Kind::kVector || !i.Has(kHasMode)) return false;
+  if (texture && i.vector != 4) return false;
+  const Geometry geometry = static_cast<Geometry>(i.mode);
+  const bool cube = geometry == Geometry::kCube || geometry == Geometry::kCubeLayered;
+  const bool layered = geometry == Geometry::k1DLayered || geometry == Geometry::k2DLayered ||
+                       geometry == Geometry::kCubeLayered;
+  const uint32_t needed = CoordinatesOf(geometry);
+  if ((cube && !texture) || operand.count < needed + 1 || operand.count > 5) return false;
+  Operand* const elements = function_->operands.data() + operand.index;
+  if (elements[0].kind != Operand::Kind::kRegister || RegisterBits(elements[0]) != 64) return false;
+  for (uint32_t k = 1; k < operand.count; ++k) {
+    const bool is_float = texture && i.type2 == Type::kF32 && !(layered && k == 1);
+    if (!CheckValue(&elements[k], is_float ? Type::kF32 : Type::kB32, false, false)) return false;
+  }
+  return true;
+}
+
 // Rows whose signature has an 'x'.
 bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
   switch (i.op) {
@@ -188,6 +223,11 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
     case Op::kStBulk:
       return CheckValue(&o[1], Type::kB64, false, false) && o[2].bits == 0 &&
              (i.space == Space::kShared || i.space == Space::kGeneric);
+    case Op::kTex:
+    case Op::kSuld:
+      return CheckCoordinates(i, o[1]);
+    case Op::kSust:
+      return CheckCoordinates(i, o[0]);
     case Op::kBra:
       return o[0].kind == Operand::Kind::kLabel;
     case Op::kBrx:

@@ -52,6 +52,9 @@ enum ModifierClass : uint64_t {
   kmFull = 1ull << 36,
   kmDependents = 1ull << 37,
   kmRegisters = 1ull << 38,
+  kmGeometry = 1ull << 39,
+  kmQuery = 1ull << 40,
+  kmSurface = 1ull << 41,
 };
 
 struct Row {

@@ -80,7 +80,27 @@ Operand Parser::ParseName(const Token& token, const Instruction& instruction) {
   return operand;
 }
 
-Operand Parser::ParseAddress() {
+// "[object, {x, y}]" of textures and surfaces: a vector whose first element is the object.
+Operand Parser::ParseCoordinates(Operand object, const Instruction& instruction) {
+  std::vector<Operand> elements = {object};
+  const bool several = Accept('{');
+  do {
+    const Token& token = lex_.Peek();
+    elements.push_back(token.kind == Token::Kind::kWord ? ParseName(lex_.Next(), instruction)
+                                                        : ParseNumber());
+  } while (several && error_.empty() && elements.size() < 8 && Accept(','));
+  if (several) Expect('}');
+  Expect(']');
+  Operand operand;
+  operand.kind = Operand::Kind::kVector;
+  operand.address = true;
+  operand.index = static_cast<uint32_t>(function_->operands.size());
+  operand.count = static_cast<uint32_t>(elements.size());
+  function_->operands.insert(function_->operands.end(), elements.begin(), elements.end());
+  return operand;
+}
+
+Operand Parser::ParseAddress(const Instruction& instruction) {
   Operand operand;
   if (lex_.Peek().kind == Token::Kind::kWord) {
     const Token token = lex_.Next();
@@ -93,6 +113,7 @@ Operand Parser::ParseAddress() {
     operand = ParseNumber();
     if (operand.count != 0) Fail(lex_.Peek().line, "An address is no floating-point number");
   }
+  if (Accept(',')) return ParseCoordinates(operand, instruction);
   operand.address = true;
   uint64_t offset = operand.kind == Operand::Kind::kImmediate ? operand.bits : 0;
   while (error_.empty() && !Accept(']')) {
@@ -127,7 +148,7 @@ Operand Parser::ParseVector(const Instruction& instruction) {
 }
 
 Operand Parser::ParseOperand(const Instruction& instruction) {
-  if (Accept('[')) return ParseAddress();
+  if (Accept('[')) return ParseAddress(instruction);
   if (Accept('{')) return ParseVector(instruction);
   if (Accept('(')) {  // some compilers write (0) or ( 1 )
     Operand operand = ParseNumber();

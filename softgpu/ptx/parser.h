@@ -107,7 +107,8 @@ class Parser {
 
   // parse_operand.cc
   Operand ParseOperand(const Instruction& instruction);
-  Operand ParseAddress();
+  Operand ParseAddress(const Instruction& instruction);
+  Operand ParseCoordinates(Operand object, const Instruction& instruction);
   Operand ParseVector(const Instruction& instruction);
   Operand ParseNumber();
   Operand ParseName(const Token& token, const Instruction& instruction);
@@ -120,6 +121,7 @@ class Parser {
   bool CheckPredicate(const Operand& operand, bool result);
   bool CheckSpecialForm(const Instruction& instruction, Operand* operands);
   bool CheckMove(const Instruction& instruction, Operand* operands);
+  bool CheckCoordinates(const Instruction& i, const Operand& operand);
   bool CheckMatrix(const Instruction& instruction, const Operand* operands) const;
   uint32_t RegisterBits(const Operand& operand) const;
 

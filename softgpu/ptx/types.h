@@ -88,6 +88,8 @@ enum class TestKind : uint8_t { kFinite, kInfinite, kNumber, kNotANumber, kNorma
 enum class BarMode : uint8_t { kSync, kArrive, kRed };
 enum class ShfMode : uint8_t { kLeft, kRight };
 enum class MmaShape : uint8_t { kM16N8K4, kM16N8K8, kM16N8K16, kM16N8K32, kM8N8 };
+enum class Geometry : uint8_t { k1D, k2D, k3D, k1DLayered, k2DLayered, kCube, kCubeLayered };
+enum class TextureQuery : uint8_t { kWidth, kHeight, kDepth };
 enum class AsyncMode : uint8_t { kCopy, kCommitGroup, kWaitGroup, kWaitAll };
 
 // Modifiers that are there or not.
@@ -112,7 +114,9 @@ enum Flag : uint32_t {
   kHasMode = 1 << 18,  // a word set Instruction::mode
   kXorsign = 1 << 19,
   kAbsolute = 1 << 20,
-  kCacheHint = 1 << 21,  // the last operand was a cache policy; it is gone after Check
+  kOutsideClamps = 1 << 22,  // suld.clamp, sust.clamp; the default traps
+  kOutsideIsZero = 1 << 23,  // suld.zero, sust.zero
+  kCacheHint = 1 << 21,      // the last operand was a cache policy; it is gone after Check
 };
 
 // Registers whose value the hardware provides. Order matters to nobody.

@@ -1,0 +1,163 @@
+// Texture and surface objects.
+#include <algorithm>
+#include <memory>
+
+#include "softgpu/driver/api.h"
+#include "softgpu/driver/array.h"
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/error_log.h"
+#include "softgpu/driver/handles.h"
+#include "softgpu/driver/memory_map.h"
+
+namespace softgpu::api {
+namespace {
+
+uint64_t HandleOf(const void* object) { return reinterpret_cast<uint64_t>(object); }
+
+CUresult LinearTexels(CUdeviceptr at, CUarray_format format, unsigned channels, uint64_t span,
+                      Texels* texels) {
+  texels->base = reinterpret_cast<std::byte*>(at);
+  texels->format = format;
+  texels->channels = channels;
+  if (texels->texel_bytes() == 0 || channels > 4 || channels == 3)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the device has no texels of this format");
+  if (span == 0 || !Driver::Get().memory_map().Covers(at, span))
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the texture's range is not allocated memory");
+  return CUDA_SUCCESS;
+}
+
+// Of a mipmapped array the first level is what textures read.
+CUresult FindArray(const CUDA_RESOURCE_DESC& resource, std::shared_ptr<Array>* array) {
+  if (resource.resType == CU_RESOURCE_TYPE_ARRAY) {
+    *array = Driver::Get().arrays.Find(resource.res.array.hArray);
+  } else {
+    const std::shared_ptr<MipmappedArray> levels =
+        Driver::Get().mipmapped_arrays.Find(resource.res.mipmap.hMipmappedArray);
+    if (levels != nullptr) *array = levels->levels().front();
+  }
+  return *array != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_HANDLE, "this is no array");
+}
+
+CUresult FindTexels(TextureObject* object) {
+  const CUDA_RESOURCE_DESC& resource = object->resource;
+  Texels* const texels = &object->texture.texels;
+  switch (resource.resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY: {
+      const CUresult result = FindArray(resource, &object->array);
+      if (result == CUDA_SUCCESS) *texels = object->array->texels();
+      return result;
+    }
+    case CU_RESOURCE_TYPE_LINEAR: {
+      const auto& linear = resource.res.linear;
+      const CUresult result = LinearTexels(linear.devPtr, linear.format, linear.numChannels,
+                                           linear.sizeInBytes, texels);
+      if (result == CUDA_SUCCESS)
+        texels->width = static_cast<uint32_t>(linear.sizeInBytes / texels->texel_bytes());
+      return result;
+    }
+    case CU_RESOURCE_TYPE_PITCH2D: {
+      const auto& pitched = resource.res.pitch2D;
+      if (pitched.width == 0 || pitched.height == 0) return CUDA_ERROR_INVALID_VALUE;
+      texels->width = static_cast<uint32_t>(pitched.width);
+      texels->height = static_cast<uint32_t>(pitched.height);
+      texels->pitch = pitched.pitchInBytes;
+      const uint64_t row =
+          pitched.width * BytesOfFormat(pitched.format) * uint64_t{pitched.numChannels};
+      return LinearTexels(pitched.devPtr, pitched.format, pitched.numChannels,
+                          (pitched.height - 1) * pitched.pitchInBytes + row, texels);
+    }
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+}  // namespace
+
+CUresult cuTexObjectCreate(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
+                           const CUDA_TEXTURE_DESC* description,
+                           const CUDA_RESOURCE_VIEW_DESC* view) {
+  if (out == nullptr || resource == nullptr || description == nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
+  const std::shared_ptr<TextureObject> object = std::make_shared<TextureObject>();
+  object->resource = *resource;
+  object->description = *description;
+  if (view != nullptr && view->format != CU_RES_VIEW_FORMAT_NONE)
+    return Fail(CUDA_ERROR_NOT_SUPPORTED, "views of another format are not supported");
+  object->has_view = view != nullptr;
+  if (view != nullptr) object->view = *view;
+  Texture* const texture = &object->texture;
+  // Out of range reads 0 in linear memory, whatever the modes say.
+  const bool linear_memory = resource->resType == CU_RESOURCE_TYPE_LINEAR;
+  for (int k = 0; k < 3; ++k) {
+    texture->address[k] = linear_memory ? CU_TR_ADDRESS_MODE_BORDER : description->addressMode[k];
+  }
+  texture->linear = description->filterMode == CU_TR_FILTER_MODE_LINEAR && !linear_memory;
+  texture->as_integer = (description->flags & CU_TRSF_READ_AS_INTEGER) != 0;
+  texture->normalized =
+      (description->flags & CU_TRSF_NORMALIZED_COORDINATES) != 0 && !linear_memory;
+  texture->srgb = (description->flags & CU_TRSF_SRGB) != 0;
+  if (!linear_memory) std::copy_n(description->borderColor, 4, texture->border.begin());
+  if (const CUresult result = FindTexels(object.get()); result != CUDA_SUCCESS) return result;
+  *out = HandleOf(Driver::Get().textures.Add(object));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuTexObjectDestroy(CUtexObject handle) {
+  return Driver::Get().textures.Remove(reinterpret_cast<const void*>(handle)) != nullptr
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC* resource, CUtexObject handle) {
+  const std::shared_ptr<TextureObject> object =
+      Driver::Get().textures.Find(reinterpret_cast<const void*>(handle));
+  if (object == nullptr || resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *resource = object->resource;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC* description, CUtexObject handle) {
+  const std::shared_ptr<TextureObject> object =
+      Driver::Get().textures.Find(reinterpret_cast<const void*>(handle));
+  if (object == nullptr || description == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *description = object->description;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC* view, CUtexObject handle) {
+  const std::shared_ptr<TextureObject> object =
+      Driver::Get().textures.Find(reinterpret_cast<const void*>(handle));
+  if (object == nullptr || view == nullptr || !object->has_view) return CUDA_ERROR_INVALID_VALUE;
+  *view = object->view;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuSurfObjectCreate(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
+  if (out == nullptr || resource == nullptr || resource->resType != CU_RESOURCE_TYPE_ARRAY)
+    return CUDA_ERROR_INVALID_VALUE;
+  const std::shared_ptr<SurfaceObject> object = std::make_shared<SurfaceObject>();
+  object->resource = *resource;
+  const CUresult result = FindArray(*resource, &object->array);
+  if (result != CUDA_SUCCESS) return result;
+  if ((object->array->descriptor().Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the array was not created for surfaces");
+  *out = HandleOf(Driver::Get().surfaces.Add(object));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuSurfObjectDestroy(CUsurfObject handle) {
+  return Driver::Get().surfaces.Remove(reinterpret_cast<const void*>(handle)) != nullptr
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC* resource, CUsurfObject handle) {
+  const std::shared_ptr<SurfaceObject> object =
+      Driver::Get().surfaces.Find(reinterpret_cast<const void*>(handle));
+  if (object == nullptr || resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *resource = object->resource;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace softgpu::api
