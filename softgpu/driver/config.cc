@@ -54,6 +54,17 @@ bool ParseComputeCapability(std::string_view text, Config* config) {
   return true;
 }
 
+bool ParseExecutor(std::string_view text, Config::Executor* executor) {
+  for (const auto& [name, value] : {std::pair{"auto", Config::Executor::kAuto},
+                                    std::pair{"interpreter", Config::Executor::kInterpreter},
+                                    std::pair{"llvm", Config::Executor::kLlvm}}) {
+    if (text != name) continue;
+    *executor = value;
+    return true;
+  }
+  return false;
+}
+
 bool ParseItem(std::string_view key, std::string_view value, Config* config) {
   if (key == "devices") return ParseCount(value, ipc::limits::kSoftDevicesMax, &config->devices);
   if (key == "memory") return ParseBytes(value, &config->memory_bytes);
@@ -66,6 +77,11 @@ bool ParseItem(std::string_view key, std::string_view value, Config* config) {
   }
   if (key == "sticky" && (value == "process" || value == "context")) {
     config->sticky_context = value == "context";
+    return true;
+  }
+  if (key == "executor") return ParseExecutor(value, &config->executor);
+  if (key == "cache" && (value == "on" || value == "off")) {
+    config->cache = value == "on";
     return true;
   }
   return false;
@@ -85,7 +101,8 @@ std::optional<Config> ParseConfig(std::string_view text, std::string* error) {
       *error =
           std::string(kConfigVariable) + ": '" + std::string(item) +
           "' is not understood; accepted are devices=1..8, memory=16MiB..1024GiB (in MiB or GiB), "
-          "sms=1..1024, cc=7.0..12.9, check=0|1, watchdog=MILLISECONDS and sticky=process|context, "
+          "sms=1..1024, cc=7.0..12.9, executor=auto|interpreter|llvm, cache=on|off, check=0|1, "
+          "watchdog=MILLISECONDS and sticky=process|context, "
           "separated by commas";
       return std::nullopt;
     }

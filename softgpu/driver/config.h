@@ -16,8 +16,10 @@ struct Config {
   uint64_t memory_bytes = uint64_t{4} << 30;  // of each device
   unsigned sms = 8;
   int cc_major = 8, cc_minor = 0;
-  bool check = false;           // look for races, uninitialised reads and leaks (docs/check.md)
-  unsigned watchdog_ms = 0;     // how long a grid may run; 0: for ever
+  bool check = false;        // look for races, uninitialised reads and leaks (docs/check.md)
+  unsigned watchdog_ms = 0;  // how long a grid may run; 0: for ever
+  enum class Executor { kAuto, kInterpreter, kLlvm } executor = Executor::kInterpreter;
+  bool cache = true;            // compiled kernels are kept on disk
   bool sticky_context = false;  // a fault poisons its context only, not the process (for tests)
 };
 

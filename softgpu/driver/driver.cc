@@ -22,6 +22,7 @@
 #include "softgpu/driver/memory_pool.h"
 #include "softgpu/driver/module.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/jit/compiler.h"
 
 namespace softgpu {
 namespace {
@@ -37,6 +38,14 @@ CUresult SayOnce(CUresult code, const std::string& sentence) {
   static std::atomic<bool> said{false};
   if (!said.exchange(true)) std::fprintf(stderr, "softgpu: %s\n", sentence.c_str());
   return Fail(code, sentence);
+}
+
+void UseExecutor(const Config& config) {
+  const jit::Executor executor =
+      config.executor == Config::Executor::kInterpreter ? jit::Executor::kInterpreter
+      : config.executor == Config::Executor::kLlvm      ? jit::Executor::kLlvm
+                                                        : jit::Executor::kAuto;
+  jit::UseExecutor(executor, config.cache);
 }
 
 }  // namespace
@@ -63,6 +72,7 @@ CUresult Driver::Init() {
   std::string error;
   const std::optional<Config> config = ParseConfig(text != nullptr ? text : "", &error);
   if (!config) return SayOnce(CUDA_ERROR_INVALID_VALUE, error);
+  UseExecutor(*config);
   std::unique_ptr<Driver> driver(new Driver(*config));
   const CUresult started = driver->Start();
   if (started != CUDA_SUCCESS) return started;

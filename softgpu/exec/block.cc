@@ -176,6 +176,14 @@ bool BlockMemory::Prepare(LaunchState* state) {
     w->shared = shared_.data;
     w->shared_bytes = state->shared_bytes;
     w->local_stride = state->code->local_stride;
+    w->parameters = state->launch->parameters.data();
+    w->parameter_bytes = state->launch->parameters.size();
+    const Dim3 &block = state->launch->block, &grid = state->launch->grid;
+    for (const auto& [at, size] : {std::pair{0, block}, std::pair{6, grid}}) {
+      w->place[at] = size.x;
+      w->place[at + 1] = size.y;
+      w->place[at + 2] = size.z;
+    }
     w->local = local_.data + size_t{w->local_stride} * kLanes * i;
     if (!same_shape) NumberThreads(w, shape, state->threads);
   }
@@ -217,6 +225,11 @@ Block* BlockMemory::Start(uint64_t index) {
     w->stop = Stop::kBlocked;
     w->resumed = false;
     w->current = nullptr;
+    w->access_form = 0;
+    w->left = 0;
+    w->place[3] = block_.id.x;
+    w->place[4] = block_.id.y;
+    w->place[5] = block_.id.z;
     Park(w, entry.code.data());
   }
   return &block_;

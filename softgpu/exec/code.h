@@ -61,6 +61,16 @@ struct Constant {
   uint32_t variable = ptx::kNoIndex;  // add this variable's address
 };
 
+// Machine code of a function. It is entered at some instructions, whose Inst::run leads to it, runs
+// on in registers, and goes back by writing the frame and running an instruction's own handler.
+struct CompiledFunction {
+  // Returns what the handlers do, or kRefused when the registers at `pc` are not as it expects.
+  using Run = const Inst* (*)(const Inst* code, Warp* w, uint64_t pc, const Handler* handlers);
+  Run run = nullptr;
+  std::vector<Handler> handlers;  // of every instruction, as translated
+  std::shared_ptr<const void> memory;
+};
+
 struct FunctionCode {
   const ptx::Function* source = nullptr;
   std::vector<Inst> code;
@@ -72,6 +82,7 @@ struct FunctionCode {
   uint32_t frame_bytes = 0, constants_offset = 0;
   uint32_t local_bytes = 0;
   uint32_t index = 0;  // in KernelCode::functions
+  std::unique_ptr<const CompiledFunction> compiled;
 };
 
 // Constant areas of all functions of a kernel for one set of variable addresses.
@@ -102,5 +113,7 @@ class KernelCode final : public ptx::KernelImpl::Translation {
 // runs.
 // `checked`: with the instructions of check.h, kept apart.
 std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel, bool checked = false);
+// As Translate, but a copy of the caller's own.
+std::shared_ptr<KernelCode> TranslateAnew(const ptx::KernelImpl& kernel, bool checked = false);
 
 }  // namespace softgpu::exec

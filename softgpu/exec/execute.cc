@@ -13,12 +13,15 @@
 #include "softgpu/exec/check.h"
 #include "softgpu/exec/fault.h"
 #include "softgpu/exec/handlers.h"
+#include "softgpu/exec/tier.h"
 
 namespace softgpu {
 namespace exec {
 namespace {
 
 constexpr uint64_t kWorthSharingNs = 50'000;
+
+std::atomic<Compiler*> the_compiler{nullptr};
 
 uint64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -201,6 +204,9 @@ bool RunCooperative(LaunchState* state) {
 }
 
 }  // namespace
+
+void SetCompiler(Compiler* compiler) { the_compiler = compiler; }
+
 }  // namespace exec
 
 std::optional<Fault> Execute(const Launch& launch) {
@@ -212,7 +218,10 @@ std::optional<Fault> Execute(const Launch& launch) {
   exec::LaunchState state;
   state.launch = &launch;
   state.checked = launch.report != nullptr;
-  state.code = exec::Translate(kernel, state.checked);
+  const std::shared_ptr<const exec::KernelCode> translated = exec::Translate(kernel, state.checked);
+  exec::Compiler* const compiler =
+      state.checked ? nullptr : exec::the_compiler.load(std::memory_order_acquire);
+  state.code = compiler == nullptr ? translated : compiler->Choose(translated, launch);
   state.images = state.code->Resolve(launch.variables);
   if (launch.watchdog_ms > 0) {
     state.deadline_ns = exec::NowNs() + uint64_t{launch.watchdog_ms} * 1'000'000;
@@ -227,8 +236,11 @@ std::optional<Fault> Execute(const Launch& launch) {
     return exec::Refusal(launch, CUDA_ERROR_INVALID_VALUE, "too much shared memory");
   }
   exec::InstallFaultHandler();
+  const bool counts = compiler != nullptr && state.code == translated;
+  const uint64_t begin = counts ? exec::NowNs() : 0;
   const bool enough = launch.cooperative && state.blocks > 1 ? exec::RunCooperative(&state)
                                                              : exec::RunIndependent(&state);
+  if (counts) compiler->Ran(translated, exec::NowNs() - begin);
   if (state.fault.has_value()) return state.fault;
   if (!enough) return exec::Refusal(launch, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
   if (state.Stopping()) return exec::Refusal(launch, CUDA_ERROR_LAUNCH_FAILED, "cancelled");

@@ -84,18 +84,21 @@ int FindLane(const Warp* w, uint64_t address) {
   MemoryShape shape;
   std::memcpy(&shape, &ip->aux, sizeof shape);
   const uint64_t bytes = std::max<uint64_t>(uint64_t{shape.element_bytes} * shape.vector, 1);
+  const auto address_of = [&](int lane) -> uint64_t {
+    if (w->access_form == 1) return w->access[0] + lane * w->access_stride;
+    if (w->access_form == 2) return w->access[lane];
+    return ip->imm + (shape.narrow_address
+                          ? reinterpret_cast<const uint32_t*>(w->regs + ip->a)[lane]
+                          : reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane]);
+  };
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const int lane = __builtin_ctz(m);
-    const uint64_t base = shape.narrow_address
-                              ? reinterpret_cast<const uint32_t*>(w->regs + ip->a)[lane]
-                              : reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane];
-    if (address - (base + ip->imm) < bytes) return lane;
+    if (address - address_of(lane) < bytes) return lane;
   }
   // Pages are 4 KiB: the kernel may report only the page for accesses that cross into it.
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const int lane = __builtin_ctz(m);
-    const uint64_t base = reinterpret_cast<const uint64_t*>(w->regs + ip->a)[lane];
-    if (!shape.narrow_address && ((base + ip->imm) ^ address) < 4096) return lane;
+    if (!shape.narrow_address && (address_of(lane) ^ address) < 4096) return lane;
   }
   return -1;
 }

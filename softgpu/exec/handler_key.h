@@ -39,6 +39,8 @@ constexpr uint32_t Key(Internal what, Type type, int variant = 0, Type type2 = T
 
 // The handler for this processor, or null.
 Handler FindHandler(uint32_t key);
+// The key of a row, or 0 for handlers that are none.
+uint32_t KeyOf(Handler handler);
 // As above; where the type has no row of its own, that of the unsigned type of the same size.
 Handler FindHandlerBySize(Op op, Type type, int variant = 0);
 

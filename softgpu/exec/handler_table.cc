@@ -38,8 +38,16 @@ class Table {
     static constexpr Source kSets[3][9] = {SOFTGPU_ALL(v1), SOFTGPU_ALL(v3), SOFTGPU_ALL(v4)};
     for (Source source : kSets[Level()]) {
       const HandlerRows rows = source();
-      for (size_t i = 0; i < rows.count; ++i) by_key_.emplace(rows.rows[i].key, rows.rows[i].run);
+      for (size_t i = 0; i < rows.count; ++i) {
+        by_key_.emplace(rows.rows[i].key, rows.rows[i].run);
+        by_handler_.emplace(rows.rows[i].run, rows.rows[i].key);
+      }
     }
+  }
+
+  uint32_t KeyOf(Handler handler) const {
+    const auto found = by_handler_.find(handler);
+    return found == by_handler_.end() ? 0 : found->second;
   }
 
   Handler Find(uint32_t key) const {
@@ -67,14 +75,19 @@ class Table {
   }
 
   std::unordered_map<uint32_t, Handler> by_key_;
+  std::unordered_map<Handler, uint32_t> by_handler_;
 };
+
+const Table& Rows() {
+  static const Table* const table = new Table();
+  return *table;
+}
 
 }  // namespace
 
-Handler FindHandler(uint32_t key) {
-  static const Table* const table = new Table();
-  return table->Find(key);
-}
+Handler FindHandler(uint32_t key) { return Rows().Find(key); }
+
+uint32_t KeyOf(Handler handler) { return Rows().KeyOf(handler); }
 
 Handler FindHandlerBySize(Op op, Type type, int variant) {
   const Handler exact = FindHandler(Key(op, type, variant));

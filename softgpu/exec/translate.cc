@@ -356,12 +356,7 @@ std::shared_ptr<const Images> KernelCode::Resolve(std::span<const uint64_t> vari
   return images;
 }
 
-std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel, bool checked) {
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<ptx::KernelImpl::Translation>& kept =
-      checked ? kernel.checked_translation : kernel.translation;
-  if (kept != nullptr) return std::static_pointer_cast<const KernelCode>(kept);
+std::shared_ptr<KernelCode> TranslateAnew(const ptx::KernelImpl& kernel, bool checked) {
   std::shared_ptr<KernelCode> code = std::make_shared<KernelCode>();
   code->checked = checked;
   code->kernel = &kernel;
@@ -380,8 +375,16 @@ std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel, bool 
   constexpr uint32_t kRecursionBytes = 64 << 10;
   const uint32_t local = (kernel.local_bytes() + 15) / 16 * 16;
   code->local_stride = kernel.recursive() ? local + kRecursionBytes : local;
-  kept = code;
   return code;
+}
+
+std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel, bool checked) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<ptx::KernelImpl::Translation>& kept =
+      checked ? kernel.checked_translation : kernel.translation;
+  if (kept == nullptr) kept = TranslateAnew(kernel, checked);
+  return std::static_pointer_cast<const KernelCode>(kept);
 }
 
 }  // namespace softgpu::exec

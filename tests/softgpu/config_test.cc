@@ -13,7 +13,9 @@ TEST(ParseConfigTest, DefaultsAndEveryKey) {
   EXPECT_EQ(defaults->devices, 1u);
   EXPECT_EQ(defaults->memory_bytes, uint64_t{4} << 30);
   const std::optional<Config> all = ParseConfig(
-      "devices=2,memory=512MiB,sms=4,cc=9.0,sticky=context,check=1,watchdog=250", &error);
+      "devices=2,memory=512MiB,sms=4,cc=9.0,sticky=context,check=1,watchdog=250,executor=llvm,"
+      "cache=off",
+      &error);
   ASSERT_TRUE(all.has_value());
   EXPECT_EQ(all->devices, 2u);
   EXPECT_EQ(all->memory_bytes, uint64_t{512} << 20);
@@ -23,13 +25,15 @@ TEST(ParseConfigTest, DefaultsAndEveryKey) {
   EXPECT_TRUE(all->sticky_context);
   EXPECT_TRUE(all->check);
   EXPECT_EQ(all->watchdog_ms, 250u);
+  EXPECT_EQ(all->executor, Config::Executor::kLlvm);
+  EXPECT_FALSE(all->cache);
 }
 
 TEST(ParseConfigTest, RefusalsNameTheItemAndWhatIsAccepted) {
   for (const char* text :
        {"devices=0", "devices=9", "devices=", "devices", "memory=4", "memory=4GB", "memory=1MiB",
         "memory=99999999GiB", "sms=0", "cc=8", "cc=8.0x", "sticky=no", "check=yes", "watchdog=0",
-        "colour=blue", ",devices=1"}) {
+        "colour=blue", "executor=jit", "cache=1", ",devices=1"}) {
     std::string error;
     EXPECT_FALSE(ParseConfig(text, &error).has_value()) << text;
     EXPECT_NE(error.find("accepted are"), std::string::npos) << error;

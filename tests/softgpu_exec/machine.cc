@@ -3,13 +3,32 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include "ipc/calls/limits.h"
+#include "softgpu/jit/compiler.h"
 
 namespace softgpu::testing {
 
+namespace {
+
+// SOFTGPU_EXECUTOR=llvm runs every test's kernels compiled.
+void ChooseExecutor() {
+  static const bool chosen = [] {
+    const char* wanted = std::getenv("SOFTGPU_EXECUTOR");
+    const bool llvm = wanted != nullptr && std::string_view(wanted) == "llvm";
+    jit::UseExecutor(llvm ? jit::Executor::kLlvm : jit::Executor::kInterpreter, false, JIT_DIR);
+    return true;
+  }();
+  static_cast<void>(chosen);
+}
+
+}  // namespace
+
 Machine::Machine(size_t bytes) : bytes_(bytes) {
+  ChooseExecutor();
   static uint64_t next = ipc::limits::kWindowBase + (1ull << 30);
   void* at = mmap(reinterpret_cast<void*>(next), bytes, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);

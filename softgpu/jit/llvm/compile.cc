@@ -1,0 +1,134 @@
+// The compiler plugin: LLVM's passes over what Emitter makes, down to an object file in memory.
+// Thread safety: one call at a time.
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/Host.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/DCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
+
+#if __has_include(<llvm/MC/TargetRegistry.h>)
+#include <llvm/MC/TargetRegistry.h>
+#else
+#include <llvm/Support/TargetRegistry.h>
+#endif
+
+#include <cstdlib>
+
+#include "softgpu/jit/llvm/emit.h"
+
+namespace softgpu::jit {
+namespace {
+
+struct Host {
+  std::unique_ptr<llvm::TargetMachine> machine;
+  bool scatters = false;
+  std::string error;
+
+  Host() {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::StringMap<bool> features;
+    llvm::sys::getHostCPUFeatures(features);
+    if (!features["avx2"] || !features["fma"] || !features["f16c"]) {
+      error = "the processor lacks AVX2, FMA or F16C";
+      return;
+    }
+    scatters =
+        features["avx512f"] && features["avx512bw"] && features["avx512dq"] && features["avx512vl"];
+    std::string list;
+    for (const auto& feature : features) {
+      // Half-precision instructions would round as the interpreter does not.
+      const bool on = feature.second && feature.first() != "avx512fp16";
+      list += std::string(list.empty() ? "" : ",") + (on ? "+" : "-") + feature.first().str();
+    }
+    const std::string triple = llvm::sys::getProcessTriple();
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+    if (target == nullptr) return;
+    machine.reset(target->createTargetMachine(triple, llvm::sys::getHostCPUName(), list,
+                                              llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                              llvm::CodeModel::Small, llvm::CodeGenOpt::Default));
+  }
+};
+
+void Optimise(llvm::Module* module, llvm::TargetMachine* machine) {
+  llvm::PassBuilder builder(machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::PromotePass());
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::DCEPass());
+  for (llvm::Function& function : *module) {
+    if (!function.isDeclaration()) passes.run(function, functions);
+  }
+}
+
+bool WriteObject(llvm::Module* module, llvm::TargetMachine* machine, std::string* object) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CGFT_ObjectFile)) return false;
+  passes.run(*module);
+  object->assign(bytes.data(), bytes.size());
+  return true;
+}
+
+}  // namespace
+}  // namespace softgpu::jit
+
+extern "C" [[gnu::visibility("default")]] bool SoftgpuJitCompile_1(
+    const softgpu::jit::Program& program, softgpu::jit::Compiled* out, std::string* error) {
+  using namespace softgpu::jit;
+  static Host* const host = new Host();
+  if (host->machine == nullptr) {
+    *error = host->error;
+    return false;
+  }
+  const Flow flow(program);
+  llvm::LLVMContext context;
+  llvm::Module module("kernel", context);
+  module.setTargetTriple(host->machine->getTargetTriple().str());
+  module.setDataLayout(host->machine->createDataLayout());
+  Emitter(flow, &module, host->scatters).Run();
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("prefer-vector-width", "512");
+    function.addFnAttr("min-legal-vector-width", "512");
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  const bool show = std::getenv("LANEWAY_SOFTGPU_JIT_SHOW") != nullptr;
+  if (show) module.print(llvm::errs(), nullptr);
+  llvm::raw_string_ostream reason(*error);
+  if (llvm::verifyModule(module, &reason)) return false;
+  Optimise(&module, host->machine.get());
+  if (show) module.print(llvm::errs(), nullptr);
+  if (!WriteObject(&module, host->machine.get(), &out->object)) {
+    *error = "LLVM emits no object files here";
+    return false;
+  }
+  for (uint32_t n = 0; n < program.code.size(); ++n) {
+    if (flow.entries[n]) out->entries.push_back(n);
+  }
+  return true;
+}

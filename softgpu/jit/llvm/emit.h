@@ -1,0 +1,124 @@
+// Emits LLVM IR for one program: a function that is entered at some instructions of a warp's code
+// and works on all its lanes at once.
+//
+// A register is a local variable that LLVM's mem2reg turns into values: one scalar where it is
+// uniform or linear in the lane, else a vector over the lanes. Inactive lanes of a vector hold
+// anything; the frame gets active lanes only. Thread safety: none.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+
+#include "softgpu/jit/llvm/flow.h"
+
+namespace softgpu::jit {
+
+class Emitter {
+ public:
+  // scatters: the processor has instructions that store lanes to places of their own.
+  Emitter(const Flow& flow, llvm::Module* module, bool scatters);
+  void Run();
+
+ private:
+  using Value = llvm::Value;
+
+  // A value and how it depends on the lane.
+  struct Result {
+    Value* value = nullptr;  // a scalar (the base when linear), or a vector
+    Form form;
+  };
+
+  // emit.cc: the frame, registers, ways in and out.
+  void Begin();
+  void EmitEntry(uint32_t n);
+  void EmitInstruction(uint32_t n);
+  void CheckForms(const std::vector<uint32_t>& registers, Value* trusted);
+  Value* Pointer(Value* base, uint64_t offset, llvm::Type* type);
+  Value* PointerAt(Value* address, llvm::Type* type);  // from an integer
+  Value* WarpField(size_t offset, llvm::Type* type);   // its address
+  Value* LoadWarp(size_t offset, llvm::Type* type);
+  llvm::Type* ScalarType(Kind kind);
+  llvm::Type* VectorOf(llvm::Type* scalar);
+  llvm::Type* TypeOf(Kind kind, Form form);
+  Value* Ramp(llvm::Type* scalar, int64_t stride);
+  Value* MakeVector(Result result, Kind kind);
+  Result Read(Place place);
+  Value* ReadVector(Place place) { return MakeVector(Read(place), place.kind); }
+  Value* ReadScalar(Place place) { return Read(place).value; }
+  void Write(Place place, Result result, Value* guard = nullptr);
+  Value* GuardOf(const ProgramInst& i);  // i1 or a vector of them; null without a guard
+  void Spill(uint32_t reg);
+  void Fill(uint32_t reg);
+  void Leave(uint32_t n);
+  bool NeedsInFrame(uint32_t n, uint32_t offset) const;
+  void CallHandler(uint32_t n);
+  Value* RunHandler(uint32_t n);
+  llvm::BasicBlock* NewBlock(const char* name);
+  Value* Bits(Value* lanes);  // a vector of i1 as i32
+  Value* CodeAt(uint32_t n);
+
+  // emit_control.cc
+  void EmitBranch(uint32_t n);
+  void EmitJoin(uint32_t n);
+  void GoTo(uint32_t from, uint32_t to);
+  void EmitShuffle(uint32_t n);
+
+  // emit_rows.cc
+  void EmitRow(uint32_t n);
+  void EmitSpecial(uint32_t n);
+  void EmitParameter(uint32_t n);
+  Value* Compute(const ProgramInst& i, const Row& row, const std::vector<Value*>& v);
+  Value* ComputeInteger(const ProgramInst& i, const Row& row, const std::vector<Value*>& v);
+  Value* ComputeBits(const ProgramInst& i, const Row& row, const std::vector<Value*>& v);
+  Value* ComputeFloat(const Row& row, const std::vector<Value*>& v);
+  Value* ComputeInternal(const ProgramInst& i, const Row& row, const std::vector<Value*>& v);
+  Value* Convert(const ProgramInst& i, const Row& row, Value* v);
+  Value* ConvertGeneral(const ProgramInst& i, const Row& row, Value* v);
+  Value* FloatToInteger(const Row& row, Value* v);
+  Value* Compare(const Row& row, Value* a, Value* b);
+  Value* Predicates(const ProgramInst& i, const Row& row, const std::vector<Value*>& v);
+  Value* MinMax(Value* a, Value* b, bool max, llvm::Type* bits);
+  Value* CanonicalNan(Value* x);
+  Value* AsFloat(Value* v, exec::Type type);
+  Value* AsBits(Value* v);
+  llvm::Type* Like(Value* v, llvm::Type* scalar);  // scalar, or a vector of it as v is
+  Value* Number(Value* like, uint64_t bits);       // an integer constant of v's type
+  bool KeepsLinear(uint32_t n, const Row& row, const std::vector<Value*>& v);
+
+  // emit_memory.cc
+  void EmitAccess(uint32_t n);
+  struct Memory;  // one access on its way
+  bool LoadsForNothing(uint32_t n) const;
+  void AccessScalar(const Memory& m);
+  void AccessLinear(const Memory& m);
+  void AccessLanes(const Memory& m);
+  void MoveScalar(const Memory& m, Value* address);
+  void MoveContiguous(const Memory& m, Value* first);
+  void MoveMasked(const Memory& m, Value* first);
+  void MoveScattered(const Memory& m, Value* addresses);
+  Value* Offset(const Memory& m, Value* address);  // the address register's value as an address
+  Value* InBounds(const Memory& m, Value* address, uint64_t bytes);
+  Value* Located(const Memory& m, Value* address);  // where it lies in this process
+  Value* Extended(const Memory& m, Value* element);
+  Value* Narrowed(const Memory& m, Value* value);
+  void Record(const Memory& m, Value* addresses, uint64_t stride);
+
+  const Flow& flow_;
+  llvm::Module* module_;
+  const bool scatters_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_ = nullptr;
+  std::vector<llvm::AllocaInst*> variables_;
+  std::vector<llvm::BasicBlock*> blocks_;  // of leaders
+  std::map<uint32_t, Value*> unknown_constants_;
+  Value *code_ = nullptr, *warp_ = nullptr, *handlers_ = nullptr, *regs_ = nullptr;
+  Value *mask_ = nullptr, *mask_vector_ = nullptr, *full_ = nullptr, *first_lane_ = nullptr;
+  Value *shared_ = nullptr, *shared_bytes_ = nullptr, *parameters_ = nullptr;
+  llvm::BasicBlock* refused_ = nullptr;
+  llvm::FunctionType* handler_type_ = nullptr;
+};
+
+}  // namespace softgpu::jit
