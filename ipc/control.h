@@ -5,11 +5,12 @@
 //
 //   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd, swap file},
 //                        DetachSession, KeeperChanged, ReleaseSession, Stop; AssignLane,
-//                        ResizeLane, Grant, Revoke, Successors, SetPaused, Swap, MemoryAnswer
+//                        ResizeLane, Grant, Revoke, Successors, SetPaused, Swap, MemoryAnswer,
+//                        LaneChanged, LaneShared
 //   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file, swap
 //                        file}, ListEnd, Attached, SessionEnded, SessionReleased, Poisoned,
-//                        StartFailed; Switched, GateReport, LaneNeeded, LaneShrunk, MemoryNeeded,
-//                        MemoryFreed, Swapped
+//                        StartFailed; Switched, GateReport, LaneNeeded, LaneShrunk, LaneChanged,
+//                        MemoryNeeded, MemoryFreed, Swapped
 //   lanewayd -> keeper   Query, ReleaseWorker, ReleaseOwner, CountOutside, Stop
 //   keeper -> lanewayd   KeeperReady, UsageList, ListEnd, StartFailed
 //   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, DropExtent,
@@ -21,7 +22,6 @@
 // the bytes of a packet. Thread safety: functions without state.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,6 +32,7 @@
 
 #include "absl/status/status.h"
 #include "ipc/calls/limits.h"
+#include "ipc/control_extents.h"
 #include "ipc/hello.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
@@ -41,8 +42,6 @@ namespace ipc::control {
 
 inline constexpr uint32_t kMagic = 0x4c4e4354;  // "LNCT"
 inline constexpr unsigned kDevicesMax = 8;
-inline constexpr unsigned kUsagesMax = 128;  // entries of one UsageList; a long list takes several
-inline constexpr unsigned kExtentsMax = 64;  // entries of one ExtentList
 inline constexpr size_t kSentenceBytes = 512;
 inline constexpr size_t kNameBytes = 128;
 
@@ -126,121 +125,6 @@ struct KeeperReady {
   DeviceRecord devices[kDevicesMax];
 };
 
-// Whose an extent is. It lives until its owner gives it up or ends; workers come and go.
-enum class OwnerKind : uint64_t { kSession = 0, kLane = 1 };
-
-struct Owner {
-  OwnerKind kind = OwnerKind::kSession;
-  uint64_t id = 0;
-  auto operator<=>(const Owner&) const = default;
-};
-
-// A session that nobody has put into a lane has one of its own, with this number.
-inline constexpr uint64_t kOwnLane = uint64_t{1} << 63;
-constexpr uint64_t OwnLaneOf(uint64_t session_id) { return kOwnLane | session_id; }
-// The session whose end is the owner's; 0: a lane of several.
-constexpr uint64_t SessionOf(const Owner& owner) {
-  if (owner.kind == OwnerKind::kSession) return owner.id;
-  return (owner.id & kOwnLane) != 0 ? owner.id & ~kOwnLane : 0;
-}
-
-// One extent in the keeper's books.
-struct ExtentRecord {
-  uint64_t id = 0;  // the keeper's name
-  Owner owner;
-  uint64_t bytes = 0;    // a power of two, limits::kExtentBytesMin..kExtentBytesMax
-  uint64_t address = 0;  // a session's: where in its arena; a lane's: offset from its start
-  uint64_t range = 0;    // a session's: where the range begins that it is a part of
-  uint32_t device = 0;
-  uint32_t uid = 0;  // the tenant
-};
-
-// Device memory of one owner that one worker has imported. What several have is counted once: the
-// entries of the others say 0 bytes. worker 0: nobody has it, its worker is gone.
-struct Usage {
-  Owner owner;
-  uint64_t bytes = 0;
-  uint32_t worker = 0;
-  uint32_t device = 0;
-};
-
-struct UsageList {
-  uint32_t count = 0;
-  uint32_t reserved = 0;
-  Usage usages[kUsagesMax];
-};
-
-// Sent only when the worker's pidfd says that it is gone: its mappings keep the memory busy until
-// then. Its owners' extents stay.
-struct ReleaseWorker {
-  uint32_t worker = 0;
-};
-
-struct Register {
-  uint32_t worker = 0;
-};
-
-struct CreateExtent {
-  ExtentRecord extent;  // the keeper chooses the id
-};
-
-// A worker hands over to a new keeper what an earlier one made.
-struct AdoptExtent {
-  ExtentRecord extent;
-};
-struct FreeExtent {  // unmapped here, and given up by its owner; not answered
-  uint64_t id = 0;
-};
-struct DropExtent {  // unmapped here, its owner keeps it; not answered
-  uint64_t id = 0;
-};
-
-// Answered by ExtentReply with the descriptor.
-struct ImportExtent {
-  uint64_t id = 0;
-};
-
-// Answered by ExtentLists, by address, and ListEnd.
-struct ListExtents {
-  Owner owner;
-};
-struct ExtentList {
-  uint32_t count = 0;
-  uint32_t reserved = 0;
-  ExtentRecord extents[kExtentsMax];
-};
-
-// A lane's extent becomes a session's, or the other way. Not answered.
-struct ChangeOwner {
-  uint64_t id = 0;
-  Owner owner;
-  uint64_t address = 0;
-  uint64_t range = 0;
-};
-
-// The session or lane has ended: its extents go as soon as no living worker has them.
-struct ReleaseOwner {
-  Owner owner;
-};
-
-// What a program that keeps its own context has in all: counted, never created here. The owner's
-// end takes it along (ReleaseOwner).
-struct CountOutside {
-  Owner owner;
-  uint64_t bytes = 0;
-  uint32_t device = 0;
-  uint32_t reserved = 0;
-};
-
-struct ExtentReply {
-  uint64_t id = 0;
-  uint32_t result = 0;  // CUresult
-  uint32_t clear = 0;   // 1: another tenant may have written it; zero it before use
-};
-struct GetMemory {
-  uint32_t device = 0;
-};
-
 // Lets a session go at its next quiet point: everything of it is forgotten here, nothing is freed;
 // answered by SessionReleased, or SessionEnded when its program ended first.
 struct ReleaseSession {
@@ -248,10 +132,6 @@ struct ReleaseSession {
 };
 struct SessionReleased {
   uint64_t session_id = 0;
-};
-struct MemoryReply {
-  uint64_t free_bytes = 0;
-  uint64_t total_bytes = 0;
 };
 
 // --- lanes and grants. At most one session of a lane is granted at a time. The daemon publishes
@@ -279,6 +159,17 @@ struct ResizeLane {
 struct LaneShrunk {
   uint64_t lane = 0;
   uint64_t bytes = 0;
+};
+
+// A worker has changed which extents the lane has: the others look again. 0: any lane.
+struct LaneChanged {
+  uint64_t lane = 0;
+};
+// Sessions of several workers use it: without a daemon, it stays with the worker that has it.
+struct LaneShared {
+  uint64_t lane = 0;
+  uint32_t shared = 0;
+  uint32_t reserved = 0;
 };
 
 struct Grant {
@@ -373,7 +264,7 @@ using Message =
                  Revoke, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
                  MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
                  ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession,
-                 SessionReleased, CountOutside>;
+                 SessionReleased, CountOutside, LaneChanged, LaneShared>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

@@ -73,6 +73,7 @@ void Daemon::OnChildrenReady() {
   TellCapacity();
   ReleaseUnknownOwners();
   OnKeeperReplaced();
+  TellShared();
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
                state_.sessions.size());
   // The first program then need not wait for the driver to start.
@@ -114,6 +115,8 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
   } else if (const ipc::control::Poisoned* poisoned =
                  std::get_if<ipc::control::Poisoned>(&message)) {
     OnPoisoned(worker, *poisoned);
+  } else if (std::holds_alternative<ipc::control::LaneChanged>(message)) {
+    TellOthers(worker, message);
   } else if (!OnGrantMessage(message)) {
     spdlog::warn("worker {} says what no worker says", worker);
   }
@@ -190,6 +193,7 @@ void Daemon::OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned)
 
 void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
   NoteWorkerLost(worker);
+  TellOthers(worker, ipc::control::LaneChanged{0});  // it may have said so no more
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Phase phase = entry.second.phase;
@@ -224,6 +228,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     if (session->phase != Phase::kEnding && BeginMove(session)) continue;
     LoseSession(session, absl::StrCat(sentence, "; start the program again"));
   }
+  TellShared();
   ServeWaiting();
   CheckUpgrade();
   UpdateLinger();
@@ -289,6 +294,7 @@ void Daemon::Leave(Session* session) {
   NoteEnd(*session);
   sessions_.Remove(id);
   Happen(scheduler::SessionLeft{id});
+  TellShared();
   RetireIfUnused(worker);
   CheckUpgrade();
   UpdateLinger();

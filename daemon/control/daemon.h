@@ -121,6 +121,8 @@ class Daemon : public ChildrenListener {
   void SendTo(const Session& session, const ipc::control::Message& message);
   void SendToLane(uint64_t lane, const ipc::control::Message& message);
   void TellLane(const Session& session);
+  void TellOthers(uint32_t worker, const ipc::control::Message& message);
+  void TellShared();
   void AssignLane(const scheduler::AssignLane& assign);
   void ResizeLane(const scheduler::ResizeLane& resize);
   void Publish(const scheduler::Successors& successors);
@@ -231,7 +233,8 @@ class Daemon : public ChildrenListener {
   std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
   common::EventLoop::TimerId linger_timer_ = 0;
   common::EventLoop::TimerId schedule_timer_ = 0;
-  int64_t schedule_due_us_ = 0;  // of the timer, while there is one
+  int64_t schedule_due_us_ = 0;                          // of the timer, while there is one
+  std::map<uint64_t, std::set<uint32_t>> lane_workers_;  // as they were told last
   std::deque<scheduler::Action> to_do_;
   bool performing_ = false;
   std::vector<uint64_t> adopted_with_work_;  // until adoption is done

@@ -209,11 +209,35 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
   SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes, 0, 0,
                                     assign.answer ? 1u : 0u, 0});
+  TellShared();
   journal_.Add({.kind = EventKind::kLane,
                 .at_us = NowUs(),
                 .session = assign.session,
                 .lane = assign.lane,
                 .bytes = static_cast<uint64_t>(assign.bytes)});
+}
+
+void Daemon::TellOthers(uint32_t worker, const wire::Message& message) {
+  for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
+    if (entry.first != worker) (void)children_.Send(entry.first, message);
+  }
+}
+
+// Which lanes several workers have.
+void Daemon::TellShared() {
+  std::map<uint64_t, std::set<uint32_t>> now;
+  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+    const Session& session = entry.second;
+    if (session.lane != 0 && session.phase == Phase::kRunning && !session.in_process)
+      now[session.lane].insert(session.worker);
+  }
+  for (const std::pair<const uint64_t, std::set<uint32_t>>& entry : now) {
+    const std::set<uint32_t>& before = lane_workers_[entry.first];
+    if (entry.second == before || (entry.second.size() < 2 && before.size() < 2)) continue;
+    for (const uint32_t worker : entry.second)
+      (void)children_.Send(worker, wire::LaneShared{entry.first, entry.second.size() > 1, 0});
+  }
+  lane_workers_ = std::move(now);
 }
 
 // Every worker that has the lane hears of it once.

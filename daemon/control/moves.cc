@@ -123,6 +123,7 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   page->client_doorbell.fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(&page->client_doorbell);
   TellLane(*session);
+  TellShared();
   if (session->swap.has_value()) SendTo(*session, *session->swap);
   spdlog::info("session {} goes on in worker {}", id, session->worker);
   journal_.Add({.kind = EventKind::kMove,

@@ -68,6 +68,8 @@ void Control::SetEnvironment(const Environment& environment) {
 void Control::SetDaemon(bool present) {
   daemon_.store(present ? ++daemons_ : 0);
   board_.SetDaemon(present);
+  // Nobody could tell what others changed while there was none.
+  if (present && daemons_ > 1 && environment_.lanes != nullptr) environment_.lanes->OnChanged(0);
 }
 
 void Control::Run() {
@@ -186,6 +188,10 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
     Decide(lane->session_id, message);
   } else if (const wire::ResizeLane* size = std::get_if<wire::ResizeLane>(&message)) {
     if (environment_.lanes != nullptr) ResizeLane(size->lane, size->bytes);
+  } else if (const wire::LaneChanged* changed = std::get_if<wire::LaneChanged>(&message)) {
+    if (environment_.lanes != nullptr) environment_.lanes->OnChanged(changed->lane);
+  } else if (const wire::LaneShared* shared = std::get_if<wire::LaneShared>(&message)) {
+    board_.SetShared(shared->lane, shared->shared != 0);
   } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
     Decide(answer->session_id, message);
   } else if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {

@@ -37,6 +37,12 @@ Gate::~Gate() {
   board_->SettleLocked();
   if (holds_) board_->HandOverLocked(this);
   board_->gates_.erase(session_id_);
+  std::erase_if(board_->lanes_, [this](const std::pair<const uint64_t, Board::Lane>& lane) {
+    return std::none_of(board_->gates_.begin(), board_->gates_.end(),
+                        [&lane](const std::pair<const uint64_t, Gate*>& gate) {
+                          return gate.second->lane_ == lane.first;
+                        });
+  });
 }
 
 void Gate::Set(GateState state) { state_.store(state); }
@@ -54,7 +60,7 @@ void Gate::Want() {
   Board::Lane& lane = board_->lanes_[lane_];
   if (lane.holder != nullptr) {
     lane.holder->wake_();  // it may rest with the lane
-  } else if (!paused_) {
+  } else if (!paused_ && !lane.shared) {
     board_->Open(this, &lane);
   }
 }
@@ -242,6 +248,11 @@ void Board::SetLane(uint64_t session_id, uint64_t lane) {
   gate->lane_ = lane;
 }
 
+void Board::SetShared(uint64_t lane, bool shared) {
+  const Lock lock(mutex_);
+  lanes_[lane].shared = shared;
+}
+
 void Board::SetDaemon(bool present) {
   const Lock lock(mutex_);
   daemon_.store(present);
@@ -250,7 +261,7 @@ void Board::SetDaemon(bool present) {
   // Nobody else will open the lanes that are free just now.
   for (const std::pair<const uint64_t, Gate*>& entry : gates_) lanes_[entry.second->lane_];
   for (std::pair<const uint64_t, Lane>& entry : lanes_) {
-    if (entry.second.holder != nullptr) continue;
+    if (entry.second.holder != nullptr || entry.second.shared) continue;
     if (Gate* const next = Next(entry.first, entry.second)) Open(next, &entry.second);
   }
 }

@@ -110,9 +110,11 @@ class Board {
   void Revoke(uint64_t session_id);
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
   void SetPaused(uint64_t session_id, bool paused);
+  // Another worker's sessions use the lane, too: without a daemon it is not opened here.
+  void SetShared(uint64_t lane, bool shared);
   // Another lane than the one it held until now is granted anew.
   void SetLane(uint64_t session_id, uint64_t lane);
-  // Whether anyone decides. Without, lanes are shared in turns.
+  // Whether anyone decides. Without, lanes are used in turns.
   void SetDaemon(bool present);
 
   GateView View(uint64_t session_id) const;
@@ -121,6 +123,7 @@ class Board {
   friend class Gate;
   struct Lane {
     Gate* holder = nullptr;
+    bool shared = false;
     std::vector<uint64_t> successors;
   };
   using Lock = std::lock_guard<std::mutex>;

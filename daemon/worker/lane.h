@@ -24,6 +24,7 @@ struct LaneMember::Lane {
   std::atomic<LaneMember*> holder{nullptr};
   std::mutex mutex;          // of all below, and of its members' maps
   std::vector<Piece> parts;  // without gaps; the address is the offset
+  bool stale = true;         // the keeper may know it otherwise
   std::set<LaneMember*> members;
 };
 

@@ -28,7 +28,8 @@ CUresult LaneTable::Enter(LaneMember* member) {
     assert(other == member || other->pins_.empty());
     static_cast<void>(other);
   }
-  CUresult result = Fit(lane, member);
+  CUresult result = Refresh(lane);
+  if (result == CUDA_SUCCESS) result = Fit(lane, member);
   if (result == CUDA_SUCCESS) result = Sync(lane, member);
   if (result != CUDA_SUCCESS) Exit(member);
   return result;
@@ -92,6 +93,7 @@ void LaneTable::HandOver(Lane* lane, LaneMember* member, const std::vector<Piece
   }
   // What can't be mapped now is tried again by Enter.
   for (LaneMember* const other : lane->members) (void)Sync(lane, other);
+  TellChanged(*lane);
 }
 
 void LaneTable::NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr, uint64_t>& block) {

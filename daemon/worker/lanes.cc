@@ -95,33 +95,75 @@ std::shared_ptr<LaneMember::Lane> LaneTable::Find(uint64_t lane) {
   return found == lanes_.end() ? nullptr : found->second.lock();
 }
 
-CUresult LaneTable::Load(Lane* lane) {
+// As the keeper knows it. What a lost worker left unfinished does not fit the sequence: nobody uses
+// it, and it goes with the lane.
+CUresult LaneTable::Refresh(Lane* lane) {
+  if (!lane->stale) return CUDA_SUCCESS;
   std::vector<ExtentRecord> records;
   CUresult result = environment_.extents->List(lane->owner(), &records);
+  if (result != CUDA_SUCCESS) return result;
+  std::map<uint64_t, Piece> before;
+  for (const Piece& part : lane->parts) before[part.extent.id] = part;
+  lane->parts.clear();
   for (const ExtentRecord& record : records) {
-    if (result != CUDA_SUCCESS) break;
-    // A gap: another worker is changing it. What comes before it is usable.
-    if (record.address != lane->bytes()) break;
+    if (result != CUDA_SUCCESS || record.address != lane->bytes()) continue;
+    const std::map<uint64_t, Piece>::const_iterator known = before.find(record.id);
     Piece part{record.address, {}};
-    result = environment_.extents->Import(record, &part.extent);
+    if (known != before.end() && known->second.address == record.address) {
+      part = known->second;
+      before.erase(known);
+    } else {
+      result = environment_.extents->Import(record, &part.extent);
+    }
     if (result == CUDA_SUCCESS) lane->parts.push_back(part);
   }
+  for (const std::pair<const uint64_t, Piece>& gone : before) {
+    UnmapAll(lane, gone.second);
+    environment_.extents->Drop(gone.second.extent);
+  }
+  for (LaneMember* const member : lane->members) {
+    if (result == CUDA_SUCCESS) result = Sync(lane, member);
+  }
+  lane->stale = result != CUDA_SUCCESS;
   return result;
+}
+
+void LaneTable::OnChanged(uint64_t id) {
+  std::vector<std::shared_ptr<Lane>> changed;
+  {
+    const Lock lock(mutex_);
+    for (const std::pair<const uint64_t, std::weak_ptr<Lane>>& entry : lanes_) {
+      std::shared_ptr<Lane> lane = entry.second.lock();
+      if (lane != nullptr && !lane->own() && (id == 0 || id == entry.first))
+        changed.push_back(std::move(lane));
+    }
+  }
+  for (const std::shared_ptr<Lane>& lane : changed) {
+    const Lock lock(lane->mutex);
+    lane->stale = true;
+    // What fails now is tried again by Enter.
+    if (lane->holder.load() == nullptr && !lane->members.empty()) (void)Refresh(lane.get());
+  }
+}
+
+void LaneTable::TellChanged(const Lane& lane) const {
+  if (environment_.daemon == nullptr || lane.own()) return;
+  environment_.daemon->Post(ipc::control::LaneChanged{lane.id});
 }
 
 CUresult LaneTable::Join(LaneMember* member, uint64_t id, int device) {
   assert(member->lane_ == nullptr && id != 0);
   std::shared_ptr<Lane> lane;
-  bool known = true;
   {
     const Lock lock(mutex_);
+    std::erase_if(lanes_, [](const std::pair<const uint64_t, std::weak_ptr<Lane>>& entry) {
+      return entry.second.expired();
+    });
     lane = lanes_[id].lock();
-    known = lane != nullptr;
-    if (!known) lanes_[id] = lane = std::make_shared<Lane>(id, device, member->uid_);
-    lane->mutex.lock();  // before anyone else can find it unloaded
+    if (lane == nullptr) lanes_[id] = lane = std::make_shared<Lane>(id, device, member->uid_);
   }
-  const Lock lock(lane->mutex, std::adopt_lock);
-  CUresult result = known ? CUDA_SUCCESS : Load(lane.get());
+  const Lock lock(lane->mutex);
+  CUresult result = lane->holder.load() == nullptr ? Refresh(lane.get()) : CUDA_SUCCESS;
   if (lane->uid != member->uid_) result = CUDA_ERROR_NOT_PERMITTED;
   if (lane->device != device) result = CUDA_ERROR_INVALID_VALUE;
   if (result != CUDA_SUCCESS) return result;
@@ -151,6 +193,7 @@ void LaneTable::Leave(LaneMember* member, bool moves) {
     }
   }
   lane->parts.clear();
+  lane->stale = true;
 }
 
 // --- size ----------------------------------------------------------------------------------------
@@ -194,6 +237,7 @@ CUresult LaneTable::GrowLocked(Lane* lane, uint64_t bytes) {
     environment_.extents->Free(lane->parts.back().extent);
     lane->parts.pop_back();
   }
+  if (lane->parts.size() != before) TellChanged(*lane);
   return result;
 }
 
@@ -206,6 +250,7 @@ CUresult LaneTable::Fit(Lane* lane, LaneMember* member) {
         const uint64_t kept = member->KeptBytes(part.address, part.extent.bytes);
         return kept != 0 && kept != part.extent.bytes;
       });
+  if (first != lane->parts.end()) TellChanged(*lane);
   for (std::vector<Piece>::iterator part = first; part != lane->parts.end(); ++part) {
     UnmapAll(lane, *part);
     environment_.extents->Free(part->extent);
@@ -222,20 +267,15 @@ CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   Lane* const lane = member->lane_.get();
   if (!member->job_->Take(lane->device, want - have)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Lock lock(lane->mutex);
-  const CUresult result = GrowLocked(lane, want);
+  // Who waits outside lets it grow when it enters.
+  const bool inside = lane->own() || lane->holder.load() == member;
+  const CUresult result = inside ? GrowLocked(lane, want) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
     member->reserved_bytes_ = want;
   } else {
     member->job_->Give(lane->device, want - have);
   }
   return result;
-}
-
-CUresult LaneTable::Grow(uint64_t id, uint64_t bytes) {
-  const std::shared_ptr<Lane> lane = Find(id);
-  if (lane == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Lock lock(lane->mutex);
-  return GrowLocked(lane.get(), RoundUpToExtent(bytes));
 }
 
 void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
@@ -249,41 +289,7 @@ void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
     lane->parts.pop_back();
   }
   for (LaneMember* const member : lane->members) Count(member);
-}
-
-CUresult LaneTable::Refresh(uint64_t id) {
-  const std::shared_ptr<Lane> lane = Find(id);
-  if (lane == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Lock lock(lane->mutex);
-  std::vector<ExtentRecord> records;
-  CUresult result = environment_.extents->List(lane->owner(), &records);
-  if (result != CUDA_SUCCESS) return result;
-  std::map<uint64_t, Piece> known;
-  for (const Piece& part : lane->parts) known[part.extent.id] = part;
-  for (const ExtentRecord& record : records) known.erase(record.id);
-  for (const std::pair<const uint64_t, Piece>& gone : known) {
-    UnmapAll(lane.get(), gone.second);
-    environment_.extents->Drop(gone.second.extent);
-  }
-  std::map<uint64_t, Piece> kept;
-  for (const Piece& part : lane->parts) {
-    if (known.count(part.extent.id) == 0) kept[part.extent.id] = part;
-  }
-  lane->parts.clear();
-  for (const ExtentRecord& record : records) {
-    Piece part{record.address, {}};
-    const std::map<uint64_t, Piece>::const_iterator had = kept.find(record.id);
-    if (had != kept.end()) {
-      part = had->second;
-    } else if (result == CUDA_SUCCESS) {
-      result = environment_.extents->Import(record, &part.extent);
-    }
-    if (part.extent.id != 0) lane->parts.push_back(part);
-  }
-  for (LaneMember* const member : lane->members) {
-    if (result == CUDA_SUCCESS) result = Sync(lane.get(), member);
-  }
-  return result;
+  TellChanged(*lane);
 }
 
 // --- larger extents ------------------------------------------------------------------------------
@@ -331,6 +337,7 @@ uint64_t LaneTable::Coalesce(uint64_t id, uint64_t budget_bytes) {
   }
   // What can't be mapped now is tried again by Enter.
   for (LaneMember* const member : lane->members) (void)Sync(lane.get(), member);
+  if (done != 0) TellChanged(*lane);
   return done;
 }
 

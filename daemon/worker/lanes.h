@@ -9,8 +9,10 @@
 // mapped for its session alone, and a lane's extents are everyone's only while one of them is
 // inside.
 //
-// The keeper knows a lane's extents by its number and their offsets, so that another worker can
-// import them (Refresh). Thread safety: all methods from any thread. What concerns one member is
+// The keeper knows a lane's extents by its number and their offsets, so that several workers can
+// have a lane. Only who is inside, or, while nobody is, who was told to by lanewayd, changes which
+// extents those are, and says so (LaneChanged) before the next one enters; the other workers then
+// look again (OnChanged). Thread safety: all methods from any thread. What concerns one member is
 // called on its session's thread, or while that waits; REQUIRES about quiet sessions are the
 // caller's: this file knows no streams.
 #pragma once
@@ -91,18 +93,17 @@ class LaneTable {
   // to another worker: then its own lane stays, too.
   void Leave(LaneMember* member, bool moves = false);
 
-  // The member's need is `bytes` in all: the lane is at least that large afterwards. Never shrinks.
-  // CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
+  // The member's need is `bytes` in all: the lane is at least that large when it is inside. Never
+  // shrinks. CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
   CUresult Reserve(LaneMember* member, uint64_t bytes);
-  CUresult Grow(uint64_t lane, uint64_t bytes);
   // Gives extents at its end back; REQUIRES: nobody is inside.
   void Shrink(uint64_t lane, uint64_t bytes);
   // Replaces runs of small extents by large ones, as many as `budget_bytes` allow. What lay in them
   // is gone. Returns the bytes that were remapped. REQUIRES: nobody is inside.
   uint64_t Coalesce(uint64_t lane, uint64_t budget_bytes);
-  // Another worker may have changed the lane: brings its mappings up to date. REQUIRES: nobody of
-  // this worker is inside.
-  CUresult Refresh(uint64_t lane);
+  // Another worker has changed the lane (0: perhaps any): its mappings are brought up to date now,
+  // or, when a member is inside, before the next one enters.
+  void OnChanged(uint64_t lane);
 
   // The block outlives its iteration: what backs it becomes the session's. REQUIRES: the member is
   // inside, the others are quiet. CUDA_ERROR_OUT_OF_MEMORY: there is nothing for the lane in its
@@ -155,7 +156,8 @@ class LaneTable {
   using Lock = std::lock_guard<std::mutex>;
 
   std::shared_ptr<Lane> Find(uint64_t lane);
-  CUresult Load(Lane* lane);
+  CUresult Refresh(Lane* lane);
+  void TellChanged(const Lane& lane) const;
   CUresult Sync(Lane* lane, LaneMember* member);
   CUresult Fit(Lane* lane, LaneMember* member);
   static bool CanGo(const LaneMember& member, uint64_t offset, const std::set<uint64_t>& going);

@@ -151,6 +151,9 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
     if (arena_.lane_member()->lane() != answer->lane) WaitUntilQuiet();
     result = ChangeLane(answer->lane);
   }
+  // Only who is inside changes its size.
+  if (result == CUDA_SUCCESS && (gate_ == nullptr || !gate_->closed()))
+    result = WhenThereIsRoom(0, [this] { return EnterLane(); });
   if (result == CUDA_SUCCESS) {
     const uint64_t have = arena_.lane_member()->reserved_bytes();
     result = WhenThereIsRoom(wanted > have ? wanted - have : 0,

@@ -112,6 +112,44 @@ def test_a_new_daemon_goes_on_granting():
         check(len({result.out for result in results}) == 1, "the results differ")
 
 
+def two_workers(laneway):
+    """Two loops of different size that share a lane from workers of their own."""
+    triples = []
+    for name, ephemeral in (("one", 24), ("two", 8)):
+        command = [laneway.binary("iterate"), "--iterations", "800", "--kernels", "1", "--kernel-us", "200",
+                   "--ephemeral", str(ephemeral)]
+        times = laneway.root / f"{name}.times"
+        triples.append((laneway.spawn([*command, "--times", str(times)], "--mode=contained"), times, command))
+    wait_for(lambda: len({s["worker"] for s in laneway.sessions() if s["iterations"] > 20}) == 2,
+             lambda: f"both iterate in workers of their own: {laneway.sessions()}", 30)
+    return triples
+
+
+def check_two_workers(laneway, triples):
+    for program, _, command in triples:
+        result, expected = program.wait(), laneway.run(command)
+        check((result.code, result.out) == (0, expected.out), f"its results changed\n{result}\nalone:\n{expected}")
+    one, two = [spans(times)[20:] for _, times, _ in triples]
+    check(overlaps(one, two) == 0, f"{overlaps(one, two)} iterations ran at the same time")
+
+
+def test_two_workers_share_a_lane():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fair", "--lanes=1", "--slice=5")
+        check_two_workers(laneway, two_workers(laneway))
+
+
+def test_without_a_daemon_two_workers_do_not_open_their_lane():
+    """Neither knows of the other: who is inside goes on, and the next daemon decides again."""
+    with Laneway(start=False) as laneway:
+        started(laneway, "fair", "--lanes=1", "--slice=5")
+        triples = two_workers(laneway)
+        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        laneway.daemon.wait(10)
+        started(laneway, "fair", "--lanes=1", "--slice=5")
+        check_two_workers(laneway, triples)
+
+
 def test_the_holder_of_a_full_lane_is_killed():
     with Laneway(start=False) as laneway:
         started(laneway, "fifo")

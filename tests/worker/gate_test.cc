@@ -164,6 +164,24 @@ TEST_F(GateTest, WhoeverWaitsWhenTheDaemonGoesIsLetIn) {
   EXPECT_TRUE(one->TurnIsOver()) << "it has nothing to do";
 }
 
+// Another worker's session may be inside.
+TEST_F(GateTest, WithoutADaemonALaneOfSeveralWorkersIsNotOpened) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
+  for (uint64_t id = 1; id <= 2; ++id) board_.SetLane(id, 7);
+  board_.SetShared(7, true);
+  one->Want();
+  board_.SetDaemon(false);
+  two->Want();
+  EXPECT_TRUE(one->closed() && two->closed());
+  board_.SetDaemon(true);
+  board_.Grant(1, 7);
+  board_.SetDaemon(false);
+  EXPECT_FALSE(one->closed());
+  one->Close();
+  one->HandOver();
+  EXPECT_FALSE(two->closed()) << "it is in this worker still";
+}
+
 // Threads that hold the lane exclude each other, whoever decides, and the lane is never lost.
 TEST(GateThreadsTest, OneAtATime) {
   constexpr uint64_t kSessions = 4;

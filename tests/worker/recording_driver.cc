@@ -128,11 +128,8 @@ class Extents : public ExtentSource {
     return CUDA_SUCCESS;
   }
   void Free(const Extent& extent) override {
+    recording.given_up.insert(extent.id);
     Drop(extent);
-    if (recording.imports[extent.id] != 0) return;
-    recording.extents.erase(extent.id);
-    recording.contents.erase(extent.id);
-    recording.used_bytes -= extent.bytes;
   }
   void Drop(const Extent& extent) override {
     for (const std::pair<const CUdeviceptr, Recording::Mapping>& mapping : recording.mappings) {
@@ -140,12 +137,16 @@ class Extents : public ExtentSource {
       assert(mapping.second.handle != extent.handle && "still mapped");
     }
     assert(recording.imports[extent.id] > 0);
-    --recording.imports[extent.id];
+    if (--recording.imports[extent.id] != 0 || recording.given_up.count(extent.id) == 0) return;
+    recording.extents.erase(extent.id);
+    recording.contents.erase(extent.id);
+    recording.used_bytes -= extent.bytes;
   }
   CUresult List(const Owner& owner, std::vector<ExtentRecord>* extents) override {
     extents->clear();
     for (const std::pair<const uint64_t, ExtentRecord>& entry : recording.extents) {
-      if (entry.second.owner == owner) extents->push_back(entry.second);
+      const bool given_up = recording.given_up.count(entry.first) != 0;
+      if (entry.second.owner == owner && !given_up) extents->push_back(entry.second);
     }
     std::sort(extents->begin(), extents->end(),
               [](const ExtentRecord& a, const ExtentRecord& b) { return a.address < b.address; });

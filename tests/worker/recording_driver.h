@@ -26,6 +26,7 @@ struct Recording {
   // The keeper: what exists, by id, and how often this worker has it.
   std::map<uint64_t, ExtentRecord> extents;
   std::map<uint64_t, int> imports;
+  std::set<uint64_t> given_up;  // gone with the last import
   uint64_t capacity_bytes = 0;
   uint64_t used_bytes = 0;
   bool clear = false;  // new extents must be zeroed
