@@ -28,12 +28,18 @@ std::string ProgramsOf(const Json& job) {
   return text;
 }
 
+// What the programs say of it themselves is less by what they have mapped and do not use.
+std::string MemoryText(const Json& job) {
+  const uint64_t empty = job.value("empty_bytes", uint64_t{0});
+  return absl::StrCat(BytesText(job["device_bytes"].get<uint64_t>()),
+                      empty == 0 ? "" : absl::StrCat(" (", BytesText(empty), " empty)"));
+}
+
 std::string JobsText(const Json& jobs) {
   if (jobs.empty()) return "no jobs\n";
   Rows rows = {{"JOB", "PROGRAM", "SESSIONS", "DEVICE MEMORY"}};
   for (const Json& job : jobs) {
-    rows.push_back({Number(job["id"]), ProgramsOf(job), Number(job["sessions"]),
-                    BytesText(job["device_bytes"].get<uint64_t>())});
+    rows.push_back({Number(job["id"]), ProgramsOf(job), Number(job["sessions"]), MemoryText(job)});
   }
   return Table(rows, 2);
 }

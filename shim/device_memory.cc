@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ipc/client_words.h"
 #include "ipc/environment.h"
 #include "shim/call_site.h"
 #include "shim/iterations/iterations.h"
@@ -41,6 +42,12 @@ Persistent& DeviceMemory::Of(int device) {
   std::unique_ptr<Persistent>& mine = devices_[static_cast<size_t>(device)];
   if (mine == nullptr) mine = std::make_unique<Persistent>();
   return *mine;
+}
+
+void DeviceMemory::ShowEmpty(int device) {
+  ipc::ClientWordsOf(Client::Process().file().page())
+      ->empty_bytes[static_cast<size_t>(device)]
+      .store(Of(device).cached_bytes(), std::memory_order_relaxed);
 }
 
 // --- allocation ----------------------------------------------------------------------------------
@@ -137,6 +144,7 @@ CUresult DeviceMemory::TakePersistent(Lock* lock, const Context& context, size_t
       return result;
     break;
   }
+  ShowEmpty(context.device);
   made->base = made->block.address;
   made->ephemeral = false;
   return CUDA_SUCCESS;
@@ -207,6 +215,7 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
         persistent.Charge(block.owner, -static_cast<int64_t>(block.bytes));
     } else {
       persistent.Give(block, stamp, &unmap);
+      ShowEmpty(allocation.device);
       if (block.owner != Persistent::kProgram) held_.store(true, std::memory_order_relaxed);
     }
     live_bytes_.fetch_sub(block.bytes, std::memory_order_relaxed);
@@ -276,6 +285,7 @@ void DeviceMemory::Release(int device, uint32_t owner, uint64_t keep) {
   {
     const Lock lock(mutex_);
     Of(device).Release(owner, keep, &unmap);
+    ShowEmpty(device);
   }
   Unmap(device, unmap);
 }
@@ -285,6 +295,7 @@ void DeviceMemory::EndOwner(int device, uint32_t owner) {
   {
     const Lock lock(mutex_);
     Of(device).EndOwner(owner, &unmap);
+    ShowEmpty(device);
   }
   Unmap(device, unmap);
 }
@@ -297,6 +308,7 @@ void DeviceMemory::ReleaseHeld() {
       held_.store(false, std::memory_order_relaxed);
       if (devices_[static_cast<size_t>(device)] == nullptr) continue;
       Of(device).OnSynchronized(&unmap);
+      ShowEmpty(device);
     }
     Unmap(device, unmap);
   }
@@ -307,6 +319,7 @@ void DeviceMemory::Trim(int device) {
   {
     const Lock lock(mutex_);
     Of(device).Trim(&unmap);
+    ShowEmpty(device);
   }
   Unmap(device, unmap);
 }
@@ -359,6 +372,7 @@ DeviceMemory::AtBoundary DeviceMemory::OnBoundary() {
   at.persistent_bytes = live_bytes() - ephemeral_.live_bytes();
   at.lane_device = std::max(0, lane_device_);
   Of(at.lane_device).ReleaseUnneeded(&at.unneeded);
+  ShowEmpty(at.lane_device);
   return at;
 }
 

@@ -99,6 +99,8 @@ class DeviceMemory {
 
   DeviceMemory();
   arena::Persistent& Of(int device);
+  // Tells status how much of what is mapped is empty. REQUIRES: the lock is held.
+  void ShowEmpty(int device);
   void ReleaseHeld();
   Placement Predict(Lock* lock, int device, size_t bytes);
   bool TakeEphemeral(Lock* lock, const Context& context, size_t bytes, const Order& order,

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "ipc/client_words.h"
 
 namespace control {
 namespace {
@@ -22,6 +25,15 @@ std::map<uint64_t, uint64_t> BytesBySession(const std::vector<ipc::control::Usag
     bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
   }
   return bytes;
+}
+
+// What of its device memory a program has mapped and does not use: its own queries call it free.
+uint64_t EmptyBytes(const Session& session, uint64_t device_bytes) {
+  if (session.page.get() == nullptr) return 0;
+  uint64_t sum = 0;
+  for (const std::atomic<uint64_t>& bytes : ipc::ClientWordsOf(session.page.get())->empty_bytes)
+    sum += std::min(device_bytes, bytes.load(std::memory_order_relaxed));
+  return std::min(device_bytes, sum);
 }
 
 Json KeeperJson(const KeeperState& keeper) {
@@ -67,6 +79,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"worker", session.worker},
           {"state", NameOf(session.phase)},
           {"device_bytes", device_bytes},
+          {"empty_bytes", EmptyBytes(session, device_bytes)},
           {"iterations",
            session.page.get() == nullptr ? 0 : session.page->iteration_times.count.load()},
           {"memory_limit_bytes", session.record.memory_limit_bytes},
@@ -83,6 +96,7 @@ Json JobsJson(const StatusInput& input, const std::map<uint64_t, uint64_t>& byte
     std::set<std::string> programs;
     uint64_t sessions = 0;
     uint64_t device_bytes = 0;
+    uint64_t empty_bytes = 0;
   };
   std::map<uint64_t, Job> jobs;
   for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
@@ -90,14 +104,17 @@ Json JobsJson(const StatusInput& input, const std::map<uint64_t, uint64_t>& byte
     job.programs.insert(entry.second.record.program);
     ++job.sessions;
     const std::map<uint64_t, uint64_t>::const_iterator held = bytes.find(entry.first);
-    if (held != bytes.end()) job.device_bytes += held->second;
+    if (held == bytes.end()) continue;
+    job.device_bytes += held->second;
+    job.empty_bytes += EmptyBytes(entry.second, held->second);
   }
   Json list = Json::array();
   for (const std::pair<const uint64_t, Job>& entry : jobs) {
     list.push_back({{"id", entry.first},
                     {"programs", entry.second.programs},
                     {"sessions", entry.second.sessions},
-                    {"device_bytes", entry.second.device_bytes}});
+                    {"device_bytes", entry.second.device_bytes},
+                    {"empty_bytes", entry.second.empty_bytes}});
   }
   return list;
 }

@@ -1,0 +1,26 @@
+// The end of the session's page: what the client says of itself for people. The client is the one
+// writer, and may write anything: a reader bounds what it reads and decides nothing by it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "ipc/calls/limits.h"
+#include "ipc/session_file.h"
+
+namespace ipc {
+
+struct ClientWords {
+  // By device: mapped ranges in which nothing is live. The program's own queries call them free.
+  std::atomic<uint64_t> empty_bytes[limits::kLegacySlots];
+};
+
+static_assert(sizeof(SessionPage) + sizeof(ClientWords) <= kPageBytes);
+
+inline ClientWords* ClientWordsOf(SessionPage* page) {
+  std::byte* const end = reinterpret_cast<std::byte*>(page) + kPageBytes;
+  return reinterpret_cast<ClientWords*>(end - sizeof(ClientWords));
+}
+
+}  // namespace ipc
