@@ -17,7 +17,10 @@ namespace ipc {
 class IterationClock {
  public:
   bool runs() const { return counted_us_ != 0; }
-  void Start(int64_t now_us) { counted_us_ = now_us; }
+  void Start(int64_t now_us) {
+    counted_us_ = now_us;
+    if (iteration_us_ == 0) began_us_ = now_us;
+  }
   void Stop(Progress* progress, int64_t now_us) {
     Count(progress, now_us);
     counted_us_ = 0;
@@ -32,16 +35,21 @@ class IterationClock {
     progress->held_us.fetch_add(static_cast<uint64_t>(held_us), std::memory_order_relaxed);
   }
 
-  void EndIteration(const BoundaryInfo& info, SessionPage* page, int64_t now_us) {
-    Progress& progress = page->progress;
+  // When it got to run in this iteration for the first time.
+  int64_t began_us() const { return began_us_; }
+
+  // Returns for how long it was held in this iteration.
+  uint64_t EndIteration(const BoundaryInfo& info, Progress* page, int64_t now_us) {
+    Progress& progress = *page;
     Count(&progress, now_us);
     const uint64_t took_us = static_cast<uint64_t>(std::exchange(iteration_us_, 0));
-    CountIteration(&page->iteration_times, static_cast<uint64_t>(now_us), took_us);
+    began_us_ = now_us;
     progress.last_iteration_us.store(took_us, std::memory_order_relaxed);
     progress.persistent_bytes.store(info.persistent_bytes, std::memory_order_relaxed);
     progress.ephemeral_bytes.store(info.ephemeral_bytes, std::memory_order_relaxed);
     progress.boundary_us.store(static_cast<uint64_t>(now_us), std::memory_order_relaxed);
     progress.iterations.fetch_add(1, std::memory_order_release);
+    return took_us;
   }
 
   // Whether a boundary is to be expected: who has passed none for many iterations does not iterate
@@ -57,6 +65,7 @@ class IterationClock {
  private:
   int64_t counted_us_ = 0;    // up to when; 0: it does not run
   int64_t iteration_us_ = 0;  // held since the last boundary
+  int64_t began_us_ = 0;
 };
 
 }  // namespace ipc

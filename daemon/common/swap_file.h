@@ -1,20 +1,28 @@
-// The file that a session's device memory is in while it is in the host's: an unsealed memfd of the
-// session, made by lanewayd, filled by its worker.
+// What a worker leaves of a session to the next one: an unsealed memfd of the session, made by
+// lanewayd, which holds it, and filled by its worker. Sparse: what is written takes memory.
 //
-//     SwapHeader | SwapRecord[count] | from a page's edge on: the bytes of each record, in order
+//     uint64_t count | from kTimesOffset on: EventTime[kHandlesMax], by the event's name |
+//     from kSwapOffset on: SwapRecord[count] | from a page's edge on: their bytes, in order
 //
-// lanewayd holds the descriptor and hands it to the next worker, so that the bytes outlive the one
-// that wrote them. `count` is written last and cleared first: other than 0, all of it is there.
+// The records are the session's device memory while that is in the host's. `count` is written last
+// and cleared first: other than 0, all of it is there.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
+
+#include "ipc/calls/limits.h"
 
 namespace common {
 
-struct SwapHeader {
-  std::atomic<uint64_t> count;
+// When a recorded event was reached.
+struct EventTime {
+  double ms = 0;        // of CLOCK_MONOTONIC
+  uint64_t device = 0;  // its ordinal and 1; 0: it has no time
 };
+
+inline constexpr size_t kTimesOffset = 4096;
+inline constexpr size_t kSwapOffset = kTimesOffset + ipc::limits::kHandlesMax * sizeof(EventTime);
 
 struct SwapRecord {
   uint64_t address = 0;

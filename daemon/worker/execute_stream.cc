@@ -13,7 +13,7 @@ CUresult SessionImpl::StreamCreate(CUstream* stream, unsigned flags, int priorit
 }
 
 CUresult SessionImpl::StreamDestroy(CUstream stream) {
-  call_stream_ = nullptr;
+  call_stream_ = work_stream_ = nullptr;
   return streams_.Destroy(stream);
 }
 
@@ -55,14 +55,16 @@ CUresult SessionImpl::StreamMark(CUstream, ipc::Mark mark) { return PlaceMark(Ca
 CUresult SessionImpl::EventRecord(CUevent event, CUstream stream, ipc::Mark mark) {
   const CUresult result = driver_.cuEventRecord(event, stream);
   if (result != CUDA_SUCCESS) return result;
-  event_streams_[event] = CallStream()->driver;
+  event_records_[event] = {CallStream()->driver, call_event_, device_, false};
+  unsaved_records_ = true;
+  event_times_.OnRecord(event);
   return PlaceMark(CallStream(), mark);
 }
 
 CUresult SessionImpl::EventWake(CUevent event) {
-  const auto it = event_streams_.find(event);
+  const auto it = event_records_.find(event);
   StreamTable::Stream* const stream =
-      it == event_streams_.end() ? nullptr : streams_.OfDriver(it->second);
+      it == event_records_.end() ? nullptr : streams_.OfDriver(it->second.stream);
   if (stream != nullptr) return RingAfter(stream);
   // Never recorded, or its stream is gone: there is nothing to wait for.
   Wake(nullptr, CUDA_SUCCESS, this);

@@ -90,6 +90,7 @@ void SessionImpl::OnSilence() {
   if (gate_ == nullptr || gate_->resting()) return;
   if (!StreamsIdle()) return;
   clock_.Stop(&file_.page()->progress, NowUs());
+  iteration_ends_.Settle();
   ReclaimLane();
   gate_->Rest(MayLeave());
 }
@@ -159,7 +160,10 @@ void SessionImpl::NoteStreamDone() {
 CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
   at_boundary_ = true;
   work_before_ = std::exchange(work_, 0);
-  clock_.EndIteration(*info, file_.page(), NowUs());
+  const int64_t began_us = clock_.began_us(), now_us = NowUs();
+  const uint64_t held_us = clock_.EndIteration(*info, &file_.page()->progress, now_us);
+  iteration_ends_.OnBoundary(work_stream_ == nullptr ? nullptr : work_stream_->driver,
+                             {began_us, now_us, held_us});
   ReclaimLane();
   if (gate_ == nullptr || gate_->closed()) return CUDA_SUCCESS;
   if ((gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) && MayLeave()) LeaveLane();

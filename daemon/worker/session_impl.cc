@@ -63,10 +63,28 @@ Tenant TenantOf(const SessionSetup& setup, const Environment& environment) {
 
 }  // namespace
 
+namespace {
+
+thread_local EventTimes* thread_event_times = nullptr;  // of the session that this thread runs
+
+CUresult CUDAAPI ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  return thread_event_times->Elapsed(milliseconds, start, end);
+}
+
+ipc::DriverTable WithEventTimes(const ipc::DriverTable& driver) {
+  ipc::DriverTable table = driver;
+  table.cuEventElapsedTime_v2 = &ElapsedTime;
+  return table;
+}
+
+}  // namespace
+
 SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
     : environment_(environment),
       driver_(*environment.driver),
-      targets_{environment.driver, environment.cublas, environment.cublaslt, this},
+      event_times_(environment, setup.swap_fd),
+      table_(WithEventTimes(*environment.driver)),
+      targets_{&table_, environment.cublas, environment.cublaslt, this},
       session_id_(setup.session_id),
       file_(std::move(setup.file)),
       channel_(std::move(setup.channel)),
@@ -74,6 +92,7 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       pinned_(environment, setup.slot, setup.pinned_fd),
       streams_(environment, this),
       frees_(environment),
+      iteration_ends_(environment, &file_.page()->iteration_times),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
       awaited_(setup.generation) {}
@@ -110,6 +129,7 @@ bool SessionImpl::Reserve(std::string* error) {
 }
 
 void SessionImpl::Run() {
+  thread_event_times = &event_times_;
   if (!AwaitClient()) {
     if (!released_) End();
     return;
@@ -187,6 +207,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
                   "laneway: a malformed call reached the worker; the session ends");
     return;
   }
+  if (call_stream_ != nullptr && !at_boundary_) work_stream_ = call_stream_;
   const bool wants_reply = (header.flags & ipc::kWantsReply) != 0;
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
   assert(op.has_value());
@@ -251,6 +272,7 @@ bool SessionImpl::Translate(ipc::HandleKind kind, ipc::HandleId id, void** drive
   }
   void* const handle = handles_.Find(kind, id);
   if (handle == nullptr) return false;
+  if (kind == ipc::HandleKind::kEvent) call_event_ = id;
   if (kind == ipc::HandleKind::kBlas) OrderBlasStream(static_cast<cublasHandle_t>(handle));
   *driver_handle = handle;
   return true;
@@ -262,12 +284,16 @@ bool SessionImpl::MayName(ipc::HandleKind kind, ipc::HandleId id) {
 
 void SessionImpl::Bind(ipc::HandleKind kind, ipc::HandleId id, void* driver_handle) {
   handles_.Bind(kind, id, driver_handle);
+  if (kind == ipc::HandleKind::kEvent) event_times_.OnBind(id, static_cast<CUevent>(driver_handle));
   if (kind == ipc::HandleKind::kBlas) SetUpBlas(static_cast<cublasHandle_t>(driver_handle));
 }
 
 void SessionImpl::Release(ipc::HandleKind kind, ipc::HandleId id) {
   void* const handle = handles_.Find(kind, id);
-  if (kind == ipc::HandleKind::kEvent) event_streams_.erase(static_cast<CUevent>(handle));
+  if (kind == ipc::HandleKind::kEvent) {
+    event_records_.erase(static_cast<CUevent>(handle));
+    event_times_.OnRelease(id, static_cast<CUevent>(handle));
+  }
   if (kind == ipc::HandleKind::kBlas) ForgetBlas(static_cast<cublasHandle_t>(handle));
   handles_.Release(kind, id);
 }
@@ -304,7 +330,10 @@ void SessionImpl::DestroyObjects() {
   DestroyLibraryObjects();
   handles_.Drain(ipc::HandleKind::kEvent,
                  [this](void* handle) { driver_.cuEventDestroy_v2(static_cast<CUevent>(handle)); });
-  event_streams_.clear();
+  event_records_.clear();
+  event_times_.Clear(false);
+  iteration_ends_.Clear();
+  work_stream_ = nullptr;
   handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
   function_modules_.clear();
   handles_.Drain(ipc::HandleKind::kModule,
@@ -320,6 +349,7 @@ CUresult SessionImpl::ContextReset(CUdevice) {
   WaitForStreams();
   for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(0);
   DestroyObjects();
+  event_times_.Clear(true);
   arena_.Clear();
   return CUDA_SUCCESS;
 }

@@ -23,8 +23,10 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/worker/arena.h"
 #include "daemon/worker/deferred_frees.h"
+#include "daemon/worker/event_times.h"
 #include "daemon/worker/gate.h"
 #include "daemon/worker/handle_map.h"
+#include "daemon/worker/iteration_ends.h"
 #include "daemon/worker/module_state.h"
 #include "daemon/worker/modules.h"
 #include "daemon/worker/pinned.h"
@@ -96,6 +98,7 @@ class SessionImpl final : public Session,
   // session_move.cc
   bool AwaitClient();
   void PublishQuiet();
+  void SaveEventTimes();
   // How long to wait for something: not long while a quiet point is due.
   int64_t Patience(int64_t patience_us) const;
   bool TryLeave();
@@ -181,6 +184,8 @@ class SessionImpl final : public Session,
 
   const Environment& environment_;
   const ipc::DriverTable& driver_;
+  EventTimes event_times_;
+  const ipc::DriverTable table_;  // what calls reach: the driver's, but for what it cannot know
   const ipc::Targets targets_;
   const uint64_t session_id_;
   ipc::SessionFile file_;
@@ -195,7 +200,17 @@ class SessionImpl final : public Session,
   absl::flat_hash_map<CUmodule, ModuleState> module_states_;
   absl::flat_hash_map<CUfunction, CUmodule> function_modules_;
   absl::flat_hash_map<cublasHandle_t, BlasState> blas_;
-  absl::flat_hash_map<CUevent, CUstream> event_streams_;  // of the last record
+  struct LastRecord {
+    CUstream stream;
+    ipc::HandleId id;
+    int device;
+    bool saved;  // its time, in event_times_
+  };
+  absl::flat_hash_map<CUevent, LastRecord> event_records_;
+  bool unsaved_records_ = false;
+  ipc::HandleId call_event_ = {};  // the last one that a call named
+  IterationEnds iteration_ends_;
+  StreamTable::Stream* work_stream_ = nullptr;  // of the last work
   std::unique_ptr<std::byte[]> scratch_;
   std::unique_ptr<std::byte[]> reply_;
 

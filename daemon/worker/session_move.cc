@@ -1,6 +1,9 @@
 // How a session goes from one worker to another: where it can be left, how it is left, how it is
 // taken over. docs/recovery.md has the whole.
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "daemon/worker/session_impl.h"
@@ -52,10 +55,24 @@ void SessionImpl::PublishQuiet() {
     if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS)
       return;  // busy, or the device failed
   }
+  SaveEventTimes();
   ipc::SessionPage* const page = file_.page();
   page->quiet_position.store(page->to_worker.tail.load(std::memory_order_relaxed),
                              std::memory_order_seq_cst);
   quiet_ = true;
+}
+
+// Before the quiet point is published: who goes on from there has all of them.
+void SessionImpl::SaveEventTimes() {
+  if (!std::exchange(unsaved_records_, false)) return;
+  std::map<int, std::vector<EventTimes::Recorded>> unsaved;
+  for (std::pair<const CUevent, LastRecord>& entry : event_records_) {
+    LastRecord& record = entry.second;
+    if (!std::exchange(record.saved, true))
+      unsaved[record.device].push_back({record.id, entry.first});
+  }
+  for (const std::pair<const int, std::vector<EventTimes::Recorded>>& entry : unsaved)
+    event_times_.Save(entry.first, entry.second);
 }
 
 void SessionImpl::Release() {

@@ -45,15 +45,14 @@ absl::Status SwapSpace::Take(uint64_t bytes) {
 
 namespace {
 
-using common::SwapHeader;
+using common::kSwapOffset;
 using common::SwapRecord;
 
 constexpr uint64_t kPageBytes = 4096;
 
-// Where the bytes of the first of `count` records begin.
+// From the records on: where the bytes of the first of `count` begin.
 uint64_t DataOffset(size_t count) {
-  const uint64_t end = sizeof(SwapHeader) + count * sizeof(SwapRecord);
-  return (end + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return (count * sizeof(SwapRecord) + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 }  // namespace
@@ -70,7 +69,7 @@ absl::Status SwapFile::Begin(SwapSpace* space, std::vector<SwapRecord> records) 
     Clear();
     return status;
   }
-  std::memcpy(base_ + sizeof(SwapHeader), records_.data(), records_.size() * sizeof(SwapRecord));
+  std::memcpy(base_, records_.data(), records_.size() * sizeof(SwapRecord));
   return status;
 }
 
@@ -78,8 +77,9 @@ absl::Status SwapFile::Begin(SwapSpace* space, std::vector<SwapRecord> records) 
 absl::Status SwapFile::Map() {
   if (!fd_.valid()) fd_ = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
   const uint64_t size = DataOffset(records_.size()) + bytes();
-  if (fallocate(fd_.get(), 0, 0, static_cast<off_t>(size)) == 0) {
-    void* const base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (fallocate(fd_.get(), 0, kSwapOffset, static_cast<off_t>(size)) == 0) {
+    void* const base =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), kSwapOffset);
     if (base != MAP_FAILED) {
       base_ = static_cast<std::byte*>(base);
       mapped_bytes_ = size;
@@ -92,8 +92,15 @@ absl::Status SwapFile::Map() {
 }
 
 void SwapFile::Commit() {
-  reinterpret_cast<SwapHeader*>(base_)->count.store(records_.size());
+  Publish(records_.size());
   committed_ = true;
+}
+
+// One store by the kernel: a reader sees it or not.
+void SwapFile::Publish(uint64_t count) {
+  const ssize_t written = pwrite(fd_.get(), &count, sizeof count, 0);
+  assert(written == sizeof count);
+  static_cast<void>(written);
 }
 
 std::byte* SwapFile::BytesOf(size_t record) const {
@@ -109,9 +116,9 @@ uint64_t SwapFile::bytes() const {
 }
 
 void SwapFile::Clear() {
-  if (base_ != nullptr) reinterpret_cast<SwapHeader*>(base_)->count.store(0);
+  if (base_ != nullptr) Publish(0);
   Forget();
-  if (fd_.valid() && ftruncate(fd_.get(), 0) != 0) assert(false);  // nobody has sealed it
+  if (fd_.valid() && ftruncate(fd_.get(), kSwapOffset) != 0) assert(false);  // nobody has sealed it
 }
 
 absl::Status SwapFile::Open(SwapSpace* space) {
@@ -121,7 +128,7 @@ absl::Status SwapFile::Open(SwapSpace* space) {
     return absl::OkStatus();
   records_.resize(count);
   const size_t size = count * sizeof(SwapRecord);
-  const ssize_t got = pread(fd_.get(), records_.data(), size, sizeof(SwapHeader));
+  const ssize_t got = pread(fd_.get(), records_.data(), size, kSwapOffset);
   if (got != static_cast<ssize_t>(size)) return absl::DataLossError("a swap file is cut off");
   space->Force(bytes());
   space_ = space;

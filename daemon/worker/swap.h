@@ -38,7 +38,7 @@ class SwapSpace {
   std::atomic<uint64_t> used_{0};
 };
 
-// A session's swap file (daemon/common/swap_file.h), mapped while memory is in it.
+// The part of a session's file (daemon/common/swap_file.h) for its memory, mapped while it has any.
 class SwapFile {
  public:
   // An invalid descriptor: one of its own, made when it is needed.
@@ -64,6 +64,7 @@ class SwapFile {
 
  private:
   absl::Status Map();
+  void Publish(uint64_t count);
   void Forget();
 
   ipc::UniqueFd fd_;

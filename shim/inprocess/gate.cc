@@ -84,7 +84,11 @@ bool Gate::Iterates() {
 }
 
 void Gate::CountBoundary(const ipc::BoundaryInfo& info) {
-  if (ipc::SessionPage* const page = page_.load()) clock_.EndIteration(info, page, NowUs());
+  ipc::SessionPage* const page = page_.load();
+  if (page == nullptr) return;
+  const int64_t now_us = NowUs();
+  const uint64_t took_us = clock_.EndIteration(info, &page->progress, now_us);
+  ipc::CountIteration(&page->iteration_times, static_cast<uint64_t>(now_us), took_us);
 }
 
 ipc::Progress* Gate::progress() const {

@@ -116,6 +116,24 @@ def test_cublas_and_constants_outlive_their_worker():
     outlives("blas_rounds")
 
 
+def test_times_of_events_outlive_their_worker():
+    """What was measured stays; what lies on both sides of the loss is measured by the host's clock."""
+    with Laneway() as laneway:
+        program = laneway.spawn([laneway.binary("event_times")], holding=True)
+        wait_for(lambda: "before" in program.output(), "it measures")
+        at_rest(laneway, 1)
+        began = time.monotonic()
+        kill_worker(laneway)
+        at_rest(laneway, 1)
+        apart = (time.monotonic() - began) * 1000
+        program.release()
+        result = program.wait()
+        check(result.code == 0, f"{result}")
+        ms = {line.split()[0]: float(line.split()[1]) for line in result.out.splitlines()}
+        check(abs(ms["before"] - ms["after"]) <= 0.002, f"the time between two events has changed: {ms}")
+        check(ms["across"] >= apart and ms["anew"] > 0, f"the loss alone took {apart} ms: {ms}")
+
+
 class Losses:
     """Rounds in which a worker is killed or poisoned, while some programs rest, some are in a step, one only works.
 

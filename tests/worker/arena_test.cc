@@ -305,11 +305,15 @@ TEST_F(ArenaTest, RandomMovesKeepTheBytes) {
       ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
     } else {
       const bool swapped = random() % 2 == 0;
-      if (swapped) ASSERT_TRUE(arena->SwapOut().ok());
+      if (swapped) {
+        ASSERT_TRUE(arena->SwapOut().ok());
+      }
       arena->Detach();
       arena = Successor();
       ASSERT_EQ(arena->swapped_bytes(), swapped ? sum : 0);
-      if (swapped) ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
+      if (swapped) {
+        ASSERT_EQ(arena->SwapIn(), CUDA_SUCCESS);
+      }
     }
     ASSERT_EQ(recording_.used_bytes, sum);
     ASSERT_EQ(arena->bytes(), sum);

@@ -33,6 +33,13 @@ CUresult EventCreate(CUevent* event, unsigned) {
 }
 CUresult EventRecord(CUevent event, CUstream stream) {
   recording.calls.push_back(absl::StrCat("record ", Name('e', event), " ", Name('s', stream)));
+  recording.reached_ms[event] = recording.device_ms;
+  return CUDA_SUCCESS;
+}
+CUresult ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  if (recording.reached_ms.count(start) == 0 || recording.reached_ms.count(end) == 0)
+    return CUDA_ERROR_INVALID_HANDLE;
+  *milliseconds = static_cast<float>(recording.reached_ms[end] - recording.reached_ms[start]);
   return CUDA_SUCCESS;
 }
 CUresult StreamWaitEvent(CUstream stream, CUevent event, unsigned) {
@@ -200,6 +207,7 @@ Environment RecordingEnvironment() {
   table.cuStreamCreateWithPriority = &StreamCreate;
   table.cuEventCreate = &EventCreate;
   table.cuEventRecord = &EventRecord;
+  table.cuEventElapsedTime_v2 = &ElapsedTime;
   table.cuStreamWaitEvent = &StreamWaitEvent;
   table.cuEventQuery = &EventQuery;
   table.cuStreamQuery = &StreamQuery;

@@ -17,10 +17,12 @@ struct Recording {
     uint64_t bytes = 0;
     bool open = false;  // cuMemSetAccess was called
   };
-  std::vector<std::string> calls;       // "wait s2 e1", "record e1 s1", ...
-  std::set<CUdeviceptr> mapped;         // starts of live mappings
-  std::set<CUevent> unfinished_events;  // cuEventQuery says NOT_READY
-  std::set<CUstream> busy_streams;      // cuStreamQuery says NOT_READY
+  std::vector<std::string> calls;        // "wait s2 e1", "record e1 s1", ...
+  std::set<CUdeviceptr> mapped;          // starts of live mappings
+  std::set<CUevent> unfinished_events;   // cuEventQuery says NOT_READY
+  double device_ms = 0;                  // the device's clock
+  std::map<CUevent, double> reached_ms;  // recorded events
+  std::set<CUstream> busy_streams;       // cuStreamQuery says NOT_READY
   int next_handle = 1;
 
   // The keeper: what exists, by id, and how often this worker has it.
