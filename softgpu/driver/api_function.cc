@@ -164,10 +164,23 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handl
   return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction, const CUlaunchConfig*) {
-  if (clusters == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *clusters = 0;
-  return Fail(CUDA_ERROR_NOT_SUPPORTED, "the device has no clusters");
+// A cluster here is one block.
+CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction handle,
+                                      const CUlaunchConfig* config) {
+  std::shared_ptr<Function> function;
+  if (clusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = FindFunction(handle, &function);
+  if (result != CUDA_SUCCESS) return result;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    const auto& size = attribute.value.clusterDim;
+    if (uint64_t{size.x} * size.y * size.z > 1) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  }
+  const uint64_t threads = uint64_t{config->blockDimX} * config->blockDimY * config->blockDimZ;
+  *clusters = BlocksPerMultiprocessor(*function, threads, config->sharedMemBytes) *
+              static_cast<int>(Driver::Get().config().sms);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction, const CUlaunchConfig*) {

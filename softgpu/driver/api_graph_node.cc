@@ -37,18 +37,34 @@ CUDA_KERNEL_NODE_PARAMS_v2 ParamsOfKernel(GraphNode& node, KernelWork& work) {
           work.context->handle()};
 }
 
+// Memory nodes tell an address, which only a call of their own can.
+CUresult AddNode(const NodePlace& place, CUgraphNodeParams* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (params->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+    return api::cuGraphAddMemFreeNode(place.out, place.graph, place.dependencies, place.count,
+                                      params->free.dptr);
+  }
+  if (params->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) return AddParams(place, params);
+  CUDA_MEM_ALLOC_NODE_PARAMS allocate = {params->alloc.poolProps, params->alloc.accessDescs,
+                                         params->alloc.accessDescCount, params->alloc.bytesize, 0};
+  const CUresult result = api::cuGraphAddMemAllocNode(place.out, place.graph, place.dependencies,
+                                                      place.count, &allocate);
+  params->alloc.dptr = allocate.dptr;
+  return result;
+}
+
 }  // namespace
 
 // --- any type
 
 CUresult cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                            const CUgraphEdgeData*, size_t count, CUgraphNodeParams* params) {
-  return AddParams({out, graph, dependencies, count}, params);
+  return AddNode({out, graph, dependencies, count}, params);
 }
 
 CUresult cuGraphAddNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                         size_t count, CUgraphNodeParams* params) {
-  return AddParams({out, graph, dependencies, count}, params);
+  return AddNode({out, graph, dependencies, count}, params);
 }
 
 CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {

@@ -1,6 +1,7 @@
 // Memory pools and stream-ordered memory.
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/capture.h"
@@ -8,9 +9,11 @@
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
+#include "softgpu/driver/graph_memory.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/memory_pool.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/work.h"
 
 namespace softgpu::api {
 namespace {
@@ -28,11 +31,26 @@ CUresult FindDeviceAt(const CUmemLocation* location, CUmemAllocationType type, D
   return FindDevice(location->id, device);
 }
 
+// In a capturing stream the graph allocates.
+CUresult Capture(MemoryPool& pool, size_t bytes, Stream& stream, CUdeviceptr* out) {
+  CUDA_MEM_ALLOC_NODE_PARAMS params = {};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, pool.device().ordinal()};
+  params.bytesize = bytes;
+  std::shared_ptr<GraphMemory> memory =
+      GraphMemory::Create(&pool.device(), params, stream.context()->id());
+  if (memory == nullptr) return Fail(CUDA_ERROR_OUT_OF_MEMORY, "no room for the graph's memory");
+  const CUdeviceptr address = memory->address();
+  const CUresult result = AddToCapture(stream, AllocateWork{std::move(memory)});
+  if (result == CUDA_SUCCESS) *out = address;
+  return result;
+}
+
 CUresult Allocate(MemoryPool& pool, size_t bytes, const std::shared_ptr<Stream>& stream,
                   CUdeviceptr* out) {
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (stream->capturing()) return RefuseWhileCapturing(*stream);
   Context& context = *stream->context();
+  if (stream->capturing()) return Capture(pool, bytes, *stream, out);
   std::shared_ptr<Allocation> memory = pool.Allocate(bytes, context.id());
   if (memory == nullptr) {  // frees may be waiting in streams
     const CUresult result = context.Synchronize();
@@ -91,7 +109,10 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   if (found == nullptr || found->base != address || found->kind != Allocation::Kind::kDevice) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "this is not the start of allocated device memory");
   }
-  if (stream->capturing()) return RefuseWhileCapturing(*stream);
+  if (stream->capturing()) {
+    return found->graph_free ? AddToCapture(*stream, FreeWork{address})
+                             : RefuseWhileCapturing(*stream);
+  }
   return SubmitChecked(stream, std::make_unique<FreeOperation>(address));
 }
 

@@ -130,7 +130,9 @@ CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
       *work = MemoryWork{{params.memOp.paramArray, params.memOp.paramArray + params.memOp.count}};
       return CUDA_SUCCESS;
     default:
-      return Fail(CUDA_ERROR_NOT_SUPPORTED, "this type of graph node is not supported");
+      return Fail(
+          CUDA_ERROR_NOT_SUPPORTED,
+          "conditional and semaphore nodes are not supported, memory nodes can't change");
   }
 }
 

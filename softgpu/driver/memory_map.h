@@ -45,6 +45,7 @@ struct Allocation {
   Charge charge;
   std::atomic<unsigned long long> access{CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   std::atomic<bool> sync_memops{false};
+  std::atomic<bool> graph_free{false};  // a graph's, and not the program's now
 
   uint64_t end() const { return base + bytes; }
   bool host() const { return kind == Kind::kPinned || kind == Kind::kRegistered; }

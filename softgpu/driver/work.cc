@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "softgpu/driver/context.h"
+#include "softgpu/driver/graph_memory.h"
 #include "softgpu/driver/host_function.h"
 #include "softgpu/driver/memory_operation.h"
 
@@ -14,6 +15,7 @@ constexpr CUgraphNodeType kTypes[] = {
     CU_GRAPH_NODE_TYPE_KERNEL,     CU_GRAPH_NODE_TYPE_MEMCPY,       CU_GRAPH_NODE_TYPE_MEMSET,
     CU_GRAPH_NODE_TYPE_HOST,       CU_GRAPH_NODE_TYPE_GRAPH,        CU_GRAPH_NODE_TYPE_EMPTY,
     CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+    CU_GRAPH_NODE_TYPE_MEM_ALLOC,  CU_GRAPH_NODE_TYPE_MEM_FREE,
 };
 static_assert(std::size(kTypes) == std::variant_size_v<Work>);
 
@@ -44,6 +46,20 @@ CUresult MakeOperationOf(const Work& work, const std::shared_ptr<Context>& conte
   }
   if (const MemoryWork* const memory = std::get_if<MemoryWork>(&work)) {
     return MakeMemoryOperation(context, memory->items, operation);
+  }
+  if (const AllocateWork* const allocate = std::get_if<AllocateWork>(&work)) {
+    *operation = MakeOperation([memory = allocate->memory] {
+      memory->Allocate();
+      return CUDA_SUCCESS;
+    });
+    return CUDA_SUCCESS;
+  }
+  if (const FreeWork* const free = std::get_if<FreeWork>(&work)) {
+    *operation = MakeOperation([address = free->address] {
+      GraphMemory::Free(address);
+      return CUDA_SUCCESS;
+    });
+    return CUDA_SUCCESS;
   }
   *operation = nullptr;
   return CUDA_SUCCESS;

@@ -17,6 +17,7 @@ namespace softgpu {
 class Context;
 class Event;
 class Graph;
+class GraphMemory;
 
 struct MemcpyWork {
   CUDA_MEMCPY3D params;
@@ -41,9 +42,15 @@ struct EventRecordWork {
 struct MemoryWork {
   std::vector<CUstreamBatchMemOpParams> items;
 };
+struct AllocateWork {
+  std::shared_ptr<GraphMemory> memory;
+};
+struct FreeWork {
+  CUdeviceptr address;
+};
 
 using Work = std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWork, EmptyWork,
-                          EventWaitWork, EventRecordWork, MemoryWork>;
+                          EventWaitWork, EventRecordWork, MemoryWork, AllocateWork, FreeWork>;
 
 CUgraphNodeType TypeOf(const Work& work);
 

@@ -257,5 +257,62 @@ TEST_F(GraphTest, EventNodesRecordAtEachLaunch) {
   EXPECT_EQ(Word(0), 1u);
 }
 
+// The graph's memory is the program's from the launch until a free, and the same again next time.
+TEST_F(GraphTest, MemoryNodes) {
+  CUgraph graph = nullptr;
+  ASSERT_OK(cuGraphCreate(&graph, 0));
+  CUDA_MEM_ALLOC_NODE_PARAMS params = {};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  params.bytesize = 4096;
+  CUgraphNode allocate = nullptr, fill = nullptr, release = nullptr;
+  ASSERT_OK(cuGraphAddMemAllocNode(&allocate, graph, nullptr, 0, &params));
+  CUDA_MEM_ALLOC_NODE_PARAMS told = {};
+  ASSERT_OK(cuGraphMemAllocNodeGetParams(allocate, &told));
+  EXPECT_EQ(told.dptr, params.dptr);
+  const CUDA_MEMSET_NODE_PARAMS set = {params.dptr, 0, 0x5a, 1, 4096, 1};
+  ASSERT_OK(cuGraphAddMemsetNode(&fill, graph, &allocate, 1, &set, context_));
+  CUgraphExec exec = nullptr;
+  ASSERT_OK(cuGraphInstantiate(&exec, graph, 0));
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_OK(cuGraphLaunch(exec, nullptr));
+    ASSERT_OK(cuStreamSynchronize(nullptr));
+    unsigned char byte = 0;
+    ASSERT_OK(cuMemcpyDtoH(&byte, params.dptr + 4095, 1));
+    EXPECT_EQ(byte, 0x5a);
+    ASSERT_OK(cuMemFree(params.dptr));
+  }
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&release, graph, &fill, 1, 4096));
+  ASSERT_OK(cuGraphExecDestroy(exec));
+  ASSERT_OK(cuGraphDestroy(graph));
+}
+
+TEST_F(GraphTest, CapturedAllocationsAreNodes) {
+  size_t before = 0, after = 0, total = 0;
+  ASSERT_OK(cuMemGetInfo(&before, &total));
+  CUdeviceptr memory = 0;
+  ASSERT_OK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED));
+  ASSERT_OK(cuMemAllocAsync(&memory, 1 << 20, stream_));
+  ASSERT_OK(cuMemsetD32Async(memory, 7, 1 << 18, stream_));
+  ASSERT_OK(cuMemFreeAsync(memory, stream_));
+  CUgraph graph = nullptr;
+  ASSERT_OK(cuStreamEndCapture(stream_, &graph));
+  CUgraphNode nodes[3] = {};
+  size_t count = 3;
+  ASSERT_OK(cuGraphGetNodes(graph, nodes, &count));
+  ASSERT_EQ(count, 3u);
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  ASSERT_OK(cuGraphNodeGetType(nodes[0], &type));
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+  CUgraphExec exec = nullptr;
+  ASSERT_OK(cuGraphInstantiate(&exec, graph, 0));
+  for (int round = 0; round < 3; ++round) ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  ASSERT_OK(cuGraphExecDestroy(exec));
+  ASSERT_OK(cuGraphDestroy(graph));
+  ASSERT_OK(cuMemGetInfo(&after, &total));
+  EXPECT_EQ(before, after);
+}
+
 }  // namespace
 }  // namespace softgpu::testing
