@@ -22,7 +22,7 @@ void* LegacyHandle() { return reinterpret_cast<void*>(0x1); }
 
 }  // namespace
 
-FakeWorker& FakeWorker::Start(uint32_t worker_pid) {
+FakeWorker& FakeWorker::Start(uint32_t worker_pid, const ipc::Tables& tables) {
   static FakeWorker* worker = nullptr;
   if (worker != nullptr) return *worker;
   worker = new FakeWorker;
@@ -48,7 +48,7 @@ FakeWorker& FakeWorker::Start(uint32_t worker_pid) {
   welcome.slot = kSlot;
   welcome.device_count = 2;
   welcome.worker_pid = worker_pid;
-  welcome.tables = ipc::OwnTables();
+  welcome.tables = tables;
   shim::ConnectError error;
   std::unique_ptr<shim::Connection> connection = shim::Adopt(welcome, *fd, pinned, &error);
   assert(connection != nullptr);

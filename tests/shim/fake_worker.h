@@ -20,6 +20,7 @@
 #include "ipc/door.h"
 #include "ipc/driver_table.h"
 #include "ipc/session_file.h"
+#include "ipc/tables.h"
 
 namespace shim_test {
 
@@ -34,7 +35,7 @@ struct SeenLaunch {
 class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
  public:
   // Makes the session, connects the process's client to it and starts the thread. Once per process.
-  static FakeWorker& Start(uint32_t worker_pid = 0);
+  static FakeWorker& Start(uint32_t worker_pid = 0, const ipc::Tables& tables = ipc::OwnTables());
 
   // Keeps marks back until Release().
   void Hold() { held_.store(true); }

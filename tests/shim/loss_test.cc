@@ -45,6 +45,28 @@ TEST_F(Loss, IsStickyAndSaidOnce) {
       ::testing::ExitedWithCode(0), "^laneway: a kernel strayed\n$");
 }
 
+TEST_F(Loss, ACallThatTheDaemonLacksIsRefusedAndSaidOnce) {
+  EXPECT_EXIT(
+      {
+        ipc::Tables earlier = ipc::OwnTables();
+        earlier.rows[static_cast<size_t>(ipc::Library::kLaneway)] =
+            ipc::IndexOf(ipc::Op::StreamCreate);
+        shim_test::FakeWorker::Start(0, earlier);
+        CUcontext context = nullptr;
+        CUstream stream = nullptr;
+        size_t free = 0;
+        size_t total = 0;
+        const bool fine = local::cuInit(0) == CUDA_SUCCESS &&
+                          local::cuCtxCreate_v2(&context, 0, 0) == CUDA_SUCCESS &&
+                          local::cuStreamCreate(&stream, 0) == CUDA_ERROR_NOT_SUPPORTED &&
+                          local::cuStreamCreate(&stream, 0) == CUDA_ERROR_NOT_SUPPORTED &&
+                          local::cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS;
+        _exit(Code(fine));
+      },
+      ::testing::ExitedWithCode(0),
+      "^laneway: the daemon is older than this program's Laneway and has no StreamCreate;.*\n$");
+}
+
 TEST_F(Loss, EndsEveryWait) {
   EXPECT_EXIT(
       {

@@ -323,6 +323,7 @@ TEST_F(StreamTest, ManyThreadsManyStreams) {
   CUdeviceptr counters = 0;
   ASSERT_OK(cuMemAlloc(&counters, kThreads * 4));
   ASSERT_OK(cuMemsetD32(counters, 0, kThreads));
+  ASSERT_OK(cuStreamSynchronize(nullptr));  // non-blocking streams don't wait for it
   const CUfunction increment = Kernel(kIncrement, "increment");
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
