@@ -51,11 +51,13 @@ void Arrive(Warp* w, uint32_t number, uint32_t expected) {
   if (w->block->shadow != nullptr) w->block->shadow->Arrive(w->index, number);
 }
 
+void CheckBarrier(Block* block, uint32_t number) {
+  const Barrier& barrier = block->barriers[number];
+  if (barrier.in_use && Complete(*block, barrier)) Release(block, number);
+}
+
 void CheckBarriers(Block* block) {
-  for (uint32_t number = 0; number <= kClusterBarrier; ++number) {
-    const Barrier& barrier = block->barriers[number];
-    if (barrier.in_use && Complete(*block, barrier)) Release(block, number);
-  }
+  for (uint32_t number = 0; number <= kClusterBarrier; ++number) CheckBarrier(block, number);
 }
 
 }  // namespace softgpu::exec

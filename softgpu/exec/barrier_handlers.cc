@@ -18,7 +18,7 @@ const Inst* WaitAtBarrier(const Inst* ip, Warp* w, const Inst* pc, uint32_t barr
   Arrive(w, number, expected);
   Park(w, pc, Wait::kBarrier);
   w->parked[w->parked_count - 1].barrier = static_cast<uint8_t>(number);
-  CheckBarriers(w->block);
+  CheckBarrier(w->block, number);
   return Next(w);
 }
 
@@ -36,7 +36,7 @@ const Inst* BarArrive(const Inst* ip, Warp* w) {
     return RaiseFault(ip, w, -1, CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier number out of range");
   }
   Arrive(w, number, First(w, ip->b));
-  CheckBarriers(w->block);
+  CheckBarrier(w->block, number);
   return ip + 1;
 }
 

@@ -28,6 +28,8 @@ const Inst* ExitLanes(Warp* w);
 void Arrive(Warp* w, uint32_t barrier, uint32_t expected);
 // After lanes have exited: barriers that waited for them only.
 void CheckBarriers(Block* block);
+// After lanes have come to it.
+void CheckBarrier(Block* block, uint32_t number);
 
 // call.cc
 void LeaveFrame(Warp* w, Frame* frame, uint32_t lanes);

@@ -55,6 +55,50 @@ void Emitter::EmitJoin(uint32_t n) {
   Leave(n);
 }
 
-void Emitter::EmitShuffle(uint32_t n) { Leave(n); }
+// As Shfl() of exec/warp_operations.cc, where every lane's source is known.
+void Emitter::EmitShuffle(uint32_t n) {
+  if (!flow_.ShufflesByPattern(n)) return Leave(n);
+  const ProgramInst& i = flow_.program.code[n];
+  const uint32_t delta = flow_.ConstantAt(i.b)->bits & 31;
+  const uint32_t clamp = flow_.ConstantAt(i.c)->bits & 31;
+  const uint32_t segment = flow_.ConstantAt(i.c)->bits >> 8 & 31;
+  std::vector<int> pick;
+  std::vector<llvm::Constant*> inside;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const uint32_t top = (lane & segment) | (clamp & ~segment);
+    uint32_t from = lane;
+    bool within = false;
+    switch (static_cast<ptx::ShflMode>(i.imm)) {
+      case ptx::ShflMode::kUp:
+        from = lane - delta;
+        within = lane >= delta + top;
+        break;
+      case ptx::ShflMode::kDown:
+        from = lane + delta;
+        within = from <= top;
+        break;
+      case ptx::ShflMode::kBfly:
+        from = lane ^ delta;
+        within = from <= top;
+        break;
+      case ptx::ShflMode::kIdx:
+        from = (lane & segment) | (delta & ~segment);
+        within = from <= top;
+        break;
+    }
+    pick.push_back(static_cast<int>(within ? from : lane));
+    inside.push_back(b_.getInt1(within));
+  }
+  llvm::BasicBlock* all = NewBlock("all");
+  llvm::BasicBlock* some = NewBlock("some");
+  b_.CreateCondBr(full_, all, some);
+  b_.SetInsertPoint(some);
+  Leave(n);
+  b_.SetInsertPoint(all);
+  Value* from = ReadVector({i.a, Kind::k32});
+  Write({i.d, Kind::k32}, {b_.CreateShuffleVector(from, pick), kVaryingForm});
+  if (i.guard != 0)
+    Write({i.guard, Kind::kPred}, {llvm::ConstantVector::get(inside), kVaryingForm});
+}
 
 }  // namespace softgpu::jit

@@ -29,6 +29,12 @@ bool Set::Merge(const Set& other) {
 Flow::Flow(const Program& p) : program(p) {
   for (const ProgramConstant& constant : p.constants) constants_[constant.offset] = &constant;
   for (const ProgramInst& inst : p.code) operands.push_back(OperandsOf(inst));
+  for (uint32_t n = 0; n < p.code.size(); ++n) {
+    if (!ShufflesByPattern(n)) continue;
+    const ProgramInst& inst = p.code[n];
+    operands[n] = {true, {{inst.a, Kind::k32}}, {{inst.d, Kind::k32}}};
+    if (inst.guard != 0) operands[n].results.push_back({inst.guard, Kind::kPred});
+  }
   FindRegisters();
   FindPostDominators();
   FindForms();
@@ -79,7 +85,17 @@ Form Flow::FormOf(Place place) const {
 bool Flow::Leaves(uint32_t n) const {
   const Step step = program.code[n].step;
   return step == Step::kLeave || step == Step::kLeaveWild || step == Step::kEnd ||
-         step == Step::kShuffle;
+         (step == Step::kShuffle && !ShufflesByPattern(n));
+}
+
+bool Flow::ShufflesByPattern(uint32_t n) const {
+  const ProgramInst& inst = program.code[n];
+  if (inst.step != Step::kShuffle || inst.guarded != 0) return false;
+  for (uint32_t offset : {inst.b, inst.c, inst.e}) {
+    const ProgramConstant* constant = ConstantAt(offset);
+    if (constant == nullptr || !constant->known) return false;
+  }
+  return static_cast<uint32_t>(ConstantAt(inst.e)->bits) == exec::kFullMask;
 }
 
 bool Flow::Diverges(uint32_t n) const {
@@ -157,7 +173,8 @@ void Flow::FindEntries() {
     const bool branch = inst.step == Step::kBranch || inst.step == Step::kBranchIf;
     if (branch) leaders[n + 1] = leaders[inst.target] = true;
     if (branch && inst.target <= n) entries[inst.target] = true;
-    if (!Leaves(n) && !Diverges(n) && inst.step != Step::kJoin) continue;
+    const bool may_leave = inst.step == Step::kJoin || inst.step == Step::kShuffle;
+    if (!Leaves(n) && !Diverges(n) && !may_leave) continue;
     for (uint32_t to : Successors(n)) entries[to] = true;
   }
   for (size_t n = 0; n < leaders.size(); ++n) leaders[n] = leaders[n] || entries[n];

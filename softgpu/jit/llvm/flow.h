@@ -60,6 +60,8 @@ class Flow {
   bool IsConstant(uint32_t offset) const { return offset >= program.constants_begin; }
   std::vector<uint32_t> Successors(uint32_t n) const;  // in the interpreter's eyes
   bool Leaves(uint32_t n) const;                       // always goes back to the interpreter
+  // A shfl.sync of the whole warp by a fixed pattern.
+  bool ShufflesByPattern(uint32_t n) const;
 
  private:
   void FindRegisters();

@@ -117,6 +117,7 @@ Form Flow::ResultForm(uint32_t n) const {
   const ProgramInst& inst = program.code[n];
   const Operands& o = operands[n];
   if (inst.step == Step::kParameter) return kUniformForm;
+  if (inst.step == Step::kShuffle) return kVaryingForm;
   if (inst.step == Step::kSpecial) return SpecialForm(program, static_cast<Special>(inst.imm));
   bool uniform = true, unknown = false;
   const size_t sources = o.sources.size() - (inst.guarded != 0 ? 1 : 0);
