@@ -77,6 +77,31 @@ struct AddPair {
   }
 };
 
+// min and max of halves: -0 lies below +0, a NaN loses against a number.
+template <bool kBf16, bool kMax>
+struct BestHalf {
+  using Bits = uint16_t;
+  static Bits Do(Bits old, Bits operand) {
+    const uint16_t infinity = kBf16 ? 0x7f80 : 0x7c00;
+    if ((old & 0x7fff) > infinity) return (operand & 0x7fff) > infinity ? 0x7fff : operand;
+    if ((operand & 0x7fff) > infinity) return old;
+    const auto key = [](uint16_t bits) -> uint16_t {
+      return (bits >> 15) != 0 ? ~bits : bits | 0x8000;
+    };
+    const bool less = key(operand) < key(old);
+    return less == kMax ? old : operand;
+  }
+};
+template <bool kBf16, bool kMax>
+struct BestPair {
+  using Bits = uint32_t;
+  static Bits Do(Bits old, Bits operand) {
+    using F = BestHalf<kBf16, kMax>;
+    const uint32_t high = F::Do(uint16_t(old >> 16), uint16_t(operand >> 16));
+    return F::Do(uint16_t(old), uint16_t(operand)) | high << 16;
+  }
+};
+
 // The old value of `*at`, which becomes F of it.
 template <class F>
 typename F::Bits Update(std::byte* at, typename F::Bits operand) {
@@ -131,6 +156,45 @@ const Inst* CompareAndSwap(const Inst* ip, Warp* w) {
   return ok ? ip + 1 : nullptr;
 }
 
+// Writes `desired` when `*at` is `*expected`; else reads it.
+bool Exchange128(std::byte* at, uint64_t expected[2], const uint64_t desired[2]) {
+  bool done;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(done), "+m"(*reinterpret_cast<unsigned __int128*>(at)), "+a"(expected[0]),
+                 "+d"(expected[1])
+               : "b"(desired[0]), "c"(desired[1])
+               : "memory");
+  return done;
+}
+template <bool kCompares>
+const Inst* Atomic128(const Inst* ip, Warp* w) {
+  const bool ok = ForLanes(ip, w, 16, [&](uint32_t lane, std::byte* at) {
+    const auto reg = [&](uint32_t offset) {
+      return reinterpret_cast<uint64_t*>(w->regs + offset) + 2 * lane;
+    };
+    uint64_t old[2] = {};
+    if (kCompares) std::memcpy(old, reg(ip->b), sizeof old);
+    const uint64_t* desired = reg(kCompares ? ip->c : ip->b);
+    while (!Exchange128(at, old, desired) && !kCompares) {
+    }
+    std::memcpy(reg(ip->d), old, sizeof old);
+  });
+  return ok ? ip + 1 : nullptr;
+}
+
+template <bool kBf16>
+Handler HalfHandler(AtomOp op) {
+  if (op == AtomOp::kMin) return Atomic<BestHalf<kBf16, false>>;
+  if (op == AtomOp::kMax) return Atomic<BestHalf<kBf16, true>>;
+  return op == AtomOp::kAdd ? Atomic<AddHalf<kBf16>> : nullptr;
+}
+template <bool kBf16>
+Handler PairHandler(AtomOp op) {
+  if (op == AtomOp::kMin) return Atomic<BestPair<kBf16, false>>;
+  if (op == AtomOp::kMax) return Atomic<BestPair<kBf16, true>>;
+  return op == AtomOp::kAdd ? Atomic<AddPair<kBf16>> : nullptr;
+}
+
 template <class T>
 Handler IntegerHandler(AtomOp op) {
   switch (op) {
@@ -182,13 +246,15 @@ Handler AtomicHandler(uint8_t op_number, Type type) {
       if (op == AtomOp::kExch || op == AtomOp::kCas) return IntegerHandler<uint64_t>(op);
       return op == AtomOp::kAdd ? Atomic<AddF64> : nullptr;
     case Type::kF16:
-      return op == AtomOp::kAdd ? Atomic<AddHalf<false>> : nullptr;
+      return HalfHandler<false>(op);
     case Type::kBF16:
-      return op == AtomOp::kAdd ? Atomic<AddHalf<true>> : nullptr;
+      return HalfHandler<true>(op);
     case Type::kF16x2:
-      return op == AtomOp::kAdd ? Atomic<AddPair<false>> : nullptr;
+      return PairHandler<false>(op);
     case Type::kBF16x2:
-      return op == AtomOp::kAdd ? Atomic<AddPair<true>> : nullptr;
+      return PairHandler<true>(op);
+    case Type::kB128:
+      return op == AtomOp::kCas ? Atomic128<true> : Atomic128<false>;
     default:
       return nullptr;
   }

@@ -54,9 +54,15 @@ Frame* PushFrame(Warp* w, const FunctionCode* code, uint32_t lanes) {
   return frame;
 }
 
+// The first local byte that `frame` does not use.
+uint32_t StackEnd(const Frame* frame) {
+  return frame->local_base + (frame->code->local_bytes + 15) / 16 * 16 +
+         (frame->alloca_bytes + 15) / 16 * 16;
+}
+
 const Inst* Enter(const Inst* ip, Warp* w, const CallPlan& plan, const FunctionCode* target) {
   Frame* caller = w->frame;
-  const uint32_t base = caller->local_base + (caller->code->local_bytes + 15) / 16 * 16;
+  const uint32_t base = StackEnd(caller);
   Frame* frame = uint64_t{base} + target->local_bytes <= w->local_stride
                      ? PushFrame(w, target, w->mask)
                      : nullptr;
@@ -129,6 +135,44 @@ const Inst* Return(const Inst* ip, Warp* w) {
   w->frame = parent;
   w->regs = parent->regs;
   return Continue(w, call + 1);
+}
+
+// Lanes of a frame share the layout of its stack: the largest request counts.
+const Inst* Alloca(const Inst* ip, Warp* w) {
+  uint64_t bytes = 0;
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    uint64_t wanted = 0;
+    std::memcpy(&wanted, w->regs + ip->a + __builtin_ctz(m) * ip->aux, ip->aux);
+    bytes = std::max(bytes, wanted);
+  }
+  const uint64_t align = std::max<uint64_t>(ip->imm, 1);
+  const uint64_t address = (StackEnd(w->frame) + align - 1) / align * align;
+  if (bytes > w->local_stride || address + bytes > w->local_stride) {
+    return RaiseFault(ip, w, -1, CUDA_ERROR_LAUNCH_FAILED,
+                      "stack overflow: alloca of " + std::to_string(bytes) + " bytes");
+  }
+  w->frame->alloca_bytes += static_cast<uint32_t>(address + bytes - StackEnd(w->frame));
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    std::memcpy(w->regs + ip->d + __builtin_ctz(m) * ip->aux, &address, ip->aux);
+  }
+  return ip + 1;
+}
+
+const Inst* StackSave(const Inst* ip, Warp* w) {
+  const uint64_t end = w->frame->alloca_bytes;
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    std::memcpy(w->regs + ip->d + __builtin_ctz(m) * ip->aux, &end, ip->aux);
+  }
+  return ip + 1;
+}
+
+// While lanes of the frame are elsewhere their memory stays.
+const Inst* StackRestore(const Inst* ip, Warp* w) {
+  uint64_t end = 0;
+  std::memcpy(&end, w->regs + ip->a + __builtin_ctz(w->mask) * ip->aux, ip->aux);
+  const bool all = (w->frame->lanes & w->live & ~w->mask) == 0;
+  if (all && end <= w->frame->alloca_bytes) w->frame->alloca_bytes = static_cast<uint32_t>(end);
+  return ip + 1;
 }
 
 void LeaveFrame(Warp* w, Frame* frame, uint32_t lanes) {

@@ -57,6 +57,14 @@ void SharedShadow::Leave(uint32_t warp, uint32_t barrier) {
   }
 }
 
+void SharedShadow::Synchronise(uint32_t warp) {
+  for (uint32_t w = 0; w < warps_; ++w) {
+    clocks_[warp][w] = std::max(clocks_[warp][w], clocks_[w][w]);
+    if (w != warp) ++clocks_[w][w];
+  }
+  WarpBarrier(warp);
+}
+
 void SharedShadow::Opened(uint32_t barrier) {
   std::memset(arrived_[barrier], 0, sizeof arrived_[barrier]);
 }

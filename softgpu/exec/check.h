@@ -45,6 +45,8 @@ class SharedShadow {
   void Arrive(uint32_t warp, uint32_t barrier);
   void Leave(uint32_t warp, uint32_t barrier);
   void Opened(uint32_t barrier);
+  // What all others did so far is known to `warp`.
+  void Synchronise(uint32_t warp);
 
   struct Conflict {
     Access earlier;

@@ -36,10 +36,21 @@ struct CallPlan {
 // Registers of an mma or ldmatrix, by frame offset.
 struct MatrixPlan {
   ptx::MatrixShape shape;
-  ptx::Type a_type = ptx::Type::kNone, b_type = ptx::Type::kNone, d_type = ptx::Type::kNone;
+  ptx::Type a_type = ptx::Type::kNone, b_type = ptx::Type::kNone;
+  ptx::Type c_type = ptx::Type::kNone, d_type = ptx::Type::kNone;
+  ptx::Combine combine = ptx::Combine::kNone;
   bool saturates = false, transposes = false, narrow_address = false;
   uint8_t space = 0;
-  uint32_t d[4] = {}, a[4] = {}, b[2] = {}, c[4] = {};
+  uint32_t d[4] = {}, a[8] = {}, b[4] = {}, c[4] = {};
+};
+
+// Registers of a wmma instruction: the fragment loaded, stored or computed, and the factors.
+struct WmmaPlan {
+  ptx::Fragment fragment, a, b, c;
+  ptx::Combine combine = ptx::Combine::kNone;
+  bool column_major = false, has_stride = false, saturates = false, narrow_address = false;
+  uint8_t space = 0;
+  uint32_t registers[8] = {}, a_registers[8] = {}, b_registers[8] = {}, c_registers[8] = {};
 };
 
 // One access of a texture or surface; object and coordinates by frame offset. Data registers are
@@ -77,6 +88,7 @@ struct FunctionCode {
   std::vector<CallPlan> calls;
   std::vector<MatrixPlan> matrices;
   std::vector<TexturePlan> textures;
+  std::vector<WmmaPlan> wmmas;
   std::vector<std::vector<uint32_t>> branch_tables;  // indices of code
   std::vector<Constant> constants;
   uint32_t frame_bytes = 0, constants_offset = 0;
@@ -99,6 +111,7 @@ class KernelCode final : public ptx::KernelImpl::Translation {
   bool in_order = false;  // float atomics: blocks one after another
   bool calls = false;
   bool checked = false;
+  bool allocates = false;  // has alloca
   uint32_t local_stride = 0;
 
   std::shared_ptr<const Images> Resolve(std::span<const uint64_t> variables) const;

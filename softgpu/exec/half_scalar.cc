@@ -33,6 +33,24 @@ uint16_t FloatToHalf(float x) {
 
 float Bf16ToFloat(uint16_t h) { return std::bit_cast<float>(static_cast<uint32_t>(h) << 16); }
 
+float Fp8ToFloat(uint8_t v, int exponent_bits) {
+  const int mantissa_bits = 7 - exponent_bits, top = (1 << exponent_bits) - 1;
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = v >> mantissa_bits & top, mantissa = v & ((1 << mantissa_bits) - 1);
+  const bool ends = exponent == top && (exponent_bits == 5 || mantissa == 7);  // no number
+  float size;
+  if (ends) {
+    const bool infinite = exponent_bits == 5 && mantissa == 0;
+    size = infinite ? INFINITY : std::bit_cast<float>(0x7fffffffu);
+  } else if (exponent == 0) {
+    size = std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits);
+  } else {
+    size = std::ldexp(static_cast<float>(mantissa + (1 << mantissa_bits)),
+                      exponent - bias - mantissa_bits);
+  }
+  return (v & 0x80) != 0 ? -size : size;
+}
+
 uint16_t FloatToBf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;

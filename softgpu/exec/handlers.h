@@ -61,7 +61,37 @@ const Inst* Unpack(const Inst* ip, Warp* w);  // d b c e from a
 // atomics.cc
 Handler AtomicHandler(uint8_t op, ptx::Type type);  // d a b c; MemoryShape in aux; imm: offset
 
+const Inst* StoreMatrix(const Inst* ip, Warp* w);
+const Inst* TransposeMatrix(const Inst* ip, Warp* w);
+
+// wmma.cc. a: address, b: stride; imm: offset; aux: WmmaPlan
+const Inst* WmmaLoad(const Inst* ip, Warp* w);
+const Inst* WmmaStore(const Inst* ip, Warp* w);
+const Inst* WmmaMultiply(const Inst* ip, Warp* w);
+
+// mbarrier.cc. a: 64-bit address, b: count, bytes, parity or state; aux: space
+const Inst* MbarrierInit(const Inst* ip, Warp* w);
+const Inst* MbarrierTransfer(const Inst* ip, Warp* w);  // imm: bytes have come, not are expected
+const Inst* MbarrierArrive(const Inst* ip, Warp* w);    // imm: 1: expects bytes, 2: for good
+const Inst* MbarrierWait(const Inst* ip, Warp* w);      // imm: 1: parity, 2: yields
+const Inst* MbarrierPending(const Inst* ip, Warp* w);
+const Inst* CopyBulk(const Inst* ip, Warp* w);  // a: to, b: from, c: bytes; imm: their spaces
+
+// call.cc. aux: bytes of the registers
+const Inst* Alloca(const Inst* ip, Warp* w);  // d a; imm: alignment
+const Inst* StackSave(const Inst* ip, Warp* w);
+const Inst* StackRestore(const Inst* ip, Warp* w);
+
 // parts.cc: parts of registers, one lane at a time.
+struct VideoPlan {
+  uint8_t op;  // counted from Op::kVadd
+  bool d_signed, a_signed, b_signed, saturates, wraps, plus_one;
+  uint8_t combine;                 // ptx::Combine
+  uint8_t mode;                    // ptx::Compare, or the shift of vmad
+  uint8_t d_part, a_part, b_part;  // 0: all; 1-4: a byte; 5, 6: a half
+};
+uint64_t PackVideo(const VideoPlan& plan);
+Handler VideoHandler(ptx::Op op);
 const Inst* PackSaturated(const Inst* ip, Warp* w);  // d a b c; imm: bits, 256: signed
 
 // memory_access.cc

@@ -210,9 +210,8 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
     case Op::kElect:
     case Op::kBarWarp:
       return WarpOperation(i);
-    case Op::kMma:
-    case Op::kLdmatrix:
-      return Matrix(i);
+    case Op::kCpBulk:
+      return BulkCopy(i);
     case Op::kBar:
     case Op::kBarrier:
     case Op::kBarrierCluster:
@@ -228,6 +227,11 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
     case Op::kCall:
       return CallFunction(i);
     default:
+      if (i.op >= Op::kAlloca && i.op <= Op::kStackrestore) return Stack(i);
+      if (i.op >= Op::kMma && i.op <= Op::kMovmatrix) return Matrix(i);
+      if (i.op >= Op::kWmmaLoadA && i.op <= Op::kWmmaMma) return Wmma(i);
+      if (i.op >= Op::kCpAsyncMbarrier && i.op <= Op::kMbarrierPendingCount) return Mbarrier(i);
+      if (i.op >= Op::kVadd && i.op <= Op::kVset4) return Video(i);
       if (!TranslateSimple(i)) i.Has(ptx::kCarryOut) ? Carry(i) : Arithmetic(i);
   }
 }
@@ -374,7 +378,7 @@ std::shared_ptr<KernelCode> TranslateAnew(const ptx::KernelImpl& kernel, bool ch
   // Recursion needs a stack; its depth is known only when it runs.
   constexpr uint32_t kRecursionBytes = 64 << 10;
   const uint32_t local = (kernel.local_bytes() + 15) / 16 * 16;
-  code->local_stride = kernel.recursive() ? local + kRecursionBytes : local;
+  code->local_stride = kernel.recursive() || code->allocates ? local + kRecursionBytes : local;
   return code;
 }
 

@@ -81,6 +81,7 @@ class FunctionTranslator {
   void LoadStoreElements(const ptx::Instruction& i, Place place, MemoryShape shape,
                          const std::vector<uint32_t>& registers,
                          const std::vector<uint32_t>& widths);
+  void CheckVector(Place* place, MemoryShape shape, uint32_t bytes);
   void ZeroShared(const ptx::Instruction& i);
   void Atomic(const ptx::Instruction& i);
   void AsyncCopy(const ptx::Instruction& i);
@@ -97,7 +98,18 @@ class FunctionTranslator {
   void CallFunction(const ptx::Instruction& i);
   void BlockBarrier(const ptx::Instruction& i);
   void WarpOperation(const ptx::Instruction& i);
+
+  // translate_matrix.cc
   void Matrix(const ptx::Instruction& i);
+  void Wmma(const ptx::Instruction& i);
+  void PlaceFragment(const ptx::Operand& operand, uint32_t* registers) const;
+
+  // translate_async.cc
+  uint32_t EffectiveAddress(const ptx::Instruction& i, const ptx::Operand& address, Place* place);
+  void Mbarrier(const ptx::Instruction& i);
+  void BulkCopy(const ptx::Instruction& i);
+  void Stack(const ptx::Instruction& i);
+  void Video(const ptx::Instruction& i);
 
   const ptx::Operand* Operands(const ptx::Instruction& i) const { return f_.Operands(i); }
 

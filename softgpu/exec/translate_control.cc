@@ -155,7 +155,9 @@ void FunctionTranslator::WarpOperation(const Instruction& i) {
     }
     case Op::kRedux: {
       const uint32_t a = Source(operands[1], 4);
-      Emit(Redux, d, a, mask).imm = i.mode | (i.type == Type::kS32 ? 256 : 0);
+      Emit(Redux, d, a, mask).imm =
+          i.mode | (i.type == Type::kS32 ? 256 : 0) | (i.type == Type::kF32 ? 512 : 0) |
+          (i.Has(ptx::kAbsolute) ? 1024 : 0) | (i.Has(ptx::kNanResult) ? 2048 : 0);
       break;
     }
     case Op::kElect:
@@ -166,51 +168,6 @@ void FunctionTranslator::WarpOperation(const Instruction& i) {
       break;
   }
   if (checks) Emit(NoteWarpBarrier);
-  EndControl(i);
-}
-
-void FunctionTranslator::Matrix(const Instruction& i) {
-  const Operand* operands = Operands(i);
-  MatrixPlan plan;
-  const auto place = [&](const Operand& operand, uint32_t* registers) {
-    const bool vector = operand.kind == Operand::Kind::kVector;
-    for (uint32_t k = 0; k < (vector ? operand.count : 1); ++k) {
-      registers[k] = Dest(vector ? f_.operands[operand.index + k] : operand);
-    }
-  };
-  BeginControl(i);
-  place(operands[0], plan.d);
-  plan.transposes = i.Has(ptx::kTranspose);
-  if (i.op == Op::kLdmatrix) {
-    const Place from = PlaceOf(i, operands[1]);
-    plan.narrow_address = from.narrow;
-    plan.space = static_cast<uint8_t>(from.space);
-    plan.shape.d = i.vector;
-    MemoryShape shape = {};
-    shape.element_bytes = 16;
-    shape.vector = 1;
-    CheckBefore(from, shape, plan.d, false);
-    if (kernel_->checked) {  // further lanes hold no address
-      Inst& check = out_->code.back();
-      check.inner = check.run;
-      check.run = Guarded;
-      check.guard = Constant(4, (1ull << 8 * i.vector) - 1);
-    }
-    Inst& inst = Emit(LoadMatrix, 0, from.reg);
-    inst.imm = from.offset;
-    inst.aux = static_cast<uint32_t>(out_->matrices.size());
-  } else {
-    place(operands[1], plan.a);
-    place(operands[2], plan.b);
-    place(operands[3], plan.c);
-    plan.shape = ptx::ShapeOf(i);
-    plan.a_type = i.type2;
-    plan.b_type = i.type3;
-    plan.d_type = i.type;
-    plan.saturates = i.Has(ptx::kSatFinite);
-    Emit(Mma).aux = static_cast<uint32_t>(out_->matrices.size());
-  }
-  out_->matrices.push_back(plan);
   EndControl(i);
 }
 

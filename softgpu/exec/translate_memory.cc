@@ -140,24 +140,28 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
   EmitAccess(place, fast, shape, registers.data(), i.Has(ptx::kVolatile));
 }
 
-// A vector whose registers differ in width, or that is longer than one Inst can hold: an access per
-// element, after the whole has been found aligned.
+// The address of a vector that is handled element by element, after the whole has been found
+// aligned: a copy, since an element may overwrite it.
+void FunctionTranslator::CheckVector(Place* place, MemoryShape shape, uint32_t bytes) {
+  const uint32_t copy = Temp(place->narrow ? 4 : 8);
+  const Type type = place->narrow ? Type::kU32 : Type::kU64;
+  Emit(FindHandlerBySize(Op::kMov, type), copy, place->reg);
+  place->reg = copy;
+  shape.narrow_address = place->narrow;
+  Inst& check = Emit(CheckAlignment, 0, copy);
+  check.imm = place->offset;
+  check.c = bytes;
+  std::memcpy(&check.aux, &shape, sizeof shape);
+}
+
+// A vector whose registers differ in width, or that is longer than one Inst can hold.
 void FunctionTranslator::LoadStoreElements(const Instruction& i, Place place, MemoryShape shape,
                                            const std::vector<uint32_t>& registers,
                                            const std::vector<uint32_t>& widths) {
   const uint32_t bytes = ptx::Bytes(i.type);
-  if (!place.kernel_param) {  // an element may overwrite the address
-    const uint32_t copy = Temp(place.narrow ? 4 : 8);
-    const Type type = place.narrow ? Type::kU32 : Type::kU64;
-    Emit(FindHandlerBySize(Op::kMov, type), copy, place.reg);
-    place.reg = copy;
-    shape.narrow_address = place.narrow;
-    Inst& check = Emit(CheckAlignment, 0, copy);
-    check.imm = place.offset;
-    check.c = static_cast<uint32_t>(widths.size()) * bytes;
-    std::memcpy(&check.aux, &shape, sizeof shape);
-  }
-  for (uint32_t k = 0; k < widths.size(); ++k, place.offset += bytes) {
+  const uint32_t count = static_cast<uint32_t>(widths.size());
+  if (!place.kernel_param) CheckVector(&place, shape, count * bytes);
+  for (uint32_t k = 0; k < count; ++k, place.offset += bytes) {
     const uint32_t element[4] = {registers[k], 0, 0, 0};
     shape.register_bytes = static_cast<uint8_t>(widths[k]);
     shape.vector = 1;
@@ -179,27 +183,32 @@ void FunctionTranslator::ZeroShared(const Instruction& i) {
 }
 
 void FunctionTranslator::Atomic(const Instruction& i) {
-  const bool returns = i.op == Op::kAtom;
   const Operand* operands = Operands(i);
-  const uint32_t first = returns ? 1 : 0;
-  const Place place = PlaceOf(i, operands[first]);
+  const uint32_t first = i.op == Op::kAtom ? 1 : 0;
+  Place place = PlaceOf(i, operands[first]);
   const uint32_t bytes = ptx::Bytes(i.type);
-  const uint32_t d = returns ? Dest(operands[0]) : sink_;
-  const uint32_t b = Source(operands[first + 1], bytes);
-  const uint32_t c = i.count > first + 2 ? Source(operands[first + 2], bytes) : b;
   if (IsFloatAdd(i)) kernel_->in_order = true;
   MemoryShape shape = {};
-  shape.element_bytes = static_cast<uint8_t>(bytes);
+  shape.element_bytes = shape.register_bytes = static_cast<uint8_t>(bytes);
   shape.vector = 1;
   shape.is_store = 1;
   shape.narrow_address = place.narrow;
   shape.space = static_cast<uint8_t>(place.space);
-  shape.register_bytes = static_cast<uint8_t>(bytes);
-  const uint32_t registers[4] = {b, b, b, b};
-  CheckBefore(place, shape, registers, true);
-  Inst& inst = Emit(AtomicHandler(i.mode, i.type), d, place.reg, b, c);
-  inst.imm = place.offset;
-  std::memcpy(&inst.aux, &shape, sizeof shape);
+  if (i.vector > 1) CheckVector(&place, shape, i.vector * bytes);
+  for (uint32_t k = 0; k < i.vector; ++k, place.offset += bytes) {
+    const auto element = [&](const Operand& operand) -> const Operand& {
+      const bool vector = operand.kind == Operand::Kind::kVector;
+      return vector ? f_.operands[operand.index + k] : operand;
+    };
+    const uint32_t d = first == 1 ? Dest(element(operands[0])) : sink_;
+    const uint32_t b = Source(element(operands[first + 1]), bytes);
+    const uint32_t c = i.count > first + 2 ? Source(operands[first + 2], bytes) : b;
+    const uint32_t registers[4] = {b, b, b, b};
+    CheckBefore(place, shape, registers, true);
+    Inst& inst = Emit(AtomicHandler(i.mode, i.type), d, place.reg, b, c);
+    inst.imm = place.offset;
+    std::memcpy(&inst.aux, &shape, sizeof shape);
+  }
 }
 
 void FunctionTranslator::AsyncCopy(const Instruction& i) {

@@ -60,7 +60,8 @@ struct Frame {
   std::byte* regs = nullptr;
   uint32_t lanes = 0;  // still inside
   uint32_t depth = 0;
-  uint32_t local_base = 0;  // offset of this activation in each lane's local memory
+  uint32_t local_base = 0;    // offset of this activation in each lane's local memory
+  uint32_t alloca_bytes = 0;  // taken behind the function's own local memory
 };
 
 // Lanes that wait at one place.

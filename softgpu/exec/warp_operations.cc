@@ -82,6 +82,24 @@ const Inst* Match(const Inst* ip, Warp* w) {
   return ip + 1;
 }
 
+// The least or greatest float; -0 lies below +0, and a NaN counts only where it wins.
+uint32_t ReduceFloats(const uint32_t* a, uint32_t lanes, uint64_t imm) {
+  const bool least = static_cast<ptx::AtomOp>(imm & 255) == ptx::AtomOp::kMin;
+  constexpr uint32_t kNan = 0x7fffffff;
+  uint32_t best = kNan;
+  for (uint32_t m = lanes; m != 0; m &= m - 1) {
+    const uint32_t v = a[__builtin_ctz(m)] & ((imm & 1024) != 0 ? 0x7fffffff : ~0u);
+    const bool nan = (v & 0x7fffffff) > 0x7f800000;
+    if (nan && (imm & 2048) != 0) return kNan;
+    if (nan) continue;
+    // As integers that are ordered like the floats.
+    const auto key = [](uint32_t bits) { return (bits >> 31) != 0 ? ~bits : bits | 0x80000000; };
+    const bool better = least ? key(v) < key(best) : key(v) > key(best);
+    if (best == kNan || better) best = v;
+  }
+  return best;
+}
+
 }  // namespace
 
 const Inst* Shfl(const Inst* ip, Warp* w) {
@@ -141,12 +159,16 @@ const Inst* Activemask(const Inst* ip, Warp* w) {
   return ip + 1;
 }
 
-// imm: AtomOp in the low byte, bit 8: signed.
+// imm: AtomOp in the low byte; bit 8: signed, 9: f32, 10: of magnitudes, 11: a NaN wins.
 const Inst* Redux(const Inst* ip, Warp* w) {
   const Inst* next = nullptr;
   const uint32_t members = First(w, ip->b);
   if (members != w->mask && MustWait(ip, w, members, &next)) return next;
   const uint32_t* a = Reg<uint32_t>(w, ip->a);
+  if ((ip->imm & 512) != 0) {
+    SetAll(w, ip->d, ReduceFloats(a, w->mask & members, ip->imm));
+    return ip + 1;
+  }
   const bool is_signed = (ip->imm & 256) != 0;
   bool first = true;
   uint32_t result = 0;

@@ -4,7 +4,6 @@
 
 #include "softgpu/ptx/check_modes.h"
 #include "softgpu/ptx/instruction_table.h"
-#include "softgpu/ptx/matrix.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
@@ -51,7 +50,7 @@ Type UnsignedOf(uint32_t bits) {
   }
 }
 
-bool IsFragment(uint32_t bits) { return bits == 32; }
+bool HoldsFragment(uint32_t bits) { return bits == 32 || bits == 64; }
 
 // Coordinates of a texture or surface, a layer included.
 uint32_t CoordinatesOf(Geometry geometry) {
@@ -151,10 +150,23 @@ bool Parser::CheckOperand(const Instruction& i, char letter, bool result, Operan
       }
       return true;
     }
-    case 'M': {
-      if (operand->kind != Operand::Kind::kVector) return IsFragment(RegisterBits(*operand));
+    case 'E': {
+      if (operand->kind != Operand::Kind::kVector) {
+        return i.vector == 1 && CheckValue(operand, i.type, false, result);
+      }
+      if (operand->count != i.vector) return false;
       for (uint32_t k = 0; k < operand->count; ++k) {
-        if (!IsFragment(RegisterBits(function_->operands[operand->index + k]))) return false;
+        Operand& element = function_->operands[operand->index + k];
+        if (!CheckValue(&element, i.type, false, result)) return false;
+      }
+      return true;
+    }
+    case 'b':
+      return CheckValue(operand, Type::kB32, false, result);
+    case 'M': {
+      if (operand->kind != Operand::Kind::kVector) return HoldsFragment(RegisterBits(*operand));
+      for (uint32_t k = 0; k < operand->count; ++k) {
+        if (!HoldsFragment(RegisterBits(function_->operands[operand->index + k]))) return false;
       }
       return true;
     }
@@ -220,6 +232,11 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
     case Op::kMapa:
     case Op::kGetctarank:
       return o[1].kind == Operand::Kind::kSymbol || CheckValue(&o[1], i.type, false, false);
+    case Op::kMbarrierTestWait:
+    case Op::kMbarrierTryWait:
+      return CheckValue(&o[2], i.Has(kParity) ? Type::kB32 : Type::kB64, false, false);
+    case Op::kCpBulk:
+      return CheckBulk(i, o);
     case Op::kStBulk:
       return CheckValue(&o[1], Type::kB64, false, false) && o[2].bits == 0 &&
              (i.space == Space::kShared || i.space == Space::kGeneric);
@@ -275,20 +292,6 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
   }
 }
 
-// Fragments have as many registers as the shape needs.
-bool Parser::CheckMatrix(const Instruction& i, const Operand* o) const {
-  const auto count = [](const Operand& operand) {
-    return operand.kind == Operand::Kind::kVector ? operand.count : 1u;
-  };
-  if (i.op == Op::kLdmatrix) {
-    return i.Has(kHasMode) && static_cast<MmaShape>(i.mode) == MmaShape::kM8N8 &&
-           count(o[0]) == i.vector && (i.space == Space::kShared || i.space == Space::kGeneric);
-  }
-  const MatrixShape shape = ShapeOf(i);
-  return shape.k != 0 && count(o[0]) == shape.d && count(o[1]) == shape.a &&
-         count(o[2]) == shape.b && count(o[3]) == shape.c;
-}
-
 void Parser::Check(Instruction* instruction) {
   Instruction& i = *instruction;
   if (i.op == Op::kCall) return;
@@ -321,7 +324,7 @@ void Parser::Check(Instruction* instruction) {
   fits = fits && (any || at == i.count);
   if (fits && row.signature.find('x') != std::string_view::npos)
     fits = CheckSpecialForm(i, operands);
-  if (fits && (i.op == Op::kMma || i.op == Op::kLdmatrix)) fits = CheckMatrix(i, operands);
+  if (fits && IsMatrix(i.op)) fits = CheckMatrix(i, operands);
   if (!fits) Fail(i.line, "Arguments mismatch for instruction '" + std::string(row.name) + "'");
 }
 

@@ -37,10 +37,20 @@ bool CompareFits(const Instruction& i, Type type) {
   return !sized || IsUnsigned(type);
 }
 
+// .v2, .v4, .v8 of atom and red: up to 16 bytes of floats in global memory.
+bool AtomVectorFits(const Instruction& i, AtomOp op) {
+  const uint32_t bits = i.vector * Bits(i.type);
+  const bool global = i.space == Space::kGlobal || i.space == Space::kGeneric;
+  if (!global || bits > 128 || !IsFloat(i.type) || i.type == Type::kF64) return false;
+  return op == AtomOp::kAdd || (IsHalf(i.type) && (op == AtomOp::kMin || op == AtomOp::kMax));
+}
+
 bool AtomFits(const Instruction& i) {
   if (!i.Has(kHasMode)) return false;
   const AtomOp op = static_cast<AtomOp>(i.mode);
   const Type type = i.type;
+  if (i.vector > 1) return i.count == (i.op == Op::kAtom ? 3u : 2u) && AtomVectorFits(i, op);
+  if (type == Type::kB128 && op != AtomOp::kCas && op != AtomOp::kExch) return false;
   if (i.op == Op::kRed && (op == AtomOp::kCas || op == AtomOp::kExch)) return false;
   if ((op == AtomOp::kCas) != (i.count == (i.op == Op::kAtom ? 4u : 3u))) return false;
   switch (op) {
@@ -64,6 +74,21 @@ bool AtomFits(const Instruction& i) {
              type == Type::kF64;
   }
   return false;
+}
+
+bool ReduxFits(const Instruction& i) {
+  if (!i.Has(kHasMode) || i.Has(kXorsign)) return false;
+  const AtomOp op = static_cast<AtomOp>(i.mode);
+  if (i.type == Type::kF32) return op == AtomOp::kMin || op == AtomOp::kMax;
+  if (i.Has(kNanResult) || i.Has(kAbsolute)) return false;
+  if (op <= AtomOp::kXor) return i.type == Type::kB32;
+  return i.type != Type::kB32 && (op == AtomOp::kAdd || op == AtomOp::kMin || op == AtomOp::kMax);
+}
+
+bool PackFits(const Instruction& i) {
+  const bool wide = i.type == Type::kU16 || i.type == Type::kS16;
+  return i.Has(kSat) && i.type2 == Type::kS32 && (i.type3 == Type::kB32) == !wide &&
+         i.count == (wide ? 3 : 4);
 }
 
 bool ConvertFits(const Instruction& i) {
@@ -113,6 +138,12 @@ bool VectorFits(const Instruction& i) {
   return bits <= 128 || (bits == 256 && i.vector >= 4 && global && i.op != Op::kLdu);
 }
 
+// A second operation, or a destination that is merged, takes a third operand; vmad always has one.
+bool VideoFits(const Instruction& i) {
+  if (i.op == Op::kVmad || i.op >= Op::kVadd2) return !i.Has(kPlusOne) || !i.Has(kSat);
+  return i.combine == Combine::kNone || i.count == 4;
+}
+
 // add, mul, fma, div and the like.
 bool ArithmeticFits(const Instruction& i) {
   const bool is_float = IsFloat(i.type), half = IsHalf(i.type);
@@ -160,13 +191,8 @@ bool ModifiersFit(const Instruction& i) {
     case Op::kAtom:
     case Op::kRed:
       return AtomFits(i);
-    case Op::kRedux: {
-      if (!i.Has(kHasMode) || i.Has(kNanResult)) return false;
-      const AtomOp op = static_cast<AtomOp>(i.mode);
-      if (op <= AtomOp::kXor) return i.type == Type::kB32;
-      return i.type != Type::kB32 &&
-             (op == AtomOp::kAdd || op == AtomOp::kMin || op == AtomOp::kMax);
-    }
+    case Op::kRedux:
+      return ReduxFits(i);
     case Op::kShfl:
     case Op::kShf:
     case Op::kTestp:
@@ -186,11 +212,8 @@ bool ModifiersFit(const Instruction& i) {
       return i.combine == Combine::kNone
                  ? i.count == 5
                  : i.count == 6 && (i.combine == Combine::kAnd || i.combine == Combine::kOr);
-    case Op::kCvtPack: {
-      const bool wide = i.type == Type::kU16 || i.type == Type::kS16;
-      return i.Has(kSat) && i.type2 == Type::kS32 && (i.type3 == Type::kB32) == !wide &&
-             i.count == (wide ? 3 : 4);
-    }
+    case Op::kCvtPack:
+      return PackFits(i);
     case Op::kBarrierCluster:
       return i.Has(kHasMode);
     case Op::kDp2a:
@@ -201,14 +224,20 @@ bool ModifiersFit(const Instruction& i) {
       return i.type2 != Type::kNone;
     case Op::kCvt:
       return ConvertFits(i);
-    case Op::kMma:
-    case Op::kLdmatrix:
-      return true;  // CheckMatrix()
+    case Op::kMbarrierArrive:
+    case Op::kMbarrierArriveDrop:
+      return !i.Has(kExpectTx) || i.count == 3;
     case Op::kLd:
     case Op::kLdu:
     case Op::kSt:
       return VectorFits(i);
+    case Op::kVset:
+    case Op::kVset2:
+    case Op::kVset4:
+      return i.type2 != Type::kNone && CompareFits(i, i.type) && VideoFits(i);
     default:
+      if (i.op >= Op::kMma && i.op <= Op::kWmmaMma) return true;  // CheckMatrix()
+      if (i.op >= Op::kVadd && i.op <= Op::kVset4) return i.type3 != Type::kNone && VideoFits(i);
       return ArithmeticFits(i);
   }
 }

@@ -67,7 +67,7 @@ void Apply(const Word& word, Instruction* out) {
       out->combine = static_cast<Combine>(word.value);
       break;
     case Field::kSpace:
-      if (out->op == Op::kCpAsync && out->space != Space::kGeneric) {
+      if ((out->op == Op::kCpAsync || out->op == Op::kCpBulk) && out->space != Space::kGeneric) {
         out->space2 = static_cast<Space>(word.value);
       } else {
         out->space = static_cast<Space>(word.value);

@@ -55,6 +55,15 @@ enum ModifierClass : uint64_t {
   kmGeometry = 1ull << 39,
   kmQuery = 1ull << 40,
   kmSurface = 1ull << 41,
+  kmNoinc = 1ull << 42,
+  kmBulk = 1ull << 43,
+  kmArrive = 1ull << 44,
+  kmParity = 1ull << 45,
+  kmWmma = 1ull << 46,
+  kmPopc = 1ull << 47,
+  kmVideo = 1ull << 48,
+  kmVideoSum = 1ull << 49,
+  kmVmad = 1ull << 50,
 };
 
 struct Row {

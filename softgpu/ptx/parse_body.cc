@@ -90,7 +90,11 @@ void Parser::ParseStatement() {
 
 void Parser::ParseBodyDirective() {
   const Token token = lex_.Next();
-  if (token.Is(".reg")) return ParseRegisters();
+  if (token.Is(".reg")) return ParseRegisters(Type::kNone);
+  if (token.text.substr(0, 5) == ".reg.") {  // the blank may be left out, as in NVIDIA's headers
+    const Type type = TypeFromName(token.text.substr(5));
+    if (type != Type::kNone) return ParseRegisters(type);
+  }
   if (token.Is(".local")) return ParseLocalVariables(Space::kLocal);
   if (token.Is(".shared")) return ParseLocalVariables(Space::kShared);
   if (token.Is(".param")) return ParseLocalVariables(Space::kParam);
@@ -114,8 +118,9 @@ void Parser::ParseBodyDirective() {
   Fail(token.line, "Unsupported directive '" + std::string(token.text) + "'");
 }
 
-void Parser::ParseRegisters() {
+void Parser::ParseRegisters(Type first) {
   Declarator type;
+  type.type = first;
   while (lex_.Peek().kind == Token::Kind::kWord && lex_.Peek().text[0] == '.') {
     const Token token = lex_.Next();
     type.type = TypeFromName(token.text.substr(1));

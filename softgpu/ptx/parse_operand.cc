@@ -56,6 +56,18 @@ Operand Parser::ParseName(const Token& token, const Instruction& instruction) {
     operand.kind = Operand::Kind::kRegister;
     return operand;
   }
+  if (instruction.op >= Op::kVadd && instruction.op <= Op::kVset && token.text.size() > 3) {
+    // A part of a register: %r1.b0 to .b3, .h0, .h1.
+    const std::string_view part = token.text.substr(token.text.size() - 3);
+    const bool byte = part[1] == 'b' && part[2] >= '0' && part[2] <= '3';
+    const bool half = part[1] == 'h' && part[2] >= '0' && part[2] <= '1';
+    if (part[0] == '.' && (byte || half) &&
+        FindRegister(token.text.substr(0, token.text.size() - 3), &operand.index)) {
+      operand.kind = Operand::Kind::kRegister;
+      operand.bits = part[2] - '0' + (byte ? 1 : 5);
+      return operand;
+    }
+  }
   const Special special = SpecialFromName(token.text);
   if (special != Special::kNone) {
     operand.kind = Operand::Kind::kSpecial;

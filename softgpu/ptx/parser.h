@@ -93,7 +93,7 @@ class Parser {
   void ParseBody();
   void ParseStatement();
   void ParseBodyDirective();
-  void ParseRegisters();
+  void ParseRegisters(Type first);
   void ParseLocalVariables(Space space);
   void ParseBranchTargets(std::string_view name);
   void OpenScope();
@@ -123,6 +123,9 @@ class Parser {
   bool CheckMove(const Instruction& instruction, Operand* operands);
   bool CheckCoordinates(const Instruction& i, const Operand& operand);
   bool CheckMatrix(const Instruction& instruction, const Operand* operands) const;
+  bool CheckBulk(const Instruction& instruction, Operand* operands);
+  bool IsFragment(const Operand& operand, uint32_t count, Type type) const;
+  static bool IsMatrix(Op op);
   uint32_t RegisterBits(const Operand& operand) const;
 
   // Small steps.

@@ -86,6 +86,17 @@ constexpr SpecialRow kSpecials[] = {
     {"%is_explicit_cluster", Special::kZero},
     {"%reserved_smem_offset_begin", Special::kZero},
     {"%reserved_smem_offset_end", Special::kZero},
+    {"%reserved_smem_offset_cap", Special::kZero},
+    {"%reserved_smem_offset_0", Special::kZero},
+    {"%reserved_smem_offset_1", Special::kZero},
+    {"%aggr_smem_size", Special::kTotalSharedSize},
+    {"%ctaid.w", Special::kZero},
+    {"%nctaid.w", Special::kOne},
+    {"%cluster_ctaid.w", Special::kZero},
+    {"%cluster_nctaid.w", Special::kOne},
+    {"%clusterid.w", Special::kZero},
+    {"%nclusterid.w", Special::kOne},
+    {"%current_graph_exec", Special::kZero64},
 };
 
 }  // namespace
@@ -111,12 +122,22 @@ Special SpecialFromName(std::string_view name) {
   const SpecialRow* end = std::end(kSpecials);
   const SpecialRow* found = std::find_if(std::begin(kSpecials), end,
                                          [&](const SpecialRow& row) { return row.name == name; });
-  return found == end ? Special::kNone : found->special;
+  if (found != end) return found->special;
+  // Performance counters count nothing here, and the driver sets no other environment registers.
+  for (const std::string_view family : {"%envreg", "%pm"}) {
+    if (name.substr(0, family.size()) != family || name.size() == family.size()) continue;
+    const std::string_view rest = name.substr(family.size());
+    const size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    if (digits == 0 || digits > 2) continue;
+    if (digits == rest.size()) return Special::kZero;
+    if (family == "%pm" && rest.substr(digits) == "_64") return Special::kZero64;
+  }
+  return Special::kNone;
 }
 
 uint32_t Bits(Special special) {
-  return special == Special::kGridId || special == Special::kClock64 ||
-                 special == Special::kGlobalTimer
+  return special == Special::kGridId || special == Special::kZero64 ||
+                 special == Special::kClock64 || special == Special::kGlobalTimer
              ? 64
              : 32;
 }

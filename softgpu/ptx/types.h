@@ -78,7 +78,7 @@ enum class Compare : uint8_t {
   kNan,
 };
 
-enum class Combine : uint8_t { kNone, kAnd, kOr, kXor, kPopc };
+enum class Combine : uint8_t { kNone, kAnd, kOr, kXor, kPopc, kAdd, kMin, kMax };
 enum class MulMode : uint8_t { kNone, kLo, kHi, kWide };
 enum class AtomOp : uint8_t { kAnd, kOr, kXor, kAdd, kInc, kDec, kMin, kMax, kCas, kExch };
 enum class ShflMode : uint8_t { kUp, kDown, kBfly, kIdx };
@@ -87,10 +87,27 @@ enum class PrmtMode : uint8_t { kDefault, kF4e, kB4e, kRc8, kEcl, kEcr, kRc16 };
 enum class TestKind : uint8_t { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
 enum class BarMode : uint8_t { kSync, kArrive, kRed };
 enum class ShfMode : uint8_t { kLeft, kRight };
-enum class MmaShape : uint8_t { kM16N8K4, kM16N8K8, kM16N8K16, kM16N8K32, kM8N8 };
+enum class MmaShape : uint8_t {
+  kM16N8K4,
+  kM16N8K8,
+  kM16N8K16,
+  kM16N8K32,
+  kM8N8,
+  kM16N8K64,
+  kM16N8K128,
+  kM16N8K256,
+  kM8N8K4,
+  kM8N8K16,
+  kM8N8K32,
+  kM8N8K128,
+  kM16N16K16,
+  kM16N16K8,
+  kM8N32K16,
+  kM32N8K16,
+};
 enum class Geometry : uint8_t { k1D, k2D, k3D, k1DLayered, k2DLayered, kCube, kCubeLayered };
 enum class TextureQuery : uint8_t { kWidth, kHeight, kDepth };
-enum class AsyncMode : uint8_t { kCopy, kCommitGroup, kWaitGroup, kWaitAll };
+enum class AsyncMode : uint8_t { kCopy, kCommitGroup, kWaitGroup, kWaitAll, kPrefetch };
 
 // Modifiers that are there or not.
 enum Flag : uint32_t {
@@ -112,11 +129,15 @@ enum Flag : uint32_t {
   kRow = 1 << 16,
   kCol = 1 << 17,
   kHasMode = 1 << 18,  // a word set Instruction::mode
+  kNoIncrement = 1 << 14,
   kXorsign = 1 << 19,
   kAbsolute = 1 << 20,
   kOutsideClamps = 1 << 22,  // suld.clamp, sust.clamp; the default traps
   kOutsideIsZero = 1 << 23,  // suld.zero, sust.zero
   kCacheHint = 1 << 21,      // the last operand was a cache policy; it is gone after Check
+  kExpectTx = 1 << 24,       // mbarrier.arrive.expect_tx
+  kParity = 1 << 25,         // mbarrier.test_wait.parity
+  kPlusOne = 1 << 26,        // vmad.po
 };
 
 // Registers whose value the hardware provides. Order matters to nobody.
@@ -156,6 +177,7 @@ enum class Special : uint8_t {
   kEnvreg1,
   kEnvreg2,
   kZero,
+  kZero64,
   kOne,
   kNone,
 };

@@ -50,10 +50,14 @@ std::vector<std::vector<std::string>> ModifierChoices(uint64_t classes) {
       {ptx::kmClamp, "clamp wrap"},
       {ptx::kmXorsign, ". xorsign.abs"},
       {ptx::kmCluster, ". arrive wait"},
+      {ptx::kmArrive, ". noComplete expect_tx"},
+      {ptx::kmVideo, ". add min"},
+      {ptx::kmVideoSum, ". add"},
+      {ptx::kmVmad, ". po shr7"},
       {ptx::kmAtom, "and or xor add inc dec min max cas exch"},
       {ptx::kmShfl, "up down bfly idx"},
       {ptx::kmVote, "all any uni ballot"},
-      {ptx::kmMma, ". x1"},
+      {ptx::kmMma, ". x1 m8n8.trans"},
   };
   std::vector<std::vector<std::string>> choices;
   for (const auto& [modifier_class, words] : kChoices) {
@@ -109,6 +113,10 @@ std::string OperandsFor(const Row& row, uint32_t bits, uint32_t bits2, bool wide
       case 'A':
         operands.push_back("[%l7+16]");
         break;
+      case 'b':
+        operands.push_back(Register(32, number++));
+        break;
+      case 'E':
       case 'V': {
         std::string list;
         for (int k = 0; k < vector; ++k) list += (k == 0 ? "" : ", ") + Register(bits, number++);
@@ -160,6 +168,8 @@ TEST(InstructionTable, EveryAdmittedInstructionHasSemantics) {
         lists.empty() ? std::vector<std::string>{""} : Split(lists[0], ' ');
     const std::vector<std::string> types2 =
         lists.size() < 2 ? std::vector<std::string>{""} : Split(lists[1], ' ');
+    std::vector<std::string> thirds = {""};
+    if (lists.size() == 3) thirds.push_back("." + Split(lists[2], ' ')[0]);
     const std::vector<std::vector<std::string>> choices = ModifierChoices(row.modifiers);
     size_t combinations = 1;
     for (const std::vector<std::string>& words : choices) combinations *= words.size();
@@ -186,10 +196,12 @@ TEST(InstructionTable, EveryAdmittedInstructionHasSemantics) {
           const std::string operands =
               OperandsFor(row, bits, bits2, wide, vector, swaps || pair, combined);
           own_form = own_form || operands.empty();
-          const std::string line = std::string(row.name) + modifiers +
-                                   (type.empty() ? "" : "." + type) +
-                                   (type2.empty() ? "" : "." + type2) + operands;
-          if (!operands.empty() || row.signature == "=") of_row += Try(line, &missing);
+          for (const std::string& third : thirds) {
+            const std::string line = std::string(row.name) + modifiers +
+                                     (type.empty() ? "" : "." + type) +
+                                     (type2.empty() ? "" : "." + type2) + third + operands;
+            if (!operands.empty() || row.signature == "=") of_row += Try(line, &missing);
+          }
         }
       }
     }
