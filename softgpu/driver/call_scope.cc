@@ -6,6 +6,7 @@
 
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
+#include "softgpu/driver/refusals.h"
 
 namespace softgpu {
 
@@ -29,7 +30,10 @@ CUresult CallScope::NotSupported() const {
     std::lock_guard<std::mutex> lock(*mutex);
     first = logged->insert(name_).second;
   }
-  if (first) Fail(CUDA_ERROR_NOT_SUPPORTED, "the software GPU does not implement this call");
+  if (first) {
+    Fail(CUDA_ERROR_NOT_SUPPORTED,
+         "the software GPU does not have this call: " + std::string(RefusalReason(name_)));
+  }
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 

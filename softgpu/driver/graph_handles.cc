@@ -130,9 +130,8 @@ CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
       *work = MemoryWork{{params.memOp.paramArray, params.memOp.paramArray + params.memOp.count}};
       return CUDA_SUCCESS;
     default:
-      return Fail(
-          CUDA_ERROR_NOT_SUPPORTED,
-          "conditional and semaphore nodes are not supported, memory nodes can't change");
+      return Fail(CUDA_ERROR_NOT_SUPPORTED,
+                  "conditional and semaphore nodes are not supported, memory nodes can't change");
   }
 }
 

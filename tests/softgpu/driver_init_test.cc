@@ -128,6 +128,10 @@ TEST(ExportTest, EveryNameOfTheTableIsThere) {
 TEST(ExportTest, UnimplementedCallsSaySo) {
   ASSERT_OK(cuInit(0));
   EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuGraphicsMapResources(0, nullptr, nullptr));
+  char log[4096] = "";
+  size_t bytes = sizeof log;
+  ASSERT_OK(cuLogsDumpToMemory(nullptr, log, &bytes, 0));
+  EXPECT_NE(std::string(log).find("the device draws nothing"), std::string::npos) << log;
   const void* table = this;
   CUuuid id = {};
   EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuGetExportTable(&table, &id));
