@@ -16,7 +16,8 @@ constexpr char kStatus[] = R"({"ok":true,"version":"1.2.3",
   "workers":[{"number":1,"pid":12,"state":"ready","sessions":1}],
   "devices":[{"ordinal":0,"name":"Soft","kind":"soft","capacity_bytes":4294967296,
               "used_bytes":1572864,"free_bytes":4293394432}],
-  "jobs":[{"id":7,"programs":["a","train"],"sessions":2,"device_bytes":1572864}],
+  "jobs":[{"id":7,"programs":["a","train"],"sessions":2,"device_bytes":1572864,
+           "empty_bytes":524288}],
   "sessions":[{"id":3,"pid":100,"program":"train","job":7,"transport":"ring","worker":1,
                "state":"running","device_bytes":1572864,"iterations":55,
                "recoverable":true,"obstacle":"",
@@ -49,7 +50,7 @@ TEST(ShowTest, StatusNamesWhatMatters) {
   const std::string text = StatusText(kStatus);
   for (const char* const word :
        {"1.2.3", "/run/x", "device 0  Soft (soft): 1.5 MiB used", "of 4 GiB", "a, train",
-        "kernel Stray, line 7", "error 700, bad (job 6)"}) {
+        "1.5 MiB (512 KiB empty)", "kernel Stray, line 7", "error 700, bad (job 6)"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   }
 }
