@@ -11,8 +11,6 @@
 #include <llvm/Transforms/Scalar/DCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
-#include <llvm/Transforms/Scalar/LICM.h>
-#include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/Mem2Reg.h>
 
@@ -25,6 +23,7 @@
 #include <cstdlib>
 
 #include "softgpu/jit/llvm/emit.h"
+#include "softgpu/jit/llvm/nan.h"
 
 namespace softgpu::jit {
 namespace {
@@ -76,11 +75,16 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine) {
   passes.addPass(llvm::EarlyCSEPass(true));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::GVNPass());
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::DCEPass());
+  llvm::FunctionPassManager last;
+  last.addPass(llvm::GVNPass());
+  last.addPass(llvm::SimplifyCFGPass());
+  last.addPass(llvm::DCEPass());
   for (llvm::Function& function : *module) {
-    if (!function.isDeclaration()) passes.run(function, functions);
+    if (function.isDeclaration()) continue;
+    passes.run(function, functions);
+    SkipCanonicalNans(&function);
+    functions.clear();
+    last.run(function, functions);
   }
 }
 

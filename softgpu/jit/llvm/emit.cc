@@ -1,6 +1,7 @@
 #include "softgpu/jit/llvm/emit.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <cstddef>
 
@@ -31,6 +32,11 @@ llvm::Type* Emitter::TypeOf(Kind kind, Form form) {
 
 llvm::BasicBlock* Emitter::NewBlock(const char* name) {
   return llvm::BasicBlock::Create(context_, name, function_);
+}
+
+void Emitter::Expect(Value* condition, llvm::BasicBlock* usual, llvm::BasicBlock* unusual) {
+  b_.CreateCondBr(condition, usual, unusual,
+                  llvm::MDBuilder(context_).createBranchWeights(1 << 20, 1));
 }
 
 Emitter::Value* Emitter::Pointer(Value* base, uint64_t offset, llvm::Type* type) {
@@ -238,7 +244,7 @@ void Emitter::CallHandler(uint32_t n) {
   Value* next = RunHandler(n);
   llvm::BasicBlock* went_on = NewBlock("on");
   llvm::BasicBlock* stopped = NewBlock("stopped");
-  b_.CreateCondBr(b_.CreateICmpEQ(next, CodeAt(n + 1)), went_on, stopped);
+  Expect(b_.CreateICmpEQ(next, CodeAt(n + 1)), went_on, stopped);
   b_.SetInsertPoint(stopped);
   b_.CreateRet(next);
   b_.SetInsertPoint(went_on);

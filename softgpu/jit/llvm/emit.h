@@ -56,6 +56,8 @@ class Emitter {
   void CallHandler(uint32_t n);
   Value* RunHandler(uint32_t n);
   llvm::BasicBlock* NewBlock(const char* name);
+  // A branch that nearly always goes to `usual`: values stay in registers there.
+  void Expect(Value* condition, llvm::BasicBlock* usual, llvm::BasicBlock* unusual);
   Value* Bits(Value* lanes);  // a vector of i1 as i32
   Value* CodeAt(uint32_t n);
 

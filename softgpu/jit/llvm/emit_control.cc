@@ -18,7 +18,7 @@ void Emitter::GoTo(uint32_t from, uint32_t to) {
   Value* left = b_.CreateSub(b_.CreateLoad(b_.getInt32Ty(), at), b_.getInt32(1));
   b_.CreateStore(left, at);
   llvm::BasicBlock* empty = NewBlock("empty");
-  b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt32(0)), blocks_[to], empty);
+  Expect(b_.CreateICmpSGT(left, b_.getInt32(0)), blocks_[to], empty);
   b_.SetInsertPoint(empty);
   Leave(from);
 }
@@ -50,7 +50,7 @@ void Emitter::EmitBranch(uint32_t n) {
 void Emitter::EmitJoin(uint32_t n) {
   llvm::BasicBlock* diverged = NewBlock("diverged");
   Value* parked = LoadWarp(offsetof(Warp, parked_count), b_.getInt32Ty());
-  b_.CreateCondBr(b_.CreateICmpEQ(parked, b_.getInt32(0)), blocks_[n + 1], diverged);
+  Expect(b_.CreateICmpEQ(parked, b_.getInt32(0)), blocks_[n + 1], diverged);
   b_.SetInsertPoint(diverged);
   Leave(n);
 }
@@ -91,7 +91,7 @@ void Emitter::EmitShuffle(uint32_t n) {
   }
   llvm::BasicBlock* all = NewBlock("all");
   llvm::BasicBlock* some = NewBlock("some");
-  b_.CreateCondBr(full_, all, some);
+  Expect(full_, all, some);
   b_.SetInsertPoint(some);
   Leave(n);
   b_.SetInsertPoint(all);

@@ -176,7 +176,7 @@ void Emitter::MoveScattered(const Memory& m, Value* addresses) {
 void Emitter::AccessScalar(const Memory& m) {
   Value* address = Offset(m, m.address.value);
   llvm::BasicBlock* fast = NewBlock("one");
-  b_.CreateCondBr(InBounds(m, address, m.bytes), fast, m.slow);
+  Expect(InBounds(m, address, m.bytes), fast, m.slow);
   b_.SetInsertPoint(fast);
   Record(m, address, 0);
   MoveScalar(m, address);
@@ -189,7 +189,7 @@ void Emitter::AccessLinear(const Memory& m) {
   llvm::BasicBlock* near = NewBlock("near");
   llvm::BasicBlock* all = NewBlock("all");
   llvm::BasicBlock* some = NewBlock("some");
-  b_.CreateCondBr(InBounds(m, first, m.bytes * kLanes), near, m.slow);
+  Expect(InBounds(m, first, m.bytes * kLanes), near, m.slow);
   b_.SetInsertPoint(near);
   Record(m, first, m.bytes);
   b_.CreateCondBr(b_.CreateICmpEQ(m.lanes, b_.getInt32(exec::kFullMask)), all, some);
@@ -207,7 +207,7 @@ void Emitter::AccessLanes(const Memory& m) {
   llvm::BasicBlock* good = NewBlock("good");
   llvm::BasicBlock* near = NewBlock("near");
   llvm::BasicBlock* apart = NewBlock("apart");
-  b_.CreateCondBr(b_.CreateICmpEQ(bad, b_.getInt32(0)), good, m.slow);
+  Expect(b_.CreateICmpEQ(bad, b_.getInt32(0)), good, m.slow);
   b_.SetInsertPoint(good);
   Value* first = b_.CreateExtractElement(addresses, uint64_t{0});
   Value* line = b_.CreateAdd(b_.CreateVectorSplat(kLanes, first),

@@ -313,7 +313,7 @@ bool Emitter::KeepsLinear(uint32_t n, const Row& row, const std::vector<Value*>&
   }
   llvm::BasicBlock* leave = NewBlock("wraps");
   llvm::BasicBlock* stay = NewBlock("linear");
-  b_.CreateCondBr(wraps, leave, stay);
+  Expect(b_.CreateNot(wraps), stay, leave);
   b_.SetInsertPoint(leave);
   Leave(n);
   b_.SetInsertPoint(stay);
@@ -372,7 +372,7 @@ void Emitter::EmitParameter(uint32_t n) {
   llvm::BasicBlock* past = NewBlock("past");
   llvm::BasicBlock* inside = NewBlock("inside");
   Value* have = LoadWarp(offsetof(Warp, parameter_bytes), b_.getInt64Ty());
-  b_.CreateCondBr(b_.CreateICmpULE(b_.getInt64(end), have), inside, past);
+  Expect(b_.CreateICmpULE(b_.getInt64(end), have), inside, past);
   b_.SetInsertPoint(past);
   Leave(n);
   b_.SetInsertPoint(inside);
