@@ -51,6 +51,8 @@ int64_t LeastBytes(const State& state, const Session& session, int64_t persisten
 void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes);
 // Everybody waits for everybody: the youngest gives way to `session`.
 void BreakWait(Core* core, Device* device, Session* session);
+// Of who is evicted: its memory leaves as soon as it can.
+void LeaveIfEvicted(Core* core, Session* session);
 void BeginSwapOut(Core* core, Session* session);
 void OnSwapped(Core* core, Session* session, const Swapped& event);
 // The claim of a session that waits for memory as a whole: to be admitted, or to come back.

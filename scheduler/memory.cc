@@ -39,6 +39,7 @@ void Block(Core* core, Session* session, Need need, int64_t bytes) {
   }
   core->actions.push_back(
       Wait{session->id, Sentence(Why(*core->state, session->id, core->now_us))});
+  LeaveIfEvicted(core, session);
 }
 
 void ForgetLane(Core* core, Session* session) {

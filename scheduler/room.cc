@@ -198,6 +198,13 @@ void BeginSwapOut(Core* core, Session* session) {
   core->actions.push_back(SwapOut{session->id, session->inside});
 }
 
+void LeaveIfEvicted(Core* core, Session* session) {
+  if (!session->evicted || session->phase != Phase::kAdmitted) return;
+  if (session->residence != Residence::kResident) return;
+  // Who waits for memory comes to no boundary.
+  if (!session->granted || session->need != Need::kNone) BeginSwapOut(core, session);
+}
+
 namespace {
 
 void Stay(Core* core, Session* session) {
@@ -245,6 +252,7 @@ void OnSwappedIn(Core* core, Session* session, bool ok) {
   }
   session->lane_saved = false;
   List(core, session);
+  LeaveIfEvicted(core, session);
 }
 
 }  // namespace

@@ -276,10 +276,9 @@ void On(Core* core, const Paused& event) {
   List(core, session);
   if (session->phase == Phase::kAdmitted) Claim(core, session);
   if (session->residence != Residence::kResident || session->phase != Phase::kAdmitted) return;
-  if (session->granted) {
+  LeaveIfEvicted(core, session);
+  if (session->granted && session->residence == Residence::kResident) {
     RevokeHolder(core, core->LaneOf(session->lane), true);
-  } else if (session->evicted) {
-    BeginSwapOut(core, session);
   }
 }
 

@@ -304,7 +304,7 @@ void OnSwitched(Core* core, const Switched& event) {
     // It changed its state while the worker handed over: it goes at its next boundary.
     if (!was_eligible || lane->closing || lane->reserved != 0) RevokeHolder(core, lane, false);
   }
-  if (from->evicted && !from->granted && from->phase == Phase::kAdmitted) BeginSwapOut(core, from);
+  LeaveIfEvicted(core, from);
   FinishClosing(core, lane);
 }
 

@@ -1,5 +1,8 @@
 // Allocates as many MiB as the argument says and prints the result's code; with a second argument
-// also how much memory there is.
+// also how much memory there is. With "step" it does so for
+// every byte that it reads.
+#include <string.h>
+
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -11,6 +14,13 @@ int main(int argc, char** argv) {
   CHECK(cuDeviceGet(&device, 0));
   CHECK(cuDevicePrimaryCtxRetain(&context, device));
   CHECK(cuCtxSetCurrent(context));
+  if (argc > 2 && strcmp(argv[2], "step") == 0) {
+    while (getchar() != EOF) {
+      printf("%d\n", (int)cuMemAlloc(&address, megabytes << 20));
+      fflush(stdout);
+    }
+    return 0;
+  }
   if (argc > 2) {
     size_t device_total = 0, available = 0, total = 0;
     CHECK(cuDeviceTotalMem(&device_total, device));

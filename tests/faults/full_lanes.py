@@ -1,0 +1,120 @@
+"""What people and the machine do while lanes are full: the jobs in them end with the bytes that they have alone."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import harness  # noqa: E402 (lies beside us)
+from harness import Laneway, Skip, check, wait_for  # noqa: E402
+from lanes import all_equal, sharing, started  # noqa: E402
+from watching import of_job  # noqa: E402
+
+MEMORY = "memory=192MiB"
+ITERATIONS = 40
+GROW_MIB = 8  # what a growing program asks for at a time
+
+
+def session_of(laneway, program):
+    return next((s for s in laneway.sessions() if s["pid"] == program.pid), None)
+
+
+class Growing:
+    """A program that allocates GROW_MIB whenever it is told to, and what it was answered."""
+
+    def __init__(self, laneway, *options):
+        self.laneway = laneway
+        self.program = laneway.spawn([laneway.binary("allocate"), str(GROW_MIB), "step"], *options, holding=True)
+        wait_for(lambda: session_of(laneway, self.program), "it has a session", 30)
+        self.job = session_of(laneway, self.program)["job"]
+        self.asked = 0
+
+    def grow(self):
+        os.write(self.program.process.stdin.fileno(), b"x")
+        self.asked += 1
+
+    def answers(self):
+        return [int(line) for line in self.program.output().splitlines()]
+
+    def grows(self):
+        """The code of one more allocation."""
+        self.grow()
+        wait_for(lambda: len(self.answers()) == self.asked,
+                 lambda: f"it is answered: {self.laneway.command('why', str(self.job)).out}", 60)
+        return self.answers()[-1]
+
+    def end(self):
+        self.program.release()
+        check(self.program.wait().code == 0, f"it ends by itself\n{self.program.errors()}")
+
+
+def test_who_is_evicted_comes_back_with_its_bytes():
+    with Laneway(softgpu=MEMORY, start=False) as laneway:
+        started(laneway, "fair")
+        command, programs = sharing(laneway, 3, ITERATIONS)
+        job = session_of(laneway, programs[0])["job"]
+        for _ in range(2):
+            result = laneway.command("evict", str(job))
+            check(result.code == 0, f"evict\n{result}")
+            wait_for(lambda: session_of(laneway, programs[0])["device_bytes"] == 0,
+                     lambda: f"it leaves the device: {of_job(laneway, job)}", 30)
+            check(of_job(laneway, job)["state"] == "evicted", f"top says it: {of_job(laneway, job)}")
+            result = laneway.command("resume", str(job))
+            check(result.code == 0, f"resume\n{result}")
+        all_equal(laneway, command, programs)
+
+
+def test_growth_beyond_a_new_limit_is_refused():
+    with Laneway(softgpu=MEMORY, start=False) as laneway:
+        started(laneway, "fair")
+        command, programs = sharing(laneway, 2, ITERATIONS)
+        growing = Growing(laneway)
+        check(growing.grows() == 0, "what is within the device")
+        result = laneway.command("limit", str(growing.job), f"{2 * GROW_MIB}MiB")
+        check(result.code == 0, f"limit\n{result}")
+        codes = [growing.grows() for _ in range(3)]
+        check(codes == [0, 2, 2], f"up to its new limit, and not beyond: {codes}")
+        result = laneway.command("limit", str(growing.job), f"{3 * GROW_MIB}MiB")
+        check((result.code, growing.grows(), growing.grows()) == (0, 0, 2), f"up to a wider one\n{result}")
+        growing.end()
+        all_equal(laneway, command, programs)
+
+
+def test_the_disk_for_state_is_full():
+    if os.geteuid() != 0:
+        raise Skip("needs root, to mount a small file system")
+    with Laneway(softgpu=MEMORY, start=False) as laneway:
+        state = laneway.root / "state"
+        state.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(state)]
+        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+            raise Skip("may not mount a file system here")
+        try:
+            started(laneway, "fair")
+            command, programs = sharing(laneway, 3, ITERATIONS)
+            fill(state / "filler")
+            for _ in range(2):  # their ends are to be written down
+                check(laneway.run([laneway.binary("connect")]).code == 0, "newcomers run")
+            all_equal(laneway, command, programs)
+            log = (laneway.runtime / "log" / "lanewayd.log").read_text()
+            said = re.findall(r"cannot write (\S+): .*running jobs go on", log)
+            check(said and len(said) == len(set(said)), f"the daemon says it, and once of each file: {said}")
+            laneway.command("stop")
+            wait_for(lambda: not laneway.processes(), "the daemon ends")
+        finally:
+            subprocess.run(["umount", "-l", str(state)], check=True)
+
+
+def fill(path):
+    """Takes what is left of the file system."""
+    with open(path, "wb", buffering=0) as file:
+        try:
+            while file.write(b"x" * 1024):
+                pass
+        except OSError:
+            pass
+
+
+if __name__ == "__main__":
+    harness.main()
