@@ -240,7 +240,7 @@ std::optional<Fault> Execute(const Launch& launch) {
   const uint64_t begin = counts ? exec::NowNs() : 0;
   const bool enough = launch.cooperative && state.blocks > 1 ? exec::RunCooperative(&state)
                                                              : exec::RunIndependent(&state);
-  if (counts) compiler->Ran(translated, exec::NowNs() - begin);
+  if (counts) compiler->Ran(translated, launch, exec::NowNs() - begin);
   if (state.fault.has_value()) return state.fault;
   if (!enough) return exec::Refusal(launch, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
   if (state.Stopping()) return exec::Refusal(launch, CUDA_ERROR_LAUNCH_FAILED, "cancelled");

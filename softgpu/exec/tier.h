@@ -16,8 +16,9 @@ class Compiler {
   // What to run `launch` with: `code`, or its compiled twin.
   virtual std::shared_ptr<const KernelCode> Choose(const std::shared_ptr<const KernelCode>& code,
                                                    const Launch& launch) = 0;
-  // `code` was given to a launch that took so long.
-  virtual void Ran(const std::shared_ptr<const KernelCode>& code, uint64_t nanoseconds) = 0;
+  // `launch` ran `code` as translated and took so long.
+  virtual void Ran(const std::shared_ptr<const KernelCode>& code, const Launch& launch,
+                   uint64_t nanoseconds) = 0;
 };
 
 // Null: interpret everything. Not owned.

@@ -170,8 +170,11 @@ bool LoadCached(const std::string& directory, const std::string& name, Compiled*
     return false;
   const uint64_t room = content.size() - sizeof head;
   if (head[2] > room / sizeof(uint32_t)) return false;
-  out->entries.resize(head[2]);
-  std::memcpy(out->entries.data(), content.data() + sizeof head, head[2] * sizeof(uint32_t));
+  for (uint64_t n = 0; n < head[2]; ++n) {
+    uint32_t entry = 0;
+    std::memcpy(&entry, content.data() + sizeof head + n * sizeof entry, sizeof entry);
+    out->entries.push_back(entry);
+  }
   out->object = content.substr(sizeof head + head[2] * sizeof(uint32_t));
   return true;
 }

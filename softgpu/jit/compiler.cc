@@ -65,8 +65,13 @@ class Plugin {
 
   bool Load(std::string* error) {
     if (compile_ != nullptr) return true;
-    // Deep: the program may have another LLVM in its global scope.
-    void* library = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+      // Deep: the program may have another LLVM in its global scope. Sanitizers refuse that.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    constexpr int kDeep = 0;
+#else
+    constexpr int kDeep = RTLD_DEEPBIND;
+#endif
+    void* library = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | kDeep);
     if (library == nullptr) {
       *error = dlerror();
       return false;
@@ -202,14 +207,18 @@ class Queue {
   bool started_ = false;
 };
 
+// Whether neighbouring lanes have neighbouring %tid.x, and one %tid.y and %tid.z.
+bool IsLinear(const Launch& launch) {
+  return launch.block.x % exec::kLanes == 0 || (launch.block.y == 1 && launch.block.z == 1);
+}
+
 class Tiers final : public exec::Compiler {
  public:
   explicit Tiers(Executor executor) : executor_(executor) {}
 
   std::shared_ptr<const KernelCode> Choose(const std::shared_ptr<const KernelCode>& code,
                                            const Launch& launch) override {
-    const bool linear =
-        launch.block.x % exec::kLanes == 0 || (launch.block.y == 1 && launch.block.z == 1);
+    const bool linear = IsLinear(launch);
     std::lock_guard<std::mutex> lock(mutex_);
     Tier& tier = TierOf(code, linear);
     if (tier.twin == nullptr && !tier.looked) Look(*code, linear, &tier);
@@ -218,17 +227,15 @@ class Tiers final : public exec::Compiler {
       tier.twin = MakeTwin(*code->kernel, *tier.build);
       tier.build = nullptr;
     }
-    if (tier.twin == nullptr) {
-      last_linear_[code.get()] = linear;
-      return code;
-    }
+    if (tier.twin == nullptr) return code;
     compiled_launches.fetch_add(1, std::memory_order_relaxed);
     return tier.twin;
   }
 
-  void Ran(const std::shared_ptr<const KernelCode>& code, uint64_t nanoseconds) override {
+  void Ran(const std::shared_ptr<const KernelCode>& code, const Launch& launch,
+           uint64_t nanoseconds) override {
+    const bool linear = IsLinear(launch);
     std::lock_guard<std::mutex> lock(mutex_);
-    const bool linear = last_linear_[code.get()];
     Tier& tier = TierOf(code, linear);
     tier.nanoseconds += nanoseconds;
     if (executor_ != Executor::kAuto || tier.nanoseconds < kHotNs || tier.asked) return;
@@ -277,7 +284,6 @@ class Tiers final : public exec::Compiler {
   Queue queue_;
   std::mutex mutex_;
   std::map<std::pair<const KernelCode*, bool>, Tier> tiers_;
-  std::map<const KernelCode*, bool> last_linear_;
 };
 
 }  // namespace

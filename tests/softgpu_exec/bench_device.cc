@@ -1,8 +1,13 @@
 // Kernels that programs are made of, interpreted and compiled: how long each takes, and that both
-// compute the same bytes. Times are of this thread's CPU clock, so the machine's load matters less.
+// compute the same bytes; the tiled product of matrices against OpenBLAS on one thread; a kernel's
+// first launch. Times are of the process's CPU clock, so the machine's load matters less; those of
+// first launches are by the clock on the wall.
+#include <cblas.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -17,9 +22,9 @@ namespace {
 
 constexpr int kPoints = 1 << 20, kSide = 512, kBodies = 2048;
 
-double ProcessSeconds() {
+double Seconds(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
@@ -64,7 +69,10 @@ class Bench {
     one("spmv", {kPoints / 16 / 128}, {128}, kPoints / 16, begin_, columns_, a, b, out_);
     one("bitonic", {kPoints / 256}, {256}, out_);
     one("softmax", {256}, {32}, 1024, a, out_);
-    one("empty", {1}, {1});
+    jit::UseExecutor(jit::Executor::kLlvm, false);
+    report->Add({"empty launch, compiled", "us", {EmptyLaunch()}, 5});
+    report->Add({"gemm_tiled of OpenBLAS", "%", {100 * Sgemm() / tiled_}, 10, true});
+    FirstLaunches(report);
   }
 
  private:
@@ -72,10 +80,10 @@ class Bench {
   std::vector<double> Time(const std::function<std::optional<Fault>()>& launch) {
     std::vector<double> samples;
     for (int k = 0; k < 6; ++k) {
-      const double begin = ProcessSeconds();
+      const double begin = Seconds(CLOCK_PROCESS_CPUTIME_ID);
       const std::optional<Fault> fault = launch();
       if (fault.has_value()) throw std::runtime_error(fault->ToString());
-      if (k > 0) samples.push_back((ProcessSeconds() - begin) * 1e3);
+      if (k > 0) samples.push_back((Seconds(CLOCK_PROCESS_CPUTIME_ID) - begin) * 1e3);
     }
     return samples;
   }
@@ -98,12 +106,73 @@ class Bench {
     jit::UseExecutor(jit::Executor::kLlvm, false);
     if (Outcome(launch, &compiled) != expected)
       throw std::runtime_error(name + ": both executors differ");
+    if (name == "gemm_tiled") tiled_ = bench::Median(compiled);
     report->Add({name + ", interpreted", "ms", interpreted});
     report->Add({name + ", compiled", "ms", compiled});
     report->Add({name + ", gain", "x", {bench::Median(interpreted) / bench::Median(compiled)}});
   }
 
+  // Microseconds each, over 1,000.
+  double EmptyLaunch() {
+    constexpr int kLaunches = 1000;
+    machine_.Run("empty", {1}, {1});
+    const double begin = Seconds(CLOCK_PROCESS_CPUTIME_ID);
+    for (int k = 0; k < kLaunches; ++k) machine_.Run("empty", {1}, {1});
+    return (Seconds(CLOCK_PROCESS_CPUTIME_ID) - begin) * 1e6 / kLaunches;
+  }
+
+  // Milliseconds of the same product.
+  double Sgemm() {
+    const std::vector<float> a = machine_.Download<float>(inputs_[0], kSide * kSide);
+    const std::vector<float> b = machine_.Download<float>(inputs_[1], kSide * kSide);
+    openblas_set_num_threads(1);
+    std::vector<float> c(kSide * kSide);
+    std::vector<double> samples;
+    for (int k = 0; k < 7; ++k) {
+      const double begin = Seconds(CLOCK_PROCESS_CPUTIME_ID);
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kSide, kSide, kSide, 1, a.data(),
+                  kSide, b.data(), kSide, 0, c.data(), kSide);
+      samples.push_back((Seconds(CLOCK_PROCESS_CPUTIME_ID) - begin) * 1e3);
+    }
+    return bench::Median(samples);
+  }
+
+  // A kernel of about 1,000 instructions.
+  static std::string LongKernel() {
+    std::string text =
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry chain(.param .u64 out)\n"
+        "{\n.reg .f32 %f<3>;\n.reg .b32 %t;\n.reg .b64 %at;\nld.param.u64 %at, [out];\n"
+        "mov.u32 %t, %tid.x;\nmad.wide.u32 %at, %t, 4, %at;\ncvt.rn.f32.u32 %f0, %t;\n"
+        "mov.f32 %f1, 0f3f800000;\n";
+    for (int k = 0; k < 500; ++k)
+      text += "fma.rn.f32 %f1, %f0, %f1, %f0;\nadd.f32 %f0, %f0, %f1;\n";
+    return text + "st.global.f32 [%at], %f1;\nret;\n}\n";
+  }
+
+  void FirstLaunches(bench::Report* report) {
+    char cache[] = "/tmp/bench-device-XXXXXX";
+    if (mkdtemp(cache) == nullptr) throw std::runtime_error("no temporary directory");
+    setenv("XDG_CACHE_HOME", cache, 1);
+    const auto first = [this](jit::Executor executor, bool keep) {
+      jit::UseExecutor(executor, keep);
+      machine_.Load(LongKernel());
+      const double begin = Seconds(CLOCK_MONOTONIC);
+      machine_.Run("chain", {1}, {32}, out_);
+      return (Seconds(CLOCK_MONOTONIC) - begin) * 1e3;
+    };
+    const double unknown = first(jit::Executor::kAuto, true);
+    const double compiled = first(jit::Executor::kLlvm, true);
+    const uint64_t before = jit::CompiledLaunches();
+    const double cached = first(jit::Executor::kAuto, true);
+    std::filesystem::remove_all(cache);
+    if (jit::CompiledLaunches() != before + 1) throw std::runtime_error("not found in the cache");
+    report->Add({"first launch of 1,000 instructions", "ms", {unknown}, 150});
+    report->Add({"same, compiled before it", "ms", {compiled}});
+    report->Add({"same, from the cache", "ms", {cached}, 2});
+  }
+
   Machine machine_;
+  double tiled_ = 0;  // milliseconds of gemm_tiled, compiled
   uint64_t inputs_[2] = {}, begin_ = 0, columns_ = 0, out_ = 0;
 };
 
