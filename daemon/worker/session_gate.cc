@@ -83,6 +83,7 @@ void SessionImpl::Park() {
 }
 
 void SessionImpl::OnSilence() {
+  iteration_ends_.Settle();
   at_boundary_ = at_boundary_ || (StreamsIdle() && LaneIsEmpty());
   PublishQuiet();
   RunCommands();
@@ -90,7 +91,6 @@ void SessionImpl::OnSilence() {
   if (gate_ == nullptr || gate_->resting()) return;
   if (!StreamsIdle()) return;
   clock_.Stop(&file_.page()->progress, NowUs());
-  iteration_ends_.Settle();
   ReclaimLane();
   gate_->Rest(MayLeave());
 }

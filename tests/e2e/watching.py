@@ -55,6 +55,17 @@ def test_top_shows_iterations():
         check("ITERATIONS" in table.out and "train_digits" in table.out, f"{table}")
 
 
+def test_top_takes_times_where_the_device_ends_iterations():
+    """Not where a program that runs ahead has queued them: an iteration is 20 ms of kernels, seen within 1/16."""
+    with Laneway() as laneway:
+        program = laneway.spawn([laneway.binary("ahead")])
+        program.wait_for_line("queued")
+        session = wait_for(lambda: next((s for s in top(laneway)["sessions"] if s["iterations"] >= 20), None),
+                           "some have ended", 30)
+        check(session["p50_us"] >= 20_000 * 15 / 16, f"{session}")
+        check(session["iterations_per_second"] <= 50 * 17 / 16, f"{session}")
+
+
 def test_top_on_a_terminal_ends_with_q():
     import pty
     with Laneway() as laneway:
