@@ -60,7 +60,7 @@ void Gate::Want() {
   Board::Lane& lane = board_->lanes_[lane_];
   if (lane.holder != nullptr) {
     lane.holder->wake_();  // it may rest with the lane
-  } else if (!paused_ && !lane.shared) {
+  } else if (Board::CanFollow(*this) && !lane.shared) {
     board_->Open(this, &lane);
   }
 }
@@ -120,7 +120,13 @@ void Gate::HandOver() {
 
 void Gate::Abandon() {
   const Board::Lock lock(board_->mutex_);
+  away_ = true;
   if (holds_) board_->FreeLane(this);
+}
+
+void Gate::Return() {
+  const Board::Lock lock(board_->mutex_);
+  away_ = false;
 }
 
 // --- board ---------------------------------------------------------------------------------------
@@ -135,17 +141,21 @@ void Board::Open(Gate* gate, Lane* lane) {
   gate->wake_();
 }
 
+bool Board::CanFollow(const Gate& gate) {
+  return gate.wants_ && !gate.paused_ && !gate.away_ && !gate.holds_;
+}
+
+// A list may be older than what its sessions were told since: that one is in another lane.
 Gate* Board::Next(uint64_t lane_id, const Lane& lane) const {
   for (const uint64_t id : lane.successors) {
     Gate* const gate = FindLocked(id);
-    if (gate == nullptr || !gate->wants_ || gate->paused_ || gate->holds_) continue;
-    return gate;
+    if (gate != nullptr && gate->lane_ == lane_id && CanFollow(*gate)) return gate;
   }
   if (daemon_.load()) return nullptr;
   Gate* first = nullptr;
   for (const std::pair<const uint64_t, Gate*>& entry : gates_) {
     Gate* const gate = entry.second;
-    if (gate->lane_ != lane_id || !gate->wants_ || gate->paused_ || gate->holds_) continue;
+    if (gate->lane_ != lane_id || !CanFollow(*gate)) continue;
     if (first == nullptr || gate->wanted_ < first->wanted_) first = gate;
   }
   return first;
@@ -165,10 +175,7 @@ void Board::HandOverLocked(Gate* gate) {
   FreeLane(gate);
   Lane& lane = lanes_[gate->lane_];
   Gate* const next = Next(gate->lane_, lane);
-  if (next != nullptr) {
-    next->lane_ = gate->lane_;
-    Open(next, &lane);
-  }
+  if (next != nullptr) Open(next, &lane);
   const ipc::control::Switched switched{gate->lane_, gate->session_id_,
                                         next == nullptr ? 0 : next->session_id_, NowUs()};
   if (next == nullptr || !next->spins_.load()) return TellLocked(switched);
@@ -190,8 +197,7 @@ bool Board::WaitsInLane(const Gate& but) const {
   return std::any_of(gates_.begin(), gates_.end(),
                      [&but](const std::pair<const uint64_t, Gate*>& entry) {
                        const Gate& gate = *entry.second;
-                       return &gate != &but && gate.lane_ == but.lane_ && gate.wants_ &&
-                              !gate.paused_ && !gate.holds_;
+                       return &gate != &but && gate.lane_ == but.lane_ && CanFollow(gate);
                      });
 }
 

@@ -66,8 +66,10 @@ class Gate {
   // The device has finished: the lane is the next session's. From a driver's callback, too: calls
   // no driver function.
   void HandOver();
-  // It has left its lane, by order of lanewayd, which knows who is next.
+  // Its memory is on the host: by order of lanewayd, which knows who is next, it leaves its lane,
+  // and whatever list of successors it still stands in, the gate stays closed until Return().
   void Abandon();
+  void Return();
 
  private:
   friend class Board;
@@ -86,6 +88,7 @@ class Gate {
   uint64_t lane_ = 0;
   bool wants_ = false;
   bool paused_ = false;
+  bool away_ = false;    // its memory is on the host
   bool holds_ = false;   // the lane is its: open, revoked, or closed with work on the device
   uint64_t wanted_ = 0;  // its place among those who want
 };
@@ -128,6 +131,7 @@ class Board {
   };
   using Lock = std::lock_guard<std::mutex>;
 
+  static bool CanFollow(const Gate& gate);
   void Open(Gate* gate, Lane* lane);
   Gate* Next(uint64_t lane_id, const Lane& lane) const;
   Gate* FindLocked(uint64_t session_id) const;

@@ -124,6 +124,7 @@ bool SessionImpl::Reserve(std::string* error) {
   if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
   if (environment_.board != nullptr) {
     gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { Poke(); });
+    if (swapped_out_.load()) gate_->Abandon();
   }
   return true;
 }

@@ -203,7 +203,10 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   swapped.session_id = session_id_;
   swapped.out = out;
   if (out) {
-    const absl::Status status = arena_.SwapOut(with_lane);
+    // The lane may have come to it since this was decided: what lives there is its iteration's.
+    const bool began = inside_ && lane_bytes_ != 0 && !at_boundary_ && !with_lane;
+    const absl::Status status = began ? absl::FailedPreconditionError("it has begun an iteration")
+                                      : arena_.SwapOut(with_lane);
     if (status.ok()) {
       ExitLane();
       arena_.lanes()->Leave(arena_.lane_member());
@@ -216,7 +219,10 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   } else {
     if (with_lane) swapped.result = EnterLane();
     if (swapped.result == 0) swapped.result = arena_.SwapIn();
-    if (swapped.result == 0) swapped_out_.store(false);
+    if (swapped.result == 0) {
+      gate_->Return();
+      swapped_out_.store(false);
+    }
   }
   environment_.daemon->Post(swapped);
 }

@@ -59,6 +59,8 @@ TEST_F(GateTest, TheLaneGoesToTheFirstSuccessorThatHasWork) {
   one->Want();
   three->Want();
   board_.Grant(1, 7);
+  board_.SetLane(2, 7);
+  board_.SetLane(3, 7);
   board_.SetSuccessors(7, {2, 9, 3});
   board_.Revoke(1);
   EXPECT_EQ(one->state(), GateState::kRevoked);
@@ -110,6 +112,7 @@ TEST_F(GateTest, AnEndedSessionLeavesItsLaneToTheNext) {
   const std::unique_ptr<Gate> two = MakeGate(2);
   two->Want();
   board_.Grant(1, 7);
+  board_.SetLane(2, 7);
   board_.SetSuccessors(7, {2});
   one.reset();
   EXPECT_FALSE(two->closed());
@@ -123,6 +126,7 @@ TEST_F(GateTest, APausedSessionIsNobodysSuccessor) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
   two->Want();
   board_.Grant(1, 7);
+  board_.SetLane(2, 7);
   board_.SetSuccessors(7, {2});
   board_.SetPaused(2, true);
   board_.SetPaused(1, true);
@@ -130,6 +134,35 @@ TEST_F(GateTest, APausedSessionIsNobodysSuccessor) {
   one->Close();
   one->HandOver();
   EXPECT_TRUE(two->closed());
+}
+
+// lanewayd's list of before may come true after its order of now.
+TEST_F(GateTest, AnOldListNamesNobodyWhoseMemoryIsAwayOrWhoIsInAnotherLane) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
+  two->Want();
+  three->Want();
+  board_.Grant(1, 7);
+  board_.SetLane(2, 7);
+  board_.SetLane(3, 7);
+  board_.SetSuccessors(7, {2, 3});
+  two->Abandon();
+  board_.SetLane(3, 8);
+  one->Close();
+  one->HandOver();
+  EXPECT_TRUE(two->closed() && three->closed());
+  EXPECT_EQ(LastSwitch().to, 0u);
+  two->Return();
+  board_.Grant(2, 7);
+  EXPECT_FALSE(two->closed());
+}
+
+TEST_F(GateTest, WithoutADaemonNobodyRunsWhoseMemoryIsAway) {
+  const std::unique_ptr<Gate> one = MakeGate(1);
+  board_.SetLane(1, 7);
+  one->Want();
+  one->Abandon();
+  board_.SetDaemon(false);
+  EXPECT_TRUE(one->closed());
 }
 
 TEST_F(GateTest, WithoutADaemonALaneGoesRound) {
