@@ -104,7 +104,7 @@ LaneChoice FindLane(const State& state, const Session& session, int64_t persiste
   const Device& device = state.devices.at(session.about.device);
   unsigned usable = 0;
   for (const Lane* const lane : device.lanes) usable += Usable(state, *lane, session);
-  const unsigned width = std::min(state.policy->Width(state, device), state.limits.lanes_max);
+  const unsigned width = std::min(state.policy->Lanes(state, device), state.limits.lanes_max);
   const bool fits_new = Fits(state, session, persistent + ephemeral);
   const LaneChoice fresh = {LaneChoice::kNew, 0, ephemeral};
   // More lanes than run at once would keep memory from sessions that could share one.

@@ -33,8 +33,8 @@ class Pack : public Policy {
 
   int64_t MeasuresUs() const override { return kMeasureUs; }
   // One lane more is worth it while all together get more done. What was not measured lately is
-  // tried.
-  unsigned Width(const State& state, const Device& device) const override {
+  // thought to be.
+  unsigned Lanes(const State& state, const Device& device) const override {
     int64_t latest = 0;
     for (const Speed& speed : device.speed) latest = std::max(latest, speed.at_us);
     unsigned width = 1;
@@ -48,6 +48,12 @@ class Pack : public Policy {
       if (fresh) before = together;
     }
     return state.limits.lanes_max;
+  }
+  // It is tried one lane at a time: where all begin at once, nobody has seen what each of them
+  // costs the others.
+  unsigned Width(const State& state, const Device& device) const override {
+    const size_t tried = std::max<size_t>(1, device.speed.size());
+    return static_cast<unsigned>(std::min<size_t>(tried, Lanes(state, device)));
   }
 };
 

@@ -37,6 +37,11 @@ class Policy {
   // How many lanes of the device run at once. REQUIRES: >= 1.
   virtual unsigned Width(const State& state, const Device& device) const { return 1; }
 
+  // Over how many of them sessions are spread, be they run at once now or later.
+  virtual unsigned Lanes(const State& state, const Device& device) const {
+    return Width(state, device);
+  }
+
   // Whether `waiting` may push the memory of `resident`, which could run, to the host.
   virtual bool Displaces(const State& state, const Session& waiting, const Session& resident,
                          int64_t now_us) const = 0;

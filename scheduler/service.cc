@@ -28,11 +28,26 @@ Reference ReferenceOf(const Session& session, const Device& device, size_t lanes
   return {session.reference_us, alone || then.at_us == 0 ? 1 : then.share};
 }
 
+void Try(Device* device, size_t lanes, int64_t now_us) {
+  if (device->speed.size() > lanes) return;
+  device->speed.resize(lanes + 1);
+  device->tried_us = now_us;
+}
+
+// Who comes to no boundary for so long, or never runs in peace, shows nothing: so many lanes count
+// as tried.
+void NoteTried(Core* core, const Session& session) {
+  constexpr int64_t kTriedUs = 2'000'000;
+  Device* const device = core->DeviceOf(session);
+  if (core->now_us - device->tried_us >= kTriedUs)
+    Try(device, std::max<size_t>(1, device->running), core->now_us);
+}
+
 // What lanes do to each other shows where their number changes for somebody who goes on.
 void LearnSpeed(Core* core, Session* session, int64_t each_us) {
   Device* const device = core->DeviceOf(*session);
   const size_t lanes = std::max<size_t>(1, device->running);
-  if (device->speed.size() <= lanes) device->speed.resize(lanes + 1);
+  Try(device, lanes, core->now_us);
   if (session->reference_lanes == 0 || lanes < session->reference_lanes ||
       (lanes == session->reference_lanes && each_us < session->reference_us)) {
     session->reference_us = each_us;
@@ -90,6 +105,7 @@ void OnProgress(Core* core, Session* session, const Progress& event) {
   user->virtual_us += event.busy_us * 100 / std::max<int64_t>(1, user->weight);
   AdvanceUserFloor(core->state);
   if (event.iterations > 0) Learn(core, session, event, begin_us);
+  NoteTried(core, *session);
   core->devices.insert(session->about.device);
   // It is known now, or goes on for longer than it did before: then it is another kind of run.
   const bool known = session->iterations_done >= kLearnedIterations ||

@@ -176,6 +176,7 @@ struct Device {
   std::set<Key> lru;         // with memory here, not granted: who came or ran longest ago is first
   std::set<Key> youngest;    // the same, youngest first
   std::vector<Speed> speed;  // by lanes that ran at once
+  int64_t tried_us = 0;      // when it became longer
   int64_t timer_us = kUnlimited;
   int64_t retry_us = 0;  // when a swap that failed is tried again
 

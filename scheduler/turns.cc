@@ -161,7 +161,7 @@ int64_t NextLook(Core* core, const Device& device, const View& view) {
     }
   }
   const int64_t measures = state.policy->MeasuresUs();
-  if (measures > 0 && device.running > 1) {
+  if (measures > 0 && (device.running > 1 || view.head != nullptr)) {
     next = std::min(next, (core->now_us / measures + 1) * measures);
   }
   if (device.retry_us > core->now_us) next = std::min(next, device.retry_us);

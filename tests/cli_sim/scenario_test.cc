@@ -187,7 +187,7 @@ TEST(LosingScenarioTest, PackingWhatFightsOverCaches) {
   Experiment experiment = Scenario("losing_pack_interference");
   experiment.knowledge = Knowledge::kNothing;
   const double fifo = SummaryOf(experiment, "fifo").makespan_s;
-  EXPECT_GT(SummaryOf(experiment, "pack").makespan_s, 2 * fifo) << "it never saw one of them alone";
+  EXPECT_LT(SummaryOf(experiment, "pack").makespan_s, 1.1 * fifo) << "it sees what they lose";
   experiment.knowledge = Knowledge::kExact;
   EXPECT_LT(SummaryOf(experiment, "pack").makespan_s, 1.1 * fifo) << "it knows what they lose";
 }
