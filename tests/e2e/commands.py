@@ -114,6 +114,8 @@ def test_calls_and_doctor():
         check(calls.code == 0 and "cuMemAlloc_v2" in calls.out, f"{calls.code}: calls must list the table")
         doctor = laneway.command("doctor")
         check(doctor.code in (0, 1) and doctor.out.strip() != "", f"doctor must say what it found\n{doctor}")
+        for library in ("inprocess/libcuda.so.1", "shim/libcuda.so.1", "softgpu/libcuda.so.1"):
+            check(f"{library} loads" in doctor.out, f"doctor must look at {library}\n{doctor}")
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------

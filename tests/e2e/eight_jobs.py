@@ -2,7 +2,7 @@
 they print alone, and none hears of a memory that others hold.
 
 One of them is tinygrad under the policies of WITH_TINYGRAD, where it is installed: it takes ten seconds of a core each
-time, nearly all of them to compile its kernels. Elsewhere another example takes its place.
+time, nearly all of them to compile its kernels. Elsewhere another example takes its place; with --long, nowhere.
 """
 import gzip
 import json
@@ -35,9 +35,9 @@ def examples(laneway):
             ([laneway.binary("infer_digits"), "--requests", "100"], MIB // 2)]
 
 
-def tinygrad(laneway, policy):
+def tinygrad(laneway, wanted):
     """Its command and environment, or another example's."""
-    if policy not in WITH_TINYGRAD or not PYTHON.exists() or "NVRTC_PATH" not in os.environ:
+    if not wanted or not PYTHON.exists() or "NVRTC_PATH" not in os.environ:
         return [laneway.binary("nbody"), "500", "20"], {}
     data = laneway.root / "digits.csv.gz"
     with gzip.open(ROOT / "examples/data/digits.csv.gz", "rt") as file:
@@ -50,12 +50,12 @@ def tinygrad(laneway, policy):
     return command, {"DEV": "CUDA", "JIT": "2", "LD_LIBRARY_PATH": libraries}
 
 
-def run_jobs(policy):
+def run_jobs(policy, long):
     with Laneway(softgpu=f"memory={DEVICE_MIB}MiB", start=False) as laneway:
         sized = examples(laneway)
         total = sum(size for _, size in sized)
         check(total >= 3 * DEVICE_MIB * MIB, f"the jobs hold only {total} bytes")
-        jobs = [(command, {}) for command, _ in sized] + [tinygrad(laneway, policy)]
+        jobs = [(command, {}) for command, _ in sized] + [tinygrad(laneway, long or policy in WITH_TINYGRAD)]
         expected = [laneway.bare(command, **environment) for command, environment in jobs]
         for (command, _), alone in zip(jobs, expected):
             check(alone.code == 0, f"alone: {command}\n{alone}")
@@ -70,36 +70,36 @@ def run_jobs(policy):
         wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
 
 
-def test_fifo():
-    run_jobs("fifo")
+def test_fifo(long):
+    run_jobs("fifo", long)
 
 
-def test_srtf():
-    run_jobs("srtf")
+def test_srtf(long):
+    run_jobs("srtf", long)
 
 
-def test_pack():
-    run_jobs("pack")
+def test_pack(long):
+    run_jobs("pack", long)
 
 
-def test_fair():
-    run_jobs("fair")
+def test_fair(long):
+    run_jobs("fair", long)
 
 
-def test_rr():
-    run_jobs("rr")
+def test_rr(long):
+    run_jobs("rr", long)
 
 
-def test_priority():
-    run_jobs("priority")
+def test_priority(long):
+    run_jobs("priority", long)
 
 
-def test_edf():
-    run_jobs("edf")
+def test_edf(long):
+    run_jobs("edf", long)
 
 
-def test_shares():
-    run_jobs("shares")
+def test_shares(long):
+    run_jobs("shares", long)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import json
 import harness
 from harness import Laneway, check, wait_for
 from lanes import changes, iterate, overlaps, spans, started
+from watching import check_trace
 
 MODE = "--mode=in-process"
 MIB = 1 << 20
@@ -76,6 +77,34 @@ def test_fair_alternates_at_boundaries():
             # Until its iterations are found a program is cut anywhere; then it is not.
             check(overlaps(one[20:], other[20:]) == 0, f"{overlaps(one[20:], other[20:])} iterations ran at the same time")
             check(changes(one, other) >= 4, f"the device changed hands only {changes(one, other)} times")
+
+
+def test_srtf_lets_the_shorter_one_through():
+    with Laneway(start=False) as laneway:
+        started(laneway, "srtf", "--lanes=1")
+        long, times_of_long = iterate_in_process(laneway, "long", "--iterations", 600, "--kernel-us", 500)
+        wait_for(lambda: laneway.sessions() and laneway.sessions()[0]["iterations"] >= 200, "the long one iterates", 30)
+        short, times_of_short = iterate_in_process(laneway, "short", "--iterations", 60, "--kernel-us", 500)
+        for program in (short, long):
+            result = program.wait()
+            check(result.code == 0, str(result))
+        mine = spans(times_of_short)[20:]  # until its iterations are found it is cut anywhere
+        between = sum(1 for begin, _ in spans(times_of_long) if mine[0][0] < begin < mine[-1][1])
+        check(between <= 2, f"{between} iterations of the long one ran among those of the short one")
+
+
+def test_grants_are_in_the_trace():
+    with Laneway(start=False) as laneway:
+        started(laneway, "fair", "--lanes=1", "--slice=5")
+        for name in ("one", "two"):
+            iterate_in_process(laneway, name, "--iterations", 1_000_000, "--kernel-us", 500)
+        wait_for(lambda: [s["iterations"] > 50 for s in laneway.sessions()] == [True, True], "both iterate", 30)
+        jobs = {session["job"] for session in laneway.sessions()}
+        events = check_trace(laneway.command("trace").out)
+        turns = [event["args"]["job"] for event in events if event.get("cat") == "lane"]
+        check(set(turns) == jobs, f"turns of {set(turns)} are drawn, {jobs} ran")
+        changed = sum(1 for one, other in itertools.pairwise(turns) if one != other)
+        check(changed >= 4, f"the lane changes hands {changed} times in the trace")
 
 
 def device(laneway):
