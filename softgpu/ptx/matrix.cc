@@ -73,6 +73,7 @@ MatrixShape ShapeOf(const Instruction& i) {
 }
 
 Fragment FragmentOf(MmaShape shape, Role role, Type type) {
+  if (type == Type::kNone) return {};
   const Size size = kSizes[static_cast<size_t>(shape)];
   Fragment f;
   f.type = type;

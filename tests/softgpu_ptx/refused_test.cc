@@ -13,10 +13,11 @@ namespace {
 
 std::string LogOf(const std::string& statement) {
   std::string log;
-  const auto module =
-      PtxModule::Parse(".version 9.0\n.target sm_100\n.address_size 64\n.visible .entry k() {\n" +
-                           statement + ";\nret;\n}\n",
-                       &log);
+  const std::string kernel =
+      ".version 9.0\n.target sm_100\n.address_size 64\n"
+      ".visible .entry k() { .reg .b32 %r0; .reg .b64 %l0;\n" +
+      statement + ";\nret;\n}\n";
+  const auto module = PtxModule::Parse(kernel, &log);
   EXPECT_EQ(module, nullptr) << statement;
   return log;
 }
@@ -38,6 +39,16 @@ TEST(Refused, FormsOfSupportedInstructionsToo) {
   EXPECT_NE(LogOf("add.sideways.f32 %r0").find("Unknown modifier '.sideways'"), std::string::npos);
   EXPECT_NE(LogOf("frobnicate.f32 %r0").find("Not a name of any known instruction"),
             std::string::npos);
+}
+
+TEST(Refused, TypesThatMatricesDoNotHave) {
+  const std::string fragments = " {%r0}, {%r0}, {%r0}, {%r0}";
+  for (const std::string types :
+       {"f32.bf16.tf32.f32", "f32.bf16.bf16", "s32.s8.u4.s32", "f16.f16.f16.f16"}) {
+    LogOf("wmma.mma.sync.aligned.row.col.m16n16k16." + types + fragments);
+    LogOf("mma.sync.aligned.m16n8k16.row.col." + types + fragments);
+  }
+  LogOf("wmma.load.a.sync.aligned.row.m8n8k4.f16 {%r0}, [%l0]");
 }
 
 TEST(Refused, PageIsCurrent) {
