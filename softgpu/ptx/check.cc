@@ -237,6 +237,8 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
       return CheckValue(&o[2], i.Has(kParity) ? Type::kB32 : Type::kB64, false, false);
     case Op::kCpBulk:
       return CheckBulk(i, o);
+    case Op::kCreatepolicy:
+      return i.count >= 1 && i.count <= 4;
     case Op::kStBulk:
       return CheckValue(&o[1], Type::kB64, false, false) && o[2].bits == 0 &&
              (i.space == Space::kShared || i.space == Space::kGeneric);

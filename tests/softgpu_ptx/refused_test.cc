@@ -51,6 +51,17 @@ TEST(Refused, TypesThatMatricesDoNotHave) {
   LogOf("wmma.load.a.sync.aligned.row.m8n8k4.f16 {%r0}, [%l0]");
 }
 
+TEST(Refused, InstructionsWithoutTheirOperands) {
+  for (const Row& row : Rows()) {
+    const bool takes_none = row.signature == "=" || row.op == Op::kCall || row.op == Op::kBarrier;
+    if (takes_none || row.op == Op::kCpAsync || row.op == Op::kCpBulk) continue;
+    LogOf(std::string(row.name) +
+          (row.types.empty()
+               ? ""
+               : "." + std::string(row.types.substr(0, row.types.find_first_of(" /")))));
+  }
+}
+
 TEST(Refused, PageIsCurrent) {
   std::ifstream file(LANEWAY_SOURCE_DIR "/docs/ptx.md");
   std::stringstream text;
