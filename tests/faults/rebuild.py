@@ -75,13 +75,24 @@ def alone(laneway, memory, rounds=STEPS, name="rounds"):
     return result
 
 
+def rests(session):
+    return session["state"] == "running" and session["recoverable"] and not session["in_flight"]
+
+
 def at_rest(laneway, count):
     """Waits until `count` sessions run and are at rest, and returns them."""
     def settled():
         sessions = laneway.sessions()
-        rest = [s for s in sessions if s["state"] == "running" and s["recoverable"] and not s["in_flight"]]
-        return sessions if len(rest) == count else None
+        return sessions if len([s for s in sessions if rests(s)]) == count else None
     return wait_for(settled, f"{count} sessions at rest: {laneway.sessions()}")
+
+
+def rests_or_is_lost(laneway):
+    """Waits for either of the one session that runs: whether it rests."""
+    def settled():
+        sessions = laneway.sessions()
+        return sessions if len(sessions) == 1 and (rests(sessions[0]) or sessions[0]["state"] == "lost") else None
+    return rests(wait_for(settled, f"a session at rest or lost: {laneway.sessions()}")[0])
 
 
 def kill_worker(laneway):
@@ -383,13 +394,28 @@ def test_swapped_memory_outlives_its_worker():
         wait_for(lambda: laneway.sessions() == [] and used_bytes(laneway) == 0, "nothing is left")
 
 
+def replaced(laneway, stepped):
+    """Another program for one that was lost at work."""
+    check_806(stepped.program.wait(), "who is at work")
+    wait_for(lambda: laneway.sessions() == [], "its session ends")
+    return Stepped(laneway, "device", stepped.expected, stepped.rounds)
+
+
+def at_rest_or_replaced(laneway, stepped):
+    """Waits for its rest. It may have answered when something of its round was left to do, and be lost with that."""
+    if rests_or_is_lost(laneway):
+        return stepped
+    check(not stepped.goes_on(), "a lost session went on")
+    return replaced(laneway, stepped)
+
+
 def test_workers_lost_on_the_way_to_the_host(rounds, seed):
     """Killed at random moments of the way to the host and back."""
-    numbers, lost = random.Random(chosen(seed)), 0
+    numbers, lost, steps = random.Random(chosen(seed)), 0, rounds + 1
     with Laneway() as laneway:
-        stepped = Stepped(laneway, "device", alone(laneway, "device", rounds), rounds)
-        while stepped.round < rounds:
-            at_rest(laneway, 1)
+        stepped = Stepped(laneway, "device", alone(laneway, "device", steps), steps)
+        for _ in range(rounds):
+            stepped = at_rest_or_replaced(laneway, stepped)
             steer(laneway, "evict")
             returns = numbers.random() < 0.5
             if returns:
@@ -404,10 +430,10 @@ def test_workers_lost_on_the_way_to_the_host(rounds, seed):
                 steer(laneway, "resume")
                 stepped.send()
             if not stepped.answers():  # it had begun to work
-                check_806(stepped.program.wait(), "who is at work")
-                wait_for(lambda: laneway.sessions() == [], "its session ends")
-                lost += 1
-                stepped = Stepped(laneway, "device", stepped.expected, rounds)
+                stepped, lost = replaced(laneway, stepped), lost + 1
+        stepped = at_rest_or_replaced(laneway, stepped)
+        while stepped.round < steps:
+            stepped.step()
         stepped.finish()
         print(f"{lost} programs had begun to work when their worker was lost")
         wait_for(lambda: laneway.sessions() == [] and used_bytes(laneway) == 0, "nothing is left")
