@@ -13,6 +13,7 @@ from watching import of_job  # noqa: E402
 
 MEMORY = "memory=192MiB"
 ITERATIONS = 40
+MANY_ITERATIONS = 200  # one of those that share the lane still runs long after all have started
 GROW_MIB = 8  # what a growing program asks for at a time
 
 
@@ -52,7 +53,7 @@ class Growing:
 def test_who_is_evicted_comes_back_with_its_bytes():
     with Laneway(softgpu=MEMORY, start=False) as laneway:
         started(laneway, "fair")
-        command, programs = sharing(laneway, 3, ITERATIONS)
+        command, programs = sharing(laneway, 3, MANY_ITERATIONS)
         job = session_of(laneway, programs[0])["job"]
         for _ in range(2):
             result = laneway.command("evict", str(job))
