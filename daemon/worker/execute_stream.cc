@@ -31,7 +31,7 @@ CUresult SessionImpl::PlaceMark(StreamTable::Stream* stream, const ipc::Mark& ma
 CUresult SessionImpl::RingAfter(StreamTable::Stream* stream) {
   client_sleeps_ = true;
   rung_after_ = stream;
-  return driver_.cuStreamAddCallback(stream->driver, &SessionImpl::Wake, this, 0);
+  return CallBackAfter(stream->driver, &SessionImpl::Wake);
 }
 
 void CUDA_CB SessionImpl::Wake(CUstream, CUresult status, void* session) {
@@ -42,6 +42,7 @@ void CUDA_CB SessionImpl::Wake(CUstream, CUresult status, void* session) {
   } else {
     self->RingClient();
   }
+  self->callbacks_.fetch_sub(1);
 }
 
 void SessionImpl::RingClient() {

@@ -358,6 +358,7 @@ CUresult SessionImpl::ContextReset(CUdevice) {
 void SessionImpl::End() {
   UseDevice(1);
   WaitForStreams();
+  WaitForCallbacks();
   DestroyObjects();
   arena_.Clear();
   gate_.reset();  // nothing of it is in its lane: the next goes on

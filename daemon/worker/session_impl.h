@@ -128,6 +128,10 @@ class SessionImpl final : public Session,
   // The client waits for an iteration that is complete.
   bool WaitsAtTheEnd() const;
   void LeaveLane();
+  // The callback gets this session, and counts itself off with its last access to it.
+  CUresult CallBackAfter(CUstream stream, CUstreamCallback callback);
+  // Streams that the program has destroyed may owe some, too.
+  void WaitForCallbacks();
   static void CUDA_CB OnStreamDone(CUstream stream, CUresult status, void* session);
   void NoteStreamDone();
   bool StreamsIdle();
@@ -225,13 +229,14 @@ class SessionImpl final : public Session,
   bool quiet_ = true;     // the page's quiet_position is up to date
   absl::Mutex print_mutex_;
 
-  std::unique_ptr<Gate> gate_;       // null: none, everyone runs at once
-  std::atomic<uint32_t> poked_{0};   // something besides messages waits for the session's thread
-  std::atomic<uint32_t> undone_{0};  // streams that the lane's hand-over still waits for
-  bool at_boundary_ = true;          // nothing of an iteration lies in the lane
-  uint64_t work_ = 0;                // operations since then
-  uint64_t work_before_ = 0;         // in the iteration before
-  bool client_sleeps_ = false;       // until the device has done what was sent last
+  std::unique_ptr<Gate> gate_;          // null: none, everyone runs at once
+  std::atomic<uint32_t> poked_{0};      // something besides messages waits for the session's thread
+  std::atomic<uint32_t> callbacks_{0};  // that the device still owes this session
+  std::atomic<uint32_t> undone_{0};     // streams that the lane's hand-over still waits for
+  bool at_boundary_ = true;             // nothing of an iteration lies in the lane
+  uint64_t work_ = 0;                   // operations since then
+  uint64_t work_before_ = 0;            // in the iteration before
+  bool client_sleeps_ = false;          // until the device has done what was sent last
   const StreamTable::Stream* rung_after_ = nullptr;  // on which stream
   std::atomic<bool> ring_waits_{false};  // it is rung when the lane has been handed over
   std::atomic<bool> ring_owed_{false};   // it would have been rung

@@ -96,6 +96,7 @@ bool SessionImpl::TryLeave() {
 
 void SessionImpl::LeaveToSuccessor() {
   UseDevice(1);
+  WaitForCallbacks();
   DestroyObjects();
   arena_.Detach();
   gate_.reset();  // nothing of it is in its lane: the next goes on
