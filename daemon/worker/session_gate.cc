@@ -40,7 +40,7 @@ SessionImpl::Waiting::~Waiting() {
 bool SessionImpl::PassGate() {
   if (poked_.load(std::memory_order_relaxed) != 0) RunCommands();
   if (gate_ == nullptr) return true;
-  if (gate_->state() == GateState::kOpen && !gate_->resting()) return true;
+  if (gate_->state() == GateState::kOpen && !gate_->resting() && !LacksLane()) return true;
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const std::optional<uint16_t> op =
@@ -59,10 +59,15 @@ bool SessionImpl::PassGate() {
   return !gate_->closed() && TryEnterLane();
 }
 
+// It has left its lane for the host, and may run before it was told where to come back to.
+bool SessionImpl::LacksLane() { return lane_bytes_ != 0 && arena_.lane_member()->lane() == 0; }
+
 // The lane may have grown while others held it.
 bool SessionImpl::TryEnterLane() {
   if (!RunCommands()) return false;  // it may be told to change its lane first
-  if (WhenThereIsRoom(0, [this] { return EnterLane(); }) == CUDA_SUCCESS) return true;
+  CUresult result = LacksLane() ? GrowInLane(lane_bytes_) : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) result = WhenThereIsRoom(0, [this] { return EnterLane(); });
+  if (result == CUDA_SUCCESS || !Alive()) return result == CUDA_SUCCESS;
   ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                 "laneway: the driver does not map the session's lane; its session ends");
   return false;

@@ -162,6 +162,7 @@ class SessionImpl final : public Session,
   // --- the lane (session_memory.cc)
   void WaitUntilQuiet();
   bool TryEnterLane();
+  bool LacksLane();
   CUresult EnterLane();
   void ExitLane();
   // At a boundary where the device has finished: gives up what is kept in the lane for no block.
