@@ -31,18 +31,15 @@ CUresult SessionImpl::PlaceMark(StreamTable::Stream* stream, const ipc::Mark& ma
 CUresult SessionImpl::RingAfter(StreamTable::Stream* stream) {
   client_sleeps_ = true;
   rung_after_ = stream;
-  return CallBackAfter(stream->driver, &SessionImpl::Wake);
+  return CallBackAfter<&SessionImpl::WakeClient>(stream->driver);
 }
 
-void CUDA_CB SessionImpl::Wake(CUstream, CUresult status, void* session) {
-  SessionImpl* const self = static_cast<SessionImpl*>(session);
-  if (IsSticky(status)) self->environment_.poison->OnPoisoned(0, status, "");
-  if (self->ring_waits_.exchange(false)) {
-    self->ring_owed_.store(true);
+void SessionImpl::WakeClient() {
+  if (ring_waits_.exchange(false)) {
+    ring_owed_.store(true);
   } else {
-    self->RingClient();
+    RingClient();
   }
-  self->callbacks_.fetch_sub(1);
 }
 
 void SessionImpl::RingClient() {
@@ -68,7 +65,7 @@ CUresult SessionImpl::EventWake(CUevent event) {
       it == event_records_.end() ? nullptr : streams_.OfDriver(it->second.stream);
   if (stream != nullptr) return RingAfter(stream);
   // Never recorded, or its stream is gone: there is nothing to wait for.
-  Wake(nullptr, CUDA_SUCCESS, this);
+  WakeClient();
   return CUDA_SUCCESS;
 }
 

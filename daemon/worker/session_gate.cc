@@ -139,28 +139,25 @@ void SessionImpl::LeaveLane() {
   ring_waits_.store(client_sleeps_ && busy.size() == 1 && busy.front() == rung_after_);
   undone_.store(static_cast<uint32_t>(2 + busy.size()));  // this call, and the way out itself
   for (const StreamTable::Stream* const stream : busy) {
-    if (CallBackAfter(stream->driver, &SessionImpl::OnStreamDone) != CUDA_SUCCESS) NoteStreamDone();
+    if (CallBackAfter<&SessionImpl::NoteStreamDone>(stream->driver) != CUDA_SUCCESS)
+      NoteStreamDone();
   }
   NoteStreamDone();
 }
 
-// A callback comes also when the device has failed.
-CUresult SessionImpl::CallBackAfter(CUstream stream, CUstreamCallback callback) {
+CUresult SessionImpl::AddCallback(CUstream stream, CUstreamCallback callback) {
   callbacks_.fetch_add(1);
   const CUresult result = driver_.cuStreamAddCallback(stream, callback, this, 0);
   if (result != CUDA_SUCCESS) callbacks_.fetch_sub(1);
   return result;
 }
 
-void SessionImpl::WaitForCallbacks() {
-  while (callbacks_.load() != 0) absl::SleepFor(kCallbackStep);
+void SessionImpl::NoteResult(CUresult status) {
+  if (IsSticky(status)) environment_.poison->OnPoisoned(0, status, "");
 }
 
-void CUDA_CB SessionImpl::OnStreamDone(CUstream, CUresult status, void* session) {
-  SessionImpl* const self = static_cast<SessionImpl*>(session);
-  if (IsSticky(status)) self->environment_.poison->OnPoisoned(0, status, "");
-  self->NoteStreamDone();
-  self->callbacks_.fetch_sub(1);
+void SessionImpl::WaitForCallbacks() {
+  while (callbacks_.load() != 0) absl::SleepFor(kCallbackStep);
 }
 
 void SessionImpl::NoteStreamDone() {

@@ -9,7 +9,7 @@
 //   session_move.cc      quiet points, leaving to another worker, taking over from one
 //   execute_library.cc   what library handles need beyond the tables: streams, workspaces
 //
-// Thread safety: as Session says. Driver callbacks reach only Wake() and the sender's lock.
+// Thread safety: as Session says. Driver callbacks reach only OnCallback() and the sender's lock.
 #pragma once
 
 #include <atomic>
@@ -128,11 +128,22 @@ class SessionImpl final : public Session,
   // The client waits for an iteration that is complete.
   bool WaitsAtTheEnd() const;
   void LeaveLane();
-  // The callback gets this session, and counts itself off with its last access to it.
-  CUresult CallBackAfter(CUstream stream, CUstreamCallback callback);
-  // Streams that the program has destroyed may owe some, too.
+  // kDo follows when the device has done what is on the stream, or has failed. Streams that the
+  // program destroys owe it still: a session ends after WaitForCallbacks alone.
+  template <void (SessionImpl::*kDo)()>
+  CUresult CallBackAfter(CUstream stream) {
+    return AddCallback(stream, &SessionImpl::OnCallback<kDo>);
+  }
+  template <void (SessionImpl::*kDo)()>
+  static void CUDA_CB OnCallback(CUstream, CUresult status, void* session) {
+    SessionImpl* const self = static_cast<SessionImpl*>(session);
+    self->NoteResult(status);
+    (self->*kDo)();
+    self->callbacks_.fetch_sub(1);  // the last access: it may end now
+  }
+  CUresult AddCallback(CUstream stream, CUstreamCallback callback);
+  void NoteResult(CUresult status);
   void WaitForCallbacks();
-  static void CUDA_CB OnStreamDone(CUstream stream, CUresult status, void* session);
   void NoteStreamDone();
   bool StreamsIdle();
   bool RunCommands();  // false: some must wait until the device has finished
@@ -176,7 +187,7 @@ class SessionImpl final : public Session,
   StreamTable::Stream* CallStream() const { return call_stream_; }
   CUresult PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark);
   CUresult RingAfter(StreamTable::Stream* stream);
-  static void CUDA_CB Wake(CUstream stream, CUresult status, void* session);
+  void WakeClient();
   void RingClient();
 
   void SetUpBlas(cublasHandle_t handle);
