@@ -1,11 +1,14 @@
-// Kernels that programs are made of, interpreted and compiled: how long each takes, and that both
-// compute the same bytes; the tiled product of matrices against OpenBLAS on one thread; a kernel's
-// first launch. Times are of the process's CPU clock, so the machine's load matters less; those of
-// first launches are by the clock on the wall.
+// Kernels that programs are made of, interpreted, compiled, and as OpenCL on PoCL, all on the same
+// two processors and with the same memory: how long each takes, and that all compute the same (both
+// executors the same bytes). The tiled product of matrices against OpenBLAS; launches; a kernel's
+// first launch. Rounds alternate between the sides, so that each ratio is of two neighbours in
+// time.
 #include <cblas.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -15,126 +18,189 @@
 
 #include "softgpu/jit/compiler.h"
 #include "tests/shim/bench/report.h"
+#include "tests/softgpu_exec/bench_launches.h"
+#include "tests/softgpu_exec/bench_pocl.h"
 #include "tests/softgpu_exec/machine.h"
 
 namespace softgpu::testing {
 namespace {
 
 constexpr int kPoints = 1 << 20, kSide = 512, kBodies = 2048;
+constexpr int kThreads = 2, kRounds = 9;
+constexpr double kRoundMs = 4;  // short kernels run several times in a round
 
-double Seconds(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+double Now() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Milliseconds of one run, of `times` one after another.
+double Time(const std::function<void()>& run, int times) {
+  const double begin = Now();
+  for (int k = 0; k < times; ++k) run();
+  return (Now() - begin) / times;
+}
+
+// How often it runs in a round.
+int Times(const std::function<void()>& run) {
+  run();
+  return std::max(1, static_cast<int>(kRoundMs / Time(run, 1)));
+}
+
+std::vector<double> Ratios(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratios;
+  for (size_t k = 0; k < a.size(); ++k) ratios.push_back(a[k] / b[k]);
+  return ratios;
+}
+
+// Sums in another order and other exponential functions differ this much.
+bool AlmostEqual(uint32_t a, uint32_t b) {
+  if (a == b) return true;
+  float x, y;
+  std::memcpy(&x, &a, 4);
+  std::memcpy(&y, &b, 4);
+  return std::abs(x - y) <= 1e-3f * std::abs(x) + 1e-5f;
 }
 
 class Bench {
  public:
-  Bench() : machine_(256u << 20) {
+  explicit Bench(bench::Report* report) : report_(report), machine_(256u << 20) {
     std::ifstream file(BENCH_PTX);
     std::stringstream text;
     text << file.rdbuf();
     machine_.Load(text.str());
+    MakeInputs();
+    pocl_ = Pocl::Open(BENCH_CL, kThreads, &why_no_pocl_);
+    if (pocl_ == nullptr) return;
+    for (const auto& [address, bytes] : memory_) pocl_->Share(address, bytes);
+  }
+
+  void Run() {
+    const uint64_t a = inputs_[0], b = inputs_[1];
+    One("saxpy", {kPoints / 256}, {256}, kPoints, 2.0f, a, out_);
+    One("reduce", {64}, {256}, kPoints, a, out_);
+    One("scan", {kPoints / 256}, {256}, a, out_);
+    One("transpose", {kSide / 32, kSide / 32}, {32, 8}, kSide, a, out_);
+    One("gemm_naive", {kSide / 32, kSide / 8}, {32, 8}, kSide, a, b, out_);
+    One("gemm_tiled", {kSide / 32, kSide / 32}, {32, 8}, kSide, a, b, out_);
+    One("stencil", {kSide / 32, kSide / 8}, {32, 8}, kSide, a, out_);
+    One("nbody", {kBodies / 128}, {128}, kBodies, a, out_);
+    One("histogram", {64}, {256}, kPoints, columns_, out_);
+    One("black_scholes", {kPoints / 256}, {256}, kPoints, a, b, out_);
+    One("spmv", {kPoints / 16 / 128}, {128}, kPoints / 16, begin_, columns_, a, b, out_);
+    One("bitonic", {kPoints / 256}, {256}, out_);
+    One("softmax", {256}, {32}, 1024, a, out_);
+    report_->Add({"geometric mean, of PoCL", "x", GeometricMeans(), 0.8, true});
+    OfOpenBlas();
+    FirstLaunches();
+    if (pocl_ == nullptr) report_->Note("PoCL's side is missing: " + why_no_pocl_ + ".");
+  }
+
+ private:
+  using Action = std::function<void()>;
+
+  void MakeInputs() {
     for (int k = 0; k < 2; ++k) {
       std::vector<float> values(kPoints * 4);
       for (size_t i = 0; i < values.size(); ++i)
         values[i] = 1.0f + static_cast<float>((i * 2654435761u >> 8 & 0xffff)) / 65536.0f;
-      inputs_[k] = machine_.Upload(values);
+      inputs_[k] = Upload(values);
     }
     std::vector<int> begin(kPoints / 16 + 1), columns(kPoints);
     for (size_t row = 0; row + 1 < begin.size(); ++row)
       begin[row + 1] = begin[row] + static_cast<int>(row * 7919 % 29) + 2;
     for (size_t k = 0; k < columns.size(); ++k)
       columns[k] = static_cast<int>(k * 2654435761u % kPoints);
-    begin_ = machine_.Upload(begin);
-    columns_ = machine_.Upload(columns);
-    out_ = machine_.Allocate(kPoints * 16);
+    begin_ = Upload(begin);
+    columns_ = Upload(columns);
+    out_ = Upload(std::vector<float>(kPoints * 4));
   }
 
-  void Run(bench::Report* report) {
-    const auto one = [&](const std::string& name, Dim3 grid, Dim3 block, const auto&... args) {
-      Compare(report, name, [&, this] { return machine_.Run(name, grid, block, args...); });
-    };
-    const uint64_t a = inputs_[0], b = inputs_[1];
-    one("saxpy", {kPoints / 256}, {256}, kPoints, 2.0f, a, out_);
-    one("reduce", {64}, {256}, kPoints, a, out_);
-    one("scan", {kPoints / 256}, {256}, a, out_);
-    one("transpose", {kSide / 32, kSide / 32}, {32, 8}, kSide, a, out_);
-    one("gemm_naive", {kSide / 32, kSide / 8}, {32, 8}, kSide, a, b, out_);
-    one("gemm_tiled", {kSide / 32, kSide / 32}, {32, 8}, kSide, a, b, out_);
-    one("stencil", {kSide / 32, kSide / 8}, {32, 8}, kSide, a, out_);
-    one("nbody", {kBodies / 128}, {128}, kBodies, a, out_);
-    one("histogram", {64}, {256}, kPoints, a, out_);
-    one("black_scholes", {kPoints / 256}, {256}, kPoints, a, b, out_);
-    one("spmv", {kPoints / 16 / 128}, {128}, kPoints / 16, begin_, columns_, a, b, out_);
-    one("bitonic", {kPoints / 256}, {256}, out_);
-    one("softmax", {256}, {32}, 1024, a, out_);
-    jit::UseExecutor(jit::Executor::kLlvm, false);
-    report->Add({"empty launch, compiled", "us", {EmptyLaunch()}, 5});
-    report->Add({"gemm_tiled of OpenBLAS", "%", {100 * Sgemm() / tiled_}, 10, true});
-    FirstLaunches(report);
+  template <class T>
+  uint64_t Upload(const std::vector<T>& values) {
+    const uint64_t address = machine_.Upload(values);
+    memory_.emplace_back(address, values.size() * sizeof(T));
+    return address;
   }
 
- private:
-  // The fastest of a few launches in milliseconds, after one that warms up.
-  std::vector<double> Time(const std::function<std::optional<Fault>()>& launch) {
-    std::vector<double> samples;
-    for (int k = 0; k < 6; ++k) {
-      const double begin = Seconds(CLOCK_PROCESS_CPUTIME_ID);
-      const std::optional<Fault> fault = launch();
+  template <class... Args>
+  void One(const std::string& name, Dim3 grid, Dim3 block, const Args&... args) {
+    const Action device = [=, this] {
+      const std::optional<Fault> fault = machine_.Run(name, grid, block, args...);
       if (fault.has_value()) throw std::runtime_error(fault->ToString());
-      if (k > 0) samples.push_back((Seconds(CLOCK_PROCESS_CPUTIME_ID) - begin) * 1e3);
-    }
-    return samples;
+    };
+    Compare(name, device,
+            pocl_ == nullptr ? nullptr : pocl_->Prepare(name, grid, block, {args...}));
   }
 
-  std::vector<uint32_t> Outcome(const std::function<std::optional<Fault>()>& launch,
-                                std::vector<double>* samples) {
+  // What it leaves in out_.
+  std::vector<uint32_t> Outcome(const Action& run) {
     std::vector<uint32_t> start(kPoints * 4);
     for (size_t i = 0; i < start.size(); ++i)
-      start[i] = static_cast<uint32_t>(i * 2654435761u >> 9);
+      start[i] = static_cast<uint32_t>(i * 2654435761u >> 9) & 0x3fff'ffff;  // floats up to 2
     std::memcpy(reinterpret_cast<void*>(out_), start.data(), start.size() * 4);
-    *samples = Time(launch);
+    if (pocl_ != nullptr) pocl_->Publish();
+    run();
+    if (pocl_ != nullptr) pocl_->Publish();
     return machine_.Download<uint32_t>(out_, start.size());
   }
 
-  void Compare(bench::Report* report, const std::string& name,
-               const std::function<std::optional<Fault>()>& launch) {
-    std::vector<double> interpreted, compiled;
+  void Compare(const std::string& name, const Action& device, const Action& pocl) {
     jit::UseExecutor(jit::Executor::kInterpreter, false);
-    const std::vector<uint32_t> expected = Outcome(launch, &interpreted);
+    const std::vector<uint32_t> expected = Outcome(device);
+    std::vector<double> interpreted, compiled, on_pocl;
+    for (int k = 0; k < 3; ++k) interpreted.push_back(Time(device, 1));
     jit::UseExecutor(jit::Executor::kLlvm, false);
-    if (Outcome(launch, &compiled) != expected)
-      throw std::runtime_error(name + ": both executors differ");
-    if (name == "gemm_tiled") tiled_ = bench::Median(compiled);
-    report->Add({name + ", interpreted", "ms", interpreted});
-    report->Add({name + ", compiled", "ms", compiled});
-    report->Add({name + ", gain", "x", {bench::Median(interpreted) / bench::Median(compiled)}});
+    if (Outcome(device) != expected) throw std::runtime_error(name + ": both executors differ");
+    if (pocl != nullptr) {
+      const std::vector<uint32_t> other = Outcome(pocl);
+      if (!std::equal(other.begin(), other.end(), expected.begin(), AlmostEqual))
+        throw std::runtime_error(name + ": PoCL computes something else");
+    }
+    const int times = Times(device), pocl_times = pocl == nullptr ? 0 : Times(pocl);
+    for (int k = 0; k < kRounds; ++k) {
+      compiled.push_back(Time(device, times));
+      if (pocl != nullptr) on_pocl.push_back(Time(pocl, pocl_times));
+    }
+    report_->Add({name + ", interpreted", "ms", interpreted});
+    report_->Add({name + ", compiled", "ms", compiled});
+    report_->Add({name + ", PoCL", "ms", on_pocl});
+    report_->Add({name + ", compiled, of PoCL", "x", Ratios(on_pocl, compiled), 0.5, true});
+    of_pocl_.push_back(Ratios(on_pocl, compiled));
   }
 
-  // Microseconds each, over 1,000.
-  double EmptyLaunch() {
-    constexpr int kLaunches = 1000;
-    machine_.Run("empty", {1}, {1});
-    const double begin = Seconds(CLOCK_PROCESS_CPUTIME_ID);
-    for (int k = 0; k < kLaunches; ++k) machine_.Run("empty", {1}, {1});
-    return (Seconds(CLOCK_PROCESS_CPUTIME_ID) - begin) * 1e6 / kLaunches;
+  // Of all kernels, round by round.
+  std::vector<double> GeometricMeans() const {
+    std::vector<double> means;
+    for (size_t round = 0; round < of_pocl_[0].size(); ++round) {
+      double sum = 0;
+      for (const std::vector<double>& ratios : of_pocl_) sum += std::log(ratios[round]);
+      means.push_back(std::exp(sum / static_cast<double>(of_pocl_.size())));
+    }
+    return means;
   }
 
-  // Milliseconds of the same product.
-  double Sgemm() {
+  void OfOpenBlas() {
     const std::vector<float> a = machine_.Download<float>(inputs_[0], kSide * kSide);
     const std::vector<float> b = machine_.Download<float>(inputs_[1], kSide * kSide);
-    openblas_set_num_threads(1);
     std::vector<float> c(kSide * kSide);
-    std::vector<double> samples;
-    for (int k = 0; k < 7; ++k) {
-      const double begin = Seconds(CLOCK_PROCESS_CPUTIME_ID);
+    openblas_set_num_threads(kThreads);
+    const Action blas = [&] {
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kSide, kSide, kSide, 1, a.data(),
                   kSide, b.data(), kSide, 0, c.data(), kSide);
-      samples.push_back((Seconds(CLOCK_PROCESS_CPUTIME_ID) - begin) * 1e3);
+    };
+    const Action tiled = [this] {
+      machine_.Run("gemm_tiled", {kSide / 32, kSide / 32}, {32, 8}, kSide, inputs_[0], inputs_[1],
+                   out_);
+    };
+    const int times = Times(blas);
+    std::vector<double> percent;
+    for (int k = 0; k < kRounds; ++k) {
+      const double ours = Time(tiled, 1);
+      percent.push_back(100 * Time(blas, times) / ours);
     }
-    return bench::Median(samples);
+    report_->Add({"gemm_tiled, compiled, of OpenBLAS", "%", percent, 10, true});
   }
 
   // A kernel of about 1,000 instructions.
@@ -149,16 +215,14 @@ class Bench {
     return text + "st.global.f32 [%at], %f1;\nret;\n}\n";
   }
 
-  void FirstLaunches(bench::Report* report) {
+  void FirstLaunches() {
     char cache[] = "/tmp/bench-device-XXXXXX";
     if (mkdtemp(cache) == nullptr) throw std::runtime_error("no temporary directory");
     setenv("XDG_CACHE_HOME", cache, 1);
     const auto first = [this](jit::Executor executor, bool keep) {
       jit::UseExecutor(executor, keep);
       machine_.Load(LongKernel());
-      const double begin = Seconds(CLOCK_MONOTONIC);
-      machine_.Run("chain", {1}, {32}, out_);
-      return (Seconds(CLOCK_MONOTONIC) - begin) * 1e3;
+      return Time([this] { machine_.Run("chain", {1}, {32}, out_); }, 1);
     };
     const double unknown = first(jit::Executor::kAuto, true);
     const double compiled = first(jit::Executor::kLlvm, true);
@@ -166,27 +230,45 @@ class Bench {
     const double cached = first(jit::Executor::kAuto, true);
     std::filesystem::remove_all(cache);
     if (jit::CompiledLaunches() != before + 1) throw std::runtime_error("not found in the cache");
-    report->Add({"first launch of 1,000 instructions", "ms", {unknown}, 150});
-    report->Add({"same, compiled before it", "ms", {compiled}});
-    report->Add({"same, from the cache", "ms", {cached}, 2});
+    report_->Add({"first launch of 1,000 instructions", "ms", {unknown}, 150});
+    report_->Add({"same, compiled before it", "ms", {compiled}});
+    report_->Add({"same, from the cache", "ms", {cached}, 2});
   }
 
+  bench::Report* const report_;
   Machine machine_;
-  double tiled_ = 0;  // milliseconds of gemm_tiled, compiled
+  std::unique_ptr<Pocl> pocl_;
+  std::string why_no_pocl_;
+  std::vector<std::pair<uint64_t, size_t>> memory_;
+  std::vector<std::vector<double>> of_pocl_;  // by kernel and round
   uint64_t inputs_[2] = {}, begin_ = 0, columns_ = 0, out_ = 0;
 };
+
+// Every side takes as many threads as there are processors.
+void StayOnProcessors(int count) {
+  cpu_set_t all, some;
+  sched_getaffinity(0, sizeof all, &all);
+  CPU_ZERO(&some);
+  for (int n = 0; n < CPU_SETSIZE && CPU_COUNT(&some) < count; ++n) {
+    if (CPU_ISSET(n, &all)) CPU_SET(n, &some);
+  }
+  sched_setaffinity(0, sizeof some, &some);
+}
 
 }  // namespace
 }  // namespace softgpu::testing
 
 int main(int argc, char** argv) {
+  using namespace softgpu;
   const bool json = argc > 1 && std::string_view(argv[1]) == "--json";
   try {
-    softgpu::testing::Bench bench;
-    std::string error;
-    if (!softgpu::jit::CompilerWorks(&error)) throw std::runtime_error("no compiler: " + error);
+    testing::StayOnProcessors(testing::kThreads);
     bench::Report report;
-    bench.Run(&report);
+    testing::MeasureLaunches(&report);  // a process of its own: before there are threads
+    testing::Bench bench(&report);
+    std::string error;
+    if (!jit::CompilerWorks(&error)) throw std::runtime_error("no compiler: " + error);
+    bench.Run();
     report.Print(json);
     return report.exit_code();
   } catch (const std::exception& failure) {

@@ -7,25 +7,28 @@
 
 namespace bench {
 
-enum class Verdict { kMet, kMissed, kNoisy, kReported };
+enum class Verdict { kMet, kMissed, kNoisy, kReported, kNotMeasured };
 
 struct Figure {
   std::string name;
   std::string unit;
-  std::vector<double> samples;
-  double bar = 0;  // 0: only reported
+  std::vector<double> samples;  // none: not measured
+  double bar = 0;               // 0: only reported
   bool higher_is_better = false;
 };
 
 class Report {
  public:
   void Add(Figure figure);
+  // A sentence under the table.
+  void Note(std::string sentence);
   // To standard output.
   void Print(bool as_json) const;
   int exit_code() const;
 
  private:
   std::vector<Figure> figures_;
+  std::vector<std::string> notes_;
 };
 
 double Median(std::vector<double> samples);
