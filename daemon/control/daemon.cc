@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/common/heap.h"
 #include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"
@@ -298,6 +299,7 @@ void Daemon::Leave(Session* session) {
   RetireIfUnused(worker);
   CheckUpgrade();
   UpdateLinger();
+  common::TrimHeap();
 }
 
 void Daemon::AddFault(Fault fault) {

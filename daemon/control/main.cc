@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/common/heap.h"
 #include "daemon/control/daemon.h"
 #include "ipc/command_line.h"
 #include "ipc/options.h"
@@ -113,6 +114,7 @@ int Serve(ipc::Options options, int ready_fd) {
 }  // namespace control
 
 int main(int argc, char** argv) {
+  common::BoundHeap();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
   ipc::Options options;

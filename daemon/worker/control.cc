@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
+#include "daemon/common/heap.h"
 #include "daemon/worker/lanes.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
@@ -323,6 +324,7 @@ void Control::Retire(uint64_t session_id) {
     const std::lock_guard<std::mutex> lock(mutex_);
     sessions_.erase(found);
   }
+  common::TrimHeap();
   if (!sessions_.empty()) return;
   devices_->SetNeeded(false);
   if (stopping_) loop_.Quit();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
 #include "daemon/common/driver.h"
+#include "daemon/common/heap.h"
 #include "daemon/worker/control.h"
 #include "daemon/worker/devices.h"
 #include "daemon/worker/extents.h"
@@ -67,6 +68,7 @@ int Main(const common::ChildArguments& arguments) {
 }  // namespace worker
 
 int main(int argc, char** argv) {
+  common::BoundHeap();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
   // A stream held by a host function must not stall a neighbour's that shares its hardware queue.

@@ -66,10 +66,11 @@ class Job:
 
 
 class Memory:
-    """Anonymous memory of our processes at quiet moments.
+    """What the kernel counts as anonymous memory (RssAnon: heap and stacks) of our processes at quiet moments.
 
-    The first moments of a process are its warm-up: allocators keep what a busy moment needed. From then on it may not
-    grow by more than SLACK_KB in all, however long the soak: a leak of 200 bytes per job shows within 30 minutes.
+    The first moments of a process are its warm-up: it keeps the driver's threads and tables of its busiest moment so
+    far. The heap is no part of that: it is given back when a session ends (daemon/common/heap.h). From then on it may
+    not grow by more than SLACK_KB in all, however long the soak: a leak of 200 bytes per job shows within 30 minutes.
     """
 
     WARM_UP = 3  # quiet moments
