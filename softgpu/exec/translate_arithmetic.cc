@@ -38,6 +38,8 @@ int VariantOf(const Instruction& i) {
       return (i.Has(ptx::kNanResult) ? 1 : 0) + (i.Has(ptx::kXorsign) ? 2 : 0);
     case Op::kFma:
       return i.Has(ptx::kRelu) ? 1 : 0;
+    case Op::kDiv:
+      return i.type == Type::kF32 && i.Has(ptx::kApprox) ? 1 : 0;
     case Op::kRcp:
     case Op::kRsqrt:
       return i.type == Type::kF64 && i.Has(ptx::kApprox) && i.Has(ptx::kFtz) ? 1 : 0;

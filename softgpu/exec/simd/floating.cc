@@ -53,6 +53,13 @@ template <class T>
 const Inst* Div(const Inst* ip, Warp* w) {
   return Map2<T, T, T>(ip, w, [](T a, T b) { return Result(a / b); });
 }
+// The reciprocal of a large divisor is 0 on the hardware, which has no subnormal ones.
+const Inst* DivApprox(const Inst* ip, Warp* w) {
+  return Map2<float, float, float>(ip, w, [](float a, float b) {
+    const bool large = __builtin_fabsf(b) > 0x1p126f;
+    return Result(a / (large ? __builtin_copysignf(__builtin_inff(), b) : b));
+  });
+}
 template <class T>
 const Inst* Fma(const Inst* ip, Warp* w) {
   return Map3<T, T, T, T>(ip, w, [](T a, T b, T c) { return Result(Fused(a, b, c)); });
@@ -209,6 +216,7 @@ constexpr HandlerRow kRows[] = {
     {Key(kMin, kF32, 3), Xorsign<false, true>},
     {Key(kMax, kF32, 2), Xorsign<true, false>},
     {Key(kMax, kF32, 3), Xorsign<true, true>},
+    {Key(kDiv, kF32, kApproximate), DivApprox},
     {Key(kRcp, kF64, kApproximate), RcpApproxFtzF64},
     {Key(kRsqrt, kF64, kApproximate), RsqrtApproxFtzF64},
     {Key(kFlush, kF32), Flush},

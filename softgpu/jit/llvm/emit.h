@@ -81,6 +81,7 @@ class Emitter {
   Value* FloatToInteger(const Row& row, Value* v);
   Value* Compare(const Row& row, Value* a, Value* b);
   Value* Predicates(const ProgramInst& i, const Row& row, const std::vector<Value*>& v);
+  Value* DivApprox(Value* a, Value* b);
   Value* MinMax(Value* a, Value* b, bool max, llvm::Type* bits);
   Value* CanonicalNan(Value* x);
   Value* AsFloat(Value* v, exec::Type type);

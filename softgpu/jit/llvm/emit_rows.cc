@@ -196,6 +196,15 @@ Emitter::Value* Emitter::MinMax(Value* a, Value* b, bool max, llvm::Type* bits) 
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), b, without_nan);
 }
 
+Emitter::Value* Emitter::DivApprox(Value* a, Value* b) {
+  llvm::Type* type = a->getType();
+  Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, b);
+  Value* large = b_.CreateFCmpOGT(size, llvm::ConstantFP::get(type, 0x1p126));
+  Value* infinity =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, llvm::ConstantFP::getInfinity(type), b);
+  return b_.CreateFDiv(a, b_.CreateSelect(large, infinity, b));
+}
+
 Emitter::Value* Emitter::ComputeFloat(const Row& row, const std::vector<Value*>& bits) {
   std::vector<Value*> v;
   for (Value* x : bits) v.push_back(AsFloat(x, row.type));
@@ -213,7 +222,7 @@ Emitter::Value* Emitter::ComputeFloat(const Row& row, const std::vector<Value*>&
       result = b_.CreateFMul(v[0], v[1]);
       break;
     case Op::kDiv:
-      result = b_.CreateFDiv(v[0], v[1]);
+      result = row.variant == 0 ? b_.CreateFDiv(v[0], v[1]) : DivApprox(v[0], v[1]);
       break;
     case Op::kMad:
     case Op::kFma:

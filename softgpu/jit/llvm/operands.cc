@@ -52,6 +52,7 @@ int SourcesOfSimple(const Row& row) {
     case Op::kFma:
       return floating && plain ? 3 : 0;
     case Op::kDiv:
+      return floating && row.variant <= 1 ? 2 : 0;
     case Op::kCopysign:
       return floating && plain ? 2 : 0;
     case Op::kMin:
