@@ -19,7 +19,8 @@ constexpr absl::Duration kLeaveStep = absl::Microseconds(100);
 
 }  // namespace
 
-// The words in the ring are the client's until it says that they are in order.
+// The words in the ring are the client's until it says that they are in order, which a program that
+// computes or sleeps does only when it calls again. Its memory may have to go to the host before.
 bool SessionImpl::AwaitClient() {
   if (awaited_ == 0) return true;
   ipc::SessionPage* const page = file_.page();
@@ -36,6 +37,7 @@ bool SessionImpl::AwaitClient() {
       LeaveToSuccessor();
       return false;
     }
+    if (poked_.load(std::memory_order_relaxed) != 0) (void)RunCommands();
     ipc::FutexWait(doorbell, ticket, kNapUs);
   }
   return false;

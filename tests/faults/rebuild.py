@@ -409,6 +409,25 @@ def at_rest_or_replaced(laneway, stepped):
     return replaced(laneway, stepped)
 
 
+def test_who_has_not_spoken_since_goes_to_the_host():
+    """A program that rests hears of its new worker when it calls again; its memory can go before that."""
+    with Laneway() as laneway:
+        stepped = Stepped(laneway, "device", alone(laneway, "device"))
+        stepped.step()
+        at_rest(laneway, 1)
+        for command in "evict", "resume":
+            before = laneway.sessions()[0]["worker"]
+            kill_worker(laneway)
+            wait_for(lambda before=before: laneway.sessions()[0]["worker"] not in (0, before), "another worker has it")
+            at_rest(laneway, 1)
+            steer(laneway, command)
+            if command == "evict":
+                wait_for(lambda: used_bytes(laneway) == 0, "its memory goes to the host")
+        while stepped.round < STEPS:
+            stepped.step()
+        stepped.finish()
+
+
 def test_workers_lost_on_the_way_to_the_host(rounds, seed):
     """Killed at random moments of the way to the host and back."""
     numbers, lost, steps = random.Random(chosen(seed)), 0, rounds + 1
