@@ -278,12 +278,14 @@ CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   return result;
 }
 
+// No more than `bytes` may stay, for no more are counted: an extent that reaches beyond goes as a
+// whole, and who enters makes up for it. Nothing in it is alive: nobody is inside.
 void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
   const std::shared_ptr<Lane> lane = Find(id);
   if (lane == nullptr) return;
   assert(lane->holder.load() == nullptr);
   const Lock lock(lane->mutex);
-  while (!lane->parts.empty() && lane->parts.back().address >= RoundUpToExtent(bytes)) {
+  while (lane->bytes() > RoundUpToExtent(bytes)) {
     UnmapAll(lane.get(), lane->parts.back());
     environment_.extents->Free(lane->parts.back().extent);
     lane->parts.pop_back();

@@ -96,7 +96,7 @@ class LaneTable {
   // The member's need is `bytes` in all: the lane is at least that large when it is inside. Never
   // shrinks. CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
   CUresult Reserve(LaneMember* member, uint64_t bytes);
-  // Gives extents at its end back; REQUIRES: nobody is inside.
+  // Gives extents at its end back until it is no larger than `bytes`; REQUIRES: nobody is inside.
   void Shrink(uint64_t lane, uint64_t bytes);
   // Replaces runs of small extents by large ones, as many as `budget_bytes` allow. What lay in them
   // is gone. Returns the bytes that were remapped. REQUIRES: nobody is inside.

@@ -62,12 +62,15 @@ bool SessionImpl::PassGate() {
 // It has left its lane for the host, and may run before it was told where to come back to.
 bool SessionImpl::LacksLane() { return lane_bytes_ != 0 && arena_.lane_member()->lane() == 0; }
 
-// The lane may have grown while others held it.
+// The lane may have grown while others held it. False also when it was told to leave meanwhile: a
+// command that it runs while it waits here may be the way to the host.
 bool SessionImpl::TryEnterLane() {
   if (!RunCommands()) return false;  // it may be told to change its lane first
   CUresult result = LacksLane() ? GrowInLane(lane_bytes_) : CUDA_SUCCESS;
-  if (result == CUDA_SUCCESS) result = WhenThereIsRoom(0, [this] { return EnterLane(); });
-  if (result == CUDA_SUCCESS || !Alive()) return result == CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) {
+    result = WhenThereIsRoom(0, [this] { return gate_->closed() ? CUDA_SUCCESS : EnterLane(); });
+  }
+  if (result == CUDA_SUCCESS || !Alive()) return result == CUDA_SUCCESS && !gate_->closed();
   ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                 "laneway: the driver does not map the session's lane; its session ends");
   return false;

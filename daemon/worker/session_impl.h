@@ -176,6 +176,7 @@ class SessionImpl final : public Session,
   bool LacksLane();
   CUresult EnterLane();
   void ExitLane();
+  void ForsakeLane();  // out of it, and no longer its member
   // At a boundary where the device has finished: gives up what is kept in the lane for no block.
   void ReclaimLane();
   CUresult ChangeLane(uint64_t lane);

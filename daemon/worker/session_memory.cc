@@ -117,6 +117,11 @@ void SessionImpl::ExitLane() {
   if (std::exchange(inside_, false)) arena_.lanes()->Exit(arena_.lane_member());
 }
 
+void SessionImpl::ForsakeLane() {
+  ExitLane();
+  arena_.lanes()->Leave(arena_.lane_member());
+}
+
 void SessionImpl::ReclaimLane() {
   LaneMember* const member = arena_.lane_member();
   if (!member->has_spare() || !at_boundary_ || undone_.load() != 0) return;
@@ -129,8 +134,7 @@ void SessionImpl::ReclaimLane() {
 CUresult SessionImpl::ChangeLane(uint64_t lane) {
   LaneMember* const member = arena_.lane_member();
   if (member->lane() == lane) return CUDA_SUCCESS;
-  ExitLane();
-  arena_.lanes()->Leave(member);
+  ForsakeLane();
   CUresult result = arena_.lanes()->Join(member, lane, lane_device_);
   if (result == CUDA_SUCCESS && lane_bytes_ != 0)
     result = arena_.ReserveLane(lane_device_, lane_bytes_);
@@ -166,10 +170,7 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
 
 CUresult SessionImpl::GiveLaneBack() {
   if (arena_.lanes()->Pinned(arena_.lane_member())) return CUDA_ERROR_NOT_READY;
-  const CUresult result = frees_.Free(streams_.All(), [this] {
-    ExitLane();
-    arena_.lanes()->Leave(arena_.lane_member());
-  });
+  const CUresult result = frees_.Free(streams_.All(), [this] { ForsakeLane(); });
   lane_bytes_ = 0;
   (void)Ask<wire::AssignLane>(
       ipc::WaitState::kLane,
@@ -208,8 +209,7 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
     const absl::Status status = began ? absl::FailedPreconditionError("it has begun an iteration")
                                       : arena_.SwapOut(with_lane);
     if (status.ok()) {
-      ExitLane();
-      arena_.lanes()->Leave(arena_.lane_member());
+      ForsakeLane();
       gate_->Abandon();
       swapped_out_.store(true);
     } else {
@@ -222,6 +222,8 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
     if (swapped.result == 0) {
       gate_->Return();
       swapped_out_.store(false);
+    } else {
+      ForsakeLane();  // whoever is not back is in no lane, as lanewayd counts
     }
   }
   environment_.daemon->Post(swapped);

@@ -5,7 +5,6 @@ One of them is tinygrad under the policies of WITH_TINYGRAD, where it is install
 time, nearly all of them to compile its kernels. Elsewhere another example takes its place; with --long, nowhere.
 """
 import gzip
-import json
 import os
 import pathlib
 
@@ -67,7 +66,7 @@ def run_jobs(policy, long):
                   (0, harness.without_times(alone.out), alone.err),
                   f"{policy}: {command}: another result than alone:\n{result}\nalone:\n{alone}")
         print(f"{total // MIB} MiB of jobs on a device of {DEVICE_MIB} MiB, the eighth is {jobs[-1][0][0]}")
-        wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
+        wait_for(lambda: laneway.used_bytes() == 0, "memory is left in use")
 
 
 def test_fifo(long):

@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -48,6 +49,13 @@ def wait_for(condition, what, seconds=10.0):
         if time.monotonic() > deadline:
             raise Failure(f"after {seconds} s: {what() if callable(what) else what}")
         time.sleep(POLL_SECONDS)
+
+
+def chosen(seed):
+    """The seed itself, printed; a new one when none is given."""
+    seed = random.SystemRandom().randrange(10**9) if seed is None else seed
+    print(f"seed {seed} (repeat with --seed {seed})", flush=True)
+    return seed
 
 
 def without_times(text):
@@ -253,6 +261,10 @@ class Laneway:
 
     def sessions(self):
         return json.loads(self.status())["sessions"]
+
+    def used_bytes(self):
+        """Of the first device, by whomever."""
+        return json.loads(self.status())["devices"][0]["used_bytes"]
 
     def spawn(self, command, *options, holding=False, **environment):
         """Starts `laneway run OPTIONS -- COMMAND`; it is killed at the end when it still runs."""

@@ -1,9 +1,9 @@
 """Lanes and grants: who runs when, and that nobody's results or memory suffer from it."""
 import itertools
-import json
+import random
 
 import harness
-from harness import Laneway, check, wait_for
+from harness import Laneway, check, chosen, wait_for
 
 POLICIES = ("fifo", "srtf", "pack", "fair", "rr", "priority", "edf", "shares")
 NS_PER_MS = 1_000_000
@@ -177,7 +177,28 @@ def all_equal(laneway, command, programs):
     for program in programs:
         result = program.wait(100)
         check((result.code, result.out) == (0, expected.out), f"another result than alone:\n{result}\n{expected}")
-    wait_for(lambda: json.loads(laneway.status())["devices"][0]["used_bytes"] == 0, "memory is left in use")
+    wait_for(lambda: laneway.used_bytes() == 0, "memory is left in use")
+
+
+def test_a_crowd_that_shares_too_little_memory(seed):
+    """Jobs of random sizes, several times what the device has: all the way to the host and back, many times over."""
+    numbers = random.Random(chosen(seed))
+    with Laneway(softgpu="memory=96MiB", start=False) as laneway:
+        started(laneway, "srtf")
+        jobs = []
+        for _ in range(12):
+            sizes = {"iterations": (5, 15, 30), "kernel-us": (10, 50), "persistent": (2, 8, 16, 24, 32, 40),
+                     "ephemeral": (2, 4, 8, 12, 16)}
+            options = [word for name, values in sizes.items() for word in (f"--{name}", str(numbers.choice(values)))]
+            jobs.append([laneway.binary("iterate"), *options])
+        expected = [laneway.bare(job) for job in jobs]
+        for policy in "srtf", "fair":
+            check(laneway.command("policy", policy).code == 0, "the policy can be changed")
+            programs = [laneway.spawn(job) for job in jobs]
+            for job, program, alone in zip(jobs, programs, expected):
+                result = program.wait(100)
+                check((result.code, result.out) == (0, alone.out), f"{job}: another result than alone:\n{result}")
+            wait_for(lambda: laneway.used_bytes() == 0, "memory is left in use")
 
 
 def test_a_second_run_is_admitted_by_what_the_first_one_learned():

@@ -11,17 +11,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import harness  # noqa: E402 (lies beside us)
-from harness import Failure, Laneway, alive, check, state_of, wait_for  # noqa: E402
+from harness import Failure, Laneway, alive, check, chosen, state_of, wait_for  # noqa: E402
 
 VICTIM_CALLS_MAX = 400  # a victim's 100 rounds make more calls than this
 DAEMON_ROUNDS = 20
-
-
-def chosen(seed):
-    """The seed itself, printed; a new one when none is given."""
-    seed = random.SystemRandom().randrange(10**9) if seed is None else seed
-    print(f"seed {seed} (repeat with --seed {seed})", flush=True)
-    return seed
 
 
 def seeded(seed):

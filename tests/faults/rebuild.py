@@ -17,8 +17,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
-from harness import Laneway, alive, check, wait_for  # noqa: E402
-from kills import chosen, kill_process  # noqa: E402
+from harness import Laneway, alive, check, chosen, wait_for  # noqa: E402
+from kills import kill_process  # noqa: E402
 
 STEPS = 40  # of a stepped program, unless it is told otherwise
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
@@ -353,10 +353,6 @@ def test_who_rests_within_an_iteration_is_lost():
         check(ended.code != 0 or ended.out == expected.out, f"its results changed\n{ended}\nalone:\n{expected}")
 
 
-def used_bytes(laneway):
-    return json.loads(laneway.status())["devices"][0]["used_bytes"]
-
-
 def steer(laneway, command):
     result = laneway.command(command, str(laneway.sessions()[0]["job"]))
     check(result.code == 0, f"{result}")
@@ -365,7 +361,7 @@ def steer(laneway, command):
 def evict(laneway):
     at_rest(laneway, 1)
     steer(laneway, "evict")
-    wait_for(lambda: used_bytes(laneway) == 0, lambda: f"its memory goes to the host: {used_bytes(laneway)} bytes")
+    wait_for(lambda: laneway.used_bytes() == 0, lambda: f"its memory goes to the host: {laneway.used_bytes()} bytes")
 
 
 def test_swapped_memory_outlives_its_worker():
@@ -382,16 +378,16 @@ def test_swapped_memory_outlives_its_worker():
         evict(laneway)
         result = laneway.command("upgrade-worker", seconds=60)
         check("1 moved, 0 kept" in result.out, f"{result}")
-        check(used_bytes(laneway) == 0, "it moves where it lies")
+        check(laneway.used_bytes() == 0, "it moves where it lies")
         kill_process(laneway, "lanewayd")
         laneway.start_daemon()
         kill_worker(laneway)
         stepped.step()  # that it was paused ended with the daemon
-        check(used_bytes(laneway) > 0, "it is back")
+        check(laneway.used_bytes() > 0, "it is back")
         while stepped.round < stepped.rounds:
             stepped.step()
         stepped.finish()
-        wait_for(lambda: laneway.sessions() == [] and used_bytes(laneway) == 0, "nothing is left")
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 
 def replaced(laneway, stepped):
@@ -422,7 +418,7 @@ def test_who_has_not_spoken_since_goes_to_the_host():
             at_rest(laneway, 1)
             steer(laneway, command)
             if command == "evict":
-                wait_for(lambda: used_bytes(laneway) == 0, "its memory goes to the host")
+                wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
         while stepped.round < STEPS:
             stepped.step()
         stepped.finish()
@@ -438,7 +434,7 @@ def test_workers_lost_on_the_way_to_the_host(rounds, seed):
             steer(laneway, "evict")
             returns = numbers.random() < 0.5
             if returns:
-                wait_for(lambda: used_bytes(laneway) == 0, "its memory goes to the host")
+                wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
                 steer(laneway, "resume")
                 stepped.send()
             until = time.monotonic() + numbers.random() * 0.003
@@ -455,7 +451,7 @@ def test_workers_lost_on_the_way_to_the_host(rounds, seed):
             stepped.step()
         stepped.finish()
         print(f"{lost} programs had begun to work when their worker was lost")
-        wait_for(lambda: laneway.sessions() == [] and used_bytes(laneway) == 0, "nothing is left")
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 
 def spin_for_ever(laneway):

@@ -110,7 +110,11 @@ TEST_F(LanesTest, GrowsAllOrNothingAndShrinksAtItsEnd) {
   EXPECT_EQ(recording_.used_bytes, 32 * MiB);
   EXPECT_EQ(Size(&lanes_, member(0), 60 * MiB), CUDA_SUCCESS);
   lanes_.Shrink(kLane, 40 * MiB);
-  EXPECT_EQ(recording_.used_bytes, 48 * MiB) << "an extent is not cut";
+  EXPECT_EQ(recording_.used_bytes, 32 * MiB)
+      << "an extent is not cut, and no more is left than asked for";
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 60 * MiB) << "it has what it needs when it is inside";
+  lanes_.Exit(member(0));
   lanes_.Shrink(kLane, 0);
   EXPECT_EQ(recording_.used_bytes, 0u);
   EXPECT_TRUE(recording_.mapped.empty());
