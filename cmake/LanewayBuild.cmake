@@ -27,7 +27,7 @@ if(LANEWAY_TEST_HOOKS)
 endif()
 
 # Two thirds of a file's compile time go to headers and templates that the next file needs too. Files include what they
-# use nevertheless: builds of one file each show it, of which the fuzzers' is one.
+# use nevertheless, for builds of one file each.
 if(LANEWAY_UNITY)
   set(CMAKE_UNITY_BUILD ON)
 endif()
@@ -38,7 +38,7 @@ function(laneway_alone)
 endfunction()
 
 # What sanitizers instrument compiles a third faster with less optimisation, and their tests run as fast.
-if(LANEWAY_SANITIZE)
+if(LANEWAY_SANITIZE OR LANEWAY_FUZZ)
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1")
 endif()
 # An enumeration of a vendor's C interface holds whatever int its caller passed: no "enum" check.
@@ -92,7 +92,7 @@ function(laneway_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(unit_tests ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${LANEWAY_TEST_PREFIX}"
-                       PROPERTIES LABELS unit TIMEOUT 120 ${_test_environment} DISCOVERY_MODE PRE_TEST)
+                       PROPERTIES LABELS unit TIMEOUT 300 ${_test_environment} DISCOVERY_MODE PRE_TEST)
 endfunction()
 
 # laneway_fuzzer(name SOURCES... LIBS... CORPUS directory): a libFuzzer target with its committed corpus. With
@@ -111,11 +111,11 @@ function(laneway_fuzzer name)
     add_dependencies(fuzzers ${name})
     add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=60 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
                                        -artifact_prefix=${_found}/ ${_found} ${_corpus})
-    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 180 COST 100)
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300 COST 100)
   else()
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc)
     add_dependencies(unit_tests ${name})
     add_test(NAME ${LANEWAY_TEST_PREFIX}corpus.${name} COMMAND ${name} ${_corpus})
-    set_tests_properties(${LANEWAY_TEST_PREFIX}corpus.${name} PROPERTIES LABELS unit TIMEOUT 120)
+    set_tests_properties(${LANEWAY_TEST_PREFIX}corpus.${name} PROPERTIES LABELS unit TIMEOUT 300)
   endif()
 endfunction()

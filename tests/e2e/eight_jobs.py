@@ -61,7 +61,7 @@ def run_jobs(policy, long):
         laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", f"--policy={policy}"])
         programs = [laneway.spawn(command, **environment) for command, environment in jobs]
         for (command, _), program, alone in zip(jobs, programs, expected):
-            result = program.wait(150)
+            result = program.wait()
             check((result.code, harness.without_times(result.out), result.err) ==
                   (0, harness.without_times(alone.out), alone.err),
                   f"{policy}: {command}: another result than alone:\n{result}\nalone:\n{alone}")

@@ -36,7 +36,7 @@ def test_programs_print_what_they_print_on_the_bare_device():
     with Laneway() as laneway:
         for command in programs(laneway):
             check_equal(laneway, command)
-        wait_for(lambda: not laneway.sessions(), "sessions are left", 5)
+        wait_for(lambda: not laneway.sessions(), "sessions are left")
 
 
 def test_results_are_the_same_beside_neighbours():
@@ -83,7 +83,7 @@ def test_srtf_lets_the_shorter_one_through():
     with Laneway(start=False) as laneway:
         started(laneway, "srtf", "--lanes=1")
         long, times_of_long = iterate_in_process(laneway, "long", "--iterations", 600, "--kernel-us", 500)
-        wait_for(lambda: laneway.sessions() and laneway.sessions()[0]["iterations"] >= 200, "the long one iterates", 30)
+        wait_for(lambda: laneway.sessions() and laneway.sessions()[0]["iterations"] >= 200, "the long one iterates")
         short, times_of_short = iterate_in_process(laneway, "short", "--iterations", 60, "--kernel-us", 500)
         for program in (short, long):
             result = program.wait()
@@ -98,7 +98,7 @@ def test_grants_are_in_the_trace():
         started(laneway, "fair", "--lanes=1", "--slice=5")
         for name in ("one", "two"):
             iterate_in_process(laneway, name, "--iterations", 1_000_000, "--kernel-us", 500)
-        wait_for(lambda: [s["iterations"] > 50 for s in laneway.sessions()] == [True, True], "both iterate", 30)
+        wait_for(lambda: [s["iterations"] > 50 for s in laneway.sessions()] == [True, True], "both iterate")
         jobs = {session["job"] for session in laneway.sessions()}
         events = check_trace(laneway.command("trace").out)
         turns = [event["args"]["job"] for event in events if event.get("cat") == "lane"]
@@ -162,14 +162,14 @@ def test_a_program_survives_its_daemon_and_meets_the_next():
         for program, _ in pairs:
             program.wait_for_line("started")
         harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
-        laneway.daemon.wait(10)
+        laneway.daemon.wait()
         started(laneway, "rr", "--lanes=1", "--slice=5")
         wait_for(lambda: len([s for s in laneway.sessions() if s["in_process"] and s["device_bytes"] > 0]) == 2,
                  "they did not come back")
         results = [program.wait() for program, _ in pairs]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
         check(results[0].out == results[1].out, "the results differ")
-        wait_for(lambda: not laneway.sessions(), "sessions are left", 5)
+        wait_for(lambda: not laneway.sessions(), "sessions are left")
 
 
 if __name__ == "__main__":

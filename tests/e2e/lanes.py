@@ -105,7 +105,7 @@ def test_a_new_daemon_goes_on_granting():
         programs = [iterate(laneway, name, "--iterations", 200)[0] for name in ("one", "two", "three")]
         wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 3, "three sessions")
         harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
-        laneway.daemon.wait(10)
+        laneway.daemon.wait()
         started(laneway, "rr", "--lanes=1", "--slice=5")
         results = [program.wait() for program in programs]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
@@ -121,7 +121,7 @@ def two_workers(laneway):
         times = laneway.root / f"{name}.times"
         triples.append((laneway.spawn([*command, "--times", str(times)], "--mode=contained"), times, command))
     wait_for(lambda: len({s["worker"] for s in laneway.sessions() if s["iterations"] > 20}) == 2,
-             lambda: f"both iterate in workers of their own: {laneway.sessions()}", 30)
+             lambda: f"both iterate in workers of their own: {laneway.sessions()}")
     return triples
 
 
@@ -145,7 +145,7 @@ def test_without_a_daemon_two_workers_do_not_open_their_lane():
         started(laneway, "fair", "--lanes=1", "--slice=5")
         triples = two_workers(laneway)
         harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
-        laneway.daemon.wait(10)
+        laneway.daemon.wait()
         started(laneway, "fair", "--lanes=1", "--slice=5")
         check_two_workers(laneway, triples)
 
@@ -175,7 +175,7 @@ def sharing(laneway, count, iterations):
 def all_equal(laneway, command, programs):
     expected = laneway.bare(command)
     for program in programs:
-        result = program.wait(100)
+        result = program.wait()
         check((result.code, result.out) == (0, expected.out), f"another result than alone:\n{result}\n{expected}")
     wait_for(lambda: laneway.used_bytes() == 0, "memory is left in use")
 
@@ -216,7 +216,7 @@ def test_a_second_run_is_admitted_by_what_the_first_one_learned():
         why = laneway.command("why", str(line["job"])).out
         check("waits for 144 MiB" in why, f"it waits for another reason:\n{why}")
         holder.kill()
-        result = second.wait(60)
+        result = second.wait()
         check((result.code, result.out) == (0, first.out), f"another result than the first:\n{result}\n{first}")
 
 
@@ -233,7 +233,7 @@ def test_without_swap_space_newcomers_wait():
     with Laneway(softgpu="memory=192MiB", start=False) as laneway:
         started(laneway, "fair", "--swap=0MiB")
         command, programs = sharing(laneway, 2, 60)
-        newcomer = laneway.run([laneway.binary("allocate"), "150"], seconds=100)
+        newcomer = laneway.run([laneway.binary("allocate"), "150"])
         check(newcomer.out == "allocate 150 MiB: 0\nallocate 1 MiB: 0\n", f"it has to wait\n{newcomer}")
         all_equal(laneway, command, programs)
 
@@ -245,7 +245,7 @@ def test_a_worker_is_lost_while_its_lane_is_full():
         harness.os.kill(laneway.processes("laneway-worker")[0], harness.signal.SIGKILL)
         expected = laneway.bare(command)
         for program in programs:
-            result = program.wait(100)
+            result = program.wait()
             fine = "806" in result.err if result.code else result.out == expected.out
             check(fine, f"neither 806 nor equal\n{result}")
         all_equal(laneway, command, [laneway.spawn(command)])

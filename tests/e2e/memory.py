@@ -33,7 +33,7 @@ def agrees(*options, limit=None):
         program = laneway.spawn([laneway.binary("memory_view")], *options, holding=True)
         empty = 0
         for step in range(STEPS):
-            wait_for(lambda step=step: len(views(program)) > step or not program.running(), f"step {step}", 30)
+            wait_for(lambda step=step: len(views(program)) > step or not program.running(), f"step {step}")
             check(len(views(program)) > step, f"it ended\n{program.output()}{program.errors()}")
             status = json.loads(laneway.status())
             check_view(views(program)[step], status, limit, f"step {step}")

@@ -22,7 +22,7 @@ def train(laneway):
     """A training job that goes on until it is killed, and its number."""
     program = laneway.spawn([laneway.binary(TRAIN[0]), *TRAIN[1:]])
     session = wait_for(lambda: next((s for s in top(laneway)["sessions"] if s["pid"] == program.pid), None),
-                       "the job appears in top", 30)
+                       "the job appears in top")
     return program, session["job"]
 
 
@@ -46,7 +46,7 @@ def test_top_shows_iterations():
     with Laneway() as laneway:
         _, job = train(laneway)
         session = wait_for(lambda: (lambda s: s if s["iterations_per_second"] > 0 else None)(of_job(laneway, job)),
-                           "iterations are counted", 60)
+                           "iterations are counted")
         check(0 < session["p50_us"] <= session["p99_us"], f"{session}")
         check(session["persistent_bytes"] > 0, f"memory is counted: {session}")
         once = laneway.command("top", "--once")
@@ -61,7 +61,7 @@ def test_top_takes_times_where_the_device_ends_iterations():
         program = laneway.spawn([laneway.binary("ahead")])
         program.wait_for_line("queued")
         session = wait_for(lambda: next((s for s in top(laneway)["sessions"] if s["iterations"] >= 20), None),
-                           "some have ended", 30)
+                           "some have ended")
         check(session["p50_us"] >= 20_000 * 15 / 16, f"{session}")
         check(session["iterations_per_second"] <= 50 * 17 / 16, f"{session}")
 
@@ -78,7 +78,7 @@ def test_top_on_a_terminal_ends_with_q():
             seen += os.read(master, 4096)
         check(b"\x1b[?1049h" in seen, f"the other screen is used: {seen}")
         os.write(master, b"q")
-        check(process.wait(20) == 0, "q ends it")
+        check(process.wait(harness.HANG_SECONDS) == 0, "q ends it")
         os.close(master)
 
 
@@ -117,27 +117,27 @@ def test_policy_is_switched_live():
 def test_pause_and_resume():
     with Laneway() as laneway:
         _, job = train(laneway)
-        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted", 60)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted")
         check(laneway.command("pause", str(job)).code == 0, "it is paused")
-        wait_for(lambda: of_job(laneway, job)["wait"] == "resume", "it stops at its boundary", 30)
+        wait_for(lambda: of_job(laneway, job)["wait"] == "resume", "it stops at its boundary")
         check(of_job(laneway, job)["state"] == "paused", f"{of_job(laneway, job)}")
         check("pause" in laneway.command("why", str(job)).out, f"{laneway.command('why', str(job))}")
         before = of_job(laneway, job)["iterations"]
         check(of_job(laneway, job)["iterations"] == before, "a paused job makes no iterations")
         check(laneway.command("resume", str(job)).code == 0, "it is resumed")
-        wait_for(lambda: of_job(laneway, job)["iterations"] > before, "it goes on", 30)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > before, "it goes on")
 
 
 def test_limit():
     """A job that runs is limited from now on, and goes on within that."""
     with Laneway() as laneway:
         _, job = train(laneway)
-        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted", 60)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted")
         check(laneway.command("limit", str(job), "3GiB").code == 0, "it is limited")
         session = next(s for s in json.loads(laneway.status())["sessions"] if s["job"] == job)
         check(session["memory_limit_bytes"] == 3 << 30, f"status says it\n{session}")
         before = of_job(laneway, job)["iterations"]
-        wait_for(lambda: of_job(laneway, job)["iterations"] > before, "what is within the limit goes on", 30)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > before, "what is within the limit goes on")
 
 
 def check_trace(text):
@@ -161,7 +161,7 @@ def test_trace_and_report():
     with Laneway() as laneway:
         jobs = [train(laneway)[1] for _ in range(2)]
         for job in jobs:
-            wait_for(lambda: of_job(laneway, job)["iterations"] > 3, "iterations are counted", 60)
+            wait_for(lambda: of_job(laneway, job)["iterations"] > 3, "iterations are counted")
         path = laneway.root / "trace.json"
         result = laneway.command("trace", "--out", str(path))
         check(result.code == 0 and result.out == "", f"{result}")
@@ -267,7 +267,7 @@ def test_metrics():
     with Laneway(start=False) as laneway:
         laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", f"--metrics={port}"])
         _, job = train(laneway)
-        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted", 60)
+        wait_for(lambda: of_job(laneway, job)["iterations"] > 0, "iterations are counted")
         status, text = scrape(port)
         values = parse_metrics(text)
         check(status == 200 and any(name == "laneway_info" for name, _ in values), text)

@@ -27,7 +27,7 @@ class Growing:
     def __init__(self, laneway, *options):
         self.laneway = laneway
         self.program = laneway.spawn([laneway.binary("allocate"), str(GROW_MIB), "step"], *options, holding=True)
-        wait_for(lambda: session_of(laneway, self.program), "it has a session", 30)
+        wait_for(lambda: session_of(laneway, self.program), "it has a session")
         self.job = session_of(laneway, self.program)["job"]
         self.asked = 0
 
@@ -59,7 +59,7 @@ def test_who_is_evicted_comes_back_with_its_bytes():
             result = laneway.command("evict", str(job))
             check(result.code == 0, f"evict\n{result}")
             wait_for(lambda: session_of(laneway, programs[0])["device_bytes"] == 0,
-                     lambda: f"it leaves the device: {of_job(laneway, job)}", 30)
+                     lambda: f"it leaves the device: {of_job(laneway, job)}")
             check(of_job(laneway, job)["state"] == "evicted", f"top says it: {of_job(laneway, job)}")
             result = laneway.command("resume", str(job))
             check(result.code == 0, f"resume\n{result}")

@@ -28,7 +28,7 @@ def wait_until_stopped(program):
             return "ended"
         pid = program.pid
         return "stopped" if pid is not None and state_of(pid) == "T" else None
-    return wait_for(decided, "the victim neither stopped nor ended", 30) == "stopped"
+    return wait_for(decided, "the victim neither stopped nor ended") == "stopped"
 
 
 def wait_for_status(laneway, expected, killed_at, what):
@@ -192,7 +192,7 @@ def test_worker_kills(seed):
                     check(program.running(), f"round {number}: the error took more than 1 s")
                     program.kill()
                     continue
-                result = program.wait(5)
+                result = program.wait()
                 check(result.code == 1 and "(806)" not in result.out, f"round {number}\n{result}")
                 check("error 806" in result.err or "(806)" in result.err, f"round {number}: must get 806\n{result}")
             again = laneway.run([laneway.binary("connect")])

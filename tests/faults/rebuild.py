@@ -52,7 +52,7 @@ class Stepped:
         """Waits for the end of the round: True, with the right bytes, unless the program ended in it."""
         def line():
             return [text for text in self.program.output().splitlines() if text.startswith(f"round {self.round}:")]
-        wait_for(lambda: line() or not self.program.running(), f"round {self.round} of {self.program.process.args}", 30)
+        wait_for(lambda: line() or not self.program.running(), f"round {self.round} of {self.program.process.args}")
         found = line()
         check(not found or found[0] in self.expected.out, f"{found} is not in\n{self.expected}")
         self.round += 1
@@ -294,7 +294,7 @@ def upgraded(command):
         for program in programs:
             program.wait_for_line("started")
         before = laneway.processes("laneway-worker")
-        result = laneway.command("upgrade-worker", seconds=60)
+        result = laneway.command("upgrade-worker")
         check(result.code == 0, f"{result}")
         check("8 moved, 0 kept" in result.out, f"all of them move: {result}")
         check(1 not in {s["worker"] for s in laneway.sessions()}, "they must be elsewhere")
@@ -348,7 +348,7 @@ def test_who_rests_within_an_iteration_is_lost():
         check(laneway.sessions()[0]["in_flight"], "what lies in a lane is not at rest")
         kill_worker(laneway)
         stepped.send()
-        check_806(stepped.program.wait(10), "who rests within")
+        check_806(stepped.program.wait(), "who rests within")
         ended = waiting.wait()
         check(ended.code != 0 or ended.out == expected.out, f"its results changed\n{ended}\nalone:\n{expected}")
 
@@ -376,7 +376,7 @@ def test_swapped_memory_outlives_its_worker():
         steer(laneway, "resume")
         stepped.step()
         evict(laneway)
-        result = laneway.command("upgrade-worker", seconds=60)
+        result = laneway.command("upgrade-worker")
         check("1 moved, 0 kept" in result.out, f"{result}")
         check(laneway.used_bytes() == 0, "it moves where it lies")
         kill_process(laneway, "lanewayd")
@@ -471,7 +471,7 @@ def test_a_kernel_without_end_takes_its_worker_along():
         busy.wait_for_line("started")
         endless, before = spin_for_ever(laneway), laneway.processes("laneway-worker")
         endless.kill()
-        wait_for(lambda: not set(before) & set(laneway.processes("laneway-worker")), "its worker ends", 20)
+        wait_for(lambda: not set(before) & set(laneway.processes("laneway-worker")), "its worker ends")
         ended = busy.wait()
         check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
         for _ in range(3):
@@ -489,7 +489,7 @@ def test_who_comes_to_no_boundary_is_ended():
         endless = spin_for_ever(laneway)
         loop = [laneway.binary("iterate"), "--iterations", "20"]
         expected, waiting = laneway.bare(loop), laneway.spawn(loop)
-        result = endless.wait(30)
+        result = endless.wait()
         check_806(result, "who overstays")
         check("--max-iteration" in result.err, f"it must hear why\n{result}")
         ended = waiting.wait()

@@ -116,14 +116,14 @@ class Quiet:
 
     def check(self):
         wait_for(lambda: self.look() == (self.status, self.files),
-                 lambda: f"the daemon is not as empty as at first:\n{self.look()}\n{(self.status, self.files)}", 10)
+                 lambda: f"the daemon is not as empty as at first:\n{self.look()}\n{(self.status, self.files)}")
         workers = self.laneway.processes("laneway-worker")
         sockets = list(self.laneway.runtime.glob("worker-*.sock"))
         check(len(sockets) == len(workers), f"{sockets} for workers {workers}")
         for name, expected in self.held.items():
             for pid in self.laneway.processes(name):
                 wait_for(lambda pid=pid: held(pid) <= expected,
-                         lambda pid=pid: f"{name} holds more than at first: {held(pid) - expected}", 10)
+                         lambda pid=pid: f"{name} holds more than at first: {held(pid) - expected}")
 
 
 class Soak:

@@ -15,7 +15,7 @@ def iterations_of(program, arguments, *options, **environment):
         running.wait_for_line("done", 60)
         sessions = laneway.sessions()
         running.release()
-        result = running.wait(30)
+        result = running.wait()
         check(result.code == 0, f"{command}\n{result}")
         check(len(sessions) == 1, f"one session expected, not {sessions}")
         return sessions[0]["iterations"]
@@ -52,7 +52,7 @@ def test_detector():
     with Laneway() as laneway:
         training = laneway.spawn([laneway.binary("train_digits"), "--epochs", "1000000"])
         harness.wait_for(lambda: any(session["iterations"] > 100 for session in laneway.sessions()),
-                         "100 iterations of train_digits are counted", 60)
+                         "100 iterations of train_digits are counted")
         check(training.running(), f"train_digits ended:\n{training.errors()}")
 
 
@@ -63,7 +63,7 @@ def test_nothing_repeats():
         sessions = laneway.sessions()
         check([session["iterations"] for session in sessions] == [0], f"no iterations expected: {sessions}")
         holding.release()
-        check(holding.wait(30).code == 0, "the program must end well")
+        check(holding.wait().code == 0, "the program must end well")
 
 
 if __name__ == "__main__":
