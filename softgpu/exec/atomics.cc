@@ -1,5 +1,6 @@
 // atom and red. Blocks of a grid, and grids of other streams, run on several threads, so even
-// shared memory's cousins in global memory use the processor's atomics; lanes go in order.
+// shared memory's cousins in global memory use the processor's atomics; lanes go in order. A
+// block's shared memory is its thread's alone and needs none.
 #include <cstring>
 
 #include "softgpu/exec/half_scalar.h"
@@ -132,11 +133,41 @@ bool ForLanes(const Inst* ip, Warp* w, uint32_t bytes, F f) {
   return true;
 }
 
+// As Atomic<F> in shared memory, as long as addresses are good: the lanes that are done.
+template <class F>
+uint32_t UpdateShared(const Inst* ip, Warp* w, bool narrow) {
+  using Bits = typename F::Bits;
+  Bits* d = reinterpret_cast<Bits*>(w->regs + ip->d);
+  const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
+  const uint32_t* narrow_addresses = reinterpret_cast<const uint32_t*>(w->regs + ip->a);
+  const uint64_t* addresses = reinterpret_cast<const uint64_t*>(w->regs + ip->a);
+  uint32_t done = 0;
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    const uint32_t lane = __builtin_ctz(m);
+    const uint64_t at = (narrow ? narrow_addresses[lane] : addresses[lane]) + ip->imm;
+    if (at % sizeof(Bits) != 0 || at >= w->shared_bytes || w->shared_bytes - at < sizeof(Bits))
+      break;
+    Bits* memory = reinterpret_cast<Bits*>(w->shared + at);
+    const Bits old = *memory;
+    *memory = F::Do(old, b[lane]);
+    d[lane] = old;
+    done |= m & (0 - m);
+  }
+  return done;
+}
+
 template <class F>
 const Inst* Atomic(const Inst* ip, Warp* w) {
   using Bits = typename F::Bits;
   Bits* d = reinterpret_cast<Bits*>(w->regs + ip->d);
   const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
+  MemoryShape shape;
+  std::memcpy(&shape, &ip->aux, sizeof shape);
+  if (static_cast<ptx::Space>(shape.space) == ptx::Space::kShared) {
+    const uint32_t all = w->mask, left = all & ~UpdateShared<F>(ip, w, shape.narrow_address != 0);
+    if (left == 0) return ip + 1;
+    w->mask = left;  // the first one faults
+  }
   const bool ok = ForLanes(ip, w, sizeof(Bits),
                            [&](uint32_t lane, std::byte* at) { d[lane] = Update<F>(at, b[lane]); });
   return ok ? ip + 1 : nullptr;

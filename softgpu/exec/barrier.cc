@@ -27,7 +27,7 @@ void Release(Block* block, uint32_t number) {
   barrier.ones_before = barrier.ones;
   barrier.voters_before = barrier.voters;
   barrier.ones = barrier.voters = 0;
-  barrier.in_use = false;
+  block->barriers_in_use &= ~(1u << number);
   for (uint32_t i = 0; i < block->warp_count; ++i) {
     barrier.arrived[i] = 0;
     Warp& warp = block->warps[i];
@@ -45,19 +45,20 @@ void Release(Block* block, uint32_t number) {
 
 void Arrive(Warp* w, uint32_t number, uint32_t expected) {
   Barrier& barrier = w->block->barriers[number];
-  barrier.in_use = true;
+  w->block->barriers_in_use |= 1u << number;
   barrier.expected = (expected + kLanes - 1) / kLanes * kLanes;
   barrier.arrived[w->index] |= w->mask;
   if (w->block->shadow != nullptr) w->block->shadow->Arrive(w->index, number);
 }
 
 void CheckBarrier(Block* block, uint32_t number) {
-  const Barrier& barrier = block->barriers[number];
-  if (barrier.in_use && Complete(*block, barrier)) Release(block, number);
+  const bool in_use = (block->barriers_in_use >> number & 1) != 0;
+  if (in_use && Complete(*block, block->barriers[number])) Release(block, number);
 }
 
 void CheckBarriers(Block* block) {
-  for (uint32_t number = 0; number <= kClusterBarrier; ++number) CheckBarrier(block, number);
+  for (uint32_t left = block->barriers_in_use; left != 0; left &= left - 1)
+    CheckBarrier(block, static_cast<uint32_t>(__builtin_ctz(left)));
 }
 
 }  // namespace softgpu::exec

@@ -24,7 +24,14 @@ const Inst* WaitAtBarrier(const Inst* ip, Warp* w, const Inst* pc, uint32_t barr
 
 }  // namespace
 
-const Inst* BarSync(const Inst* ip, Warp* w) { return WaitAtBarrier(ip, w, ip + 1); }
+const Inst* BarSync(const Inst* ip, Warp* w) {
+  if (w->in_step && w->mask == w->live && w->parked_count == 0 && First(w, ip->b) == 0 &&
+      First(w, ip->a) < kBarriers) {
+    w->pc = ip;
+    return kAtBarrier;
+  }
+  return WaitAtBarrier(ip, w, ip + 1);
+}
 
 const Inst* ClusterWait(const Inst* ip, Warp* w) {
   return WaitAtBarrier(ip, w, ip + 1, kClusterBarrier + 1);

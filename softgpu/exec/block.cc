@@ -1,14 +1,10 @@
 #include "softgpu/exec/block.h"
 
 #include <sys/mman.h>
-#include <xmmintrin.h>
 
 #include <cstring>
 
 #include "softgpu/exec/check.h"
-#include "softgpu/exec/fault.h"
-#include "softgpu/exec/handlers.h"
-#include "softgpu/exec/schedule.h"
 
 namespace softgpu::exec {
 namespace {
@@ -27,93 +23,7 @@ void NumberThreads(Warp* w, const Dim3& block, uint32_t threads) {
   }
 }
 
-bool CanRun(const Warp& w) {
-  if (w.mask != 0) return true;
-  for (uint32_t g = 0; g < w.parked_count; ++g) {
-    if (w.parked[g].wait != Wait::kBarrier) return true;
-  }
-  return false;
-}
-
-// Runs a warp until it stops. Nothing with a destructor may live here: a page fault jumps out.
-void RunWarp(Warp* w, bool in_turn) {
-  w->fuel = kFuel;
-  w->in_turn = in_turn && w->parked_count > 1;
-  const Inst* ip = in_turn ? NextInTurn(w) : Next(w);
-  while (ip != nullptr) ip = ip->run(ip, w);
-}
-
-bool ReportDeadlock(Block* block) {
-  for (uint32_t i = 0; i < block->warp_count; ++i) {
-    Warp& w = block->warps[i];
-    if (w.live == 0) continue;
-    const Inst* pc = w.parked_count > 0 ? w.parked[0].pc : nullptr;
-    w.mask = w.parked_count > 0 ? w.parked[0].mask : w.live;
-    RaiseFault(pc == nullptr ? nullptr : pc - 1, &w, -1, CUDA_ERROR_LAUNCH_FAILED,
-               "every thread left waits at a barrier that some thread will never reach");
-    return true;
-  }
-  return false;
-}
-
-void ReportOverdue(Warp* w) {
-  w->mask = w->parked[w->parked_count - 1].mask;
-  RaiseFault(w->parked[w->parked_count - 1].pc, w, -1, CUDA_ERROR_LAUNCH_TIMEOUT,
-             "the grid ran longer than the watchdog's " +
-                 std::to_string(w->block->state->launch->watchdog_ms) + " ms");
-}
-
-// One turn for every warp that can run.
-Progress RunWarps(Block* block, FaultTrap* trap) {
-  for (;;) {
-    bool alive = false, ran = false, yielded = false;
-    for (uint32_t i = 0; i < block->warp_count; ++i) {
-      Warp* w = &block->warps[i];
-      if (w->live == 0) continue;
-      alive = true;
-      if (!CanRun(*w)) continue;
-      ran = true;
-      trap->warp = w;
-      RunWarp(w, w->stop == Stop::kYield);
-      if (w->stop == Stop::kFault) return Progress::kFault;
-      if (w->stop == Stop::kYield) {
-        yielded = true;
-        if (block->state->Stopping()) return Progress::kFault;
-        if (block->state->Overdue()) {
-          ReportOverdue(w);
-          return Progress::kFault;
-        }
-      }
-    }
-    if (!alive) return Progress::kDone;
-    if (!ran) {
-      ReportDeadlock(block);
-      return Progress::kFault;
-    }
-    if (yielded) return Progress::kYield;
-  }
-}
-
 }  // namespace
-
-Progress RunBlock(Block* block) {
-  FaultTrap trap;
-  // The host's rounding and flushing must not leak into kernels, nor theirs out.
-  const unsigned host_mxcsr = _mm_getcsr();
-  _mm_setcsr(0x1f80);
-  PushTrap(&trap);
-  Progress progress = Progress::kFault;
-  if (sigsetjmp(trap.target, 0) == 0) {
-    progress = RunWarps(block, &trap);
-  } else {
-    _mm_setcsr(0x1f80);
-    ReportPageFault(trap);
-    progress = Progress::kFault;
-  }
-  PopTrap();
-  _mm_setcsr(host_mxcsr);
-  return progress;
-}
 
 bool BlockMemory::Area::Reserve(size_t wanted) {
   if (wanted <= bytes) return true;
@@ -207,9 +117,8 @@ Block* BlockMemory::Start(uint64_t index) {
     }
   }
   Frame* frames = reinterpret_cast<Frame*>(warps_.data + sizeof(Warp) * kWarpsMax);
-  for (Barrier& barrier : block_.barriers) {
-    if (barrier.in_use) barrier = Barrier{};
-  }
+  for (; block_.barriers_in_use != 0; block_.barriers_in_use &= block_.barriers_in_use - 1)
+    block_.barriers[__builtin_ctz(block_.barriers_in_use)] = Barrier{};
   for (uint32_t i = 0; i < block_.warp_count; ++i) {
     Warp* w = &block_.warps[i];
     Frame* frame = new (&frames[i]) Frame;
@@ -222,6 +131,7 @@ Block* BlockMemory::Start(uint64_t index) {
     w->stack_end = block_.stacks == nullptr ? nullptr : w->stack_top + kStackBytes;
     w->live = w->mask = w->launched;
     w->parked_count = 0;
+    w->in_step = w->in_turn = false;
     w->stop = Stop::kBlocked;
     w->resumed = false;
     w->current = nullptr;
@@ -230,8 +140,8 @@ Block* BlockMemory::Start(uint64_t index) {
     w->place[3] = block_.id.x;
     w->place[4] = block_.id.y;
     w->place[5] = block_.id.z;
-    Park(w, entry.code.data());
   }
+  block_.begins = entry.code.data();
   return &block_;
 }
 

@@ -50,7 +50,6 @@ struct LaunchState {
 struct Barrier {
   uint32_t arrived[kWarpsMax] = {};
   uint32_t expected = 0;  // threads; 0: all of the block
-  bool in_use = false;
   // bar.red of the phase that runs, and of the one before.
   uint32_t ones = 0, voters = 0, ones_before = 0, voters_before = 0;
 };
@@ -62,10 +61,12 @@ struct Block {
   SharedShadow* shadow = nullptr;  // of the checked mode
   Warp* warps = nullptr;
   uint32_t warp_count = 0;
+  const Inst* begins = nullptr;  // where all warps are to begin; null: they have begun
   Dim3 id;
   uint64_t clock_start = 0;
   std::byte* stacks = nullptr;  // call frames: warp w's at w * kStackBytes
   Barrier barriers[kBarriers + 1];
+  uint32_t barriers_in_use = 0;  // one bit each
 };
 
 inline constexpr size_t kStackBytes = 8u << 20;

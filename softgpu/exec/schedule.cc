@@ -158,6 +158,13 @@ bool MustWait(const Inst* ip, Warp* w, uint32_t sync_mask, const Inst** next) {
 const Inst* ExitLanes(Warp* w) {
   const uint32_t lanes = w->mask;
   w->live &= ~lanes;
+  if (w->live == 0 && w->frame->parent == nullptr) {  // all at once
+    w->frame->lanes = 0;
+    w->mask = 0;
+    w->stop = Stop::kDone;
+    CheckBarriers(w->block);
+    return nullptr;
+  }
   for (Frame* frame = w->frame; frame != nullptr;) {
     Frame* parent = frame->parent;
     LeaveFrame(w, frame, lanes);

@@ -22,6 +22,8 @@ struct Warp;
 struct Block;
 struct FunctionCode;
 using Handler = const Inst* (*)(const Inst*, Warp*);
+// What a barrier returns where the warp came to it with all its lanes, in step with the others.
+inline const Inst* const kAtBarrier = reinterpret_cast<const Inst*>(uintptr_t{2});
 
 struct alignas(64) Inst {
   Handler run = nullptr;
@@ -81,7 +83,7 @@ struct alignas(64) Warp {
   uint32_t parked_count = 0;
   int32_t fuel = 0;               // backward branches until the scheduler looks around
   uint32_t live = 0;              // lanes launched and not exited
-  const Inst* pc = nullptr;       // where to go on
+  const Inst* pc = nullptr;       // the barrier of kAtBarrier
   const Inst* current = nullptr;  // the last instruction that may have faulted
   Frame* frame = nullptr;         // running
   Frame* top_frame = nullptr;     // last on the stack; the entry's frame lies elsewhere
@@ -96,6 +98,7 @@ struct alignas(64) Warp {
   uint32_t index = 0;     // in the block
   Stop stop = Stop::kDone;
   bool resumed = false;  // Group::released of the running lanes; the instruction clears it
+  bool in_step = false;  // may return kAtBarrier
   bool in_turn = false;  // fairness: the running group keeps running though another is ahead
   Group parked[kLanes];
   uint32_t tid[3][kLanes];

@@ -76,7 +76,9 @@ class Bench {
     for (const auto& [address, bytes] : memory_) pocl_->Share(address, bytes);
   }
 
-  void Run() {
+  // `only`: this kernel, and nothing else; empty: all.
+  void Run(const std::string& only) {
+    only_ = only;
     const uint64_t a = inputs_[0], b = inputs_[1];
     One("saxpy", {kPoints / 256}, {256}, kPoints, 2.0f, a, out_);
     One("reduce", {64}, {256}, kPoints, a, out_);
@@ -91,6 +93,7 @@ class Bench {
     One("spmv", {kPoints / 16 / 128}, {128}, kPoints / 16, begin_, columns_, a, b, out_);
     One("bitonic", {kPoints / 256}, {256}, out_);
     One("softmax", {256}, {32}, 1024, a, out_);
+    if (!only.empty()) return;
     report_->Add({"geometric mean, of PoCL", "x", GeometricMeans(), 0.8, true});
     OfOpenBlas();
     FirstLaunches();
@@ -126,6 +129,7 @@ class Bench {
 
   template <class... Args>
   void One(const std::string& name, Dim3 grid, Dim3 block, const Args&... args) {
+    if (!only_.empty() && name != only_) return;
     const Action device = [=, this] {
       const std::optional<Fault> fault = machine_.Run(name, grid, block, args...);
       if (fault.has_value()) throw std::runtime_error(fault->ToString());
@@ -238,7 +242,7 @@ class Bench {
   bench::Report* const report_;
   Machine machine_;
   std::unique_ptr<Pocl> pocl_;
-  std::string why_no_pocl_;
+  std::string why_no_pocl_, only_;
   std::vector<std::pair<uint64_t, size_t>> memory_;
   std::vector<std::vector<double>> of_pocl_;  // by kernel and round
   uint64_t inputs_[2] = {}, begin_ = 0, columns_ = 0, out_ = 0;
@@ -260,15 +264,17 @@ void StayOnProcessors(int count) {
 
 int main(int argc, char** argv) {
   using namespace softgpu;
-  const bool json = argc > 1 && std::string_view(argv[1]) == "--json";
+  const std::string word = argc > 1 ? argv[1] : "";  // --json, or the name of a kernel
+  const bool json = word == "--json";
   try {
     testing::StayOnProcessors(testing::kThreads);
     bench::Report report;
-    testing::MeasureLaunches(&report);  // a process of its own: before there are threads
+    if (json || word.empty())
+      testing::MeasureLaunches(&report);  // a process of its own: before there are threads
     testing::Bench bench(&report);
     std::string error;
     if (!jit::CompilerWorks(&error)) throw std::runtime_error("no compiler: " + error);
-    bench.Run();
+    bench.Run(json ? "" : word);
     report.Print(json);
     return report.exit_code();
   } catch (const std::exception& failure) {

@@ -1,0 +1,200 @@
+// How a block's warps take turns: in step from barrier to barrier while they stay together, else
+// each as far as it comes.
+#include <xmmintrin.h>
+
+#include <utility>
+
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/handlers.h"
+#include "softgpu/exec/schedule.h"
+
+namespace softgpu::exec {
+namespace {
+
+constexpr uint32_t kRoundsBetweenLooks = 256;  // at Launch::cancel and the watchdog
+
+bool CanRun(const Warp& w) {
+  if (w.mask != 0) return true;
+  for (uint32_t g = 0; g < w.parked_count; ++g) {
+    if (w.parked[g].wait != Wait::kBarrier) return true;
+  }
+  return false;
+}
+
+// Runs a warp until it stops. Nothing with a destructor may live here: a page fault jumps out.
+void RunWarp(Warp* w, bool in_turn) {
+  w->fuel = kFuel;
+  w->in_turn = in_turn && w->parked_count > 1;
+  const Inst* ip = in_turn ? NextInTurn(w) : Next(w);
+  while (ip != nullptr) ip = ip->run(ip, w);
+}
+
+// Puts the warps from `first` to sleep at `at`, ready to run.
+void ParkAll(Block* block, uint32_t first, const Inst* at) {
+  for (uint32_t i = first; i < block->warp_count; ++i) {
+    if (block->warps[i].live != 0) Park(&block->warps[i], at);
+  }
+}
+
+// Lets a warp wait at a barrier that it has come to in step with others.
+void WaitAt(const Inst* barrier, Warp* w) {
+  const Inst* next = BarSync(barrier, w);
+  if (next != nullptr) Park(w, next);
+}
+
+bool ReportDeadlock(Block* block) {
+  for (uint32_t i = 0; i < block->warp_count; ++i) {
+    Warp& w = block->warps[i];
+    if (w.live == 0) continue;
+    const Inst* pc = w.parked_count > 0 ? w.parked[0].pc : nullptr;
+    w.mask = w.parked_count > 0 ? w.parked[0].mask : w.live;
+    RaiseFault(pc == nullptr ? nullptr : pc - 1, &w, -1, CUDA_ERROR_LAUNCH_FAILED,
+               "every thread left waits at a barrier that some thread will never reach");
+    return true;
+  }
+  return false;
+}
+
+void ReportOverdue(Warp* w) {
+  w->mask = w->parked[w->parked_count - 1].mask;
+  RaiseFault(w->parked[w->parked_count - 1].pc, w, -1, CUDA_ERROR_LAUNCH_TIMEOUT,
+             "the grid ran longer than the watchdog's " +
+                 std::to_string(w->block->state->launch->watchdog_ms) + " ms");
+}
+
+// All warps that live have all their lanes at one place: takes them up and says where. Else null.
+const Inst* TakeUpTogether(Block* block) {
+  if (const Inst* begins = std::exchange(block->begins, nullptr)) {
+    if (block->shadow == nullptr) return begins;
+    ParkAll(block, 0, begins);
+  }
+  if (block->shadow != nullptr || block->barriers_in_use != 0) return nullptr;
+  const Inst* place = nullptr;
+  for (uint32_t i = 0; i < block->warp_count; ++i) {
+    const Warp& w = block->warps[i];
+    if (w.live == 0) continue;
+    const Group& group = w.parked[0];
+    if (w.parked_count != 1 || group.wait != Wait::kReady || group.mask != w.live) return nullptr;
+    if (place != nullptr && group.pc != place) return nullptr;
+    place = group.pc;
+  }
+  for (uint32_t i = 0; place != nullptr && i < block->warp_count; ++i) {
+    if (block->warps[i].live != 0) Next(&block->warps[i]);
+  }
+  return place;
+}
+
+// Each warp goes on by itself: the first `arrived` wait at the barrier `place`, those from `to_run`
+// are still at `at`.
+void Disperse(Block* block, uint32_t arrived, const Inst* place, uint32_t to_run, const Inst* at) {
+  for (uint32_t i = 0; i < arrived; ++i) {
+    if (block->warps[i].live != 0) WaitAt(place, &block->warps[i]);
+  }
+  ParkAll(block, to_run, at);
+}
+
+// Whether the watchdog or the driver ends the block, which is at `at`.
+bool MustEnd(Block* block, const Inst* at) {
+  if (block->state->Stopping()) return true;
+  if (!block->state->Overdue()) return false;
+  ParkAll(block, 0, at);
+  uint32_t alive = 0;
+  while (block->warps[alive].live == 0) ++alive;
+  ReportOverdue(&block->warps[alive]);
+  return true;
+}
+
+// Runs all warps from `at` to the next barrier, all of them from there to the next, and so on: most
+// blocks run like this from their beginning to their end, and nobody need be put to sleep and
+// woken. kYield: some warp went a way of its own, and all are as RunWarps() wants them.
+Progress RunInStep(Block* block, const Inst* at, FaultTrap* trap) {
+  for (uint32_t round = 1;; ++round) {
+    const Inst* place = nullptr;
+    for (uint32_t i = 0; i < block->warp_count; ++i) {
+      Warp* w = &block->warps[i];
+      if (w->live == 0) continue;
+      trap->warp = w;
+      w->fuel = kFuel;
+      w->stop = Stop::kBlocked;
+      w->in_step = true;
+      const Inst* ip = at;
+      while (ip != nullptr && ip != kAtBarrier) ip = ip->run(ip, w);
+      w->in_step = false;
+      if (w->stop == Stop::kFault) return Progress::kFault;
+      if (w->live == 0) continue;
+      if (ip == kAtBarrier && place == nullptr) place = w->pc;
+      if (ip == kAtBarrier && place == w->pc) continue;
+      if (ip == kAtBarrier) WaitAt(w->pc, w);
+      Disperse(block, i, place, i + 1, at);
+      return Progress::kYield;
+    }
+    if (place == nullptr) return Progress::kDone;
+    if (block->barriers_in_use != 0) {
+      Disperse(block, block->warp_count, place, block->warp_count, at);
+      return Progress::kYield;
+    }
+    at = place + 1;
+    if (round % kRoundsBetweenLooks == 0 && MustEnd(block, at)) return Progress::kFault;
+  }
+}
+
+// One turn for every warp that can run.
+Progress RunWarps(Block* block, FaultTrap* trap) {
+  for (;;) {
+    if (const Inst* at = TakeUpTogether(block)) {
+      const Progress progress = RunInStep(block, at, trap);
+      if (progress != Progress::kYield) return progress;
+    }
+    bool alive = false, ran = false, yielded = false;
+    for (uint32_t i = 0; i < block->warp_count; ++i) {
+      Warp* w = &block->warps[i];
+      if (w->live == 0) continue;
+      if (!CanRun(*w)) {
+        alive = true;
+        continue;
+      }
+      ran = true;
+      trap->warp = w;
+      RunWarp(w, w->stop == Stop::kYield);
+      alive = alive || w->live != 0;
+      if (w->stop == Stop::kFault) return Progress::kFault;
+      if (w->stop == Stop::kYield) {
+        yielded = true;
+        if (block->state->Stopping()) return Progress::kFault;
+        if (block->state->Overdue()) {
+          ReportOverdue(w);
+          return Progress::kFault;
+        }
+      }
+    }
+    if (!alive) return Progress::kDone;
+    if (!ran) {
+      ReportDeadlock(block);
+      return Progress::kFault;
+    }
+    if (yielded) return Progress::kYield;
+  }
+}
+
+}  // namespace
+
+Progress RunBlock(Block* block) {
+  FaultTrap trap;
+  // The host's rounding and flushing must not leak into kernels, nor theirs out.
+  const unsigned host_mxcsr = _mm_getcsr();
+  _mm_setcsr(0x1f80);
+  PushTrap(&trap);
+  Progress progress = Progress::kFault;
+  if (sigsetjmp(trap.target, 0) == 0) {
+    progress = RunWarps(block, &trap);
+  } else {
+    _mm_setcsr(0x1f80);
+    ReportPageFault(trap);
+    progress = Progress::kFault;
+  }
+  PopTrap();
+  _mm_setcsr(host_mxcsr);
+  return progress;
+}
+
+}  // namespace softgpu::exec
