@@ -53,6 +53,8 @@ void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes);
 void BreakWait(Core* core, Device* device, Session* session);
 // Of who is evicted: its memory leaves as soon as it can.
 void LeaveIfEvicted(Core* core, Session* session);
+// Those whom a swap that failed has left here, once it is time to try again.
+void RetryEvictions(Core* core, Device* device);
 void BeginSwapOut(Core* core, Session* session);
 void OnSwapped(Core* core, Session* session, const Swapped& event);
 // The claim of a session that waits for memory as a whole: to be admitted, or to come back.

@@ -321,6 +321,7 @@ void Unblock(Core* core, Session* session) {
 void ServeMemory(Core* core, Device* device) {
   if (device->lost) return;
   FinishClosings(core, *device);
+  RetryEvictions(core, device);
   device->kept_bytes = 0;
   const bool waits = !device->needs.empty() && ServeNeeds(core, device);
   if (!device->claims.empty()) ServeClaims(core, device, waits);

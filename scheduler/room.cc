@@ -205,6 +205,13 @@ void LeaveIfEvicted(Core* core, Session* session) {
   if (!session->granted || session->need != Need::kNone) BeginSwapOut(core, session);
 }
 
+void RetryEvictions(Core* core, Device* device) {
+  if (device->retry_us == 0 || device->retry_us > core->now_us) return;
+  device->retry_us = 0;
+  const std::set<Key> residents = device->lru;  // who goes leaves it
+  for (const Key& key : residents) LeaveIfEvicted(core, core->Find(key.session));
+}
+
 namespace {
 
 void Stay(Core* core, Session* session) {
@@ -268,8 +275,8 @@ void OnSwapped(Core* core, Session* session, const Swapped& event) {
     session->busy_before_us = session->busy_us;
   }
   session->resident_us = core->now_us;
+  session->swap_failed_us = event.ok ? -kUnlimited : core->now_us;
   if (!event.ok) {
-    session->swap_failed_us = core->now_us;
     device->retry_us = core->now_us + core->state->limits.swap_slice_us;
   }
   if (!event.out) {

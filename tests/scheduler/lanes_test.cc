@@ -125,6 +125,19 @@ TEST_F(LanesTest, WorkThatComesDuringASwapBeginsWhenTheSwapFails) {
   EXPECT_TRUE(Get(2).inside);  // or its lane would be another's while it works there
 }
 
+TEST_F(LanesTest, WhoCouldNotBeEvictedIsTriedAgain) {
+  On(Job(1, 40, 0));
+  ASSERT_EQ(Of<SwapOut>(On(Paused{1, true})).size(), 1u);
+  EXPECT_TRUE(Of<SwapOut>(On(Swapped{1, true, false, "no worker has it now"})).empty());
+  const int64_t due_us = NextTimerUs(state_);
+  EXPECT_EQ(due_us, now_us_ + state_.limits.swap_slice_us);
+  now_us_ = due_us - 1;
+  ASSERT_EQ(Of<SwapOut>(On(Timer{})).size(), 1u);
+  On(Swapped{1, true});
+  On(Resumed{1});
+  EXPECT_EQ(Of<SwapIn>(On(Runnable{1})).size(), 1u) << "what failed before does not keep it away";
+}
+
 TEST_F(LanesTest, AnEstimateRefusesNobodyAndGivesWayToWhatIsAskedFor) {
   On(Job(1, 30, 60));
   // More than beside the lane of before, which it has not asked for this time.
