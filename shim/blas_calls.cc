@@ -6,7 +6,9 @@
 
 #include "shim/contexts.h"
 #include "shim/forward.h"
+#include "shim/graphs/capture.h"
 #include "shim/results.h"
+#include "shim/say.h"
 #include "shim/send.h"
 #include "shim/sync.h"
 
@@ -66,6 +68,15 @@ uint32_t PostOrCall(ipc::Op op, const ipc::Row& row, BlasHandle* handle, ipc::Va
   const uint32_t status = CallValues(op, handle->wire, values);
   if (status == 0) accepted = key;
   return status;
+}
+
+// The library's work is the worker's, out of the client's sight: no node can stand for it.
+bool RefusesCapture(const Stream& stream) {
+  static std::atomic<bool> said;
+  if (!graphs::RefuseCapture(stream).has_value()) return false;
+  SayOnce(said,
+          {"calls of cuBLAS can't be captured into a graph yet; call it outside the capture"});
+  return true;
 }
 
 }  // namespace
@@ -132,6 +143,7 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
           ? State::Process().LegacyStream(handle->device)
           : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
   if (stream == nullptr) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (RefusesCapture(*stream)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (const CUresult result = State::JoinBefore(*stream); result != CUDA_SUCCESS)
     return StatusOf(result);
   HostResults& results = HostResults::OfThisThread();
@@ -166,6 +178,7 @@ uint32_t ForwardCublasLt(ipc::Op op, ipc::Values values) {
     }
   }
   if (row.route == ipc::Route::kSync) return CallValues(op, context->wire, values);
+  if (stream != nullptr && RefusesCapture(*stream)) return CUBLAS_STATUS_NOT_SUPPORTED;
   const uint32_t status = PostValues(op, context->wire, values);
   return status == 0 && stream != nullptr ? uint32_t{StatusOf(Throttle(*stream))} : status;
 }

@@ -59,6 +59,9 @@ bool IsLastOnDevice(uint64_t context, int ordinal) {
 CUresult Empty(uint64_t value, const Context& context) {
   State& state = State::Process();
   const CUresult waited = SynchronizeDevice(context.device);
+  for (uint64_t piece : ObjectsOf(state.graph_pieces, value)) {
+    Post<ipc::Op::GraphEnd>(context.wire, reinterpret_cast<CUgraphExec>(piece));
+  }
   for (uint64_t event : ObjectsOf(state.events, value)) {
     Post<ipc::Op::cuEventDestroy_v2>(context.wire, reinterpret_cast<CUevent>(event));
   }

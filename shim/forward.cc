@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ipc/calls.h"
+#include "shim/graphs/forwarded.h"
 #include "shim/say.h"
 #include "shim/send.h"
 #include "shim/sync.h"
@@ -47,6 +48,9 @@ uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
   if (const CUresult result = ResolveStreams(row, values, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
     return result;
+  }
+  if (stream != nullptr && graphs::ConcernsCapture(op)) [[unlikely]] {
+    if (const auto captured = graphs::CaptureForwarded(op, values, *stream)) return *captured;
   }
   if (row.route == ipc::Route::kSync) return CallValues(op, context->wire, values);
   const uint32_t result = PostValues(op, context->wire, values);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "shim/graphs/capture.h"
 #include "shim/iterations/iterations.h"
 #include "shim/say.h"
 #include "shim/send.h"
@@ -209,6 +210,7 @@ CUresult State::CreateStream(uint64_t context_value, unsigned flags, int priorit
 CUresult State::DestroyStream(uint64_t value) {
   const Stream* const stream = streams.Find(value);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  graphs::Capture::Abandon(*stream);
   if (QueryStream(*stream) == CUDA_ERROR_NOT_READY) {
     // A later cuCtxSynchronize waits for this work, and can ask for no wake once the stream is
     // gone.

@@ -71,6 +71,13 @@ struct Event {
   int device = 0;
   // slot << 48 | sequence of the last record; 0: never recorded (a slot's sequences begin at 1).
   std::atomic<uint64_t> recorded{0};
+  std::atomic<bool> captured{false};  // the last record was in a capture (graphs/capture.h)
+};
+
+// A part of an executable graph that the worker has (graphs/pieces.h).
+struct GraphPiece {
+  uint64_t context = 0;
+  uint32_t wire = 0;
 };
 
 struct Module {
@@ -137,6 +144,7 @@ class State {
   HandleTable<Event, ipc::HandleKind::kEvent> events;
   HandleTable<Module, ipc::HandleKind::kModule> modules;
   HandleTable<Function, ipc::HandleKind::kFunction> functions;
+  HandleTable<GraphPiece, ipc::HandleKind::kGraphExec> graph_pieces;
   Allocations allocations;
   Allocations variables;  // of modules: they may lie outside the session's slot
 

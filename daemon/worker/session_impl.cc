@@ -61,10 +61,6 @@ Tenant TenantOf(const SessionSetup& setup, const Environment& environment) {
   return tenant;
 }
 
-}  // namespace
-
-namespace {
-
 thread_local EventTimes* thread_event_times = nullptr;  // of the session that this thread runs
 
 CUresult CUDAAPI ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
@@ -329,6 +325,7 @@ void SessionImpl::WaitForStreams() {
 
 void SessionImpl::DestroyObjects() {
   DestroyLibraryObjects();
+  DestroyGraphPieces();
   handles_.Drain(ipc::HandleKind::kEvent,
                  [this](void* handle) { driver_.cuEventDestroy_v2(static_cast<CUevent>(handle)); });
   event_records_.clear();

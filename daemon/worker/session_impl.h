@@ -4,6 +4,7 @@
 //   execute_memory.cc    allocation, pinned ranges, copies
 //   execute_module.cc    images, modules, functions, launches
 //   execute_stream.cc    streams, events, marks, host functions
+//   execute_graph.cc     pieces of executable graphs
 //   session_gate.cc      the gate: when messages may be taken, switches, commands
 //   session_memory.cc    what lanewayd decides about memory: growth, lanes, swaps
 //   session_move.cc      quiet points, leaving to another worker, taking over from one
@@ -198,6 +199,7 @@ class SessionImpl final : public Session,
   void AfterSetStream();
   void DestroyObjects();
   void DestroyLibraryObjects();
+  void DestroyGraphPieces();
 
   const Environment& environment_;
   const ipc::DriverTable& driver_;

@@ -29,7 +29,7 @@ bool IsWorkRow(ipc::Library library, const ipc::Row& row) {
     case ipc::Library::kCublasLt:
       return row.name == "cublasLtMatmul" || row.name == "cublasLtMatrixTransform";
     case ipc::Library::kLaneway:
-      return BeginsWithOneOf(row.name, {"Copy", "Launch", "HostCall"});
+      return BeginsWithOneOf(row.name, {"Copy", "Launch", "HostCall", "GraphLaunch"});
   }
   return false;
 }

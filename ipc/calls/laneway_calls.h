@@ -193,5 +193,32 @@ using LinkImages = CUresult(const LinkInput* inputs, unsigned count, const CUjit
 // `count` bytes of an image from `offset` on. 200: the worker has no such image, or it ends before.
 using ImageBytes = CUresult(const ModuleHash* hash, uint64_t offset, void* bytes, size_t count);
 
+// --- executable graphs. A program's graphs are its client's; a piece of one that the device can do
+// alone is defined here node by node, numbered from 0, then sealed, and launched by one message. A
+// CUgraphExec is such a piece. What the driver refuses is reported by GraphSeal.
+using GraphBegin = CUresult(CUgraphExec* piece);
+using GraphKernel = CUresult(CUgraphExec piece, unsigned node, CUfunction function, unsigned grid_x,
+                             unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                             unsigned block_z, unsigned shared_bytes, unsigned cooperative,
+                             const void* params, unsigned param_bytes);
+// `height` rows of row_bytes, a multiple of element_bytes.
+using GraphFill = CUresult(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t pitch,
+                           unsigned value, unsigned element_bytes, size_t row_bytes, size_t height);
+using GraphCopy = CUresult(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t to_pitch,
+                           CUdeviceptr from, size_t from_pitch, size_t width, size_t height);
+using GraphEmpty = CUresult(CUgraphExec piece, unsigned node);
+// `count` numbers: pairs of nodes, from an earlier one to a later one. `number` counts the messages
+// of edges of one piece.
+using GraphEdges = CUresult(CUgraphExec piece, unsigned number, const uint32_t* edges,
+                            unsigned count);
+using GraphSeal = CUresult(CUgraphExec piece);
+// Of a sealed piece: later launches take other parameters.
+using GraphSetKernel = CUresult(CUgraphExec piece, unsigned node, CUfunction function,
+                                unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                const void* params, unsigned param_bytes);
+using GraphLaunch = CUresult(CUgraphExec piece, CUstream stream);
+using GraphEnd = CUresult(CUgraphExec piece);
+
 }  // namespace laneway
 }  // namespace ipc

@@ -1,7 +1,9 @@
 // Copies and fills: finding the stream and the memory, then shim/copy.h.
 #include "shim/copy.h"
 
+#include "shim/copy_box.h"
 #include "shim/driver/local.h"
+#include "shim/graphs/capture.h"
 #include "shim/send.h"
 #include "shim/sync.h"
 
@@ -13,162 +15,129 @@ using shim::Stream;
 
 uint64_t Bits(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
-CUresult Linear(uint64_t to, uint64_t from, size_t bytes, CUstream program, bool synchronous) {
-  Stream* stream = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(program, &stream);
-      result != CUDA_SUCCESS) {
-    return result;
-  }
-  return shim::CopyLinear({to, from, bytes, synchronous}, *stream);
+// The call's result when the stream captures.
+std::optional<CUresult> Captured(const CUDA_MEMCPY3D& params, bool asynchronous,
+                                 const Stream& stream) {
+  shim::CopyBox box;
+  CUresult result = shim::BoxOf(params, &box);
+  if (result == CUDA_SUCCESS) result = shim::CheckBox(box);
+  if (result != CUDA_SUCCESS || box.empty()) return result;
+  if (!asynchronous) return shim::graphs::RefuseWork(stream);
+  return shim::graphs::CaptureWork(stream, shim::graphs::MemcpyWork{params});
 }
+
+// A linear copy, with what the call's name says of its ends.
+struct Line {
+  shim::Copy copy;
+  CUmemorytype to = CU_MEMORYTYPE_UNIFIED;
+  CUmemorytype from = CU_MEMORYTYPE_UNIFIED;
+  bool asynchronous = true;  // by name: a copy that is done later may be captured
+
+  CUDA_MEMCPY3D Params() const {
+    CUDA_MEMCPY3D params = {};
+    params.dstMemoryType = to;
+    params.dstDevice = copy.to;
+    params.dstHost = reinterpret_cast<void*>(copy.to);
+    params.srcMemoryType = from;
+    params.srcDevice = copy.from;
+    params.srcHost = reinterpret_cast<const void*>(copy.from);
+    params.WidthInBytes = copy.bytes;
+    params.Height = params.Depth = 1;
+    return params;
+  }
+};
 
 // A device end must be one: what the program calls a device address may not be treated as host
 // memory.
-bool IsDevice(CUdeviceptr address) {
-  return shim::Memory::PlaceOf(address) != shim::Memory::Place::kHost;
+bool IsWrong(CUmemorytype type, uint64_t address) {
+  return type == CU_MEMORYTYPE_DEVICE &&
+         shim::Memory::PlaceOf(address) == shim::Memory::Place::kHost;
 }
 
-// --- structures of pitched copies ----------------------------------------------------------------
-
-struct End {
-  uint64_t address;
-  size_t pitch;
-  CUresult result;
-};
-
-End EndOf(CUmemorytype type, const void* host, CUdeviceptr device, CUarray array, size_t pitch) {
-  if (type == CU_MEMORYTYPE_ARRAY || array != nullptr) return {0, 0, CUDA_ERROR_NOT_SUPPORTED};
-  if (type == CU_MEMORYTYPE_HOST) return {Bits(host), pitch, CUDA_SUCCESS};
-  if (type == CU_MEMORYTYPE_UNIFIED) return {device, pitch, CUDA_SUCCESS};
-  return {device, pitch, IsDevice(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE};
+CUresult Linear(const Line& line, CUstream program) {
+  Stream* stream = nullptr;
+  if (const CUresult result = State::Process().CurrentStream(program, &stream);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  const shim::Copy& copy = line.copy;
+  if (copy.bytes != 0 && (IsWrong(line.to, copy.to) || IsWrong(line.from, copy.from)))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (shim::graphs::AnyCapture()) [[unlikely]] {
+    if (const auto captured = Captured(line.Params(), line.asynchronous, *stream)) return *captured;
+  }
+  return shim::CopyLinear(copy, *stream);
 }
 
-CUresult Rows(const CUDA_MEMCPY2D* copy, CUstream program, bool synchronous) {
+// Of cuMemcpy2D and cuMemcpy3D.
+template <class Params>
+CUresult Boxes(const Params* copy, CUstream program, bool synchronous) {
   Stream* stream = nullptr;
   if (const CUresult result = State::Process().CurrentStream(program, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const End to =
-      EndOf(copy->dstMemoryType, copy->dstHost, copy->dstDevice,
-            copy->dstMemoryType == CU_MEMORYTYPE_ARRAY ? copy->dstArray : nullptr, copy->dstPitch);
-  const End from =
-      EndOf(copy->srcMemoryType, copy->srcHost, copy->srcDevice,
-            copy->srcMemoryType == CU_MEMORYTYPE_ARRAY ? copy->srcArray : nullptr, copy->srcPitch);
-  if (to.result != CUDA_SUCCESS) return to.result;
-  if (from.result != CUDA_SUCCESS) return from.result;
-  shim::PitchedCopy rows;
-  rows.to_pitch = to.pitch != 0 ? to.pitch : copy->WidthInBytes;
-  rows.from_pitch = from.pitch != 0 ? from.pitch : copy->WidthInBytes;
-  rows.to = to.address + copy->dstY * rows.to_pitch + copy->dstXInBytes;
-  rows.from = from.address + copy->srcY * rows.from_pitch + copy->srcXInBytes;
-  rows.width = copy->WidthInBytes;
-  rows.height = copy->Height;
-  rows.synchronous = synchronous;
-  return shim::CopyRows(rows, *stream);
+  const CUDA_MEMCPY3D params = shim::AsBox(*copy);
+  if (shim::graphs::AnyCapture()) [[unlikely]] {
+    if (const auto captured = Captured(params, !synchronous, *stream)) return *captured;
+  }
+  shim::CopyBox box;
+  if (const CUresult result = shim::BoxOf(params, &box); result != CUDA_SUCCESS) return result;
+  box.rows.synchronous = synchronous;
+  return shim::CopyBoxes(box, *stream);
 }
 
-CUresult Slices(const CUDA_MEMCPY3D* copy, CUstream program, bool synchronous) {
-  Stream* stream = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(program, &stream);
-      result != CUDA_SUCCESS) {
-    return result;
-  }
-  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (copy->srcLOD != 0 || copy->dstLOD != 0) return CUDA_ERROR_NOT_SUPPORTED;
-  const End to =
-      EndOf(copy->dstMemoryType, copy->dstHost, copy->dstDevice,
-            copy->dstMemoryType == CU_MEMORYTYPE_ARRAY ? copy->dstArray : nullptr, copy->dstPitch);
-  const End from =
-      EndOf(copy->srcMemoryType, copy->srcHost, copy->srcDevice,
-            copy->srcMemoryType == CU_MEMORYTYPE_ARRAY ? copy->srcArray : nullptr, copy->srcPitch);
-  if (to.result != CUDA_SUCCESS) return to.result;
-  if (from.result != CUDA_SUCCESS) return from.result;
-  shim::PitchedCopy rows;
-  rows.to_pitch = to.pitch != 0 ? to.pitch : copy->WidthInBytes;
-  rows.from_pitch = from.pitch != 0 ? from.pitch : copy->WidthInBytes;
-  const size_t to_slice = rows.to_pitch * (copy->dstHeight != 0 ? copy->dstHeight : copy->Height);
-  const size_t from_slice =
-      rows.from_pitch * (copy->srcHeight != 0 ? copy->srcHeight : copy->Height);
-  rows.width = copy->WidthInBytes;
-  rows.height = copy->Height;
-  rows.synchronous = synchronous;
-  for (size_t slice = 0; slice < copy->Depth; ++slice) {
-    rows.to = to.address + (copy->dstZ + slice) * to_slice + copy->dstY * rows.to_pitch +
-              copy->dstXInBytes;
-    rows.from = from.address + (copy->srcZ + slice) * from_slice + copy->srcY * rows.from_pitch +
-                copy->srcXInBytes;
-    if (const CUresult result = shim::CopyRows(rows, *stream); result != CUDA_SUCCESS)
-      return result;
-  }
-  return CUDA_SUCCESS;
-}
+constexpr CUmemorytype kHost = CU_MEMORYTYPE_HOST, kDevice = CU_MEMORYTYPE_DEVICE,
+                       kUnified = CU_MEMORYTYPE_UNIFIED;
 
 }  // namespace
 
 // --- linear copies -------------------------------------------------------------------------------
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return Linear(to, from, bytes, nullptr, true);
+  return Linear({{to, from, bytes, true}, kUnified, kUnified, false}, nullptr);
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return Linear(to, from, bytes, stream, false);
+  return Linear({{to, from, bytes, false}}, stream);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {
-  return local::cuMemcpyHtoDAsync_v2(to, from, bytes,
-                                     nullptr);  // the program's bytes are read before it returns
+  // The program's bytes are read before it returns, and nobody waits for more.
+  return Linear({{to, Bits(from), bytes, false}, kDevice, kHost, false}, nullptr);
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  Stream* found = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(stream, &found);
-      result != CUDA_SUCCESS)
-    return result;
-  if (bytes != 0 && !IsDevice(to)) return CUDA_ERROR_INVALID_VALUE;
-  return shim::CopyLinear({to, Bits(from), bytes, false}, *found);
+  return Linear({{to, Bits(from), bytes, false}, kDevice, kHost}, stream);
 }
 
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t bytes) {
-  Stream* found = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(nullptr, &found);
-      result != CUDA_SUCCESS)
-    return result;
-  if (bytes != 0 && !IsDevice(from)) return CUDA_ERROR_INVALID_VALUE;
-  return shim::CopyLinear({Bits(to), from, bytes, true}, *found);
+  return Linear({{Bits(to), from, bytes, true}, kHost, kDevice, false}, nullptr);
 }
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  Stream* found = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(stream, &found);
-      result != CUDA_SUCCESS)
-    return result;
-  if (bytes != 0 && !IsDevice(from)) return CUDA_ERROR_INVALID_VALUE;
-  return shim::CopyLinear({Bits(to), from, bytes, false}, *found);
+  return Linear({{Bits(to), from, bytes, false}, kHost, kDevice}, stream);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  if (bytes != 0 && (!IsDevice(to) || !IsDevice(from))) return CUDA_ERROR_INVALID_VALUE;
-  return Linear(to, from, bytes, nullptr, false);
+  return Linear({{to, from, bytes, false}, kDevice, kDevice, false}, nullptr);
 }
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes) {
   return local::cuMemcpyDtoD_v2(to, from, bytes);
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes,
                            CUstream stream) {
-  if (bytes != 0 && (!IsDevice(to) || !IsDevice(from))) return CUDA_ERROR_INVALID_VALUE;
-  return Linear(to, from, bytes, stream, false);
+  return Linear({{to, from, bytes, false}, kDevice, kDevice}, stream);
 }
 
 // --- pitched copies ------------------------------------------------------------------------------
 
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return Rows(copy, nullptr, true); }
-CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) { return Rows(copy, nullptr, true); }
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return Boxes(copy, nullptr, true); }
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) { return Boxes(copy, nullptr, true); }
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
-  return Rows(copy, stream, false);
+  return Boxes(copy, stream, false);
 }
-CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* copy) { return Slices(copy, nullptr, true); }
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* copy) { return Boxes(copy, nullptr, true); }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* copy, CUstream stream) {
-  return Slices(copy, stream, false);
+  return Boxes(copy, stream, false);
 }
 
 // --- fills: asynchronous towards the host for device memory --------------------------------------
@@ -184,6 +153,7 @@ CUresult Fill(CUdeviceptr to, uint64_t span, A... rest) {
   }
   if (span == 0) return CUDA_SUCCESS;
   if (!shim::Memory::IsLive(to, span)) return CUDA_ERROR_INVALID_VALUE;
+  if (const auto refused = shim::graphs::RefuseWork(*stream)) return *refused;
   const CUresult result =
       shim::Post<op>(stream->wire, to, rest..., reinterpret_cast<CUstream>(stream->value));
   const bool pinned = shim::Memory::PlaceOf(to) == shim::Memory::Place::kPinned;

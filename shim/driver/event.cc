@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "shim/driver/local.h"
+#include "shim/graphs/capture.h"
 #include "shim/send.h"
 #include "shim/state.h"
 #include "shim/sync.h"
@@ -55,6 +56,7 @@ CUresult cuEventCreate(CUevent* event, unsigned flags) {
 CUresult cuEventDestroy_v2(CUevent event) {
   Event* found = nullptr;
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
+  shim::graphs::ForgetCaptured(event, found);
   return shim::Post<ipc::Op::cuEventDestroy_v2>(found->wire, event);
 }
 CUresult cuEventDestroy(CUevent event) { return local::cuEventDestroy_v2(event); }
@@ -67,6 +69,11 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) 
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
   if ((flags & ~CU_EVENT_RECORD_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (found->device != on->device) return CUDA_ERROR_INVALID_HANDLE;
+  if (shim::graphs::AnyCapture()) {
+    if (const auto captured = shim::graphs::RecordInCapture(*on, event, found, flags))
+      return *captured;
+  }
+  shim::graphs::ForgetCaptured(event, found);
   CUstream program = reinterpret_cast<CUstream>(on->value);
   ipc::Mark mark;
   const CUresult result = shim::PostWith<ipc::Op::EventRecord>(
@@ -83,12 +90,14 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 CUresult cuEventQuery(CUevent event) {
   Event* found = nullptr;
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
+  if (found->captured.load(std::memory_order_acquire)) return CUDA_ERROR_CAPTURED_EVENT;
   return shim::QueryEvent(*found);
 }
 
 CUresult cuEventSynchronize(CUevent event) {
   Event* found = nullptr;
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
+  if (found->captured.load(std::memory_order_acquire)) return CUDA_ERROR_CAPTURED_EVENT;
   return shim::SynchronizeEvent(Bits(event), *found);
 }
 

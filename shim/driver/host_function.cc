@@ -2,6 +2,7 @@
 #include "shim/host_functions.h"
 
 #include "shim/driver/local.h"
+#include "shim/graphs/capture.h"
 
 namespace local {
 
@@ -12,6 +13,12 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
     return result;
   }
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (shim::graphs::AnyCapture()) {
+    if (const auto captured =
+            shim::graphs::CaptureWork(*found, shim::graphs::HostWork{function, data})) {
+      return *captured;
+    }
+  }
   return shim::HostFunctions::Process().Launch(*found, function, data);
 }
 
@@ -23,6 +30,7 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* d
     return result;
   }
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (const auto refused = shim::graphs::RefuseWork(*found)) return *refused;
   return shim::HostFunctions::Process().AddCallback(*found, stream, callback, data);
 }
 

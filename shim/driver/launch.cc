@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "shim/devices.h"
+#include "shim/driver/launch_request.h"
 #include "shim/driver/local.h"
 #include "shim/function_lookup.h"
+#include "shim/graphs/capture.h"
 #include "shim/send.h"
 #include "shim/sync.h"
 
@@ -18,80 +21,6 @@ using shim::Function;
 using shim::State;
 using shim::Stream;
 
-constexpr unsigned kAttributesMax = 16;
-constexpr size_t kParamBytesOnStack = 4096;
-
-struct Launch {
-  CUfunction function = nullptr;
-  unsigned grid[3] = {};
-  unsigned block[3] = {};
-  unsigned shared_bytes = 0;
-  CUstream stream = nullptr;
-  void** params = nullptr;
-  void** extra = nullptr;
-  ipc::LaunchAttribute attributes[kAttributesMax];
-  unsigned attribute_count = 0;
-
-  void Add(CUlaunchAttributeID id, unsigned x, unsigned y = 0, unsigned z = 0) {
-    ipc::LaunchAttribute& attribute = attributes[attribute_count++];
-    attribute.id = id;
-    attribute.value[0] = x;
-    attribute.value[1] = y;
-    attribute.value[2] = z;
-  }
-};
-
-// The packed parameter block: of the program's own (`extra`), or gathered from its pointers.
-class ParamBlock {
- public:
-  CUresult Fill(const Launch& launch, const Function& function) {
-    if (launch.params != nullptr && launch.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (launch.extra != nullptr) return FromExtra(launch.extra, function.info.param_bytes);
-    bytes_ = function.info.param_bytes;
-    if (bytes_ == 0) return CUDA_SUCCESS;
-    if (launch.params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    std::byte* const block = Room();
-    std::memset(block, 0, bytes_);
-    for (size_t i = 0; i < function.params.size(); ++i) {
-      if (launch.params[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      std::memcpy(block + function.params[i].offset, launch.params[i], function.params[i].bytes);
-    }
-    data_ = block;
-    return CUDA_SUCCESS;
-  }
-  const void* data() const { return data_; }
-  unsigned bytes() const { return bytes_; }
-
- private:
-  CUresult FromExtra(void** extra, unsigned wanted) {
-    size_t bytes = 0;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-      if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-        data_ = extra[1];
-      } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-        bytes = *static_cast<size_t*>(extra[1]);
-      } else {
-        return CUDA_ERROR_INVALID_VALUE;
-      }
-    }
-    if (bytes < wanted || bytes > ipc::limits::kKernelParamBytesMax)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (bytes != 0 && data_ == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    bytes_ = static_cast<unsigned>(bytes);
-    return CUDA_SUCCESS;
-  }
-  std::byte* Room() {
-    if (bytes_ <= sizeof on_stack_) return on_stack_;
-    on_heap_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
-    return on_heap_.get();
-  }
-
-  alignas(16) std::byte on_stack_[kParamBytesOnStack];
-  std::unique_ptr<std::byte[]> on_heap_;
-  const void* data_ = nullptr;
-  unsigned bytes_ = 0;
-};
-
 CUresult InfoOf(Context* context, const ipc::DeviceInfo** info) {
   *info = context->info.load(std::memory_order_acquire);
   if (*info != nullptr) return CUDA_SUCCESS;
@@ -101,7 +30,7 @@ CUresult InfoOf(Context* context, const ipc::DeviceInfo** info) {
 }
 
 // What the driver reports at once.
-CUresult CheckLimits(const Launch& launch, const Function& function,
+CUresult CheckLimits(const LaunchRequest& launch, const Function& function,
                      const ipc::DeviceInfo& device) {
   uint64_t threads = 1;
   for (int i = 0; i < 3; ++i) {
@@ -124,7 +53,23 @@ CUresult CheckLimits(const Launch& launch, const Function& function,
   return CUDA_SUCCESS;
 }
 
-CUresult Submit(const Launch& launch) {
+void Pack(const LaunchRequest& launch, uint64_t function, uint64_t context,
+          const ParamBlock& params, shim::graphs::Work* work) {
+  shim::graphs::KernelWork kernel;
+  kernel.function = function;
+  kernel.context = reinterpret_cast<CUcontext>(context);
+  std::copy(std::begin(launch.grid), std::end(launch.grid), kernel.grid);
+  std::copy(std::begin(launch.block), std::end(launch.block), kernel.block);
+  kernel.shared_bytes = launch.shared_bytes;
+  for (unsigned i = 0; i < launch.attribute_count; ++i) {
+    if (launch.attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) kernel.cooperative = true;
+  }
+  const std::byte* const bytes = static_cast<const std::byte*>(params.data());
+  kernel.params.assign(bytes, bytes + params.bytes());
+  *work = std::move(kernel);
+}
+
+CUresult Submit(const LaunchRequest& launch) {
   State& state = State::Process();
   Context* context = nullptr;
   uint64_t context_value = 0;
@@ -137,16 +82,17 @@ CUresult Submit(const Launch& launch) {
   }
   Function* function = nullptr;
   uint64_t value = 0;
-  if (const CUresult result = shim::FindFunction(launch.function, &function, &value);
+  if (const CUresult result = CheckLaunch(launch, context, &function, &value);
       result != CUDA_SUCCESS) {
     return result;
   }
-  const ipc::DeviceInfo* info = nullptr;
-  if (const CUresult result = InfoOf(context, &info); result != CUDA_SUCCESS) return result;
-  if (const CUresult result = CheckLimits(launch, *function, *info); result != CUDA_SUCCESS)
-    return result;
   ParamBlock params;
   if (const CUresult result = params.Fill(launch, *function); result != CUDA_SUCCESS) return result;
+  if (shim::graphs::AnyCapture()) [[unlikely]] {
+    shim::graphs::Work work;
+    Pack(launch, value, context_value, params, &work);
+    if (const auto captured = shim::graphs::CaptureWork(*stream, std::move(work))) return *captured;
+  }
   const CUresult sent = shim::Post<ipc::Op::Launch>(
       stream->wire, reinterpret_cast<CUfunction>(value), launch.grid[0], launch.grid[1],
       launch.grid[2], launch.block[0], launch.block[1], launch.block[2], launch.shared_bytes,
@@ -157,7 +103,7 @@ CUresult Submit(const Launch& launch) {
 
 // Attributes that change what a launch does travel; hints about how are dropped; the rest is
 // refused.
-CUresult AddAttribute(const CUlaunchAttribute& attribute, Launch* launch) {
+CUresult AddAttribute(const CUlaunchAttribute& attribute, LaunchRequest* launch) {
   switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
       if (attribute.value.cooperative != 0) launch->Add(attribute.id, 1);
@@ -183,8 +129,8 @@ CUresult AddAttribute(const CUlaunchAttribute& attribute, Launch* launch) {
   }
 }
 
-Launch Shaped(CUfunction function, const unsigned (&grid)[3], const unsigned (&block)[3]) {
-  Launch launch;
+LaunchRequest Shaped(CUfunction function, const unsigned (&grid)[3], const unsigned (&block)[3]) {
+  LaunchRequest launch;
   launch.function = function;
   std::copy(std::begin(grid), std::end(grid), launch.grid);
   std::copy(std::begin(block), std::end(block), launch.block);
@@ -193,10 +139,90 @@ Launch Shaped(CUfunction function, const unsigned (&grid)[3], const unsigned (&b
 
 }  // namespace
 
+CUresult ParamBlock::Fill(const LaunchRequest& launch, const Function& function) {
+  if (launch.params != nullptr && launch.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (launch.extra != nullptr) return FromExtra(launch.extra, function.info.param_bytes);
+  bytes_ = function.info.param_bytes;
+  if (bytes_ == 0) return CUDA_SUCCESS;
+  if (launch.params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::byte* const block = Room();
+  std::memset(block, 0, bytes_);
+  for (size_t i = 0; i < function.params.size(); ++i) {
+    if (launch.params[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(block + function.params[i].offset, launch.params[i], function.params[i].bytes);
+  }
+  data_ = block;
+  return CUDA_SUCCESS;
+}
+
+CUresult ParamBlock::FromExtra(void** extra, unsigned wanted) {
+  size_t bytes = 0;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      data_ = extra[1];
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = *static_cast<size_t*>(extra[1]);
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  if (bytes < wanted || bytes > ipc::limits::kKernelParamBytesMax) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes != 0 && data_ == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  bytes_ = static_cast<unsigned>(bytes);
+  return CUDA_SUCCESS;
+}
+
+std::byte* ParamBlock::Room() {
+  if (bytes_ <= sizeof on_stack_) return on_stack_;
+  on_heap_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
+  return on_heap_.get();
+}
+
+CUresult CheckLaunch(const LaunchRequest& launch, Context* context, Function** function,
+                     uint64_t* value) {
+  if (const CUresult result = shim::FindFunction(launch.function, function, value);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  const ipc::DeviceInfo* info = nullptr;
+  if (const CUresult result = InfoOf(context, &info); result != CUDA_SUCCESS) return result;
+  return CheckLimits(launch, **function, *info);
+}
+
+CUresult WorkOf(const LaunchRequest& launch, shim::graphs::Work* work) {
+  Context* context = nullptr;
+  uint64_t context_value = 0;
+  if (const CUresult result = State::Process().Current(&context, &context_value);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  Function* function = nullptr;
+  uint64_t value = 0;
+  if (const CUresult result = CheckLaunch(launch, context, &function, &value);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  ParamBlock params;
+  if (const CUresult result = params.Fill(launch, *function); result != CUDA_SUCCESS) return result;
+  Pack(launch, value, context_value, params, work);
+  return CUDA_SUCCESS;
+}
+
+CUresult WorkOf(const CUDA_KERNEL_NODE_PARAMS_v2& params, shim::graphs::Work* work) {
+  LaunchRequest launch =
+      Shaped(params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern),
+             {params.gridDimX, params.gridDimY, params.gridDimZ},
+             {params.blockDimX, params.blockDimY, params.blockDimZ});
+  launch.shared_bytes = params.sharedMemBytes;
+  launch.params = params.kernelParams;
+  launch.extra = params.extra;
+  return WorkOf(launch, work);
+}
+
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void** params, void** extra) {
-  Launch launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
+  LaunchRequest launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
   launch.shared_bytes = shared_bytes;
   launch.stream = stream;
   launch.params = params;
@@ -208,7 +234,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigne
                                    unsigned grid_z, unsigned block_x, unsigned block_y,
                                    unsigned block_z, unsigned shared_bytes, CUstream stream,
                                    void** params) {
-  Launch launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
+  LaunchRequest launch = Shaped(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z});
   launch.shared_bytes = shared_bytes;
   launch.stream = stream;
   launch.params = params;
@@ -220,9 +246,9 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
                           void** extra) {
   if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr))
     return CUDA_ERROR_INVALID_VALUE;
-  if (config->numAttrs > kAttributesMax) return CUDA_ERROR_INVALID_VALUE;
-  Launch launch = Shaped(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
-                         {config->blockDimX, config->blockDimY, config->blockDimZ});
+  if (config->numAttrs > kLaunchAttributesMax) return CUDA_ERROR_INVALID_VALUE;
+  LaunchRequest launch = Shaped(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
+                                {config->blockDimX, config->blockDimY, config->blockDimZ});
   launch.shared_bytes = config->sharedMemBytes;
   launch.stream = config->hStream;
   launch.params = params;

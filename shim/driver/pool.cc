@@ -11,6 +11,7 @@
 
 #include "shim/devices.h"
 #include "shim/driver/local.h"
+#include "shim/graphs/capture.h"
 #include "shim/handle_table.h"
 #include "shim/memory.h"
 #include "shim/state.h"
@@ -105,6 +106,7 @@ CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUst
                                ? Pools::Process().table.Find(pool_value)
                                : Pools::Process().Current(stream->device, &pool_value);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (const auto refused = shim::graphs::RefuseCapture(*stream)) return *refused;
   if (pool->bytes_max != 0 &&
       DeviceMemory::Process().UsageOf(pool->device, pool->owner).used + bytes > pool->bytes_max) {
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -144,6 +146,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream program) {
       result != CUDA_SUCCESS)
     return result;
   if (address == 0) return CUDA_SUCCESS;
+  if (const auto refused = shim::graphs::RefuseWork(*stream)) return *refused;
   Allocation allocation;
   allocation.base = address;
   return Memory::FreeOrdered(allocation, *stream);

@@ -1,6 +1,7 @@
 // Streams: named by the client; waiting reads completion words.
 #include "shim/devices.h"
 #include "shim/driver/local.h"
+#include "shim/graphs/capture.h"
 #include "shim/send.h"
 #include "shim/state.h"
 #include "shim/sync.h"
@@ -49,12 +50,14 @@ CUresult cuStreamDestroy(CUstream stream) { return local::cuStreamDestroy_v2(str
 CUresult cuStreamQuery(CUstream stream) {
   Stream* found = nullptr;
   if (const CUresult result = Find(stream, &found); result != CUDA_SUCCESS) return result;
+  if (const auto refused = shim::graphs::RefuseCapture(*found)) return *refused;
   return shim::QueryStream(*found);
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
   Stream* found = nullptr;
   if (const CUresult result = Find(stream, &found); result != CUDA_SUCCESS) return result;
+  if (const auto refused = shim::graphs::RefuseCapture(*found)) return *refused;
   return shim::SynchronizeStream(*found);
 }
 
@@ -112,39 +115,6 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
     return result;
   if (least != nullptr) *least = kLeastPriority;
   if (greatest != nullptr) *greatest = kGreatestPriority;
-  return CUDA_SUCCESS;
-}
-
-// --- capture: refused at cuStreamBeginCapture, so no stream ever captures ------------------------
-
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  Stream* found = nullptr;
-  if (const CUresult result = Find(stream, &found); result != CUDA_SUCCESS) return result;
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id) {
-  if (id != nullptr) *id = 0;
-  return local::cuStreamIsCapturing(stream, status);
-}
-CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-                                   CUgraph*, const CUgraphNode**, size_t*) {
-  return local::cuStreamGetCaptureInfo(stream, status, id);
-}
-CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-                                   CUgraph*, const CUgraphNode**, const CUgraphEdgeData**,
-                                   size_t*) {
-  return local::cuStreamGetCaptureInfo(stream, status, id);
-}
-
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  thread_local CUstreamCaptureMode mine = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
-    return result;
-  std::swap(mine, *mode);
   return CUDA_SUCCESS;
 }
 

@@ -10,7 +10,16 @@
 namespace shim::iterations {
 namespace {
 
-enum class Class : uint8_t { kOther, kCompute, kFill, kLaunch, kCopy, kStagedIn, kStagedOut };
+enum class Class : uint8_t {
+  kOther,
+  kCompute,
+  kFill,
+  kLaunch,
+  kGraph,
+  kCopy,
+  kStagedIn,
+  kStagedOut
+};
 
 // From any thread and before the destructors of statics: never destroyed.
 struct Classes {
@@ -22,6 +31,7 @@ Class ClassOf(const ipc::Row& row, ipc::Library library) {
   if (!row.remote) return Class::kOther;
   if (library == ipc::Library::kLaneway) {
     if (name == "Launch") return Class::kLaunch;
+    if (name == "GraphLaunch") return Class::kGraph;
     if (name == "CopyStagedIn") return Class::kStagedIn;
     if (name == "CopyStagedOut") return Class::kStagedOut;
     return name.starts_with("Copy") ? Class::kCopy : Class::kOther;
@@ -109,6 +119,10 @@ std::optional<Op> TokenOf(ipc::Op op, ipc::Values values) {
     case Class::kLaunch:
       identity = Mixed(identity, ValueAt<uint64_t>(values, 0));
       for (size_t i = 1; i < 8; ++i) shape = Mixed(shape, ValueAt<unsigned>(values, i));
+      token.computes = true;
+      break;
+    case Class::kGraph:  // a graph made anew takes the name of the last one
+      identity = Mixed(identity, ValueAt<uint32_t>(values, 0));
       token.computes = true;
       break;
     case Class::kStagedIn:

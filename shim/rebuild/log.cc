@@ -10,6 +10,11 @@ namespace {
 constexpr int kSubject = 0;
 constexpr int kReferred = 1;
 
+// Objects of other kinds have few settings: those are found in the chain.
+bool HasMany(ObjectName subject) {
+  return subject.kind == ipc::HandleKind::kNone || subject.kind == ipc::HandleKind::kGraphExec;
+}
+
 }  // namespace
 
 // --- chains: the entries of one object -----------------------------------------------------------
@@ -50,9 +55,9 @@ void RebuildLog::Unlink(uint32_t index, int which, ObjectName object) {
 }
 
 uint32_t RebuildLog::FindSetting(ObjectName subject, uint64_t detail) const {
-  if (subject.kind == ipc::HandleKind::kNone) {
-    const std::unordered_map<uint64_t, uint32_t>::const_iterator found = of_session_.find(detail);
-    return found == of_session_.end() ? kNone : found->second;
+  if (HasMany(subject)) {
+    const auto found = many_.find({subject, detail});
+    return found == many_.end() ? kNone : found->second;
   }
   const Chains* const chains = FindChains(subject);
   if (chains == nullptr) return kNone;
@@ -89,7 +94,7 @@ void RebuildLog::EndRecord(uint32_t index, uint64_t position) {
   Record& record = records_[index];
   Unlink(index, kSubject, record.subject);
   Unlink(index, kReferred, record.refers_to);
-  if (record.subject.kind == ipc::HandleKind::kNone) of_session_.erase(record.detail);
+  if (HasMany(record.subject)) many_.erase({record.subject, record.detail});
   record.end = position;
   ended_.push_back(index);
   --alive_;
@@ -131,7 +136,7 @@ RebuildLog::Token RebuildLog::Add(const Kept& kept, uint64_t position) {
   image_bytes_ += image;
   Link(index, kSubject, record.subject);
   Link(index, kReferred, record.refers_to);
-  if (record.subject.kind == ipc::HandleKind::kNone) of_session_[record.detail] = index;
+  if (HasMany(record.subject)) many_[{record.subject, record.detail}] = index;
   ++alive_;
   return index;
 }

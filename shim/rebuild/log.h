@@ -122,6 +122,16 @@ class RebuildLog {
     std::unique_ptr<std::byte[]> outside;  // longer messages
     std::shared_ptr<const ModuleBytes> image;
   };
+  struct SettingKey {
+    ObjectName subject;
+    uint64_t detail = 0;
+    bool operator==(const SettingKey&) const = default;
+  };
+  struct SettingHash {
+    size_t operator()(const SettingKey& key) const {
+      return (key.detail ^ static_cast<uint64_t>(key.subject.id) << 40) * 0x9e3779b97f4a7c15;
+    }
+  };
   struct Chains {
     uint32_t first[2] = {kNone, kNone};
   };
@@ -142,7 +152,8 @@ class RebuildLog {
   std::vector<uint32_t> free_;
   std::deque<uint32_t> ended_;  // ended by messages that were not taken when last looked
   std::array<std::vector<Chains>, static_cast<size_t>(ipc::HandleKind::kCount)> by_name_;
-  std::unordered_map<uint64_t, uint32_t> of_session_;  // settings of the session, by detail
+  // Settings of what has many of them: the session, and pieces of graphs.
+  std::unordered_map<SettingKey, uint32_t, SettingHash> many_;
   uint64_t last_sequence_ = 0;
   size_t alive_ = 0;
   size_t message_bytes_ = 0;

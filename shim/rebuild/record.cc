@@ -44,6 +44,7 @@ constexpr Op kSettings[] = {
     Op::cublasSetFixedPointEmulationMantissaControl,
     Op::cublasSetFixedPointEmulationMaxMantissaBitCount,
     Op::cublasSetFixedPointEmulationMantissaBitOffset,
+    Op::GraphSeal,
 };
 constexpr Op kNamedSettings[] = {
     Op::cuFuncSetAttribute,
@@ -51,6 +52,12 @@ constexpr Op kNamedSettings[] = {
     Op::cublasLtMatrixLayoutSetAttribute,
     Op::cublasLtMatrixTransformDescSetAttribute,
     Op::cublasLtMatmulPreferenceSetAttribute,
+    Op::GraphKernel,
+    Op::GraphFill,
+    Op::GraphCopy,
+    Op::GraphEmpty,
+    Op::GraphEdges,
+    Op::GraphSetKernel,
 };
 
 // Parameter 0 is where they write.

@@ -145,6 +145,11 @@ def test_times_of_events_outlive_their_worker():
         check(ms["across"] >= apart and ms["anew"] > 0, f"the loss alone took {apart} ms: {ms}")
 
 
+def test_executable_graphs_outlive_their_worker():
+    """So are graphs, with the parameters that they were given last."""
+    outlives("graph_rounds")
+
+
 class Losses:
     """Rounds in which a worker is killed or poisoned, while some programs rest, some are in a step, one only works.
 

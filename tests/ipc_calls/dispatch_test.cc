@@ -63,7 +63,7 @@ TEST_F(DispatchTest, AFunctionThatTheLibraryLacksIsNotSupported) {
 TEST_F(DispatchTest, LocalDeniedAndUnknownOpcodesAreMalformed) {
   Writer reply(reply_);
   for (const unsigned op :
-       {static_cast<unsigned>(Op::cuInit), static_cast<unsigned>(Op::cuGraphLaunch),
+       {static_cast<unsigned>(Op::cuInit), static_cast<unsigned>(Op::cuGraphicsMapResources),
         static_cast<unsigned>(Op::kDriverEnd), 0x0fffu, 0x3fffu, 0xffffu}) {
     EXPECT_EQ(DispatchUntrusted(static_cast<uint16_t>(op), {}, targets_, session_, &reply).outcome,
               Outcome::kMalformed)

@@ -42,7 +42,8 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   void Release();
 
   std::vector<SeenLaunch> launches();
-  std::map<std::string, int> counts();  // calls by name
+  std::map<std::string, int> counts();                     // calls by name
+  std::vector<std::pair<uint32_t, uint32_t>> TakeEdges();  // of graphs, since the last call
   std::byte* Shadow(uint64_t address) { return shadow_ + (address - arena_base_); }
   ipc::SessionPage* page() { return file_->page(); }
   void Stop();
@@ -91,6 +92,7 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   std::vector<SeenLaunch> launches_;
   std::map<std::string, int> counts_;
   std::map<std::string, CUresult> faults_;
+  std::vector<std::pair<uint32_t, uint32_t>> edges_;
   std::map<void*, std::string> functions_;
   std::map<void*, CUmodule> modules_;  // of functions
   std::vector<std::byte> image_;

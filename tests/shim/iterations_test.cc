@@ -4,9 +4,13 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 
+#include "ipc/codec_client.h"
+#include "shim/handle_table.h"
 #include "shim/iterations/stream.h"
+#include "shim/iterations/tokens.h"
 #include "tests/shim/fixture.h"
 
 namespace {
@@ -58,6 +62,28 @@ TEST(IterationsTest, OnlyTheChosenSourceIsHeard) {
     EXPECT_EQ(iterations.Before(Op(), &info), from == From::kAuto || from == From::kHeader);
     iterations.Mark(ipc::BoundarySource::kNvtx);
     EXPECT_EQ(iterations.Before(Op(), &info), from == From::kNvtx);
+  }
+}
+
+// A graph's launch is one operation; one that is made anew each time has a new value of the old
+// name.
+TEST(IterationsTest, EachLaunchOfAGraphIsAnIterationWhereThereIsNothingElse) {
+  for (const bool anew : {false, true}) {
+    shim::iterations::Iterations iterations(From::kAuto, nullptr);
+    int boundaries = 0;
+    for (uint64_t launch = 0; launch < 20; ++launch) {
+      const uint64_t generation = anew ? 2 * launch + 1 : 1;
+      const CUgraphExec piece =
+          reinterpret_cast<CUgraphExec>(generation << shim::kGenerationShift | 5);
+      const ipc::Arguments<ipc::Op::GraphLaunch> arguments(piece, CUstream{nullptr});
+      const std::optional<Op> token =
+          shim::iterations::TokenOf(ipc::Op::GraphLaunch, arguments.values());
+      ASSERT_TRUE(token.has_value() && token->computes);
+      ipc::BoundaryInfo info;
+      boundaries += iterations.Before(*token, &info);
+      iterations.NoteSynchronised();
+    }
+    EXPECT_EQ(boundaries, 15) << "made anew: " << anew;  // the first five are no pattern yet
   }
 }
 

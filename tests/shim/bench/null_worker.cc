@@ -202,5 +202,30 @@ CUresult NullWorker::HostCall(CUstream stream, uint64_t, ipc::Mark mark) {
   return Place(stream, mark);
 }
 CUresult NullWorker::Boundary(const ipc::BoundaryInfo*) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphBegin(CUgraphExec*) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphKernel(CUgraphExec, unsigned, CUfunction, unsigned, unsigned, unsigned,
+                                 unsigned, unsigned, unsigned, unsigned, unsigned, const void*,
+                                 unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::GraphFill(CUgraphExec, unsigned, CUdeviceptr, size_t, unsigned, unsigned,
+                               size_t, size_t) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::GraphCopy(CUgraphExec, unsigned, CUdeviceptr, size_t, CUdeviceptr, size_t,
+                               size_t, size_t) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::GraphEmpty(CUgraphExec, unsigned) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphEdges(CUgraphExec, unsigned, const uint32_t*, unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::GraphSeal(CUgraphExec) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphSetKernel(CUgraphExec, unsigned, CUfunction, unsigned, unsigned, unsigned,
+                                    unsigned, unsigned, unsigned, unsigned, const void*, unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::GraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphEnd(CUgraphExec) { return CUDA_SUCCESS; }
 
 }  // namespace bench

@@ -85,6 +85,22 @@ TEST_F(RebuildLogTest, ASettingReplacesTheOneBefore) {
   EXPECT_EQ(At(position_), (Texts{"blas", "mode", "math 2"}));
 }
 
+TEST_F(RebuildLogTest, APieceOfAGraphHasManySettings) {
+  const ObjectName piece = Name(HandleKind::kGraphExec, 3), other = Name(HandleKind::kGraphExec, 4);
+  Add("piece", piece);
+  Add("node 0", piece, 100);
+  Add("node 1", piece, 101);
+  Add("other", other);
+  Add("its node", other, 100);
+  Add("node 0 again", piece, 100);
+  EXPECT_EQ(At(position_), (Texts{"piece", "node 1", "other", "its node", "node 0 again"}));
+  End(piece);
+  EXPECT_EQ(At(position_), (Texts{"other", "its node"}));
+  Add("a piece of the same name", piece);
+  EXPECT_FALSE(log_.HasDetail(piece, 101));
+  EXPECT_TRUE(log_.HasDetail(other, 100));
+}
+
 TEST_F(RebuildLogTest, SeesTheStateAtWhichTheWorkerStopped) {
   Add("stream", stream_);      // 8
   Add("blas", blas_);          // 16

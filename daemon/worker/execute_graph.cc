@@ -1,0 +1,120 @@
+// Pieces of executable graphs.
+#include <span>
+#include <utility>
+
+#include "daemon/worker/graph_piece.h"
+#include "daemon/worker/session_impl.h"
+
+namespace worker {
+namespace {
+
+// A client may send the null name.
+template <class... P, class... A>
+CUresult On(CUgraphExec piece, CUresult (GraphPiece::*method)(P...), A&&... arguments) {
+  if (piece == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return (GraphPiece::Of(piece)->*method)(std::forward<A>(arguments)...);
+}
+
+// The driver copies the block while it is called.
+class KernelNode {
+ public:
+  KernelNode(CUfunction function, const unsigned (&grid)[3], const unsigned (&block)[3],
+             unsigned shared_bytes, const void* params, unsigned param_bytes)
+      : bytes_(param_bytes),
+        extra_{CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(params),
+               CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes_, CU_LAUNCH_PARAM_END} {
+    node_.func = function;
+    node_.gridDimX = grid[0];
+    node_.gridDimY = grid[1];
+    node_.gridDimZ = grid[2];
+    node_.blockDimX = block[0];
+    node_.blockDimY = block[1];
+    node_.blockDimZ = block[2];
+    node_.sharedMemBytes = shared_bytes;
+    node_.extra = param_bytes == 0 ? nullptr : extra_;
+  }
+  KernelNode(const KernelNode&) = delete;
+  const CUDA_KERNEL_NODE_PARAMS& params() const { return node_; }
+
+ private:
+  size_t bytes_;
+  void* extra_[5];
+  CUDA_KERNEL_NODE_PARAMS node_{};
+};
+
+}  // namespace
+
+CUresult SessionImpl::GraphBegin(CUgraphExec* piece) {
+  *piece = (new GraphPiece(driver_, environment_.contexts[static_cast<size_t>(device_)]))->handle();
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::GraphKernel(CUgraphExec piece, unsigned node, CUfunction function,
+                                  unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                  unsigned block_x, unsigned block_y, unsigned block_z,
+                                  unsigned shared_bytes, unsigned cooperative, const void* params,
+                                  unsigned param_bytes) {
+  const KernelNode kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+                          shared_bytes, params, param_bytes);
+  return On(piece, &GraphPiece::AddKernel, node, kernel.params(), cooperative != 0);
+}
+
+CUresult SessionImpl::GraphSetKernel(CUgraphExec piece, unsigned node, CUfunction function,
+                                     unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                     unsigned block_x, unsigned block_y, unsigned block_z,
+                                     unsigned shared_bytes, const void* params,
+                                     unsigned param_bytes) {
+  const KernelNode kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+                          shared_bytes, params, param_bytes);
+  return On(piece, &GraphPiece::SetKernel, node, kernel.params());
+}
+
+CUresult SessionImpl::GraphFill(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t pitch,
+                                unsigned value, unsigned element_bytes, size_t row_bytes,
+                                size_t height) {
+  if (element_bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_MEMSET_NODE_PARAMS_v1 fill = {
+      to, pitch, value, element_bytes, row_bytes / element_bytes, height};
+  return On(piece, &GraphPiece::AddFill, node, fill);
+}
+
+CUresult SessionImpl::GraphCopy(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t to_pitch,
+                                CUdeviceptr from, size_t from_pitch, size_t width, size_t height) {
+  CUDA_MEMCPY3D copy{};
+  copy.dstMemoryType = copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;  // it may be pinned
+  copy.dstDevice = to;
+  copy.dstPitch = to_pitch;
+  copy.srcDevice = from;
+  copy.srcPitch = from_pitch;
+  copy.WidthInBytes = width;
+  copy.Height = height;
+  copy.Depth = 1;
+  return On(piece, &GraphPiece::AddCopy, node, copy);
+}
+
+CUresult SessionImpl::GraphEmpty(CUgraphExec piece, unsigned node) {
+  return On(piece, &GraphPiece::AddEmpty, node);
+}
+
+CUresult SessionImpl::GraphEdges(CUgraphExec piece, unsigned, const uint32_t* edges,
+                                 unsigned count) {
+  return On(piece, &GraphPiece::AddEdges, std::span<const uint32_t>(edges, count));
+}
+
+CUresult SessionImpl::GraphSeal(CUgraphExec piece) { return On(piece, &GraphPiece::Seal); }
+
+CUresult SessionImpl::GraphLaunch(CUgraphExec piece, CUstream stream) {
+  return On(piece, &GraphPiece::Launch, stream);
+}
+
+CUresult SessionImpl::GraphEnd(CUgraphExec piece) {
+  delete GraphPiece::Of(piece);
+  return CUDA_SUCCESS;
+}
+
+void SessionImpl::DestroyGraphPieces() {
+  handles_.Drain(ipc::HandleKind::kGraphExec,
+                 [](void* handle) { delete GraphPiece::Of(static_cast<CUgraphExec>(handle)); });
+}
+
+}  // namespace worker

@@ -1,0 +1,74 @@
+#include "daemon/worker/graph_piece.h"
+
+namespace worker {
+
+GraphPiece::~GraphPiece() {
+  if (exec_ != nullptr) driver_.cuGraphExecDestroy(exec_);
+  if (graph_ != nullptr) driver_.cuGraphDestroy(graph_);
+}
+
+CUresult GraphPiece::Note(CUresult result) {
+  if (failure_ == CUDA_SUCCESS) failure_ = result;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphPiece::AddKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params,
+                               bool cooperative) {
+  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
+  nodes_.push_back(nullptr);
+  Note(driver_.cuGraphAddKernelNode_v2(&nodes_.back(), graph_, nullptr, 0, &params));
+  if (!cooperative || nodes_.back() == nullptr) return CUDA_SUCCESS;
+  CUkernelNodeAttrValue value{};
+  value.cooperative = 1;
+  return Note(driver_.cuGraphKernelNodeSetAttribute(nodes_.back(), CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                                                    &value));
+}
+
+CUresult GraphPiece::AddFill(unsigned number, const CUDA_MEMSET_NODE_PARAMS_v1& params) {
+  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
+  nodes_.push_back(nullptr);
+  return Note(driver_.cuGraphAddMemsetNode(&nodes_.back(), graph_, nullptr, 0, &params, context_));
+}
+
+CUresult GraphPiece::AddCopy(unsigned number, const CUDA_MEMCPY3D& params) {
+  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
+  nodes_.push_back(nullptr);
+  return Note(driver_.cuGraphAddMemcpyNode(&nodes_.back(), graph_, nullptr, 0, &params, context_));
+}
+
+CUresult GraphPiece::AddEmpty(unsigned number) {
+  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
+  nodes_.push_back(nullptr);
+  return Note(driver_.cuGraphAddEmptyNode(&nodes_.back(), graph_, nullptr, 0));
+}
+
+CUresult GraphPiece::AddEdges(std::span<const uint32_t> pairs) {
+  if (sealed_ || pairs.size() % 2 != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUgraphNode> from, to;
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    if (pairs[i] >= pairs[i + 1] || pairs[i + 1] >= nodes_.size()) return CUDA_ERROR_INVALID_VALUE;
+    from.push_back(nodes_[pairs[i]]);
+    to.push_back(nodes_[pairs[i + 1]]);
+  }
+  if (failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;  // some of them are none
+  return Note(
+      driver_.cuGraphAddDependencies_v2(graph_, from.data(), to.data(), nullptr, from.size()));
+}
+
+CUresult GraphPiece::Seal() {
+  if (sealed_) return CUDA_ERROR_INVALID_VALUE;
+  sealed_ = true;
+  if (failure_ == CUDA_SUCCESS) Note(driver_.cuGraphInstantiateWithFlags(&exec_, graph_, 0));
+  return failure_;
+}
+
+CUresult GraphPiece::SetKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params) {
+  if (exec_ == nullptr || number >= nodes_.size()) return CUDA_ERROR_INVALID_VALUE;
+  return driver_.cuGraphExecKernelNodeSetParams_v2(exec_, nodes_[number], &params);
+}
+
+CUresult GraphPiece::Launch(CUstream stream) {
+  return exec_ != nullptr ? driver_.cuGraphLaunch(exec_, stream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace worker

@@ -1,0 +1,58 @@
+// A piece of a client's executable graph, as the driver has it: built node by node, then sealed.
+//
+// The client keeps the graph itself and sends what the device can do alone (kernels, fills, copies)
+// with the edges between; nodes are numbered from 0 in the order of their messages, and an edge
+// leads to a later node. A failure while it is built is reported when it is sealed.
+// Thread safety: one session's thread.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+class GraphPiece {
+ public:
+  GraphPiece(const ipc::DriverTable& driver, CUcontext context)
+      : driver_(driver), context_(context) {
+    Note(driver_.cuGraphCreate(&graph_, 0));
+  }
+  GraphPiece(const GraphPiece&) = delete;
+  ~GraphPiece();
+
+  // What the session's handle map holds in the driver's place.
+  CUgraphExec handle() { return reinterpret_cast<CUgraphExec>(this); }
+  static GraphPiece* Of(CUgraphExec handle) { return reinterpret_cast<GraphPiece*>(handle); }
+
+  // The node that is to have this number; 1 when another one's turn is, or it is sealed.
+  CUresult AddKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params, bool cooperative);
+  CUresult AddFill(unsigned number, const CUDA_MEMSET_NODE_PARAMS_v1& params);
+  CUresult AddCopy(unsigned number, const CUDA_MEMCPY3D& params);
+  CUresult AddEmpty(unsigned number);
+  // Pairs (from, to) of node numbers.
+  CUresult AddEdges(std::span<const uint32_t> pairs);
+  CUresult Seal();
+
+  // Once it is sealed.
+  CUresult SetKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params);
+  CUresult Launch(CUstream stream);
+
+ private:
+  bool IsNext(unsigned number) const { return !sealed_ && number == nodes_.size(); }
+  CUresult Note(CUresult result);
+
+  const ipc::DriverTable& driver_;
+  const CUcontext context_;
+  CUgraph graph_ = nullptr;  // kept: a change of a kernel names its node
+  CUgraphExec exec_ = nullptr;
+  bool sealed_ = false;
+  std::vector<CUgraphNode> nodes_;
+  CUresult failure_ = CUDA_SUCCESS;
+};
+
+}  // namespace worker

@@ -1,0 +1,93 @@
+#include "shim/copy_box.h"
+
+namespace shim {
+namespace {
+
+// One side of a copy, as the structures describe it.
+struct End {
+  CUmemorytype type;
+  const void* host;
+  CUdeviceptr device;
+  size_t x, y, z, pitch, height;
+};
+
+// A pitch of 0 stands for packed rows, a height of 0 for slices as high as the copy.
+CUresult Resolve(const End& end, const CopyBox& box, uint64_t* address, size_t* pitch,
+                 size_t* slice) {
+  if (end.type == CU_MEMORYTYPE_ARRAY) return CUDA_ERROR_NOT_SUPPORTED;
+  const bool host = end.type == CU_MEMORYTYPE_HOST;
+  // A device end must be one: host memory may not be read in its place.
+  if (end.type == CU_MEMORYTYPE_DEVICE && Memory::PlaceOf(end.device) == Memory::Place::kHost)
+    return CUDA_ERROR_INVALID_VALUE;
+  *pitch = end.pitch != 0 ? end.pitch : box.rows.width;
+  *slice = *pitch * (end.height != 0 ? end.height : box.rows.height);
+  *address = (host ? reinterpret_cast<uint64_t>(end.host) : end.device) + end.z * *slice +
+             end.y * *pitch + end.x;
+  return CUDA_SUCCESS;
+}
+
+bool IsLive(uint64_t address, size_t pitch, size_t slice, const CopyBox& box) {
+  if (Memory::PlaceOf(address) == Memory::Place::kHost) return true;
+  const size_t span = (box.depth - 1) * slice + (box.rows.height - 1) * pitch + box.rows.width;
+  return Memory::IsLive(address, span);
+}
+
+}  // namespace
+
+CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box) {
+  if (params.srcLOD != 0 || params.dstLOD != 0) return CUDA_ERROR_NOT_SUPPORTED;
+  PitchedCopy& rows = box->rows;
+  rows.width = params.WidthInBytes;
+  rows.height = params.Height;
+  box->depth = params.Depth;
+  const End to = {params.dstMemoryType, params.dstHost, params.dstDevice, params.dstXInBytes,
+                  params.dstY,          params.dstZ,    params.dstPitch,  params.dstHeight};
+  const End from = {params.srcMemoryType, params.srcHost, params.srcDevice, params.srcXInBytes,
+                    params.srcY,          params.srcZ,    params.srcPitch,  params.srcHeight};
+  const CUresult result = Resolve(to, *box, &rows.to, &rows.to_pitch, &box->to_slice);
+  if (result != CUDA_SUCCESS) return result;
+  return Resolve(from, *box, &rows.from, &rows.from_pitch, &box->from_slice);
+}
+
+CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY2D& params) {
+  CUDA_MEMCPY3D flat = {};
+  flat.srcXInBytes = params.srcXInBytes;
+  flat.srcY = params.srcY;
+  flat.srcMemoryType = params.srcMemoryType;
+  flat.srcHost = params.srcHost;
+  flat.srcDevice = params.srcDevice;
+  flat.srcPitch = params.srcPitch;
+  flat.dstXInBytes = params.dstXInBytes;
+  flat.dstY = params.dstY;
+  flat.dstMemoryType = params.dstMemoryType;
+  flat.dstHost = params.dstHost;
+  flat.dstDevice = params.dstDevice;
+  flat.dstPitch = params.dstPitch;
+  flat.WidthInBytes = params.WidthInBytes;
+  flat.Height = params.Height;
+  flat.Depth = 1;
+  return flat;
+}
+
+CUresult CheckBox(const CopyBox& box) {
+  if (box.empty()) return CUDA_SUCCESS;
+  const PitchedCopy& rows = box.rows;
+  if (rows.height > 1 && (rows.to_pitch < rows.width || rows.from_pitch < rows.width))
+    return CUDA_ERROR_INVALID_VALUE;
+  return IsLive(rows.to, rows.to_pitch, box.to_slice, box) &&
+                 IsLive(rows.from, rows.from_pitch, box.from_slice, box)
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CopyBoxes(const CopyBox& box, const Stream& stream) {
+  PitchedCopy rows = box.rows;
+  for (size_t slice = 0; slice < box.depth; ++slice) {
+    if (const CUresult result = CopyRows(rows, stream); result != CUDA_SUCCESS) return result;
+    rows.to += box.to_slice;
+    rows.from += box.from_slice;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace shim

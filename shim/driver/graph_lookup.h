@@ -1,0 +1,88 @@
+// From what a program holds to its graphs, and from parameter structures to work: what the
+// graph*.cc files beside this one share. Thread safety: any thread.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "shim/graphs/executable.h"
+#include "shim/graphs/graph.h"
+
+namespace local {
+
+using shim::graphs::Executable;
+using shim::graphs::Graph;
+using shim::graphs::Node;
+using shim::graphs::Objects;
+using shim::graphs::UserObject;
+using shim::graphs::Work;
+
+// 1 for what is none; the session's failure first.
+CUresult FindGraph(CUgraph program, std::shared_ptr<Graph>* graph);
+CUresult FindNode(CUgraphNode program, std::shared_ptr<Node>* node);
+CUresult FindNodes(const CUgraphNode* programs, size_t count, std::vector<Node*>* nodes);
+CUresult FindExecutable(CUgraphExec program, std::shared_ptr<Executable>* executable);
+
+inline CUgraphNode HandleOf(const Node& node) { return reinterpret_cast<CUgraphNode>(node.value); }
+inline CUgraph HandleOf(const Graph& graph) { return reinterpret_cast<CUgraph>(graph.value); }
+
+// With the checks of the call that does the same at once.
+CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work);
+CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v1& params, Work* work);
+CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work);
+CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work);
+CUresult ToWork(const CUDA_HOST_NODE_PARAMS_v1& params, Work* work);
+CUresult ToWork(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1& params, Work* work);
+CUresult ToWork(const CUgraphNodeParams& params, Work* work);
+CUresult ToRecord(CUevent event, Work* work);
+CUresult ToWait(CUevent event, Work* work);
+CUresult ToChild(CUgraph graph, Work* work);
+
+// Where a new node goes.
+struct NodePlace {
+  CUgraphNode* out;
+  CUgraph graph;
+  const CUgraphNode* dependencies;
+  size_t count;
+};
+
+CUresult AddWork(const NodePlace& place, Work work);
+CUresult SetWork(CUgraphNode program, Work work);
+// The executable graph knows its nodes by their values: the node itself may be gone.
+CUresult SetExecWork(CUgraphExec program, CUgraphNode node, Work work);
+
+template <class Params>
+CUresult AddParams(const NodePlace& place, const Params* params) {
+  Work work;
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = ToWork(*params, &work);
+  return result == CUDA_SUCCESS ? AddWork(place, std::move(work)) : result;
+}
+
+template <class Params>
+CUresult SetParams(CUgraphNode node, const Params* params) {
+  Work work;
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = ToWork(*params, &work);
+  return result == CUDA_SUCCESS ? SetWork(node, std::move(work)) : result;
+}
+
+template <class Params>
+CUresult SetExecParams(CUgraphExec executable, CUgraphNode node, const Params* params) {
+  Work work;
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = ToWork(*params, &work);
+  return result == CUDA_SUCCESS ? SetExecWork(executable, node, std::move(work)) : result;
+}
+
+// Finds the node and its work of type T.
+template <class T>
+CUresult FindWork(CUgraphNode program, std::shared_ptr<Node>* node, T** work) {
+  const CUresult result = FindNode(program, node);
+  if (result != CUDA_SUCCESS) return result;
+  *work = std::get_if<T>(&(*node)->work);
+  return *work != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace local

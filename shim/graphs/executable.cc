@@ -1,0 +1,211 @@
+#include "shim/graphs/executable.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shim/graphs/capture.h"
+#include "shim/sync.h"
+
+namespace shim::graphs {
+
+CUresult Executable::MakeStep(uint64_t node, Work work, Step* step) {
+  step->node = node;
+  if (const ChildWork* const child = std::get_if<ChildWork>(&work)) {
+    if (const CUresult result = MakeSteps(*child->graph, &step->children); result != CUDA_SUCCESS)
+      return result;
+  }
+  step->work = std::move(work);
+  return CUDA_SUCCESS;
+}
+
+CUresult Executable::MakeSteps(const Graph& graph, Steps* steps) {
+  std::vector<Node*> order;
+  if (!graph.Order(&order)) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<size_t> place(order.size());  // by the node's position in the graph
+  for (const Node* const node : order) {
+    Step step;
+    const CUresult result = MakeStep(node->value, node->work, &step);
+    if (result != CUDA_SUCCESS) return result;
+    for (const Node* const dependency : node->dependencies)
+      step.dependencies.push_back(place[dependency->position]);
+    std::sort(step.dependencies.begin(), step.dependencies.end());
+    step.dependencies.erase(std::unique(step.dependencies.begin(), step.dependencies.end()),
+                            step.dependencies.end());
+    place[node->position] = steps->size();
+    steps->push_back(std::move(step));
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Executable::Create(const Graph& graph, cuuint64_t flags,
+                            std::shared_ptr<Executable>* made) {
+  const std::shared_ptr<Executable> executable = std::make_shared<Executable>(flags);
+  CUresult result = MakeSteps(graph, &executable->steps_);
+  if (result == CUDA_SUCCESS) result = executable->MakePieces();
+  if (result != CUDA_SUCCESS) return result;
+  Objects::Process().executables.Add(executable);
+  *made = executable;
+  return CUDA_SUCCESS;
+}
+
+std::shared_ptr<Graph> Executable::ToGraph() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<Graph> graph = Graph::Create();
+  std::vector<Node*> nodes;
+  for (const Step& step : steps_) {
+    std::vector<Node*> dependencies;
+    for (const size_t place : step.dependencies) dependencies.push_back(nodes[place]);
+    Node* node = nullptr;
+    (void)graph->Add(step.enabled ? step.work : Work(EmptyWork{}), std::move(dependencies), &node);
+    nodes.push_back(node);
+  }
+  return graph;
+}
+
+// --- launches ------------------------------------------------------------------------------------
+
+CUresult Executable::OrderAfterLast(const Stream& stream) {
+  const uint64_t last = std::exchange(last_stream_, stream.value);
+  if (!std::exchange(launched_, true) || last == stream.value) return CUDA_SUCCESS;
+  const Stream* const before = State::Process().streams.Find(last);
+  const CUresult done = before != nullptr ? QueryStream(*before) : CUDA_ERROR_NOT_READY;
+  return done == CUDA_ERROR_NOT_READY ? State::SendJoin(stream.wire) : done;
+}
+
+void Executable::Flatten(Steps* steps, const std::vector<uint32_t>& before,
+                         std::vector<FlatNode>* nodes) {
+  for (Step& step : *steps) {
+    std::vector<uint32_t> dependencies;
+    for (const size_t place : step.dependencies) dependencies.push_back((*steps)[place].flat);
+    if (dependencies.empty()) dependencies = before;
+    if (!step.children.empty() && step.enabled) {
+      step.flat = FlattenChild(&step.children, std::move(dependencies), nodes);
+      continue;
+    }
+    const bool nothing = !step.enabled || std::holds_alternative<ChildWork>(step.work);
+    step.flat = static_cast<uint32_t>(nodes->size());
+    nodes->push_back({nothing ? nullptr : &step.work, std::move(dependencies)});
+  }
+}
+
+// Between an empty node that comes before all of it and one that comes after.
+uint32_t Executable::FlattenChild(Steps* children, std::vector<uint32_t> before,
+                                  std::vector<FlatNode>* nodes) {
+  const uint32_t first = static_cast<uint32_t>(nodes->size());
+  nodes->push_back({nullptr, std::move(before)});
+  Flatten(children, {first}, nodes);
+  std::vector<uint32_t> all;
+  for (const Step& child : *children) all.push_back(child.flat);
+  nodes->push_back({nullptr, std::move(all)});
+  return static_cast<uint32_t>(nodes->size() - 1);
+}
+
+CUresult Executable::MakePieces() {
+  if (!stale_) return CUDA_SUCCESS;
+  std::vector<FlatNode> nodes;
+  Flatten(&steps_, {}, &nodes);
+  const CUresult result = pieces_.Make(nodes);
+  stale_ = result != CUDA_SUCCESS;
+  return result;
+}
+
+CUresult Executable::Launch(const Stream& stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  CUresult result = MakePieces();
+  if (result == CUDA_SUCCESS) result = OrderAfterLast(stream);
+  if (result == CUDA_SUCCESS) result = pieces_.Launch(stream);
+  return result == CUDA_SUCCESS ? Throttle(stream) : result;
+}
+
+std::optional<CUresult> CaptureLaunch(const Stream& stream, Executable* executable) {
+  if (Capture::Of(stream) == nullptr) return CaptureWork(stream, EmptyWork{});
+  const std::shared_ptr<Graph> child = executable->ToGraph();
+  const std::optional<CUresult> result = CaptureWork(stream, ChildWork{child});
+  child->Destroy();  // the node has its own copy
+  return result;
+}
+
+// --- changes -------------------------------------------------------------------------------------
+
+Executable::Step* Executable::FindStep(const void* node) {
+  const uint64_t value = reinterpret_cast<uint64_t>(node);
+  const Steps::iterator found = std::find_if(steps_.begin(), steps_.end(),
+                                             [&](const Step& step) { return step.node == value; });
+  return found == steps_.end() ? nullptr : &*found;
+}
+
+CUresult Executable::SetWork(const void* node, Work work) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Step* const step = FindStep(node);
+  if (step == nullptr || step->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
+  Step changed;
+  const CUresult result = MakeStep(step->node, std::move(work), &changed);
+  if (result != CUDA_SUCCESS) return result;
+  return Change(step, std::move(changed));
+}
+
+// A kernel's parameters change where they are; other changes of what the worker has make the pieces
+// anew, at the next launch.
+CUresult Executable::Change(Step* step, Step changed) {
+  const KernelWork* const before = std::get_if<KernelWork>(&step->work);
+  KernelWork* const after = std::get_if<KernelWork>(&changed.work);
+  const bool in_place = before != nullptr && after != nullptr && !stale_ && step->enabled &&
+                        before->function == after->function;
+  if (!in_place && (IsForDevice(step->work) || IsForDevice(changed.work) ||
+                    std::holds_alternative<ChildWork>(step->work))) {
+    stale_ = true;
+  }
+  if (in_place) {
+    after->cooperative = before->cooperative;
+    if (*before == *after) return CUDA_SUCCESS;
+  }
+  step->work = std::move(changed.work);
+  step->children = std::move(changed.children);
+  return in_place ? pieces_.SetKernel(step->flat, std::get<KernelWork>(step->work)) : CUDA_SUCCESS;
+}
+
+CUresult Executable::SetEnabled(const void* node, bool enabled) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Step* const step = FindStep(node);
+  if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  stale_ = stale_ || step->enabled != enabled;
+  step->enabled = enabled;
+  return CUDA_SUCCESS;
+}
+
+CUresult Executable::GetEnabled(const void* node, bool* enabled) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Step* const step = FindStep(node);
+  if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *enabled = step->enabled;
+  return CUDA_SUCCESS;
+}
+
+CUresult Executable::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {
+  *info = {CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, nullptr, nullptr};
+  Steps updated;
+  if (MakeSteps(graph, &updated) != CUDA_SUCCESS) {
+    info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (updated.size() != steps_.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    info->errorNode = reinterpret_cast<CUgraphNode>(updated[i].node);
+    if (updated[i].dependencies != steps_[i].dependencies)
+      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    if (updated[i].work.index() != steps_[i].work.index()) {
+      info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    }
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    // Later calls go on naming the first graph's nodes.
+    const CUresult result = Change(&steps_[i], std::move(updated[i]));
+    if (result != CUDA_SUCCESS) return result;
+  }
+  *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
+  return CUDA_SUCCESS;
+}
+
+}  // namespace shim::graphs

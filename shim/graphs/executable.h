@@ -1,0 +1,76 @@
+// An executable graph: the work of a graph's nodes in an order that respects the edges.
+//
+// A launch puts the steps into a stream one after the other, each by the calls that do the same at
+// once; steps that the device can do alone go to the worker together (pieces.h). Launches of one
+// executable wait for each other, in whatever stream they are. Changes hold for later launches.
+// Thread safety: all methods.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "shim/graphs/graph.h"
+#include "shim/graphs/pieces.h"
+#include "shim/state.h"
+
+namespace shim::graphs {
+
+class Executable {
+ public:
+  // 1: the graph has a cycle.
+  static CUresult Create(const Graph& graph, cuuint64_t flags, std::shared_ptr<Executable>* made);
+  explicit Executable(cuuint64_t flags) : flags_(flags) {}
+
+  uint64_t value = 0;
+  cuuint64_t flags() const { return flags_; }
+
+  // A graph that does the same: what a launch is in a stream that captures.
+  std::shared_ptr<Graph> ToGraph();
+  CUresult Launch(const Stream& stream);
+
+  // `node`: the value of a node of the graph that this was made from, which may be gone. The new
+  // work must be of the same type.
+  CUresult SetWork(const void* node, Work work);
+  CUresult SetEnabled(const void* node, bool enabled);
+  CUresult GetEnabled(const void* node, bool* enabled);
+  // Takes every node's work from a graph of the same shape; says how it failed otherwise.
+  CUresult Update(const Graph& graph, CUgraphExecUpdateResultInfo* info);
+
+ private:
+  struct Step {
+    uint64_t node = 0;
+    Work work;
+    std::vector<Step> children;
+    std::vector<size_t> dependencies;  // positions
+    bool enabled = true;
+    uint32_t flat = 0;  // its last node among the flat ones
+  };
+  using Steps = std::vector<Step>;
+
+  static CUresult MakeStep(uint64_t node, Work work, Step* step);
+  static CUresult MakeSteps(const Graph& graph, Steps* steps);
+  static void Flatten(Steps* steps, const std::vector<uint32_t>& before,
+                      std::vector<FlatNode>* nodes);
+  static uint32_t FlattenChild(Steps* children, std::vector<uint32_t> before,
+                               std::vector<FlatNode>* nodes);
+  Step* FindStep(const void* node);
+  CUresult Change(Step* step, Step changed);
+  CUresult MakePieces();
+  CUresult OrderAfterLast(const Stream& stream);
+
+  const cuuint64_t flags_;
+  std::mutex mutex_;
+  Steps steps_;
+  Pieces pieces_;
+  bool stale_ = true;  // the pieces are not what the steps say
+  bool launched_ = false;
+  uint64_t last_stream_ = 0;  // of the last launch, by its value
+};
+
+// As CaptureWork (capture.h), of a launch: a child graph.
+std::optional<CUresult> CaptureLaunch(const Stream& stream, Executable* executable);
+
+}  // namespace shim::graphs
