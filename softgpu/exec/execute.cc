@@ -1,11 +1,16 @@
 // Execute(): a grid's blocks over the threads of the pool.
 //
 // The caller runs blocks itself; only when the first ones show that there is work for more than a
-// wake-up costs do other threads join. Kernels with floating-point atomics run in order on the
-// caller. A cooperative grid keeps all its blocks resident on the caller and gives each its turn.
+// wake-up costs do other threads join. Whoever waits spins shortly first: programs launch one
+// kernel after another, and a wake-up takes longer than many a grid. Kernels with floating-point
+// atomics run in order on the caller. A cooperative grid keeps all its blocks resident on the
+// caller and gives each its turn.
+#include <immintrin.h>
+
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <memory>
 #include <thread>
 
@@ -20,6 +25,7 @@ namespace exec {
 namespace {
 
 constexpr uint64_t kWorthSharingNs = 50'000;
+constexpr uint64_t kSpinNs = 20'000;
 
 std::atomic<Compiler*> the_compiler{nullptr};
 
@@ -41,6 +47,16 @@ Fault Refusal(const Launch& launch, CUresult code, std::string what) {
   fault.what = std::move(what);
   fault.kernel = launch.kernel->name();
   return fault;
+}
+
+template <class Predicate>
+void SpinUntil(const Predicate& done) {
+  for (const uint64_t end = NowNs() + kSpinNs; NowNs() < end;) {
+    for (int k = 0; k < 16; ++k) {
+      if (done()) return;
+      _mm_pause();
+    }
+  }
 }
 
 BlockMemory& MemoryOfThread() {
@@ -78,43 +94,33 @@ class Pool {
   void Offer(LaunchState* state) {
     std::lock_guard<std::mutex> lock(mutex_);
     StartThreads();
-    jobs_.push_back({state, 0});
-    wake_.notify_all();
+    jobs_.emplace_back(state);
+    offers_.fetch_add(1, std::memory_order_relaxed);
+    if (sleeping_ != 0) wake_.notify_all();
   }
 
-  // Returns when no thread works on `state` any more.
+  // Returns when no thread works on `state`, which was offered, any more.
   void Withdraw(LaunchState* state) {
     std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-      Job* job = Find(state);
-      if (job == nullptr) return;
-      if (job->helpers == 0) {
-        Remove(state);
-        return;
-      }
-      idle_.wait(lock);
-    }
+    const std::list<Job>::iterator job = Find(state);
+    lock.unlock();
+    const auto alone = [&] { return job->helpers.load(std::memory_order_acquire) == 0; };
+    SpinUntil(alone);
+    lock.lock();
+    idle_.wait(lock, alone);
+    jobs_.erase(job);
   }
 
  private:
   struct Job {
-    LaunchState* state;
-    int helpers;
+    explicit Job(LaunchState* s) : state(s) {}
+    LaunchState* const state;
+    std::atomic<int> helpers{0};
   };
 
-  Job* Find(const LaunchState* state) {
-    for (Job& job : jobs_) {
-      if (job.state == state) return &job;
-    }
-    return nullptr;
-  }
-
-  void Remove(const LaunchState* state) {
-    for (size_t i = 0; i < jobs_.size(); ++i) {
-      if (jobs_[i].state != state) continue;
-      jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
-      return;
-    }
+  std::list<Job>::iterator Find(const LaunchState* state) {
+    return std::find_if(jobs_.begin(), jobs_.end(),
+                        [state](const Job& job) { return job.state == state; });
   }
 
   void StartThreads() {
@@ -122,12 +128,12 @@ class Pool {
     for (; threads_ < wanted; ++threads_) std::thread([this] { Serve(); }).detach();
   }
 
-  LaunchState* TakeJob() {
+  Job* TakeJob() {
     for (Job& job : jobs_) {
       if (job.state->next_block.load(std::memory_order_relaxed) >= job.state->blocks) continue;
       if (job.state->Stopping()) continue;
-      ++job.helpers;
-      return job.state;
+      job.helpers.fetch_add(1, std::memory_order_relaxed);
+      return &job;
     }
     return nullptr;
   }
@@ -135,27 +141,41 @@ class Pool {
   void Serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      LaunchState* state = TakeJob();
-      if (state == nullptr) {
-        wake_.wait(lock);
+      Job* const job = TakeJob();
+      if (job == nullptr) {
+        AwaitOffer(&lock);
         continue;
       }
       lock.unlock();
       BlockMemory& memory = MemoryOfThread();
-      const bool ready = memory.Prepare(state);
-      if (ready) TakeBlocks(state, &memory);
+      const bool ready = memory.Prepare(job->state);
+      if (ready) TakeBlocks(job->state, &memory);
       lock.lock();
-      --Find(state)->helpers;
+      job->helpers.fetch_sub(1, std::memory_order_release);
       idle_.notify_all();
       // Without memory for a block this thread is no help; the caller goes on alone.
-      if (!ready) wake_.wait(lock);
+      if (!ready) AwaitOffer(&lock);
     }
+  }
+
+  // Another grid may be there then, or none.
+  void AwaitOffer(std::unique_lock<std::mutex>* lock) {
+    const uint64_t seen = offers_.load(std::memory_order_relaxed);
+    const auto came = [&] { return offers_.load(std::memory_order_relaxed) != seen; };
+    lock->unlock();
+    SpinUntil(came);
+    lock->lock();
+    if (came()) return;
+    ++sleeping_;
+    wake_.wait(*lock);
+    --sleeping_;
   }
 
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
-  std::deque<Job> jobs_;
-  unsigned threads_ = 0;
+  std::list<Job> jobs_;
+  std::atomic<uint64_t> offers_{0};
+  unsigned threads_ = 0, sleeping_ = 0;
 };
 
 bool RunIndependent(LaunchState* state) {

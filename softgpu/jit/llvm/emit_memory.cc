@@ -32,19 +32,27 @@ Emitter::Value* Emitter::Offset(const Memory& m, Value* address) {
   return b_.CreateAdd(wide, Number(wide, m.inst->imm));
 }
 
-// As Holds() of simd/memory.cc.
+// As Holds() of simd/memory.cc: `bytes` from `address` on, which is a multiple of one access's
+// size. Rotated by that alignment, an address that isn't becomes a huge number, so that one
+// comparison tells all.
 Emitter::Value* Emitter::InBounds(const Memory& m, Value* address, uint64_t bytes) {
-  const auto like = [&](Value* scalar) {
-    return address->getType()->isVectorTy() ? b_.CreateVectorSplat(kLanes, scalar) : scalar;
-  };
   using ipc::limits::kWindowBase, ipc::limits::kWindowEnd;
-  Value* offset = m.access.shared ? address : b_.CreateSub(address, Number(address, kWindowBase));
-  Value* size = like(m.access.shared ? shared_bytes_ : b_.getInt64(kWindowEnd - kWindowBase));
-  Value* inside = b_.CreateICmpULT(offset, size);
-  Value* fits = b_.CreateICmpUGE(b_.CreateSub(size, offset), Number(address, bytes));
-  Value* aligned =
-      b_.CreateICmpEQ(b_.CreateAnd(address, Number(address, m.bytes - 1)), Number(address, 0));
-  return b_.CreateAnd(b_.CreateAnd(inside, fits), aligned);
+  const uint64_t shift = static_cast<uint64_t>(__builtin_ctzll(m.bytes));
+  Value* offset = address;
+  Value* places = nullptr;  // where the access may begin, in units of its size
+  if (m.access.shared) {
+    Value* last = b_.CreateLShr(b_.CreateSub(shared_bytes_, b_.getInt64(bytes)), shift);
+    places = b_.CreateSelect(b_.CreateICmpUGE(shared_bytes_, b_.getInt64(bytes)),
+                             b_.CreateAdd(last, b_.getInt64(1)), b_.getInt64(0));
+  } else {
+    static_assert(kWindowBase % 64 == 0 && kWindowEnd % 64 == 0);
+    offset = b_.CreateSub(address, Number(address, kWindowBase));
+    places = b_.getInt64(((kWindowEnd - kWindowBase - bytes) >> shift) + 1);
+  }
+  if (address->getType()->isVectorTy()) places = b_.CreateVectorSplat(kLanes, places);
+  Value* rotated = b_.CreateIntrinsic(llvm::Intrinsic::fshr, {offset->getType()},
+                                      {offset, offset, Number(offset, shift)});
+  return b_.CreateICmpULT(rotated, places);
 }
 
 Emitter::Value* Emitter::Located(const Memory& m, Value* address) {
@@ -209,13 +217,18 @@ void Emitter::AccessLanes(const Memory& m) {
   llvm::BasicBlock* apart = NewBlock("apart");
   Expect(b_.CreateICmpEQ(bad, b_.getInt32(0)), good, m.slow);
   b_.SetInsertPoint(good);
+  // The first and the last tell nearly always.
+  llvm::BasicBlock* perhaps = NewBlock("perhaps");
   Value* first = b_.CreateExtractElement(addresses, uint64_t{0});
+  Value* last = b_.CreateExtractElement(addresses, uint64_t{kLanes - 1});
+  Value* far = b_.CreateICmpNE(b_.CreateSub(last, first), b_.getInt64(m.bytes * (kLanes - 1)));
+  Value* not_all = b_.CreateICmpNE(m.lanes, b_.getInt32(exec::kFullMask));
+  b_.CreateCondBr(b_.CreateOr(far, not_all), apart, perhaps);
+  b_.SetInsertPoint(perhaps);
   Value* line = b_.CreateAdd(b_.CreateVectorSplat(kLanes, first),
                              Ramp(b_.getInt64Ty(), static_cast<int64_t>(m.bytes)));
   Value* off_line = Bits(b_.CreateICmpNE(addresses, line));
-  Value* contiguous = b_.CreateAnd(b_.CreateICmpEQ(off_line, b_.getInt32(0)),
-                                   b_.CreateICmpEQ(m.lanes, b_.getInt32(exec::kFullMask)));
-  b_.CreateCondBr(contiguous, near, apart);
+  b_.CreateCondBr(b_.CreateICmpEQ(off_line, b_.getInt32(0)), near, apart);
   b_.SetInsertPoint(near);
   Record(m, first, m.bytes);
   MoveContiguous(m, first);
