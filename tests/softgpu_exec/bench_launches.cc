@@ -14,7 +14,7 @@
 namespace softgpu::testing {
 namespace {
 
-constexpr int kRounds = 25, kLaunches = 1000, kWakes = 200;
+constexpr int kLaunchRounds = 25, kLaunches = 1000, kWakes = 200;
 constexpr std::chrono::milliseconds kRest(2);  // long enough for every thread to fall asleep
 
 constexpr char kEmpty[] =
@@ -70,7 +70,7 @@ class Driver {
 };
 
 struct Samples {
-  double each[kRounds], woken[kWakes], polled[kWakes];  // microseconds
+  double each[kLaunchRounds], woken[kWakes], polled[kWakes];  // microseconds
 };
 
 template <class Wait>
