@@ -1,6 +1,8 @@
 // The vector handlers of this processor: the best of the instruction sets that simd/ was compiled
 // for.
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 
@@ -35,8 +37,12 @@ class Table {
         isa::CompareRows, isa::ConvertRows, isa::MemoryRows, isa::PackRows              \
   }
     using Source = HandlerRows (*)();
-    static constexpr Source kSets[3][9] = {SOFTGPU_ALL(v1), SOFTGPU_ALL(v3), SOFTGPU_ALL(v4)};
-    for (Source source : kSets[Level()]) {
+#ifdef SOFTGPU_V1_ALONE
+    static constexpr Source kSets[][9] = {SOFTGPU_ALL(v1)};
+#else
+    static constexpr Source kSets[][9] = {SOFTGPU_ALL(v1), SOFTGPU_ALL(v3), SOFTGPU_ALL(v4)};
+#endif
+    for (Source source : kSets[std::min(Level(), std::size(kSets) - 1)]) {
       const HandlerRows rows = source();
       for (size_t i = 0; i < rows.count; ++i) {
         by_key_.emplace(rows.rows[i].key, rows.rows[i].run);
@@ -57,8 +63,8 @@ class Table {
 
  private:
   // LANEWAY_SOFTGPU_ISA=v1|v3|v4 lowers it, for tests and comparisons.
-  static int Level() {
-    int level = 0;
+  static size_t Level() {
+    size_t level = 0;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         __builtin_cpu_supports("bmi2")) {
       level = 1;
