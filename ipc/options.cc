@@ -144,7 +144,9 @@ std::vector<Flag> MemoryFlags() {
        .of_program = true},
       {.name = "swap",
        .value_name = "SIZE",
-       .help = "host memory that may hold device memory of waiting programs; half of it by default",
+       .help = "host memory that may hold device memory of waiting programs (half of it by "
+               "default); when "
+               "it is used up, a newcomer's request fails",
        .text = &Options::swap,
        .bytes = true},
       {"scrub",

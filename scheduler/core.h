@@ -49,8 +49,11 @@ int64_t LeastBytes(const State& state, const Session& session, int64_t persisten
 // Begins what will free `bytes` for `session`: shrinks and merges lanes, swaps out. Does nothing
 // while enough is on its way.
 void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes);
-// Everybody waits for everybody: the youngest gives way to `session`.
-void BreakWait(Core* core, Device* device, Session* session);
+// Whether the host memory for what is swapped out has room for it.
+bool SwapSpaceFits(const State& state, const Session& session);
+// Everybody waits for everybody: the youngest gives way to `session`. If nobody can, a request
+// fails, unless somebody goes on before `refuse_us`, or kUnlimited: before Limits::standstill_us.
+void BreakWait(Core* core, Device* device, Session* session, int64_t refuse_us);
 // Of who is evicted: its memory leaves as soon as it can.
 void LeaveIfEvicted(Core* core, Session* session);
 // Those whom a swap that failed has left here, once it is time to try again.

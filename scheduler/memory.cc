@@ -56,9 +56,10 @@ void GivePersistent(Core* core, Session* session, int64_t bytes) {
 LaneChoice LaneFor(Core* core, const Session& session, int64_t bytes) {
   const Lane* const own = core->LaneOf(session.lane);
   if (own == nullptr) return {};
-  const bool still = !own->closing && own->shrinking_to < 0;
+  // Inside an iteration it keeps what it has, also of a lane that closes after it.
+  const bool still = session.inside || (!own->closing && own->shrinking_to < 0);
   if (still && own->bytes >= bytes) return {LaneChoice::kJoin, own->id, own->bytes};
-  const bool grows = still && Fits(*core->state, session, bytes - own->bytes);
+  const bool grows = still && !own->closing && Fits(*core->state, session, bytes - own->bytes);
   if (grows && (session.inside || own->members.size() == 1)) {
     return {LaneChoice::kGrow, own->id, bytes};
   }

@@ -53,11 +53,6 @@ void MergeLanes(Core* core, Device* device, int64_t bytes) {
   }
 }
 
-bool SwapSpaceFits(const State& state, const Session& session) {
-  const int64_t lane = session.inside ? session.ephemeral_bytes : 0;
-  return state.swapped_bytes + session.persistent_bytes + lane <= state.limits.swap_bytes;
-}
-
 bool CanSwap(const Core& core, const Session& session) {
   return session.phase == Phase::kAdmitted && session.residence == Residence::kResident &&
          !session.about.fixed && SwapSpaceFits(*core.state, session) &&
@@ -132,26 +127,64 @@ void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes) {
   StopVictim(core, device, *session);
 }
 
-void BreakWait(Core* core, Device* device, Session* session) {
-  Session* youngest = nullptr;
-  Session* refused = nullptr;
-  bool movable = false, fixed = false;  // what is in the way: it may go, if not now; or never
+bool SwapSpaceFits(const State& state, const Session& session) {
+  const int64_t lane = session.inside ? session.ephemeral_bytes : 0;
+  return state.swapped_bytes + session.persistent_bytes + lane <= state.limits.swap_bytes;
+}
+
+namespace {
+
+// Who holds memory and gets nowhere, and what keeps it here.
+struct Holders {
+  Session* youngest = nullptr;  // of those who can go
+  bool asking = false;          // one of them waits for memory itself
+  bool movable = false;         // one of them may go, if not now
+  bool fixed = false;           // one of them never goes
+  bool no_space = false;        // one of them finds no room on the host
+  bool leaving = false;         // one of them ends
+};
+
+Holders Look(Core* core, const Device& device, const Session& waiting) {
   std::vector<SessionId> candidates;
-  for (const Key& key : device->youngest) candidates.push_back(key.session);
-  for (const Lane* const lane : device->lanes) {
+  for (const Key& key : device.youngest) candidates.push_back(key.session);
+  for (const Lane* const lane : device.lanes) {
     if (lane->holder != nullptr) candidates.push_back(lane->holder->id);
   }
+  Holders holders;
   for (const SessionId id : candidates) {
     Session* const other = core->Find(id);
-    if (other == session || other->charged_bytes == 0 || other->progressing()) continue;
-    (other->about.fixed ? fixed : movable) = true;
-    if (other->need != Need::kNone && (refused == nullptr || other->arrival > refused->arrival)) {
-      refused = other;
-    }
-    if (CanSwap(*core, *other) && (youngest == nullptr || other->arrival > youngest->arrival)) {
-      youngest = other;
+    if (id == waiting.id || other->charged_bytes == 0 || other->progressing()) continue;
+    (other->about.fixed ? holders.fixed : holders.movable) = true;
+    holders.asking |= other->need != Need::kNone;
+    holders.leaving |= other->phase == Phase::kEnding;
+    holders.no_space |= !other->about.fixed && !SwapSpaceFits(*core->state, *other);
+    if (!CanSwap(*core, *other)) continue;
+    if (holders.youngest == nullptr || other->arrival > holders.youngest->arrival) {
+      holders.youngest = other;
     }
   }
+  return holders;
+}
+
+// Of those who wait here for more than they have, the last who came is refused; who asks for its
+// lane again has it at once, and those who are not in wait until somebody leaves. A rest between two
+// pieces of work is no standstill: who rests for a moment may give back what is needed.
+void RefuseLast(Core* core, Device* device, const char* reason, int64_t refuse_us) {
+  if (device->needs.empty()) return;
+  if (core->now_us < refuse_us) {
+    device->refuse_us = std::min(refuse_us, core->now_us + core->state->limits.standstill_us);
+    return;
+  }
+  Session* const refused = core->Find(device->needs.rbegin()->session);
+  core->actions.push_back(RefuseMemory{refused->id, reason});
+  Unblock(core, refused);
+}
+
+}  // namespace
+
+void BreakWait(Core* core, Device* device, Session* session, int64_t refuse_us) {
+  const Holders holders = Look(core, *device, *session);
+  Session* const youngest = holders.youngest;
   if (youngest != nullptr && youngest->granted && youngest->need == Need::kNone) {
     // At a boundary, with nothing to do: it can go when its lane is back.
     RevokeHolder(core, core->LaneOf(youngest->lane), false);
@@ -161,22 +194,19 @@ void BreakWait(Core* core, Device* device, Session* session) {
     BeginSwapOut(core, youngest);
     return;
   }
-  const bool no_space = core->state->limits.swap_bytes < kUnlimited;
-  const bool all_fixed = fixed && !movable;
-  if (!all_fixed && !no_space) return;          // one failed to swap: it is tried again
-  if (all_fixed && refused == nullptr) return;  // they rest: they may go on, or end
-  if (all_fixed && session->charged_bytes != 0 && CanSwap(*core, *session)) {
+  if (holders.leaving) return;
+  if (!holders.fixed || holders.movable) {
+    // Without a want of space one failed to swap: it is tried again.
+    if (holders.no_space)
+      RefuseLast(core, device, "the host memory for swapped jobs is used up", refuse_us);
+    return;
+  }
+  if (!holders.asking) return;  // they rest: they may go on, or end
+  if (session->charged_bytes != 0 && CanSwap(*core, *session)) {
     BeginSwapOut(core, session);
     return;
   }
-  // Nobody who rests holds what it asked for: those who are not in yet wait until somebody leaves,
-  // of those who are the last one that asks is refused.
-  if (refused == nullptr || refused->arrival < session->arrival) refused = session;
-  if (refused->need == Need::kNone) return;
-  core->actions.push_back(
-      RefuseMemory{refused->id, all_fixed ? "the memory is held by jobs that can't leave the device"
-                                          : "the host memory for swapped jobs is used up"});
-  Unblock(core, refused);
+  RefuseLast(core, device, "the memory is held by jobs that can't leave the device", core->now_us);
 }
 
 void BeginSwapOut(Core* core, Session* session) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "scheduler/core.h"
 #include "scheduler/why.h"
@@ -331,8 +332,9 @@ void Settle(Core* core) {
   for (const uint32_t id : touched) {
     Device* const device = &core->state->devices.at(id);
     Session* const first = Stuck(core, *device);
-    if (first == nullptr) continue;
-    BreakWait(core, device, first);
+    const int64_t refuse_us = std::exchange(device->refuse_us, kUnlimited);
+    if (first == nullptr && refuse_us == kUnlimited) continue;
+    if (first != nullptr) BreakWait(core, device, first, refuse_us);
     core->devices.insert(id);
     GiveAllTurns(core);
   }

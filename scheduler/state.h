@@ -36,6 +36,8 @@ struct Limits {
   int64_t aging_us = 30'000'000;          // waiting this long is worth one priority class
   int64_t iteration_max_us = 10'000'000;  // past a Revoke, before Report
   int64_t swap_bytes = kUnlimited;        // host memory for what is swapped out
+  // Nobody gets anywhere for so long, and nothing can leave the device: a request fails.
+  int64_t standstill_us = 2'000'000;
 };
 
 enum class Phase { kQueued, kAdmitted, kEnding };
@@ -179,6 +181,8 @@ struct Device {
   int64_t tried_us = 0;      // when it became longer
   int64_t timer_us = kUnlimited;
   int64_t retry_us = 0;  // when a swap that failed is tried again
+  int64_t refuse_us =
+      kUnlimited;  // when a standstill will have lasted long enough to fail somebody
 
   int64_t free_bytes() const {
     return capacity_bytes - overhead_bytes - reserve_bytes - charged_bytes - lanes_bytes;

@@ -165,6 +165,7 @@ int64_t NextLook(Core* core, const Device& device, const View& view) {
     next = std::min(next, (core->now_us / measures + 1) * measures);
   }
   if (device.retry_us > core->now_us) next = std::min(next, device.retry_us);
+  next = std::min(next, device.refuse_us);
   const bool waits = !device.needs.empty() || !device.claims.empty();
   if (waits && state.policy->DisplacesLater()) {
     next = std::min(next, core->now_us + state.limits.swap_slice_us / 4);

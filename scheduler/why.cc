@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "scheduler/policy.h"
+#include "scheduler/core.h"
 
 namespace scheduler {
 namespace {
@@ -52,6 +52,8 @@ void AddHolder(const State& state, const Session& session, std::vector<Cause>* c
   if (largest == nullptr) return;
   chain->push_back({Reason::kMemoryHeld, largest->charged_bytes, largest->lane, largest->id,
                     largest->about.job});
+  if (!largest->about.fixed && !SwapSpaceFits(state, *largest))
+    chain->push_back({Reason::kNoSwapSpace, state.limits.swap_bytes});
 }
 
 void AddMemory(const State& state, const Session& session, int64_t bytes,
@@ -154,6 +156,8 @@ std::string Phrase(const Cause& cause, bool first) {
       return Bytes(cause.bytes) + " are on their way to the host";
     case Reason::kMemoryHeld:
       return job + " holds " + Bytes(cause.bytes);
+    case Reason::kNoSwapSpace:
+      return "the host memory for swapped jobs (--swap, " + Bytes(cause.bytes) + ") is used up";
   }
   return "";
 }

@@ -26,8 +26,9 @@ enum class Reason {
   kWidth,        // the policy runs no more lanes at once; `session` of `job` runs
   kGang,         // `count` ranks of its job are not ready
   kDeviceLost,
-  kMoreComing,  // `bytes` are on their way out of the device
-  kMemoryHeld,  // most of the memory is `session`'s of `job`
+  kMoreComing,   // `bytes` are on their way out of the device
+  kMemoryHeld,   // most of the memory is `session`'s of `job`
+  kNoSwapSpace,  // the host has no room for that: `bytes` in all
 };
 
 struct Cause {

@@ -9,4 +9,6 @@ bool HoldsMemory(int swap_fd) {
   return pread(swap_fd, &count, sizeof count, 0) == sizeof count && count != 0;
 }
 
+int64_t DefaultSwapBytes() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2; }
+
 }  // namespace common

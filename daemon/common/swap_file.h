@@ -34,4 +34,7 @@ struct SwapRecord {
 // Whether a session's memory lies in it. Thread safety: any thread.
 bool HoldsMemory(int swap_fd);
 
+// What all of them may hold unless --swap says it: half of this machine's memory.
+int64_t DefaultSwapBytes();
+
 }  // namespace common

@@ -24,7 +24,7 @@ struct ChildrenOptions {
   std::string device;
   int64_t linger_s = 60;
   std::string scrub = "tenants";
-  int64_t swap_bytes = -1;  // -1: half of the machine's memory
+  int64_t swap_bytes = -1;  // -1: common::DefaultSwapBytes()
 };
 
 // What happens to children; called on the loop.

@@ -100,8 +100,12 @@ std::string Daemon::WhyOf(const Session& session) const {
     case Phase::kLost:
       return "lost its worker; start the program again";
     default:  // the scheduler's to say
-      return scheduler::Sentence(scheduler::Why(state_, session.record.session_id, NowUs()));
+      break;
   }
+  const std::string why =
+      scheduler::Sentence(scheduler::Why(state_, session.record.session_id, NowUs()));
+  if (session.refusal.empty()) return why;
+  return absl::StrCat(why, "; its last request for memory was refused: ", session.refusal);
 }
 
 std::string Daemon::StopRefusal(bool force) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/heap.h"
+#include "daemon/common/swap_file.h"
 #include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"
@@ -40,6 +41,7 @@ Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
   state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
   state_.limits.slice_us = std::max<int64_t>(1, options.slice_ms) * 1000;
+  state_.limits.swap_bytes = ipc::BytesOption(options.swap, common::DefaultSwapBytes());
   const int64_t overstay_s = options.max_iteration_s > 0 ? options.max_iteration_s : kOverstayS;
   state_.limits.iteration_max_us = overstay_s * 1'000'000;
 }

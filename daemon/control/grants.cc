@@ -205,7 +205,10 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   if (session == nullptr) return;
   session->lane = assign.lane;
   session->lane_bytes = static_cast<uint64_t>(assign.bytes);
-  if (assign.answer) session->asks_lane = false;
+  if (assign.answer) {
+    session->asks_lane = false;
+    session->refusal.clear();
+  }
   spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
   SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes, 0, 0,
                                     assign.answer ? 1u : 0u, 0});
@@ -296,6 +299,7 @@ void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
   Session* const session = sessions_.Find(refusal.session);
   if (session == nullptr) return;
   spdlog::info("session {} gets no more memory: {}", refusal.session, refusal.reason);
+  session->refusal = refusal.reason;
   if (std::exchange(session->asks_lane, false)) {
     SendTo(*session, wire::AssignLane{refusal.session, session->lane, session->lane_bytes, 0,
                                       kOutOfMemory, 1, 0});
@@ -360,7 +364,8 @@ void Daemon::PerformGrant(const scheduler::Action& action) {
     Publish(*next);
   } else if (const scheduler::GrantMemory* memory = std::get_if<scheduler::GrantMemory>(&action)) {
     spdlog::debug("session {} gets {} bytes", memory->session, memory->bytes);
-    if (const Session* const session = sessions_.Find(memory->session)) {
+    if (Session* const session = sessions_.Find(memory->session)) {
+      session->refusal.clear();
       CountOutside(*session);
       SendTo(*session, wire::MemoryAnswer{memory->session, 0, 0});
     }

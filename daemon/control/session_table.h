@@ -55,6 +55,7 @@ struct Session {
   uint64_t lane_bytes = 0;
   std::optional<ipc::control::Swap> swap;  // asked of its worker, not yet answered
   bool asks_lane = false;  // blocked in a request for its lane, not for persistent memory
+  std::string refusal;     // why its last request for memory failed; empty: it did not
   // What the scheduler has been told of its page, and when.
   uint64_t iterations_seen = 0;
   uint64_t held_us_seen = 0;

@@ -19,15 +19,11 @@ namespace {
 
 constexpr absl::Duration kStep = absl::Microseconds(20);
 
-uint64_t HalfOfMemory() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 2;
-}
-
 }  // namespace
 
 SwapSpace::SwapSpace(int64_t limit_bytes)
-    : limit_bytes_(limit_bytes < 0 ? HalfOfMemory() : static_cast<uint64_t>(limit_bytes)) {}
+    : limit_bytes_(
+          static_cast<uint64_t>(limit_bytes < 0 ? common::DefaultSwapBytes() : limit_bytes)) {}
 
 absl::Status SwapSpace::Take(uint64_t bytes) {
   uint64_t before = used_.load();

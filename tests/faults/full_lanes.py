@@ -117,5 +117,24 @@ def fill(path):
             pass
 
 
+def test_swap_space_is_used_up():
+    """Nothing can leave, and who rests gives nothing back: the newcomer is refused, who was there goes on."""
+    with Laneway(softgpu=MEMORY, start=False) as laneway:
+        started(laneway, "fair", "--swap=0MiB")
+        first = Growing(laneway)
+        check([first.grows() for _ in range(12)] == [0] * 12, f"half of the device: {first.answers()}")
+        second = Growing(laneway)
+        while second.grows() == 0:
+            check(second.asked < 24, "both have more than there is")
+        check(second.answers()[-1] == 2, f"out of memory, and no other failure: {second.answers()}")
+        why = laneway.command("why", str(second.job)).out
+        check("the host memory for swapped jobs is used up" in why, f"why says it: {why}")
+        log = (laneway.runtime / "log" / "lanewayd.log").read_text()
+        check("(--swap, 0 B) is used up" in log, f"and the log says why it waited: {log}")
+        second.end()
+        check(first.grows() == 0, "what it left is there for the other")
+        first.end()
+
+
 if __name__ == "__main__":
     harness.main()

@@ -25,7 +25,8 @@ World::World(const Options& options, uint64_t seed)
   state_.limits.starvation_us = 500'000;
   state_.limits.iteration_max_us = 100'000;
   state_.limits.lanes_max = 6;
-  if (Random(4) == 0) state_.limits.swap_bytes = 800;
+  state_.limits.standstill_us = 5'000;
+  if (Random(4) == 0) state_.limits.swap_bytes = Random(2) == 0 ? 800 : 50;
   for (int device = 0; device < options.devices; ++device) {
     capacity_.push_back(options.capacity);
     Tell(CapacityChanged{static_cast<uint32_t>(device), options.capacity, kOverhead, kReserve});
@@ -203,7 +204,8 @@ void World::Ask(Tenant* tenant) {
   } else {
     tenant->blocked = true;
     tenant->asked_bytes = 0;
-    Tell(LaneNeeded{tenant->id, static_cast<int64_t>(Random(Random(3) == 0 ? 500 : 150))});
+    tenant->asked_lane_bytes = static_cast<int64_t>(Random(Random(3) == 0 ? 500 : 150));
+    Tell(LaneNeeded{tenant->id, tenant->asked_lane_bytes});
   }
 }
 
@@ -346,6 +348,7 @@ void World::CheckDevice(uint32_t device) {
   bool pending = state_.assembling != 0;
   bool progress = false;
   bool could = false;
+  bool moves = false;
   for (const std::pair<const LaneId, WorldLane>& entry : lanes_) {
     const WorldLane& lane = entry.second;
     if (lane.device != device) continue;
@@ -362,10 +365,16 @@ void World::CheckDevice(uint32_t device) {
     if (tenant.device != device) continue;
     if (tenant.resident || tenant.swapping != 0) used += tenant.persistent_bytes;
     pending |= tenant.swapping != 0;
+    moves |= tenant.swapping != 0;
     if (tenant.gang != 0 || !CanRun(tenant)) continue;
     const WorldLane& lane = lanes_.at(tenant.lane);
     const Tenant* const holder = lane.holder == 0 ? nullptr : &tenants_.at(lane.holder);
     could |= lane.shrinking_to < 0 && (holder == nullptr || (!holder->inside && !holder->ending));
+  }
+  if (progress || moves) {
+    still_since_us_.erase(device);
+  } else {
+    still_since_us_.insert({device, now_us_});
   }
   Require(used <= capacity_[device], "the safety condition");
   Require(!could || progress || pending || state_.devices.at(device).lost,

@@ -5,7 +5,8 @@
 // Checks after every event: persistent memory and lanes, as a keeper would count them, fit into the
 // device; a lane has one holder; grants take place at boundaries only (never while another holds
 // the lane, never to one that is blocked, paused or swapped); no device rests while somebody could
-// run. A failed check throws std::logic_error. Thread safety: one thread.
+// run; for want of swap space nobody fails but after a standstill, and nobody who asks for its own
+// lane again. A failed check throws std::logic_error. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct Tenant {
   bool inside = false;
   bool blocked = false;
   int64_t asked_bytes = 0;  // persistent; 0: a lane
+  int64_t asked_lane_bytes = 0;
   bool resident = true;
   int swapping = 0;  // -1 out, 1 in
   bool lane_saved = false;
@@ -116,6 +118,7 @@ class World {
   std::map<SessionId, Tenant> tenants_;
   std::map<LaneId, WorldLane> lanes_;
   std::vector<int64_t> capacity_;
+  std::map<uint32_t, int64_t> still_since_us_;  // of devices on which nobody gets anywhere
   uint64_t digest_ = 14695981039346656037u;
   uint64_t events_ = 0;
 };

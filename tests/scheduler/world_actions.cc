@@ -149,8 +149,17 @@ void World::Do(const GrantMemory& action) {
 }
 
 void World::Do(const RefuseMemory& action) {
-  Require(Get(action.session)->blocked && !action.reason.empty(), "refused without a question");
-  Get(action.session)->blocked = false;
+  Tenant* const tenant = Get(action.session);
+  Require(tenant->blocked && !action.reason.empty(), "refused without a question");
+  tenant->blocked = false;
+  if (action.reason.find("swapped jobs is used up") == std::string::npos) return;
+  const std::map<uint32_t, int64_t>::iterator still = still_since_us_.find(tenant->device);
+  Require(still != still_since_us_.end() && now_us_ - still->second >= state_.limits.standstill_us,
+          "refused though somebody may go on");
+  Require(tenant->resident && tenant->swapping == 0, "refused on its way");
+  Require(tenant->asked_bytes > 0 || tenant->asked_lane_bytes > tenant->ephemeral_bytes ||
+              tenant->ephemeral_bytes == 0,
+          "refused its own lane");
 }
 
 void World::Do(const Wait& action) { Require(!action.reason.empty(), "waits without a reason"); }
