@@ -120,7 +120,6 @@ template <class F>
 bool ForLanes(const Inst* ip, Warp* w, uint32_t bytes, F f) {
   MemoryShape shape;
   std::memcpy(&shape, &ip->aux, sizeof shape);
-  w->current = ip;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const uint64_t base = shape.narrow_address

@@ -148,10 +148,15 @@ void ReportPageFault(const FaultTrap& trap) {
   char what[96];
   MemoryShape shape = {};
   if (w->current != nullptr) std::memcpy(&shape, &w->current->aux, sizeof shape);
-  const int lane = FindLane(w, trap.address);
+  const bool resolved =
+      w->resolved.by == w->current && trap.address - w->resolved.address < w->resolved.bytes;
+  const int lane = resolved ? w->resolved.lane : FindLane(w, trap.address);
+  const bool is_store = resolved ? w->resolved.is_store : shape.is_store != 0;
+  const uint32_t bytes =
+      resolved ? w->resolved.bytes : uint32_t{shape.element_bytes} * shape.vector;
   std::snprintf(what, sizeof what, "%s of %u bytes %s 0x%llx, which is not mapped",
-                shape.is_store ? "store" : "load", uint32_t{shape.element_bytes} * shape.vector,
-                shape.is_store ? "to" : "from", static_cast<unsigned long long>(trap.address));
+                is_store ? "store" : "load", bytes, is_store ? "to" : "from",
+                static_cast<unsigned long long>(trap.address));
   RaiseFault(w->current, w, lane, CUDA_ERROR_ILLEGAL_ADDRESS, what, trap.address);
 }
 

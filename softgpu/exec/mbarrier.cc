@@ -47,7 +47,6 @@ uint32_t Word(const Warp* w, uint32_t offset, uint32_t lane) {
 // f(lane, barrier) for each running lane; what it leaves is stored. False after a fault.
 template <class F>
 bool ForBarriers(const Inst* ip, Warp* w, F f) {
-  w->current = nullptr;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     std::byte* at =
@@ -130,7 +129,6 @@ const Inst* MbarrierPending(const Inst* ip, Warp* w) {
 // imm: space of the target, << 8: of the source.
 const Inst* CopyBulk(const Inst* ip, Warp* w) {
   constexpr uint32_t kPiece = 16;
-  w->current = nullptr;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const uint64_t to = Value(w, ip->a, lane), from = Value(w, ip->b, lane);
@@ -142,11 +140,13 @@ const Inst* CopyBulk(const Inst* ip, Warp* w) {
     for (uint64_t at = 0; at < bytes; at += kPiece) {
       const std::byte* source =
           Resolve(w, ip, lane, from + at, kPiece, static_cast<uint8_t>(ip->imm >> 8), false);
-      std::byte* target = source == nullptr ? nullptr
-                                            : Resolve(w, ip, lane, to + at, kPiece,
-                                                      static_cast<uint8_t>(ip->imm), true);
+      if (source == nullptr) return nullptr;
+      std::byte piece[kPiece];
+      std::memcpy(piece, source, kPiece);  // a page fault names who was resolved last
+      std::byte* target =
+          Resolve(w, ip, lane, to + at, kPiece, static_cast<uint8_t>(ip->imm), true);
       if (target == nullptr) return nullptr;
-      std::memcpy(target, source, kPiece);
+      std::memcpy(target, piece, kPiece);
     }
   }
   return ip + 1;

@@ -51,6 +51,8 @@ Space Classify(uint64_t* address) {
 
 std::byte* Resolve(Warp* w, const Inst* ip, uint32_t lane, uint64_t address, uint32_t bytes,
                    uint8_t space_number, bool is_store) {
+  w->current = ip;
+  w->resolved = {ip, address, bytes, static_cast<uint8_t>(lane), is_store};
   const auto fail = [&](CUresult code, const char* why) -> std::byte* {
     RaiseFault(ip, w, static_cast<int>(lane), code, Describe(is_store, bytes, address, why),
                address);
@@ -99,7 +101,6 @@ const Inst* AccessSlowly(const Inst* ip, Warp* w, uint32_t lanes) {
   const MemoryShape shape = ShapeOf(ip);
   const uint32_t registers[4] = {ip->d, ip->b, ip->c, ip->e};
   const uint32_t bytes = uint32_t{shape.element_bytes} * shape.vector;
-  w->current = ip;
   for (uint32_t m = lanes; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     std::byte* at =
@@ -137,7 +138,6 @@ const Inst* CheckAlignment(const Inst* ip, Warp* w) {
 
 const Inst* FillZero(const Inst* ip, Warp* w) {
   const MemoryShape shape = ShapeOf(ip);
-  w->current = ip;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const uint64_t address = AddressOf(ip, w, shape, lane);
@@ -160,7 +160,6 @@ const Inst* CopyAsync(const Inst* ip, Warp* w) {
     return narrow ? reinterpret_cast<const uint32_t*>(w->regs + reg)[lane]
                   : reinterpret_cast<const uint64_t*>(w->regs + reg)[lane];
   };
-  w->current = ip;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const uint64_t to =

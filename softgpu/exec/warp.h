@@ -111,6 +111,14 @@ struct alignas(64) Warp {
   // access[0] and on by access_stride; 2: as the array says.
   uint64_t access_form = 0, access_stride = 0;
   uint64_t access[kLanes];
+  // What Resolve() was last asked for: instructions that go through it may have no MemoryShape.
+  struct {
+    const Inst* by = nullptr;
+    uint64_t address = 0;
+    uint32_t bytes = 0;
+    uint8_t lane = 0;
+    bool is_store = false;
+  } resolved;
 };
 
 // A handler by what it does; the tables that the files in simd/ export.

@@ -66,7 +66,6 @@ const Inst* WmmaLoad(const Inst* ip, Warp* w) {
   const uint64_t base = Base(ip, w, plan), stride = Stride(ip, w, plan);
   uint64_t values[kLanes][8] = {};
   bool faulted = false;
-  w->current = nullptr;
   ForElements(fragment, [&](uint32_t lane, uint32_t r, uint32_t i, uint32_t row, uint32_t column) {
     if (faulted) return;
     const Place place = PlaceOf(plan, base, stride, row, column);
@@ -95,7 +94,6 @@ const Inst* WmmaStore(const Inst* ip, Warp* w) {
   const uint32_t bytes = ptx::Bytes(fragment.type);
   const uint64_t base = Base(ip, w, plan), stride = Stride(ip, w, plan);
   bool faulted = false;
-  w->current = nullptr;
   ForElements(fragment, [&](uint32_t lane, uint32_t r, uint32_t i, uint32_t row, uint32_t column) {
     if (faulted) return;
     const Place place = PlaceOf(plan, base, stride, row, column);
