@@ -30,4 +30,13 @@ namespace runtime::api {
 decltype(cudaGetDriverEntryPoint) cudaGetDriverEntryPoint_ptsz;
 decltype(cudaGetDriverEntryPointByVersion) cudaGetDriverEntryPointByVersion_ptsz;
 
+// What waits in the interface and has no name there that doesn't.
+cudaError_t cudaMemcpy2DArrayToArrayAsync(cudaArray_t target, size_t target_x, size_t target_y,
+                                          cudaArray_const_t source, size_t source_x,
+                                          size_t source_y, size_t width, size_t height,
+                                          cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpyArrayToArrayAsync(cudaArray_t target, size_t target_x, size_t target_y,
+                                        cudaArray_const_t source, size_t source_x, size_t source_y,
+                                        size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+
 }  // namespace runtime::api

@@ -1,5 +1,4 @@
-// Arrays, and every copy that may involve one: boxes of memory that the driver describes by
-// CUDA_MEMCPY3D.
+// Arrays, and copies of boxes of memory, which the driver describes by CUDA_MEMCPY3D.
 #include "runtime/array.h"
 
 #include "runtime/api.h"
@@ -14,7 +13,8 @@ CUarray Handle(cudaArray_const_t array) {
   return reinterpret_cast<CUarray>(const_cast<cudaArray_t>(array));
 }
 
-// Bytes of an element of the array: what turns the runtime's x positions into bytes.
+}  // namespace
+
 cudaError_t ElementBytes(cudaArray_const_t array, size_t* bytes) {
   CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
   const cudaError_t error = Driver().cuArray3DGetDescriptor_v2(&descriptor, Handle(array));
@@ -23,6 +23,8 @@ cudaError_t ElementBytes(cudaArray_const_t array, size_t* bytes) {
   *bytes = static_cast<size_t>(format.x + format.y + format.z + format.w) / 8;
   return *bytes == 0 ? cudaErrorNotSupported : cudaSuccess;
 }
+
+namespace {
 
 // One side of a copy; `x`, `pitch` and `height` in bytes and rows.
 struct Side {
@@ -97,49 +99,6 @@ cudaError_t ToDriver(const cudaMemcpy3DPeerParms& params, CUDA_MEMCPY3D_PEER* co
   return error;
 }
 
-// The plane copies of arrays count x and width in bytes already.
-cudaMemcpy3DParms Plane(size_t width, size_t height, cudaMemcpyKind kind) {
-  cudaMemcpy3DParms params = {};
-  params.extent = {width, height, 1};
-  params.kind = kind;
-  return params;
-}
-
-cudaError_t ArrayPosition(cudaArray_const_t array, size_t x_bytes, size_t y, cudaPos* position,
-                          size_t* element) {
-  const cudaError_t error = ElementBytes(array, element);
-  if (error != cudaSuccess) return error;
-  if (x_bytes % *element != 0) return cudaErrorInvalidValue;
-  *position = {x_bytes / *element, y, 0};
-  return cudaSuccess;
-}
-
-struct Linear {
-  void* pointer;
-  size_t pitch;
-};
-
-// A copy between a plane of an array and linear memory; `to_array` says which way.
-cudaError_t PlaneCopy(cudaArray_const_t array, size_t x_bytes, size_t y, const Linear& linear,
-                      cudaMemcpy3DParms params, bool to_array, cudaStream_t stream) {
-  cudaPos position;
-  size_t element = 0;
-  const cudaError_t error = ArrayPosition(array, x_bytes, y, &position, &element);
-  if (error != cudaSuccess) return error;
-  if (params.extent.width % element != 0) return cudaErrorInvalidValue;
-  const cudaPitchedPtr pitched = {linear.pointer, linear.pitch, params.extent.width,
-                                  params.extent.height};
-  params.extent.width /= element;
-  (to_array ? params.dstArray : params.srcArray) = const_cast<cudaArray_t>(array);
-  (to_array ? params.dstPos : params.srcPos) = position;
-  (to_array ? params.srcPtr : params.dstPtr) = pitched;
-  return api::cudaMemcpy3DAsync(&params, stream);
-}
-
-cudaError_t ThenWait(cudaError_t error) {
-  return error == cudaSuccess ? Driver().cuStreamSynchronize(cudaStreamLegacy) : error;
-}
-
 }  // namespace
 
 cudaError_t ToDriver(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy) {
@@ -156,6 +115,66 @@ cudaError_t ToDriver(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy) {
   *copy = {};
   SetSides(source, target, extent, copy);
   return cudaSuccess;
+}
+
+namespace {
+
+cudaMemcpyKind KindOf(CUmemorytype source, CUmemorytype target) {
+  if (source == CU_MEMORYTYPE_UNIFIED || target == CU_MEMORYTYPE_UNIFIED) return cudaMemcpyDefault;
+  if (source == CU_MEMORYTYPE_HOST)
+    return target == CU_MEMORYTYPE_HOST ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+  return target == CU_MEMORYTYPE_HOST ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+// The other way round than ToSide(). The driver keeps no width of the memory: the copy's stands in.
+cudaError_t FromSide(const Side& side, size_t width, cudaArray_t* array, cudaPitchedPtr* pointer,
+                     cudaPos* position) {
+  *position = {side.x, side.y, side.z};
+  if (side.type != CU_MEMORYTYPE_ARRAY) {
+    *pointer = {const_cast<void*>(side.pointer), side.pitch, width, side.height};
+    return cudaSuccess;
+  }
+  *array = reinterpret_cast<cudaArray_t>(side.array);
+  size_t element = 0;
+  const cudaError_t error = ElementBytes(*array, &element);
+  if (error == cudaSuccess) position->x /= element;
+  return error;
+}
+
+const void* PointerOf(CUmemorytype type, const void* host, CUdeviceptr device) {
+  return type == CU_MEMORYTYPE_HOST ? host : reinterpret_cast<const void*>(device);
+}
+
+}  // namespace
+
+cudaError_t FromDriver(const CUDA_MEMCPY3D& copy, cudaMemcpy3DParms* params) {
+  *params = {};
+  const Side source = {copy.srcMemoryType,
+                       copy.srcArray,
+                       PointerOf(copy.srcMemoryType, copy.srcHost, copy.srcDevice),
+                       copy.srcXInBytes,
+                       copy.srcY,
+                       copy.srcZ,
+                       copy.srcPitch,
+                       copy.srcHeight};
+  const Side target = {copy.dstMemoryType,
+                       copy.dstArray,
+                       PointerOf(copy.dstMemoryType, copy.dstHost, copy.dstDevice),
+                       copy.dstXInBytes,
+                       copy.dstY,
+                       copy.dstZ,
+                       copy.dstPitch,
+                       copy.dstHeight};
+  const size_t width = copy.WidthInBytes;
+  cudaError_t error = FromSide(source, width, &params->srcArray, &params->srcPtr, &params->srcPos);
+  if (error == cudaSuccess)
+    error = FromSide(target, width, &params->dstArray, &params->dstPtr, &params->dstPos);
+  const cudaArray_t array = params->srcArray != nullptr ? params->srcArray : params->dstArray;
+  size_t element = 1;
+  if (error == cudaSuccess && array != nullptr) error = ElementBytes(array, &element);
+  params->extent = {width / element, copy.Height, copy.Depth};
+  params->kind = KindOf(copy.srcMemoryType, copy.dstMemoryType);
+  return error;
 }
 
 // The driver says what an element is by the type and number of its channels; the runtime by the
@@ -328,31 +347,6 @@ cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* params, cudaStrea
   CUDA_MEMCPY3D_PEER copy;
   const cudaError_t error = ToDriver(*params, &copy);
   return error == cudaSuccess ? Driver().cuMemcpy3DPeerAsync(&copy, stream) : error;
-}
-
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t target, size_t x, size_t y, const void* source,
-                                     size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
-                                     cudaStream_t stream) {
-  return PlaneCopy(target, x, y, {const_cast<void*>(source), pitch}, Plane(width, height, kind),
-                   true, stream);
-}
-
-cudaError_t cudaMemcpy2DFromArrayAsync(void* target, size_t pitch, cudaArray_const_t source,
-                                       size_t x, size_t y, size_t width, size_t height,
-                                       cudaMemcpyKind kind, cudaStream_t stream) {
-  return PlaneCopy(source, x, y, {target, pitch}, Plane(width, height, kind), false, stream);
-}
-
-cudaError_t cudaMemcpy2DToArray(cudaArray_t target, size_t x, size_t y, const void* source,
-                                size_t pitch, size_t width, size_t height, cudaMemcpyKind kind) {
-  return ThenWait(api::cudaMemcpy2DToArrayAsync(target, x, y, source, pitch, width, height, kind,
-                                                cudaStreamLegacy));
-}
-
-cudaError_t cudaMemcpy2DFromArray(void* target, size_t pitch, cudaArray_const_t source, size_t x,
-                                  size_t y, size_t width, size_t height, cudaMemcpyKind kind) {
-  return ThenWait(api::cudaMemcpy2DFromArrayAsync(target, pitch, source, x, y, width, height, kind,
-                                                  cudaStreamLegacy));
 }
 
 }  // namespace api

@@ -158,6 +158,13 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
   return Driver().cuGraphAddMemcpyNode(node, graph, dependencies, count, &copy, Context());
 }
 
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms* params) {
+  if (params == nullptr) return cudaErrorInvalidValue;
+  CUDA_MEMCPY3D copy;
+  const cudaError_t error = Driver().cuGraphMemcpyNodeGetParams(node, &copy);
+  return error == cudaSuccess ? FromDriver(copy, params) : error;
+}
+
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* params) {
   if (params == nullptr) return cudaErrorInvalidValue;
   CUDA_MEMCPY3D copy;

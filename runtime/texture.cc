@@ -70,6 +70,71 @@ CUDA_RESOURCE_VIEW_DESC ToView(const cudaResourceViewDesc& from) {
   return to;
 }
 
+cudaError_t FromResource(const CUDA_RESOURCE_DESC& from, cudaResourceDesc* to) {
+  *to = {};
+  to->flags = from.flags;
+  switch (from.resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+      to->resType = cudaResourceTypeArray;
+      to->res.array.array = reinterpret_cast<cudaArray_t>(from.res.array.hArray);
+      return cudaSuccess;
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+      to->resType = cudaResourceTypeMipmappedArray;
+      to->res.mipmap.mipmap =
+          reinterpret_cast<cudaMipmappedArray_t>(from.res.mipmap.hMipmappedArray);
+      return cudaSuccess;
+    case CU_RESOURCE_TYPE_LINEAR:
+      to->resType = cudaResourceTypeLinear;
+      to->res.linear = {reinterpret_cast<void*>(from.res.linear.devPtr),
+                        ToFormat(from.res.linear.format, from.res.linear.numChannels),
+                        from.res.linear.sizeInBytes};
+      return cudaSuccess;
+    case CU_RESOURCE_TYPE_PITCH2D:
+      to->resType = cudaResourceTypePitch2D;
+      to->res.pitch2D = {reinterpret_cast<void*>(from.res.pitch2D.devPtr),
+                         ToFormat(from.res.pitch2D.format, from.res.pitch2D.numChannels),
+                         from.res.pitch2D.width, from.res.pitch2D.height,
+                         from.res.pitch2D.pitchInBytes};
+      return cudaSuccess;
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+cudaTextureDesc FromTexture(const CUDA_TEXTURE_DESC& from) {
+  cudaTextureDesc to = {};
+  for (int i = 0; i < 3; ++i) {
+    to.addressMode[i] = static_cast<cudaTextureAddressMode>(from.addressMode[i]);
+  }
+  to.filterMode = static_cast<cudaTextureFilterMode>(from.filterMode);
+  to.readMode = (from.flags & CU_TRSF_READ_AS_INTEGER) != 0 ? cudaReadModeElementType
+                                                            : cudaReadModeNormalizedFloat;
+  to.normalizedCoords = (from.flags & CU_TRSF_NORMALIZED_COORDINATES) != 0;
+  to.sRGB = (from.flags & CU_TRSF_SRGB) != 0;
+  to.disableTrilinearOptimization = (from.flags & CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION) != 0;
+  to.seamlessCubemap = (from.flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0;
+  to.maxAnisotropy = from.maxAnisotropy;
+  to.mipmapFilterMode = static_cast<cudaTextureFilterMode>(from.mipmapFilterMode);
+  to.mipmapLevelBias = from.mipmapLevelBias;
+  to.minMipmapLevelClamp = from.minMipmapLevelClamp;
+  to.maxMipmapLevelClamp = from.maxMipmapLevelClamp;
+  std::copy_n(from.borderColor, 4, to.borderColor);
+  return to;
+}
+
+cudaResourceViewDesc FromView(const CUDA_RESOURCE_VIEW_DESC& from) {
+  cudaResourceViewDesc to = {};
+  to.format = static_cast<cudaResourceViewFormat>(from.format);
+  to.width = from.width;
+  to.height = from.height;
+  to.depth = from.depth;
+  to.firstMipmapLevel = from.firstMipmapLevel;
+  to.lastMipmapLevel = from.lastMipmapLevel;
+  to.firstLayer = from.firstLayer;
+  to.lastLayer = from.lastLayer;
+  return to;
+}
+
 }  // namespace
 
 namespace api {
@@ -95,6 +160,40 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* surface,
   CUDA_RESOURCE_DESC driver_resource;
   const cudaError_t error = ToResource(*resource, &driver_resource);
   return error == cudaSuccess ? Driver().cuSurfObjectCreate(surface, &driver_resource) : error;
+}
+
+cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource,
+                                             cudaTextureObject_t texture) {
+  if (resource == nullptr) return cudaErrorInvalidValue;
+  CUDA_RESOURCE_DESC found;
+  const cudaError_t error = Driver().cuTexObjectGetResourceDesc(&found, texture);
+  return error == cudaSuccess ? FromResource(found, resource) : error;
+}
+
+cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* resource,
+                                             cudaSurfaceObject_t surface) {
+  if (resource == nullptr) return cudaErrorInvalidValue;
+  CUDA_RESOURCE_DESC found;
+  const cudaError_t error = Driver().cuSurfObjectGetResourceDesc(&found, surface);
+  return error == cudaSuccess ? FromResource(found, resource) : error;
+}
+
+cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* description,
+                                            cudaTextureObject_t texture) {
+  if (description == nullptr) return cudaErrorInvalidValue;
+  CUDA_TEXTURE_DESC found;
+  const cudaError_t error = Driver().cuTexObjectGetTextureDesc(&found, texture);
+  if (error == cudaSuccess) *description = FromTexture(found);
+  return error;
+}
+
+cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* view,
+                                                 cudaTextureObject_t texture) {
+  if (view == nullptr) return cudaErrorInvalidValue;
+  CUDA_RESOURCE_VIEW_DESC found;
+  const cudaError_t error = Driver().cuTexObjectGetResourceViewDesc(&found, texture);
+  if (error == cudaSuccess) *view = FromView(found);
+  return error;
 }
 
 }  // namespace api

@@ -114,11 +114,99 @@ void Layered() {
   CHECK(cudaFreeArray(array));
 }
 
+// What an object was made of can be asked for.
+void Described() {
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<ushort2>();
+  cudaArray_t array;
+  CHECK(cudaMallocArray(&array, &format, 4, 4, cudaArraySurfaceLoadStore));
+  cudaResourceDesc resource = Of(array), seen;
+  const cudaTextureObject_t texture = Texture(resource, cudaFilterModePoint, true);
+  CHECK(cudaGetTextureObjectResourceDesc(&seen, texture));
+  EXPECT(seen.resType == cudaResourceTypeArray && seen.res.array.array == array);
+  cudaTextureDesc description;
+  CHECK(cudaGetTextureObjectTextureDesc(&description, texture));
+  EXPECT(description.addressMode[1] == cudaAddressModeWrap && description.normalizedCoords == 1);
+  EXPECT(description.readMode == cudaReadModeElementType);
+  cudaResourceViewDesc view;
+  EXPECT_ERROR(cudaErrorInvalidValue, cudaGetTextureObjectResourceViewDesc(&view, texture));
+  cudaSurfaceObject_t surface = 0;
+  CHECK(cudaCreateSurfaceObject(&surface, &resource));
+  CHECK(cudaGetSurfaceObjectResourceDesc(&seen, surface));
+  EXPECT(seen.resType == cudaResourceTypeArray && seen.res.array.array == array);
+  CHECK(cudaDestroyTextureObject(texture));
+  CHECK(cudaDestroySurfaceObject(surface));
+  CHECK(cudaFreeArray(array));
+  ushort2* linear;
+  CHECK(cudaMalloc(&linear, 1024));
+  resource = {};
+  resource.resType = cudaResourceTypePitch2D;
+  resource.res.pitch2D = {linear, format, 8, 2, 512};
+  const cudaTextureObject_t flat = Texture(resource, cudaFilterModePoint, false);
+  CHECK(cudaGetTextureObjectResourceDesc(&seen, flat));
+  EXPECT(seen.resType == cudaResourceTypePitch2D && seen.res.pitch2D.devPtr == linear);
+  EXPECT(seen.res.pitch2D.desc.x == 16 && seen.res.pitch2D.desc.y == 16 &&
+         seen.res.pitch2D.desc.f == cudaChannelFormatKindUnsigned);
+  EXPECT(seen.res.pitch2D.width == 8 && seen.res.pitch2D.pitchInBytes == 512);
+  CHECK(cudaDestroyTextureObject(flat));
+  CHECK(cudaFree(linear));
+}
+
+// Copies that run through the rows of arrays of different widths, and between planes.
+void RunningCopies() {
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<short>();
+  short texels[24], seen[24] = {};
+  for (short i = 0; i < 24; ++i) texels[i] = i;
+  cudaArray_t wide, narrow;
+  CHECK(cudaMallocArray(&wide, &format, 8, 3));
+  CHECK(cudaMallocArray(&narrow, &format, 6, 4));
+  CHECK(cudaMemcpyToArray(wide, 0, 0, texels, 6, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpyToArray(wide, 6, 0, texels + 3, 42, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpyArrayToArray(narrow, 0, 0, wide, 0, 0, 48));
+  CHECK(cudaMemcpyFromArray(seen, narrow, 4, 0, 44, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 22; ++i) EXPECT(seen[i] == i + 2);
+  CHECK(cudaMemcpy2DArrayToArray(narrow, 2, 1, wide, 4, 0, 4, 2));
+  CHECK(cudaMemcpyFromArrayAsync(seen, narrow, 0, 0, 48, cudaMemcpyDeviceToHost, nullptr));
+  CHECK(cudaDeviceSynchronize());
+  const int moved[] = {0, 1, 2, 3, 4, 5, 6, 2, 3, 9, 10, 11, 12, 10, 11, 15, 16, 17};
+  for (int i = 0; i < 18; ++i) EXPECT(seen[i] == moved[i]);
+  EXPECT_ERROR(cudaErrorInvalidValue,
+               cudaMemcpyToArray(wide, 16, 0, texels, 2, cudaMemcpyHostToDevice));
+  CHECK(cudaFreeArray(wide));
+  CHECK(cudaFreeArray(narrow));
+}
+
+// A graph's copy says what it copies.
+void CopyNode() {
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  cudaArray_t array;
+  float texels[8];
+  CHECK(cudaMallocArray(&array, &format, 8, 1));
+  cudaMemcpy3DParms copy = {}, seen;
+  copy.srcPtr = make_cudaPitchedPtr(texels, 16, 16, 1);
+  copy.dstArray = array;
+  copy.dstPos.x = 2;
+  copy.extent = make_cudaExtent(4, 1, 1);
+  copy.kind = cudaMemcpyHostToDevice;
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphAddMemcpyNode(&node, graph, nullptr, 0, &copy));
+  CHECK(cudaGraphMemcpyNodeGetParams(node, &seen));
+  EXPECT(seen.srcPtr.ptr == texels && seen.dstArray == array && seen.srcArray == nullptr);
+  EXPECT(seen.dstPos.x == 2 && seen.extent.width == 4 && seen.kind == cudaMemcpyHostToDevice);
+  CHECK(cudaGraphMemcpyNodeSetParams(node, &seen));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaFreeArray(array));
+}
+
 }  // namespace
 
 int main() {
   FilteredAndStored();
   LinearMemory();
   Layered();
+  Described();
+  RunningCopies();
+  CopyNode();
   std::puts("ok");
 }
