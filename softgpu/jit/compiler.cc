@@ -49,6 +49,8 @@ const Inst* Enter(const Inst* ip, Warp* w) {
   return compiled.handlers[pc](ip, w);
 }
 
+thread_local bool compiles_here = false;
+
 // The plugin with LLVM in it.
 class Plugin {
  public:
@@ -59,8 +61,15 @@ class Plugin {
 
   bool Compile(const Program& program, Compiled* out, std::string* error) {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (ending_) {
+      *error = "the process ends";
+      return false;
+    }
     if (!Load(error)) return false;
-    return compile_(program, out, error);
+    compiles_here = true;
+    const bool done = compile_(program, out, error);
+    compiles_here = false;
+    return done;
   }
 
   bool Load(std::string* error) {
@@ -78,12 +87,26 @@ class Plugin {
     }
     compile_ = reinterpret_cast<CompileFunction>(dlsym(library, kCompileName));
     if (compile_ == nullptr) *error = path_ + " is of another version";
-    return compile_ != nullptr;
+    if (compile_ == nullptr) return false;
+    AtExit();  // once more after LLVM's own destructors: so it runs before them
+    return true;
   }
 
   const std::string& path() const { return path_; }
 
  private:
+  static void AtExit() {
+    std::atexit([] { Get().End(); });
+  }
+
+  // The process exits: a compilation that still ran would meet LLVM half destroyed. One that a
+  // forked child's parent runs is not the child's, and LLVM exits itself where it gives up.
+  void End() {
+    if (compiles_here || getpid() != process_) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+  }
+
   explicit Plugin(std::string directory) {
     Dl_info info;
     if (directory.empty() && dladdr(reinterpret_cast<void*>(Enter), &info) != 0) {
@@ -91,11 +114,14 @@ class Plugin {
       directory = file.substr(0, file.rfind('/'));
     }
     path_ = directory + "/libsoftgpu_jit.so";
+    AtExit();
   }
 
   std::string path_;
   std::mutex mutex_;
   CompileFunction compile_ = nullptr;
+  bool ending_ = false;
+  const pid_t process_ = getpid();
 };
 
 void Say(const std::string& what) {

@@ -92,5 +92,21 @@ TEST_F(TierTest, ACachedKernelIsCompiledFromItsFirstLaunch) {
   jit::UseExecutor(jit::Executor::kInterpreter, false);
 }
 
+TEST_F(TierTest, AProcessExitsWhileItsKernelIsCompiled) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto exit_early = [this] {
+    Machine machine;
+    jit::UseExecutor(jit::Executor::kAuto, false);
+    std::string text = Sum("8");
+    std::string work;  // long to compile
+    for (int k = 0; k < 500; ++k) work += "xor.b32 %t, %t, %i;\nmad.lo.u32 %t, %t, %s, %n;\n";
+    text.insert(text.find("TOP:") + 4, "\n" + work);
+    machine.Load(text);
+    for (int k = 0; k < 8; ++k) Launch(&machine, 8, 5'000);  // hot by then
+    std::exit(0);
+  };
+  EXPECT_EXIT(exit_early(), ::testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace softgpu::testing
