@@ -144,7 +144,7 @@ struct Holders {
   bool leaving = false;         // one of them ends
 };
 
-Holders Look(Core* core, const Device& device, const Session& waiting) {
+Holders HoldersOf(Core* core, const Device& device, const Session& waiting) {
   std::vector<SessionId> candidates;
   for (const Key& key : device.youngest) candidates.push_back(key.session);
   for (const Lane* const lane : device.lanes) {
@@ -167,8 +167,8 @@ Holders Look(Core* core, const Device& device, const Session& waiting) {
 }
 
 // Of those who wait here for more than they have, the last who came is refused; who asks for its
-// lane again has it at once, and those who are not in wait until somebody leaves. A rest between two
-// pieces of work is no standstill: who rests for a moment may give back what is needed.
+// lane again has it at once, and those who are not in wait until somebody leaves. A rest between
+// two pieces of work is no standstill: who rests for a moment may give back what is needed.
 void RefuseLast(Core* core, Device* device, const char* reason, int64_t refuse_us) {
   if (device->needs.empty()) return;
   if (core->now_us < refuse_us) {
@@ -183,7 +183,7 @@ void RefuseLast(Core* core, Device* device, const char* reason, int64_t refuse_u
 }  // namespace
 
 void BreakWait(Core* core, Device* device, Session* session, int64_t refuse_us) {
-  const Holders holders = Look(core, *device, *session);
+  const Holders holders = HoldersOf(core, *device, *session);
   Session* const youngest = holders.youngest;
   if (youngest != nullptr && youngest->granted && youngest->need == Need::kNone) {
     // At a boundary, with nothing to do: it can go when its lane is back.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
@@ -56,17 +57,35 @@ void Server::ArmLinger() {
   });
 }
 
-void Server::OnReadable(int fd) {
+void Server::OnReadable(int fd) { (void)Hear(fd); }
+
+bool Server::Hear(int fd) {
   absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
-  if (absl::IsDeadlineExceeded(received.status())) return;
+  if (absl::IsDeadlineExceeded(received.status())) return false;
   if (!received.ok()) {
     if (!absl::IsUnavailable(received.status())) {
       common::Log("keeper", received.status().ToString());
     }
     Drop(fd);
-    return;
+    return false;
   }
   Handle(&connections_[fd], &*received);
+  return true;
+}
+
+// Before what lanewayd says of the end of a worker or a session comes what its worker has said, on
+// a connection of its own: an extent made for one that has ended would be nobody's for ever.
+void Server::HearOthers(int than) {
+  if (std::exchange(hearing_others_, true)) return;
+  std::vector<int> others;
+  for (const std::pair<const int, Connection>& entry : connections_) {
+    if (entry.first != than) others.push_back(entry.first);
+  }
+  for (const int fd : others) {
+    while (Hear(fd)) {
+    }
+  }
+  hearing_others_ = false;
 }
 
 void Server::AnswerQuery(int fd) {
@@ -90,11 +109,13 @@ void Server::Handle(Connection* connection, ipc::control::Received* received) {
     AnswerQuery(fd);
   } else if (const ipc::control::ReleaseWorker* gone =
                  std::get_if<ipc::control::ReleaseWorker>(&message)) {
+    HearOthers(fd);
     const uint64_t bytes = keeper_->ReleaseWorker(gone->worker);
     common::Log("keeper",
                 absl::StrCat("worker ", gone->worker, " is gone: freed ", bytes, " bytes"));
   } else if (const ipc::control::ReleaseOwner* ended =
                  std::get_if<ipc::control::ReleaseOwner>(&message)) {
+    HearOthers(fd);
     keeper_->ReleaseOwner(ended->owner);
   } else if (const ipc::control::CountOutside* count =
                  std::get_if<ipc::control::CountOutside>(&message)) {

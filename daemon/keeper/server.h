@@ -32,6 +32,8 @@ class Server {
 
   void Add(ipc::UniqueFd socket);
   void OnReadable(int fd);
+  bool Hear(int fd);  // false: nothing more from there, for now
+  void HearOthers(int than);
   void Drop(int fd);
   void Handle(Connection* connection, ipc::control::Received* received);
   void HandleWorker(const Connection& worker, ipc::control::Received* received);
@@ -44,6 +46,7 @@ class Server {
   common::EventLoop loop_;
   ipc::UniqueFd listener_;
   std::map<int, Connection> connections_;
+  bool hearing_others_ = false;
   common::EventLoop::TimerId linger_timer_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <set>
 
+#include "daemon/keeper/server.h"
 #include "tests/ipc/testing.h"
 
 namespace keeper {
@@ -154,6 +156,31 @@ TEST_F(KeeperTest, ExtentsOutliveTheirWorker) {
   EXPECT_EQ(keeper_.ReleaseWorker(2), 2 * kMiB);
   EXPECT_TRUE(keeper_.Empty());
   EXPECT_TRUE(live.empty());
+}
+
+// The keeper hears of the end of both before it comes to what the worker had asked for.
+TEST_F(KeeperTest, WhatAnEndedWorkerAskedForEndsWithItsSession) {
+  int daemon[2], worker[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, daemon), 0);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, worker), 0);
+  Server server(&keeper_, 60);
+  server.Greet(ipc::UniqueFd(daemon[0]));
+  server.Greet(ipc::UniqueFd(worker[0]));
+  ASSERT_TRUE(ipc::control::Receive(worker[1], 0).ok());
+  const Owner session = {OwnerKind::kSession, 5};
+  // First, so that lanewayd is heard first in each round.
+  ASSERT_TRUE(Send(daemon[1], ipc::control::Query{}).ok());
+  ASSERT_TRUE(Send(worker[1], ipc::control::Register{1}).ok());
+  ASSERT_TRUE(Send(worker[1], ipc::control::CreateExtent{{0, session, 4 * kMiB, 0, 0, 0, 0}}).ok());
+  close(worker[1]);
+  ASSERT_TRUE(Send(daemon[1], ipc::control::ReleaseWorker{1}).ok());
+  ASSERT_TRUE(Send(daemon[1], ipc::control::ReleaseOwner{session}).ok());
+  ASSERT_TRUE(Send(daemon[1], ipc::control::Stop{}).ok());
+  const CUmemGenericAllocationHandle before = last_handle;
+  server.Run();
+  EXPECT_EQ(last_handle, before + 1) << "it was made";
+  EXPECT_EQ(Used(), 0u);
+  close(daemon[1]);
 }
 
 TEST_F(KeeperTest, SeveralWorkersMayHaveALanesExtents) {

@@ -10,7 +10,6 @@
 
 #include "scheduler/core.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/why.h"
 #include "tests/scheduler/actions.h"
 
 namespace scheduler {
@@ -95,6 +94,21 @@ TEST_F(LanesTest, AMergeWaitsForTheBoundary) {
   actions = On(Switched{revoke.lane, revoke.session, 0});
   EXPECT_EQ(Of<AssignLane>(actions).size(), 1u);
   EXPECT_EQ(Of<ResizeLane>(actions).size(), 1u);
+}
+
+TEST_F(LanesTest, WhoAsksForItsOwnLaneAgainHasItThoughItCloses) {
+  On(Job(1, 5, 30));
+  On(Job(2, 5, 40));
+  ASSERT_NE(Get(1).lane, Get(2).lane);
+  On(LaneNeeded{1, 30});
+  On(Runnable{1});
+  On(Job(3));
+  On(MemoryNeeded{3, 40});  // the lanes are to be one, when 1 comes to its boundary
+  ASSERT_TRUE(state_.lanes.at(Get(1).lane).closing);
+  const std::vector<Action> actions = On(LaneNeeded{1, 30});
+  ASSERT_EQ(Of<AssignLane>(actions).size(), 1u);
+  EXPECT_TRUE(Of<AssignLane>(actions)[0].answer);
+  EXPECT_EQ(Of<AssignLane>(actions)[0].lane, Get(1).lane);
 }
 
 TEST_F(LanesTest, GrowthWaitsUntilSomebodyGoes) {
@@ -271,78 +285,6 @@ TEST_F(SrtfLanesTest, WhoWaitsForMemoryStarvesNeither) {
   On(Swapped{1, false});
   now_us_ += 2'000;
   EXPECT_EQ(Of<Revoke>(On(Timer{})).size(), 0u) << "it is left its turn";
-}
-
-// 1 and 2 hold 45 of 100 bytes each, nothing can leave, and both ask for more.
-class NoSwapSpaceTest : public FifoLanesTest {
- protected:
-  NoSwapSpaceTest() {
-    state_.limits.swap_bytes = 10;
-    for (SessionId id = 1; id <= 2; ++id) {
-      On(Job(id));
-      On(Runnable{id});
-      On(MemoryNeeded{id, 45});
-    }
-  }
-};
-
-TEST_F(NoSwapSpaceTest, FailsTheNewcomerAloneAfterAStandstill) {
-  On(MemoryNeeded{2, 20});
-  EXPECT_EQ(Of<RefuseMemory>(On(MemoryNeeded{1, 20})).size(), 0u);
-  EXPECT_EQ(NextTimerUs(state_), now_us_ + state_.limits.standstill_us);
-  EXPECT_NE(Sentence(Why(state_, 2, now_us_)).find("(--swap, 10 B) is used up"), std::string::npos);
-  now_us_ = NextTimerUs(state_) - 2;
-  EXPECT_EQ(Of<RefuseMemory>(On(Timer{})).size(), 0u);
-  const std::vector<Action> actions = On(Timer{});
-  ASSERT_EQ(Of<RefuseMemory>(actions).size(), 1u);
-  EXPECT_EQ(Of<RefuseMemory>(actions)[0].session, 2u);
-  EXPECT_NE(Of<RefuseMemory>(actions)[0].reason.find("used up"), std::string::npos);
-}
-
-TEST_F(NoSwapSpaceTest, AShortRestIsNoStandstill) {
-  On(Idle{1});
-  On(Switched{Get(1).lane, 1, 0});
-  On(Idle{2});
-  On(Switched{Get(2).lane, 2, 0});
-  On(MemoryNeeded{2, 20});
-  for (int round = 0; round < 5; ++round) {
-    EXPECT_LT(NextTimerUs(state_), kUnlimited);
-    now_us_ = NextTimerUs(state_) - 2;
-    On(Runnable{1});
-    EXPECT_TRUE(Get(1).granted);
-    now_us_ += 2 * state_.limits.standstill_us;
-    EXPECT_EQ(Of<RefuseMemory>(On(Timer{})).size(), 0u) << "1 runs";
-    EXPECT_EQ(Of<RefuseMemory>(On(Idle{1})).size(), 0u) << "it rests from now on";
-  }
-  EXPECT_EQ(Of<GrantMemory>(On(SessionLeft{1})).size(), 1u);
-  EXPECT_EQ(NextTimerUs(state_), kUnlimited);
-}
-
-TEST_F(LanesTest, WhoAsksForItsOwnLaneAgainHasItThoughItCloses) {
-  On(Job(1, 5, 30));
-  On(Job(2, 5, 40));
-  ASSERT_NE(Get(1).lane, Get(2).lane);
-  On(LaneNeeded{1, 30});
-  On(Runnable{1});
-  On(Job(3));
-  On(MemoryNeeded{3, 40});  // the lanes are to be one, when 1 comes to its boundary
-  ASSERT_TRUE(state_.lanes.at(Get(1).lane).closing);
-  const std::vector<Action> actions = On(LaneNeeded{1, 30});
-  ASSERT_EQ(Of<AssignLane>(actions).size(), 1u);
-  EXPECT_TRUE(Of<AssignLane>(actions)[0].answer);
-  EXPECT_EQ(Of<AssignLane>(actions)[0].lane, Get(1).lane);
-}
-
-TEST_F(FifoLanesTest, WithoutSwapSpaceANewcomerWaitsForMemoryThatRests) {
-  state_.limits.swap_bytes = 0;
-  On(Job(1));
-  On(MemoryNeeded{1, 80});
-  On(Runnable{1});
-  On(Idle{1});
-  const std::vector<Action> actions = On(Job(2, 40));
-  EXPECT_EQ(Of<Queue>(actions).size(), 1u);
-  EXPECT_EQ(Of<Reject>(actions).size(), 0u);
-  EXPECT_EQ(Of<Admit>(On(SessionLeft{1})).size(), 1u);
 }
 
 TEST_F(FifoLanesTest, OverstayIsReportedOnce) {

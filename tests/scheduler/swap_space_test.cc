@@ -1,0 +1,87 @@
+// What happens when the host has no room for memory that should leave the device.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "scheduler/why.h"
+#include "tests/scheduler/actions.h"
+
+namespace scheduler {
+namespace {
+
+class SwapSpaceTest : public ::testing::Test {
+ protected:
+  SwapSpaceTest() : state_("fifo") {
+    state_.limits.sessions_max = 100;
+    state_.limits.swap_slice_us = 1'000;
+    On(CapacityChanged{0, 100});
+  }
+  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
+  const Session& Get(SessionId id) { return state_.sessions.at(id); }
+
+  State state_;
+  int64_t now_us_ = 0;
+};
+
+// 1 and 2 hold 45 of 100 bytes each, nothing can leave, and both ask for more.
+class NoSwapSpaceTest : public SwapSpaceTest {
+ protected:
+  NoSwapSpaceTest() {
+    state_.limits.swap_bytes = 10;
+    for (SessionId id = 1; id <= 2; ++id) {
+      On(SessionArrived{id, id});
+      On(Runnable{id});
+      On(MemoryNeeded{id, 45});
+    }
+  }
+};
+
+TEST_F(NoSwapSpaceTest, FailsTheNewcomerAloneAfterAStandstill) {
+  On(MemoryNeeded{2, 20});
+  EXPECT_EQ(Of<RefuseMemory>(On(MemoryNeeded{1, 20})).size(), 0u);
+  EXPECT_EQ(NextTimerUs(state_), now_us_ + state_.limits.standstill_us);
+  EXPECT_NE(Sentence(Why(state_, 2, now_us_)).find("(--swap, 10 B) is used up"), std::string::npos);
+  now_us_ = NextTimerUs(state_) - 2;
+  EXPECT_EQ(Of<RefuseMemory>(On(Timer{})).size(), 0u);
+  const std::vector<Action> actions = On(Timer{});
+  ASSERT_EQ(Of<RefuseMemory>(actions).size(), 1u);
+  EXPECT_EQ(Of<RefuseMemory>(actions)[0].session, 2u);
+  EXPECT_NE(Of<RefuseMemory>(actions)[0].reason.find("used up"), std::string::npos);
+}
+
+TEST_F(NoSwapSpaceTest, AShortRestIsNoStandstill) {
+  On(Idle{1});
+  On(Switched{Get(1).lane, 1, 0});
+  On(Idle{2});
+  On(Switched{Get(2).lane, 2, 0});
+  On(MemoryNeeded{2, 20});
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_LT(NextTimerUs(state_), kUnlimited);
+    now_us_ = NextTimerUs(state_) - 2;
+    On(Runnable{1});
+    EXPECT_TRUE(Get(1).granted);
+    now_us_ += 2 * state_.limits.standstill_us;
+    EXPECT_EQ(Of<RefuseMemory>(On(Timer{})).size(), 0u) << "1 runs";
+    EXPECT_EQ(Of<RefuseMemory>(On(Idle{1})).size(), 0u) << "it rests from now on";
+  }
+  EXPECT_EQ(Of<GrantMemory>(On(SessionLeft{1})).size(), 1u);
+  EXPECT_EQ(NextTimerUs(state_), kUnlimited);
+}
+
+TEST_F(SwapSpaceTest, WithoutSwapSpaceANewcomerWaitsForMemoryThatRests) {
+  state_.limits.swap_bytes = 0;
+  On(SessionArrived{1, 1});
+  On(MemoryNeeded{1, 80});
+  On(Runnable{1});
+  On(Idle{1});
+  SessionArrived newcomer = {2, 2};
+  newcomer.estimate.persistent_bytes = 40;
+  const std::vector<Action> actions = On(newcomer);
+  EXPECT_EQ(Of<Queue>(actions).size(), 1u);
+  EXPECT_EQ(Of<Reject>(actions).size(), 0u);
+  EXPECT_EQ(Of<Admit>(On(SessionLeft{1})).size(), 1u);
+}
+
+}  // namespace
+}  // namespace scheduler
