@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shim/graphs/capture.h"
+#include "shim/host_functions.h"
 #include "shim/sync.h"
 
 namespace shim::graphs {
@@ -40,12 +41,26 @@ CUresult Executable::MakeSteps(const Graph& graph, Steps* steps) {
 CUresult Executable::Create(const Graph& graph, cuuint64_t flags,
                             std::shared_ptr<Executable>* made) {
   const std::shared_ptr<Executable> executable = std::make_shared<Executable>(flags);
+  executable->objects_ = std::make_unique<UserReferences>(graph.user_objects);
   CUresult result = MakeSteps(graph, &executable->steps_);
   if (result == CUDA_SUCCESS) result = executable->MakePieces();
   if (result != CUDA_SUCCESS) return result;
   Objects::Process().executables.Add(executable);
   *made = executable;
   return CUDA_SUCCESS;
+}
+
+Executable::~Executable() { GiveUp(std::move(objects_)); }
+
+void Executable::GiveUp(std::unique_ptr<UserReferences> objects) {
+  if (objects->counts().empty() || !launched_) return;
+  State& state = State::Process();
+  const Stream* const last =
+      last_stream_ == 0 ? state.LegacyStream(last_device_) : state.streams.Find(last_stream_);
+  if (last == nullptr) return;
+  const CUhostFn end = [](void* data) { delete static_cast<UserReferences*>(data); };
+  UserReferences* const given = objects.release();
+  if (HostFunctions::Process().Launch(*last, end, given) != CUDA_SUCCESS) delete given;
 }
 
 std::shared_ptr<Graph> Executable::ToGraph() {
@@ -59,6 +74,8 @@ std::shared_ptr<Graph> Executable::ToGraph() {
     (void)graph->Add(step.enabled ? step.work : Work(EmptyWork{}), std::move(dependencies), &node);
     nodes.push_back(node);
   }
+  graph->user_objects = objects_->counts();
+  for (const auto& [object, count] : graph->user_objects) object->Retain(count);
   return graph;
 }
 
@@ -66,6 +83,7 @@ std::shared_ptr<Graph> Executable::ToGraph() {
 
 CUresult Executable::OrderAfterLast(const Stream& stream) {
   const uint64_t last = std::exchange(last_stream_, stream.value);
+  last_device_ = stream.device;
   if (!std::exchange(launched_, true) || last == stream.value) return CUDA_SUCCESS;
   const Stream* const before = State::Process().streams.Find(last);
   const CUresult done = before != nullptr ? QueryStream(*before) : CUDA_ERROR_NOT_READY;
@@ -204,6 +222,7 @@ CUresult Executable::Update(const Graph& graph, CUgraphExecUpdateResultInfo* inf
     const CUresult result = Change(&steps_[i], std::move(updated[i]));
     if (result != CUDA_SUCCESS) return result;
   }
+  GiveUp(std::exchange(objects_, std::make_unique<UserReferences>(graph.user_objects)));
   *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
   return CUDA_SUCCESS;
 }

@@ -23,6 +23,7 @@ class Executable {
   // 1: the graph has a cycle.
   static CUresult Create(const Graph& graph, cuuint64_t flags, std::shared_ptr<Executable>* made);
   explicit Executable(cuuint64_t flags) : flags_(flags) {}
+  ~Executable();
 
   uint64_t value = 0;
   cuuint64_t flags() const { return flags_; }
@@ -60,14 +61,18 @@ class Executable {
   CUresult Change(Step* step, Step changed);
   CUresult MakePieces();
   CUresult OrderAfterLast(const Stream& stream);
+  // Gives the references up behind the launches so far.
+  void GiveUp(std::unique_ptr<UserReferences> objects);
 
   const cuuint64_t flags_;
   std::mutex mutex_;
   Steps steps_;
+  std::unique_ptr<UserReferences> objects_;  // its graph's
   Pieces pieces_;
   bool stale_ = true;  // the pieces are not what the steps say
   bool launched_ = false;
   uint64_t last_stream_ = 0;  // of the last launch, by its value
+  int last_device_ = 0;
 };
 
 // As CaptureWork (capture.h), of a launch: a child graph.

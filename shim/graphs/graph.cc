@@ -1,6 +1,7 @@
 #include "shim/graphs/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shim::graphs {
 
@@ -131,8 +132,18 @@ void Graph::Destroy() {
 }
 
 void UserObject::Release(unsigned count) {
-  references_ -= std::min(count, references_);
-  if (references_ == 0) destroy_(pointer_);
+  unsigned held = references_.load();
+  while (!references_.compare_exchange_weak(held, held - std::min(count, held))) {
+  }
+  if (held != 0 && held <= count) destroy_(pointer_);
+}
+
+UserReferences::UserReferences(Counts counts) : counts_(std::move(counts)) {
+  for (const auto& [object, count] : counts_) object->Retain(count);
+}
+
+UserReferences::~UserReferences() {
+  for (const auto& [object, count] : counts_) object->Release(count);
 }
 
 }  // namespace shim::graphs

@@ -6,6 +6,7 @@
 // tables of the program's values are safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -78,7 +79,21 @@ class UserObject {
  private:
   void* const pointer_;
   const CUhostFn destroy_;
-  unsigned references_;
+  std::atomic<unsigned> references_;
+};
+
+// References to such objects, given up when it ends: what an executable keeps of its graph.
+class UserReferences {
+ public:
+  using Counts = std::map<std::shared_ptr<UserObject>, unsigned>;
+
+  explicit UserReferences(Counts counts);
+  UserReferences(const UserReferences&) = delete;
+  ~UserReferences();
+  const Counts& counts() const { return counts_; }
+
+ private:
+  const Counts counts_;
 };
 
 class Executable;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
@@ -136,8 +137,18 @@ void Graph::Destroy() {
 }
 
 void UserObject::Release(unsigned count) {
-  references_ -= std::min(count, references_);
-  if (references_ == 0) destroy_(pointer_);
+  unsigned held = references_.load();
+  while (!references_.compare_exchange_weak(held, held - std::min(count, held))) {
+  }
+  if (held != 0 && held <= count) destroy_(pointer_);
+}
+
+UserReferences::UserReferences(Counts counts) : counts_(std::move(counts)) {
+  for (const auto& [object, count] : counts_) object->Retain(count);
+}
+
+UserReferences::~UserReferences() {
+  for (const auto& [object, count] : counts_) object->Release(count);
 }
 
 }  // namespace softgpu

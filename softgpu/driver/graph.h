@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <utility>
@@ -81,7 +82,22 @@ class UserObject {
  private:
   void* const pointer_;
   const CUhostFn destroy_;
-  unsigned references_;
+  std::atomic<unsigned> references_;
+};
+
+// References to such objects, given up when it ends: what of a graph its executables and their
+// launches keep.
+class UserReferences {
+ public:
+  using Counts = std::map<std::shared_ptr<UserObject>, unsigned>;
+
+  explicit UserReferences(Counts counts);
+  UserReferences(const UserReferences&) = delete;
+  ~UserReferences();
+  const Counts& counts() const { return counts_; }
+
+ private:
+  const Counts counts_;
 };
 
 }  // namespace softgpu

@@ -92,6 +92,8 @@ CUresult GraphExec::MakeSteps(const Graph& graph, Steps* steps) {
   std::vector<std::shared_ptr<GraphNode>> order;
   if (!graph.Order(&order)) return Fail(CUDA_ERROR_INVALID_VALUE, "the graph has a cycle");
   std::map<const GraphNode*, size_t> position;
+  const std::shared_ptr<const UserReferences> objects =
+      std::make_shared<UserReferences>(graph.user_objects);
   for (const std::shared_ptr<GraphNode>& node : order) {
     std::shared_ptr<Step> step;
     const CUresult result = MakeStep(*node, node->work, &step);
@@ -100,6 +102,7 @@ CUresult GraphExec::MakeSteps(const Graph& graph, Steps* steps) {
       step->dependencies.push_back(position[dependency]);
     }
     std::sort(step->dependencies.begin(), step->dependencies.end());
+    step->objects = objects;
     position[node.get()] = steps->size();
     steps->push_back(step);
   }
@@ -125,6 +128,9 @@ std::shared_ptr<Graph> GraphExec::ToGraph() {
     graph->Add(step->enabled ? step->work : Work(EmptyWork{}), dependencies, &node);
     nodes.push_back(node);
   }
+  if (steps_.empty()) return graph;
+  graph->user_objects = steps_.front()->objects->counts();
+  for (const auto& [object, count] : graph->user_objects) object->Retain(count);
   return graph;
 }
 
@@ -163,6 +169,7 @@ CUresult GraphExec::SetWork(const GraphNode* node, Work work) {
   if (result != CUDA_SUCCESS) return result;
   changed->dependencies = (*step)->dependencies;
   changed->enabled = (*step)->enabled;
+  changed->objects = (*step)->objects;
   *step = std::move(changed);
   return CUDA_SUCCESS;
 }

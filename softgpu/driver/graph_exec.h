@@ -49,7 +49,8 @@ class GraphExec {
     Work work;
     std::shared_ptr<Operation> operation;  // null: nothing to do, or an event's
     std::vector<std::shared_ptr<Step>> children;
-    std::vector<size_t> dependencies;  // positions, to compare shapes
+    std::vector<size_t> dependencies;               // positions, to compare shapes
+    std::shared_ptr<const UserReferences> objects;  // its graph's
     bool enabled = true;
   };
   using Steps = std::vector<std::shared_ptr<Step>>;

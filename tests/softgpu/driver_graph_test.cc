@@ -1,5 +1,8 @@
 // Graphs: explicit nodes, capture, instantiation, update, launch.
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/softgpu/driver_test.h"
@@ -195,6 +198,34 @@ TEST_F(GraphTest, CaptureAcrossTwoStreams) {
   EXPECT_EQ(Word(0), 4u);
   EXPECT_EQ(Word(1), 4u);
   EXPECT_EQ(Word(2), 3u);
+}
+
+TEST_F(GraphTest, AnObjectLivesAsLongAsWhatWasMadeOfItsGraph) {
+  std::atomic<int> ended{0};
+  CUuserObject object = nullptr;
+  const CUhostFn end = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
+  ASSERT_OK(cuUserObjectCreate(&object, &ended, end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  ASSERT_OK(cuGraphRetainUserObject(graph_, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  const CUgraphNode node = AddStore(1, {});
+  const CUgraphExec exec = Instantiate();
+  ASSERT_OK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED));
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  CUgraph outer = nullptr;
+  ASSERT_OK(cuStreamEndCapture(stream_, &outer));
+  void* params[] = {&words_, &ended};
+  const CUDA_KERNEL_NODE_PARAMS changed = KernelParams(store_, params);
+  ASSERT_OK(cuGraphExecKernelNodeSetParams(exec, node, &changed));
+  ASSERT_OK(cuGraphDestroy(graph_));
+  EXPECT_EQ(ended, 0);
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuGraphExecDestroy(exec));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(ended, 0);
+  ASSERT_OK(cuGraphDestroy(outer));
+  // The last launch gives its references up when the stream has forgotten it.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (ended == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(ended, 1);
 }
 
 TEST_F(GraphTest, LaunchOfAGraphIsCapturedAsItsCopy) {
