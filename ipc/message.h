@@ -33,6 +33,9 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == 24 && std::is_trivially_copyable_v<MessageHeader>);
 
+// Of MessageHeader::context: the call of a library goes into the capture that GraphCapture began.
+inline constexpr uint32_t kIntoCapture = 1u << 31;
+
 inline constexpr size_t kBodyBytesMax = limits::kMessageBytesMax - sizeof(MessageHeader);
 
 }  // namespace ipc

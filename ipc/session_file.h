@@ -55,6 +55,7 @@ enum Obstacle : uint32_t {
   kUnknownImage = 2,     // an image that cannot be looked into for such state
   kLogTooLong = 4,       // more objects or images live than the client keeps
   kWrittenVariable = 8,  // the host wrote a module's variable in a way that the client can't repeat
+  kCapturedLibrary = 16,  // a graph has a library's work, made with what is gone or changed since
 };
 
 struct SessionPage {

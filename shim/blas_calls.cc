@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "shim/contexts.h"
 #include "shim/forward.h"
-#include "shim/graphs/capture.h"
+#include "shim/graphs/library.h"
 #include "shim/results.h"
 #include "shim/say.h"
 #include "shim/send.h"
@@ -70,13 +71,13 @@ uint32_t PostOrCall(ipc::Op op, const ipc::Row& row, BlasHandle* handle, ipc::Va
   return status;
 }
 
-// The library's work is the worker's, out of the client's sight: no node can stand for it.
-bool RefusesCapture(const Stream& stream) {
-  static std::atomic<bool> said;
-  if (!graphs::RefuseCapture(stream).has_value()) return false;
-  SayOnce(said,
-          {"calls of cuBLAS can't be captured into a graph yet; call it outside the capture"});
-  return true;
+// Nothing when the stream does not capture.
+std::optional<uint32_t> Captured(const Stream& stream, ipc::Op op, uint32_t wire,
+                                 ipc::Values values) {
+  uint32_t status = 0;
+  const std::optional<CUresult> result = graphs::CaptureCall(stream, op, wire, values, &status);
+  if (!result.has_value()) return std::nullopt;
+  return status != 0 ? status : uint32_t{StatusOf(*result)};
 }
 
 }  // namespace
@@ -143,7 +144,10 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
           ? State::Process().LegacyStream(handle->device)
           : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
   if (stream == nullptr) return CUBLAS_STATUS_EXECUTION_FAILED;
-  if (RefusesCapture(*stream)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (const std::optional<uint32_t> captured = Captured(*stream, op, handle->wire, values)) {
+    handle->captured = true;
+    return *captured;
+  }
   if (const CUresult result = State::JoinBefore(*stream); result != CUDA_SUCCESS)
     return StatusOf(result);
   HostResults& results = HostResults::OfThisThread();
@@ -178,7 +182,13 @@ uint32_t ForwardCublasLt(ipc::Op op, ipc::Values values) {
     }
   }
   if (row.route == ipc::Route::kSync) return CallValues(op, context->wire, values);
-  if (stream != nullptr && RefusesCapture(*stream)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (stream != nullptr) {
+    if (const std::optional<uint32_t> captured = Captured(*stream, op, context->wire, values)) {
+      // Its descriptors may go before the graph.
+      Client::Process().log()->SetIncomplete(ipc::kCapturedLibrary);
+      return *captured;
+    }
+  }
   const uint32_t status = PostValues(op, context->wire, values);
   return status == 0 && stream != nullptr ? uint32_t{StatusOf(Throttle(*stream))} : status;
 }

@@ -17,6 +17,7 @@ struct BlasHandle {
   CUstream stream = nullptr;  // nullptr: the legacy stream; a per-thread stream under its own name
   CUstream program_stream = nullptr;  // what cublasSetStream was given
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+  bool captured = false;          // graphs have calls of it (graphs/library.h)
   cublasLtHandle_t lt = nullptr;  // made when the handle is first used as one of cublasLt
   // Calls that the library has accepted, each by a hash of all that its answer depends on, at the
   // hash's place: the first of a kind is waited for, so that a refusal is returned by the call

@@ -317,8 +317,8 @@ void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
                      &client_.log_);
     if (client_.log_.overflowed())
       client_.page_->obstacles.fetch_or(ipc::kLogTooLong, std::memory_order_relaxed);
-    if (client_.log_.incomplete())
-      client_.page_->obstacles.fetch_or(ipc::kWrittenVariable, std::memory_order_relaxed);
+    if (const uint32_t incomplete = client_.log_.incomplete(); incomplete != 0)
+      client_.page_->obstacles.fetch_or(incomplete, std::memory_order_relaxed);
   }
   const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
   if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake && op_ != ipc::Op::Boundary) {

@@ -153,6 +153,15 @@ CUresult Modules::Unload(uint64_t value) {
   state.functions.ForEach([&](uint64_t function_value, const Function* function) {
     if (function->module == value) state.functions.Destroy(function_value);
   });
+  std::vector<std::pair<uint64_t, uint32_t>> pieces;  // their kernels are gone
+  state.graph_pieces.ForEach([&](uint64_t piece, const GraphPiece* entry) {
+    const std::lock_guard<std::mutex> lock(entry->mutex);
+    const std::vector<uint64_t>& modules = entry->modules;
+    if (std::find(modules.begin(), modules.end(), value) != modules.end())
+      pieces.emplace_back(piece, entry->wire);
+  });
+  for (const auto& [piece, wire] : pieces)
+    Post<ipc::Op::GraphEnd>(wire, reinterpret_cast<CUgraphExec>(piece));
   for (const Allocation& variable : state.variables.OfContext(value)) {
     Allocation removed;
     state.variables.Remove(variable.base, Allocation::Kind::kVariable, &removed);

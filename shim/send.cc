@@ -23,6 +23,8 @@ uint32_t Failed(ipc::Op op, CUresult result) {
   return CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
+thread_local uint64_t captured_into = 0;
+
 // A later build's calls, to a daemon of an earlier one.
 bool Unknown(ipc::Op op) {
   if (ipc::Knows(Client::Process().welcome().tables, op)) [[likely]]
@@ -34,6 +36,10 @@ bool Unknown(ipc::Op op) {
 }
 
 }  // namespace
+
+IntoCapture::IntoCapture(uint64_t piece) { captured_into = piece; }
+IntoCapture::~IntoCapture() { captured_into = 0; }
+uint64_t IntoCapture::piece() { return captured_into; }
 
 uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*prepare)(void*),
                       void* argument) {
@@ -63,12 +69,15 @@ uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
   if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
   ipc::Caller& caller = ClientCaller::Process();
-  Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context, values);
+  const bool captured = captured_into != 0;
+  if (captured) context |= ipc::kIntoCapture;
+  Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context,
+                  captured ? nullptr : values);
   if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
   ipc::Writer writer(message.body());
   const ipc::Encoded encoded = ipc::EncodeRequest(op, values, caller, &writer);
   if (encoded.refusal != ipc::Refusal::kNone) return Refused(op, encoded.refusal);
-  if (IsRecorded(op)) message.Record(values, encoded);
+  if (captured || IsRecorded(op)) message.Record(values, encoded);
   std::vector<std::byte> reply;
   const CUresult result = message.Exchange(writer.size(), &reply);
   if (result != CUDA_SUCCESS) {

@@ -57,4 +57,14 @@ class GivenName {
   GivenName(const GivenName&) = delete;
 };
 
+// While one lives, the round trips of this thread are calls of libraries that the worker captures
+// into `piece` (Op::GraphCapture). The log keeps them as parts of it; they are no work.
+class IntoCapture {
+ public:
+  explicit IntoCapture(uint64_t piece);
+  ~IntoCapture();
+  IntoCapture(const IntoCapture&) = delete;
+  static uint64_t piece();  // 0: none
+};
+
 }  // namespace shim

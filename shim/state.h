@@ -78,6 +78,8 @@ struct Event {
 struct GraphPiece {
   uint64_t context = 0;
   uint32_t wire = 0;
+  mutable std::mutex mutex;
+  std::vector<uint64_t> modules;  // of its kernels
 };
 
 struct Module {

@@ -35,6 +35,8 @@ std::string ObstacleOf(const Session& session) {
   if ((obstacles & ipc::kUnknownImage) != 0) return "a module of it cannot be looked into";
   if ((obstacles & ipc::kWrittenVariable) != 0)
     return "it copied into a module's variable from device memory";
+  if ((obstacles & ipc::kCapturedLibrary) != 0)
+    return "a graph of it has calls of cuBLAS, made with settings that are gone";
   if ((obstacles & ipc::kLogTooLong) != 0) return "it has more objects than a rebuild can hold";
   return {};
 }

@@ -1,4 +1,5 @@
 // Pieces of executable graphs.
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -101,6 +102,11 @@ CUresult SessionImpl::GraphEdges(CUgraphExec piece, unsigned, const uint32_t* ed
   return On(piece, &GraphPiece::AddEdges, std::span<const uint32_t>(edges, count));
 }
 
+CUresult SessionImpl::GraphChild(CUgraphExec piece, unsigned node, CUgraphExec captured) {
+  if (captured == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return On(piece, &GraphPiece::AddChild, node, *GraphPiece::Of(captured));
+}
+
 CUresult SessionImpl::GraphSeal(CUgraphExec piece) { return On(piece, &GraphPiece::Seal); }
 
 CUresult SessionImpl::GraphLaunch(CUgraphExec piece, CUstream stream) {
@@ -108,11 +114,45 @@ CUresult SessionImpl::GraphLaunch(CUgraphExec piece, CUstream stream) {
 }
 
 CUresult SessionImpl::GraphEnd(CUgraphExec piece) {
+  if (GraphPiece::Of(piece) == capture_) capture_ = nullptr;
   delete GraphPiece::Of(piece);
   return CUDA_SUCCESS;
 }
 
+CUresult SessionImpl::GraphCapture(CUgraphExec* piece) {
+  if (capture_ != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  std::unique_ptr<GraphPiece> made =
+      std::make_unique<GraphPiece>(driver_, environment_.contexts[static_cast<size_t>(device_)]);
+  if (const CUresult result = made->BeginCapture(); result != CUDA_SUCCESS) return result;
+  capture_ = made.release();
+  *piece = capture_->handle();
+  return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::GraphCaptured(CUgraphExec piece) {
+  if (piece == nullptr || GraphPiece::Of(piece) != capture_) return CUDA_ERROR_INVALID_VALUE;
+  return std::exchange(capture_, nullptr)->EndCapture();
+}
+
+// A call that bears kIntoCapture: the handle's stream is the capture's for its time.
+void SessionImpl::CaptureBlas(cublasHandle_t handle, BlasState* state) {
+  state->captured = true;
+  captured_blas_ = handle;
+  environment_.cublas->cublasSetStream_v2(handle, capture_->capture());
+  UseBlasWorkspace(handle, *state);
+}
+
+void SessionImpl::AfterCapturedCall() {
+  into_capture_ = false;
+  const cublasHandle_t handle = std::exchange(captured_blas_, nullptr);
+  const auto it = blas_.find(handle);
+  if (it == blas_.end()) return;
+  environment_.cublas->cublasSetStream_v2(handle, it->second.stream);
+  UseBlasWorkspace(handle, it->second);
+}
+
 void SessionImpl::DestroyGraphPieces() {
+  capture_ = nullptr;
   handles_.Drain(ipc::HandleKind::kGraphExec,
                  [](void* handle) { delete GraphPiece::Of(static_cast<CUgraphExec>(handle)); });
 }

@@ -32,7 +32,8 @@ void SessionImpl::UseBlasWorkspace(cublasHandle_t handle, const BlasState& state
 void SessionImpl::ForgetBlas(cublasHandle_t handle) {
   const auto it = blas_.find(handle);
   if (it == blas_.end()) return;
-  if (const CUdeviceptr workspace = it->second.workspace; workspace != 0) {
+  // A graph may use the workspace as long as the session lives.
+  if (const CUdeviceptr workspace = it->second.workspace; workspace != 0 && !it->second.captured) {
     frees_.Free(streams_.All(), [this, workspace] { FreeRange(workspace); });
   }
   blas_.erase(it);
@@ -49,6 +50,7 @@ void SessionImpl::OrderBlasStream(cublasHandle_t handle) {
   call_blas_ = handle;
   const auto it = blas_.find(handle);
   if (it == blas_.end()) return;
+  if (into_capture_) return CaptureBlas(handle, &it->second);
   StreamTable::Stream* const stream = streams_.OfDriver(it->second.stream);
   if (stream == nullptr) return;
   streams_.Use(stream);

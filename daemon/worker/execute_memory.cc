@@ -181,4 +181,24 @@ CUresult SessionImpl::CopyPitchedStagedOut(uint64_t staging_offset, CUdeviceptr 
   return CopyPitched(to, width, from, from_pitch, width, height, stream, mark);
 }
 
+CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
+  if (device < 0 || static_cast<size_t>(device) >= environment_.contexts.size()) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  driver_.cuDeviceGetName(info->name, sizeof info->name, device);
+  driver_.cuDeviceGetPCIBusId(info->pci_bus_id, sizeof info->pci_bus_id, device);
+  CUuuid uuid{};
+  driver_.cuDeviceGetUuid_v2(&uuid, device);
+  std::memcpy(info->uuid, uuid.bytes, sizeof info->uuid);
+  for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
+    const CUdevice_attribute attribute = static_cast<CUdevice_attribute>(i);
+    int value = 0;
+    if (driver_.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS) {
+      info->attributes[i] = value;
+    }
+  }
+  uint64_t free_bytes = 0;
+  return arena_.MemoryInfo(device, &free_bytes, &info->memory_bytes);
+}
+
 }  // namespace worker

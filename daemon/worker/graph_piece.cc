@@ -3,6 +3,7 @@
 namespace worker {
 
 GraphPiece::~GraphPiece() {
+  if (capture_ != nullptr) EndCapture();
   if (exec_ != nullptr) driver_.cuGraphExecDestroy(exec_);
   if (graph_ != nullptr) driver_.cuGraphDestroy(graph_);
 }
@@ -53,6 +54,30 @@ CUresult GraphPiece::AddEdges(std::span<const uint32_t> pairs) {
   if (failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;  // some of them are none
   return Note(
       driver_.cuGraphAddDependencies_v2(graph_, from.data(), to.data(), nullptr, from.size()));
+}
+
+CUresult GraphPiece::AddChild(unsigned number, const GraphPiece& child) {
+  if (!IsNext(number) || child.graph_ == nullptr || !child.sealed_) return CUDA_ERROR_INVALID_VALUE;
+  nodes_.push_back(nullptr);
+  return Note(driver_.cuGraphAddChildGraphNode(&nodes_.back(), graph_, nullptr, 0, child.graph_));
+}
+
+CUresult GraphPiece::BeginCapture() {
+  if (failure_ != CUDA_SUCCESS) return failure_;
+  CUresult result = driver_.cuStreamCreate(&capture_, CU_STREAM_NON_BLOCKING);
+  if (result != CUDA_SUCCESS) return result;
+  return driver_.cuStreamBeginCaptureToGraph(capture_, graph_, nullptr, nullptr, 0,
+                                             CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+CUresult GraphPiece::EndCapture() {
+  if (capture_ == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUgraph same = nullptr;
+  const CUresult result = driver_.cuStreamEndCapture(capture_, &same);
+  driver_.cuStreamDestroy_v2(capture_);
+  capture_ = nullptr;
+  sealed_ = true;
+  return result;
 }
 
 CUresult GraphPiece::Seal() {

@@ -36,7 +36,14 @@ class GraphPiece {
   CUresult AddEmpty(unsigned number);
   // Pairs (from, to) of node numbers.
   CUresult AddEdges(std::span<const uint32_t> pairs);
+  CUresult AddChild(unsigned number, const GraphPiece& child);
   CUresult Seal();
+
+  // Instead of nodes: what is put into capture() in between. Relaxed, so that it concerns no other
+  // stream and no other thread.
+  CUresult BeginCapture();
+  CUresult EndCapture();
+  CUstream capture() const { return capture_; }
 
   // Once it is sealed.
   CUresult SetKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params);
@@ -50,6 +57,7 @@ class GraphPiece {
   const CUcontext context_;
   CUgraph graph_ = nullptr;  // kept: a change of a kernel names its node
   CUgraphExec exec_ = nullptr;
+  CUstream capture_ = nullptr;
   bool sealed_ = false;
   std::vector<CUgraphNode> nodes_;
   CUresult failure_ = CUDA_SUCCESS;

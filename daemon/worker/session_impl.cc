@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/worker/graph_piece.h"
 #include "daemon/worker/work_ops.h"
 #include "ipc/calls/limits.h"
 #include "ipc/dispatch.h"
@@ -190,7 +191,8 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   const bool was_quiet = std::exchange(quiet_, false);
   patience_us_ = kPatienceUs;
   client_sleeps_ = false;
-  if (IsWorkUntrusted(header.op)) {
+  into_capture_ = capture_ != nullptr && (header.context & ipc::kIntoCapture) != 0;
+  if (IsWorkUntrusted(header.op) && !into_capture_) {
     at_boundary_ = false;
     ++work_;
   }
@@ -199,6 +201,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
   const ipc::Served served =
       ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets_, *this, &reply);
+  if (into_capture_) AfterCapturedCall();
   if (served.outcome == ipc::Outcome::kMalformed) {
     ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                   "laneway: a malformed call reached the worker; the session ends");
@@ -258,6 +261,10 @@ void SessionImpl::SendReply(const ipc::MessageHeader& request, size_t body_bytes
 // --- the door ------------------------------------------------------------------------------------
 
 bool SessionImpl::Translate(ipc::HandleKind kind, ipc::HandleId id, void** driver_handle) {
+  if (kind == ipc::HandleKind::kStream && into_capture_) {
+    *driver_handle = capture_->capture();
+    return true;
+  }
   if (kind == ipc::HandleKind::kStream) {
     call_stream_ = id == ipc::HandleId::kLegacyStream
                        ? streams_.Legacy(device_)
@@ -372,26 +379,6 @@ void SessionImpl::Print(std::string_view text) {
 CUresult SessionImpl::Ping(uint64_t token, uint64_t* echo) {
   *echo = token;
   return CUDA_SUCCESS;
-}
-
-CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
-  if (device < 0 || static_cast<size_t>(device) >= environment_.contexts.size()) {
-    return CUDA_ERROR_INVALID_DEVICE;
-  }
-  driver_.cuDeviceGetName(info->name, sizeof info->name, device);
-  driver_.cuDeviceGetPCIBusId(info->pci_bus_id, sizeof info->pci_bus_id, device);
-  CUuuid uuid{};
-  driver_.cuDeviceGetUuid_v2(&uuid, device);
-  std::memcpy(info->uuid, uuid.bytes, sizeof info->uuid);
-  for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
-    const CUdevice_attribute attribute = static_cast<CUdevice_attribute>(i);
-    int value = 0;
-    if (driver_.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS) {
-      info->attributes[i] = value;
-    }
-  }
-  uint64_t free_bytes = 0;
-  return arena_.MemoryInfo(device, &free_bytes, &info->memory_bytes);
 }
 
 }  // namespace worker

@@ -39,6 +39,8 @@
 
 namespace worker {
 
+class GraphPiece;
+
 // True for errors after which CUDA allows nothing more in the process.
 bool IsSticky(CUresult result);
 
@@ -83,6 +85,7 @@ class SessionImpl final : public Session,
     CUstream stream = nullptr;
     CUdeviceptr workspace = 0;
     bool device_scalars = false;
+    bool captured = false;  // a call of it was, and may use the workspace
   };
   struct Global {
     uint64_t address, bytes;
@@ -200,6 +203,8 @@ class SessionImpl final : public Session,
   void DestroyObjects();
   void DestroyLibraryObjects();
   void DestroyGraphPieces();
+  void CaptureBlas(cublasHandle_t handle, BlasState* state);
+  void AfterCapturedCall();
 
   const Environment& environment_;
   const ipc::DriverTable& driver_;
@@ -235,8 +240,11 @@ class SessionImpl final : public Session,
 
   int device_ = -1;  // whose context is current on the session's thread
   StreamTable::Stream* call_stream_ = nullptr;
-  cublasHandle_t call_blas_ = nullptr;  // of the call being served
-  bool registered_ = false;             // the session file is known to the driver
+  cublasHandle_t call_blas_ = nullptr;      // of the call being served
+  GraphPiece* capture_ = nullptr;           // that libraries are captured into
+  bool into_capture_ = false;               // the call being served is
+  cublasHandle_t captured_blas_ = nullptr;  // its handle, whose stream is the capture's
+  bool registered_ = false;                 // the session file is known to the driver
   std::atomic<bool> stop_{false};
   std::atomic<bool> release_{false};  // wanted by Release()
   bool released_ = false;

@@ -211,6 +211,8 @@ using GraphEmpty = CUresult(CUgraphExec piece, unsigned node);
 // of edges of one piece.
 using GraphEdges = CUresult(CUgraphExec piece, unsigned number, const uint32_t* edges,
                             unsigned count);
+// What a library did (GraphCapture), as one node.
+using GraphChild = CUresult(CUgraphExec piece, unsigned node, CUgraphExec captured);
 using GraphSeal = CUresult(CUgraphExec piece);
 // Of a sealed piece: later launches take other parameters.
 using GraphSetKernel = CUresult(CUgraphExec piece, unsigned node, CUfunction function,
@@ -219,6 +221,11 @@ using GraphSetKernel = CUresult(CUgraphExec piece, unsigned node, CUfunction fun
                                 const void* params, unsigned param_bytes);
 using GraphLaunch = CUresult(CUgraphExec piece, CUstream stream);
 using GraphEnd = CUresult(CUgraphExec piece);
+// A piece that libraries make: until GraphCaptured, which seals it, calls of cuBLAS and cublasLt
+// that bear kIntoCapture (ipc/message.h) are captured into it. It is not launched, but a node of
+// others.
+using GraphCapture = CUresult(CUgraphExec* piece);
+using GraphCaptured = CUresult(CUgraphExec piece);
 
 }  // namespace laneway
 }  // namespace ipc

@@ -10,39 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "shim/graphs/work.h"
-#include "shim/state.h"
+#include "shim/graphs/piece.h"
 
 namespace shim::graphs {
-
-// One node of what was flattened: child graphs are their nodes, between two empty ones.
-struct FlatNode {
-  const Work* work = nullptr;          // null: nothing to do
-  std::vector<uint32_t> dependencies;  // earlier ones
-};
-
-// A piece in the worker; ended there when the client gives it up.
-class Piece {
- public:
-  // Sends the definition of nodes[begin, end) and waits until the worker has it.
-  static CUresult Make(const std::vector<FlatNode>& nodes, size_t begin, size_t end,
-                       const Context& context, uint64_t context_value,
-                       std::unique_ptr<Piece>* made);
-  ~Piece();
-  Piece(const Piece&) = delete;
-
-  CUresult SetKernel(uint32_t node, const KernelWork& work);
-  CUresult Launch(const Stream& stream) const;
-
- private:
-  explicit Piece(uint64_t value) : value_(value) {}
-  // Null when its context has ended.
-  const GraphPiece* Find() const;
-  CUresult Define(const std::vector<FlatNode>& nodes, size_t begin, size_t end, uint32_t wire);
-  CUresult SendEdges(const std::vector<FlatNode>& nodes, size_t begin, size_t end, uint32_t wire);
-
-  const uint64_t value_;
-};
 
 class Pieces {
  public:
@@ -60,9 +30,6 @@ class Pieces {
   };
   std::vector<Item> items_;
 };
-
-// Whether the device can do it without the client.
-bool IsForDevice(const Work& work);
 
 // One step of a launch that is an ordinary call.
 CUresult Run(const Work& work, const Stream& stream);

@@ -15,6 +15,7 @@
 namespace shim::graphs {
 
 class Graph;
+class Piece;
 
 struct KernelWork {
   bool operator==(const KernelWork&) const = default;
@@ -50,9 +51,12 @@ struct EventRecordWork {
 struct MemoryWork {
   std::vector<CUstreamBatchMemOpParams> items;
 };
+struct LibraryWork {
+  std::shared_ptr<const Piece> piece;  // the worker has it (library.h)
+};
 
 using Work = std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWork, EmptyWork,
-                          EventWaitWork, EventRecordWork, MemoryWork>;
+                          EventWaitWork, EventRecordWork, MemoryWork, LibraryWork>;
 
 CUgraphNodeType TypeOf(const Work& work);
 

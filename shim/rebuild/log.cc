@@ -228,4 +228,15 @@ bool RebuildLog::HasDetail(ObjectName subject, uint64_t detail) const {
   return FindSetting(subject, detail) != kNone;
 }
 
+bool RebuildLog::HasSame(const Kept& kept) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint32_t index = FindSetting(kept.subject, kept.detail);
+  if (index == kNone) return false;
+  const Record& record = records_[index];
+  const std::byte* const bytes = record.outside ? record.outside.get() : record.inside.data();
+  const size_t header = sizeof(ipc::MessageHeader);
+  return record.bytes == kept.message.size() && record.bytes >= header &&
+         std::equal(kept.message.begin() + header, kept.message.end(), bytes + header);
+}
+
 }  // namespace shim

@@ -29,6 +29,7 @@
 
 #include "ipc/calls.h"
 #include "ipc/handles.h"
+#include "ipc/session_file.h"
 
 namespace shim {
 
@@ -95,11 +96,14 @@ class RebuildLog {
 
   bool overflowed() const { return overflowed_.load(std::memory_order_relaxed); }
   // Something lives that no message makes again.
-  void SetIncomplete() { incomplete_.store(true, std::memory_order_relaxed); }
-  bool incomplete() const { return incomplete_.load(std::memory_order_relaxed); }
+  void SetIncomplete(ipc::Obstacle why) { incomplete_.fetch_or(why, std::memory_order_relaxed); }
+  // Why, as ipc::Obstacle.
+  uint32_t incomplete() const { return incomplete_.load(std::memory_order_relaxed); }
   size_t size() const;  // entries alive
   // Whether this setting is alive.
   bool HasDetail(ObjectName subject, uint64_t detail) const;
+  // Whether it is, and set as this message sets it.
+  bool HasSame(const Kept& kept) const;
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -159,7 +163,7 @@ class RebuildLog {
   size_t message_bytes_ = 0;
   size_t image_bytes_ = 0;
   std::atomic<bool> overflowed_{false};
-  std::atomic<bool> incomplete_{false};
+  std::atomic<uint32_t> incomplete_{0};
 };
 
 }  // namespace shim

@@ -6,8 +6,10 @@
 
 #include "ipc/calls/laneway_calls.h"
 #include "ipc/roles.h"
+#include "shim/blas_state.h"
 #include "shim/handle_table.h"
 #include "shim/rebuild/images.h"
+#include "shim/send.h"
 #include "shim/state.h"
 
 namespace shim {
@@ -45,6 +47,7 @@ constexpr Op kSettings[] = {
     Op::cublasSetFixedPointEmulationMaxMantissaBitCount,
     Op::cublasSetFixedPointEmulationMantissaBitOffset,
     Op::GraphSeal,
+    Op::GraphCaptured,
 };
 constexpr Op kNamedSettings[] = {
     Op::cuFuncSetAttribute,
@@ -56,6 +59,7 @@ constexpr Op kNamedSettings[] = {
     Op::GraphFill,
     Op::GraphCopy,
     Op::GraphEmpty,
+    Op::GraphChild,
     Op::GraphEdges,
     Op::GraphSetKernel,
 };
@@ -141,6 +145,14 @@ RebuildLog::Token RecordNew(const Sent& sent, RebuildLog* log) {
   return log->Add(kept, sent.position);
 }
 
+// A rebuilt graph has a captured call with the settings that its handle has then.
+bool HasCapturedCalls(ObjectName handle) {
+  if (handle.kind != HandleKind::kBlas) return false;
+  const auto& handles = BlasState::Process().handles;
+  const BlasHandle* const found = handles.Find(handles.ValueOf(handle.id));
+  return found != nullptr && found->captured;
+}
+
 RebuildLog::Token RecordSetting(const Sent& sent, bool named, RebuildLog* log) {
   Kept kept = KeptOf(sent);
   kept.subject = NameIn(sent, RoleKind::kHandle);
@@ -149,6 +161,9 @@ RebuildLog::Token RecordSetting(const Sent& sent, bool named, RebuildLog* log) {
   if (sent.op == Op::cublasSetStream_v2) {
     const uint64_t workspace = uint64_t{static_cast<uint16_t>(Op::cublasSetWorkspace_v2)} + 1;
     log->EndDetail(kept.subject, workspace << 32, sent.position, sent.consumed);
+  } else if (sent.op != Op::cublasSetWorkspace_v2 && HasCapturedCalls(kept.subject)) {
+    if (log->HasSame(kept)) return RebuildLog::kNoToken;  // stays before the captured calls
+    log->SetIncomplete(ipc::kCapturedLibrary);
   }
   return log->Add(kept, sent.position);
 }
@@ -170,7 +185,7 @@ RebuildLog::Token RecordWrite(const Sent& sent, RebuildLog* log) {
   Allocation variable;
   if (!State::Process().variables.Find(address, &variable)) return RebuildLog::kNoToken;
   if (sent.op != Op::CopyInline || NameIn(sent, RoleKind::kStream).kind != HandleKind::kNone) {
-    log->SetIncomplete();
+    log->SetIncomplete(ipc::kWrittenVariable);
     return RebuildLog::kNoToken;
   }
   Kept kept = KeptOf(sent);
@@ -179,11 +194,20 @@ RebuildLog::Token RecordWrite(const Sent& sent, RebuildLog* log) {
   return log->Add(kept, sent.position);
 }
 
+// What a library does in a capture is a part of the piece that it makes.
+RebuildLog::Token RecordCaptured(const Sent& sent, RebuildLog* log) {
+  Kept kept = KeptOf(sent);
+  kept.subject = {HandleKind::kGraphExec, NameOf(IntoCapture::piece())};
+  kept.detail = DetailOf(sent, false);
+  return log->Add(kept, sent.position);
+}
+
 }  // namespace
 
 bool IsRecorded(Op op) { return VerbOf(op) != Verb::kNothing; }
 
 RebuildLog::Token Record(const Sent& sent, RebuildLog* log) {
+  if (IntoCapture::piece() != 0) return RecordCaptured(sent, log);
   const Verb verb = VerbOf(sent.op);
   switch (verb) {
     case Verb::kNothing:
@@ -191,6 +215,8 @@ RebuildLog::Token Record(const Sent& sent, RebuildLog* log) {
     case Verb::kCreate:
       return RecordNew(sent, log);
     case Verb::kEnd:
+      if (HasCapturedCalls(NameIn(sent, RoleKind::kEndHandle)))
+        log->SetIncomplete(ipc::kCapturedLibrary);
       log->End(NameIn(sent, RoleKind::kEndHandle), sent.position, sent.consumed);
       break;
     case Verb::kSet:

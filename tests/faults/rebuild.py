@@ -150,6 +150,11 @@ def test_executable_graphs_outlive_their_worker():
     outlives("graph_rounds")
 
 
+def test_cublas_in_a_graph_outlives_its_worker():
+    """What the library did in a capture is captured again."""
+    outlives("blas_captures")
+
+
 class Losses:
     """Rounds in which a worker is killed or poisoned, while some programs rest, some are in a step, one only works.
 

@@ -24,6 +24,7 @@ CUresult FakeWorker::GraphEdges(CUgraphExec, unsigned, const uint32_t* edges, un
   for (unsigned i = 0; i < count; i += 2) edges_.emplace_back(edges[i], edges[i + 1]);
   return CUDA_SUCCESS;
 }
+CUresult FakeWorker::GraphChild(CUgraphExec, unsigned, CUgraphExec) { return CUDA_SUCCESS; }
 CUresult FakeWorker::GraphSeal(CUgraphExec) { return Fault("GraphSeal"); }
 CUresult FakeWorker::GraphSetKernel(CUgraphExec, unsigned, CUfunction, unsigned, unsigned, unsigned,
                                     unsigned, unsigned, unsigned, unsigned, const void*, unsigned) {
@@ -31,6 +32,8 @@ CUresult FakeWorker::GraphSetKernel(CUgraphExec, unsigned, CUfunction, unsigned,
 }
 CUresult FakeWorker::GraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult FakeWorker::GraphEnd(CUgraphExec) { return CUDA_SUCCESS; }
+CUresult FakeWorker::GraphCapture(CUgraphExec*) { return CUDA_SUCCESS; }
+CUresult FakeWorker::GraphCaptured(CUgraphExec) { return CUDA_SUCCESS; }
 
 std::vector<std::pair<uint32_t, uint32_t>> FakeWorker::TakeEdges() {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -1,6 +1,9 @@
 // Graphs: what of them the worker is told, and when.
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/shim/fixture.h"
@@ -159,6 +162,40 @@ TEST_F(Graphs, AContextTakesItsPiecesAlong) {
   EXPECT_EQ(local::cuGraphLaunch(exec, nullptr), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_EQ(local::cuGraphExecDestroy(exec), CUDA_SUCCESS);
   context_ = other;
+}
+
+TEST_F(Graphs, AModuleTakesThePiecesOfItsKernelsAlong) {
+  AddKernel({});
+  AddKernel({});
+  const CUgraphExec exec = Instantiate();
+  const int ends = CountOf("GraphEnd");
+  ASSERT_EQ(local::cuModuleUnload(module_), CUDA_SUCCESS);
+  EXPECT_EQ(CountOf("GraphEnd"), ends + 1);
+  EXPECT_NE(local::cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuGraphExecDestroy(exec), CUDA_SUCCESS);
+  EXPECT_EQ(CountOf("GraphEnd"), ends + 1);
+}
+
+TEST_F(Graphs, AnObjectLivesAsLongAsAnExecutableOfItsGraph) {
+  static std::atomic<int> ended{0};
+  CUuserObject object = nullptr;
+  const CUhostFn end = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
+  ASSERT_EQ(local::cuUserObjectCreate(&object, &ended, end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+            CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  ASSERT_EQ(local::cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE),
+            CUDA_SUCCESS);
+  ASSERT_EQ(local::cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuGraphDestroy(graph), CUDA_SUCCESS);
+  EXPECT_EQ(ended, 0);
+  ASSERT_EQ(local::cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuGraphExecDestroy(exec), CUDA_SUCCESS);
+  // Given up by a host function behind the launch.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (ended == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(ended, 1);
 }
 
 TEST_F(Graphs, WhatIsCapturedIsNotSent) {

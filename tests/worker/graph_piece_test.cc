@@ -59,6 +59,21 @@ CUresult SetKernel(CUgraphExec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS*
 CUresult Launch(CUgraphExec, CUstream) { return Note("launch"); }
 CUresult DestroyExec(CUgraphExec) { return Note("destroy exec"); }
 
+CUresult AddChild(CUgraphNode* node, CUgraph, const CUgraphNode*, size_t, CUgraph child) {
+  *node = reinterpret_cast<CUgraphNode>(++asked.nodes);
+  return Note(child == nullptr ? "nothing" : "child");
+}
+CUresult CreateStream(CUstream* stream, unsigned flags) {
+  *stream = reinterpret_cast<CUstream>(uintptr_t{3});
+  return Note(flags == CU_STREAM_NON_BLOCKING ? "stream" : "blocking stream");
+}
+CUresult BeginCapture(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
+                      CUstreamCaptureMode mode) {
+  return Note(mode == CU_STREAM_CAPTURE_MODE_RELAXED ? "begin" : "begin for all");
+}
+CUresult EndCapture(CUstream, CUgraph*) { return Note("end"); }
+CUresult DestroyStream(CUstream) { return Note("destroy stream"); }
+
 class GraphPieceTest : public ::testing::Test {
  protected:
   GraphPieceTest() : driver_(ipc::NullDriver()) {
@@ -72,6 +87,11 @@ class GraphPieceTest : public ::testing::Test {
     driver_.cuGraphExecKernelNodeSetParams_v2 = &SetKernel;
     driver_.cuGraphLaunch = &Launch;
     driver_.cuGraphExecDestroy = &DestroyExec;
+    driver_.cuGraphAddChildGraphNode = &AddChild;
+    driver_.cuStreamCreate = &CreateStream;
+    driver_.cuStreamBeginCaptureToGraph = &BeginCapture;
+    driver_.cuStreamEndCapture = &EndCapture;
+    driver_.cuStreamDestroy_v2 = &DestroyStream;
   }
   using Calls = std::vector<std::string>;
   ipc::DriverTable driver_;
@@ -111,6 +131,29 @@ TEST_F(GraphPieceTest, NumbersThatMakeNoSenseReachNoDriver) {
   EXPECT_EQ(piece.AddEmpty(1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(piece.SetKernel(1, kernel_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(asked.calls, (Calls{"create", "kernel", "instantiate"}));
+}
+
+TEST_F(GraphPieceTest, WhatALibraryDidIsANodeOfAnother) {
+  GraphPiece library(driver_, nullptr), piece(driver_, nullptr);
+  asked.calls.clear();
+  EXPECT_EQ(library.BeginCapture(), CUDA_SUCCESS);
+  EXPECT_NE(library.capture(), nullptr);
+  EXPECT_EQ(piece.AddChild(0, library), CUDA_ERROR_INVALID_VALUE);  // not ended yet
+  EXPECT_EQ(library.EndCapture(), CUDA_SUCCESS);
+  EXPECT_EQ(library.EndCapture(), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(library.AddEmpty(0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(library.Launch(nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(piece.AddChild(1, library), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(piece.AddChild(0, library), CUDA_SUCCESS);
+  EXPECT_EQ(asked.calls, (Calls{"stream", "begin", "end", "destroy stream", "child"}));
+}
+
+TEST_F(GraphPieceTest, ACaptureThatIsNotEndedEndsWithIt) {
+  {
+    GraphPiece library(driver_, nullptr);
+    EXPECT_EQ(library.BeginCapture(), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(asked.calls, (Calls{"create", "stream", "begin", "end", "destroy stream", "destroy"}));
 }
 
 TEST_F(GraphPieceTest, AFailureIsToldWhenItIsSealed) {

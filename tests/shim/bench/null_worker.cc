@@ -220,6 +220,7 @@ CUresult NullWorker::GraphEmpty(CUgraphExec, unsigned) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphEdges(CUgraphExec, unsigned, const uint32_t*, unsigned) {
   return CUDA_SUCCESS;
 }
+CUresult NullWorker::GraphChild(CUgraphExec, unsigned, CUgraphExec) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphSeal(CUgraphExec) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphSetKernel(CUgraphExec, unsigned, CUfunction, unsigned, unsigned, unsigned,
                                     unsigned, unsigned, unsigned, unsigned, const void*, unsigned) {
@@ -227,5 +228,7 @@ CUresult NullWorker::GraphSetKernel(CUgraphExec, unsigned, CUfunction, unsigned,
 }
 CUresult NullWorker::GraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphEnd(CUgraphExec) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphCapture(CUgraphExec*) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphCaptured(CUgraphExec) { return CUDA_SUCCESS; }
 
 }  // namespace bench

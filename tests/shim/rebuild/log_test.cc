@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ipc/message.h"
+
 namespace shim {
 namespace {
 
@@ -99,6 +101,24 @@ TEST_F(RebuildLogTest, APieceOfAGraphHasManySettings) {
   Add("a piece of the same name", piece);
   EXPECT_FALSE(log_.HasDetail(piece, 101));
   EXPECT_TRUE(log_.HasDetail(other, 100));
+}
+
+TEST_F(RebuildLogTest, KnowsASettingThatChangesNothing) {
+  const auto kept = [this](const std::string& text) {
+    Kept setting;
+    setting.subject = blas_;
+    setting.detail = 1;
+    setting.message = {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+    return setting;
+  };
+  const std::string header(sizeof(ipc::MessageHeader), 'a'), other(sizeof(ipc::MessageHeader), 'b');
+  const std::string math = header + "math 1", same = other + "math 1", another = header + "math 2";
+  Add("blas", blas_);
+  EXPECT_FALSE(log_.HasSame(kept(math)));
+  Add(math, blas_, 1);
+  EXPECT_TRUE(log_.HasSame(kept(math)));
+  EXPECT_TRUE(log_.HasSame(kept(same)));  // another thread's
+  EXPECT_FALSE(log_.HasSame(kept(another)));
 }
 
 TEST_F(RebuildLogTest, SeesTheStateAtWhichTheWorkerStopped) {
