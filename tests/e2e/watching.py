@@ -66,6 +66,28 @@ def test_top_takes_times_where_the_device_ends_iterations():
         check(session["iterations_per_second"] <= 50 * 17 / 16, f"{session}")
 
 
+def test_launches_of_a_graph_are_iterations():
+    """Counted as the program counts its rounds, and where it stops when it is paused."""
+    with Laneway() as laneway:
+        program = laneway.spawn([laneway.binary("graph_rounds"), "1000000", "device"])
+
+        def rounds():
+            return program.output().count("round ")
+
+        def session():
+            return next((s for s in top(laneway)["sessions"] if s["pid"] == program.pid), {"iterations": 0})
+        wait_for(lambda: session()["iterations"] >= 30, "iterations are counted", 60)
+        before, counted = rounds(), session()["iterations"]
+        check(before - 5 <= counted <= rounds() + 1, f"{counted} iterations in {before} to {rounds()} rounds")
+        job = str(session()["job"])
+        check(laneway.command("pause", job).code == 0, "it is paused")
+        wait_for(lambda: session()["wait"] == "resume", "it stops at its boundary", 30)
+        counted = session()["iterations"]
+        check(rounds() - 5 <= counted <= rounds() + 2, f"{counted} iterations in {rounds()} rounds")
+        check(laneway.command("resume", job).code == 0, "it is resumed")
+        wait_for(lambda: session()["iterations"] > counted + 5, "it goes on", 30)
+
+
 def test_top_on_a_terminal_ends_with_q():
     import pty
     with Laneway() as laneway:
