@@ -117,6 +117,71 @@ int StickyContext() {
   return 0;
 }
 
+struct Ending {
+  CUresult code;
+  const char* body;
+};
+constexpr Ending kEndings[] = {
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "st.global.u32 [%l], 1;"},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, "st.shared.u32 [box+2], 1;"},
+    {CUDA_ERROR_ILLEGAL_INSTRUCTION, "bar.sync 99;"},
+    {CUDA_ERROR_LAUNCH_FAILED, "trap;"},
+    {CUDA_ERROR_LAUNCH_FAILED, "call again, ();"},
+};
+
+// Each fault is its context's for ever, and nobody else's.
+int EveryFaultIsItsContexts() {
+  CUcontext good = nullptr;
+  STEP(1, cuInit(0) == CUDA_SUCCESS && cuCtxCreate(&good, nullptr, 0, 0) == CUDA_SUCCESS);
+  int step = 10;
+  for (const Ending& ending : kEndings) {
+    CUcontext bad = nullptr;
+    CUstream stream = nullptr;
+    CUdeviceptr pointer = 0;
+    STEP(2, cuCtxCreate(&bad, nullptr, 0, 0) == CUDA_SUCCESS);
+    const std::string kernel = std::string(".func again() { call again, (); ret; }\n") +
+                               ".visible .entry end() { .reg .b64 %l; .shared .b8 box[8];\n" +
+                               "mov.u64 %l, 4096;\n" + ending.body + "\nret; }\n";
+    STEP(3, cuStreamCreate(&stream, 0) == CUDA_SUCCESS);
+    STEP(4, cuLaunchKernel(Load(kernel.c_str(), "end"), 2, 1, 1, 32, 1, 1, 0, stream, nullptr,
+                           nullptr) == CUDA_SUCCESS);
+    STEP(step, cuStreamSynchronize(stream) == ending.code);
+    STEP(step + 1, cuCtxSynchronize() == ending.code && cuStreamQuery(stream) == ending.code);
+    STEP(step + 2, cuMemAlloc(&pointer, 16) == ending.code);
+    STEP(step + 3, cuCtxSetCurrent(good) == CUDA_SUCCESS);
+    STEP(step + 4, cuMemAlloc(&pointer, 16) == CUDA_SUCCESS);
+    STEP(step + 5, LaunchStore(Load(kStore, "store"), pointer, nullptr) == CUDA_SUCCESS &&
+                       cuCtxSynchronize() == CUDA_SUCCESS && cuMemFree(pointer) == CUDA_SUCCESS);
+    STEP(step + 6, cuCtxDestroy(bad) == CUDA_SUCCESS);
+    step += 10;
+  }
+  return 0;
+}
+
+// What no machine has room for is refused where it is asked for, and nothing is poisoned.
+int TooLarge() {
+  CUcontext context = nullptr;
+  STEP(1, cuInit(0) == CUDA_SUCCESS && cuCtxCreate(&context, nullptr, 0, 0) == CUDA_SUCCESS);
+  const auto runs = [](const std::string& outside, const char* inside, unsigned grid,
+                       unsigned shared) {
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    const std::string text = std::string(kHeader) + outside + ".visible .entry e() { " + inside +
+                             " .reg .b32 %r; mov.u32 %r, %tid.x; ret; }\n";
+    if (cuModuleLoadData(&module, text.c_str()) != CUDA_SUCCESS) return false;
+    if (cuModuleGetFunction(&function, module, "e") != CUDA_SUCCESS) return false;
+    return cuLaunchKernel(function, grid, 1, 1, 32, 1, 1, shared, nullptr, nullptr, nullptr) ==
+               CUDA_SUCCESS &&
+           cuCtxSynchronize() == CUDA_SUCCESS;
+  };
+  STEP(2, !runs(".global .b8 vast[0x10000000000];\n", "", 1, 0));
+  STEP(3, !runs("", ".shared .b8 vast[0x10000000];", 1, 0));
+  STEP(4, !runs("", "", 1, 0x7fffffff));
+  STEP(5, !runs("", "", 0x80000000, 0));
+  STEP(6, runs("", "", 1, 0) && cuCtxSynchronize() == CUDA_SUCCESS);
+  return 0;
+}
+
 int BadConfig() { return cuInit(0) == CUDA_ERROR_INVALID_VALUE ? 0 : 1; }
 
 int TwoDevices() {
@@ -173,6 +238,10 @@ int ExitWhileBusy() {
 TEST(FaultTest, ProcessIsPoisonedByDefault) { EXPECT_EQ(InChild("", &StrayStore), 0); }
 TEST(FaultTest, WorkBehindTheFault) { EXPECT_EQ(InChild("", &WorkBehindTheFault), 0); }
 TEST(FaultTest, StickyContext) { EXPECT_EQ(InChild("sticky=context", &StickyContext), 0); }
+TEST(FaultTest, EveryFaultIsItsContexts) {
+  EXPECT_EQ(InChild("sticky=context", &EveryFaultIsItsContexts), 0);
+}
+TEST(FaultTest, WhatIsTooLargeIsRefused) { EXPECT_EQ(InChild("", &TooLarge), 0); }
 TEST(ConfigTest, BadValuesFailInit) { EXPECT_EQ(InChild("devices=many", &BadConfig), 0); }
 TEST(ConfigTest, TwoDevices) {
   EXPECT_EQ(InChild("devices=2,memory=512MiB,cc=9.0", &TwoDevices), 0);

@@ -7,7 +7,7 @@
 namespace softgpu::testing {
 namespace {
 
-constexpr CUresult kNone = CUDA_SUCCESS, kStray = CUDA_ERROR_ILLEGAL_ADDRESS,
+constexpr CUresult kHarmless = CUDA_SUCCESS, kStray = CUDA_ERROR_ILLEGAL_ADDRESS,
                    kMisaligned = CUDA_ERROR_MISALIGNED_ADDRESS, kFailed = CUDA_ERROR_LAUNCH_FAILED,
                    kInstruction = CUDA_ERROR_ILLEGAL_INSTRUCTION,
                    kTimeout = CUDA_ERROR_LAUNCH_TIMEOUT;
@@ -44,10 +44,10 @@ const Deed kDeeds[] = {
     {kStray, "mov.u64 %l1, k; call %l1, (), proto;"},
     {kInstruction, "mov.u32 %r1, 7; brx.idx %r1, table;"},
     {kInstruction, "mov.u32 %r1, -1; brx.idx %r1, table;"},
-    {kNone,
+    {kHarmless,
      "mov.u32 %r1, 0; div.s32 %r0, %r0, %r1; rem.s32 %r2, %r0, %r1; mov.u32 %r1, -1; mov.u32 %r0, "
      "0x80000000; div.s32 %r2, %r0, %r1; rem.s32 %r3, %r0, %r1;"},
-    {kNone,
+    {kHarmless,
      "mov.u64 %l1, 0; div.s64 %l2, %l0, %l1; rem.u64 %l2, %l0, %l1; mov.u64 %l1, -1; mov.u64 %l2, "
      "0x8000000000000000; div.s64 %l3, %l2, %l1; rem.s64 %l3, %l2, %l1;"},
     {kStray, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1,%r2,%r3}, [%l0];"},
@@ -70,7 +70,8 @@ const Deed kDeeds[] = {
     {kFailed, "mov.u64 %l1, 0; txq.width.b32 %r0, [%l1];"},
     {kFailed, "alloca.u64 %l1, 0x7fffffffffffffff;"},
     {kFailed, "mov.u64 %l1, -16; alloca.u64 %l1, %l1;"},
-    {kNone, "mov.u64 %l1, -16; stackrestore.u64 %l1; alloca.u64 %l1, 16; st.local.u32 [%l1], 1;"},
+    {kHarmless,
+     "mov.u64 %l1, -16; stackrestore.u64 %l1; alloca.u64 %l1, 16; st.local.u32 [%l1], 1;"},
     {kInstruction, "bar.sync 99;"},
     {kFailed, "bar.sync 0, 4096;"},
     {kFailed, "brkpt;"},
@@ -105,7 +106,7 @@ const Deed kDeeds[] = {
 };
 constexpr int kLine = 22;
 
-std::string Kernel(const char* body) {
+std::string WithBody(const char* body) {
   return std::string(R"(.version 8.7
 .target sm_90
 .address_size 64
@@ -135,8 +136,8 @@ TEST(Hostile, FaultsAreNamedAndContained) {
   for (const Deed& deed : kDeeds) {
     SCOPED_TRACE(deed.body);
     Machine machine(1u << 20);
-    machine.watchdog_ms = 50;
-    machine.Load(Kernel(deed.body));
+    if (deed.code == kTimeout) machine.watchdog_ms = 50;
+    machine.Load(WithBody(deed.body));
     const uint64_t good = machine.Allocate(64);
     const std::optional<Fault> fault = machine.Run("k", {2}, {64}, good, machine.Unmapped());
     ASSERT_EQ(fault.has_value() ? fault->code : CUDA_SUCCESS, deed.code);

@@ -150,6 +150,10 @@ TEST_F(Math, DoublePrecision) {
 #define SINGLE(...)
 #define DOUBLE(name, call, ...) ROW(double, name, __VA_ARGS__)
 #include "tests/softgpu_exec/math_functions.inc"
+#undef SINGLE
+#undef DOUBLE
+#undef ROW
+#undef FULL
   };
   for (const Function<double>& function : functions) Check(function);
 }
