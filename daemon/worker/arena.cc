@@ -13,8 +13,6 @@ namespace {
 
 namespace limits = ipc::limits;
 
-uint64_t RoundUp(uint64_t bytes, uint64_t step) { return (bytes + step - 1) / step * step; }
-
 }  // namespace
 
 Arena::Arena(const Environment& environment, Tenant tenant, uint32_t slot, ipc::UniqueFd swap_file)
@@ -105,7 +103,7 @@ CUresult Arena::Map(int device, CUdeviceptr address, uint64_t bytes) {
 
 // What the worker needs itself is counted, but no limit of the job refuses it.
 CUresult Arena::Place(int device, uint64_t bytes, CUdeviceptr* address) {
-  const uint64_t rounded = RoundUp(bytes, limits::kExtentBytesMin);
+  const uint64_t rounded = RoundUpToExtent(bytes);
   const std::optional<uint64_t> place = own_addresses_.Take(rounded, limits::kExtentBytesMin);
   if (!place.has_value()) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = AddRange(device, *place, rounded);

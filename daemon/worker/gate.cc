@@ -6,8 +6,6 @@
 #include <cassert>
 #include <utility>
 
-#include "ipc/futex.h"
-
 namespace worker {
 namespace {
 
@@ -17,8 +15,6 @@ using ipc::control::GateEvent;
 constexpr int64_t kTurnUs = 200'000;
 // What a session spins for while the device finishes what another has queued.
 constexpr int64_t kImminentUs = 20'000;
-
-int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
 
 }  // namespace
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ipc/control.h"
+#include "ipc/futex.h"
 
 namespace worker {
 
@@ -29,6 +30,8 @@ enum class GateState : uint32_t {
   kRevoked = 1,  // open until its next boundary
   kClosed = 2,
 };
+
+inline int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
 
 class Board;
 

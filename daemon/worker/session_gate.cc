@@ -20,8 +20,6 @@ constexpr absl::Duration kCallbackStep = absl::Microseconds(50);
 constexpr int64_t kRetryUs = 500;    // until the device has finished
 constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
 
-int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
-
 }  // namespace
 
 SessionImpl::Waiting::Waiting(ipc::SessionPage* page, ipc::WaitState reason)
