@@ -38,7 +38,7 @@ SessionImpl::Waiting::~Waiting() {
 bool SessionImpl::PassGate() {
   if (poked_.load(std::memory_order_relaxed) != 0) RunCommands();
   if (gate_ == nullptr) return true;
-  if (gate_->state() == GateState::kOpen && !gate_->resting() && !LacksLane()) return true;
+  if (gate_->state() == GateState::kOpen && !gate_->resting() && HasItsLane()) return true;
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const std::optional<uint16_t> op =
@@ -57,18 +57,21 @@ bool SessionImpl::PassGate() {
   return !gate_->closed() && TryEnterLane();
 }
 
-// It has left its lane for the host, and may run before it was told where to come back to.
-bool SessionImpl::LacksLane() { return lane_bytes_ != 0 && arena_.lane_member()->lane() == 0; }
+// An open gate alone does not say so: since it was inside, it may have been to the host.
+bool SessionImpl::HasItsLane() const { return lane_bytes_ == 0 || inside_; }
 
 // The lane may have grown while others held it. False also when it was told to leave meanwhile: a
 // command that it runs while it waits here may be the way to the host.
 bool SessionImpl::TryEnterLane() {
   if (!RunCommands()) return false;  // it may be told to change its lane first
-  CUresult result = LacksLane() ? GrowInLane(lane_bytes_) : CUDA_SUCCESS;
+  // Back from the host, it may run before it was told which lane is its now.
+  const bool lacks_lane = lane_bytes_ != 0 && arena_.lane_member()->lane() == 0;
+  CUresult result = lacks_lane ? GrowInLane(lane_bytes_) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
     result = WhenThereIsRoom(0, [this] { return gate_->closed() ? CUDA_SUCCESS : EnterLane(); });
   }
-  if (result == CUDA_SUCCESS || !Alive()) return result == CUDA_SUCCESS && !gate_->closed();
+  if (result == CUDA_SUCCESS || !Alive())
+    return result == CUDA_SUCCESS && HasItsLane() && !gate_->closed();
   ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                 "laneway: the driver does not map the session's lane; its session ends");
   return false;

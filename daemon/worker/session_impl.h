@@ -177,7 +177,7 @@ class SessionImpl final : public Session,
   // --- the lane (session_memory.cc)
   void WaitUntilQuiet();
   bool TryEnterLane();
-  bool LacksLane();
+  bool HasItsLane() const;
   CUresult EnterLane();
   void ExitLane();
   void ForsakeLane();  // out of it, and no longer its member
