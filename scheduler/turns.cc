@@ -255,6 +255,8 @@ void Hold(Core* core, Lane* lane, Session* session) {
   core->state->user_floor_us =
       std::max(core->state->user_floor_us, core->UserOf(*session)->virtual_us);
   core->devices.insert(lane->device);
+  // A gang's ranks are granted on devices to which nothing happened: a standstill ends there, too.
+  core->state->devices.at(lane->device).refuse_us = kUnlimited;
   Account(core, session);
 }
 
