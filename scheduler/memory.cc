@@ -289,7 +289,8 @@ void OnMemoryNeeded(Core* core, Session* session, int64_t bytes) {
 
 void OnLaneNeeded(Core* core, Session* session, int64_t bytes) {
   std::string why;
-  if (!AloneFits(*core->state, *session, session->persistent_bytes, bytes, &why)) {
+  const bool more = bytes > session->asked_lane_bytes();  // a limit takes nothing away
+  if (more && !AloneFits(*core->state, *session, session->persistent_bytes, bytes, &why)) {
     core->actions.push_back(RefuseMemory{session->id, why});
     return;
   }

@@ -259,6 +259,7 @@ void On(Core* core, const LimitChanged& event) {
   if (session->need == Need::kNone) return;
   std::string why;
   const bool lane = session->need == Need::kLane;
+  if (lane && session->need_bytes <= session->asked_lane_bytes()) return;  // it has that already
   if (AloneFits(*core->state, *session,
                 session->persistent_bytes + (lane ? 0 : session->need_bytes),
                 lane ? session->need_bytes : session->asked_lane_bytes(), &why)) {

@@ -278,6 +278,14 @@ CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   return result;
 }
 
+void LaneTable::ReserveAgain(LaneMember* member, uint64_t bytes) {
+  assert(member->lane_ != nullptr);
+  const uint64_t want = RoundUpToExtent(bytes), have = member->reserved_bytes_;
+  if (want <= have) return;
+  member->job_->Force(member->lane_->device, want - have);
+  member->reserved_bytes_ = want;
+}
+
 // No more than `bytes` may stay, for no more are counted: an extent that reaches beyond goes as a
 // whole, and who enters makes up for it. Nothing in it is alive: nobody is inside.
 void LaneTable::Shrink(uint64_t id, uint64_t bytes) {

@@ -135,9 +135,8 @@ CUresult SessionImpl::ChangeLane(uint64_t lane) {
   LaneMember* const member = arena_.lane_member();
   if (member->lane() == lane) return CUDA_SUCCESS;
   ForsakeLane();
-  CUresult result = arena_.lanes()->Join(member, lane, lane_device_);
-  if (result == CUDA_SUCCESS && lane_bytes_ != 0)
-    result = arena_.ReserveLane(lane_device_, lane_bytes_);
+  const CUresult result = arena_.lanes()->Join(member, lane, lane_device_);
+  if (result == CUDA_SUCCESS) arena_.lanes()->ReserveAgain(member, lane_bytes_);
   return result;
 }
 
@@ -154,6 +153,9 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
     if (answer->result != 0) return static_cast<CUresult>(answer->result);
     if (arena_.lane_member()->lane() != answer->lane) WaitUntilQuiet();
     result = ChangeLane(answer->lane);
+    // What it had in another worker: lanewayd holds it to its limit where it asks for more.
+    if (result == CUDA_SUCCESS && !inside_ && file_.page()->replaying.load() != 0)
+      arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
   }
   // Only who is inside changes its size.
   if (result == CUDA_SUCCESS && (gate_ == nullptr || !gate_->closed()))

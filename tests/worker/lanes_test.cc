@@ -120,6 +120,20 @@ TEST_F(LanesTest, GrowsAllOrNothingAndShrinksAtItsEnd) {
   EXPECT_TRUE(recording_.mapped.empty());
 }
 
+TEST_F(LanesTest, WhatItHadBeforeALimitItHasAgain) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Size(&lanes_, member(0), 8 * MiB), CUDA_SUCCESS);
+  lanes_.Leave(member(0));
+  job_->SetLimit(4 * MiB);
+  ASSERT_EQ(lanes_.Join(member(0), kLane + 1, 0), CUDA_SUCCESS);
+  lanes_.ReserveAgain(member(0), 8 * MiB);
+  EXPECT_EQ(job_->used(0), 8 * MiB);
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  EXPECT_TRUE(recording_.mapped.count(Base(0)) == 1 && recording_.used_bytes == 16 * MiB)
+      << "its lane, beside the other";
+  EXPECT_EQ(lanes_.Reserve(member(0), 10 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
 TEST_F(LanesTest, ManySmallExtentsBecomeFewUnderABudget) {
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
   for (uint64_t bytes = kStep; bytes <= 64 * MiB; bytes += kStep) {
