@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -98,9 +99,15 @@ absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t bytes_ma
   if (!S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a file; remove it"));
   }
-  std::string text(bytes_max + 1, '\0');
+  // What it holds now and one byte more, by which its end shows; it may grow meanwhile. Never
+  // bytes_max at once: that is far more than there is.
+  std::string text;
   size_t length = 0;
-  for (ssize_t got = 1; got > 0 && length < text.size(); length += static_cast<size_t>(got)) {
+  for (ssize_t got = 1; got > 0 && length <= bytes_max; length += static_cast<size_t>(got)) {
+    if (length == text.size()) {
+      const size_t held = std::max(length, static_cast<size_t>(info.st_size));
+      text.resize(std::min(bytes_max, held + held / 2) + 1);
+    }
     got = read(file.get(), text.data() + length, text.size() - length);
     if (got < 0 && errno == EINTR) got = 0;
     if (got <= 0) break;

@@ -96,8 +96,8 @@ class LaneTable {
   // The member's need is `bytes` in all: the lane is at least that large when it is inside. Never
   // shrinks. CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
   CUresult Reserve(LaneMember* member, uint64_t bytes);
-  // The same for who comes back with what it had before: a limit that came later refuses growth, and
-  // takes nothing away. REQUIRES: the member is not inside.
+  // The same for who comes back with what it had before: a limit that came later refuses growth,
+  // and takes nothing away. REQUIRES: the member is not inside.
   void ReserveAgain(LaneMember* member, uint64_t bytes);
   // Gives extents at its end back until it is no larger than `bytes`; REQUIRES: nobody is inside.
   void Shrink(uint64_t lane, uint64_t bytes);
