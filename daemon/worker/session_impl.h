@@ -187,6 +187,7 @@ class SessionImpl final : public Session,
   CUresult GrowInLane(uint64_t bytes);
   CUresult GiveLaneBack();
   void DoSwap(bool out, bool with_lane);
+  bool TakesMemory();
 
   // The stream of the call being served, as the codec translated it.
   StreamTable::Stream* CallStream() const { return call_stream_; }
@@ -266,6 +267,7 @@ class SessionImpl final : public Session,
   // Reserved in it: nothing of ours lies in a lane while it is 0.
   std::atomic<uint64_t> lane_bytes_{0};
   std::atomic<bool> swapped_out_{false};
+  bool takes_memory_ = false;  // waits until what it was granted is there
   int lane_device_ = 0;
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of

@@ -94,7 +94,9 @@ bool SessionImpl::WaitForMemory(uint64_t bytes) {
   const Waiting waiting(file_.page(), ipc::WaitState::kMemory);
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+  takes_memory_ = true;
   (void)RunCommands();
+  takes_memory_ = false;
   ipc::FutexWait(doorbell, ticket, kKeeperRetryUs);
   return Alive();
 }
@@ -201,6 +203,13 @@ void SessionImpl::OnDecision(const wire::Message& message) {
   Poke();
 }
 
+// It was granted some, in a message that came before the one that is obeyed now, and has it not
+// yet.
+bool SessionImpl::TakesMemory() {
+  const absl::MutexLock lock(&command_mutex_);
+  return takes_memory_ || !answers_.empty();
+}
+
 void SessionImpl::DoSwap(bool out, bool with_lane) {
   wire::Swapped swapped;
   swapped.session_id = session_id_;
@@ -208,8 +217,10 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   if (out) {
     // The lane may have come to it since this was decided: what lives there is its iteration's.
     const bool began = inside_ && lane_bytes_ != 0 && !at_boundary_ && !with_lane;
-    const absl::Status status = began ? absl::FailedPreconditionError("it has begun an iteration")
-                                      : arena_.SwapOut(with_lane);
+    const absl::Status status =
+        began           ? absl::FailedPreconditionError("it has begun an iteration")
+        : TakesMemory() ? absl::FailedPreconditionError("it is about to take what it was granted")
+                        : arena_.SwapOut(with_lane);
     if (status.ok()) {
       ForsakeLane();
       gate_->Abandon();
