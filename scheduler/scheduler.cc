@@ -256,7 +256,8 @@ void On(Core* core, const LimitChanged& event) {
   Session* const session = core->Find(event.session);
   if (session == nullptr) return;
   session->about.limit_bytes = event.limit_bytes;
-  if (session->need == Need::kNone) return;
+  // What it asked for is on its way with it: the new limit is for what it asks for next.
+  if (session->need == Need::kNone || session->residence == Residence::kSwappingIn) return;
   std::string why;
   const bool lane = session->need == Need::kLane;
   if (lane && session->need_bytes <= session->asked_lane_bytes()) return;  // it has that already
