@@ -29,6 +29,8 @@ std::string BlockKernel(const std::string& body) {
          R"(
 DONE:
   ld.param.u64 %at, [out];
+  mov.u32 %r0, %ctaid.x;
+  mad.lo.u32 %t, %r0, 256, %t;
   mad.wide.u32 %at, %t, 4, %at;
   st.global.u32 [%at], %v;
   ret;
@@ -38,12 +40,19 @@ DONE:
 
 class InStep : public ::testing::Test {
  protected:
+  static constexpr uint32_t kBlocks = 3;
   std::optional<Fault> Run(const std::string& body, uint32_t n = 0) {
     machine_.Load(BlockKernel(body));
-    out_ = machine_.Allocate(256 * 4);
-    return machine_.Run("block", {3}, {256}, out_, n);
+    out_ = machine_.Allocate(kBlocks * 256 * 4);
+    return machine_.Run("block", {kBlocks}, {256}, out_, n);
   }
-  std::vector<uint32_t> Out() const { return machine_.Download<uint32_t>(out_, 256); }
+  // What each of the blocks has made.
+  std::vector<uint32_t> Out() const {
+    const std::vector<uint32_t> first = machine_.Download<uint32_t>(out_, 256);
+    for (uint32_t block = 1; block < kBlocks; ++block)
+      EXPECT_EQ(machine_.Download<uint32_t>(out_ + block * 256 * 4, 256), first);
+    return first;
+  }
 
   Machine machine_;
   uint64_t out_ = 0;

@@ -54,7 +54,8 @@ void Machine::Load(const std::string& ptx) {
     variables_.push_back(Allocate(variable.bytes));
   for (size_t v = 0; v < variables_.size(); ++v) {
     const Variable& variable = module_->variables()[v];
-    std::memcpy(reinterpret_cast<void*>(variables_[v]), variable.init.data(), variable.init.size());
+    std::copy(variable.init.begin(), variable.init.end(),
+              reinterpret_cast<std::byte*>(variables_[v]));
     for (const Variable::Relocation& relocation : variable.relocations) {
       const uint64_t address = variables_[relocation.variable] + relocation.addend;
       std::memcpy(reinterpret_cast<void*>(variables_[v] + relocation.offset), &address, 8);
