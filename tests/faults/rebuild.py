@@ -5,11 +5,9 @@ goes, and is called recoverable by `laneway ps`, must finish with the bytes that
 The seed is printed; --seed repeats a run.
 """
 import json
-import os
 import pathlib
 import random
 import shutil
-import signal
 import statistics
 import sys
 import time
@@ -17,88 +15,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
-from harness import Laneway, alive, check, chosen, wait_for  # noqa: E402
-from kills import kill_process  # noqa: E402
+from harness import Laneway, check, chosen, wait_for  # noqa: E402
+from stepped import STEPS, Stepped, alone, at_rest, check_806, kill_worker  # noqa: E402
 
-STEPS = 40  # of a stepped program, unless it is told otherwise
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
 PAUSE_SECONDS_MAX = 1.0  # the median of what a program at rest loses when its worker does
 OFFENCES_MAX = 2  # then a program's next sessions have workers of their own
-
-
-class Stepped:
-    """A program that waits for us before each of its rounds. `expected`: what it prints alone."""
-
-    def __init__(self, laneway, memory, expected, rounds=STEPS, *options, name="rounds"):
-        self.program = laneway.spawn([laneway.binary(name), str(rounds), memory, "step"], *options, holding=True)
-        self.memory, self.rounds, self.expected = memory, rounds, expected
-        self.round = 0
-        self.program.wait_for_line("started")
-
-    def step(self):
-        self.send()
-        self.wait()
-
-    def send(self):
-        try:
-            os.write(self.program.process.stdin.fileno(), b"x")
-        except BrokenPipeError:
-            pass  # it has ended, which answers() tells
-
-    def wait(self):
-        check(self.answers(), f"it ended\n{self.program.errors()}")
-
-    def answers(self):
-        """Waits for the end of the round: True, with the right bytes, unless the program ended in it."""
-        def line():
-            return [text for text in self.program.output().splitlines() if text.startswith(f"round {self.round}:")]
-        wait_for(lambda: line() or not self.program.running(), f"round {self.round} of {self.program.process.args}")
-        found = line()
-        check(not found or found[0] in self.expected.out, f"{found} is not in\n{self.expected}")
-        self.round += 1
-        return bool(found)
-
-    def goes_on(self):
-        self.send()
-        return self.answers()
-
-    def finish(self):
-        self.program.release()
-        result = self.program.wait()
-        check((result.code, result.out) == (0, self.expected.out),
-              f"its results changed\n{result}\nalone:\n{self.expected}")
-
-
-def alone(laneway, memory, rounds=STEPS, name="rounds"):
-    result = laneway.bare([laneway.binary(name), str(rounds), memory])
-    check(result.code == 0, f"{result}")
-    return result
-
-
-def rests(session):
-    return session["state"] == "running" and session["recoverable"] and not session["in_flight"]
-
-
-def at_rest(laneway, count):
-    """Waits until `count` sessions run and are at rest, and returns them."""
-    def settled():
-        sessions = laneway.sessions()
-        return sessions if len([s for s in sessions if rests(s)]) == count else None
-    return wait_for(settled, f"{count} sessions at rest: {laneway.sessions()}")
-
-
-def rests_or_is_lost(laneway):
-    """Waits for either of the one session that runs: whether it rests."""
-    def settled():
-        sessions = laneway.sessions()
-        return sessions if len(sessions) == 1 and (rests(sessions[0]) or sessions[0]["state"] == "lost") else None
-    return rests(wait_for(settled, f"a session at rest or lost: {laneway.sessions()}")[0])
-
-
-def kill_worker(laneway):
-    for pid in laneway.processes("laneway-worker"):
-        os.kill(pid, signal.SIGKILL)
-        wait_for(lambda pid=pid: not alive(pid), "the worker is gone")
 
 
 def outlives(name):
@@ -251,10 +173,6 @@ def test_lost_workers(rounds, seed):
         check(not laneway.crashes(), f"{laneway.crashes()}")
 
 
-def check_806(result, what):
-    check(result.code == 1 and ("(806)" in result.err or "error 806" in result.err), f"{what}\n{result}")
-
-
 def check_busy(busy, what):
     """It ended with its documented code, or was at rest by chance and goes on."""
     deadline = time.monotonic() + 1
@@ -361,107 +279,6 @@ def test_who_rests_within_an_iteration_is_lost():
         check_806(stepped.program.wait(), "who rests within")
         ended = waiting.wait()
         check(ended.code != 0 or ended.out == expected.out, f"its results changed\n{ended}\nalone:\n{expected}")
-
-
-def steer(laneway, command):
-    result = laneway.command(command, str(laneway.sessions()[0]["job"]))
-    check(result.code == 0, f"{result}")
-
-
-def evict(laneway):
-    at_rest(laneway, 1)
-    steer(laneway, "evict")
-    wait_for(lambda: laneway.used_bytes() == 0, lambda: f"its memory goes to the host: {laneway.used_bytes()} bytes")
-
-
-def test_swapped_memory_outlives_its_worker():
-    """Lost twice, replaced by an upgrade, and with another daemon between."""
-    with Laneway() as laneway:
-        stepped = Stepped(laneway, "device", alone(laneway, "device", 6), 6)
-        stepped.step()
-        evict(laneway)
-        for _ in range(2):
-            kill_worker(laneway)
-            at_rest(laneway, 1)
-        steer(laneway, "resume")
-        stepped.step()
-        evict(laneway)
-        result = laneway.command("upgrade-worker")
-        check("1 moved, 0 kept" in result.out, f"{result}")
-        check(laneway.used_bytes() == 0, "it moves where it lies")
-        kill_process(laneway, "lanewayd")
-        laneway.start_daemon()
-        kill_worker(laneway)
-        stepped.step()  # that it was paused ended with the daemon
-        check(laneway.used_bytes() > 0, "it is back")
-        while stepped.round < stepped.rounds:
-            stepped.step()
-        stepped.finish()
-        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
-
-
-def replaced(laneway, stepped):
-    """Another program for one that was lost at work."""
-    check_806(stepped.program.wait(), "who is at work")
-    wait_for(lambda: laneway.sessions() == [], "its session ends")
-    return Stepped(laneway, "device", stepped.expected, stepped.rounds)
-
-
-def at_rest_or_replaced(laneway, stepped):
-    """Waits for its rest. It may have answered when something of its round was left to do, and be lost with that."""
-    if rests_or_is_lost(laneway):
-        return stepped
-    check(not stepped.goes_on(), "a lost session went on")
-    return replaced(laneway, stepped)
-
-
-def test_who_has_not_spoken_since_goes_to_the_host():
-    """A program that rests hears of its new worker when it calls again; its memory can go before that."""
-    with Laneway() as laneway:
-        stepped = Stepped(laneway, "device", alone(laneway, "device"))
-        stepped.step()
-        at_rest(laneway, 1)
-        for command in "evict", "resume":
-            before = laneway.sessions()[0]["worker"]
-            kill_worker(laneway)
-            wait_for(lambda before=before: laneway.sessions()[0]["worker"] not in (0, before), "another worker has it")
-            at_rest(laneway, 1)
-            steer(laneway, command)
-            if command == "evict":
-                wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
-        while stepped.round < STEPS:
-            stepped.step()
-        stepped.finish()
-
-
-def test_workers_lost_on_the_way_to_the_host(rounds, seed):
-    """Killed at random moments of the way to the host and back."""
-    numbers, lost, steps = random.Random(chosen(seed)), 0, rounds + 1
-    with Laneway() as laneway:
-        stepped = Stepped(laneway, "device", alone(laneway, "device", steps), steps)
-        for _ in range(rounds):
-            stepped = at_rest_or_replaced(laneway, stepped)
-            steer(laneway, "evict")
-            returns = numbers.random() < 0.5
-            if returns:
-                wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
-                steer(laneway, "resume")
-                stepped.send()
-            until = time.monotonic() + numbers.random() * 0.003
-            while time.monotonic() < until:
-                pass
-            kill_worker(laneway)
-            if not returns:
-                steer(laneway, "resume")
-                stepped.send()
-            if not stepped.answers():  # it had begun to work
-                stepped, lost = replaced(laneway, stepped), lost + 1
-        stepped = at_rest_or_replaced(laneway, stepped)
-        while stepped.round < steps:
-            stepped.step()
-        stepped.finish()
-        print(f"{lost} programs had begun to work when their worker was lost")
-        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 
 def spin_for_ever(laneway):

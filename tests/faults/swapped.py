@@ -1,0 +1,120 @@
+"""Workers that are lost while a session's memory lies on the host, or is on the way there or back.
+
+What rebuild.py says of programs at rest holds here, too. The seed is printed; --seed repeats a run.
+"""
+import pathlib
+import random
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402 (lies beside us)
+from harness import Laneway, check, chosen, wait_for  # noqa: E402
+from kills import kill_process  # noqa: E402
+from stepped import STEPS, Stepped, alone, at_rest, check_806, kill_worker, rests_or_is_lost  # noqa: E402
+
+
+def steer(laneway, command):
+    result = laneway.command(command, str(laneway.sessions()[0]["job"]))
+    check(result.code == 0, f"{result}")
+
+
+def evict(laneway):
+    at_rest(laneway, 1)
+    steer(laneway, "evict")
+    wait_for(lambda: laneway.used_bytes() == 0, lambda: f"its memory goes to the host: {laneway.used_bytes()} bytes")
+
+
+def test_swapped_memory_outlives_its_worker():
+    """Lost twice, replaced by an upgrade, and with another daemon between."""
+    with Laneway() as laneway:
+        stepped = Stepped(laneway, "device", alone(laneway, "device", 6), 6)
+        stepped.step()
+        evict(laneway)
+        for _ in range(2):
+            kill_worker(laneway)
+            at_rest(laneway, 1)
+        steer(laneway, "resume")
+        stepped.step()
+        evict(laneway)
+        result = laneway.command("upgrade-worker")
+        check("1 moved, 0 kept" in result.out, f"{result}")
+        check(laneway.used_bytes() == 0, "it moves where it lies")
+        kill_process(laneway, "lanewayd")
+        laneway.start_daemon()
+        kill_worker(laneway)
+        stepped.step()  # that it was paused ended with the daemon
+        check(laneway.used_bytes() > 0, "it is back")
+        while stepped.round < stepped.rounds:
+            stepped.step()
+        stepped.finish()
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
+
+
+def replaced(laneway, stepped):
+    """Another program for one that was lost at work."""
+    check_806(stepped.program.wait(), "who is at work")
+    wait_for(lambda: laneway.sessions() == [], "its session ends")
+    return Stepped(laneway, "device", stepped.expected, stepped.rounds)
+
+
+def at_rest_or_replaced(laneway, stepped):
+    """Waits for its rest. It may have answered when something of its round was left to do, and be lost with that."""
+    if rests_or_is_lost(laneway):
+        return stepped
+    check(not stepped.goes_on(), "a lost session went on")
+    return replaced(laneway, stepped)
+
+
+def test_who_has_not_spoken_since_goes_to_the_host():
+    """A program that rests hears of its new worker when it calls again; its memory can go before that."""
+    with Laneway() as laneway:
+        stepped = Stepped(laneway, "device", alone(laneway, "device"))
+        stepped.step()
+        at_rest(laneway, 1)
+        for command in "evict", "resume":
+            before = laneway.sessions()[0]["worker"]
+            kill_worker(laneway)
+            wait_for(lambda before=before: laneway.sessions()[0]["worker"] not in (0, before), "another worker has it")
+            at_rest(laneway, 1)
+            steer(laneway, command)
+            if command == "evict":
+                wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
+        while stepped.round < STEPS:
+            stepped.step()
+        stepped.finish()
+
+
+def test_workers_lost_on_the_way_to_the_host(rounds, seed):
+    """Killed at random moments of the way to the host and back."""
+    numbers, lost, steps = random.Random(chosen(seed)), 0, rounds + 1
+    with Laneway() as laneway:
+        stepped = Stepped(laneway, "device", alone(laneway, "device", steps), steps)
+        for _ in range(rounds):
+            stepped = at_rest_or_replaced(laneway, stepped)
+            steer(laneway, "evict")
+            returns = numbers.random() < 0.5
+            if returns:
+                wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
+                steer(laneway, "resume")
+                stepped.send()
+            until = time.monotonic() + numbers.random() * 0.003
+            while time.monotonic() < until:
+                pass
+            kill_worker(laneway)
+            if not returns:
+                steer(laneway, "resume")
+                stepped.send()
+            if not stepped.answers():  # it had begun to work
+                stepped, lost = replaced(laneway, stepped), lost + 1
+        stepped = at_rest_or_replaced(laneway, stepped)
+        while stepped.round < steps:
+            stepped.step()
+        stepped.finish()
+        print(f"{lost} programs had begun to work when their worker was lost")
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
+
+
+if __name__ == "__main__":
+    harness.main()
