@@ -1,5 +1,6 @@
 // Texture and surface objects: the runtime's description of a resource in the driver's terms.
 #include <algorithm>
+#include <type_traits>
 
 #include "runtime/api.h"
 #include "runtime/array.h"
@@ -37,19 +38,16 @@ cudaError_t ToResource(const cudaResourceDesc& from, CUDA_RESOURCE_DESC* to) {
   }
 }
 
-CUDA_TEXTURE_DESC ToTexture(const cudaTextureDesc& from) {
-  CUDA_TEXTURE_DESC to = {};
+// One of the descriptions from the other's, less what they say differently: flags.
+template <class To, class From>
+To Sampling(const From& from) {
+  To to = {};
   for (int i = 0; i < 3; ++i) {
-    to.addressMode[i] = static_cast<CUaddress_mode>(from.addressMode[i]);
+    to.addressMode[i] = static_cast<std::decay_t<decltype(to.addressMode[i])>>(from.addressMode[i]);
   }
-  to.filterMode = static_cast<CUfilter_mode>(from.filterMode);
-  to.flags = (from.readMode == cudaReadModeElementType ? CU_TRSF_READ_AS_INTEGER : 0) |
-             (from.normalizedCoords ? CU_TRSF_NORMALIZED_COORDINATES : 0) |
-             (from.sRGB ? CU_TRSF_SRGB : 0) |
-             (from.disableTrilinearOptimization ? CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION : 0) |
-             (from.seamlessCubemap ? CU_TRSF_SEAMLESS_CUBEMAP : 0);
+  to.filterMode = static_cast<decltype(to.filterMode)>(from.filterMode);
   to.maxAnisotropy = from.maxAnisotropy;
-  to.mipmapFilterMode = static_cast<CUfilter_mode>(from.mipmapFilterMode);
+  to.mipmapFilterMode = static_cast<decltype(to.mipmapFilterMode)>(from.mipmapFilterMode);
   to.mipmapLevelBias = from.mipmapLevelBias;
   to.minMipmapLevelClamp = from.minMipmapLevelClamp;
   to.maxMipmapLevelClamp = from.maxMipmapLevelClamp;
@@ -57,9 +55,21 @@ CUDA_TEXTURE_DESC ToTexture(const cudaTextureDesc& from) {
   return to;
 }
 
-CUDA_RESOURCE_VIEW_DESC ToView(const cudaResourceViewDesc& from) {
-  CUDA_RESOURCE_VIEW_DESC to = {};
-  to.format = static_cast<CUresourceViewFormat>(from.format);
+CUDA_TEXTURE_DESC ToTexture(const cudaTextureDesc& from) {
+  CUDA_TEXTURE_DESC to = Sampling<CUDA_TEXTURE_DESC>(from);
+  to.flags = (from.readMode == cudaReadModeElementType ? CU_TRSF_READ_AS_INTEGER : 0) |
+             (from.normalizedCoords ? CU_TRSF_NORMALIZED_COORDINATES : 0) |
+             (from.sRGB ? CU_TRSF_SRGB : 0) |
+             (from.disableTrilinearOptimization ? CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION : 0) |
+             (from.seamlessCubemap ? CU_TRSF_SEAMLESS_CUBEMAP : 0);
+  return to;
+}
+
+// One of the descriptions from the other's, which has the same fields.
+template <class To, class From>
+To View(const From& from) {
+  To to = {};
+  to.format = static_cast<decltype(to.format)>(from.format);
   to.width = from.width;
   to.height = from.height;
   to.depth = from.depth;
@@ -102,36 +112,13 @@ cudaError_t FromResource(const CUDA_RESOURCE_DESC& from, cudaResourceDesc* to) {
 }
 
 cudaTextureDesc FromTexture(const CUDA_TEXTURE_DESC& from) {
-  cudaTextureDesc to = {};
-  for (int i = 0; i < 3; ++i) {
-    to.addressMode[i] = static_cast<cudaTextureAddressMode>(from.addressMode[i]);
-  }
-  to.filterMode = static_cast<cudaTextureFilterMode>(from.filterMode);
+  cudaTextureDesc to = Sampling<cudaTextureDesc>(from);
   to.readMode = (from.flags & CU_TRSF_READ_AS_INTEGER) != 0 ? cudaReadModeElementType
                                                             : cudaReadModeNormalizedFloat;
   to.normalizedCoords = (from.flags & CU_TRSF_NORMALIZED_COORDINATES) != 0;
   to.sRGB = (from.flags & CU_TRSF_SRGB) != 0;
   to.disableTrilinearOptimization = (from.flags & CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION) != 0;
   to.seamlessCubemap = (from.flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0;
-  to.maxAnisotropy = from.maxAnisotropy;
-  to.mipmapFilterMode = static_cast<cudaTextureFilterMode>(from.mipmapFilterMode);
-  to.mipmapLevelBias = from.mipmapLevelBias;
-  to.minMipmapLevelClamp = from.minMipmapLevelClamp;
-  to.maxMipmapLevelClamp = from.maxMipmapLevelClamp;
-  std::copy_n(from.borderColor, 4, to.borderColor);
-  return to;
-}
-
-cudaResourceViewDesc FromView(const CUDA_RESOURCE_VIEW_DESC& from) {
-  cudaResourceViewDesc to = {};
-  to.format = static_cast<cudaResourceViewFormat>(from.format);
-  to.width = from.width;
-  to.height = from.height;
-  to.depth = from.depth;
-  to.firstMipmapLevel = from.firstMipmapLevel;
-  to.lastMipmapLevel = from.lastMipmapLevel;
-  to.firstLayer = from.firstLayer;
-  to.lastLayer = from.lastLayer;
   return to;
 }
 
@@ -150,7 +137,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
   if (view == nullptr) {
     return Driver().cuTexObjectCreate(texture, &driver_resource, &driver_texture, nullptr);
   }
-  const CUDA_RESOURCE_VIEW_DESC driver_view = ToView(*view);
+  const CUDA_RESOURCE_VIEW_DESC driver_view = View<CUDA_RESOURCE_VIEW_DESC>(*view);
   return Driver().cuTexObjectCreate(texture, &driver_resource, &driver_texture, &driver_view);
 }
 
@@ -192,7 +179,7 @@ cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* view,
   if (view == nullptr) return cudaErrorInvalidValue;
   CUDA_RESOURCE_VIEW_DESC found;
   const cudaError_t error = Driver().cuTexObjectGetResourceViewDesc(&found, texture);
-  if (error == cudaSuccess) *view = FromView(found);
+  if (error == cudaSuccess) *view = View<cudaResourceViewDesc>(found);
   return error;
 }
 
