@@ -191,7 +191,8 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   const bool was_quiet = std::exchange(quiet_, false);
   patience_us_ = kPatienceUs;
   client_sleeps_ = false;
-  into_capture_ = capture_ != nullptr && (header.context & ipc::kIntoCapture) != 0;
+  into_capture_ = capture_ != nullptr && (header.context & ipc::kIntoCapture) != 0 &&
+                  IsLibraryCallUntrusted(header.op);
   if (IsWorkUntrusted(header.op) && !into_capture_) {
     at_boundary_ = false;
     ++work_;

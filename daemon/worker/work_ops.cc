@@ -57,4 +57,11 @@ bool IsWorkUntrusted(uint16_t number) {
   return WorkTable()[static_cast<size_t>(ipc::LibraryOf(*op))][ipc::IndexOf(*op)];
 }
 
+bool IsLibraryCallUntrusted(uint16_t number) {
+  const std::optional<ipc::Op> op = ipc::OpFromUntrusted(number);
+  if (!op.has_value()) return false;
+  const ipc::Library library = ipc::LibraryOf(*op);
+  return library == ipc::Library::kCublas || library == ipc::Library::kCublasLt;
+}
+
 }  // namespace worker

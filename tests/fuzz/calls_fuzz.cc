@@ -1,5 +1,6 @@
 // Ring bytes: whatever a tenant writes, the worker's session decodes it, refuses what is not its
-// own, and lives. An input is a run of messages: u16 opcode, u16 length, bytes of the body.
+// own, and lives. An input is a run of messages: u16 opcode and two flags, u16 length, bytes of the
+// body.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -17,6 +18,8 @@ namespace worker {
 namespace {
 
 constexpr uint16_t kOpMask = 0x31ff;  // most numbers that are no opcode teach nothing
+constexpr uint16_t kWantsReply = 0x8000;
+constexpr uint16_t kIntoCapture = 0x4000;
 
 // Gives the input's messages, then stops the session.
 class InputReceiver : public ipc::Receiver {
@@ -34,8 +37,8 @@ class InputReceiver : public ipc::Receiver {
     ipc::MessageHeader header;
     header.bytes = static_cast<uint32_t>(sizeof header + body);
     header.op = head[0] & kOpMask;
-    header.flags = head[0] & 0x8000 ? ipc::kWantsReply : 0;
-    header.context = 1;
+    header.flags = head[0] & kWantsReply ? ipc::kWantsReply : 0;
+    header.context = head[0] & kIntoCapture ? 1 | ipc::kIntoCapture : 1;
     message_.resize(header.bytes);
     std::memcpy(message_.data(), &header, sizeof header);
     if (body != 0) std::memcpy(message_.data() + sizeof header, input_.data(), body);

@@ -52,6 +52,11 @@ CUresult EventQuery(CUevent event) {
 CUresult StreamQuery(CUstream stream) {
   return recording.busy_streams.count(stream) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
+// The work before it is done: all that is recorded is.
+CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned) {
+  callback(stream, CUDA_SUCCESS, data);
+  return CUDA_SUCCESS;
+}
 CUresult AddressReserve(CUdeviceptr* address, size_t, size_t, CUdeviceptr hint,
                         unsigned long long) {
   *address = hint;
@@ -211,6 +216,7 @@ Environment RecordingEnvironment() {
   table.cuStreamWaitEvent = &StreamWaitEvent;
   table.cuEventQuery = &EventQuery;
   table.cuStreamQuery = &StreamQuery;
+  table.cuStreamAddCallback = &AddCallback;
   table.cuMemAddressReserve = &AddressReserve;
   table.cuMemMap = &Map;
   table.cuMemUnmap = &Unmap;

@@ -35,5 +35,15 @@ TEST(WorkOpsTest, WhatNamesAndAsksPassesAlways) {
   EXPECT_FALSE(IsWorkUntrusted(0xffff));
 }
 
+TEST(WorkOpsTest, OnlyCallsOfCublasAreALibrarys) {
+  for (const char* name : {"cublasSgemm_v2", "cublasSetStream_v2", "cublasLtMatmul"}) {
+    EXPECT_TRUE(IsLibraryCallUntrusted(static_cast<uint16_t>(*ipc::OpNamed(name)))) << name;
+  }
+  EXPECT_FALSE(
+      IsLibraryCallUntrusted(static_cast<uint16_t>(*ipc::OpNamed("cuMemcpyDtoDAsync_v2"))));
+  EXPECT_FALSE(IsLibraryCallUntrusted(static_cast<uint16_t>(ipc::Op::EventRecord)));
+  EXPECT_FALSE(IsLibraryCallUntrusted(0xffff));
+}
+
 }  // namespace
 }  // namespace worker
