@@ -1,15 +1,17 @@
 // CUDA's math library as nvcc compiles it, over the range of each function's arguments, against the
-// errors that the CUDA C++ Programming Guide gives, with the long double library as the truth.
+// errors that the CUDA Programming Guide gives, with the long double library as the truth.
 #include <gtest/gtest.h>
 #include <math.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <numbers>
 #include <random>
 #include <sstream>
 
+#include "softgpu/exec/half_scalar.h"
 #include "tests/softgpu_exec/machine.h"
 
 namespace softgpu::testing {
@@ -77,13 +79,40 @@ std::vector<T> Arguments(T low, T high, uint64_t seed) {
   return values;
 }
 
+// The nearest half: the float on the way keeps a bit that says on which side of it the value is.
+uint16_t NearestHalf(long double value) {
+  float f = static_cast<float>(value);
+  if (f != value && (__builtin_bit_cast(uint32_t, f) & 1) == 0) {
+    f = std::nextafter(f, value > f ? INFINITY : -INFINITY);
+  }
+  return exec::scalar::FloatToHalf(f);
+}
+
+int64_t HalfPlace(uint16_t code) { return code < 0x8000 ? code : 0x8000 - int64_t{code}; }
+
 template <class T>
 struct Function {
   const char* kernel;
   long double (*truth)(long double x, long double y);
-  int64_t ulp;
+  bool near;  // `error` is of the value, else in units of the last place
+  long double (*error)(long double x);
   T x_low, x_high, y_low, y_high;
 };
+
+struct HalfFunction {
+  const char* kernel;
+  long double (*truth)(long double x, long double y);
+  int64_t ulp;
+  int corrected;
+};
+
+template <class T>
+long double Distance(const Function<T>& f, T got, long double want) {
+  const T nearest = static_cast<T>(want);
+  if (got == nearest) return 0;  // and both infinite
+  if (f.near) return fabsl(got - want);
+  return static_cast<long double>(std::abs(Place(got) - Place(nearest)));
+}
 
 class Math : public ::testing::Test {
  protected:
@@ -95,51 +124,84 @@ class Math : public ::testing::Test {
   }
 
   template <class T>
-  void Check(const Function<T>& f) {
-    const std::vector<T> x = Arguments(f.x_low, f.x_high, 5), y = Arguments(f.y_low, f.y_high, 6);
+  std::vector<T> Run(const char* kernel, const std::vector<T>& x, const std::vector<T>& y) {
     const uint64_t xs = machine.Upload(x), ys = machine.Upload(y);
     const uint64_t out = machine.Allocate(x.size() * sizeof(T));
     const int n = static_cast<int>(x.size());
     const std::optional<Fault> fault =
-        machine.Run(f.kernel, {(static_cast<uint32_t>(n) + 127) / 128}, {128}, xs, ys, out, n);
-    ASSERT_FALSE(fault.has_value()) << fault->ToString();
-    const std::vector<T> got = machine.Download<T>(out, x.size());
-    int64_t worst = 0;
+        machine.Run(kernel, {(static_cast<uint32_t>(n) + 127) / 128}, {128}, xs, ys, out, n);
+    EXPECT_FALSE(fault.has_value()) << fault->ToString();
+    return machine.Download<T>(out, x.size());
+  }
+
+  template <class T>
+  void Check(const Function<T>& f) {
+    const std::vector<T> x = Arguments(f.x_low, f.x_high, 5), y = Arguments(f.y_low, f.y_high, 6);
+    const std::vector<T> got = Run(f.kernel, x, y);
+    long double worst = 0;
     size_t at = 0;
     for (size_t i = 0; i < x.size(); ++i) {
-      const T want = static_cast<T>(f.truth(x[i], y[i]));
+      const long double want = f.truth(x[i], y[i]);
       if (std::isnan(want) && std::isnan(got[i])) continue;
       ASSERT_FALSE(std::isnan(want) || std::isnan(got[i]))
           << f.kernel << " of " << x[i] << ", " << y[i] << " is " << got[i];
-      const int64_t away = std::abs(Place(got[i]) - Place(want));
+      const long double away = Distance(f, got[i], want) - f.error(x[i]);
       if (away <= worst) continue;
       worst = away;
       at = i;
     }
-    EXPECT_LE(worst, f.ulp) << f.kernel << " of " << x[at] << ", " << y[at] << " is " << got[at];
+    EXPECT_LE(worst, 0) << f.kernel << " of " << x[at] << ", " << y[at] << " is " << got[at];
+  }
+
+  // Of all halves.
+  void Check(const HalfFunction& f) {
+    std::vector<uint16_t> x(65536);
+    for (uint32_t code = 0; code < 65536; ++code) x[code] = static_cast<uint16_t>(code);
+    const std::vector<uint16_t> got = Run(f.kernel, x, x);
+    int corrected = 0;
+    for (uint32_t code = 0; code < 65536; ++code) {
+      const long double a = exec::scalar::HalfToFloat(x[code]), want = f.truth(a, 0);
+      const float found = exec::scalar::HalfToFloat(got[code]);
+      if (std::isnan(want) && std::isnan(found)) continue;
+      const int64_t away = std::abs(HalfPlace(got[code]) - HalfPlace(NearestHalf(want)));
+      EXPECT_TRUE(away <= f.ulp + 1 && !std::isnan(found))
+          << f.kernel << " of " << a << " is " << found;
+      corrected += away > f.ulp;
+    }
+    EXPECT_LE(corrected, f.corrected) << f.kernel;
   }
 
   Machine machine{256u << 20};
 };
 
 #define FULL kFull
-#define ROW(type, name, truth, ulp, x_low, x_high, y_low, y_high)                      \
+#define ROW(type, name, truth, near, error, x_low, x_high, y_low, y_high)              \
   {#name "_" #type,                                                                    \
    [](long double x, [[maybe_unused]] long double y) -> long double { return truth; }, \
-   ulp,                                                                                \
+   near,                                                                               \
+   []([[maybe_unused]] long double x) -> long double { return error; },                \
    x_low,                                                                              \
    x_high,                                                                             \
    y_low,                                                                              \
    y_high},
+#define SINGLE(...)
+#define DOUBLE(...)
+#define SINGLE_NEAR(...)
+#define DOUBLE_NEAR(...)
+#define HALF(...)
 
 TEST_F(Math, SinglePrecision) {
   constexpr float kFull = std::numeric_limits<float>::max();
   const std::vector<Function<float>> functions = {
-#define SINGLE(name, call, ...) ROW(float, name, __VA_ARGS__)
-#define DOUBLE(...)
+#undef SINGLE
+#undef SINGLE_NEAR
+#define SINGLE(name, call, truth, ...) ROW(float, name, truth, false, __VA_ARGS__)
+#define SINGLE_NEAR(name, call, truth, ...) ROW(float, name, truth, true, __VA_ARGS__)
 #include "tests/softgpu_exec/math_functions.inc"
 #undef SINGLE
-#undef DOUBLE
+#undef SINGLE_NEAR
+#define SINGLE(...)
+#define SINGLE_NEAR(...)
   };
   for (const Function<float>& function : functions) Check(function);
 }
@@ -147,15 +209,28 @@ TEST_F(Math, SinglePrecision) {
 TEST_F(Math, DoublePrecision) {
   constexpr double kFull = std::numeric_limits<double>::max();
   const std::vector<Function<double>> functions = {
-#define SINGLE(...)
-#define DOUBLE(name, call, ...) ROW(double, name, __VA_ARGS__)
-#include "tests/softgpu_exec/math_functions.inc"
-#undef SINGLE
 #undef DOUBLE
-#undef ROW
-#undef FULL
+#undef DOUBLE_NEAR
+#define DOUBLE(name, call, truth, ...) ROW(double, name, truth, false, __VA_ARGS__)
+#define DOUBLE_NEAR(name, call, truth, ...) ROW(double, name, truth, true, __VA_ARGS__)
+#include "tests/softgpu_exec/math_functions.inc"
+#undef DOUBLE
+#undef DOUBLE_NEAR
+#define DOUBLE(...)
+#define DOUBLE_NEAR(...)
   };
   for (const Function<double>& function : functions) Check(function);
+}
+
+TEST_F(Math, HalfPrecision) {
+  const std::vector<HalfFunction> functions = {
+#undef HALF
+#define HALF(name, call, truth, ulp, corrected)                                           \
+  {#name "___half", [](long double x, long double) -> long double { return truth; }, ulp, \
+   corrected},
+#include "tests/softgpu_exec/math_functions.inc"
+  };
+  for (const HalfFunction& function : functions) Check(function);
 }
 
 }  // namespace
