@@ -5,7 +5,7 @@
 //
 //   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd, swap file},
 //                        DetachSession, KeeperChanged, ReleaseSession, Stop; AssignLane,
-//                        ResizeLane, Grant, Revoke, Successors, SetPaused, Swap, MemoryAnswer,
+//                        ResizeLane, Grant, Revoke, Successors, Swap, MemoryAnswer,
 //                        LaneChanged, LaneShared
 //   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file, swap
 //                        file}, ListEnd, Attached, SessionEnded, SessionReleased, Poisoned,
@@ -63,7 +63,15 @@ struct WorkerReady {
   uint32_t own = 0;  // 1: it serves one session that shares it with nobody
 };
 
-// How one session is told to a worker and, by Query, told back by it to a new daemon.
+// What people have ordered for a session: it outlives the daemon that was told.
+enum class Pause : uint32_t {
+  kNone = 0,
+  kPaused = 1,   // stops at its next boundary and is granted nothing
+  kEvicted = 2,  // and leaves its memory
+};
+
+// How one session is told to a worker and, by Query, told back by it to a new daemon. Sent alone,
+// it tells that the limit or the pause of one that runs has changed.
 struct SessionRecord {
   uint64_t session_id = 0;
   uint64_t job_id = 0;
@@ -77,7 +85,7 @@ struct SessionRecord {
   uint64_t persistent_bytes = 0;
   uint32_t granted = 0;  // it may run now
   uint32_t wants = 0;    // it has work
-  uint32_t paused = 0;
+  Pause pause = Pause::kNone;
   uint32_t swapped = 0;             // its persistent memory is in the host's
   uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
   uint32_t generation = 0;          // other than 0: it has run in another worker before
@@ -191,13 +199,6 @@ struct Successors {
   uint64_t session_ids[kSuccessorsMax] = {};
 };
 
-// A paused session stops at its next boundary and is granted nothing.
-struct SetPaused {
-  uint64_t session_id = 0;
-  uint32_t paused = 0;
-  uint32_t reserved = 0;
-};
-
 // Persistent memory to the host and back; done while the session is not granted and quiet.
 struct Swap {
   uint64_t session_id = 0;
@@ -261,10 +262,10 @@ using Message =
                  AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
                  ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
                  GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
-                 Revoke, Successors, SetPaused, Swap, Swapped, MemoryNeeded, MemoryAnswer,
-                 MemoryFreed, LaneNeeded, Switched, GateReport, DropExtent, ImportExtent,
-                 ListExtents, ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession,
-                 SessionReleased, CountOutside, LaneChanged, LaneShared>;
+                 Revoke, Successors, Swap, Swapped, MemoryNeeded, MemoryAnswer, MemoryFreed,
+                 LaneNeeded, Switched, GateReport, DropExtent, ImportExtent, ListExtents,
+                 ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased,
+                 CountOutside, LaneChanged, LaneShared>;
 
 struct ControlHeader {
   uint32_t magic = kMagic;

@@ -49,6 +49,8 @@ struct SessionAdopted {
   int64_t lane_bytes = 0;
   bool granted = false;
   bool swapped = false;
+  bool paused = false;
+  bool evicted = false;
 };
 struct SessionEnding {  // its program is gone, its place not yet free
   SessionId session = 0;

@@ -80,6 +80,19 @@ void On(Core* core, const SessionArrived& event) {
   core->actions.push_back(Queue{event.session, Sentence(Why(*state, event.session, core->now_us))});
 }
 
+void Pause(Core* core, Session* session, bool evict) {
+  session->paused = true;
+  session->evicted = evict && !session->about.fixed;
+  core->devices.insert(session->about.device);
+  List(core, session);
+  if (session->phase == Phase::kAdmitted) Claim(core, session);
+  if (session->residence != Residence::kResident || session->phase != Phase::kAdmitted) return;
+  LeaveIfEvicted(core, session);
+  if (session->granted && session->residence == Residence::kResident) {
+    RevokeHolder(core, core->LaneOf(session->lane), true);
+  }
+}
+
 void On(Core* core, const SessionAdopted& event) {
   State* const state = core->state;
   Session* const session = Enter(core, event.arrived);
@@ -90,6 +103,8 @@ void On(Core* core, const SessionAdopted& event) {
   session->ephemeral_bytes = event.ephemeral_bytes;
   session->uses_lane = event.ephemeral_bytes > 0;
   session->resident_us = core->now_us;
+  session->paused = event.paused;
+  session->evicted = event.evicted;
   if (event.swapped) {
     session->residence = Residence::kSwapped;
     state->swapped_bytes += event.persistent_bytes;
@@ -110,6 +125,7 @@ void On(Core* core, const SessionAdopted& event) {
     session->runnable = true;
     Hold(core, lane, session);
   }
+  if (event.paused) Pause(core, session, event.evicted);
 }
 
 void On(Core* core, const SessionEnding& event) {
@@ -272,17 +288,7 @@ void On(Core* core, const LimitChanged& event) {
 
 void On(Core* core, const Paused& event) {
   Session* const session = core->Find(event.session);
-  if (session == nullptr) return;
-  session->paused = true;
-  session->evicted = event.swap_out && !session->about.fixed;
-  core->devices.insert(session->about.device);
-  List(core, session);
-  if (session->phase == Phase::kAdmitted) Claim(core, session);
-  if (session->residence != Residence::kResident || session->phase != Phase::kAdmitted) return;
-  LeaveIfEvicted(core, session);
-  if (session->granted && session->residence == Residence::kResident) {
-    RevokeHolder(core, core->LaneOf(session->lane), true);
-  }
+  if (session != nullptr) Pause(core, session, event.swap_out);
 }
 
 void On(Core* core, const Resumed& event) {

@@ -161,6 +161,8 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.lane_bytes = Signed(record.lane_bytes);
   adopted.granted = record.granted != 0;
   adopted.swapped = record.swapped != 0;
+  adopted.paused = record.pause != wire::Pause::kNone;
+  adopted.evicted = record.pause == wire::Pause::kEvicted;
   Happen(adopted);
   // Who holds which lane is known only when all have been adopted.
   if (record.wants != 0) adopted_with_work_.push_back(record.session_id);

@@ -62,6 +62,13 @@ void Daemon::Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
   Happen(event);
 }
 
+// Before the scheduler: what it grants then comes to a gate that may open.
+void Daemon::TellPause(uint64_t id, ipc::control::Pause pause) {
+  Session* const session = sessions_.Find(id);
+  session->record.pause = pause;
+  SendTo(*session, session->record);
+}
+
 void Daemon::AnswerPause(const std::string& peer, const Command& command) {
   const bool evict = command.name == "evict";
   const std::vector<uint64_t> ids = SessionsToSteer(peer, command.id);
@@ -74,6 +81,7 @@ void Daemon::AnswerPause(const std::string& peer, const Command& command) {
     return;
   }
   for (const uint64_t id : ids) {
+    TellPause(id, evict ? ipc::control::Pause::kEvicted : ipc::control::Pause::kPaused);
     Steer(id, evict ? EventKind::kEvict : EventKind::kPause, scheduler::Paused{id, evict});
   }
   if (!ids.empty()) control_.Reply(peer, OkJson());
@@ -90,7 +98,10 @@ void Daemon::AnswerResume(const std::string& peer, const Command& command) {
     control_.Reply(peer, ErrorJson(absl::StrCat("job ", command.id, " is not paused")));
     return;
   }
-  for (const uint64_t id : ids) Steer(id, EventKind::kResume, scheduler::Resumed{id});
+  for (const uint64_t id : ids) {
+    TellPause(id, ipc::control::Pause::kNone);
+    Steer(id, EventKind::kResume, scheduler::Resumed{id});
+  }
   control_.Reply(peer, OkJson());
 }
 

@@ -166,6 +166,18 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
   Post(ipc::control::LaneShrunk{lane, bytes});
 }
 
+// All that changes about a session that runs is its job's limit, and whether it is paused.
+void Control::OnRecord(const ipc::control::SessionRecord& record) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
+      sessions_.find(record.session_id);
+  if (found == sessions_.end()) return;
+  found->second->record.memory_limit_bytes = record.memory_limit_bytes;
+  found->second->record.pause = record.pause;
+  board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
+  if (environment_.jobs != nullptr)
+    environment_.jobs->SetLimit(record.job_id, record.memory_limit_bytes);
+}
+
 bool Control::HandleGrants(const ipc::control::Message& message) {
   namespace wire = ipc::control;
   if (const wire::Grant* grant = std::get_if<wire::Grant>(&message)) {
@@ -174,16 +186,8 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
     board_.Revoke(revoke->session_id);
   } else if (const wire::Successors* next = std::get_if<wire::Successors>(&message)) {
     board_.SetSuccessors(next->lane, {next->session_ids, next->session_ids + next->count});
-  } else if (const wire::SetPaused* pause = std::get_if<wire::SetPaused>(&message)) {
-    board_.SetPaused(pause->session_id, pause->paused != 0);
   } else if (const wire::SessionRecord* record = std::get_if<wire::SessionRecord>(&message)) {
-    // All that changes about a session that runs is its job's limit.
-    const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
-        sessions_.find(record->session_id);
-    if (found == sessions_.end()) return true;
-    found->second->record.memory_limit_bytes = record->memory_limit_bytes;
-    if (environment_.jobs != nullptr)
-      environment_.jobs->SetLimit(record->job_id, record->memory_limit_bytes);
+    OnRecord(*record);
   } else if (const wire::AssignLane* lane = std::get_if<wire::AssignLane>(&message)) {
     board_.SetLane(lane->session_id, lane->lane);
     Decide(lane->session_id, message);
@@ -224,7 +228,6 @@ void Control::AnswerQuery(int fd) {
     entry.record.lane = gate.lane;
     entry.record.granted = gate.granted;
     entry.record.wants = gate.wants;
-    entry.record.paused = gate.paused;
     const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get(),
                        entry.swap_fd.get()};
     (void)ipc::control::Send(fd, entry.record, fds);
@@ -272,6 +275,7 @@ void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc:
     sessions_[record.session_id] = std::move(entry);
   }
   devices_->SetNeeded(true);
+  board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
   loop_.Watch(raw->pidfd.get(), [this, id = record.session_id] { OnClientEnded(id); });
   raw->thread = std::thread(&Control::RunSession, this, raw);
 }
@@ -324,6 +328,7 @@ void Control::Retire(uint64_t session_id) {
     const std::lock_guard<std::mutex> lock(mutex_);
     sessions_.erase(found);
   }
+  board_.SetPaused(session_id, false);
   common::TrimHeap();
   if (!sessions_.empty()) return;
   devices_->SetNeeded(false);

@@ -72,6 +72,7 @@ class Control : public PoisonSink, public DaemonLink {
   void DropConnection(int fd);
   void OnReadable(int fd);
   void Handle(int fd, ipc::control::Received* received);
+  void OnRecord(const ipc::control::SessionRecord& record);
   bool HandleGrants(const ipc::control::Message& message);  // false: not one of theirs
   static void Describe(const SessionSnapshot& snapshot, ipc::control::SessionRecord* record);
   void ResizeLane(uint64_t lane, uint64_t bytes);

@@ -25,6 +25,7 @@ Gate::Gate(Board* board, uint64_t session_id, std::function<void()> wake)
   const Board::Lock lock(board_->mutex_);
   assert(board_->gates_.count(session_id) == 0);
   board_->gates_[session_id] = this;
+  paused_ = board_->paused_.count(session_id) != 0;
 }
 
 Gate::~Gate() {
@@ -235,8 +236,9 @@ void Board::SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids) {
 
 void Board::SetPaused(uint64_t session_id, bool paused) {
   const Lock lock(mutex_);
+  const bool changed = paused ? paused_.insert(session_id).second : paused_.erase(session_id) != 0;
   Gate* const gate = FindLocked(session_id);
-  if (gate == nullptr) return;
+  if (gate == nullptr || !changed) return;
   gate->paused_ = paused;
   if (paused && gate->state() == GateState::kOpen) gate->Set(GateState::kRevoked);
   gate->wake_();
@@ -272,7 +274,7 @@ GateView Board::View(uint64_t session_id) const {
   const Lock lock(mutex_);
   const Gate* const gate = FindLocked(session_id);
   if (gate == nullptr) return {};
-  return {gate->lane_, gate->holds_, gate->wants_, gate->paused_};
+  return {gate->lane_, gate->holds_, gate->wants_};
 }
 
 }  // namespace worker

@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "ipc/control.h"
@@ -90,7 +91,7 @@ class Gate {
   // Guarded by the board's mutex.
   uint64_t lane_ = 0;
   bool wants_ = false;
-  bool paused_ = false;
+  bool paused_;
   bool away_ = false;    // its memory is on the host
   bool holds_ = false;   // the lane is its: open, revoked, or closed with work on the device
   uint64_t wanted_ = 0;  // its place among those who want
@@ -100,7 +101,6 @@ struct GateView {
   uint64_t lane = 0;
   bool granted = false;
   bool wants = false;
-  bool paused = false;
 };
 
 class Board {
@@ -111,11 +111,14 @@ class Board {
   explicit Board(Tell tell) : tell_(std::move(tell)) {}
   Board(const Board&) = delete;
 
+  // Also of a session whose gate is yet to come: it stays off the device, whoever decides, and in
+  // turns without a daemon.
+  void SetPaused(uint64_t session_id, bool paused);
+
   // --- what lanewayd decides; unknown sessions are ignored, they may have ended
   void Grant(uint64_t session_id, uint64_t lane);
   void Revoke(uint64_t session_id);
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
-  void SetPaused(uint64_t session_id, bool paused);
   // Another worker's sessions use the lane, too: without a daemon it is not opened here.
   void SetShared(uint64_t lane, bool shared);
   // Another lane than the one it held until now is granted anew.
@@ -148,6 +151,7 @@ class Board {
   mutable std::mutex mutex_;
   std::map<uint64_t, Gate*> gates_;
   std::map<uint64_t, Lane> lanes_;
+  std::set<uint64_t> paused_;
   uint64_t wants_ = 0;
   std::vector<ipc::control::Message> untold_;  // goes before anything else
   std::atomic<bool> daemon_{true};

@@ -1,5 +1,6 @@
 """Lanes and grants: who runs when, and that nobody's results or memory suffer from it."""
 import itertools
+import json
 import random
 
 import harness
@@ -108,6 +109,37 @@ def test_a_new_daemon_goes_on_granting():
         laneway.daemon.wait()
         started(laneway, "rr", "--lanes=1", "--slice=5")
         results = [program.wait() for program in programs]
+        check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
+        check(len({result.out for result in results}) == 1, "the results differ")
+
+
+def test_a_pause_outlives_the_daemon():
+    """Paused stays paused and evicted evicted, without a daemon and under the next."""
+    with Laneway(start=False) as laneway:
+        started(laneway, "fair")
+        programs = [iterate(laneway, name, "--iterations", 600)[0] for name in ("paused", "evicted", "neither")]
+
+        def by_pid():
+            sessions = {s["pid"]: s for s in json.loads(laneway.command("top", "--json").out)["sessions"]}
+            return [sessions.get(program.pid) for program in programs]
+        wait_for(lambda: all(s and s["iterations"] >= 10 for s in by_pid()), "all three iterate")
+        jobs = [str(s["job"]) for s in by_pid()]
+        for command, job in (("pause", jobs[0]), ("evict", jobs[1])):
+            check(laneway.command(command, job).code == 0, f"it is told to {command}")
+        wait_for(lambda: by_pid()[0]["wait"] == "resume" and by_pid()[1]["device_bytes"] == 0,
+                 lambda: f"both stop: {by_pid()}")
+        before = [s["iterations"] for s in by_pid()[:2]]
+        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        laneway.daemon.wait()
+        result = programs[2].wait()  # which needs no daemon
+        check(result.code == 0, str(result))
+        started(laneway, "fair")
+        wait_for(lambda: all(by_pid()[:2]), "both are known to the next daemon")
+        check([s["state"] for s in by_pid()[:2]] == ["paused", "evicted"], f"{by_pid()}")
+        check([s["iterations"] for s in by_pid()[:2]] == before, f"none has iterated: {by_pid()}, before {before}")
+        for job in jobs[:2]:
+            check(laneway.command("resume", job).code == 0, "it is resumed")
+        results = [result, *(program.wait() for program in programs[:2])]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
         check(len({result.out for result in results}) == 1, "the results differ")
 

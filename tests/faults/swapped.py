@@ -44,7 +44,10 @@ def test_swapped_memory_outlives_its_worker():
         kill_process(laneway, "lanewayd")
         laneway.start_daemon()
         kill_worker(laneway)
-        stepped.step()  # that it was paused ended with the daemon
+        at_rest(laneway, 1)
+        check(laneway.used_bytes() == 0, "a new daemon and a new worker know that it is evicted")
+        steer(laneway, "resume")
+        stepped.step()
         check(laneway.used_bytes() > 0, "it is back")
         while stepped.round < stepped.rounds:
             stepped.step()

@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "tests/scheduler/actions.h"
+
 namespace scheduler {
 namespace {
 
@@ -44,6 +46,22 @@ TEST_F(SchedulerTest, WaitsForAPlaceThatIsComing) {
   const std::vector<Action> actions = On(SessionLeft{1});
   ASSERT_EQ(actions.size(), 2u);  // and its lane
   EXPECT_EQ(std::get<Admit>(actions[0]).session, 3u);
+}
+
+// What a new daemon learns of sessions that run: also what people had ordered.
+TEST_F(SchedulerTest, WhoIsAdoptedPausedStaysPaused) {
+  On(CapacityChanged{0, 100});
+  SessionAdopted one{{1, 1}, 10, 10, 1, 10};
+  one.granted = one.paused = true;
+  EXPECT_EQ(Of<Revoke>(On(one)).size(), 1u) << "it is revoked at its next boundary";
+  SessionAdopted two{{2, 1}, 10, 0};
+  two.swapped = two.paused = two.evicted = true;
+  EXPECT_TRUE(Of<SwapIn>(On(two)).empty());
+  EXPECT_TRUE(Of<SwapIn>(On(Runnable{2})).empty());
+  On(Switched{1, 1, 0});
+  EXPECT_TRUE(Of<Grant>(On(Runnable{1})).empty());
+  EXPECT_EQ(Of<SwapIn>(On(Resumed{2})).size(), 1u);
+  EXPECT_EQ(Of<Grant>(On(Resumed{1})).size(), 1u);
 }
 
 TEST_F(SchedulerTest, FirstComeFirstServed) {

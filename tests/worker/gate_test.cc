@@ -165,6 +165,27 @@ TEST_F(GateTest, WithoutADaemonNobodyRunsWhoseMemoryIsAway) {
   EXPECT_TRUE(one->closed());
 }
 
+// The order of people holds whether lanewayd lives or not, and in the next worker, too.
+TEST_F(GateTest, APauseOutlivesTheDaemon) {
+  board_.SetPaused(2, true);  // it comes from another worker
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
+  one->Want();
+  two->Want();
+  board_.SetLane(1, 7);
+  board_.SetLane(2, 7);
+  board_.SetDaemon(false);
+  ASSERT_FALSE(one->closed());
+  one->Close();
+  one->HandOver();
+  EXPECT_TRUE(two->closed()) << "it is paused";
+  board_.SetPaused(2, false);
+  board_.SetDaemon(false);
+  EXPECT_FALSE(one->closed());
+  one->Close();
+  one->HandOver();
+  EXPECT_FALSE(two->closed());
+}
+
 TEST_F(GateTest, WithoutADaemonALaneGoesRound) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
   for (Gate* gate : {one.get(), two.get(), three.get()}) gate->Want();
