@@ -174,7 +174,7 @@ void DeviceMemory::MakeRoom(const Context& context, uint64_t bytes) {
 }
 
 void DeviceMemory::Note(const Placement& placement, Allocation* made) {
-  live_bytes_.fetch_add(made->block.bytes, std::memory_order_relaxed);
+  live_bytes_.store(live_bytes() + made->block.bytes, std::memory_order_relaxed);
   if (!tracking_) return;
   made->birth = sites_.OnAllocate(made->bytes, placement.site, made->ephemeral);
   places_.push_back({{made->base, made->block.bytes}, Client::Process().operations(), false});
@@ -218,7 +218,7 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
       ShowEmpty(allocation.device);
       if (block.owner != Persistent::kProgram) held_.store(true, std::memory_order_relaxed);
     }
-    live_bytes_.fetch_sub(block.bytes, std::memory_order_relaxed);
+    live_bytes_.store(live_bytes() - block.bytes, std::memory_order_relaxed);
   }
   if (kept) {
     Post<ipc::Op::LaneDrop>(State::WireOfDevice(allocation.device),

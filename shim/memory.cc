@@ -81,11 +81,10 @@ CUresult Memory::Free(const Allocation& allocation) {
   return CUDA_SUCCESS;
 }
 
-CUresult Memory::FreeOrdered(const Allocation& allocation, const Stream& stream) {
+CUresult Memory::FreeOrdered(uint64_t address, const Stream& stream) {
   Allocation removed;
-  if (!State::Process().allocations.Remove(allocation.base, Allocation::Kind::kDevice, &removed)) {
+  if (!State::Process().allocations.Remove(address, Allocation::Kind::kDevice, &removed))
     return CUDA_ERROR_INVALID_VALUE;
-  }
   DeviceMemory::Process().Free(removed, State::FenceSlot(stream));
   return CUDA_SUCCESS;
 }

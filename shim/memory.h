@@ -20,7 +20,8 @@ class Memory {
                                  unsigned flags, void** address);
   // Frees what allocations.Remove gave, or OfContext listed.
   static CUresult Free(const Allocation& allocation);
-  static CUresult FreeOrdered(const Allocation& allocation, const Stream& stream);
+  // Device memory, in the order of a stream.
+  static CUresult FreeOrdered(uint64_t address, const Stream& stream);
 
   // Where an address lies, by its number alone.
   enum class Place { kHost, kPinned, kDevice };

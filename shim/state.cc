@@ -23,19 +23,20 @@ bool PerThreadDefault::Active() { return per_thread_default; }
 
 // --- allocations ---------------------------------------------------------------------------------
 
-void Allocations::Add(Allocation allocation) {
+void Allocations::Add(const Allocation& allocation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (allocation.kind == Allocation::Kind::kDevice)
     iterations::Iterations::Process().NoteAllocated(allocation.bytes);
-  allocation.id = last_id_.fetch_add(1, std::memory_order_relaxed) + 1;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  Allocation* added = nullptr;
   if (spare_.empty()) {
-    by_base_[allocation.base] = allocation;
+    added = &by_base_[allocation.base];
   } else {
     spare_.back().key() = allocation.base;
-    spare_.back().mapped() = allocation;
-    by_base_.insert(std::move(spare_.back()));
+    added = &by_base_.insert(std::move(spare_.back())).position->second;
     spare_.pop_back();
   }
+  *added = allocation;
+  added->id = ++last_id_;
   count_.store(by_base_.size(), std::memory_order_relaxed);
 }
 

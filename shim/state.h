@@ -119,7 +119,8 @@ struct Allocation {
 // Ranges by address. Thread safety: all methods.
 class Allocations {
  public:
-  void Add(Allocation allocation);
+  // Under an id of its own, whatever it says.
+  void Add(const Allocation& allocation);
   // The one that holds `address`.
   bool Find(uint64_t address, Allocation* found) const;
   // Removes the one that begins at `base` and is of this kind.
@@ -132,7 +133,7 @@ class Allocations {
   mutable std::mutex mutex_;
   std::map<uint64_t, Allocation> by_base_;
   std::vector<std::map<uint64_t, Allocation>::node_type> spare_;  // an allocation makes no node
-  std::atomic<uint64_t> last_id_{0};
+  uint64_t last_id_ = 0;
   std::atomic<size_t> count_{0};
 };
 

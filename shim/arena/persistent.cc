@@ -35,17 +35,23 @@ Persistent::Group& Persistent::GroupOf(const Request& request, uint32_t* index) 
 
 // --- accounts ------------------------------------------------------------------------------------
 
+// An allocation and its end ask several times for the same one.
+Persistent::Owner& Persistent::OwnerOf(uint32_t owner) {
+  if (latest_.account == nullptr || latest_.owner != owner) latest_ = {owner, &owners_[owner]};
+  return *latest_.account;
+}
+
 void Persistent::Use(uint32_t owner, int64_t bytes) {
   live_bytes_ += static_cast<uint64_t>(bytes);
   if (owner == kProgram) return;
-  Usage& usage = owners_[owner].usage;
+  Usage& usage = OwnerOf(owner).usage;
   usage.used += static_cast<uint64_t>(bytes);
   usage.used_high = std::max(usage.used_high, usage.used);
 }
 
 void Persistent::Reserve(uint32_t owner, int64_t bytes) {
   if (owner == kProgram || owner == kNobody) return;
-  Usage& usage = owners_[owner].usage;
+  Usage& usage = OwnerOf(owner).usage;
   usage.reserved += static_cast<uint64_t>(bytes);
   usage.reserved_high = std::max(usage.reserved_high, usage.reserved);
 }
@@ -62,7 +68,7 @@ Persistent::Usage Persistent::UsageOf(uint32_t owner) const {
 }
 
 void Persistent::ResetHigh(uint32_t owner, bool used) {
-  Usage& usage = owners_[owner].usage;
+  Usage& usage = OwnerOf(owner).usage;
   if (used) {
     usage.used_high = usage.used;
   } else {
@@ -71,11 +77,11 @@ void Persistent::ResetHigh(uint32_t owner, bool used) {
 }
 
 void Persistent::Hold(uint32_t owner, int64_t bytes) {
-  owners_[owner].usage.held += static_cast<uint64_t>(bytes);
+  OwnerOf(owner).usage.held += static_cast<uint64_t>(bytes);
   held_bytes_ += static_cast<uint64_t>(bytes);
 }
 
-bool Persistent::Holds(uint32_t owner) { return owner != kProgram && !owners_[owner].ended; }
+bool Persistent::Holds(uint32_t owner) { return owner != kProgram && !OwnerOf(owner).ended; }
 
 // --- taking --------------------------------------------------------------------------------------
 
@@ -258,7 +264,7 @@ void Persistent::DropEmpties(uint32_t owner, bool all, std::vector<Range>* unmap
 
 void Persistent::Release(uint32_t owner, uint64_t keep, std::vector<Range>* unmap) {
   if (owner == kProgram) return;
-  Usage& usage = owners_[owner].usage;
+  Usage& usage = OwnerOf(owner).usage;
   for (Idle& idle : idle_) {
     if (usage.held == 0 || usage.reserved <= keep) break;
     if (idle.owner != owner) continue;
@@ -273,7 +279,7 @@ void Persistent::Release(uint32_t owner, uint64_t keep, std::vector<Range>* unma
 
 void Persistent::EndOwner(uint32_t owner, std::vector<Range>* unmap) {
   Release(owner, 0, unmap);
-  owners_[owner].ended = true;
+  OwnerOf(owner).ended = true;
 }
 
 uint64_t Persistent::ThresholdOf(uint32_t owner) const {

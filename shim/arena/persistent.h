@@ -68,7 +68,7 @@ class Persistent {
   // An owner gives empty ranges up while it has more than `keep` bytes reserved.
   void Release(uint32_t owner, uint64_t keep, std::vector<Range>* unmap);
   // What an owner may keep at a synchronisation; 0 at first.
-  void SetThreshold(uint32_t owner, uint64_t bytes) { owners_[owner].threshold = bytes; }
+  void SetThreshold(uint32_t owner, uint64_t bytes) { OwnerOf(owner).threshold = bytes; }
   uint64_t ThresholdOf(uint32_t owner) const;
   // The host has synchronised: every owner releases down to its threshold.
   void OnSynchronized(std::vector<Range>* unmap);
@@ -117,6 +117,7 @@ class Persistent {
     bool ended = false;
   };
 
+  Owner& OwnerOf(uint32_t owner);
   Group& GroupOf(const Request& request, uint32_t* index);
   bool TakeFrom(uint32_t group, const Request& request, Block* block);
   bool TakeIdle(uint64_t bytes, uint64_t bytes_max, const Request& request, Idle* idle);
@@ -133,7 +134,11 @@ class Persistent {
   std::vector<std::unique_ptr<Group>> groups_;
   std::deque<Idle> idle_;                         // the oldest first
   std::unordered_map<uint64_t, uint64_t> large_;  // base -> bytes, in use
-  std::unordered_map<uint32_t, Owner> owners_;
+  std::unordered_map<uint32_t, Owner> owners_;    // none is ever taken out
+  struct {
+    uint32_t owner = kNobody;
+    Owner* account = nullptr;
+  } latest_;  // whom OwnerOf was asked for
   std::deque<uint64_t> given_up_;  // sizes, the latest last
   uint64_t cache_limit_ = kCacheBytes;
   uint64_t mapped_bytes_ = 0;

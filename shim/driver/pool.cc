@@ -19,7 +19,6 @@
 namespace local {
 namespace {
 
-using shim::Allocation;
 using shim::Client;
 using shim::Context;
 using shim::Memory;
@@ -38,9 +37,9 @@ struct Pool {
 
 struct Pools {
   shim::HandleTable<Pool, ipc::HandleKind::kMemoryPool> table;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // of of_device, and of who writes current
   uint64_t of_device[ipc::limits::kLegacySlots] = {};
-  uint64_t current[ipc::limits::kLegacySlots] = {};
+  std::atomic<uint64_t> current[ipc::limits::kLegacySlots] = {};  // 0: not asked for yet
   std::atomic<uint32_t> last_owner{shim::arena::Persistent::kProgram};
 
   static Pools& Process() {
@@ -57,12 +56,15 @@ struct Pools {
   uint64_t Default(int ordinal) {
     if (of_device[ordinal] == 0) {
       Create(ordinal, &of_device[ordinal])->is_default = true;
-      current[ordinal] = of_device[ordinal];
+      current[ordinal].store(of_device[ordinal], std::memory_order_release);
     }
     return of_device[ordinal];
   }
   // What cuMemAllocAsync takes from, and its name.
   Pool* Current(int ordinal, uint64_t* value) {
+    *value = current[ordinal].load(std::memory_order_acquire);
+    if (Pool* const pool = table.Find(*value); pool != nullptr) return pool;
+    // The first one, or the pool is being destroyed.
     const std::lock_guard<std::mutex> lock(mutex);
     Default(ordinal);
     *value = current[ordinal];
@@ -147,9 +149,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream program) {
     return result;
   if (address == 0) return CUDA_SUCCESS;
   if (const auto refused = shim::graphs::RefuseWork(*stream)) return *refused;
-  Allocation allocation;
-  allocation.base = address;
-  return Memory::FreeOrdered(allocation, *stream);
+  return Memory::FreeOrdered(address, *stream);
 }
 
 // --- pools ---------------------------------------------------------------------------------------

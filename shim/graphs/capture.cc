@@ -193,17 +193,12 @@ std::optional<CUresult> CaptureWork(const Stream& stream, Work work) {
   return std::nullopt;
 }
 
-std::optional<CUresult> RefuseCapture(const Stream& stream) {
-  if (!AnyCapture()) return std::nullopt;
+std::optional<CUresult> RefuseInCapture(const Stream& stream, bool is_work) {
+  if (is_work && WouldJoin(stream)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   const std::shared_ptr<Capture> capture = Capture::Of(stream);
   if (capture == nullptr) return std::nullopt;
   capture->Invalidate();
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-}
-
-std::optional<CUresult> RefuseWork(const Stream& stream) {
-  if (WouldJoin(stream)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-  return RefuseCapture(stream);
 }
 
 std::optional<CUresult> RecordInCapture(const Stream& stream, CUevent event, Event* state,

@@ -77,9 +77,15 @@ inline bool AnyCapture() { return capturing_streams.load(std::memory_order_relax
 
 // Work becomes a node. Work in the legacy stream is refused while blocking streams capture.
 std::optional<CUresult> CaptureWork(const Stream& stream, Work work);
-// Work that CUDA doesn't capture; and what is no work, such as a query.
-std::optional<CUresult> RefuseWork(const Stream& stream);
-std::optional<CUresult> RefuseCapture(const Stream& stream);
+std::optional<CUresult> RefuseInCapture(const Stream& stream, bool is_work);
+// Work that CUDA doesn't capture; and what is no work, such as a query. These two ask by
+// themselves whether any stream captures.
+inline std::optional<CUresult> RefuseWork(const Stream& stream) {
+  return AnyCapture() ? RefuseInCapture(stream, true) : std::nullopt;
+}
+inline std::optional<CUresult> RefuseCapture(const Stream& stream) {
+  return AnyCapture() ? RefuseInCapture(stream, false) : std::nullopt;
+}
 
 // An event recorded in a stream that captures stands for the stream's last nodes (Event::captured)
 // until it is recorded elsewhere.

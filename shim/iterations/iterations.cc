@@ -29,14 +29,15 @@ Iterations::Iterations(From from, const char* record_file)
     : from_(from), recorder_(Recorder::Open(record_file)) {}
 
 void Iterations::NoteAllocated(uint64_t bytes) {
-  const uint64_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const uint64_t live = live_bytes_.load(std::memory_order_relaxed) + bytes;
+  live_bytes_.store(live, std::memory_order_relaxed);
   uint64_t peak = peak_bytes_.load(std::memory_order_relaxed);
   while (live > peak && !peak_bytes_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
   }
 }
 
 void Iterations::NoteFreed(uint64_t bytes) {
-  live_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  live_bytes_.store(live_bytes_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
 }
 
 void Iterations::Mark(ipc::BoundarySource source) {

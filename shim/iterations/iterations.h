@@ -41,6 +41,7 @@ class Iterations {
   void Mark(ipc::BoundarySource source);
 
   void NoteSynchronised() { synced_.store(true, std::memory_order_relaxed); }
+  // REQUIRES of both: one call at a time; whoever counts the bytes has a lock.
   void NoteAllocated(uint64_t bytes);
   void NoteFreed(uint64_t bytes);
 
