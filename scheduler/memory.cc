@@ -151,15 +151,23 @@ void LetIn(Core* core, Session* session, const LaneChoice& choice, int64_t persi
   }
 }
 
-bool ServeClaim(Core* core, Session* session) {
-  const bool queued = session->phase == Phase::kQueued;
-  int64_t persistent = queued ? session->promised_bytes : session->persistent_bytes;
-  int64_t ephemeral = session->ephemeral_bytes;
-  if (session->need == Need::kPersistent) persistent += session->need_bytes;
-  if (session->need == Need::kLane) ephemeral = std::max(ephemeral, session->need_bytes);
-  const LaneChoice choice = LaneForClaim(core, session, persistent, ephemeral);
+// What a session comes with, and what it asked for before it went.
+struct Claimed {
+  explicit Claimed(const Session& session)
+      : persistent(session.phase == Phase::kQueued ? session.promised_bytes
+                                                   : session.persistent_bytes),
+        ephemeral(session.ephemeral_bytes) {
+    if (session.need == Need::kPersistent) persistent += session.need_bytes;
+    if (session.need == Need::kLane) ephemeral = std::max(ephemeral, session.need_bytes);
+  }
+  int64_t persistent;
+  int64_t ephemeral;
+};
+
+bool ServeClaim(Core* core, Session* session, const Claimed& claimed) {
+  const LaneChoice choice = LaneForClaim(core, session, claimed.persistent, claimed.ephemeral);
   if (choice.kind == LaneChoice::kNone) return false;
-  LetIn(core, session, choice, persistent, ephemeral);
+  LetIn(core, session, choice, claimed.persistent, claimed.ephemeral);
   return true;
 }
 
@@ -183,14 +191,12 @@ void TryClaims(Core* core, Device* device, bool room_is_taken) {
     if (session->claim.session == 0) continue;  // it was served: it starved, too
     if (!HasPlace(*core->state, *session)) continue;
     if (core->now_us - session->swap_failed_us < core->state->limits.swap_slice_us) continue;
-    if (ServeClaim(core, session)) continue;
+    const Claimed claimed(*session);
+    if (ServeClaim(core, session, claimed)) continue;
     if (!UserFits(*core->state, *session, 1)) continue;  // its user's affair alone
     if (!room_is_taken) {
-      const bool queued = session->phase == Phase::kQueued;
-      const int64_t persistent = queued ? session->promised_bytes : session->persistent_bytes;
-      const int64_t more = session->need == Need::kPersistent ? session->need_bytes : 0;
       MakeRoom(core, device, session,
-               LeastBytes(*core->state, *session, persistent + more, session->ephemeral_bytes));
+               LeastBytes(*core->state, *session, claimed.persistent, claimed.ephemeral));
     }
     // What is made room for has to find it: only those who were never here may be passed.
     if (!core->state->policy->Backfills() || session->phase != Phase::kQueued) return;

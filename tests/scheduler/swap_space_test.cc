@@ -83,5 +83,20 @@ TEST_F(SwapSpaceTest, WithoutSwapSpaceANewcomerWaitsForMemoryThatRests) {
   EXPECT_EQ(Of<Admit>(On(SessionLeft{1})).size(), 1u);
 }
 
+// Room is made for all that it asks for: for what it had alone it would wait until others end.
+TEST_F(SwapSpaceTest, WhoAsksForALaneFromTheHostComesBackWithIt) {
+  On(Job(1));
+  On(MemoryNeeded{1, 10});
+  On(Paused{1, true});
+  On(Swapped{1, true, true});
+  On(Job(2));
+  On(MemoryNeeded{2, 60});  // and rests
+  On(Resumed{1});
+  const std::vector<SwapOut> gone = Of<SwapOut>(On(LaneNeeded{1, 50}));
+  ASSERT_EQ(gone.size(), 1u);
+  EXPECT_EQ(gone[0].session, 2u);
+  EXPECT_EQ(Of<SwapIn>(On(Swapped{2, true, true})).size(), 1u);
+}
+
 }  // namespace
 }  // namespace scheduler
