@@ -212,82 +212,117 @@ const Inst* Atomic128(const Inst* ip, Warp* w) {
   return ok ? ip + 1 : nullptr;
 }
 
-template <bool kBf16>
-Handler HalfHandler(AtomOp op) {
-  if (op == AtomOp::kMin) return Atomic<BestHalf<kBf16, false>>;
-  if (op == AtomOp::kMax) return Atomic<BestHalf<kBf16, true>>;
-  return op == AtomOp::kAdd ? Atomic<AddHalf<kBf16>> : nullptr;
+// What a function becomes: a handler over lanes, or of one element.
+template <class F>
+struct OfLanes {
+  static constexpr Handler kRun = Atomic<F>;
+};
+template <class F>
+struct OfElement {
+  static void Run(std::byte* at, const std::byte* operand) {
+    typename F::Bits bits;
+    std::memcpy(&bits, operand, sizeof bits);
+    Update<F>(at, bits);
+  }
+  static constexpr ElementUpdate kRun = Run;
+};
+template <template <class> class As>
+using RunOf = std::remove_const_t<decltype(As<AddF32>::kRun)>;
+
+template <template <class> class As, bool kBf16>
+RunOf<As> OfHalf(AtomOp op) {
+  if (op == AtomOp::kMin) return As<BestHalf<kBf16, false>>::kRun;
+  if (op == AtomOp::kMax) return As<BestHalf<kBf16, true>>::kRun;
+  return op == AtomOp::kAdd ? As<AddHalf<kBf16>>::kRun : nullptr;
 }
-template <bool kBf16>
-Handler PairHandler(AtomOp op) {
-  if (op == AtomOp::kMin) return Atomic<BestPair<kBf16, false>>;
-  if (op == AtomOp::kMax) return Atomic<BestPair<kBf16, true>>;
-  return op == AtomOp::kAdd ? Atomic<AddPair<kBf16>> : nullptr;
+template <template <class> class As, bool kBf16>
+RunOf<As> OfPair(AtomOp op) {
+  if (op == AtomOp::kMin) return As<BestPair<kBf16, false>>::kRun;
+  if (op == AtomOp::kMax) return As<BestPair<kBf16, true>>::kRun;
+  return op == AtomOp::kAdd ? As<AddPair<kBf16>>::kRun : nullptr;
 }
 
-template <class T>
-Handler IntegerHandler(AtomOp op) {
+template <template <class> class As, class T>
+RunOf<As> OfInteger(AtomOp op) {
   switch (op) {
     case AtomOp::kAnd:
-      return Atomic<Integer<T, AtomOp::kAnd>>;
+      return As<Integer<T, AtomOp::kAnd>>::kRun;
     case AtomOp::kOr:
-      return Atomic<Integer<T, AtomOp::kOr>>;
+      return As<Integer<T, AtomOp::kOr>>::kRun;
     case AtomOp::kXor:
-      return Atomic<Integer<T, AtomOp::kXor>>;
+      return As<Integer<T, AtomOp::kXor>>::kRun;
     case AtomOp::kAdd:
-      return Atomic<Integer<T, AtomOp::kAdd>>;
+      return As<Integer<T, AtomOp::kAdd>>::kRun;
     case AtomOp::kInc:
-      return Atomic<Integer<T, AtomOp::kInc>>;
+      return As<Integer<T, AtomOp::kInc>>::kRun;
     case AtomOp::kDec:
-      return Atomic<Integer<T, AtomOp::kDec>>;
+      return As<Integer<T, AtomOp::kDec>>::kRun;
     case AtomOp::kMin:
-      return Atomic<Integer<T, AtomOp::kMin>>;
+      return As<Integer<T, AtomOp::kMin>>::kRun;
     case AtomOp::kMax:
-      return Atomic<Integer<T, AtomOp::kMax>>;
+      return As<Integer<T, AtomOp::kMax>>::kRun;
     case AtomOp::kExch:
-      return Atomic<Integer<T, AtomOp::kExch>>;
-    case AtomOp::kCas:
-      return CompareAndSwap<std::make_unsigned_t<T>>;
+      return As<Integer<T, AtomOp::kExch>>::kRun;
+    default:
+      return nullptr;
   }
-  return nullptr;
+}
+
+template <template <class> class As>
+RunOf<As> Choose(AtomOp op, Type type) {
+  switch (type) {
+    case Type::kB32:
+    case Type::kU32:
+      return OfInteger<As, uint32_t>(op);
+    case Type::kS32:
+      return OfInteger<As, int32_t>(op);
+    case Type::kB64:
+    case Type::kU64:
+      return OfInteger<As, uint64_t>(op);
+    case Type::kS64:
+      return OfInteger<As, int64_t>(op);
+    case Type::kF32:
+      if (op == AtomOp::kExch) return OfInteger<As, uint32_t>(op);
+      return op == AtomOp::kAdd ? As<AddF32>::kRun : nullptr;
+    case Type::kF64:
+      if (op == AtomOp::kExch) return OfInteger<As, uint64_t>(op);
+      return op == AtomOp::kAdd ? As<AddF64>::kRun : nullptr;
+    case Type::kF16:
+      return OfHalf<As, false>(op);
+    case Type::kBF16:
+      return OfHalf<As, true>(op);
+    case Type::kF16x2:
+      return OfPair<As, false>(op);
+    case Type::kBF16x2:
+      return OfPair<As, true>(op);
+    default:
+      return nullptr;
+  }
+}
+
+Handler CompareAndSwapOf(uint32_t bits) {
+  switch (bits) {
+    case 16:
+      return CompareAndSwap<uint16_t>;
+    case 32:
+      return CompareAndSwap<uint32_t>;
+    case 64:
+      return CompareAndSwap<uint64_t>;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
 
 Handler AtomicHandler(uint8_t op_number, Type type) {
   const AtomOp op = static_cast<AtomOp>(op_number);
-  switch (type) {
-    case Type::kB16:
-      return op == AtomOp::kCas ? CompareAndSwap<uint16_t> : nullptr;
-    case Type::kB32:
-    case Type::kU32:
-      return IntegerHandler<uint32_t>(op);
-    case Type::kS32:
-      return IntegerHandler<int32_t>(op);
-    case Type::kB64:
-    case Type::kU64:
-      return IntegerHandler<uint64_t>(op);
-    case Type::kS64:
-      return IntegerHandler<int64_t>(op);
-    case Type::kF32:
-      if (op == AtomOp::kExch || op == AtomOp::kCas) return IntegerHandler<uint32_t>(op);
-      return op == AtomOp::kAdd ? Atomic<AddF32> : nullptr;
-    case Type::kF64:
-      if (op == AtomOp::kExch || op == AtomOp::kCas) return IntegerHandler<uint64_t>(op);
-      return op == AtomOp::kAdd ? Atomic<AddF64> : nullptr;
-    case Type::kF16:
-      return HalfHandler<false>(op);
-    case Type::kBF16:
-      return HalfHandler<true>(op);
-    case Type::kF16x2:
-      return PairHandler<false>(op);
-    case Type::kBF16x2:
-      return PairHandler<true>(op);
-    case Type::kB128:
-      return op == AtomOp::kCas ? Atomic128<true> : Atomic128<false>;
-    default:
-      return nullptr;
-  }
+  if (type == Type::kB128) return op == AtomOp::kCas ? Atomic128<true> : Atomic128<false>;
+  return op == AtomOp::kCas ? CompareAndSwapOf(ptx::Bits(type)) : Choose<OfLanes>(op, type);
+}
+
+ElementUpdate AtomicElement(uint8_t op, Type type) {
+  return Choose<OfElement>(static_cast<AtomOp>(op), type);
 }
 
 }  // namespace softgpu::exec

@@ -60,6 +60,9 @@ const Inst* Unpack(const Inst* ip, Warp* w);  // d b c e from a
 
 // atomics.cc
 Handler AtomicHandler(uint8_t op, ptx::Type type);  // d a b c; MemoryShape in aux; imm: offset
+// The same of one element in memory.
+using ElementUpdate = void (*)(std::byte* at, const std::byte* operand);
+ElementUpdate AtomicElement(uint8_t op, ptx::Type type);
 
 const Inst* StoreMatrix(const Inst* ip, Warp* w);
 const Inst* TransposeMatrix(const Inst* ip, Warp* w);
@@ -75,7 +78,8 @@ const Inst* MbarrierTransfer(const Inst* ip, Warp* w);  // imm: bytes have come,
 const Inst* MbarrierArrive(const Inst* ip, Warp* w);    // imm: 1: expects bytes, 2: for good
 const Inst* MbarrierWait(const Inst* ip, Warp* w);      // imm: 1: parity, 2: yields
 const Inst* MbarrierPending(const Inst* ip, Warp* w);
-const Inst* CopyBulk(const Inst* ip, Warp* w);  // a: to, b: from, c: bytes; imm: their spaces
+const Inst* CopyBulk(const Inst* ip, Warp* w);    // a: to, b: from, c: bytes; imm: their spaces
+const Inst* ReduceBulk(const Inst* ip, Warp* w);  // the same; aux: ptx::AtomOp, << 8: ptx::Type
 
 // call.cc. aux: bytes of the registers
 const Inst* Alloca(const Inst* ip, Warp* w);  // d a; imm: alignment

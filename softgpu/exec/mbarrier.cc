@@ -126,9 +126,14 @@ const Inst* MbarrierPending(const Inst* ip, Warp* w) {
   return ip + 1;
 }
 
-// imm: space of the target, << 8: of the source.
-const Inst* CopyBulk(const Inst* ip, Warp* w) {
-  constexpr uint32_t kPiece = 16;
+namespace {
+
+constexpr uint32_t kPiece = 16;
+
+// put(target, piece) for every 16 bytes of the source. imm: space of the target, << 8: of the
+// source.
+template <class F>
+const Inst* ForPieces(const Inst* ip, Warp* w, F put) {
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const uint64_t to = Value(w, ip->a, lane), from = Value(w, ip->b, lane);
@@ -146,10 +151,26 @@ const Inst* CopyBulk(const Inst* ip, Warp* w) {
       std::byte* target =
           Resolve(w, ip, lane, to + at, kPiece, static_cast<uint8_t>(ip->imm), true);
       if (target == nullptr) return nullptr;
-      std::memcpy(target, piece, kPiece);
+      put(target, piece);
     }
   }
   return ip + 1;
+}
+
+}  // namespace
+
+const Inst* CopyBulk(const Inst* ip, Warp* w) {
+  return ForPieces(
+      ip, w, [](std::byte* target, const std::byte* piece) { std::memcpy(target, piece, kPiece); });
+}
+
+const Inst* ReduceBulk(const Inst* ip, Warp* w) {
+  const ptx::Type type = static_cast<ptx::Type>(ip->aux >> 8);
+  const ElementUpdate update = AtomicElement(static_cast<uint8_t>(ip->aux), type);
+  const uint32_t step = ptx::Bytes(type);
+  return ForPieces(ip, w, [&](std::byte* target, const std::byte* piece) {
+    for (uint32_t at = 0; at < kPiece; at += step) update(target + at, piece + at);
+  });
 }
 
 }  // namespace softgpu::exec

@@ -210,8 +210,6 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
     case Op::kElect:
     case Op::kBarWarp:
       return WarpOperation(i);
-    case Op::kCpBulk:
-      return BulkCopy(i);
     case Op::kBar:
     case Op::kBarrier:
     case Op::kBarrierCluster:
@@ -230,7 +228,7 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
       if (i.op >= Op::kAlloca && i.op <= Op::kStackrestore) return Stack(i);
       if (i.op >= Op::kMma && i.op <= Op::kMovmatrix) return Matrix(i);
       if (i.op >= Op::kWmmaLoadA && i.op <= Op::kWmmaMma) return Wmma(i);
-      if (i.op >= Op::kCpAsyncMbarrier && i.op <= Op::kMbarrierPendingCount) return Mbarrier(i);
+      if (i.op >= Op::kCpAsyncMbarrier && i.op <= Op::kMbarrierPendingCount) return Asynchronous(i);
       if (i.op >= Op::kVadd && i.op <= Op::kVset4) return Video(i);
       if (!TranslateSimple(i)) i.Has(ptx::kCarryOut) ? Carry(i) : Arithmetic(i);
   }

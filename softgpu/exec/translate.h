@@ -51,12 +51,15 @@ class FunctionTranslator {
 
   // translate_arithmetic.cc
   void Arithmetic(const ptx::Instruction& i);
+  void Arithmetic(const ptx::Instruction& i, uint32_t d);
   void SetPredicate(const ptx::Instruction& i);
   void Compare(const ptx::Instruction& i, uint32_t d, int half);
   void CombineWith(const ptx::Instruction& i, uint32_t d, uint32_t result, bool negated);
   void SetValue(const ptx::Instruction& i);
   void Carry(const ptx::Instruction& i);
   void Logic3(const ptx::Instruction& i);
+  void OfPairs(const ptx::Instruction& i);
+  void OfThree(const ptx::Instruction& i);
 
   // translate_move.cc
   void Move(const ptx::Instruction& i);
@@ -106,8 +109,11 @@ class FunctionTranslator {
 
   // translate_async.cc
   uint32_t EffectiveAddress(const ptx::Instruction& i, const ptx::Operand& address, Place* place);
+  void Asynchronous(const ptx::Instruction& i);
   void Mbarrier(const ptx::Instruction& i);
   void BulkCopy(const ptx::Instruction& i);
+  void AsyncAccess(const ptx::Instruction& i);
+  void Transferred(const ptx::Instruction& i, const ptx::Operand& address, uint32_t bytes);
   void Stack(const ptx::Instruction& i);
   void Video(const ptx::Instruction& i);
 

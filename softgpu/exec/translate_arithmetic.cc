@@ -86,7 +86,42 @@ uint32_t BytesOf(char letter, const Instruction& i) {
 
 }  // namespace
 
+// Two numbers in each register: the f32 instruction, twice.
+void FunctionTranslator::OfPairs(const Instruction& i) {
+  const Operand* operands = Operands(i);
+  uint32_t low[3] = {}, high[3] = {};
+  for (uint32_t k = 0; k + 1 < i.count; ++k) {
+    low[k] = Temp(4);
+    high[k] = Temp(4);
+    Emit(FindHandler(Key(Internal::kUnpack, Type::kB64)), low[k], Source(operands[k + 1], 8),
+         high[k]);
+  }
+  for (const uint32_t* half : {low, high}) {
+    SetRounding(&Emit(FindHandler(Key(i.op, Type::kF32)), half[0], half[0], half[1], half[2]),
+                Mxcsr(i));
+  }
+  Emit(FindHandler(Key(Internal::kPack, Type::kB64)), Dest(operands[0]), low[0], high[0]);
+}
+
+// min and max of three: of two, and of that and the third.
+void FunctionTranslator::OfThree(const Instruction& i) {
+  const Operand* operands = Operands(i);
+  const uint32_t c = Source(operands[3], 4), two = Temp(4);
+  Instruction first = i;
+  first.count = 3;
+  Arithmetic(first, two);
+  const uint32_t d = Dest(operands[0]);
+  Emit(HandlerOf(i), d, two, c);
+  if (FlushesAfterwards(i)) Emit(FindHandler(Key(Internal::kFlush, i.type)), d, d);
+}
+
 void FunctionTranslator::Arithmetic(const Instruction& i) {
+  if (i.type == Type::kF32x2) return OfPairs(i);
+  if (i.count == 4 && (i.op == Op::kMin || i.op == Op::kMax)) return OfThree(i);
+  Arithmetic(i, Dest(Operands(i)[0]));
+}
+
+void FunctionTranslator::Arithmetic(const Instruction& i, uint32_t d) {
   const Operand* operands = Operands(i);
   const std::string_view signature = ptx::RowOf(i.op).signature;
   Inst inst;
@@ -110,7 +145,6 @@ void FunctionTranslator::Arithmetic(const Instruction& i) {
     }
     ++at;
   }
-  const uint32_t d = Dest(operands[0]);
   Inst& out = Emit(HandlerOf(i), d, inst.a, inst.b, inst.c);
   out.e = inst.e;
   out.imm = inst.imm;

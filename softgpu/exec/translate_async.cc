@@ -22,6 +22,19 @@ uint32_t FunctionTranslator::EffectiveAddress(const Instruction& i, const Operan
   return sum;
 }
 
+void FunctionTranslator::Asynchronous(const Instruction& i) {
+  switch (i.op) {
+    case Op::kCpBulk:
+    case Op::kCpReduceBulk:
+      return BulkCopy(i);
+    case Op::kStAsync:
+    case Op::kRedAsync:
+      return AsyncAccess(i);
+    default:
+      return Mbarrier(i);
+  }
+}
+
 void FunctionTranslator::Mbarrier(const Instruction& i) {
   const Operand* operands = Operands(i);
   BeginControl(i);
@@ -70,29 +83,51 @@ void FunctionTranslator::Mbarrier(const Instruction& i) {
   EndControl(i);
 }
 
+// Bytes have come for the mbarrier at `address`.
+void FunctionTranslator::Transferred(const Instruction& i, const Operand& address, uint32_t bytes) {
+  Instruction barrier = i;
+  barrier.space = Space::kShared;
+  Place place;
+  const uint32_t at = EffectiveAddress(barrier, address, &place);
+  Inst& inst = Emit(MbarrierTransfer, 0, at, bytes);
+  inst.imm = 1;
+  inst.aux = static_cast<uint32_t>(place.space);
+}
+
+// st.async and red.async: [to], value, [mbarrier]
+void FunctionTranslator::AsyncAccess(const Instruction& i) {
+  Instruction access = i;
+  access.op = i.op == Op::kStAsync ? Op::kSt : Op::kRed;
+  access.flags |= ptx::kVolatile;
+  access.count = 2;
+  BeginControl(i);
+  access.op == Op::kSt ? LoadStore(access) : Atomic(access);
+  if (i.count > 2) {
+    Transferred(i, Operands(i)[2], Constant(4, uint64_t{i.vector} * ptx::Bytes(i.type)));
+  }
+  EndControl(i);
+}
+
 // [to], [from], bytes, [mbarrier]
 void FunctionTranslator::BulkCopy(const Instruction& i) {
   const Operand* operands = Operands(i);
   BeginControl(i);
-  if (i.Has(ptx::kHasMode)) {  // groups and prefetches: what was copied is there
+  const bool reduces = i.op == Op::kCpReduceBulk;
+  if (!reduces && i.Has(ptx::kHasMode)) {  // groups and prefetches: what was copied is there
     Emit(Nothing);
     return EndControl(i);
   }
-  Instruction source = i, barrier = i;
+  Instruction source = i;
   source.space = i.space2;
-  barrier.space = Space::kShared;
-  Place to_place, from_place, barrier_place;
+  Place to_place, from_place;
   const uint32_t to = EffectiveAddress(i, operands[0], &to_place);
   const uint32_t from = EffectiveAddress(source, operands[1], &from_place);
   const uint32_t bytes = Source(operands[2], 4);
-  Emit(CopyBulk, 0, to, from, bytes).imm =
-      static_cast<uint64_t>(to_place.space) | static_cast<uint64_t>(from_place.space) << 8;
-  if (i.count > 3) {
-    const uint32_t at = EffectiveAddress(barrier, operands[3], &barrier_place);
-    Inst& inst = Emit(MbarrierTransfer, 0, at, bytes);
-    inst.imm = 1;
-    inst.aux = static_cast<uint32_t>(barrier_place.space);
-  }
+  Inst& inst = Emit(reduces ? ReduceBulk : CopyBulk, 0, to, from, bytes);
+  inst.imm = static_cast<uint64_t>(to_place.space) | static_cast<uint64_t>(from_place.space) << 8;
+  inst.aux = i.mode | static_cast<uint32_t>(i.type) << 8;
+  if (reduces && ptx::IsFloat(i.type)) kernel_->in_order = true;
+  if (i.count > 3) Transferred(i, operands[3], bytes);
   EndControl(i);
 }
 

@@ -179,7 +179,11 @@ bool Parser::CheckOperand(const Instruction& i, char letter, bool result, Operan
 bool Parser::CheckMove(const Instruction& i, Operand* operands) {
   Operand& to = operands[0];
   Operand& from = operands[1];
-  if (i.type == Type::kPred) return CheckPredicate(to, true) && CheckPredicate(from, false);
+  if (i.type == Type::kPred) {
+    if (from.kind == Operand::Kind::kSpecial && from.index == static_cast<uint32_t>(Special::kZero))
+      from.kind = Operand::Kind::kImmediate;  // %is_explicit_cluster
+    return CheckPredicate(to, true) && CheckPredicate(from, false);
+  }
   Operand* vector = to.kind == Operand::Kind::kVector     ? &to
                     : from.kind == Operand::Kind::kVector ? &from
                                                           : nullptr;
@@ -236,6 +240,7 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
     case Op::kMbarrierTryWait:
       return CheckValue(&o[2], i.Has(kParity) ? Type::kB32 : Type::kB64, false, false);
     case Op::kCpBulk:
+    case Op::kCpReduceBulk:
       return CheckBulk(i, o);
     case Op::kCreatepolicy:
       return i.count >= 1 && i.count <= 4;

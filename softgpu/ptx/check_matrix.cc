@@ -7,15 +7,18 @@ namespace softgpu::ptx {
 
 // cp.async.bulk: what goes where, and the mbarrier that is told.
 bool Parser::CheckBulk(const Instruction& i, Operand* o) {
-  const AsyncMode mode = static_cast<AsyncMode>(i.mode);
+  const bool copies = i.op == Op::kCpBulk;
+  const AsyncMode mode = copies ? static_cast<AsyncMode>(i.mode) : AsyncMode::kCopy;
   if (mode == AsyncMode::kCommitGroup) return i.count == 0;
   if (mode == AsyncMode::kWaitGroup) {
     return i.count == 1 && o[0].kind == Operand::Kind::kImmediate;
   }
   const uint32_t addresses = mode == AsyncMode::kPrefetch ? 1 : 2;
-  const bool tells = i.Has(kSync);
-  if (i.count != addresses + 1 + (tells ? 1 : 0)) return false;
-  for (uint32_t k = 0; k < i.count; ++k) {
+  const bool tells = i.Has(kSync), multicast = i.Has(kMulticast);
+  const uint32_t count = addresses + 1 + (tells ? 1 : 0);
+  if (i.count != count + (multicast ? 1 : 0) || (multicast && !tells)) return false;
+  if (multicast && !CheckValue(&o[count], Type::kB16, false, false)) return false;
+  for (uint32_t k = 0; k < count; ++k) {
     const bool fits = k == addresses ? CheckValue(&o[k], Type::kB32, false, false)
                                      : CheckOperand(i, 'A', false, &o[k]);
     if (!fits) return false;

@@ -76,6 +76,18 @@ bool AtomFits(const Instruction& i) {
   return false;
 }
 
+// st.async, red.async and cp.reduce.async.bulk: as what they do at once.
+bool AsyncFits(const Instruction& i) {
+  if (i.op == Op::kStAsync) return i.Has(kSync) == (i.count == 3) && i.vector * Bits(i.type) <= 128;
+  if (i.op == Op::kRedAsync && i.Has(kSync) != (i.count == 3)) return false;
+  Instruction red = i;
+  red.op = Op::kRed;
+  red.count = 2;
+  const AtomOp op = static_cast<AtomOp>(i.mode);
+  const bool half = i.type == Type::kF16 || i.type == Type::kBF16;
+  return AtomFits(red) || (half && (op == AtomOp::kMin || op == AtomOp::kMax));
+}
+
 bool ReduxFits(const Instruction& i) {
   if (!i.Has(kHasMode) || i.Has(kXorsign)) return false;
   const AtomOp op = static_cast<AtomOp>(i.mode);
@@ -152,7 +164,8 @@ bool ArithmeticFits(const Instruction& i) {
   }
   const bool rough_f64 = i.Has(kApprox) && (i.op == Op::kRcp || i.op == Op::kRsqrt);
   const bool flushes = i.type == Type::kF32 || i.type == Type::kF16 || i.type == Type::kF16x2 ||
-                       (i.type == Type::kF64 && rough_f64) || (i.op == Op::kEx2 && half);
+                       i.type == Type::kF32x2 || (i.type == Type::kF64 && rough_f64) ||
+                       (i.op == Op::kEx2 && half);
   if (i.Has(kFtz) && !flushes) return false;
   if ((i.Has(kApprox) || i.Has(kFull)) && (!is_float || (i.type == Type::kF64 && !rough_f64)))
     return false;
@@ -173,7 +186,8 @@ bool ArithmeticFits(const Instruction& i) {
   if (i.Has(kXorsign) != i.Has(kAbsolute)) return false;
   if (i.Has(kXorsign) && ((i.type != Type::kF32 && !half) || i.Has(kRelu))) return false;
   if (i.Has(kNanResult) && i.type != Type::kF32 && !half) return false;
-  return true;
+  const bool of_three = i.count == 4 && (i.op == Op::kMin || i.op == Op::kMax);
+  return !of_three || (i.type == Type::kF32 && !i.Has(kXorsign));
 }
 
 }  // namespace
@@ -191,6 +205,10 @@ bool ModifiersFit(const Instruction& i) {
     case Op::kAtom:
     case Op::kRed:
       return AtomFits(i);
+    case Op::kStAsync:
+    case Op::kRedAsync:
+    case Op::kCpReduceBulk:
+      return AsyncFits(i);
     case Op::kRedux:
       return ReduxFits(i);
     case Op::kShfl:

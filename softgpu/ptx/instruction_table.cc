@@ -29,7 +29,7 @@ const Row* FindRow(std::string_view mnemonic, std::string_view* rest) {
     return map;
   }();
   // Names of more than one word ("bar.warp.sync") win over their first word.
-  for (int words = 3; words >= 1; --words) {
+  for (int words = 4; words >= 1; --words) {
     size_t end = 0;
     for (int i = 0; i < words && end != std::string_view::npos; ++i) {
       end = mnemonic.find('.', i == 0 ? 0 : end + 1);
@@ -67,11 +67,7 @@ void Apply(const Word& word, Instruction* out) {
       out->combine = static_cast<Combine>(word.value);
       break;
     case Field::kSpace:
-      if ((out->op == Op::kCpAsync || out->op == Op::kCpBulk) && out->space != Space::kGeneric) {
-        out->space2 = static_cast<Space>(word.value);
-      } else {
-        out->space = static_cast<Space>(word.value);
-      }
+      (out->space == Space::kGeneric ? out->space : out->space2) = static_cast<Space>(word.value);
       break;
     case Field::kVector:
       out->vector = static_cast<uint8_t>(word.value);

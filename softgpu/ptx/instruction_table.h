@@ -64,6 +64,8 @@ enum ModifierClass : uint64_t {
   kmVideo = 1ull << 48,
   kmVideoSum = 1ull << 49,
   kmVmad = 1ull << 50,
+  kmTransfer = 1ull << 51,  // tells an mbarrier its bytes
+  kmGroups = 1ull << 52,
 };
 
 struct Row {

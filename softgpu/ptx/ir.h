@@ -52,7 +52,7 @@ struct Instruction {
   uint8_t mode = 0;  // MulMode, Compare, AtomOp, ...: the row says which
   Combine combine = Combine::kNone;
   Space space = Space::kGeneric;
-  Space space2 = Space::kGeneric;  // source of cp.async
+  Space space2 = Space::kGeneric;  // the second one said: source of cp.async
   uint8_t vector = 1;              // .v2, .v4, .v8; mma.x1, .x2, .x4
   uint8_t guard_negated = 0;
   uint32_t flags = 0;             // Flag

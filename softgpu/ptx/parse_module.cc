@@ -260,25 +260,56 @@ void Parser::ParseInitializer(const Declarator& declarator, Variable* variable, 
   }
 }
 
+// name, generic(name), and what is added.
+Parser::PendingAddress Parser::ParseAddress(const Token& first) {
+  PendingAddress address{0, 0, first.text, 0, first.line};
+  if (address.name == "generic") {
+    Expect('(');
+    address.name = ExpectWord().text;
+    Expect(')');
+  }
+  if (Accept('+'))
+    address.addend = static_cast<int64_t>(ExpectInteger());
+  else if (Accept('-'))
+    address.addend = -static_cast<int64_t>(ExpectInteger());
+  return address;
+}
+
+// The byte of an address that `mask` picks; its others are the elements before and after.
+void Parser::ParseAddressByte(uint64_t mask, PendingAddress address) {
+  Expect(')');
+  uint32_t byte = 0;
+  while (byte < 8 && mask != 0xffull << (8 * byte)) ++byte;
+  address.bytes = 1;
+  const bool follows = byte > 0 && byte < 8 && !pending_.empty() && pending_.back().bytes == byte &&
+                       pending_.back().variable == address.variable &&
+                       pending_.back().name == address.name &&
+                       pending_.back().offset + byte == address.offset;
+  if (follows) {
+    ++pending_.back().bytes;
+  } else if (byte == 0) {
+    pending_.push_back(address);
+  } else {
+    Fail(address.line, "A mask of an address must pick its next byte");
+  }
+}
+
 void Parser::ParseInitElement(const Declarator& declarator, Variable* variable, uint32_t index) {
   const bool minus = Accept('-');
   const Token token = lex_.Next();
   const uint32_t size = std::max<uint32_t>(Bytes(declarator.type), 1);
   uint64_t bits = token.bits;
   if (token.kind == Token::Kind::kWord) {
-    std::string_view name = token.text;
-    if (name == "generic") {
-      Expect('(');
-      name = ExpectWord().text;
-      Expect(')');
-    }
-    int64_t addend = 0;
-    if (Accept('+'))
-      addend = static_cast<int64_t>(ExpectInteger());
-    else if (Accept('-'))
-      addend = -static_cast<int64_t>(ExpectInteger());
     if (size != 8) return Fail(token.line, "An address needs a 64-bit element");
-    pending_.push_back({index, variable->init.size(), name, addend, token.line});
+    pending_.push_back(ParseAddress(token));
+    pending_.back().variable = index;
+    pending_.back().offset = variable->init.size();
+    bits = 0;
+  } else if (token.kind == Token::Kind::kInteger && size == 1 && Accept('(')) {
+    PendingAddress address = ParseAddress(ExpectWord());
+    address.variable = index;
+    address.offset = variable->init.size();
+    ParseAddressByte(bits, address);
     bits = 0;
   } else if (token.kind == Token::Kind::kFloat64 && declarator.type == Type::kF32) {
     double wide;
@@ -303,6 +334,7 @@ void Parser::ParseInitElement(const Declarator& declarator, Variable* variable, 
 // relocate.
 void Parser::ResolveAddresses() {
   for (const PendingAddress& pending : pending_) {
+    if (pending.bytes < 8) return Fail(pending.line, "Bytes of an address are missing");
     Variable& variable = module_->variables_[pending.variable];
     const auto symbol = symbol_by_name_.find(pending.name);
     if (symbol != symbol_by_name_.end()) {

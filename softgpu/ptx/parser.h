@@ -69,6 +69,7 @@ class Parser {
     std::string_view name;
     int64_t addend;
     int line;
+    uint32_t bytes = 8;  // that have come, where each is an element: 0xFF(x), 0xFF00(x), ...
   };
 
   // parse_module.cc and parse_function.cc
@@ -79,6 +80,8 @@ class Parser {
   void SkipStatement();
   void ParseModuleVariable(Space space, const Linkage& linkage);
   void ParseInitializer(const Declarator& declarator, Variable* variable, uint32_t index);
+  PendingAddress ParseAddress(const Token& first);
+  void ParseAddressByte(uint64_t mask, PendingAddress address);
   void ParseInitElement(const Declarator& declarator, Variable* variable, uint32_t index);
   void ResolveAddresses();
   void CheckExterns();

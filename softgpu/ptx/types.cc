@@ -21,10 +21,11 @@ constexpr TypeRow kTypes[] = {
     {"s16", Type::kS16, 16},       {"s32", Type::kS32, 32},       {"s64", Type::kS64, 64},
     {"f16", Type::kF16, 16},       {"bf16", Type::kBF16, 16},     {"tf32", Type::kTF32, 32},
     {"f32", Type::kF32, 32},       {"f64", Type::kF64, 64},       {"f16x2", Type::kF16x2, 32},
-    {"bf16x2", Type::kBF16x2, 32}, {"u16x2", Type::kU16x2, 32},   {"s16x2", Type::kS16x2, 32},
-    {"e4m3x2", Type::kE4M3x2, 16}, {"e5m2x2", Type::kE5M2x2, 16}, {"e4m3", Type::kE4M3, 8},
-    {"e5m2", Type::kE5M2, 8},      {"b1", Type::kB1, 1},          {"u2", Type::kU2, 2},
-    {"s2", Type::kS2, 2},          {"u4", Type::kU4, 4},          {"s4", Type::kS4, 4},
+    {"bf16x2", Type::kBF16x2, 32}, {"f32x2", Type::kF32x2, 64},   {"u16x2", Type::kU16x2, 32},
+    {"s16x2", Type::kS16x2, 32},   {"e4m3x2", Type::kE4M3x2, 16}, {"e5m2x2", Type::kE5M2x2, 16},
+    {"e4m3", Type::kE4M3, 8},      {"e5m2", Type::kE5M2, 8},      {"b1", Type::kB1, 1},
+    {"u2", Type::kU2, 2},          {"s2", Type::kS2, 2},          {"u4", Type::kU4, 4},
+    {"s4", Type::kS4, 4},
 };
 
 struct SpecialRow {
@@ -109,7 +110,7 @@ bool IsSigned(Type type) {
   return (type >= Type::kS8 && type <= Type::kS64) || type == Type::kS2 || type == Type::kS4;
 }
 
-bool IsFloat(Type type) { return type >= Type::kF16 && type <= Type::kBF16x2; }
+bool IsFloat(Type type) { return type >= Type::kF16 && type <= Type::kF32x2; }
 
 Type TypeFromName(std::string_view name) {
   for (const TypeRow& row : kTypes) {

@@ -31,6 +31,7 @@ enum class Type : uint8_t {
   kF64,
   kF16x2,
   kBF16x2,
+  kF32x2,
   kU16x2,
   kS16x2,
   kE4M3x2,
@@ -138,6 +139,7 @@ enum Flag : uint32_t {
   kExpectTx = 1 << 24,       // mbarrier.arrive.expect_tx
   kParity = 1 << 25,         // mbarrier.test_wait.parity
   kPlusOne = 1 << 26,        // vmad.po
+  kMulticast = 1 << 27,      // the last operand is a mask of the cluster's blocks
 };
 
 // Registers whose value the hardware provides. Order matters to nobody.

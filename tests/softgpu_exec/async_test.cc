@@ -62,8 +62,8 @@ TEST_F(Async, BulkCopiesTellTheirMbarrier) {
           "[bar];\n"
           "mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0; selp.u32 %r5, 1, 0, %p2;\n"
           "st.global.u32 [%l0+768], %r5;\n"
-          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box+256], [%l0+256], "
-          "256, [bar];\nWAIT0: bar.sync 0;\n"
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+          "[box+256], [%l0+256], 256, [bar], 1;\nWAIT0: bar.sync 0;\n"
           "W: mbarrier.try_wait.parity.shared.b64 %p0, [bar], 0;\n@!%p0 bra W;\n@!%p1 bra END;\n"
           "fence.proxy.async.shared::cta;\n"
           "cp.async.bulk.global.shared::cta.bulk_group [%l0+512], [box+128], 256;\n"
@@ -76,6 +76,71 @@ TEST_F(Async, BulkCopiesTellTheirMbarrier) {
   for (uint32_t n = 0; n < 64; ++n) ASSERT_EQ(got[128 + n], words[32 + n]) << n;
   EXPECT_EQ(Run("cp.async.bulk.global.shared::cta.bulk_group [%l0], [box], 24;", p, 1)->code,
             CUDA_ERROR_ILLEGAL_INSTRUCTION);
+}
+
+// Sums and other reductions in bulk: of shared memory into global memory, and back into shared.
+TEST_F(Async, BulkReductions) {
+  const std::string fill =
+      "mov.u32 %r1, box; mad.lo.u32 %r2, %r0, 4, %r1; add.u32 %r3, %r0, 10; st.shared.u32 [%r2], "
+      "%r3;\n"
+      "bar.sync 0; setp.ne.u32 %p0, %r0, 0; @%p0 bra END;\n";
+  std::vector<uint32_t> words(32, 15);
+  uint64_t p = machine.Upload(words);
+  ASSERT_FALSE(
+      Run(fill + "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%l0], [box], 64;\n"
+                 "cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u32 [%l0+64], [box], 64;\n"
+                 "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nEND:\n",
+          p, 32, 4)
+          .has_value());
+  std::vector<uint32_t> got = machine.Download<uint32_t>(p, 32);
+  for (uint32_t n = 0; n < 16; ++n) {
+    ASSERT_EQ(got[n], 15 + 4 * (n + 10)) << n;  // four blocks
+    ASSERT_EQ(got[16 + n], std::max(15u, n + 10)) << n;
+  }
+  ASSERT_FALSE(Run(fill +
+                       "mbarrier.init.shared.b64 [bar], 1;\n"
+                       "mbarrier.arrive.expect_tx.shared.b64 %l2, [bar], 32;\n"
+                       "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::"
+                       "bytes.inc.u32 [box+32], [box], 32, [bar];\n"
+                       "mbarrier.test_wait.shared.b64 %p1, [bar], %l2; selp.u32 %r5, 1, 0, %p1;\n"
+                       "st.global.u32 [%l0], %r5; ld.shared.u32 %r6, [box+36];\n"
+                       "st.global.u32 [%l0+4], %r6;\nEND:\n",
+                   p, 32)
+                   .has_value());
+  got = machine.Download<uint32_t>(p, 2);
+  EXPECT_EQ(got[0], 1u);
+  EXPECT_EQ(got[1], 0u);  // 19 had passed its end, 11
+  p = machine.Upload(std::vector<uint16_t>(8, exec::scalar::FloatToHalf(1.5f)));
+  ASSERT_FALSE(
+      Run("mov.b32 %r1, 0x40003c00; st.shared.v4.b32 [box], {%r1, %r1, %r1, %r1};\n"
+          "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%l0], [box], 16;",
+          p, 1)
+          .has_value());
+  EXPECT_EQ(machine.Download<uint16_t>(p, 8)[3], exec::scalar::FloatToHalf(3.5f));
+}
+
+// What blocks of a cluster do to each other, in a cluster of one.
+TEST_F(Async, StoresAndReductionsTellTheirMbarrier) {
+  const uint64_t p = machine.Allocate(32);
+  ASSERT_FALSE(Run("mbarrier.init.shared.b64 [bar], 1; mbarrier.arrive.expect_tx.shared.b64 %l2, "
+                   "[bar], 20;\n"
+                   "mov.u32 %r1, box; mapa.shared::cluster.u32 %r1, %r1, 0; mov.u32 %r2, bar;\n"
+                   "mov.u32 %r3, 7; mov.u32 %r4, 9;\n"
+                   "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r1], {%r3, "
+                   "%r4}, [%r2];\n"
+                   "st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%r1+8], 5, [%r2];\n"
+                   "mbarrier.test_wait.shared.b64 %p0, [bar], %l2; selp.u32 %r5, 1, 0, %p0;\n"
+                   "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
+                   "[%r1+4], %r3, "
+                   "[%r2];\n"
+                   "mbarrier.test_wait.shared.b64 %p1, [bar], %l2; selp.u32 %r6, 2, 0, %p1;\n"
+                   "st.async.release.gpu.global.u32 [%l0+16], 3; add.u32 %r5, %r5, %r6;\n"
+                   "setp.eq.u32 %p2, %r0, 99; @%p2 st.async.release.gpu.global.u32 [%l0+16], 4;\n"
+                   "ld.shared.v4.u32 {%r7, %r8, %r9, %r10}, [box];\n"
+                   "st.global.v4.u32 [%l0], {%r7, %r8, %r9, %r5};",
+                   p, 1)
+                   .has_value());
+  EXPECT_EQ(machine.Download<uint32_t>(p, 5), (std::vector<uint32_t>{7, 16, 5, 2, 3}));
 }
 
 TEST_F(Async, CopiesArriveAtTheirMbarrier) {

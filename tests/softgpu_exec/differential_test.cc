@@ -139,7 +139,14 @@ class Generator {
 
   void Float() {
     const std::string g = Guard();
-    switch (Below(10)) {
+    switch (Below(12)) {
+      case 10:
+        return Line(g + Pick({"min.f32 ", "max.NaN.f32 ", "min.ftz.f32 "}) + F() + ", " + F() +
+                    ", " + F() + ", " + F());
+      case 11:
+        Line("mov.b64 %at, {" + F() + ", " + F() + "}");
+        Line(g + Pick({"add.rn.f32x2 ", "mul.rz.f32x2 ", "sub.ftz.f32x2 "}) + "%at, %at, %at");
+        return Line("mov.b64 {" + F() + ", " + R() + "}, %at");
       case 0:
         return Line(g + "fma.rn.f32 " + F() + ", " + F() + ", " + F() + ", " + F());
       case 1:

@@ -50,6 +50,39 @@ void CheckF32(const std::string& body, const std::function<float(float, float)>&
 
 float Flush(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
 
+// The second of a pair is the first one's operands the other way round.
+TEST(F32, PairsAreTwoNumbers) {
+  const auto pairs = [](const std::string& instruction, const std::string& high) {
+    return "{.reg .b64 %x, %y, %z; .reg .f32 %l, %h;\nmov.b64 %x, {%a, %b}; mov.b64 %y, {%b, "
+           "%a};\n" +
+           instruction + "\nmov.b64 {%l, %h}, %z; mov.f32 %d, " + high + ";}";
+  };
+  for (const std::string high : {"%l", "%h"}) {
+    CheckF32(pairs("add.rn.f32x2 %z, %x, %y;", high), [](float a, float b) { return a + b; });
+    CheckF32(
+        pairs("add.rm.f32x2 %z, %x, %y;", high), [](float a, float b) { return a + b; },
+        FE_DOWNWARD);
+    CheckF32(pairs("add.rn.ftz.f32x2 %z, %x, %y;", high),
+             [](float a, float b) { return Flush(Flush(a) + Flush(b)); });
+    CheckF32(pairs("mul.rn.f32x2 %z, %x, %y;", high), [](float a, float b) { return a * b; });
+    const float sign = high == "%l" ? 1 : -1;
+    CheckF32(pairs("sub.f32x2 %z, %x, %y;", high),
+             [=](float a, float b) { return sign > 0 ? a - b : b - a; });
+    CheckF32(pairs("fma.rn.f32x2 %z, %x, %y, %x;", high),
+             [=](float a, float b) { return std::fma(a, b, sign > 0 ? a : b); });
+  }
+}
+
+TEST(F32, SmallestAndLargestOfThree) {
+  const auto least = [](float a, float b) { return std::fmin(std::fmin(a, b), -1.5f); };
+  CheckF32("{.reg .f32 %t; min.f32 %t, %a, 0f7F800000, %b; min.f32 %d, %b, %t, 0fBFC00000;}",
+           least);
+  CheckF32("{.reg .f32 %t; mov.f32 %t, 0f3FC00000; max.NaN.f32 %d, %a, %b, %t;}",
+           [](float a, float b) {
+             return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(std::fmax(a, b), 1.5f);
+           });
+}
+
 TEST(F32, RoundsInEveryDirection) {
   const std::pair<const char*, int> modes[] = {
       {"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};

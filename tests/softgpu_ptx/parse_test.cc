@@ -30,6 +30,25 @@ std::string Body(const std::string& statements) {
          "\nret;\n}\n";
 }
 
+// nvcc writes packed structures as bytes: an address in eight of them.
+TEST(Parse, AddressesByteByByte) {
+  std::string bytes = "1";
+  for (int k = 0; k < 8; ++k) bytes += ", 0xFF" + std::string(2 * k, '0') + "(generic(x)+4)";
+  const std::string x = std::string(kHeader) + ".global .u32 x[2];\n.global .align 1 .u8 s[10] = {";
+  std::string log;
+  const auto module = Parse(x + bytes + ", 7};", &log);
+  ASSERT_NE(module, nullptr) << log;
+  const Variable& s = module->variables()[1];
+  ASSERT_EQ(s.relocations.size(), 1u);
+  EXPECT_EQ(s.relocations[0].offset, 1u);
+  EXPECT_EQ(s.relocations[0].addend, 4);
+  EXPECT_EQ(s.init[9], std::byte{7});
+  EXPECT_EQ(Parse(x + "0xFF(x), 0xFF00(x)};", &log), nullptr);
+  EXPECT_NE(log.find("Bytes of an address are missing"), std::string::npos);
+  EXPECT_EQ(Parse(x + "0xFF(x), 0xFF0000(x)};", &log), nullptr);
+  EXPECT_NE(log.find("must pick its next byte"), std::string::npos);
+}
+
 TEST(Parse, ModuleScope) {
   std::string log;
   const auto module = Parse(std::string(kHeader) + R"(

@@ -35,7 +35,9 @@ TEST(Refused, EachInstructionNamesItsReason) {
 TEST(Refused, FormsOfSupportedInstructionsToo) {
   EXPECT_NE(LogOf("cvt.rs.f16x2.f32 %r0, %r1, %r2, %r3").find("'.rs' of instruction"),
             std::string::npos);
-  EXPECT_NE(LogOf("add.f32x2 %l0, %l1, %l2").find("is refused: needs sm_100"), std::string::npos);
+  EXPECT_NE(
+      LogOf("stmatrix.sync.aligned.m16n8.x1.b8 [%l0], {%r0}").find("is refused: needs sm_100a"),
+      std::string::npos);
   EXPECT_NE(LogOf("add.sideways.f32 %r0").find("Unknown modifier '.sideways'"), std::string::npos);
   EXPECT_NE(LogOf("frobnicate.f32 %r0").find("Not a name of any known instruction"),
             std::string::npos);
