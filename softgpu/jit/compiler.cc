@@ -29,7 +29,8 @@ using exec::Inst;
 using exec::KernelCode;
 using exec::Warp;
 
-constexpr uint64_t kHotNs = 20'000'000;
+// A kernel is compiled when it has been interpreted for about as long as that takes.
+constexpr uint64_t kHotNs = 20'000'000, kHotNsPerInstruction = 200'000;
 constexpr size_t kInstructionsMax = 20'000;
 
 std::atomic<uint64_t> compiled_launches{0};
@@ -65,7 +66,7 @@ class Plugin {
       *error = "the process ends";
       return false;
     }
-    if (!Load(error)) return false;
+    if (!LoadLocked(error)) return false;
     compiles_here = true;
     const bool done = compile_(program, out, error);
     compiles_here = false;
@@ -73,6 +74,14 @@ class Plugin {
   }
 
   bool Load(std::string* error) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return LoadLocked(error);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  bool LoadLocked(std::string* error) {
     if (compile_ != nullptr) return true;
       // Deep: the program may have another LLVM in its global scope. Sanitizers refuse that.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -88,21 +97,22 @@ class Plugin {
     compile_ = reinterpret_cast<CompileFunction>(dlsym(library, kCompileName));
     if (compile_ == nullptr) *error = path_ + " is of another version";
     if (compile_ == nullptr) return false;
-    AtExit();  // once more after LLVM's own destructors: so it runs before them
+    const OutlivesExitFunction outlives =
+        reinterpret_cast<OutlivesExitFunction>(dlsym(library, kOutlivesExitName));
+    outlives_exit_ = outlives != nullptr && outlives();
+    if (!outlives_exit_) AtExit();  // after LLVM's own destructors: so it runs before them
     return true;
   }
 
-  const std::string& path() const { return path_; }
-
- private:
   static void AtExit() {
     std::atexit([] { Get().End(); });
   }
 
-  // The process exits: a compilation that still ran would meet LLVM half destroyed. One that a
-  // forked child's parent runs is not the child's, and LLVM exits itself where it gives up.
+  // The process exits: a compilation that still ran would meet LLVM half destroyed, unless it is
+  // ours alone. One that a forked child's parent runs is not the child's, and LLVM exits itself
+  // where it gives up.
   void End() {
-    if (compiles_here || getpid() != process_) return;
+    if (compiles_here || outlives_exit_ || getpid() != process_) return;
     std::lock_guard<std::mutex> lock(mutex_);
     ending_ = true;
   }
@@ -114,12 +124,12 @@ class Plugin {
       directory = file.substr(0, file.rfind('/'));
     }
     path_ = directory + "/libsoftgpu_jit.so";
-    AtExit();
   }
 
   std::string path_;
   std::mutex mutex_;
   CompileFunction compile_ = nullptr;
+  std::atomic<bool> outlives_exit_{false};
   bool ending_ = false;
   const pid_t process_ = getpid();
 };
@@ -214,6 +224,8 @@ class Queue {
 
  private:
   void Serve() {
+    std::string error;
+    Plugin::Get().Load(&error);  // at full priority: whoever loads something else waits for it
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
@@ -232,6 +244,13 @@ class Queue {
   std::deque<std::shared_ptr<Build>> builds_;
   bool started_ = false;
 };
+
+uint64_t HotNs(const KernelCode& code) {
+  size_t instructions = 0;
+  for (const std::unique_ptr<FunctionCode>& function : code.functions)
+    instructions += function->code.size();
+  return kHotNs + instructions * kHotNsPerInstruction;
+}
 
 // Whether neighbouring lanes have neighbouring %tid.x, and one %tid.y and %tid.z.
 bool IsLinear(const Launch& launch) {
@@ -264,7 +283,7 @@ class Tiers final : public exec::Compiler {
     std::lock_guard<std::mutex> lock(mutex_);
     Tier& tier = TierOf(code, linear);
     tier.nanoseconds += nanoseconds;
-    if (executor_ != Executor::kAuto || tier.nanoseconds < kHotNs || tier.asked) return;
+    if (executor_ != Executor::kAuto || tier.asked || tier.nanoseconds < HotNs(*code)) return;
     tier.asked = true;
     tier.build = Prepare(*code, linear);
     queue_.Add(tier.build);

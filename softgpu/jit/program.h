@@ -63,5 +63,8 @@ inline constexpr uint64_t kRefused = 1;
 // The compiler plugin's one function. False with a reason when it can't.
 using CompileFunction = bool (*)(const Program& program, Compiled* out, std::string* error);
 inline constexpr const char* kCompileName = "SoftgpuJitCompile_1";
+// Whether LLVM may still be at work while the process exits: nothing of it is destroyed then.
+using OutlivesExitFunction = bool (*)();
+inline constexpr const char* kOutlivesExitName = "SoftgpuJitOutlivesExit";
 
 }  // namespace softgpu::jit

@@ -102,7 +102,7 @@ TEST_F(TierTest, AProcessExitsWhileItsKernelIsCompiled) {
     for (int k = 0; k < 500; ++k) work += "xor.b32 %t, %t, %i;\nmad.lo.u32 %t, %t, %s, %n;\n";
     text.insert(text.find("TOP:") + 4, "\n" + work);
     machine.Load(text);
-    for (int k = 0; k < 8; ++k) Launch(&machine, 8, 5'000);  // hot by then
+    for (int k = 0; k < 8; ++k) Launch(&machine, 8, 10'000);  // hot by then
     std::exit(0);
   };
   EXPECT_EXIT(exit_early(), ::testing::ExitedWithCode(0), "");

@@ -20,6 +20,7 @@
 #include <llvm/Support/TargetRegistry.h>
 #endif
 
+#include <atomic>
 #include <cstdlib>
 
 #include "softgpu/jit/llvm/emit.h"
@@ -98,8 +99,23 @@ bool WriteObject(llvm::Module* module, llvm::TargetMachine* machine, std::string
   return true;
 }
 
+std::atomic<bool> keeps_llvm{false};
+
 }  // namespace
 }  // namespace softgpu::jit
+
+// This library is linked before the C library for itself and for the LLVM that is loaded with it:
+// their destructors are not registered, for a program does not wait at its end until a kernel is
+// compiled.
+extern "C" {
+[[gnu::visibility("hidden")]] extern void* __dso_handle;
+[[gnu::visibility("default")]] int __cxa_atexit(void (*)(void*), void*, void* library) noexcept {
+  if (library != &__dso_handle) softgpu::jit::keeps_llvm = true;
+  return 0;
+}
+// False where the process had loaded that LLVM before.
+[[gnu::visibility("default")]] bool SoftgpuJitOutlivesExit() { return softgpu::jit::keeps_llvm; }
+}
 
 extern "C" [[gnu::visibility("default")]] bool SoftgpuJitCompile_1(
     const softgpu::jit::Program& program, softgpu::jit::Compiled* out, std::string* error) {
