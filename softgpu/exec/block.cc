@@ -76,6 +76,7 @@ bool BlockMemory::Prepare(LaunchState* state) {
   if (state->checked && shadow_ == nullptr) shadow_ = std::make_shared<SharedShadow>();
   block_.shadow = state->checked ? shadow_.get() : nullptr;
   block_.state = state;
+  block_.intact = false;
   block_.warps = reinterpret_cast<Warp*>(warps_.data);
   block_.warp_count = state->warps;
   block_.stacks = stacks_.data;
@@ -101,13 +102,32 @@ bool BlockMemory::Prepare(LaunchState* state) {
   return true;
 }
 
+// Every warp in the entry's frame, with nothing on its stack.
+void BlockMemory::BuildFrames() {
+  const FunctionCode& entry = *state_->code->functions[0];
+  const size_t frame_bytes = RoundUp(entry.frame_bytes, 64);
+  Frame* frames = reinterpret_cast<Frame*>(warps_.data + sizeof(Warp) * kWarpsMax);
+  for (uint32_t i = 0; i < block_.warp_count; ++i) {
+    Warp* w = &block_.warps[i];
+    Frame* frame = new (&frames[i]) Frame;
+    frame->code = &entry;
+    frame->regs = frames_.data + frame_bytes * i;
+    w->frame = w->top_frame = frame;
+    w->regs = frame->regs;
+    w->stack_top = block_.stacks == nullptr ? nullptr : block_.stacks + kStackBytes * i;
+    w->stack_end = block_.stacks == nullptr ? nullptr : w->stack_top + kStackBytes;
+    w->parked_count = 0;
+    w->in_turn = false;
+    w->resumed = false;
+  }
+  block_.intact = true;
+}
+
 Block* BlockMemory::Start(uint64_t index) {
   const Dim3& grid = state_->launch->grid;
   block_.id = {static_cast<uint32_t>(index % grid.x),
                static_cast<uint32_t>(index / grid.x % grid.y),
                static_cast<uint32_t>(index / grid.x / grid.y)};
-  const FunctionCode& entry = *state_->code->functions[0];
-  const size_t frame_bytes = RoundUp(entry.frame_bytes, 64);
   if (block_.shadow != nullptr) {
     block_.shadow->Begin(state_->shared_bytes, block_.warp_count);
     FillPoison(shared_.data, 0, state_->shared_bytes);
@@ -116,24 +136,14 @@ Block* BlockMemory::Start(uint64_t index) {
       FillPoison(local_.data + t * stride, 0, stride);
     }
   }
-  Frame* frames = reinterpret_cast<Frame*>(warps_.data + sizeof(Warp) * kWarpsMax);
   for (; block_.barriers_in_use != 0; block_.barriers_in_use &= block_.barriers_in_use - 1)
     block_.barriers[__builtin_ctz(block_.barriers_in_use)] = Barrier{};
+  if (!block_.intact) BuildFrames();
   for (uint32_t i = 0; i < block_.warp_count; ++i) {
     Warp* w = &block_.warps[i];
-    Frame* frame = new (&frames[i]) Frame;
-    frame->code = &entry;
-    frame->regs = frames_.data + frame_bytes * i;
-    frame->lanes = w->launched;
-    w->frame = w->top_frame = frame;
-    w->regs = frame->regs;
-    w->stack_top = block_.stacks == nullptr ? nullptr : block_.stacks + kStackBytes * i;
-    w->stack_end = block_.stacks == nullptr ? nullptr : w->stack_top + kStackBytes;
-    w->live = w->mask = w->launched;
-    w->parked_count = 0;
-    w->in_step = w->in_turn = false;
+    w->live = w->mask = w->frame->lanes = w->launched;
+    w->in_step = false;
     w->stop = Stop::kBlocked;
-    w->resumed = false;
     w->current = nullptr;
     w->access_form = 0;
     w->left = 0;
@@ -141,7 +151,7 @@ Block* BlockMemory::Start(uint64_t index) {
     w->place[4] = block_.id.y;
     w->place[5] = block_.id.z;
   }
-  block_.begins = entry.code.data();
+  block_.begins = state_->code->functions[0]->code.data();
   return &block_;
 }
 

@@ -62,6 +62,7 @@ struct Block {
   Warp* warps = nullptr;
   uint32_t warp_count = 0;
   const Inst* begins = nullptr;  // where all warps are to begin; null: they have begun
+  bool intact = false;           // the warps' frames are as at the beginning
   Dim3 id;
   uint64_t clock_start = 0;
   std::byte* stacks = nullptr;  // call frames: warp w's at w * kStackBytes
@@ -85,6 +86,7 @@ class BlockMemory {
   Block* Start(uint64_t index);
 
  private:
+  void BuildFrames();
   struct Area {
     std::byte* data = nullptr;
     size_t bytes = 0;

@@ -75,8 +75,12 @@ struct Constant {
 // Machine code of a function. It is entered at some instructions, whose Inst::run leads to it, runs
 // on in registers, and goes back by writing the frame and running an instruction's own handler.
 struct CompiledFunction {
-  // Returns what the handlers do, or kRefused when the registers at `pc` are not as it expects.
-  using Run = const Inst* (*)(const Inst* code, Warp* w, uint64_t pc, const Handler* handlers);
+  // Runs `w` from `pc` and, when that came to a barrier or to its end in step, the next warp of the
+  // block, up to `end`; `*running` is the one that runs. Returns what the handlers do for the last
+  // one that ran, or kRefused when its registers at `pc` are not as expected.
+  using Run = const Inst* (*)(const Inst* code, Warp* w, uint64_t pc, const Handler* handlers,
+                              Warp** running, const Warp* end);
+  static constexpr uint64_t kRefused = 1;
   Run run = nullptr;
   std::vector<Handler> handlers;  // of every instruction, as translated
   std::shared_ptr<const void> memory;

@@ -84,11 +84,12 @@ const Inst* TakeUpTogether(Block* block) {
   return place;
 }
 
-// Each warp goes on by itself: the first `arrived` wait at the barrier `place`, those from `to_run`
-// are still at `at`.
-void Disperse(Block* block, uint32_t arrived, const Inst* place, uint32_t to_run, const Inst* at) {
+// Each warp goes on by itself: the first `arrived` wait at their barriers, those from `to_run` are
+// still at `at`.
+void Disperse(Block* block, uint32_t arrived, uint32_t to_run, const Inst* at) {
+  for (uint32_t i = 0; i < block->warp_count; ++i) block->warps[i].in_step = false;
   for (uint32_t i = 0; i < arrived; ++i) {
-    if (block->warps[i].live != 0) WaitAt(place, &block->warps[i]);
+    if (block->warps[i].live != 0) WaitAt(block->warps[i].pc, &block->warps[i]);
   }
   ParkAll(block, to_run, at);
 }
@@ -104,33 +105,56 @@ bool MustEnd(Block* block, const Inst* at) {
   return true;
 }
 
+// Begins with the warp of the trap at `at`. Compiled code runs it and those after it as far as they
+// finish, and the trap has the last one then. Returns where that one goes on.
+const Inst* RunOn(Block* block, const Inst* at, FaultTrap* trap) {
+  const FunctionCode& code = *trap->warp->frame->code;
+  if (code.compiled == nullptr) return at;
+  const CompiledFunction& compiled = *code.compiled;
+  const Inst* const begin = code.code.data();
+  const size_t pc = static_cast<size_t>(at - begin);
+  const Inst* const next = compiled.run(begin, trap->warp, pc, compiled.handlers.data(),
+                                        &trap->warp, block->warps + block->warp_count);
+  if (next != reinterpret_cast<const Inst*>(CompiledFunction::kRefused)) return next;
+  trap->warp->access_form = 0;
+  return compiled.handlers[pc](at, trap->warp);
+}
+
 // Runs all warps from `at` to the next barrier, all of them from there to the next, and so on: most
 // blocks run like this from their beginning to their end, and nobody need be put to sleep and
 // woken. kYield: some warp went a way of its own, and all are as RunWarps() wants them.
 Progress RunInStep(Block* block, const Inst* at, FaultTrap* trap) {
+  const uint32_t count = block->warp_count;
   for (uint32_t round = 1;; ++round) {
-    const Inst* place = nullptr;
-    for (uint32_t i = 0; i < block->warp_count; ++i) {
-      Warp* w = &block->warps[i];
-      if (w->live == 0) continue;
-      trap->warp = w;
-      w->fuel = kFuel;
-      w->stop = Stop::kBlocked;
-      w->in_step = true;
-      const Inst* ip = at;
+    for (uint32_t i = 0; i < count; ++i) {
+      block->warps[i].fuel = kFuel;
+      block->warps[i].stop = Stop::kBlocked;
+      block->warps[i].in_step = true;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      if (block->warps[i].live == 0) continue;
+      trap->warp = &block->warps[i];
+      const Inst* ip = RunOn(block, at, trap);
+      Warp* w = trap->warp;
+      i = w->index;
+      if (ip != nullptr && ip != kAtBarrier) block->intact = false;
       while (ip != nullptr && ip != kAtBarrier) ip = ip->run(ip, w);
-      w->in_step = false;
       if (w->stop == Stop::kFault) return Progress::kFault;
-      if (w->live == 0) continue;
-      if (ip == kAtBarrier && place == nullptr) place = w->pc;
-      if (ip == kAtBarrier && place == w->pc) continue;
-      if (ip == kAtBarrier) WaitAt(w->pc, w);
-      Disperse(block, i, place, i + 1, at);
+      if (w->live == 0 || ip == kAtBarrier) continue;
+      Disperse(block, i, i + 1, at);
       return Progress::kYield;
     }
+    const Inst* place = nullptr;
+    bool together = block->barriers_in_use == 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Warp& w = block->warps[i];
+      if (w.live == 0) continue;
+      if (place == nullptr) place = w.pc;
+      together = together && w.pc == place;
+    }
     if (place == nullptr) return Progress::kDone;
-    if (block->barriers_in_use != 0) {
-      Disperse(block, block->warp_count, place, block->warp_count, at);
+    if (!together) {
+      Disperse(block, count, count, at);
       return Progress::kYield;
     }
     at = place + 1;
@@ -145,6 +169,7 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
       const Progress progress = RunInStep(block, at, trap);
       if (progress != Progress::kYield) return progress;
     }
+    block->intact = false;
     bool alive = false, ran = false, yielded = false;
     for (uint32_t i = 0; i < block->warp_count; ++i) {
       Warp* w = &block->warps[i];

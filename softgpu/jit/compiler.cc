@@ -44,8 +44,9 @@ const Inst* Enter(const Inst* ip, Warp* w) {
   const Inst* const begin = code.code.data();
   const CompiledFunction& compiled = *code.compiled;
   const size_t pc = static_cast<size_t>(ip - begin);
-  const Inst* next = compiled.run(begin, w, pc, compiled.handlers.data());
-  if (next != reinterpret_cast<const Inst*>(kRefused)) return next;
+  Warp* running = w;
+  const Inst* next = compiled.run(begin, w, pc, compiled.handlers.data(), &running, w + 1);
+  if (next != reinterpret_cast<const Inst*>(CompiledFunction::kRefused)) return next;
   w->access_form = 0;
   return compiled.handlers[pc](ip, w);
 }

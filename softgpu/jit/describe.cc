@@ -48,8 +48,8 @@ const std::unordered_map<Handler, Step>& Steps() {
         {exec::Elect, Step::kLeave},
         {exec::WarpBarrier, Step::kLeave},
         {exec::Yield, Step::kLeave},
-        {exec::Exit, Step::kEnd},
-        {exec::Return, Step::kEnd},
+        {exec::Exit, Step::kExit},
+        {exec::Return, Step::kExit},
         {exec::Trap, Step::kEnd},
         {exec::Unimplemented, Step::kEnd},
     };

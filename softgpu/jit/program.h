@@ -22,7 +22,9 @@ enum class Step : uint8_t {
   kCallWide,   // as kCall, and b, c and e may be results too
   kLeave,      // its handler may do anything with control, nothing with registers but d, b, c, e
   kLeaveWild,  // ... and with every register
+  kBarrier,    // as kLeave: bar.sync of the whole block
   kEnd,        // as kLeave, and never goes on
+  kExit,       // as kEnd: the lanes end
 };
 
 struct ProgramInst {
@@ -57,12 +59,9 @@ struct Compiled {
 };
 
 inline constexpr const char* kEntryName = "softgpu_kernel";
-// What a compiled function returns when it can't be entered there now.
-inline constexpr uint64_t kRefused = 1;
-
-// The compiler plugin's one function. False with a reason when it can't.
+// What the compiler plugin exports. False with a reason when it can't.
 using CompileFunction = bool (*)(const Program& program, Compiled* out, std::string* error);
-inline constexpr const char* kCompileName = "SoftgpuJitCompile_1";
+inline constexpr const char* kCompileName = "SoftgpuJitCompile_2";
 // Whether LLVM may still be at work while the process exits: nothing of it is destroyed then.
 using OutlivesExitFunction = bool (*)();
 inline constexpr const char* kOutlivesExitName = "SoftgpuJitOutlivesExit";

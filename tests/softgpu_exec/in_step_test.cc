@@ -100,6 +100,26 @@ TEST_F(InStep, WarpsThatEndOpenTheBarrierForTheRest) {
   for (uint32_t t = 0; t < 256; ++t) EXPECT_EQ(Out()[t], t < 128 ? t + 32 : 0);
 }
 
+TEST_F(InStep, WhoHasEndedDoesNoMore) {
+  const std::string body = R"(
+  st.shared.u32 [flag], 0;
+  bar.sync 0;
+  setp.eq.u32 %p, %w, 3;
+  @%p exit;
+  bar.sync 0;
+  ld.shared.u32 %r2, [flag];
+  add.u32 %r2, %r2, 1;
+  st.shared.u32 [flag], %r2;
+  bar.sync 0;
+  ld.shared.u32 %v, [flag];
+)";
+  ASSERT_FALSE(Run(body).has_value());
+  const std::vector<uint32_t> out = Out();
+  for (uint32_t t = 0; t < 256; ++t) {
+    if (t / 32 != 3) EXPECT_EQ(out[t], 7u) << "warps run one after the other between barriers";
+  }
+}
+
 TEST_F(InStep, OneBarrierAtTwoPlaces) {
   const std::string body = R"(
   st.shared.u32 [%s], %t;

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "softgpu/exec/code.h"
+
 namespace softgpu::jit {
 
 using exec::Inst;
@@ -209,11 +211,20 @@ Emitter::Value* Emitter::RunHandler(uint32_t n) {
   return b_.CreateCall(handler_type_, b_.CreateLoad(pointer, at), {CodeAt(n), warp_});
 }
 
-// Back to the interpreter, which goes on with instruction `n`.
-void Emitter::Leave(uint32_t n) {
+// Writes what instruction `n` and those behind it need into the frame.
+void Emitter::SpillFor(uint32_t n) {
   for (uint32_t reg = 0; reg < flow_.registers.size(); ++reg) {
     if (flow_.live[n].Has(reg) && flow_.dirty[n].Has(reg)) Spill(reg);
   }
+}
+
+// Back to the interpreter, which goes on with instruction `n`.
+void Emitter::Leave(uint32_t n) {
+  SpillFor(n);
+  LeaveSpilt(n);
+}
+
+void Emitter::LeaveSpilt(uint32_t n) {
   const bool wild = flow_.program.code[n].step == Step::kLeaveWild;
   b_.CreateStore(b_.getInt32(wild ? 0 : n + 1), WarpField(offsetof(Warp, left), b_.getInt32Ty()));
   b_.CreateStore(mask_, WarpField(offsetof(Warp, left_mask), b_.getInt32Ty()));
@@ -272,6 +283,10 @@ void Emitter::EmitInstruction(uint32_t n) {
     }
     case Step::kParameter:
       return EmitParameter(n);
+    case Step::kBarrier:
+      return EmitBarrier(n);
+    case Step::kExit:
+      return EmitExit(n);
     case Step::kSpecial:
       return flow_.operands[n].native ? EmitSpecial(n) : CallHandler(n);
     case Step::kCall:
@@ -289,16 +304,21 @@ void Emitter::Begin() {
   handler_type_ = llvm::FunctionType::get(byte, {byte, byte}, false);
   llvm::Type* handlers = handler_type_->getPointerTo()->getPointerTo();
   function_ = llvm::Function::Create(
-      llvm::FunctionType::get(byte, {byte, byte, b_.getInt64Ty(), handlers}, false),
+      llvm::FunctionType::get(
+          byte, {byte, byte, b_.getInt64Ty(), handlers, byte->getPointerTo(), byte}, false),
       llvm::Function::ExternalLinkage, kEntryName, module_);
   code_ = function_->getArg(0);
-  warp_ = function_->getArg(1);
   handlers_ = function_->getArg(3);
   b_.SetInsertPoint(NewBlock("begin"));
   for (const Place& place : flow_.registers)
     variables_.push_back(b_.CreateAlloca(TypeOf(place.kind, flow_.forms[variables_.size()])));
+  BeginWarp();
   regs_ = LoadWarp(offsetof(Warp, regs), byte);
   mask_ = LoadWarp(offsetof(Warp, mask), word);
+  llvm::BasicBlock* alive = NewBlock("alive");
+  finished_->addIncoming(llvm::ConstantPointerNull::get(b_.getInt8PtrTy()), b_.GetInsertBlock());
+  Expect(b_.CreateICmpNE(mask_, b_.getInt32(0)), alive, next_warp_);
+  b_.SetInsertPoint(alive);
   mask_vector_ = b_.CreateBitCast(mask_, VectorOf(b_.getInt1Ty()));
   full_ = b_.CreateICmpEQ(mask_, b_.getInt32(exec::kFullMask));
   first_lane_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, mask_, b_.getFalse());
@@ -314,6 +334,38 @@ void Emitter::Begin() {
   }
 }
 
+// The head of the loop over warps.
+void Emitter::BeginWarp() {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* head = NewBlock("warp");
+  next_warp_ = NewBlock("next");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(next_warp_);
+  finished_ = b_.CreatePHI(b_.getInt8PtrTy(), 2);
+  b_.SetInsertPoint(head);
+  warp_phi_ = b_.CreatePHI(b_.getInt8PtrTy(), 2);
+  warp_phi_->addIncoming(function_->getArg(1), before);
+  warp_ = warp_phi_;
+  // Nothing comes over from the warp before.
+  for (llvm::AllocaInst* variable : variables_)
+    b_.CreateStore(llvm::UndefValue::get(variable->getAllocatedType()), variable);
+}
+
+// Goes on with the warp after one that finished.
+void Emitter::EndWarps() {
+  b_.SetInsertPoint(next_warp_);
+  Value* next = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), warp_, sizeof(Warp));
+  llvm::BasicBlock* last = NewBlock("last");
+  llvm::BasicBlock* another = NewBlock("another");
+  b_.CreateCondBr(b_.CreateICmpEQ(next, function_->getArg(5)), last, another);
+  b_.SetInsertPoint(last);
+  b_.CreateRet(finished_);
+  b_.SetInsertPoint(another);
+  b_.CreateStore(next, function_->getArg(4));
+  warp_phi_->addIncoming(next, another);
+  b_.CreateBr(warp_phi_->getParent());
+}
+
 void Emitter::Run() {
   Begin();
   const uint32_t count = static_cast<uint32_t>(flow_.program.code.size());
@@ -324,7 +376,7 @@ void Emitter::Run() {
   refused_ = NewBlock("refused");
   llvm::SwitchInst* entries = b_.CreateSwitch(function_->getArg(2), refused_);
   b_.SetInsertPoint(refused_);
-  b_.CreateRet(b_.CreateIntToPtr(b_.getInt64(kRefused), b_.getInt8PtrTy()));
+  b_.CreateRet(b_.CreateIntToPtr(b_.getInt64(exec::CompiledFunction::kRefused), b_.getInt8PtrTy()));
   for (uint32_t n = 0; n < count; ++n) {
     if (!flow_.entries[n]) continue;
     llvm::BasicBlock* entry = NewBlock("entry");
@@ -344,6 +396,7 @@ void Emitter::Run() {
     EmitInstruction(n);
   }
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateUnreachable();
+  EndWarps();
 }
 
 }  // namespace softgpu::jit

@@ -32,6 +32,8 @@ class Emitter {
 
   // emit.cc: the frame, registers, ways in and out.
   void Begin();
+  void BeginWarp();
+  void EndWarps();
   void EmitEntry(uint32_t n);
   void EmitInstruction(uint32_t n);
   void CheckForms(const std::vector<uint32_t>& registers, Value* trusted);
@@ -52,6 +54,8 @@ class Emitter {
   void Spill(uint32_t reg);
   void Fill(uint32_t reg);
   void Leave(uint32_t n);
+  void SpillFor(uint32_t n);
+  void LeaveSpilt(uint32_t n);
   bool NeedsInFrame(uint32_t n, uint32_t offset) const;
   void CallHandler(uint32_t n);
   Value* RunHandler(uint32_t n);
@@ -66,6 +70,9 @@ class Emitter {
   void EmitJoin(uint32_t n);
   void GoTo(uint32_t from, uint32_t to);
   void EmitShuffle(uint32_t n);
+  void EmitBarrier(uint32_t n);
+  void EmitExit(uint32_t n);
+  void Finish(Value* result);
 
   // emit_rows.cc
   void EmitRow(uint32_t n);
@@ -121,6 +128,8 @@ class Emitter {
   Value *mask_ = nullptr, *mask_vector_ = nullptr, *full_ = nullptr, *first_lane_ = nullptr;
   Value *shared_ = nullptr, *shared_bytes_ = nullptr, *parameters_ = nullptr;
   llvm::BasicBlock* refused_ = nullptr;
+  llvm::BasicBlock* next_warp_ = nullptr;                    // where a warp has finished in step
+  llvm::PHINode *warp_phi_ = nullptr, *finished_ = nullptr;  // finished_: what its handler returns
   llvm::FunctionType* handler_type_ = nullptr;
 };
 

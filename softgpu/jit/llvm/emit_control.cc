@@ -1,6 +1,7 @@
 // Branches, joins and shuffles.
 #include <cstddef>
 
+#include "softgpu/exec/block.h"
 #include "softgpu/jit/llvm/emit.h"
 
 namespace softgpu::jit {
@@ -99,6 +100,63 @@ void Emitter::EmitShuffle(uint32_t n) {
   Write({i.d, Kind::k32}, {b_.CreateShuffleVector(from, pick), kVaryingForm});
   if (i.guard != 0)
     Write({i.guard, Kind::kPred}, {llvm::ConstantVector::get(inside), kVaryingForm});
+}
+
+// The warp comes to the end of its turn; `result` is what the handler would return.
+void Emitter::Finish(Value* result) {
+  finished_->addIncoming(result, b_.GetInsertBlock());
+  b_.CreateBr(next_warp_);
+}
+
+// As BarSync() of exec/barrier_handlers.cc where all live lanes come in step.
+void Emitter::EmitBarrier(uint32_t n) {
+  const ProgramInst& i = flow_.program.code[n];
+  const ProgramConstant *number = flow_.ConstantAt(i.a), *expected = flow_.ConstantAt(i.b);
+  const bool whole = i.guarded == 0 && number != nullptr && number->known &&
+                     number->bits < exec::kBarriers && expected != nullptr && expected->known &&
+                     expected->bits == 0;
+  if (!whole) return Leave(n);
+  SpillFor(n);
+  llvm::BasicBlock* together = NewBlock("together");
+  llvm::BasicBlock* alone = NewBlock("alone");
+  Value* in_step = LoadWarp(offsetof(Warp, in_step), b_.getInt8Ty());
+  Value* live = LoadWarp(offsetof(Warp, live), b_.getInt32Ty());
+  Expect(b_.CreateAnd(b_.CreateICmpNE(in_step, b_.getInt8(0)), b_.CreateICmpEQ(live, mask_)),
+         together, alone);
+  b_.SetInsertPoint(alone);
+  LeaveSpilt(n);
+  b_.SetInsertPoint(together);
+  b_.CreateStore(b_.getInt32(n + 1), WarpField(offsetof(Warp, left), b_.getInt32Ty()));
+  b_.CreateStore(mask_, WarpField(offsetof(Warp, left_mask), b_.getInt32Ty()));
+  b_.CreateStore(b_.getInt64(0), WarpField(offsetof(Warp, access_form), b_.getInt64Ty()));
+  b_.CreateStore(CodeAt(n), WarpField(offsetof(Warp, pc), b_.getInt8PtrTy()));
+  const uint64_t at_barrier = reinterpret_cast<uint64_t>(exec::kAtBarrier);
+  Finish(b_.CreateIntToPtr(b_.getInt64(at_barrier), b_.getInt8PtrTy()));
+}
+
+// As ExitLanes() of exec/schedule.cc where all live lanes of a kernel end and nobody waits.
+void Emitter::EmitExit(uint32_t n) {
+  const ProgramInst& i = flow_.program.code[n];
+  if (i.guarded != 0) return Leave(n);
+  llvm::Type* byte = b_.getInt8PtrTy();
+  llvm::BasicBlock* together = NewBlock("ends");
+  llvm::BasicBlock* apart = NewBlock("apart");
+  Value* frame = LoadWarp(offsetof(Warp, frame), byte);
+  Value* parent = b_.CreateLoad(byte, Pointer(frame, offsetof(exec::Frame, parent), byte));
+  Value* waits = b_.CreateLoad(b_.getInt32Ty(),
+                               Pointer(LoadWarp(offsetof(Warp, block), byte),
+                                       offsetof(exec::Block, barriers_in_use), b_.getInt32Ty()));
+  Value* live = LoadWarp(offsetof(Warp, live), b_.getInt32Ty());
+  Value* all = b_.CreateAnd(b_.CreateICmpEQ(live, mask_), b_.CreateIsNull(parent));
+  Expect(b_.CreateAnd(all, b_.CreateICmpEQ(waits, b_.getInt32(0))), together, apart);
+  b_.SetInsertPoint(apart);
+  Leave(n);
+  b_.SetInsertPoint(together);
+  b_.CreateStore(b_.getInt32(0), WarpField(offsetof(Warp, live), b_.getInt32Ty()));
+  b_.CreateStore(b_.getInt32(0), WarpField(offsetof(Warp, mask), b_.getInt32Ty()));
+  b_.CreateStore(b_.getInt8(static_cast<uint8_t>(exec::Stop::kDone)),
+                 WarpField(offsetof(Warp, stop), b_.getInt8Ty()));
+  Finish(llvm::ConstantPointerNull::get(b_.getInt8PtrTy()));
 }
 
 }  // namespace softgpu::jit

@@ -84,7 +84,8 @@ Form Flow::FormOf(Place place) const {
 
 bool Flow::Leaves(uint32_t n) const {
   const Step step = program.code[n].step;
-  return step == Step::kLeave || step == Step::kLeaveWild || step == Step::kEnd ||
+  return step == Step::kLeave || step == Step::kLeaveWild || step == Step::kBarrier ||
+         step == Step::kEnd || step == Step::kExit ||
          (step == Step::kShuffle && !ShufflesByPattern(n));
 }
 
@@ -106,7 +107,7 @@ bool Flow::Diverges(uint32_t n) const {
 std::vector<uint32_t> Flow::Successors(uint32_t n) const {
   const ProgramInst& inst = program.code[n];
   const uint32_t next = n + 1;
-  if (inst.step == Step::kEnd || next >= program.code.size()) return {};
+  if (inst.step == Step::kEnd || inst.step == Step::kExit || next >= program.code.size()) return {};
   if (inst.step == Step::kBranch) return {inst.target};
   if (inst.step == Step::kBranchIf) return {next, inst.target};
   std::vector<uint32_t> all = {next};
