@@ -141,7 +141,7 @@ class DeviceMemory {
   uint64_t learned_peak_ = 0;
   Counts counts_;
   std::atomic<uint64_t> live_bytes_{0};  // written under the lock
-  std::atomic<bool> held_{false};  // a pool may hold empty ranges
+  std::atomic<bool> held_{false};        // a pool may hold empty ranges
 };
 
 }  // namespace shim

@@ -138,7 +138,7 @@ class Persistent {
   struct {
     uint32_t owner = kNobody;
     Owner* account = nullptr;
-  } latest_;  // whom OwnerOf was asked for
+  } latest_;                       // whom OwnerOf was asked for
   std::deque<uint64_t> given_up_;  // sizes, the latest last
   uint64_t cache_limit_ = kCacheBytes;
   uint64_t mapped_bytes_ = 0;

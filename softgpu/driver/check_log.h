@@ -3,6 +3,7 @@
 // any thread.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,12 +18,17 @@ class CheckLog {
   static CheckLog& Get();  // never destroyed: kernels may run while the process exits
 
   void Add(const Finding& finding);
+  void AddFault();  // that a kernel ended with: said already
   // What is printed when the library is unloaded: after the program's own destructors have freed
   // what they own.
   std::string Summary();
+  // Whether there was anything to say.
+  bool FoundSomething() const { return found_; }
 
  private:
   std::mutex mutex_;
+  std::atomic<bool> found_{false};
+  size_t faults_ = 0;
   std::map<std::tuple<Finding::Kind, std::string, int, int>, int>
       launches_;  // that had the finding
 };

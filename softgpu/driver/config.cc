@@ -71,6 +71,7 @@ bool ParseItem(std::string_view key, std::string_view value, Config* config) {
   if (key == "sms") return ParseCount(value, 1024, &config->sms);
   if (key == "cc") return ParseComputeCapability(value, config);
   if (key == "watchdog") return ParseCount(value, 86'400'000, &config->watchdog_ms);
+  if (key == "check_exit") return ParseCount(value, 255, &config->check_exit);
   if (key == "check" && (value == "0" || value == "1")) {
     config->check = value == "1";
     return true;
@@ -102,7 +103,7 @@ std::optional<Config> ParseConfig(std::string_view text, std::string* error) {
           std::string(kConfigVariable) + ": '" + std::string(item) +
           "' is not understood; accepted are devices=1..8, memory=16MiB..1024GiB (in MiB or GiB), "
           "sms=1..1024, cc=7.0..12.9, executor=auto|interpreter|llvm, cache=on|off, check=0|1, "
-          "watchdog=MILLISECONDS and sticky=process|context, "
+          "check_exit=1..255, watchdog=MILLISECONDS and sticky=process|context, "
           "separated by commas";
       return std::nullopt;
     }

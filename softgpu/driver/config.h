@@ -17,6 +17,7 @@ struct Config {
   unsigned sms = 8;
   int cc_major = 8, cc_minor = 0;
   bool check = false;        // look for races, uninitialised reads and leaks (docs/check.md)
+  unsigned check_exit = 0;   // what the process then ends with when something was found; 0: its own
   unsigned watchdog_ms = 0;  // how long a grid may run; 0: for ever
   enum class Executor { kAuto, kInterpreter, kLlvm } executor = Executor::kInterpreter;
   bool cache = true;            // compiled kernels are kept on disk

@@ -60,7 +60,9 @@ Driver& Driver::Get() {
   return *driver;
 }
 
-Driver::Driver(const Config& config) : config_(config) {}
+Driver::Driver(const Config& config) : config_(config) {
+  if (config.check) memory_map_.KeepSites();
+}
 
 CUresult Driver::Init() {
   static std::mutex* const mutex = new std::mutex;

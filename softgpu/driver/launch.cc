@@ -36,6 +36,7 @@ void Report(const Fault& fault, CUstream stream) {
   RecordFault(fault.code, stream, text);
   ErrorLog::Get().Add(CU_LOG_LEVEL_ERROR, text);
   if (!said.exchange(true)) std::fprintf(stderr, "softgpu: %s\n", text.c_str());
+  if (Driver::Get().config().check) CheckLog::Get().AddFault();
 }
 
 class LaunchOperation final : public Operation {

@@ -1,12 +1,21 @@
 #include "softgpu/driver/memory_map.h"
 
+#include <execinfo.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <mutex>
 
 #include "softgpu/driver/heap.h"
 
 namespace softgpu {
+
+namespace {
+
+constexpr int kSiteFrames = 16;
+
+}  // namespace
 
 Allocation::~Allocation() {
   if (heap != nullptr) heap->Free(base, bytes);
@@ -24,6 +33,10 @@ MemoryMap::Records::const_iterator MemoryMap::FirstEndingAfter(uint64_t address)
 }
 
 bool MemoryMap::Add(std::shared_ptr<Allocation> allocation) {
+  if (keeps_sites_.load(std::memory_order_relaxed)) {
+    allocation->site.resize(kSiteFrames);
+    allocation->site.resize(static_cast<size_t>(backtrace(allocation->site.data(), kSiteFrames)));
+  }
   std::unique_lock<std::shared_mutex> lock(mutex_);
   const Records::const_iterator next = FirstEndingAfter(allocation->base);
   if (next != records_.end() && next->first < allocation->end()) return false;
@@ -97,6 +110,34 @@ bool MemoryMap::Pageable(uint64_t address, uint64_t bytes) const {
 
 bool MemoryMap::ContainsOutsideWindow(uint64_t address, uint64_t bytes) const {
   return Covers(address, bytes);
+}
+
+Memory::Range MemoryMap::AllocationAt(uint64_t address) const {
+  const std::shared_ptr<Allocation> found = Find(address);
+  return found == nullptr ? Range{} : Range{found->base, found->end()};
+}
+
+std::string MemoryMap::Near(uint64_t address) const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  const Records::const_iterator next = FirstEndingAfter(address);
+  const Allocation* const above = next == records_.end() ? nullptr : next->second.get();
+  const Allocation* const below =
+      next == records_.begin() ? nullptr : std::prev(next)->second.get();
+  if (above == nullptr && below == nullptr) return {};
+  if (above != nullptr && above->base <= address) {
+    return ", across the end of " + std::to_string(above->bytes) + " bytes of " +
+           above->kind_name() + " memory";
+  }
+  const uint64_t behind = below == nullptr ? ~uint64_t{0} : address - below->end();
+  const uint64_t before = above == nullptr ? ~uint64_t{0} : above->base - address;
+  const Allocation& nearest = behind <= before ? *below : *above;
+  char text[128];
+  std::snprintf(text, sizeof text, ", %llu bytes %s %llu bytes of %s memory at 0x%llx",
+                static_cast<unsigned long long>(std::min(behind, before)),
+                behind <= before ? "behind" : "before",
+                static_cast<unsigned long long>(nearest.bytes), nearest.kind_name(),
+                static_cast<unsigned long long>(nearest.base));
+  return text;
 }
 
 }  // namespace softgpu

@@ -46,8 +46,10 @@ struct Allocation {
   std::atomic<unsigned long long> access{CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   std::atomic<bool> sync_memops{false};
   std::atomic<bool> graph_free{false};  // a graph's, and not the program's now
+  std::vector<void*> site;              // under check=1: the calls that made it, innermost first
 
   uint64_t end() const { return base + bytes; }
+  const char* kind_name() const { return host() ? "pinned" : "device"; }
   bool host() const { return kind == Kind::kPinned || kind == Kind::kRegistered; }
 };
 
@@ -72,11 +74,17 @@ class MemoryMap final : public Memory {
   bool Pageable(uint64_t address, uint64_t bytes) const;
 
   bool ContainsOutsideWindow(uint64_t address, uint64_t bytes) const override;
+  Range AllocationAt(uint64_t address) const override;
+  std::string Near(uint64_t address) const override;
+
+  // From now on Allocation::site is filled.
+  void KeepSites() { keeps_sites_ = true; }
 
  private:
   using Records = std::map<uint64_t, std::shared_ptr<Allocation>>;  // by base
   Records::const_iterator FirstEndingAfter(uint64_t address) const;
 
+  std::atomic<bool> keeps_sites_{false};
   mutable std::shared_mutex mutex_;
   Records records_;
 };

@@ -43,8 +43,9 @@ void Report(Warp* w, Kind kind, int line, int other_line, const std::string& tex
   }
   const Dim3& id = w->block->id;
   Finding finding{kind, KernelOf(w).name(), line, other_line, ""};
-  finding.text = text + "\n    in kernel " + finding.kernel + ", block (" + std::to_string(id.x) +
-                 "," + std::to_string(id.y) + "," + std::to_string(id.z) + ")";
+  finding.text = text + "\n    in kernel " + ptx::ReadableName(finding.kernel) + ", block (" +
+                 std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) +
+                 ")";
   state.launch->report(finding);
 }
 
@@ -147,15 +148,36 @@ void CheckRaces(const Inst* ip, Warp* w, const MemoryShape& shape, const Target&
   }
 }
 
+// Global memory that is mapped and that the program has not allocated. `known`: the allocation that
+// was found last.
+bool IsOutOfBounds(const Inst* ip, Warp* w, const MemoryShape& shape, const Target& target,
+                   uint32_t lane, Memory::Range* known) {
+  const Memory* const memory = w->block->state->launch->memory;
+  const uint32_t bytes = uint32_t{shape.element_bytes} * shape.vector;
+  if (memory == nullptr || target.space != Space::kGlobal) return false;
+  const auto inside = [&] {
+    return target.address >= known->begin && target.address + bytes <= known->end;
+  };
+  if (inside()) return false;
+  *known = memory->AllocationAt(target.address);
+  if (inside()) return false;
+  Report(w, Kind::kBounds, ip->line, 0,
+         "out of bounds in " + NameOf(w, target) + memory->Near(target.address) + "\n    " +
+             Thread(w, w->index * kLanes + lane) + (shape.is_store ? " writes " : " reads ") +
+             Bytes(bytes) + " there at " + PlaceInSource(KernelOf(w), ip->line));
+  return true;
+}
+
 const Inst* Check(const Inst* ip, Warp* w, bool atomic) {
   MemoryShape shape;
   std::memcpy(&shape, &ip->aux, sizeof shape);
   const uint32_t bytes = uint32_t{shape.element_bytes} * shape.vector;
   w->current = ip;
+  Memory::Range known;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const Target target = TargetOf(ip, w, shape, lane);
-    if (target.at == nullptr) continue;
+    if (target.at == nullptr || IsOutOfBounds(ip, w, shape, target, lane, &known)) continue;
     if (target.space == Space::kShared) CheckRaces(ip, w, shape, target, lane, atomic);
     if (shape.is_store || !Poisoned(target.at, target.address, bytes)) continue;
     Report(w, Kind::kUninitialised, ip->line, 0,

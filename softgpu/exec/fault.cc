@@ -16,7 +16,7 @@ std::string Fault::ToString() const {
                 ", block (%u,%u,%u), thread (%u,%u,%u), PTX line %d: ", block.x, block.y, block.z,
                 thread.x, thread.y, thread.z, line);
   const std::string from = source.empty() ? "" : "(" + source + ") ";
-  return "kernel " + kernel + place + from + what;
+  return "kernel " + ptx::ReadableName(kernel) + place + from + what;
 }
 
 namespace exec {
@@ -157,7 +157,9 @@ void ReportPageFault(const FaultTrap& trap) {
   std::snprintf(what, sizeof what, "%s of %u bytes %s 0x%llx, which is not mapped",
                 is_store ? "store" : "load", bytes, is_store ? "to" : "from",
                 static_cast<unsigned long long>(trap.address));
-  RaiseFault(w->current, w, lane, CUDA_ERROR_ILLEGAL_ADDRESS, what, trap.address);
+  const Memory* const memory = w->block->state->launch->memory;
+  const std::string near = memory == nullptr ? "" : memory->Near(trap.address);
+  RaiseFault(w->current, w, lane, CUDA_ERROR_ILLEGAL_ADDRESS, what + near, trap.address);
 }
 
 }  // namespace exec

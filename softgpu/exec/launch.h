@@ -26,12 +26,21 @@ struct Dim3 {
   uint64_t Count() const { return uint64_t{x} * y * z; }
 };
 
-// Which addresses outside the window (limits.h, kWindowBase) a kernel may touch: registered host
-// memory. Thread safety: called from executor threads at once.
+// Which addresses outside the window (limits.h, kWindowBase) a kernel may touch, registered host
+// memory, and what the program allocated inside. Thread safety: called from executor threads at
+// once.
 class Memory {
  public:
   virtual ~Memory() = default;
   virtual bool ContainsOutsideWindow(uint64_t address, uint64_t bytes) const = 0;
+  // What was allocated around an address of the window; end 0: nothing.
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  };
+  virtual Range AllocationAt(uint64_t address) const = 0;
+  // ", 96 bytes behind 256 bytes of device memory at 0x...": the allocation nearest to one that is
+  // in none; empty when there is none at all.
+  virtual std::string Near(uint64_t address) const = 0;
 };
 
 class Kernel;     // softgpu/ptx/module.h
@@ -40,7 +49,7 @@ class Textures;   // softgpu/exec/texture.h
 
 // What the checked mode found. `text` says it in a few lines, the first without indentation.
 struct Finding {
-  enum class Kind : uint8_t { kRace, kUninitialised, kDivergence };
+  enum class Kind : uint8_t { kRace, kUninitialised, kDivergence, kBounds };
   Kind kind;
   std::string kernel;
   int line = 0, other_line = 0;  // in the PTX text

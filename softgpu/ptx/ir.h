@@ -114,6 +114,9 @@ struct Function {
   const Operand* Operands(const Instruction& i) const { return operands.data() + i.first; }
 };
 
+// "reduce(float*)" of "_Z6reducePf"; other names as they are.
+std::string ReadableName(const std::string& name);
+
 class ModuleImpl;
 
 // An entry of a module, as the driver sees it; `function` is what executors read.

@@ -2,7 +2,10 @@
 // memory.
 #include "softgpu/ptx/module.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <unordered_set>
 
@@ -107,6 +110,14 @@ uint32_t KernelImpl::SharedOffset(const Function* owner, uint32_t symbol) const 
   return 0;
 }
 
+std::string ReadableName(const std::string& name) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  const std::string readable = status == 0 ? text : name;
+  std::free(text);
+  return readable;
+}
+
 std::string KernelImpl::SharedName(uint64_t offset) const {
   const SharedPlace* best = nullptr;
   for (const SharedPlace& place : shared_) {
@@ -115,7 +126,7 @@ std::string KernelImpl::SharedName(uint64_t offset) const {
   if (best == nullptr) return "offset " + std::to_string(offset);
   const Symbol& symbol =
       best->owner == nullptr ? module_->symbols[best->symbol] : best->owner->symbols[best->symbol];
-  return symbol.name + "+" + std::to_string(offset - best->offset);
+  return ReadableName(symbol.name) + "+" + std::to_string(offset - best->offset);
 }
 
 std::string KernelImpl::SourceOf(int ptx_line) const {

@@ -10,8 +10,8 @@
 namespace softgpu::testing {
 namespace {
 
-// What `body` says on stderr in a process of its own, which ends by exit().
-std::string StderrOf(const char* config, void (*body)()) {
+// What `body` says on stderr in a process of its own, which ends by exit(), and what that gives.
+std::string StderrOf(const char* config, void (*body)(), int* code = nullptr) {
   int ends[2] = {};
   EXPECT_EQ(pipe(ends), 0);
   std::fflush(stdout);  // or the child says it again
@@ -29,13 +29,17 @@ std::string StderrOf(const char* config, void (*body)()) {
   char buffer[512];
   for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, n);
   close(ends[0]);
-  waitpid(child, nullptr, 0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  if (code != nullptr) *code = WEXITSTATUS(status);
   return text;
 }
 
 // One thread copies a word from `in` to `out`.
 constexpr char kCopy[] =
-    ".visible .entry copy(.param .u64 in, .param .u64 out) {\n.reg .b32 %r0; .reg .b64 %l<2>;\n"
+    ".visible .entry _Z4copyPiS_(.param .u64 in, .param .u64 out) {\n.reg .b32 %r0; .reg .b64 "
+    "%l<2>;\n"
     "ld.param.u64 %l0, [in]; ld.param.u64 %l1, [out];\n.loc 1 12 0\nld.global.u32 %r0, [%l0];\n"
     "st.global.u32 [%l1], %r0;\nret; }\n.file 1 \"copy.cu\"\n";
 constexpr char kSpin[] = ".visible .entry spin() {\nAGAIN: bra AGAIN; }\n";
@@ -56,7 +60,7 @@ void Copy(bool initialise, bool free) {
   cuMemAlloc(&in, 1000);
   cuMemAlloc(&out, 64);
   if (initialise) cuMemsetD8(in, 0, 1000);
-  const CUfunction copy = Load(kCopy, "copy");
+  const CUfunction copy = Load(kCopy, "_Z4copyPiS_");
   void* params[] = {&in, &out};
   for (int i = 0; i < 3; ++i) cuLaunchKernel(copy, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr);
   cuCtxSynchronize();
@@ -71,7 +75,67 @@ TEST(CheckTest, SaysOnceWhatIsWrongAndCountsAtExit) {
   EXPECT_EQ(text.find("uninitialised global", found + 20), std::string::npos) << text;
   EXPECT_NE(text.find("reads 4 bytes of it at copy.cu:12 (PTX line 8)"), std::string::npos) << text;
   EXPECT_NE(text.find("softgpu check: leak of 1000 bytes of device memory"), std::string::npos);
-  EXPECT_NE(text.find("softgpu check: 1 uninitialised read, 1 leak\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    allocated by "), std::string::npos) << text;
+  EXPECT_NE(text.find("softgpu check: 1 uninitialised read in 3 launches, 1 leak\n"),
+            std::string::npos)
+      << text;
+}
+
+// The words behind 1000 bytes belong to nobody, though the page is there.
+TEST(CheckTest, NamesTheAllocationThatAnAccessMisses) {
+  const std::string text = StderrOf("check=1", [] {
+    CUcontext context = nullptr;
+    cuInit(0);
+    cuCtxCreate(&context, nullptr, 0, 0);
+    CUdeviceptr in = 0, out = 0;
+    cuMemAlloc(&in, 1000);
+    cuMemAlloc(&out, 64);
+    cuMemsetD8(in, 0, 1000);
+    CUdeviceptr behind = in + 1008;
+    void* params[] = {&behind, &out};
+    const CUfunction function = Load(kCopy, "_Z4copyPiS_");
+    cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr);
+    cuCtxSynchronize();
+    cuMemFree(in);
+    params[0] = &in;
+    cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr);
+    cuCtxSynchronize();
+    cuMemFree(out);
+  });
+  EXPECT_NE(text.find("softgpu check: out of bounds in global memory at 0x"), std::string::npos);
+  EXPECT_NE(text.find(", 8 bytes behind 1000 bytes of device memory at 0x"), std::string::npos);
+  EXPECT_NE(text.find("thread (0,0,0) reads 4 bytes there at copy.cu:12"), std::string::npos);
+  EXPECT_NE(text.find("in kernel copy(int*, int*), block"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 access out of bounds in 2 launches\n"), std::string::npos) << text;
+}
+
+TEST(CheckTest, EndsWithTheCodeThatIsAskedFor) {
+  int code = -1;
+  StderrOf(
+      "check=1,check_exit=86", [] { Copy(false, true); }, &code);
+  EXPECT_EQ(code, 86);
+  StderrOf(
+      "check=1,check_exit=86", [] { Copy(true, true); }, &code);
+  EXPECT_EQ(code, 0);
+  StderrOf(
+      "check=1", [] { Copy(false, true); }, &code);
+  EXPECT_EQ(code, 0);
+}
+
+// Nothing can be freed after a fault, so what is left is no leak.
+TEST(CheckTest, CountsAFaultAndNoLeaksAfterIt) {
+  const std::string text = StderrOf("check=1", [] {
+    CUcontext context = nullptr;
+    cuInit(0);
+    cuCtxCreate(&context, nullptr, 0, 0);
+    CUdeviceptr in = 8, out = 0;
+    cuMemAlloc(&out, 64);
+    void* params[] = {&in, &out};
+    cuLaunchKernel(Load(kCopy, "_Z4copyPiS_"), 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr);
+    cuCtxSynchronize();
+  });
+  EXPECT_NE(text.find("softgpu check: 1 fault\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("leak"), std::string::npos) << text;
 }
 
 TEST(CheckTest, HasNothingToSayOfGoodPrograms) {
