@@ -26,6 +26,9 @@ CUresult FindExecutable(CUgraphExec program, std::shared_ptr<Executable>* execut
 
 inline CUgraphNode HandleOf(const Node& node) { return reinterpret_cast<CUgraphNode>(node.value); }
 inline CUgraph HandleOf(const Graph& graph) { return reinterpret_cast<CUgraph>(graph.value); }
+inline CUuserObject HandleOf(const UserObject& object) {
+  return reinterpret_cast<CUuserObject>(object.value);
+}
 
 // With the checks of the call that does the same at once.
 CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work);

@@ -25,7 +25,7 @@ class GraphNode {
   GraphNode(std::weak_ptr<Graph> owner, Work content)
       : graph(std::move(owner)), work(std::move(content)) {}
 
-  CUgraphNode handle() { return reinterpret_cast<CUgraphNode>(this); }
+  CUgraphNode handle() const { return reinterpret_cast<CUgraphNode>(const_cast<GraphNode*>(this)); }
 
   const std::weak_ptr<Graph> graph;
   Work work;
@@ -42,7 +42,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   static std::shared_ptr<Graph> Create();  // enters it into the driver's table
   ~Graph();
 
-  CUgraph handle() { return reinterpret_cast<CUgraph>(this); }
+  CUgraph handle() const { return reinterpret_cast<CUgraph>(const_cast<Graph*>(this)); }
   const std::vector<std::shared_ptr<GraphNode>>& nodes() const { return nodes_; }
 
   // Adds a node behind `dependencies`, which must be nodes of this graph. A child graph is copied.
@@ -75,7 +75,9 @@ class UserObject {
  public:
   UserObject(void* pointer, CUhostFn destroy, unsigned references)
       : pointer_(pointer), destroy_(destroy), references_(references) {}
-  CUuserObject handle() { return reinterpret_cast<CUuserObject>(this); }
+  CUuserObject handle() const {
+    return reinterpret_cast<CUuserObject>(const_cast<UserObject*>(this));
+  }
   void Retain(unsigned count) { references_ += count; }
   void Release(unsigned count);  // calls the destructor with the last one
 
