@@ -32,8 +32,6 @@ class Emitter {
 
   // emit.cc: the frame, registers, ways in and out.
   void Begin();
-  void BeginWarp();
-  void EndWarps();
   void EmitEntry(uint32_t n);
   void EmitInstruction(uint32_t n);
   void CheckForms(const std::vector<uint32_t>& registers, Value* trusted);
@@ -66,6 +64,8 @@ class Emitter {
   Value* CodeAt(uint32_t n);
 
   // emit_control.cc
+  void BeginWarp();
+  void EndWarps();
   void EmitBranch(uint32_t n);
   void EmitJoin(uint32_t n);
   void GoTo(uint32_t from, uint32_t to);

@@ -1,4 +1,4 @@
-// Branches, joins and shuffles.
+// Warps in turn, branches, joins, shuffles and ends.
 #include <cstddef>
 
 #include "softgpu/exec/block.h"
@@ -8,6 +8,38 @@ namespace softgpu::jit {
 
 using exec::kLanes;
 using exec::Warp;
+
+// The head of the loop over warps.
+void Emitter::BeginWarp() {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* head = NewBlock("warp");
+  next_warp_ = NewBlock("next");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(next_warp_);
+  finished_ = b_.CreatePHI(b_.getInt8PtrTy(), 2);
+  b_.SetInsertPoint(head);
+  warp_phi_ = b_.CreatePHI(b_.getInt8PtrTy(), 2);
+  warp_phi_->addIncoming(function_->getArg(1), before);
+  warp_ = warp_phi_;
+  // Nothing comes over from the warp before.
+  for (llvm::AllocaInst* variable : variables_)
+    b_.CreateStore(llvm::UndefValue::get(variable->getAllocatedType()), variable);
+}
+
+// Goes on with the warp after one that finished.
+void Emitter::EndWarps() {
+  b_.SetInsertPoint(next_warp_);
+  Value* next = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), warp_, sizeof(Warp));
+  llvm::BasicBlock* last = NewBlock("last");
+  llvm::BasicBlock* another = NewBlock("another");
+  b_.CreateCondBr(b_.CreateICmpEQ(next, function_->getArg(5)), last, another);
+  b_.SetInsertPoint(last);
+  b_.CreateRet(finished_);
+  b_.SetInsertPoint(another);
+  b_.CreateStore(next, function_->getArg(4));
+  warp_phi_->addIncoming(next, another);
+  b_.CreateBr(warp_phi_->getParent());
+}
 
 // From the end of instruction `from` to `to`; backwards only while there is fuel.
 void Emitter::GoTo(uint32_t from, uint32_t to) {
