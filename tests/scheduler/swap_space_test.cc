@@ -85,11 +85,11 @@ TEST_F(SwapSpaceTest, WithoutSwapSpaceANewcomerWaitsForMemoryThatRests) {
 
 // Room is made for all that it asks for: for what it had alone it would wait until others end.
 TEST_F(SwapSpaceTest, WhoAsksForALaneFromTheHostComesBackWithIt) {
-  On(Job(1));
+  On(SessionArrived{1, 1});
   On(MemoryNeeded{1, 10});
   On(Paused{1, true});
   On(Swapped{1, true, true});
-  On(Job(2));
+  On(SessionArrived{2, 2});
   On(MemoryNeeded{2, 60});  // and rests
   On(Resumed{1});
   const std::vector<SwapOut> gone = Of<SwapOut>(On(LaneNeeded{1, 50}));
