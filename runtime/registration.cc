@@ -50,6 +50,14 @@ class FatBinary {
 
 namespace {
 
+bool DeviceHasManagedMemory() {
+  int device = 0, has = 0;
+  return CurrentDevice(&device) == cudaSuccess &&
+         Driver().cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, device) ==
+             cudaSuccess &&
+         has != 0;
+}
+
 constexpr char kManagedReason[] = "a __managed__ variable can't be shared by host and device here";
 
 // All that is registered. Look-ups index what was registered since the last one.
@@ -96,7 +104,11 @@ class Registry {
     const std::lock_guard<std::mutex> lock(mutex_);
     IndexPending();
     const auto found = variables_.find(host);
-    return found == variables_.end() ? nullptr : found->second;
+    if (found != variables_.end()) return found->second;
+    for (const auto& [where, variable] : variables_) {
+      if (host != nullptr && variable->SharedAddress() == host) return variable;
+    }
+    return nullptr;
   }
 
   const void* FindHost(CUfunction function) {
@@ -235,8 +247,22 @@ bool Kernel::IsBoundTo(CUfunction function) const {
   return false;
 }
 
+const void* Variable::SharedAddress() const {
+  return managed_ ? *static_cast<void* const*>(host_) : nullptr;
+}
+
+cudaError_t Variable::Share() {
+  CUdeviceptr address = 0;
+  cudaError_t error = LoadDriver();
+  if (error == cudaSuccess) error = UseContext();
+  if (error == cudaSuccess) error = Address(&address);
+  if (error != cudaSuccess) return error;
+  *static_cast<void**>(const_cast<void*>(host_)) = reinterpret_cast<void*>(address);
+  return cudaSuccess;
+}
+
 cudaError_t Variable::Address(CUdeviceptr* address) {
-  if (managed_) return cudaErrorNotSupported;
+  if (managed_ && !DeviceHasManagedMemory()) return cudaErrorNotSupported;
   CUmodule module = nullptr;
   cudaError_t error = owner_->Module(&module);
   if (error == cudaSuccess) error = Driver().cuModuleGetGlobal_v2(address, nullptr, module, name_);
@@ -281,12 +307,13 @@ void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* nam
 void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
 void __cudaRegisterUnifiedTable(void**, const void*) {}
 
-// Programs call this before they first touch a managed variable. It is not shared, so say what is
-// about to go wrong.
+// Programs call this before they first touch a managed variable, and then follow the pointer that
+// they registered. Where the variable can't be shared, say what is about to go wrong.
 char __cudaInitModule(void** handle) {
   static std::atomic<bool> said = false;
-  for (const Variable& variable : reinterpret_cast<FatBinary*>(handle)->variables()) {
-    if (variable.managed()) Refuse(variable.name(), kManagedReason, &said);
+  for (Variable& variable : reinterpret_cast<FatBinary*>(handle)->variables()) {
+    if (variable.managed() && variable.Share() != cudaSuccess)
+      Refuse(variable.name(), kManagedReason, &said);
   }
   return 1;
 }

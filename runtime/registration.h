@@ -78,9 +78,14 @@ class Variable {
   bool managed() const { return managed_; }
 
   // Its address in the thread's context; loads the code if need be. Managed variables are refused
-  // with cudaErrorNotSupported: host and device can't share them here.
+  // with cudaErrorNotSupported on devices whose memory the host doesn't see.
   // REQUIRES: UseContext() on this thread.
   cudaError_t Address(CUdeviceptr* address);
+
+  // Of a managed variable: gives the host the address that it has in the thread's context.
+  cudaError_t Share();
+  // What the host was given; null before, and for other variables.
+  const void* SharedAddress() const;
 
  private:
   FatBinary* const owner_;
@@ -90,7 +95,8 @@ class Variable {
   const bool managed_;
 };
 
-// Null when no kernel, or no variable, was registered under this host address.
+// Null when no kernel, or no variable, was registered under this host address; a managed variable
+// is found by the address that it shares with the device, too.
 Kernel* FindKernel(const void* host);
 Variable* FindVariable(const void* host);
 

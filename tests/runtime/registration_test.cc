@@ -186,18 +186,31 @@ TEST(Registration, Variables) {
             cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpyToSymbol(&in, &in, 4, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol);
   void* address = nullptr;
+  fake_fail("cuDeviceGetAttribute", CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cudaGetSymbolAddress(&address, &binary.managed), cudaErrorNotSupported);
+  fake_fail("cuDeviceGetAttribute", CUDA_SUCCESS);
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
 }
 
 TEST(Registration, AManagedVariableIsNamedBeforeItIsTouched) {
   OneBinary binary;
   testing::internal::CaptureStderr();
+  fake_fail("cuDeviceGetAttribute", CUDA_ERROR_INVALID_VALUE);
   __cudaInitModule(binary.handle());
+  fake_fail("cuDeviceGetAttribute", CUDA_SUCCESS);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "cudart: managed is not supported: a __managed__ variable can't be shared by host and "
             "device here\n");
   cudaGetLastError();
+}
+
+TEST(Registration, AManagedVariableGetsItsAddressBeforeItIsTouched) {
+  OneBinary binary;
+  __cudaInitModule(binary.handle());
+  ASSERT_NE(binary.managed, nullptr);
+  void* address = nullptr;
+  EXPECT_EQ(cudaGetSymbolAddress(&address, binary.managed), cudaSuccess);
+  EXPECT_EQ(address, binary.managed);
 }
 
 TEST(Registration, ThreadsMayLaunchWhileOthersLoadLibraries) {
