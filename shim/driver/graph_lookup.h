@@ -55,30 +55,6 @@ CUresult SetWork(CUgraphNode program, Work work);
 // The executable graph knows its nodes by their values: the node itself may be gone.
 CUresult SetExecWork(CUgraphExec program, CUgraphNode node, Work work);
 
-template <class Params>
-CUresult AddParams(const NodePlace& place, const Params* params) {
-  Work work;
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = ToWork(*params, &work);
-  return result == CUDA_SUCCESS ? AddWork(place, std::move(work)) : result;
-}
-
-template <class Params>
-CUresult SetParams(CUgraphNode node, const Params* params) {
-  Work work;
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = ToWork(*params, &work);
-  return result == CUDA_SUCCESS ? SetWork(node, std::move(work)) : result;
-}
-
-template <class Params>
-CUresult SetExecParams(CUgraphExec executable, CUgraphNode node, const Params* params) {
-  Work work;
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = ToWork(*params, &work);
-  return result == CUDA_SUCCESS ? SetExecWork(executable, node, std::move(work)) : result;
-}
-
 // Finds the node and its work of type T.
 template <class T>
 CUresult FindWork(CUgraphNode program, std::shared_ptr<Node>* node, T** work) {

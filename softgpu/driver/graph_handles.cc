@@ -58,6 +58,15 @@ CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work) {
   return result;
 }
 
+// The first version of the structure lacks the last two members.
+CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v1& params, Work* work) {
+  return ToWork(CUDA_KERNEL_NODE_PARAMS_v2{params.func, params.gridDimX, params.gridDimY,
+                                           params.gridDimZ, params.blockDimX, params.blockDimY,
+                                           params.blockDimZ, params.sharedMemBytes,
+                                           params.kernelParams, params.extra, nullptr, nullptr},
+                work);
+}
+
 CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work) {
   CopyBox box;
   CUresult result = BoxOf(params, &box);
@@ -74,6 +83,18 @@ CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work) {
   return result;
 }
 
+CUresult ToWork(const CUDA_HOST_NODE_PARAMS_v1& params, Work* work) {
+  if (params.fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *work = HostWork{params.fn, params.userData};
+  return CUDA_SUCCESS;
+}
+
+CUresult ToWork(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1& params, Work* work) {
+  if (params.paramArray == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *work = MemoryWork{{params.paramArray, params.paramArray + params.count}};
+  return CUDA_SUCCESS;
+}
+
 namespace {
 
 template <class EventWork>
@@ -84,14 +105,18 @@ CUresult EventToWork(CUevent handle, Work* work) {
   return result;
 }
 
-CUresult ChildToWork(CUgraph handle, Work* work) {
+}  // namespace
+
+CUresult ToRecord(CUevent event, Work* work) { return EventToWork<EventRecordWork>(event, work); }
+
+CUresult ToWait(CUevent event, Work* work) { return EventToWork<EventWaitWork>(event, work); }
+
+CUresult ToChild(CUgraph handle, Work* work) {
   std::shared_ptr<Graph> graph;
   const CUresult result = FindGraph(handle, &graph);
   if (result == CUDA_SUCCESS) *work = ChildWork{graph};
   return result;
 }
-
-}  // namespace
 
 CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
   switch (params.type) {
@@ -113,32 +138,24 @@ CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
                     work);
     }
     case CU_GRAPH_NODE_TYPE_HOST:
-      if (params.host.fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      *work = HostWork{params.host.fn, params.host.userData};
-      return CUDA_SUCCESS;
+      return ToWork(CUDA_HOST_NODE_PARAMS_v1{params.host.fn, params.host.userData}, work);
     case CU_GRAPH_NODE_TYPE_EMPTY:
       *work = EmptyWork{};
       return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_GRAPH:
-      return ChildToWork(params.graph.graph, work);
+      return ToChild(params.graph.graph, work);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-      return EventToWork<EventWaitWork>(params.eventWait.event, work);
+      return ToWait(params.eventWait.event, work);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-      return EventToWork<EventRecordWork>(params.eventRecord.event, work);
+      return ToRecord(params.eventRecord.event, work);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-      if (params.memOp.paramArray == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      *work = MemoryWork{{params.memOp.paramArray, params.memOp.paramArray + params.memOp.count}};
-      return CUDA_SUCCESS;
+      return ToWork(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1{params.memOp.ctx, params.memOp.count,
+                                                     params.memOp.paramArray, params.memOp.flags},
+                    work);
     default:
       return Fail(CUDA_ERROR_NOT_SUPPORTED,
                   "conditional and semaphore nodes are not supported, memory nodes can't change");
   }
-}
-
-CUDA_KERNEL_NODE_PARAMS_v2 Widen(const CUDA_KERNEL_NODE_PARAMS_v1& params) {
-  return {params.func,         params.gridDimX,  params.gridDimY,  params.gridDimZ,
-          params.blockDimX,    params.blockDimY, params.blockDimZ, params.sharedMemBytes,
-          params.kernelParams, params.extra,     nullptr,          nullptr};
 }
 
 }  // namespace softgpu

@@ -18,11 +18,14 @@ CUresult FindExec(CUgraphExec handle, std::shared_ptr<GraphExec>* exec);
 
 // From the parameter structures to work, with the checks of the call that does the same at once.
 CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work);
+CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v1& params, Work* work);
 CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work);
 CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work);
+CUresult ToWork(const CUDA_HOST_NODE_PARAMS_v1& params, Work* work);
+CUresult ToWork(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1& params, Work* work);
 CUresult ToWork(const CUgraphNodeParams& params, Work* work);
-
-// The first version of the structure lacks the last two members.
-CUDA_KERNEL_NODE_PARAMS_v2 Widen(const CUDA_KERNEL_NODE_PARAMS_v1& params);
+CUresult ToRecord(CUevent event, Work* work);
+CUresult ToWait(CUevent event, Work* work);
+CUresult ToChild(CUgraph graph, Work* work);
 
 }  // namespace softgpu

@@ -26,30 +26,6 @@ CUresult SetWork(CUgraphNode handle, Work work);
 // The executable graph knows its nodes by identity: the node itself may be gone.
 CUresult SetExecWork(CUgraphExec handle, CUgraphNode node, Work work);
 
-template <class Params>
-CUresult AddParams(const NodePlace& place, const Params* params) {
-  Work work = EmptyWork{};
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = ToWork(*params, &work);
-  return result == CUDA_SUCCESS ? AddWork(place, std::move(work)) : result;
-}
-
-template <class Params>
-CUresult SetParams(CUgraphNode node, const Params* params) {
-  Work work = EmptyWork{};
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = ToWork(*params, &work);
-  return result == CUDA_SUCCESS ? SetWork(node, std::move(work)) : result;
-}
-
-template <class Params>
-CUresult SetExecParams(CUgraphExec exec, CUgraphNode node, const Params* params) {
-  Work work = EmptyWork{};
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = ToWork(*params, &work);
-  return result == CUDA_SUCCESS ? SetExecWork(exec, node, std::move(work)) : result;
-}
-
 // Finds the node and its work of type T.
 template <class T>
 CUresult FindWork(CUgraphNode handle, std::shared_ptr<GraphNode>* node, T** work) {
