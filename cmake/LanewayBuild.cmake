@@ -112,7 +112,7 @@ function(laneway_fuzzer name)
     set(_found ${CMAKE_CURRENT_BINARY_DIR}/${name}-found)  # what the run adds; the committed corpus stays as it is
     file(MAKE_DIRECTORY ${_found})
     add_dependencies(fuzzers ${name})
-    add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=60 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+    add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=60 -timeout=30 -rss_limit_mb=2048 -print_final_stats=1
                                        -artifact_prefix=${_found}/ ${_found} ${_corpus})
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300 COST 100)
   else()
