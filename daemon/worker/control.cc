@@ -162,7 +162,7 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
     loop_.After(kLaneRetryUs, [this, lane, bytes] { ResizeLane(lane, bytes); });
     return;
   }
-  if (have > bytes) environment_.lanes->Shrink(lane, bytes);
+  if (have > bytes || view.members == 0) environment_.lanes->Shrink(lane, bytes);
   Post(ipc::control::LaneShrunk{lane, bytes});
 }
 

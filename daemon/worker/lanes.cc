@@ -290,9 +290,10 @@ void LaneTable::ReserveAgain(LaneMember* member, uint64_t bytes) {
 // whole, and who enters makes up for it. Nothing in it is alive: nobody is inside.
 void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
   const std::shared_ptr<Lane> lane = Find(id);
-  if (lane == nullptr) return;
+  if (lane == nullptr) return ShrinkUnused(id, bytes);
   assert(lane->holder.load() == nullptr);
   const Lock lock(lane->mutex);
+  if (lane->members.empty()) return ShrinkUnused(id, bytes);
   while (lane->bytes() > RoundUpToExtent(bytes)) {
     UnmapAll(lane.get(), lane->parts.back());
     environment_.extents->Free(lane->parts.back().extent);
@@ -300,6 +301,19 @@ void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
   }
   for (LaneMember* const member : lane->members) Count(member);
   TellChanged(*lane);
+}
+
+// lanewayd's members of a lane are not in it before they reserve some of it: what earlier ones left
+// is the keeper's alone then.
+void LaneTable::ShrinkUnused(uint64_t id, uint64_t bytes) {
+  std::vector<ExtentRecord> records;
+  if (environment_.extents->List({OwnerKind::kLane, id}, &records) != CUDA_SUCCESS) return;
+  for (const ExtentRecord& record : records) {
+    Extent extent;
+    const bool stays = record.address + record.bytes <= RoundUpToExtent(bytes);
+    if (stays || environment_.extents->Import(record, &extent) != CUDA_SUCCESS) continue;
+    environment_.extents->Free(extent);
+  }
 }
 
 // --- larger extents ------------------------------------------------------------------------------

@@ -99,7 +99,8 @@ class LaneTable {
   // The same for who comes back with what it had before: a limit that came later refuses growth,
   // and takes nothing away. REQUIRES: the member is not inside.
   void ReserveAgain(LaneMember* member, uint64_t bytes);
-  // Gives extents at its end back until it is no larger than `bytes`; REQUIRES: nobody is inside.
+  // Gives extents at its end back until it is no larger than `bytes`, also of a lane that nobody
+  // here has joined. REQUIRES: nobody is inside.
   void Shrink(uint64_t lane, uint64_t bytes);
   // Replaces runs of small extents by large ones, as many as `budget_bytes` allow. What lay in them
   // is gone. Returns the bytes that were remapped. REQUIRES: nobody is inside.
@@ -162,6 +163,7 @@ class LaneTable {
   CUresult Refresh(Lane* lane);
   void TellChanged(const Lane& lane) const;
   CUresult Sync(Lane* lane, LaneMember* member);
+  void ShrinkUnused(uint64_t id, uint64_t bytes);
   CUresult Fit(Lane* lane, LaneMember* member);
   static bool CanGo(const LaneMember& member, uint64_t offset, const std::set<uint64_t>& going);
   bool InLane(const LaneMember& member, CUdeviceptr address, uint64_t bytes) const;

@@ -120,6 +120,21 @@ TEST_F(LanesTest, GrowsAllOrNothingAndShrinksAtItsEnd) {
   EXPECT_TRUE(recording_.mapped.empty());
 }
 
+// Those whom lanewayd puts into a lane join it when they first ask for some of it.
+TEST_F(LanesTest, ALaneThatNobodyHasJoinedShrinks) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Size(&lanes_, member(0), 8 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(Size(&lanes_, member(0), 24 * MiB), CUDA_SUCCESS);
+  lanes_.Leave(member(0));
+  ASSERT_EQ(recording_.used_bytes, 24 * MiB) << "it is the next one's";
+  lanes_.Shrink(kLane, 10 * MiB);
+  EXPECT_EQ(recording_.used_bytes, 8 * MiB);
+  ASSERT_EQ(lanes_.Join(member(1), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Enter(member(1)), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.mapped.count(Base(1)), 1u);
+  EXPECT_EQ(recording_.used_bytes, 8 * MiB);
+}
+
 TEST_F(LanesTest, WhatItHadBeforeALimitItHasAgain) {
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
   ASSERT_EQ(Size(&lanes_, member(0), 8 * MiB), CUDA_SUCCESS);
