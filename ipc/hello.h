@@ -62,7 +62,7 @@ struct Welcome {
   uint32_t slot = 0;
   uint32_t worker_pid = 0;
   uint32_t device_count = 0;
-  uint32_t reserved = 0;
+  uint32_t queued = 0;  // 1: it is not admitted yet, for what `sentence` says; another one follows
   char zmq_endpoint[108] =
       {};                   // ipc://... when the transport is ZeroMQ: a ROUTER bound by the worker
   char sentence[256] = {};  // on failure: what is wrong and what to do

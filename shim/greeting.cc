@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -18,7 +19,8 @@ namespace shim {
 namespace {
 
 constexpr int64_t kWelcomeTimeoutUs =
-    30'000'000;  // a first session waits for keeper and worker to start
+    30'000'000;                           // a first session waits for keeper and worker to start
+constexpr int64_t kSilentUs = 2'000'000;  // who waits for longer says why
 
 template <size_t N>
 void CopyText(char (&to)[N], std::string_view from) {
@@ -32,15 +34,9 @@ std::string NoDaemonSentence(const std::string& dir, const absl::Status& status)
                       "); start the program with `laneway run -- PROGRAM`, which starts one");
 }
 
-// Sends the hello and takes the answer with its descriptors.
-absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Greeted* greeted) {
+absl::Status TakeWelcome(int socket, int64_t timeout_us, Greeted* greeted) {
   ipc::Welcome* const welcome = &greeted->welcome;
-  absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(dir));
-  if (!socket.ok()) return socket.status();
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&hello);
-  if (absl::Status sent = ipc::SendPacket(socket->get(), {bytes, sizeof hello}); !sent.ok())
-    return sent;
-  absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket->get(), kWelcomeTimeoutUs);
+  absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket, timeout_us);
   if (!packet.ok()) return packet.status();
   // magic, protocol_version and bytes keep their places: an older or newer daemon can still be told
   // apart.
@@ -61,8 +57,33 @@ absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Greeted* 
         "stop`) and run both from one installation");
   }
   greeted->fds = std::move(packet->fds);
-  greeted->socket = std::move(*socket);
   return absl::OkStatus();
+}
+
+// For as long as it takes: the socket ends with the daemon.
+absl::Status AwaitAdmission(int socket, Greeted* greeted) {
+  static std::atomic<bool> said;
+  greeted->welcome.sentence[sizeof greeted->welcome.sentence - 1] = '\0';
+  const std::string reason = greeted->welcome.sentence;
+  absl::Status taken = TakeWelcome(socket, kSilentUs, greeted);
+  while (absl::IsDeadlineExceeded(taken)) {
+    SayOnce(said, {"this program ", reason, "; `laneway ps` lists who runs"});
+    taken = TakeWelcome(socket, kWelcomeTimeoutUs, greeted);
+  }
+  return taken;
+}
+
+// Sends the hello and takes the answer with its descriptors.
+absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Greeted* greeted) {
+  absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(dir));
+  if (!socket.ok()) return socket.status();
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&hello);
+  if (absl::Status sent = ipc::SendPacket(socket->get(), {bytes, sizeof hello}); !sent.ok())
+    return sent;
+  absl::Status taken = TakeWelcome(socket->get(), kWelcomeTimeoutUs, greeted);
+  if (taken.ok() && greeted->welcome.queued != 0) taken = AwaitAdmission(socket->get(), greeted);
+  if (taken.ok()) greeted->socket = std::move(*socket);
+  return taken;
 }
 
 }  // namespace

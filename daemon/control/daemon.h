@@ -186,6 +186,7 @@ class Daemon : public ChildrenListener {
   void AnswerResume(const std::string& peer, const Command& command);
   void AnswerLimit(const std::string& peer, const Command& command);
   std::vector<uint64_t> SessionsToSteer(const std::string& peer, uint64_t job);
+  void TellQueued(uint64_t id, const std::string& reason);
   void TellPause(uint64_t id, ipc::control::Pause pause);
   void Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
              const std::string& text = {});

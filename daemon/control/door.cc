@@ -121,6 +121,19 @@ void Daemon::WatchClient(Session* session) {
     loop_.Watch(session->socket.get(), [this, id] { OnClientSocket(id); });
 }
 
+// Its program waits for another welcome.
+void Daemon::TellQueued(uint64_t id, const std::string& reason) {
+  const Session* const session = sessions_.Find(id);
+  spdlog::info("session {} {}", id, reason);
+  if (session == nullptr || !session->socket.valid()) return;
+  ipc::Welcome welcome;
+  welcome.session_id = id;
+  welcome.queued = 1;
+  welcome.tables = ipc::OwnTables();
+  ipc::control::SetText(welcome.sentence, reason);
+  (void)ipc::SendPacket(session->socket.get(), BytesOf(welcome));
+}
+
 // In the order in which they were decided: what performing one of them sets off comes after.
 void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
   to_do_.insert(to_do_.end(), actions.begin(), actions.end());
@@ -132,7 +145,7 @@ void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
     if (const scheduler::Admit* admit = std::get_if<scheduler::Admit>(&action)) {
       if (Session* const session = sessions_.Find(admit->session)) Begin(session);
     } else if (const scheduler::Queue* queue = std::get_if<scheduler::Queue>(&action)) {
-      spdlog::info("session {} {}", queue->session, queue->reason);
+      TellQueued(queue->session, queue->reason);
     } else if (const scheduler::Reject* reject = std::get_if<scheduler::Reject>(&action)) {
       Session* const session = sessions_.Find(reject->session);
       if (session == nullptr) continue;

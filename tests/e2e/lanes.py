@@ -212,6 +212,22 @@ def all_equal(laneway, command, programs):
     wait_for(lambda: laneway.used_bytes() == 0, "memory is left in use")
 
 
+def test_who_is_not_admitted_waits_and_says_why():
+    with Laneway(softgpu="memory=96MiB", start=False) as laneway:
+        started(laneway, "fifo")
+        command = [laneway.binary("iterate"), "--iterations", "5", "--persistent", "48"]
+        expected = laneway.run(command)  # what it needs is known from now on
+        check(expected.code == 0, str(expected))
+        holder = laneway.spawn([laneway.binary("iterate"), "--iterations", "1000000", "--persistent", "56"])
+        holder.wait_for_line("started")
+        program = laneway.spawn(command)
+        wait_for(lambda: "this program waits for" in program.errors(), program.errors)
+        check(program.running() and not program.output(), "it was admitted")
+        holder.kill()
+        result = program.wait()
+        check((result.code, result.out) == (0, expected.out), f"{result}\n{expected}")
+
+
 def test_a_crowd_that_shares_too_little_memory(seed):
     """Jobs of random sizes, several times what the device has: all the way to the host and back, many times over."""
     numbers = random.Random(chosen(seed))
