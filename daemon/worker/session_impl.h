@@ -267,6 +267,7 @@ class SessionImpl final : public Session,
   // Reserved in it: nothing of ours lies in a lane while it is 0.
   std::atomic<uint64_t> lane_bytes_{0};
   std::atomic<bool> swapped_out_{false};
+  uint64_t lane_when_back_ = 0;  // told while it is on the host: who is away is in no lane
   bool takes_memory_ = false;  // waits until what it was granted is there
   int lane_device_ = 0;
   bool inside_ = false;                   // of its lane (LaneTable::Enter)

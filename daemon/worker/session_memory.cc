@@ -192,7 +192,11 @@ void SessionImpl::OnDecision(const wire::Message& message) {
   const wire::AssignLane* const assign = std::get_if<wire::AssignLane>(&message);
   if (assign != nullptr && assign->answer == 0) {
     Post([this, lane = assign->lane] {
-      if (lane_bytes_ != 0) (void)ChangeLane(lane);
+      if (swapped_out_.load()) {
+        lane_when_back_ = lane;
+      } else if (lane_bytes_ != 0) {
+        (void)ChangeLane(lane);
+      }
     });
     return;
   }
@@ -225,11 +229,13 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
       ForsakeLane();
       gate_->Abandon();
       swapped_out_.store(true);
+      lane_when_back_ = 0;
     } else {
       swapped.result = CUDA_ERROR_OUT_OF_MEMORY;
       wire::SetText(swapped.sentence, std::string(status.message()));
     }
   } else {
+    if (lane_bytes_ != 0 && lane_when_back_ != 0) (void)ChangeLane(lane_when_back_);
     if (with_lane) swapped.result = EnterLane();
     if (swapped.result == 0) swapped.result = arena_.SwapIn();
     if (swapped.result == 0) {
