@@ -59,9 +59,14 @@ void AddHolder(const State& state, const Session& session, std::vector<Cause>* c
 void AddMemory(const State& state, const Session& session, int64_t bytes,
                std::vector<Cause>* chain) {
   const Device& device = state.devices.at(session.about.device);
-  const bool users = device.free_bytes() >= bytes;
-  chain->push_back({users ? Reason::kUserMemory : Reason::kMemory, bytes});
-  if (!users) AddHolder(state, session, chain);
+  if (device.free_bytes() < bytes) {
+    chain->push_back({Reason::kMemory, bytes});
+    AddHolder(state, session, chain);
+    return;
+  }
+  const std::map<uint32_t, User>::const_iterator user = state.users.find(session.about.user);
+  const bool quota = user != state.users.end() && user->second.memory_bytes > 0;
+  chain->push_back({quota ? Reason::kUserMemory : Reason::kMemoryOrder, bytes});
 }
 
 bool AddPlace(const State& state, const Session& session, std::vector<Cause>* chain) {
@@ -135,6 +140,8 @@ std::string Phrase(const Cause& cause, bool first) {
       return "waits for " + Bytes(cause.bytes) + " of device memory";
     case Reason::kUserMemory:
       return "waits for " + Bytes(cause.bytes) + " of its user's memory";
+    case Reason::kMemoryOrder:
+      return "waits until those before it have their memory";
     case Reason::kSwapping:
       return "waits until its memory has been moved";
     case Reason::kLaneHeld:

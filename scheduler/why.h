@@ -19,6 +19,7 @@ enum class Reason {
   kNoPlace,      // sessions_max, or its user's
   kMemory,       // `bytes` of the device's
   kUserMemory,   // `bytes` of its user's quota
+  kMemoryOrder,  // there is enough, and others are before it
   kSwapping,     // its memory is on its way
   kLaneHeld,     // `lane` by `session` of `job`, for about `us` more
   kLaneClosing,  // `lane` is being made smaller or merged

@@ -124,6 +124,7 @@ class Daemon : public ChildrenListener {
   void TellOthers(uint32_t worker, const ipc::control::Message& message);
   void TellShared();
   void AssignLane(const scheduler::AssignLane& assign);
+  bool HasMembers(uint64_t lane) const;  // in workers
   void ResizeLane(const scheduler::ResizeLane& resize);
   void Publish(const scheduler::Successors& successors);
   void RefuseMemory(const scheduler::RefuseMemory& refusal);

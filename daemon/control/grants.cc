@@ -131,8 +131,9 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
     if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
     Happen(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
   } else if (const wire::LaneShrunk* shrunk = std::get_if<wire::LaneShrunk>(&message)) {
-    // Nobody has it mapped any more: what the keeper still keeps for it goes.
-    if (shrunk->bytes == 0)
+    // Nobody has it mapped any more: what the keeper still keeps for it goes. Of a lane that stays
+    // it might be what a worker has just made.
+    if (shrunk->bytes == 0 && !HasMembers(shrunk->lane))
       children_.TellKeeper(ipc::control::ReleaseOwner{{wire::OwnerKind::kLane, shrunk->lane}});
     Happen(
         scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane), Signed(shrunk->bytes)});
@@ -255,14 +256,16 @@ void Daemon::SendToLane(uint64_t lane, const wire::Message& message) {
   }
 }
 
+bool Daemon::HasMembers(uint64_t lane) const {
+  return std::any_of(sessions_.all().begin(), sessions_.all().end(), [lane](const auto& entry) {
+    const Session& session = entry.second;
+    return session.lane == lane && session.phase == Phase::kRunning && !session.in_process;
+  });
+}
+
 void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
   const wire::ResizeLane message{resize.lane, static_cast<uint64_t>(resize.bytes)};
-  bool has_members = false;
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    has_members |= entry.second.lane == resize.lane && entry.second.phase == Phase::kRunning &&
-                   !entry.second.in_process;
-  }
-  if (has_members) {
+  if (HasMembers(resize.lane)) {
     SendToLane(resize.lane, message);
     return;
   }

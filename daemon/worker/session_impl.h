@@ -268,7 +268,7 @@ class SessionImpl final : public Session,
   std::atomic<uint64_t> lane_bytes_{0};
   std::atomic<bool> swapped_out_{false};
   uint64_t lane_when_back_ = 0;  // told while it is on the host: who is away is in no lane
-  bool takes_memory_ = false;  // waits until what it was granted is there
+  bool takes_memory_ = false;    // waits until what it was granted is there
   int lane_device_ = 0;
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of

@@ -47,13 +47,16 @@ bool Open(ipc::Transport transport, Client* client) {
   ipc::control::SetText(hello.program, "fake_client");
   ipc::control::SetText(hello.version, "test");
   (void)ipc::SendPacket(socket->get(), {reinterpret_cast<const std::byte*>(&hello), sizeof hello});
-  absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket->get(), kTimeoutUs);
+  absl::StatusOr<ipc::Packet> packet;
   ipc::Welcome welcome;
-  if (!packet.ok() || packet->bytes.size() != sizeof welcome) {
-    std::printf("refused 806 no welcome\n");
-    return false;
-  }
-  std::memcpy(&welcome, packet->bytes.data(), sizeof welcome);
+  do {
+    packet = ipc::ReceivePacket(socket->get(), kTimeoutUs);
+    if (!packet.ok() || packet->bytes.size() != sizeof welcome) {
+      std::printf("refused 806 no welcome\n");
+      return false;
+    }
+    std::memcpy(&welcome, packet->bytes.data(), sizeof welcome);
+  } while (welcome.queued != 0);
   if (welcome.result != 0 || packet->fds.size() != 2) {
     std::printf("refused %u %s\n", welcome.result, welcome.sentence);
     return false;

@@ -65,6 +65,11 @@ def without_times(text):
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("time:"))
 
 
+def without_waits(text):
+    """Standard error less the line that says what a program waits for before it is admitted."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("laneway: this program waits "))
+
+
 def alive(pid):
     """True while the process runs; a zombie does not."""
     return state_of(pid) not in (None, "Z", "X")

@@ -218,7 +218,8 @@ def test_who_is_not_admitted_waits_and_says_why():
         command = [laneway.binary("iterate"), "--iterations", "5", "--persistent", "48"]
         expected = laneway.run(command)  # what it needs is known from now on
         check(expected.code == 0, str(expected))
-        holder = laneway.spawn([laneway.binary("iterate"), "--iterations", "1000000", "--persistent", "56"])
+        holder = laneway.spawn([laneway.binary("iterate"), "--iterations", "1000000", "--persistent", "56"],
+                               "--mode=in-process")  # whose memory can't go
         holder.wait_for_line("started")
         program = laneway.spawn(command)
         wait_for(lambda: "this program waits for" in program.errors(), program.errors)
