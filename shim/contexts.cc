@@ -69,7 +69,6 @@ CUresult Empty(uint64_t value, const Context& context) {
   for (uint64_t module : ObjectsOf(state.modules, value)) Modules::Unload(module);
   for (const Allocation& allocation : state.allocations.OfContext(value)) Memory::Free(allocation);
   if (waited == CUDA_SUCCESS && IsLastOnDevice(value, context.device)) {
-    Memory::DropSpare(context.wire);
     DeviceMemory::Process().OnContextReset(context.device);
     return Call<ipc::Op::ContextReset>(context.wire, static_cast<CUdevice>(context.device));
   }

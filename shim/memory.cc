@@ -2,7 +2,6 @@
 
 #include "shim/pinned_window.h"
 #include "shim/send.h"
-#include "shim/spare_pinned.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -10,34 +9,16 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-CUresult Unpin(uint32_t wire, const std::vector<arena::Range>& ranges) {
-  for (const arena::Range& range : ranges) {
-    const CUresult result = Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(range.base));
-    if (result != CUDA_SUCCESS) return result;
-    PinnedWindow::Process().Give(range.base, range.bytes);
-  }
-  return CUDA_SUCCESS;
-}
-
 CUresult FreePinned(const Allocation& allocation) {
+  const uint32_t wire = State::WireOfDevice(allocation.device);
   // Freeing host memory really waits: a copy in flight would read pages that are gone.
   if (const CUresult result = SynchronizeDevice(allocation.device); result != CUDA_SUCCESS)
     return result;
-  std::vector<arena::Range> over;
-  SparePinned::Process().Keep({allocation.base, arena::RoundUp(allocation.bytes, kPage)}, &over);
-  return Unpin(State::WireOfDevice(allocation.device), over);
-}
-
-// Maps it on both sides.
-CUresult Pin(const Context& context, size_t bytes, unsigned flags, uint64_t* base) {
-  size_t taken = 0;
-  if (const CUresult result = PinnedWindow::Process().Take(bytes, base, &taken);
-      result != CUDA_SUCCESS) {
-    return result;
-  }
   const CUresult result =
-      Call<ipc::Op::PinnedAlloc>(context.wire, static_cast<CUdeviceptr>(*base), taken, flags);
-  if (result != CUDA_SUCCESS) PinnedWindow::Process().Give(*base, taken);
+      Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(allocation.base));
+  if (result == CUDA_SUCCESS) {
+    PinnedWindow::Process().Give(allocation.base, (allocation.bytes + kPage - 1) & ~(kPage - 1));
+  }
   return result;
 }
 
@@ -59,9 +40,16 @@ CUresult Memory::Allocate(const Context& context, uint64_t context_value, size_t
 CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, size_t bytes,
                                 unsigned flags, void** address) {
   uint64_t base = 0;
-  if (!SparePinned::Process().Take(arena::RoundUp(bytes, kPage), &base)) {
-    if (const CUresult result = Pin(context, bytes, flags, &base); result != CUDA_SUCCESS)
-      return result;
+  size_t taken = 0;
+  if (const CUresult result = PinnedWindow::Process().Take(bytes, &base, &taken);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  const CUresult result =
+      Call<ipc::Op::PinnedAlloc>(context.wire, static_cast<CUdeviceptr>(base), taken, flags);
+  if (result != CUDA_SUCCESS) {
+    PinnedWindow::Process().Give(base, taken);
+    return result;
   }
   Allocation allocation;
   allocation.kind = Allocation::Kind::kPinned;
@@ -100,8 +88,6 @@ CUresult Memory::FreeOrdered(uint64_t address, const Stream& stream) {
   DeviceMemory::Process().Free(removed, State::FenceSlot(stream));
   return CUDA_SUCCESS;
 }
-
-CUresult Memory::DropSpare(uint32_t wire) { return Unpin(wire, SparePinned::Process().TakeAll()); }
 
 Memory::Place Memory::PlaceOf(uint64_t address) {
   const uint64_t offset = address - Client::Process().arena_base();

@@ -23,9 +23,6 @@ class Memory {
   // Device memory, in the order of a stream.
   static CUresult FreeOrdered(uint64_t address, const Stream& stream);
 
-  // Gives back the pinned memory that is kept for later.
-  static CUresult DropSpare(uint32_t wire);
-
   // Where an address lies, by its number alone.
   enum class Place { kHost, kPinned, kDevice };
   static Place PlaceOf(uint64_t address);

@@ -89,26 +89,6 @@ TEST_F(Copy, FreedPinnedMemoryIsGivenAgainZeroed) {
   EXPECT_EQ(local::cuMemFreeHost(second), CUDA_SUCCESS);
 }
 
-TEST_F(Copy, ABufferMadeForEachCopyIsPinnedOnce) {
-  const int pinned = CountOf("PinnedAlloc"), freed = CountOf("PinnedFree");
-  for (int i = 0; i < 5; ++i) {
-    void* buffer = nullptr;
-    ASSERT_EQ(local::cuMemAllocHost_v2(&buffer, 20000), CUDA_SUCCESS);
-    ASSERT_EQ(local::cuMemFreeHost(buffer), CUDA_SUCCESS);
-  }
-  EXPECT_EQ(CountOf("PinnedAlloc"), pinned + 1);
-  EXPECT_EQ(CountOf("PinnedFree"), freed);
-}
-
-TEST_F(Copy, LittlePinnedMemoryIsKept) {
-  constexpr size_t kBytes = 3 << 20;  // of two, only one is kept
-  const int freed = CountOf("PinnedFree");
-  void* buffers[2] = {};
-  for (void*& buffer : buffers) ASSERT_EQ(local::cuMemAllocHost_v2(&buffer, kBytes), CUDA_SUCCESS);
-  for (void* const buffer : buffers) ASSERT_EQ(local::cuMemFreeHost(buffer), CUDA_SUCCESS);
-  EXPECT_GE(CountOf("PinnedFree"), freed + 1);
-}
-
 TEST_F(Copy, UnifiedAddressesTellTheDirection) {
   CUdeviceptr a = 0, b = 0;
   ASSERT_EQ(local::cuMemAlloc_v2(&a, 256), CUDA_SUCCESS);
