@@ -7,6 +7,7 @@ namespace worker {
 namespace {
 
 constexpr absl::Duration kFreeWaitStep = absl::Microseconds(50);
+constexpr absl::Duration kFreeWaitMax = absl::Seconds(1);  // work may wait for the program itself
 
 // Device, host or pinned: one call serves every direction, as addresses are unified.
 CUDA_MEMCPY2D Pitched(uint64_t to, size_t to_pitch, uint64_t from, size_t from_pitch) {
@@ -102,7 +103,10 @@ CUresult SessionImpl::StreamsJoin() {
   return CUDA_SUCCESS;
 }
 
+// What was freed counts as free: the program's own cuMemFree would have waited for the work before.
 CUresult SessionImpl::MemInfo(size_t* free, size_t* total) {
+  const absl::Time deadline = absl::Now() + kFreeWaitMax;
+  while (!frees_.Poll() && Alive() && absl::Now() < deadline) absl::SleepFor(kFreeWaitStep);
   uint64_t free_bytes = 0, total_bytes = 0;
   const CUresult result = arena_.MemoryInfo(device_, &free_bytes, &total_bytes);
   *free = free_bytes;
