@@ -93,9 +93,8 @@ void Pause(Core* core, Session* session, bool evict) {
   }
 }
 
-void On(Core* core, const SessionAdopted& event) {
+void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   State* const state = core->state;
-  Session* const session = Enter(core, event.arrived);
   session->phase = Phase::kAdmitted;
   ++state->admitted;
   ++core->UserOf(*session)->admitted;
@@ -103,8 +102,6 @@ void On(Core* core, const SessionAdopted& event) {
   session->ephemeral_bytes = event.ephemeral_bytes;
   session->uses_lane = event.ephemeral_bytes > 0;
   session->resident_us = core->now_us;
-  session->paused = event.paused;
-  session->evicted = event.evicted;
   if (event.swapped) {
     session->residence = Residence::kSwapped;
     state->swapped_bytes += event.persistent_bytes;
@@ -125,6 +122,11 @@ void On(Core* core, const SessionAdopted& event) {
     session->runnable = true;
     Hold(core, lane, session);
   }
+}
+
+void On(Core* core, const SessionAdopted& event) {
+  Session* const session = Enter(core, event.arrived);
+  Adopt(core, event, session);
   if (event.paused) Pause(core, session, event.evicted);
 }
 
