@@ -241,7 +241,8 @@ void FinishClosings(Core* core, const Device& device) {
 
 void OnLaneShrunk(Core* core, const LaneShrunk& event) {
   Lane* const lane = core->LaneOf(event.lane);
-  if (lane == nullptr || lane->shrinking_to < 0) return;
+  // Of another size it is the answer to an earlier order: the memory is not free yet.
+  if (lane == nullptr || lane->shrinking_to < 0 || event.bytes != lane->shrinking_to) return;
   core->devices.insert(lane->device);
   SetLaneBytes(core, lane, lane->shrinking_to);
   lane->shrinking_to = -1;

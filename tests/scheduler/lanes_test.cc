@@ -75,6 +75,7 @@ TEST_F(LanesTest, LanesMergeToLetAnotherJobIn) {
   ASSERT_EQ(resized.size(), 1u);
   EXPECT_EQ(resized[0].bytes, 0);
   EXPECT_EQ(Get(3).phase, Phase::kQueued);
+  EXPECT_TRUE(Of<Admit>(On(LaneShrunk{resized[0].lane, 30})).empty()) << "an earlier order's";
   actions = On(LaneShrunk{resized[0].lane, 0});
   EXPECT_EQ(Of<Admit>(actions).size(), 1u);
   EXPECT_EQ(Get(1).lane, Get(2).lane);
