@@ -22,10 +22,11 @@ struct Owner {
 // A session that nobody has put into a lane has one of its own, with this number.
 inline constexpr uint64_t kOwnLane = uint64_t{1} << 63;
 constexpr uint64_t OwnLaneOf(uint64_t session_id) { return kOwnLane | session_id; }
+constexpr bool IsOwnLane(uint64_t lane) { return (lane & kOwnLane) != 0; }
 // The session whose end is the owner's; 0: a lane of several.
 constexpr uint64_t SessionOf(const Owner& owner) {
   if (owner.kind == OwnerKind::kSession) return owner.id;
-  return (owner.id & kOwnLane) != 0 ? owner.id & ~kOwnLane : 0;
+  return IsOwnLane(owner.id) ? owner.id & ~kOwnLane : 0;
 }
 
 // One extent in the keeper's books.

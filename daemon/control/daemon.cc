@@ -118,8 +118,10 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
   } else if (const ipc::control::Poisoned* poisoned =
                  std::get_if<ipc::control::Poisoned>(&message)) {
     OnPoisoned(worker, *poisoned);
-  } else if (std::holds_alternative<ipc::control::LaneChanged>(message)) {
+  } else if (const ipc::control::LaneChanged* changed =
+                 std::get_if<ipc::control::LaneChanged>(&message)) {
     TellOthers(worker, message);
+    ReleaseIfEnded(changed->lane);
   } else if (!OnGrantMessage(message)) {
     spdlog::warn("worker {} says what no worker says", worker);
   }

@@ -125,6 +125,7 @@ class Daemon : public ChildrenListener {
   void TellShared();
   void AssignLane(const scheduler::AssignLane& assign);
   bool HasMembers(uint64_t lane) const;  // in workers
+  void ReleaseIfEnded(uint64_t lane);
   void ResizeLane(const scheduler::ResizeLane& resize);
   void Publish(const scheduler::Successors& successors);
   void RefuseMemory(const scheduler::RefuseMemory& refusal);

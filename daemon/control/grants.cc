@@ -263,6 +263,13 @@ bool Daemon::HasMembers(uint64_t lane) const {
   });
 }
 
+// A session may have come into a lane that had ended when it heard of it, and have left it since.
+void Daemon::ReleaseIfEnded(uint64_t lane) {
+  if (!serving_ || HasMembers(lane)) return;
+  if (state_.lanes.count(static_cast<scheduler::LaneId>(lane)) != 0) return;
+  children_.TellKeeper(ipc::control::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
+}
+
 void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
   const wire::ResizeLane message{resize.lane, static_cast<uint64_t>(resize.bytes)};
   if (HasMembers(resize.lane)) {

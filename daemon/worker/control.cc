@@ -362,6 +362,11 @@ void Control::OnOutbox() {
 }
 
 void Control::Post(const ipc::control::Message& message) {
+  board_.Settle();
+  Enqueue(message);
+}
+
+void Control::Enqueue(const ipc::control::Message& message) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     outbox_.push_back(message);

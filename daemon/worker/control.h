@@ -87,6 +87,7 @@ class Control : public PoisonSink, public DaemonLink {
   ipc::control::WorkerReady Describe() const;
   void Retire(uint64_t session_id);
   void StopAll();
+  void Enqueue(const ipc::control::Message& message);  // any thread
   void Broadcast(const ipc::control::Message& message);
   void OnOutbox();
   void ArmLinger();
@@ -100,7 +101,7 @@ class Control : public PoisonSink, public DaemonLink {
   Devices* const devices_;
   KeeperExtents* const extents_;
   Environment environment_;
-  Board board_{[this](const ipc::control::Message& message) { Post(message); }};
+  Board board_{[this](const ipc::control::Message& message) { Enqueue(message); }};
   std::atomic<uint64_t> daemon_{0};
   uint64_t daemons_ = 0;  // so far
   common::EventLoop loop_;

@@ -25,13 +25,11 @@ Gate::Gate(Board* board, uint64_t session_id, std::function<void()> wake)
   const Board::Lock lock(board_->mutex_);
   assert(board_->gates_.count(session_id) == 0);
   board_->gates_[session_id] = this;
-  paused_ = board_->paused_.count(session_id) != 0;
 }
 
 Gate::~Gate() {
   const Board::Lock lock(board_->mutex_);
   wants_ = false;
-  board_->SettleLocked();
   if (holds_) board_->HandOverLocked(this);
   board_->gates_.erase(session_id_);
   std::erase_if(board_->lanes_, [this](const std::pair<const uint64_t, Board::Lane>& lane) {
@@ -40,6 +38,11 @@ Gate::~Gate() {
                           return gate.second->lane_ == lane.first;
                         });
   });
+}
+
+bool Gate::OpensInto(uint64_t lane) const {
+  const Board::Lock lock(board_->mutex_);
+  return !closed() && lane_ == lane;
 }
 
 void Gate::Set(GateState state) { state_.store(state); }
@@ -57,7 +60,7 @@ void Gate::Want() {
   Board::Lane& lane = board_->lanes_[lane_];
   if (lane.holder != nullptr) {
     lane.holder->wake_();  // it may rest with the lane
-  } else if (Board::CanFollow(*this) && !lane.shared) {
+  } else if (board_->CanFollow(*this) && !lane.shared) {
     board_->Open(this, &lane);
   }
 }
@@ -93,8 +96,7 @@ void Gate::AwaitTurn(const std::function<bool()>& stop) {
 
 void Gate::Settle() {
   unsettled_.store(false, std::memory_order_relaxed);
-  const Board::Lock lock(board_->mutex_);
-  board_->SettleLocked();
+  board_->Settle();
 }
 
 int64_t Gate::OpenUs() const {
@@ -138,8 +140,8 @@ void Board::Open(Gate* gate, Lane* lane) {
   gate->wake_();
 }
 
-bool Board::CanFollow(const Gate& gate) {
-  return gate.wants_ && !gate.paused_ && !gate.away_ && !gate.holds_;
+bool Board::CanFollow(const Gate& gate) const {
+  return gate.wants_ && !gate.away_ && !gate.holds_ && paused_.count(gate.session_id_) == 0;
 }
 
 // A list may be older than what its sessions were told since: that one is in another lane.
@@ -185,6 +187,11 @@ void Board::TellLocked(const ipc::control::Message& message) {
   tell_(message);
 }
 
+void Board::Settle() {
+  const Lock lock(mutex_);
+  SettleLocked();
+}
+
 void Board::SettleLocked() {
   for (const ipc::control::Message& message : untold_) tell_(message);
   untold_.clear();
@@ -192,7 +199,7 @@ void Board::SettleLocked() {
 
 bool Board::WaitsInLane(const Gate& but) const {
   return std::any_of(gates_.begin(), gates_.end(),
-                     [&but](const std::pair<const uint64_t, Gate*>& entry) {
+                     [this, &but](const std::pair<const uint64_t, Gate*>& entry) {
                        const Gate& gate = *entry.second;
                        return &gate != &but && gate.lane_ == but.lane_ && CanFollow(gate);
                      });
@@ -215,8 +222,12 @@ void Board::Grant(uint64_t session_id, uint64_t lane_id) {
     if (gate->state() == GateState::kRevoked) gate->Set(GateState::kOpen);
     return;
   }
-  // A lane is never opened over its holder, whatever is asked.
-  if (lane.holder != nullptr || gate->holds_) return;
+  // A lane is never opened over its holder, whatever is asked: lanewayd must hear who that is.
+  if (lane.holder != nullptr || gate->holds_) {
+    const uint64_t holder = lane.holder == nullptr ? 0 : lane.holder->session_id_;
+    TellLocked(ipc::control::Switched{lane_id, session_id, holder, NowUs()});
+    return;
+  }
   gate->lane_ = lane_id;
   Open(gate, &lane);
 }
@@ -239,7 +250,6 @@ void Board::SetPaused(uint64_t session_id, bool paused) {
   const bool changed = paused ? paused_.insert(session_id).second : paused_.erase(session_id) != 0;
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || !changed) return;
-  gate->paused_ = paused;
   if (paused && gate->state() == GateState::kOpen) gate->Set(GateState::kRevoked);
   gate->wake_();
 }

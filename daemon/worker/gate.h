@@ -46,6 +46,9 @@ class Gate {
 
   GateState state() const { return state_.load(std::memory_order_relaxed); }
   bool closed() const { return state_.load() == GateState::kClosed; }
+  // Whether it is this lane that it is open for. Who is told of another lane hears it before that
+  // one is granted, and may not have done so yet.
+  bool OpensInto(uint64_t lane) const;
 
   // --- the session's thread
   // There is work: said once, until Rest(). May open the gate.
@@ -91,7 +94,6 @@ class Gate {
   // Guarded by the board's mutex.
   uint64_t lane_ = 0;
   bool wants_ = false;
-  bool paused_;
   bool away_ = false;    // its memory is on the host
   bool holds_ = false;   // the lane is its: open, revoked, or closed with work on the device
   uint64_t wanted_ = 0;  // its place among those who want
@@ -127,6 +129,9 @@ class Board {
   void SetDaemon(bool present);
 
   GateView View(uint64_t session_id) const;
+  // Tells what is still untold (Gate::unsettled). Before a session's own word, its end above all:
+  // lanewayd would give away a lane that has long been another's.
+  void Settle();
 
  private:
   friend class Gate;
@@ -137,7 +142,7 @@ class Board {
   };
   using Lock = std::lock_guard<std::mutex>;
 
-  static bool CanFollow(const Gate& gate);
+  bool CanFollow(const Gate& gate) const;
   void Open(Gate* gate, Lane* lane);
   Gate* Next(uint64_t lane_id, const Lane& lane) const;
   Gate* FindLocked(uint64_t session_id) const;

@@ -13,7 +13,7 @@ namespace worker {
 struct LaneMember::Lane {
   Lane(uint64_t id, int device, uint32_t uid) : id(id), device(device), uid(uid) {}
   Owner owner() const { return {OwnerKind::kLane, id}; }
-  bool own() const { return (id & ipc::control::kOwnLane) != 0; }
+  bool own() const { return ipc::control::IsOwnLane(id); }
   uint64_t bytes() const {
     return parts.empty() ? 0 : parts.back().address + parts.back().extent.bytes;
   }

@@ -194,6 +194,7 @@ void LaneTable::Leave(LaneMember* member, bool moves) {
   }
   lane->parts.clear();
   lane->stale = true;
+  TellChanged(*lane);  // it may have ended before the member came: then nobody else gives it back
 }
 
 // --- size ----------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ bool SessionImpl::TryEnterLane() {
   const bool lacks_lane = lane_bytes_ != 0 && arena_.lane_member()->lane() == 0;
   CUresult result = lacks_lane ? GrowInLane(lane_bytes_) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
-    result = WhenThereIsRoom(0, [this] { return gate_->closed() ? CUDA_SUCCESS : EnterLane(); });
+    result = WhenThereIsRoom(0, [this] { return EnterGrantedLane(); });
   }
   if (result == CUDA_SUCCESS || !Alive())
     return result == CUDA_SUCCESS && HasItsLane() && !gate_->closed();

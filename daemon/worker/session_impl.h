@@ -179,6 +179,8 @@ class SessionImpl final : public Session,
   bool TryEnterLane();
   bool HasItsLane() const;
   CUresult EnterLane();
+  // Unless the gate is closed, or open for a lane that it is yet to change to.
+  CUresult EnterGrantedLane();
   void ExitLane();
   void ForsakeLane();  // out of it, and no longer its member
   // At a boundary where the device has finished: gives up what is kept in the lane for no block.
@@ -267,6 +269,8 @@ class SessionImpl final : public Session,
   // Reserved in it: nothing of ours lies in a lane while it is 0.
   std::atomic<uint64_t> lane_bytes_{0};
   std::atomic<bool> swapped_out_{false};
+  // What lanewayd told last: an older word may still lie before it.
+  std::atomic<uint64_t> told_lane_{0};
   uint64_t lane_when_back_ = 0;  // told while it is on the host: who is away is in no lane
   bool takes_memory_ = false;    // waits until what it was granted is there
   int lane_device_ = 0;

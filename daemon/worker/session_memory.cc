@@ -92,6 +92,7 @@ void SessionImpl::FreeRange(CUdeviceptr address) {
 bool SessionImpl::WaitForMemory(uint64_t bytes) {
   if (!arena_.OthersHold(device_, bytes)) return false;
   const Waiting waiting(file_.page(), ipc::WaitState::kMemory);
+  if (gate_ != nullptr) gate_->Settle();  // no work comes soon
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
   takes_memory_ = true;
@@ -113,6 +114,13 @@ CUresult SessionImpl::EnterLane() {
   const CUresult result = arena_.lanes()->Enter(member);
   inside_ = result == CUDA_SUCCESS;
   return result;
+}
+
+CUresult SessionImpl::EnterGrantedLane() {
+  const uint64_t lane = arena_.lane_member()->lane();
+  const bool granted =
+      gate_ == nullptr || (wire::IsOwnLane(lane) ? !gate_->closed() : gate_->OpensInto(lane));
+  return granted ? EnterLane() : CUDA_SUCCESS;
 }
 
 void SessionImpl::ExitLane() {
@@ -153,15 +161,15 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
   if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;
   if (answer.has_value()) {
     if (answer->result != 0) return static_cast<CUresult>(answer->result);
-    if (arena_.lane_member()->lane() != answer->lane) WaitUntilQuiet();
-    result = ChangeLane(answer->lane);
+    const uint64_t lane = told_lane_.load();
+    if (arena_.lane_member()->lane() != lane) WaitUntilQuiet();
+    result = ChangeLane(lane);
     // What it had in another worker: lanewayd holds it to its limit where it asks for more.
     if (result == CUDA_SUCCESS && !inside_ && file_.page()->replaying.load() != 0)
       arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
   }
   // Only who is inside changes its size.
-  if (result == CUDA_SUCCESS && (gate_ == nullptr || !gate_->closed()))
-    result = WhenThereIsRoom(0, [this] { return EnterLane(); });
+  if (result == CUDA_SUCCESS) result = WhenThereIsRoom(0, [this] { return EnterGrantedLane(); });
   if (result == CUDA_SUCCESS) {
     const uint64_t have = arena_.lane_member()->reserved_bytes();
     result = WhenThereIsRoom(wanted > have ? wanted - have : 0,
@@ -169,7 +177,7 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
   }
   if (result != CUDA_SUCCESS) return result;
   lane_bytes_ = wanted;
-  return gate_ == nullptr || !gate_->closed() ? EnterLane() : CUDA_SUCCESS;
+  return EnterGrantedLane();
 }
 
 CUresult SessionImpl::GiveLaneBack() {
@@ -190,8 +198,10 @@ void SessionImpl::OnDecision(const wire::Message& message) {
     return;
   }
   const wire::AssignLane* const assign = std::get_if<wire::AssignLane>(&message);
+  if (assign != nullptr && assign->result == 0) told_lane_.store(assign->lane);
   if (assign != nullptr && assign->answer == 0) {
     Post([this, lane = assign->lane] {
+      if (lane != told_lane_.load()) return;  // it may have ended since
       if (swapped_out_.load()) {
         lane_when_back_ = lane;
       } else if (lane_bytes_ != 0) {

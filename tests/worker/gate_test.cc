@@ -44,6 +44,17 @@ TEST_F(GateTest, AGateIsClosedUntilItIsGranted) {
   EXPECT_EQ(woken_.back(), 1u);
 }
 
+TEST_F(GateTest, AnOpenGateOpensIntoTheLaneThatWasGranted) {
+  const std::unique_ptr<Gate> gate = MakeGate(1);
+  board_.SetLane(1, 7);
+  EXPECT_FALSE(gate->OpensInto(7)) << "it is closed";
+  board_.Grant(1, 7);
+  EXPECT_TRUE(gate->OpensInto(7));
+  EXPECT_FALSE(gate->OpensInto(6)) << "where it is until it hears of the other";
+  board_.SetLane(1, 8);
+  EXPECT_FALSE(gate->OpensInto(7));
+}
+
 TEST_F(GateTest, WantingIsToldOnceAndRestingIsToldOnce) {
   const std::unique_ptr<Gate> gate = MakeGate(1);
   gate->Want();
@@ -91,9 +102,31 @@ TEST_F(GateTest, ALaneIsNeverOpenedOverItsHolder) {
   board_.Grant(1, 7);
   board_.Grant(2, 7);
   EXPECT_TRUE(two->closed());
+  EXPECT_EQ(LastSwitch().from, 2u) << "lanewayd must hear that it does not hold the lane";
+  EXPECT_EQ(LastSwitch().to, 1u);
   one->Close();  // leaving, but with work on the device
   board_.Grant(2, 7);
   EXPECT_TRUE(two->closed());
+}
+
+TEST_F(GateTest, WhatASpinningSuccessorLeavesUntoldGoesBeforeTheEndOfWhoWasBefore) {
+  std::unique_ptr<Gate> one = MakeGate(1);
+  const std::unique_ptr<Gate> two = MakeGate(2);
+  two->Want();
+  board_.Grant(1, 7);
+  board_.SetLane(2, 7);
+  board_.SetSuccessors(7, {2});
+  one->Close();
+  two->AwaitTurn([&one] {  // called while it spins
+    one.reset();
+    return false;
+  });
+  EXPECT_FALSE(two->closed());
+  EXPECT_TRUE(two->unsettled());
+  EXPECT_EQ(LastSwitch().to, 0u) << "the switch itself waits for nothing";
+  board_.Settle();  // as whoever posts that it ended
+  EXPECT_EQ(LastSwitch().from, 1u);
+  EXPECT_EQ(LastSwitch().to, 2u);
 }
 
 TEST_F(GateTest, AGrantTakesARevokeBack) {

@@ -135,6 +135,24 @@ TEST_F(LanesTest, ALaneThatNobodyHasJoinedShrinks) {
   EXPECT_EQ(recording_.used_bytes, 8 * MiB);
 }
 
+// It may have ended before they came, and lanewayd believes it empty.
+TEST_F(LanesTest, TheLastToLeaveALaneSaysSo) {
+  struct Link : DaemonLink {
+    void Post(const ipc::control::Message& message) override { posted.push_back(message); }
+    uint64_t Daemon() const override { return 1; }
+    std::vector<ipc::control::Message> posted;
+  } link;
+  environment_.daemon = &link;
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Join(member(1), kLane, 0), CUDA_SUCCESS);
+  lanes_.Leave(member(0));
+  EXPECT_TRUE(link.posted.empty());
+  lanes_.Leave(member(1));
+  ASSERT_EQ(link.posted.size(), 1u);
+  EXPECT_EQ(std::get<ipc::control::LaneChanged>(link.posted[0]).lane, kLane);
+  environment_.daemon = nullptr;
+}
+
 TEST_F(LanesTest, WhatItHadBeforeALimitItHasAgain) {
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
   ASSERT_EQ(Size(&lanes_, member(0), 8 * MiB), CUDA_SUCCESS);
