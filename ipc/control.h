@@ -173,11 +173,13 @@ struct LaneShrunk {
 struct LaneChanged {
   uint64_t lane = 0;
 };
-// Sessions of several workers use it: without a daemon, it stays with the worker that has it.
+// Whom a lane is for. `shared`: sessions of several workers use it: without a daemon, it stays with
+// the worker that has it. `alone`: no session is known but the one in it: that one need not tell of
+// a short rest.
 struct LaneShared {
   uint64_t lane = 0;
   uint32_t shared = 0;
-  uint32_t reserved = 0;
+  uint32_t alone = 0;
 };
 
 struct Grant {

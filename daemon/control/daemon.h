@@ -123,6 +123,7 @@ class Daemon : public ChildrenListener {
   void TellLane(const Session& session);
   void TellOthers(uint32_t worker, const ipc::control::Message& message);
   void TellShared();
+  void TellAlone();
   void AssignLane(const scheduler::AssignLane& assign);
   bool HasMembers(uint64_t lane) const;  // in workers
   void ReleaseIfEnded(uint64_t lane);
@@ -239,6 +240,7 @@ class Daemon : public ChildrenListener {
   common::EventLoop::TimerId schedule_timer_ = 0;
   int64_t schedule_due_us_ = 0;                          // of the timer, while there is one
   std::map<uint64_t, std::set<uint32_t>> lane_workers_;  // as they were told last
+  std::pair<uint32_t, uint64_t> alone_;  // worker and lane of the only session; 0: there are more
   std::deque<scheduler::Action> to_do_;
   bool performing_ = false;
   std::vector<uint64_t> adopted_with_work_;  // until adoption is done

@@ -44,6 +44,7 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
 }
 
 void Daemon::Happen(const scheduler::Event& event) {
+  TellAlone();
   Perform(scheduler::OnEvent(&state_, event, NowUs()));
 }
 
@@ -244,6 +245,21 @@ void Daemon::TellShared() {
       (void)children_.Send(worker, wire::LaneShared{entry.first, entry.second.size() > 1, 0});
   }
   lane_workers_ = std::move(now);
+}
+
+// Before anything is decided with somebody new: who was alone tells then that it rests.
+void Daemon::TellAlone() {
+  const std::map<uint64_t, Session>& all = sessions_.all();
+  const Session* const only = all.size() == 1 ? &all.begin()->second : nullptr;
+  std::pair<uint32_t, uint64_t> now;
+  if (only != nullptr && only->phase == Phase::kRunning && !only->in_process && only->lane != 0)
+    now = {only->worker, only->lane};
+  if (now == alone_) return;
+  const std::pair<uint32_t, uint64_t> before = std::exchange(alone_, now);
+  for (const std::pair<uint32_t, uint64_t>& place : {before, now}) {
+    if (place.second == 0) continue;
+    (void)children_.Send(place.first, wire::LaneShared{place.second, 0, place == now});
+  }
 }
 
 // Every worker that has the lane hears of it once.

@@ -197,6 +197,7 @@ bool Control::HandleGrants(const ipc::control::Message& message) {
     if (environment_.lanes != nullptr) environment_.lanes->OnChanged(changed->lane);
   } else if (const wire::LaneShared* shared = std::get_if<wire::LaneShared>(&message)) {
     board_.SetShared(shared->lane, shared->shared != 0);
+    board_.SetAlone(shared->lane, shared->alone != 0);
   } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
     Decide(answer->session_id, message);
   } else if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {

@@ -30,6 +30,7 @@ Gate::Gate(Board* board, uint64_t session_id, std::function<void()> wake)
 Gate::~Gate() {
   const Board::Lock lock(board_->mutex_);
   wants_ = false;
+  TellRestLocked();
   if (holds_) board_->HandOverLocked(this);
   board_->gates_.erase(session_id_);
   std::erase_if(board_->lanes_, [this](const std::pair<const uint64_t, Board::Lane>& lane) {
@@ -53,6 +54,7 @@ void Gate::Want() {
   const Board::Lock lock(board_->mutex_);
   wants_ = true;
   wanted_ = ++board_->wants_;
+  if (std::exchange(untold_rest_, std::nullopt).has_value()) return;  // it is believed to run
   if (board_->daemon_.load()) {
     board_->TellLocked(ipc::control::GateReport{session_id_, GateEvent::kRunnable, 0});
     return;
@@ -70,8 +72,29 @@ void Gate::Rest(bool at_boundary) {
   resting_ = true;
   const Board::Lock lock(board_->mutex_);
   wants_ = false;
-  const GateEvent event = at_boundary ? GateEvent::kIdle : GateEvent::kStalled;
-  board_->TellLocked(ipc::control::GateReport{session_id_, event, 0});
+  untold_rest_ = at_boundary ? GateEvent::kIdle : GateEvent::kStalled;
+  if (!board_->IsAloneLocked(*this)) TellRestLocked();
+}
+
+void Gate::TellRest() {
+  const Board::Lock lock(board_->mutex_);
+  TellRestLocked();
+}
+
+void Gate::TellRestLocked() {
+  if (!untold_rest_.has_value()) return;
+  board_->TellLocked(ipc::control::GateReport{session_id_, *untold_rest_, 0});
+  untold_rest_.reset();
+}
+
+bool Gate::rests_untold() const {
+  const Board::Lock lock(board_->mutex_);
+  return untold_rest_.has_value();
+}
+
+bool Gate::alone() const {
+  const Board::Lock lock(board_->mutex_);
+  return board_->IsAloneLocked(*this);
 }
 
 void Gate::Close() {
@@ -120,6 +143,7 @@ void Gate::HandOver() {
 void Gate::Abandon() {
   const Board::Lock lock(board_->mutex_);
   away_ = true;
+  TellRestLocked();
   if (holds_) board_->FreeLane(this);
 }
 
@@ -205,6 +229,12 @@ bool Board::WaitsInLane(const Gate& but) const {
                      });
 }
 
+bool Board::IsAloneLocked(const Gate& gate) const {
+  const std::map<uint64_t, Lane>::const_iterator lane = lanes_.find(gate.lane_);
+  return lane != lanes_.end() && lane->second.alone && lane->second.holder == &gate &&
+         gate.state() == GateState::kOpen;
+}
+
 Gate* Board::FindLocked(uint64_t session_id) const {
   const std::map<uint64_t, Gate*>::const_iterator found = gates_.find(session_id);
   return found == gates_.end() ? nullptr : found->second;
@@ -236,6 +266,7 @@ void Board::Revoke(uint64_t session_id) {
   const Lock lock(mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || gate->state() != GateState::kOpen) return;
+  gate->TellRestLocked();
   gate->Set(GateState::kRevoked);
   gate->wake_();
 }
@@ -250,6 +281,7 @@ void Board::SetPaused(uint64_t session_id, bool paused) {
   const bool changed = paused ? paused_.insert(session_id).second : paused_.erase(session_id) != 0;
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || !changed) return;
+  gate->TellRestLocked();
   if (paused && gate->state() == GateState::kOpen) gate->Set(GateState::kRevoked);
   gate->wake_();
 }
@@ -258,6 +290,7 @@ void Board::SetLane(uint64_t session_id, uint64_t lane) {
   const Lock lock(mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || gate->lane_ == lane) return;
+  gate->TellRestLocked();
   if (gate->holds_) FreeLane(gate);
   gate->lane_ = lane;
 }
@@ -267,10 +300,25 @@ void Board::SetShared(uint64_t lane, bool shared) {
   lanes_[lane].shared = shared;
 }
 
+void Board::SetAlone(uint64_t lane, bool alone) {
+  const Lock lock(mutex_);
+  lanes_[lane].alone = alone;
+  for (const std::pair<const uint64_t, Gate*>& entry : gates_) {
+    if (alone || entry.second->lane_ != lane) continue;
+    entry.second->TellRestLocked();
+    entry.second->wake_();  // somebody may wait for what it does not look at so often
+  }
+}
+
 void Board::SetDaemon(bool present) {
   const Lock lock(mutex_);
   daemon_.store(present);
-  for (const std::pair<const uint64_t, Gate*>& entry : gates_) entry.second->wake_();
+  // A new daemon is to say anew who is alone; it reads who wants.
+  for (std::pair<const uint64_t, Lane>& entry : lanes_) entry.second.alone = false;
+  for (const std::pair<const uint64_t, Gate*>& entry : gates_) {
+    entry.second->TellRestLocked();
+    entry.second->wake_();
+  }
   if (present) return;
   // Nobody else will open the lanes that are free just now.
   for (const std::pair<const uint64_t, Gate*>& entry : gates_) lanes_[entry.second->lane_];

@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -53,9 +54,14 @@ class Gate {
   // --- the session's thread
   // There is work: said once, until Rest(). May open the gate.
   void Want();
-  // There is none. `at_boundary`: nothing of it lies in the lane.
+  // There is none. `at_boundary`: nothing of it lies in the lane. Who is alone keeps it to itself
+  // until TellRest(), or until somebody comes: a program that computes for a moment in each
+  // iteration would otherwise have lanewayd hear of it twice.
   void Rest(bool at_boundary);
+  void TellRest();
   bool resting() const { return resting_; }
+  bool rests_untold() const;
+  bool alone() const;  // nobody waits, wherever
   // No further work passes; HandOver() follows once the device has finished what did. Whoever is
   // next is woken now, so that its thread is awake when its turn comes.
   void Close();
@@ -81,6 +87,7 @@ class Gate {
  private:
   friend class Board;
   void Set(GateState state);
+  void TellRestLocked();
 
   Board* const board_;
   const uint64_t session_id_;
@@ -90,10 +97,11 @@ class Gate {
   std::atomic<bool> imminent_{false};
   std::atomic<bool> spins_{false};
   std::atomic<bool> unsettled_{false};
-  bool resting_ = true;  // what the daemon was told last; the session's thread's
+  bool resting_ = true;  // the session's thread's
   // Guarded by the board's mutex.
   uint64_t lane_ = 0;
   bool wants_ = false;
+  std::optional<ipc::control::GateEvent> untold_rest_;
   bool away_ = false;    // its memory is on the host
   bool holds_ = false;   // the lane is its: open, revoked, or closed with work on the device
   uint64_t wanted_ = 0;  // its place among those who want
@@ -123,6 +131,8 @@ class Board {
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
   // Another worker's sessions use the lane, too: without a daemon it is not opened here.
   void SetShared(uint64_t lane, bool shared);
+  // Whether its session is the only one of all.
+  void SetAlone(uint64_t lane, bool alone);
   // Another lane than the one it held until now is granted anew.
   void SetLane(uint64_t session_id, uint64_t lane);
   // Whether anyone decides. Without, lanes are used in turns.
@@ -138,6 +148,7 @@ class Board {
   struct Lane {
     Gate* holder = nullptr;
     bool shared = false;
+    bool alone = false;
     std::vector<uint64_t> successors;
   };
   using Lock = std::lock_guard<std::mutex>;
@@ -149,6 +160,7 @@ class Board {
   void HandOverLocked(Gate* gate);
   void FreeLane(Gate* gate);
   bool WaitsInLane(const Gate& but) const;
+  bool IsAloneLocked(const Gate& gate) const;
   void TellLocked(const ipc::control::Message& message);
   void SettleLocked();
 

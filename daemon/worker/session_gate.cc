@@ -19,6 +19,7 @@ namespace {
 constexpr absl::Duration kCallbackStep = absl::Microseconds(50);
 constexpr int64_t kRetryUs = 500;    // until the device has finished
 constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
+constexpr int64_t kShortRestUs = 50'000;  // not worth telling of when nobody waits
 
 }  // namespace
 
@@ -41,8 +42,9 @@ bool SessionImpl::PassGate() {
   if (gate_->state() == GateState::kOpen && !gate_->resting() && HasItsLane()) return true;
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
+  const int64_t nap_us = gate_->rests_untold() ? kShortRestUs : kNapUs;
   const std::optional<uint16_t> op =
-      channel_.receiver->PeekOpUntrusted(ipc::limits::kSpinUs, Patience(kNapUs));
+      channel_.receiver->PeekOpUntrusted(ipc::limits::kSpinUs, Patience(nap_us));
   if (!op.has_value()) {
     if (channel_.receiver->broken()) return true;  // taking it tells
     OnSilence();
@@ -98,10 +100,18 @@ void SessionImpl::OnSilence() {
   PublishQuiet();
   RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
-  if (gate_ == nullptr || gate_->resting()) return;
-  if (!StreamsIdle()) return;
+  if (gate_ == nullptr) return;
+  if (gate_->resting()) {
+    if (NowUs() - rested_us_ >= kShortRestUs) gate_->TellRest();
+    return;
+  }
+  if (!StreamsIdle()) {
+    unquiet_us_ = gate_->alone() ? std::min(unquiet_us_ * 2, kPatienceUs) : kUnquietUs;
+    return;
+  }
   clock_.Stop(&file_.page()->progress, NowUs());
   ReclaimLane();
+  rested_us_ = NowUs();
   gate_->Rest(MayLeave());
 }
 

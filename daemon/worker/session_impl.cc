@@ -190,6 +190,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   file_.page()->ops_received.fetch_add(1, std::memory_order_relaxed);
   const bool was_quiet = std::exchange(quiet_, false);
   patience_us_ = kPatienceUs;
+  unquiet_us_ = kUnquietUs;
   client_sleeps_ = false;
   into_capture_ = capture_ != nullptr && (header.context & ipc::kIntoCapture) != 0 &&
                   IsLibraryCallUntrusted(header.op);

@@ -164,6 +164,7 @@ class SessionImpl final : public Session,
     const int64_t begin_us_;
   };
   static constexpr int64_t kPatienceUs = 5'000;  // silent for so long: idle
+  static constexpr int64_t kUnquietUs = 1'000;   // nobody tells when a stream is done
   // Asks lanewayd and waits for its answer; nothing when nobody decides, or the session ends.
   template <class Answer>
   std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::Message& question);
@@ -277,6 +278,8 @@ class SessionImpl final : public Session,
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
   int64_t patience_us_ = kPatienceUs;     // how long to wait for a message before looking around
+  int64_t unquiet_us_ = kUnquietUs;       // the same while the device is busy
+  int64_t rested_us_ = 0;                 // since when it has had no work
   ipc::IterationClock clock_;
   absl::Mutex command_mutex_;
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);

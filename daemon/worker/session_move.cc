@@ -13,7 +13,6 @@ namespace worker {
 namespace {
 
 constexpr int64_t kNapUs = 250'000;
-constexpr int64_t kUnquietUs = 1'000;  // nobody tells when a stream is done
 constexpr absl::Duration kLeaveWait = absl::Milliseconds(20);
 constexpr absl::Duration kLeaveStep = absl::Microseconds(100);
 
@@ -44,7 +43,7 @@ bool SessionImpl::AwaitClient() {
 }
 
 int64_t SessionImpl::Patience(int64_t patience_us) const {
-  return quiet_ ? patience_us : std::min(patience_us, kUnquietUs);
+  return quiet_ ? patience_us : std::min(patience_us, unquiet_us_);
 }
 
 // Everything that was taken is complete: a successor can go on from here.
