@@ -76,6 +76,7 @@ bool BlockMemory::Prepare(LaunchState* state) {
   if (state->checked && shadow_ == nullptr) shadow_ = std::make_shared<SharedShadow>();
   block_.shadow = state->checked ? shadow_.get() : nullptr;
   block_.state = state;
+  index_ = state->blocks;  // none has begun
   block_.intact = false;
   block_.warps = reinterpret_cast<Warp*>(warps_.data);
   block_.warp_count = state->warps;
@@ -123,11 +124,21 @@ void BlockMemory::BuildFrames() {
   block_.intact = true;
 }
 
-Block* BlockMemory::Start(uint64_t index) {
+// Where block `index` lies in the grid: mostly behind the one before.
+void BlockMemory::Number(uint64_t index) {
   const Dim3& grid = state_->launch->grid;
-  block_.id = {static_cast<uint32_t>(index % grid.x),
-               static_cast<uint32_t>(index / grid.x % grid.y),
-               static_cast<uint32_t>(index / grid.x / grid.y)};
+  Dim3& id = block_.id;
+  if (index == index_ + 1 && id.x + 1 < grid.x) {
+    ++id.x;
+  } else {
+    id = {static_cast<uint32_t>(index % grid.x), static_cast<uint32_t>(index / grid.x % grid.y),
+          static_cast<uint32_t>(index / grid.x / grid.y)};
+  }
+  index_ = index;
+}
+
+Block* BlockMemory::Start(uint64_t index) {
+  Number(index);
   if (block_.shadow != nullptr) {
     block_.shadow->Begin(state_->shared_bytes, block_.warp_count);
     FillPoison(shared_.data, 0, state_->shared_bytes);

@@ -87,6 +87,7 @@ class BlockMemory {
 
  private:
   void BuildFrames();
+  void Number(uint64_t index);
   struct Area {
     std::byte* data = nullptr;
     size_t bytes = 0;
@@ -100,6 +101,7 @@ class BlockMemory {
   uint32_t warps_ready_ = 0;
   Dim3 numbered_{0, 0, 0};  // block shape that the warps' thread indices are for
   LaunchState* state_ = nullptr;
+  uint64_t index_ = 0;  // of the block that began last
   std::shared_ptr<SharedShadow> shadow_;
 };
 
@@ -107,5 +109,7 @@ enum class Progress { kDone, kYield, kFault };
 
 // Runs a block until it ends, faults, or (kYield) every warp that could run has used its fuel.
 Progress RunBlock(Block* block);
+// Runs a grid's blocks from `first` on, before `last`, each to its end. False: the grid is to stop.
+bool RunBlocks(LaunchState* state, BlockMemory* memory, uint64_t first, uint64_t last);
 
 }  // namespace softgpu::exec

@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint64_t kWorthSharingNs = 50'000;
 constexpr uint64_t kSpinNs = 20'000;
+constexpr uint64_t kBlocksAtATime = 32;
 
 std::atomic<Compiler*> the_compiler{nullptr};
 
@@ -59,27 +60,28 @@ void SpinUntil(const Predicate& done) {
   }
 }
 
+unsigned Processors() {
+  static const unsigned count = std::max(std::thread::hardware_concurrency(), 2u);
+  return count;
+}
+
 BlockMemory& MemoryOfThread() {
   // On the heap: the library's thread-local block must be small, or dlopen finds no room for it.
   static thread_local const std::unique_ptr<BlockMemory> memory = std::make_unique<BlockMemory>();
   return *memory;
 }
 
-// True when the block ended well.
-bool RunToEnd(LaunchState* state, Block* block) {
-  for (;;) {
-    if (state->Stopping()) return false;
-    const Progress progress = RunBlock(block);
-    if (progress == Progress::kDone) return true;
-    if (progress == Progress::kFault) return false;
-  }
-}
-
-// Takes blocks until none is left.
+// Takes blocks until none is left: some at a time, for they are cheap, but fewer and fewer, so that
+// all threads end together.
 void TakeBlocks(LaunchState* state, BlockMemory* memory) {
   for (;;) {
-    const uint64_t index = state->next_block.fetch_add(1, std::memory_order_relaxed);
-    if (index >= state->blocks || !RunToEnd(state, memory->Start(index))) return;
+    const uint64_t taken = state->next_block.load(std::memory_order_relaxed);
+    if (taken >= state->blocks) return;
+    const uint64_t share = (state->blocks - taken) / (4 * Processors());
+    const uint64_t count = std::clamp<uint64_t>(share, 1, kBlocksAtATime);
+    const uint64_t first = state->next_block.fetch_add(count, std::memory_order_relaxed);
+    const uint64_t last = std::min(first + count, state->blocks);
+    if (first >= last || !RunBlocks(state, memory, first, last)) return;
   }
 }
 
@@ -124,8 +126,7 @@ class Pool {
   }
 
   void StartThreads() {
-    const unsigned wanted = std::max(std::thread::hardware_concurrency(), 2u) - 1;
-    for (; threads_ < wanted; ++threads_) std::thread([this] { Serve(); }).detach();
+    for (; threads_ + 1 < Processors(); ++threads_) std::thread([this] { Serve(); }).detach();
   }
 
   Job* TakeJob() {
@@ -187,17 +188,19 @@ bool RunIndependent(LaunchState* state) {
     return true;
   }
   const uint64_t begin = NowNs();
-  bool offered = false;
-  for (;;) {
-    const uint64_t index = state->next_block.fetch_add(1, std::memory_order_relaxed);
-    if (index >= state->blocks || !RunToEnd(state, memory.Start(index))) break;
-    if (offered) continue;
-    const uint64_t left_ns = (NowNs() - begin) / (index + 1) * (state->blocks - index - 1);
-    if (left_ns < kWorthSharingNs) continue;
-    Pool::Get().Offer(state);
-    offered = true;
+  for (uint64_t first = 0, count = 1; first < state->blocks;) {
+    const uint64_t last = first + count;
+    state->next_block.store(last, std::memory_order_relaxed);
+    if (!RunBlocks(state, &memory, first, last)) return true;
+    if ((NowNs() - begin) / last * (state->blocks - last) >= kWorthSharingNs) {
+      Pool::Get().Offer(state);
+      TakeBlocks(state, &memory);
+      Pool::Get().Withdraw(state);
+      return true;
+    }
+    first = last;
+    count = std::clamp<uint64_t>((state->blocks - last) / 4, 1, 2 * count);
   }
-  if (offered) Pool::Get().Withdraw(state);
   return true;
 }
 

@@ -201,17 +201,18 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
   }
 }
 
-}  // namespace
-
-Progress RunBlock(Block* block) {
+// Does `work`, which runs warps of the trap that it is given: page faults end it, and the host's
+// rounding and flushing don't leak into kernels, nor theirs out. Nothing with a destructor may live
+// in `work`.
+template <class Work>
+Progress Trapped(const Work& work) {
   FaultTrap trap;
-  // The host's rounding and flushing must not leak into kernels, nor theirs out.
   const unsigned host_mxcsr = _mm_getcsr();
   _mm_setcsr(0x1f80);
   PushTrap(&trap);
   Progress progress = Progress::kFault;
   if (sigsetjmp(trap.target, 0) == 0) {
-    progress = RunWarps(block, &trap);
+    progress = work(&trap);
   } else {
     _mm_setcsr(0x1f80);
     ReportPageFault(trap);
@@ -220,6 +221,28 @@ Progress RunBlock(Block* block) {
   PopTrap();
   _mm_setcsr(host_mxcsr);
   return progress;
+}
+
+}  // namespace
+
+Progress RunBlock(Block* block) {
+  return Trapped([block](FaultTrap* trap) { return RunWarps(block, trap); });
+}
+
+bool RunBlocks(LaunchState* state, BlockMemory* memory, uint64_t first, uint64_t last) {
+  const auto run = [=](FaultTrap* trap) {
+    for (uint64_t index = first; index < last; ++index) {
+      Block* const block = memory->Start(index);
+      Progress progress = Progress::kYield;
+      while (progress == Progress::kYield) {
+        if (state->Stopping()) return Progress::kFault;
+        progress = RunWarps(block, trap);
+      }
+      if (progress == Progress::kFault) return progress;
+    }
+    return Progress::kDone;
+  };
+  return Trapped(run) == Progress::kDone;
 }
 
 }  // namespace softgpu::exec

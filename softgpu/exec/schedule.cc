@@ -67,6 +67,15 @@ bool ReleaseWarpBarrier(Warp* w) {
   return true;
 }
 
+void Push(Warp* w, uint32_t mask, const Inst* pc) {
+  assert(w->parked_count < kLanes);
+  Group& group = w->parked[w->parked_count++];
+  group = Group{};
+  group.mask = mask;
+  group.pc = pc;
+  group.frame = w->frame;
+}
+
 uint32_t Best(const Warp* w) {
   uint32_t best = kLanes;
   for (uint32_t i = 0; i < w->parked_count; ++i) {
@@ -79,16 +88,19 @@ uint32_t Best(const Warp* w) {
 }  // namespace
 
 void ParkLanes(Warp* w, uint32_t mask, const Inst* pc) {
-  assert(w->parked_count < kLanes);
-  Group& group = w->parked[w->parked_count++];
-  group = Group{};
-  group.mask = mask;
-  group.pc = pc;
-  group.frame = w->frame;
+  // Lanes that leave a loop one after another are one group.
+  if (w->parked_count != 0) {
+    Group& last = w->parked[w->parked_count - 1];
+    if (last.pc == pc && last.frame == w->frame && last.wait == Wait::kReady && !last.released) {
+      last.mask |= mask;
+      return;
+    }
+  }
+  Push(w, mask, pc);
 }
 
 void Park(Warp* w, const Inst* pc, Wait wait) {
-  ParkLanes(w, w->mask, pc);
+  Push(w, w->mask, pc);
   w->parked[w->parked_count - 1].wait = wait;
   w->mask = 0;
 }

@@ -100,17 +100,17 @@ struct alignas(64) Warp {
   bool resumed = false;  // Group::released of the running lanes; the instruction clears it
   bool in_step = false;  // may return kAtBarrier
   bool in_turn = false;  // fairness: the running group keeps running though another is ahead
-  Group parked[kLanes];
-  uint32_t tid[3][kLanes];
   // What compiled code (softgpu/jit) reads and leaves here besides.
-  uint32_t place[9];  // %ntid, %ctaid, %nctaid: x, y, z each
+  uint32_t left = 0, left_mask = 0;  // entry after the last exit, and the lanes that took it
+  uint32_t place[9];                 // %ntid, %ctaid, %nctaid: x, y, z each
   const std::byte* parameters = nullptr;
   uint64_t parameter_bytes = 0;
-  uint32_t left = 0, left_mask = 0;  // entry after the last exit, and the lanes that took it
   // Where the access of `current` goes, for a page fault. Form 0: as the registers say; 1:
   // access[0] and on by access_stride; 2: as the array says.
   uint64_t access_form = 0, access_stride = 0;
   uint64_t access[kLanes];
+  uint32_t tid[3][kLanes];
+  Group parked[kLanes];
   // What Resolve() was last asked for: instructions that go through it may have no MemoryShape.
   struct {
     const Inst* by = nullptr;

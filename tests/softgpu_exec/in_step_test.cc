@@ -157,6 +157,59 @@ MET:
   for (uint32_t t = 0; t < 256; ++t) EXPECT_EQ(Out()[t], (t + 32) % 256);
 }
 
+// Lanes leave the loop one after another; also where the rest are at the end of their turn.
+TEST_F(InStep, LanesLeaveALoopOneByOne) {
+  const std::string body = R"(
+  and.b32 %r0, %t, 31;
+  add.u32 %r0, %r0, %n;
+  mov.u32 %r1, %t;
+  mov.u32 %i, 0;
+LOOP:
+  add.u32 %i, %i, 1;
+  mad.lo.u32 %v, %i, %t, %v;
+  add.u32 %r1, %r1, 3;
+  setp.lt.u32 %p, %i, %r0;
+  @%p bra LOOP;
+  xor.b32 %v, %v, %r1;
+  add.u32 %v, %v, %i;
+)";
+  for (uint32_t n : {1u, 2030u, 4070u}) {
+    ASSERT_FALSE(Run(body, n).has_value());
+    for (uint32_t t = 0; t < 256; ++t) {
+      const uint32_t rounds = n + t % 32;
+      EXPECT_EQ(Out()[t], ((rounds * (rounds + 1) / 2 * t) ^ (t + 3 * rounds)) + rounds);
+    }
+  }
+}
+
+TEST_F(InStep, LanesPartAgainAfterTheyHaveParted) {
+  const std::string body = R"(
+  and.b32 %r0, %t, 31;
+  setp.lt.u32 %p, %r0, 20;
+  @%p bra LOW;
+  add.u32 %v, %v, 100;
+  setp.lt.u32 %q, %r0, 25;
+  @%q bra MIDDLE;
+  add.u32 %v, %v, 1000;
+MIDDLE:
+  add.u32 %v, %v, %r0;
+  bra MET;
+LOW:
+  add.u32 %v, %v, 7;
+  setp.lt.u32 %q, %r0, 10;
+  @%q bra MET;
+  add.u32 %v, %v, %w;
+MET:
+  add.u32 %v, %v, 1;
+)";
+  ASSERT_FALSE(Run(body).has_value());
+  for (uint32_t t = 0; t < 256; ++t) {
+    const uint32_t lane = t % 32;
+    const uint32_t high = 100 + (lane < 25 ? 0 : 1000) + lane, low = 7 + (lane < 10 ? 0 : t / 32);
+    EXPECT_EQ(Out()[t], (lane < 20 ? low : high) + 1);
+  }
+}
+
 TEST_F(InStep, AWarpAwaitsAnother) {
   const std::string body = R"(
   st.shared.u32 [flag], 0;

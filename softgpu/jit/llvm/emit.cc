@@ -60,6 +60,11 @@ Emitter::Value* Emitter::LoadWarp(size_t offset, llvm::Type* type) {
 
 Emitter::Value* Emitter::Bits(Value* lanes) { return b_.CreateBitCast(lanes, b_.getInt32Ty()); }
 
+Emitter::Value* Emitter::FirstLane() {
+  Value* first = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, Mask(), b_.getFalse());
+  return b_.CreateAnd(b_.CreateZExt(first, b_.getInt64Ty()), b_.getInt64(31));
+}
+
 Emitter::Value* Emitter::CodeAt(uint32_t n) {
   return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), code_, uint64_t{n} * sizeof(Inst));
 }
@@ -117,17 +122,17 @@ void Emitter::Spill(uint32_t reg) {
   Value* value = ReadVector(place);
   if (place.kind == Kind::kPred) {
     Value* at = Pointer(regs_, place.offset, b_.getInt32Ty());
-    Value* kept = b_.CreateAnd(b_.CreateLoad(b_.getInt32Ty(), at), b_.CreateNot(mask_));
-    b_.CreateStore(b_.CreateOr(kept, b_.CreateAnd(Bits(value), mask_)), at);
+    Value* kept = b_.CreateAnd(b_.CreateLoad(b_.getInt32Ty(), at), b_.CreateNot(Mask()));
+    b_.CreateStore(b_.CreateOr(kept, b_.CreateAnd(Bits(value), Mask())), at);
     return;
   }
   llvm::Type* type = value->getType();
   Value* at = Pointer(regs_, place.offset, type);
   if (place.kind == Kind::k16) {
     Value* before = b_.CreateAlignedLoad(type, at, llvm::Align(64));
-    b_.CreateAlignedStore(b_.CreateSelect(mask_vector_, value, before), at, llvm::Align(64));
+    b_.CreateAlignedStore(b_.CreateSelect(MaskVector(), value, before), at, llvm::Align(64));
   } else {
-    b_.CreateMaskedStore(value, at, llvm::Align(64), mask_vector_);
+    b_.CreateMaskedStore(value, at, llvm::Align(64), MaskVector());
   }
 }
 
@@ -138,7 +143,7 @@ void Emitter::Fill(uint32_t reg) {
   if (place.kind == Kind::kPred) {
     Value* bits = b_.CreateLoad(b_.getInt32Ty(), Pointer(regs_, place.offset, b_.getInt32Ty()));
     Value* value = form.Varies() ? b_.CreateBitCast(bits, VectorOf(b_.getInt1Ty()))
-                                 : b_.CreateICmpNE(b_.CreateAnd(bits, mask_), b_.getInt32(0));
+                                 : b_.CreateICmpNE(b_.CreateAnd(bits, Mask()), b_.getInt32(0));
     b_.CreateStore(value, variables_[reg]);
     return;
   }
@@ -149,10 +154,10 @@ void Emitter::Fill(uint32_t reg) {
                    variables_[reg]);
     return;
   }
-  Value* at = b_.CreateInBoundsGEP(scalar, Pointer(regs_, place.offset, scalar), first_lane_);
+  Value* at = b_.CreateInBoundsGEP(scalar, Pointer(regs_, place.offset, scalar), FirstLane());
   Value* value = b_.CreateLoad(scalar, at);
   if (form.of == Form::Of::kLinear) {
-    Value* lane = b_.CreateZExtOrTrunc(first_lane_, scalar);
+    Value* lane = b_.CreateZExtOrTrunc(FirstLane(), scalar);
     value = b_.CreateSub(value,
                          b_.CreateMul(lane, llvm::ConstantInt::get(scalar, uint64_t(form.stride))));
   }
@@ -171,16 +176,16 @@ void Emitter::CheckForms(const std::vector<uint32_t>& registers, Value* trusted)
     const Place place = flow_.registers[reg];
     if (place.kind == Kind::kPred) {
       Value* bits = b_.CreateLoad(b_.getInt32Ty(), Pointer(regs_, place.offset, b_.getInt32Ty()));
-      Value* set = b_.CreateAnd(bits, mask_);
+      Value* set = b_.CreateAnd(bits, Mask());
       mixed = b_.CreateOr(
-          mixed, b_.CreateAnd(b_.CreateICmpNE(set, b_.getInt32(0)), b_.CreateICmpNE(set, mask_)));
+          mixed, b_.CreateAnd(b_.CreateICmpNE(set, b_.getInt32(0)), b_.CreateICmpNE(set, Mask())));
       continue;
     }
     llvm::Type* type = VectorOf(ScalarType(place.kind));
     Value* now = b_.CreateAlignedLoad(type, Pointer(regs_, place.offset, type), llvm::Align(64));
     differ = b_.CreateOr(differ, b_.CreateICmpNE(now, ReadVector(place)));
   }
-  Value* wrong = b_.CreateICmpNE(b_.CreateAnd(Bits(differ), mask_), b_.getInt32(0));
+  Value* wrong = b_.CreateICmpNE(b_.CreateAnd(Bits(differ), Mask()), b_.getInt32(0));
   b_.CreateCondBr(b_.CreateOr(wrong, mixed), refused_, agreed);
   b_.SetInsertPoint(agreed);
 }
@@ -196,7 +201,7 @@ void Emitter::EmitEntry(uint32_t n) {
     Value* left = LoadWarp(offsetof(Warp, left), b_.getInt32Ty());
     Value* lanes = LoadWarp(offsetof(Warp, left_mask), b_.getInt32Ty());
     Value* trusted =
-        b_.CreateAnd(b_.CreateICmpEQ(left, b_.getInt32(n)), b_.CreateICmpEQ(lanes, mask_));
+        b_.CreateAnd(b_.CreateICmpEQ(left, b_.getInt32(n)), b_.CreateICmpEQ(lanes, Mask()));
     CheckForms(expected, trusted);
   }
   b_.CreateStore(b_.getInt32(0), WarpField(offsetof(Warp, left), b_.getInt32Ty()));
@@ -227,7 +232,7 @@ void Emitter::Leave(uint32_t n) {
 void Emitter::LeaveSpilt(uint32_t n) {
   const bool wild = flow_.program.code[n].step == Step::kLeaveWild;
   b_.CreateStore(b_.getInt32(wild ? 0 : n + 1), WarpField(offsetof(Warp, left), b_.getInt32Ty()));
-  b_.CreateStore(mask_, WarpField(offsetof(Warp, left_mask), b_.getInt32Ty()));
+  b_.CreateStore(Mask(), WarpField(offsetof(Warp, left_mask), b_.getInt32Ty()));
   b_.CreateRet(RunHandler(n));
 }
 
@@ -312,17 +317,14 @@ void Emitter::Begin() {
   b_.SetInsertPoint(NewBlock("begin"));
   for (const Place& place : flow_.registers)
     variables_.push_back(b_.CreateAlloca(TypeOf(place.kind, flow_.forms[variables_.size()])));
+  lanes_ = b_.CreateAlloca(word);
   BeginWarp();
   regs_ = LoadWarp(offsetof(Warp, regs), byte);
-  mask_ = LoadWarp(offsetof(Warp, mask), word);
+  b_.CreateStore(LoadWarp(offsetof(Warp, mask), word), lanes_);
   llvm::BasicBlock* alive = NewBlock("alive");
   finished_->addIncoming(llvm::ConstantPointerNull::get(b_.getInt8PtrTy()), b_.GetInsertBlock());
-  Expect(b_.CreateICmpNE(mask_, b_.getInt32(0)), alive, next_warp_);
+  Expect(b_.CreateICmpNE(Mask(), b_.getInt32(0)), alive, next_warp_);
   b_.SetInsertPoint(alive);
-  mask_vector_ = b_.CreateBitCast(mask_, VectorOf(b_.getInt1Ty()));
-  full_ = b_.CreateICmpEQ(mask_, b_.getInt32(exec::kFullMask));
-  first_lane_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, mask_, b_.getFalse());
-  first_lane_ = b_.CreateAnd(b_.CreateZExt(first_lane_, b_.getInt64Ty()), b_.getInt64(31));
   shared_ = LoadWarp(offsetof(Warp, shared), b_.getInt64Ty());
   shared_bytes_ = LoadWarp(offsetof(Warp, shared_bytes), b_.getInt64Ty());
   parameters_ = LoadWarp(offsetof(Warp, parameters), byte);

@@ -61,12 +61,18 @@ class Emitter {
   // A branch that nearly always goes to `usual`: values stay in registers there.
   void Expect(Value* condition, llvm::BasicBlock* usual, llvm::BasicBlock* unusual);
   Value* Bits(Value* lanes);  // a vector of i1 as i32
+  // The lanes that run.
+  Value* Mask() { return b_.CreateLoad(b_.getInt32Ty(), lanes_); }
+  Value* MaskVector() { return b_.CreateBitCast(Mask(), VectorOf(b_.getInt1Ty())); }
+  Value* Full() { return b_.CreateICmpEQ(Mask(), b_.getInt32(exec::kFullMask)); }
+  Value* FirstLane();  // as i64
   Value* CodeAt(uint32_t n);
 
   // emit_control.cc
   void BeginWarp();
   void EndWarps();
   void EmitBranch(uint32_t n);
+  void EmitSplit(uint32_t n, Value* taken);
   void EmitJoin(uint32_t n);
   void GoTo(uint32_t from, uint32_t to);
   void EmitShuffle(uint32_t n);
@@ -125,7 +131,7 @@ class Emitter {
   std::vector<llvm::BasicBlock*> blocks_;  // of leaders
   std::map<uint32_t, Value*> unknown_constants_;
   Value *code_ = nullptr, *warp_ = nullptr, *handlers_ = nullptr, *regs_ = nullptr;
-  Value *mask_ = nullptr, *mask_vector_ = nullptr, *full_ = nullptr, *first_lane_ = nullptr;
+  llvm::AllocaInst* lanes_ = nullptr;  // that run: fewer and fewer
   Value *shared_ = nullptr, *shared_bytes_ = nullptr, *parameters_ = nullptr;
   llvm::BasicBlock* refused_ = nullptr;
   llvm::BasicBlock* next_warp_ = nullptr;                    // where a warp has finished in step

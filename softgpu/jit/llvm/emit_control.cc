@@ -69,14 +69,36 @@ void Emitter::EmitBranch(uint32_t n) {
   }
   llvm::BasicBlock* some = NewBlock("some");
   llvm::BasicBlock* split = NewBlock("split");
-  Value* lanes = b_.CreateAnd(Bits(guard), mask_);
+  Value* lanes = b_.CreateAnd(Bits(guard), Mask());
   b_.CreateCondBr(b_.CreateICmpEQ(lanes, b_.getInt32(0)), blocks_[n + 1], some);
   b_.SetInsertPoint(some);
-  b_.CreateCondBr(b_.CreateICmpEQ(lanes, mask_), taken, split);
+  b_.CreateCondBr(b_.CreateICmpEQ(lanes, Mask()), taken, split);
   b_.SetInsertPoint(split);
-  Leave(n);
+  EmitSplit(n, lanes);
   b_.SetInsertPoint(taken);
   GoTo(n, i.target);
+}
+
+// Only some lanes take branch `n`: its handler sets aside those that run later, and the others stay
+// here. What is uniform among all lanes is so among fewer.
+void Emitter::EmitSplit(uint32_t n, Value* taken) {
+  const ProgramInst& i = flow_.program.code[n];
+  const bool back = i.target <= n;
+  const uint32_t stay = back ? i.target : n + 1, wait = back ? n + 1 : i.target;
+  const uint32_t guard = flow_.Find({i.guard & ~1u, Kind::kPred});
+  const auto spill = [&](uint32_t at) {
+    for (uint32_t reg = 0; reg < flow_.registers.size(); ++reg) {
+      if (flow_.dirty[n].Has(reg) && (flow_.live[at].Has(reg) || reg == guard)) Spill(reg);
+    }
+  };
+  spill(wait);
+  Value* next = RunHandler(n);
+  b_.CreateStore(back ? taken : b_.CreateXor(taken, Mask()), lanes_);
+  llvm::BasicBlock* stopped = NewBlock("stopped");
+  b_.CreateCondBr(b_.CreateICmpEQ(next, CodeAt(stay)), blocks_[stay], stopped);
+  b_.SetInsertPoint(stopped);
+  spill(stay);
+  b_.CreateRet(next);
 }
 
 // Lanes that wait elsewhere may come here: the interpreter sorts that out.
@@ -124,7 +146,7 @@ void Emitter::EmitShuffle(uint32_t n) {
   }
   llvm::BasicBlock* all = NewBlock("all");
   llvm::BasicBlock* some = NewBlock("some");
-  Expect(full_, all, some);
+  Expect(Full(), all, some);
   b_.SetInsertPoint(some);
   Leave(n);
   b_.SetInsertPoint(all);
@@ -153,13 +175,13 @@ void Emitter::EmitBarrier(uint32_t n) {
   llvm::BasicBlock* alone = NewBlock("alone");
   Value* in_step = LoadWarp(offsetof(Warp, in_step), b_.getInt8Ty());
   Value* live = LoadWarp(offsetof(Warp, live), b_.getInt32Ty());
-  Expect(b_.CreateAnd(b_.CreateICmpNE(in_step, b_.getInt8(0)), b_.CreateICmpEQ(live, mask_)),
+  Expect(b_.CreateAnd(b_.CreateICmpNE(in_step, b_.getInt8(0)), b_.CreateICmpEQ(live, Mask())),
          together, alone);
   b_.SetInsertPoint(alone);
   LeaveSpilt(n);
   b_.SetInsertPoint(together);
   b_.CreateStore(b_.getInt32(n + 1), WarpField(offsetof(Warp, left), b_.getInt32Ty()));
-  b_.CreateStore(mask_, WarpField(offsetof(Warp, left_mask), b_.getInt32Ty()));
+  b_.CreateStore(Mask(), WarpField(offsetof(Warp, left_mask), b_.getInt32Ty()));
   b_.CreateStore(b_.getInt64(0), WarpField(offsetof(Warp, access_form), b_.getInt64Ty()));
   b_.CreateStore(CodeAt(n), WarpField(offsetof(Warp, pc), b_.getInt8PtrTy()));
   const uint64_t at_barrier = reinterpret_cast<uint64_t>(exec::kAtBarrier);
@@ -179,7 +201,7 @@ void Emitter::EmitExit(uint32_t n) {
                                Pointer(LoadWarp(offsetof(Warp, block), byte),
                                        offsetof(exec::Block, barriers_in_use), b_.getInt32Ty()));
   Value* live = LoadWarp(offsetof(Warp, live), b_.getInt32Ty());
-  Value* all = b_.CreateAnd(b_.CreateICmpEQ(live, mask_), b_.CreateIsNull(parent));
+  Value* all = b_.CreateAnd(b_.CreateICmpEQ(live, Mask()), b_.CreateIsNull(parent));
   Expect(b_.CreateAnd(all, b_.CreateICmpEQ(waits, b_.getInt32(0))), together, apart);
   b_.SetInsertPoint(apart);
   Leave(n);

@@ -263,7 +263,7 @@ void Emitter::EmitAccess(uint32_t n) {
   m.element = b_.getIntNTy(m.access.element_bytes * 8);
   m.slow = NewBlock("slow");
   m.done = NewBlock("done");
-  m.lanes = mask_;
+  m.lanes = Mask();
   m.guard = nullptr;
   llvm::BasicBlock* end = NewBlock("end");
   Value* guard = GuardOf(*m.inst);
@@ -272,7 +272,7 @@ void Emitter::EmitAccess(uint32_t n) {
     Value* runs = guard;
     if (guard->getType()->isVectorTy()) {
       m.guard = guard;
-      m.lanes = b_.CreateAnd(Bits(guard), mask_);
+      m.lanes = b_.CreateAnd(Bits(guard), Mask());
       runs = b_.CreateICmpNE(m.lanes, b_.getInt32(0));
     }
     b_.CreateCondBr(runs, some, end);
@@ -295,7 +295,7 @@ void Emitter::EmitAccess(uint32_t n) {
   CallHandler(n);
   b_.CreateBr(end);
   b_.SetInsertPoint(m.done);
-  if (m.guard != nullptr) b_.CreateStore(mask_, WarpField(offsetof(Warp, mask), b_.getInt32Ty()));
+  if (m.guard != nullptr) b_.CreateStore(Mask(), WarpField(offsetof(Warp, mask), b_.getInt32Ty()));
   b_.CreateBr(end);
   b_.SetInsertPoint(end);
 }
