@@ -17,8 +17,8 @@ namespace worker {
 namespace {
 
 constexpr absl::Duration kCallbackStep = absl::Microseconds(50);
-constexpr int64_t kRetryUs = 500;    // until the device has finished
-constexpr int64_t kNapUs = 250'000;  // whatever matters rings the doorbell; this is only a net
+constexpr int64_t kRetryUs = 500;         // until the device has finished
+constexpr int64_t kNapUs = 250'000;       // whatever matters rings the doorbell; this is only a net
 constexpr int64_t kShortRestUs = 50'000;  // not worth telling of when nobody waits
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <random>
 #include <thread>
@@ -64,95 +63,6 @@ TEST_F(GateTest, WantingIsToldOnceAndRestingIsToldOnce) {
   gate->Rest(true);
   ASSERT_EQ(told_.size(), 2u);
   EXPECT_EQ(std::get<wire::GateReport>(told_[1]).event, wire::GateEvent::kIdle);
-}
-
-// Session 1, open in lane 7, of which lanewayd said that nobody else is there.
-class AloneTest : public GateTest {
- protected:
-  AloneTest() : gate_(MakeGate(1)) {
-    gate_->Want();
-    board_.Grant(1, 7);
-    board_.SetAlone(7, true);
-    told_.clear();
-  }
-  // What it was told of the session, and nothing else.
-  std::vector<wire::GateEvent> Reports() const {
-    std::vector<wire::GateEvent> events;
-    for (const wire::Message& message : told_)
-      events.push_back(std::get<wire::GateReport>(message).event);
-    return events;
-  }
-
-  using Events = std::vector<wire::GateEvent>;
-  std::unique_ptr<Gate> gate_;
-};
-
-TEST_F(AloneTest, AShortRestIsNotTold) {
-  for (int i = 0; i < 3; ++i) {
-    gate_->Rest(true);
-    EXPECT_TRUE(gate_->resting() && gate_->rests_untold());
-    gate_->Want();
-    EXPECT_FALSE(gate_->resting() || gate_->rests_untold());
-  }
-  EXPECT_EQ(gate_->state(), GateState::kOpen);
-  EXPECT_TRUE(told_.empty());
-}
-
-TEST_F(AloneTest, ALongRestIsToldOnceAndSoIsItsEnd) {
-  gate_->Rest(false);
-  gate_->TellRest();
-  gate_->TellRest();
-  EXPECT_FALSE(gate_->rests_untold());
-  gate_->Want();
-  EXPECT_EQ(Reports(), (Events{wire::GateEvent::kStalled, wire::GateEvent::kRunnable}));
-}
-
-TEST_F(AloneTest, WhoeverComesHearsThatItRests) {
-  gate_->Rest(true);
-  woken_.clear();
-  board_.SetAlone(7, false);
-  EXPECT_EQ(Reports(), Events{wire::GateEvent::kIdle});
-  EXPECT_EQ(woken_, std::vector<uint64_t>{1});
-  EXPECT_FALSE(gate_->alone());
-  gate_->Want();
-  gate_->Rest(true);
-  EXPECT_EQ(Reports().size(), 3u) << "from now on each is told";
-}
-
-TEST_F(AloneTest, WhatIsDecidedAboutItIsDecidedOfWhoRests) {
-  const std::vector<std::function<void()>> decisions = {
-      [this] { board_.Revoke(1); }, [this] { board_.SetPaused(1, true); },
-      [this] { board_.SetLane(1, 8); }, [this] { gate_->Abandon(); },
-      [this] { board_.SetDaemon(true); }, [this] { board_.SetDaemon(false); }};
-  for (size_t i = 0; i < decisions.size(); ++i) {
-    gate_->Return();
-    board_.SetDaemon(true);
-    board_.SetPaused(1, false);
-    board_.SetLane(1, 7);
-    gate_->Want();
-    board_.Grant(1, 7);
-    board_.SetAlone(7, true);
-    told_.clear();
-    gate_->Rest(true);
-    ASSERT_TRUE(told_.empty()) << i;
-    decisions[i]();
-    EXPECT_EQ(Reports(), Events{wire::GateEvent::kIdle}) << i;
-    EXPECT_EQ(board_.View(1).wants, false) << i;
-  }
-}
-
-TEST_F(AloneTest, WhoIsToLeaveTellsAtOnce) {
-  board_.Revoke(1);
-  gate_->Rest(true);
-  EXPECT_EQ(Reports(), Events{wire::GateEvent::kIdle});
-}
-
-TEST_F(AloneTest, WhoGoesTellsBefore) {
-  gate_->Rest(true);
-  gate_.reset();
-  ASSERT_EQ(told_.size(), 2u);
-  EXPECT_EQ(std::get<wire::GateReport>(told_[0]).event, wire::GateEvent::kIdle);
-  EXPECT_EQ(std::get<wire::Switched>(told_[1]).from, 1u);
 }
 
 TEST_F(GateTest, TheLaneGoesToTheFirstSuccessorThatHasWork) {
@@ -372,7 +282,7 @@ TEST(GateThreadsTest, OneAtATime) {
   Board board([](const wire::Message&) {});
   std::atomic<int> inside{0};
   std::atomic<bool> overlap{false};
-  const auto live = [&](Gate* gate, Sleeper* sleeper) {
+  const auto live = [&](std::unique_ptr<Gate> gate, Sleeper* sleeper) {
     gate->Want();
     for (int turn = 0; turn < kTurns; ++turn) {
       std::unique_lock<std::mutex> lock(sleeper->mutex);
@@ -382,9 +292,9 @@ TEST(GateThreadsTest, OneAtATime) {
       std::this_thread::yield();
       inside.fetch_sub(1);
       gate->Close();
-      std::thread([gate] { gate->HandOver(); }).join();  // as from a driver's thread
+      std::thread([&gate] { gate->HandOver(); }).join();  // as from a driver's thread
     }
-    gate->Rest(true);
+    // Its end: resting it would have to answer whoever wants the lane that it was given once more.
   };
   std::vector<std::unique_ptr<Gate>> gates;
   for (uint64_t id = 1; id <= kSessions; ++id) {
@@ -398,7 +308,7 @@ TEST(GateThreadsTest, OneAtATime) {
   board.SetDaemon(false);
   std::vector<std::thread> threads;
   for (uint64_t id = 1; id <= kSessions; ++id)
-    threads.emplace_back(live, gates[id - 1].get(), &sleepers[id]);
+    threads.emplace_back(live, std::move(gates[id - 1]), &sleepers[id]);
   for (std::thread& thread : threads) thread.join();
   EXPECT_FALSE(overlap.load());
 }
