@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "softgpu/exec/code.h"
 #include "softgpu/exec/launch.h"
@@ -31,7 +32,13 @@ struct LaunchState {
   uint64_t shared_bytes = 0;
   alignas(64) std::byte
       grid_memory[ptx::kGridBytes] = {};  // at kGridWindow of a cooperative launch
-  std::atomic<uint64_t> next_block{0};
+  // Once several threads run the grid: what is left of it. A thread begins with a share of its own,
+  // the same one whenever the grid is launched, for its cache has what lies there; then it helps.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> next{0};
+    uint64_t end = 0;
+  };
+  std::vector<Share> shares;
   std::atomic<bool> stop{false};
   std::mutex mutex;
   std::optional<Fault> fault;  // the first one; guarded by mutex
@@ -45,6 +52,8 @@ struct LaunchState {
   }
   bool Overdue() const;
   void Report(Fault fault);
+  void Divide(uint64_t first, unsigned threads);  // the blocks from `first` on
+  bool BlocksLeft() const;
 };
 
 struct Barrier {

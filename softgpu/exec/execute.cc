@@ -40,6 +40,21 @@ uint64_t NowNs() {
 
 bool LaunchState::Overdue() const { return deadline_ns != 0 && NowNs() > deadline_ns; }
 
+void LaunchState::Divide(uint64_t first, unsigned threads) {
+  shares = std::vector<Share>(threads);
+  const uint64_t each = blocks / threads, longer = blocks % threads;
+  for (uint64_t n = 0, begin = 0; n < threads; begin = shares[n++].end) {
+    shares[n].next.store(std::max(begin, first), std::memory_order_relaxed);
+    shares[n].end = begin + each + (n < longer ? 1 : 0);
+  }
+}
+
+bool LaunchState::BlocksLeft() const {
+  return std::any_of(shares.begin(), shares.end(), [](const Share& share) {
+    return share.next.load(std::memory_order_relaxed) < share.end;
+  });
+}
+
 namespace {
 
 Fault Refusal(const Launch& launch, CUresult code, std::string what) {
@@ -71,17 +86,25 @@ BlockMemory& MemoryOfThread() {
   return *memory;
 }
 
-// Takes blocks until none is left: some at a time, for they are cheap, but fewer and fewer, so that
-// all threads end together.
-void TakeBlocks(LaunchState* state, BlockMemory* memory) {
+// Takes blocks of a share until none is left: some at a time, for they are cheap, but fewer and
+// fewer, so that all threads end together. False when the grid is to stop.
+bool TakeBlocks(LaunchState* state, LaunchState::Share* share, BlockMemory* memory) {
   for (;;) {
-    const uint64_t taken = state->next_block.load(std::memory_order_relaxed);
-    if (taken >= state->blocks) return;
-    const uint64_t share = (state->blocks - taken) / (4 * Processors());
-    const uint64_t count = std::clamp<uint64_t>(share, 1, kBlocksAtATime);
-    const uint64_t first = state->next_block.fetch_add(count, std::memory_order_relaxed);
-    const uint64_t last = std::min(first + count, state->blocks);
-    if (first >= last || !RunBlocks(state, memory, first, last)) return;
+    const uint64_t taken = share->next.load(std::memory_order_relaxed);
+    if (taken >= share->end) return true;
+    const uint64_t count = std::clamp<uint64_t>((share->end - taken) / 8, 1, kBlocksAtATime);
+    const uint64_t first = share->next.fetch_add(count, std::memory_order_relaxed);
+    const uint64_t last = std::min(first + count, share->end);
+    if (first < last && !RunBlocks(state, memory, first, last)) return false;
+  }
+}
+
+// Thread `own` of the grid's. Blocks that wait for earlier ones come to an end, for thread 0, the
+// caller, passes over none.
+void TakeShares(LaunchState* state, size_t own, BlockMemory* memory) {
+  const size_t count = state->shares.size();
+  for (size_t n = 0; n < count; ++n) {
+    if (!TakeBlocks(state, &state->shares[(own + n) % count], memory)) return;
   }
 }
 
@@ -126,20 +149,20 @@ class Pool {
   }
 
   void StartThreads() {
-    for (; threads_ + 1 < Processors(); ++threads_) std::thread([this] { Serve(); }).detach();
+    while (threads_ + 1 < Processors())
+      std::thread([this, own = ++threads_] { Serve(own); }).detach();
   }
 
   Job* TakeJob() {
     for (Job& job : jobs_) {
-      if (job.state->next_block.load(std::memory_order_relaxed) >= job.state->blocks) continue;
-      if (job.state->Stopping()) continue;
+      if (!job.state->BlocksLeft() || job.state->Stopping()) continue;
       job.helpers.fetch_add(1, std::memory_order_relaxed);
       return &job;
     }
     return nullptr;
   }
 
-  void Serve() {
+  void Serve(size_t own) {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
       Job* const job = TakeJob();
@@ -150,7 +173,7 @@ class Pool {
       lock.unlock();
       BlockMemory& memory = MemoryOfThread();
       const bool ready = memory.Prepare(job->state);
-      if (ready) TakeBlocks(job->state, &memory);
+      if (ready) TakeShares(job->state, own, &memory);
       lock.lock();
       job->helpers.fetch_sub(1, std::memory_order_release);
       idle_.notify_all();
@@ -182,19 +205,18 @@ class Pool {
 bool RunIndependent(LaunchState* state) {
   BlockMemory& memory = MemoryOfThread();
   if (!memory.Prepare(state)) return false;
-  const bool alone = state->code->in_order || state->blocks == 1;
-  if (alone) {
-    TakeBlocks(state, &memory);
+  if (state->code->in_order || state->blocks == 1) {
+    RunBlocks(state, &memory, 0, state->blocks);
     return true;
   }
   const uint64_t begin = NowNs();
   for (uint64_t first = 0, count = 1; first < state->blocks;) {
     const uint64_t last = first + count;
-    state->next_block.store(last, std::memory_order_relaxed);
     if (!RunBlocks(state, &memory, first, last)) return true;
     if ((NowNs() - begin) / last * (state->blocks - last) >= kWorthSharingNs) {
+      state->Divide(last, Processors());
       Pool::Get().Offer(state);
-      TakeBlocks(state, &memory);
+      TakeShares(state, 0, &memory);
       Pool::Get().Withdraw(state);
       return true;
     }

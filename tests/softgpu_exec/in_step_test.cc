@@ -2,6 +2,8 @@
 // they take, barriers hold.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/softgpu_exec/machine.h"
 
 namespace softgpu::testing {
@@ -208,6 +210,28 @@ MET:
     const uint32_t high = 100 + (lane < 25 ? 0 : 1000) + lane, low = 7 + (lane < 10 ? 0 : t / 32);
     EXPECT_EQ(Out()[t], (lane < 20 ? low : high) + 1);
   }
+}
+
+// Each block counts up words of its own, long enough for several threads to share the grid.
+TEST_F(InStep, EveryBlockOfALargeGridRunsOnce) {
+  constexpr uint32_t kMany = 1999;
+  machine_.Load(BlockKernel(R"(
+  mov.u32 %i, 0;
+LOOP:
+  add.u32 %i, %i, 1;
+  setp.lt.u32 %p, %i, 100;
+  @%p bra LOOP;
+  ld.param.u64 %at, [out];
+  mov.u32 %r0, %ctaid.x;
+  mad.lo.u32 %r1, %r0, 256, %t;
+  mad.wide.u32 %at, %r1, 4, %at;
+  ld.global.u32 %v, [%at];
+  add.u32 %v, %v, 1;
+)"));
+  const uint64_t out = machine_.Allocate(kMany * 256 * 4);
+  ASSERT_FALSE(machine_.Run("block", {kMany}, {256}, out, 0u).has_value());
+  const std::vector<uint32_t> runs = machine_.Download<uint32_t>(out, kMany * 256);
+  EXPECT_EQ(std::count(runs.begin(), runs.end(), 1u), kMany * 256);
 }
 
 TEST_F(InStep, AWarpAwaitsAnother) {
