@@ -6,6 +6,11 @@
 namespace local {
 namespace {
 
+using shim::graphs::ChildWork;
+using shim::graphs::EmptyWork;
+using shim::graphs::HostWork;
+using shim::graphs::MemoryWork;
+
 template <class T, class Handle>
 CUresult Find(const shim::graphs::Registry<T>& registry, Handle program,
               std::shared_ptr<T>* object) {
@@ -14,6 +19,8 @@ CUresult Find(const shim::graphs::Registry<T>& registry, Handle program,
   *object = registry.Find(program);
   return *object != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+
+CUresult RefuseNode() { return CUDA_ERROR_NOT_SUPPORTED; }
 
 bool IsEvent(CUevent event) {
   return shim::State::Process().events.Find(reinterpret_cast<uint64_t>(event)) != nullptr;
@@ -49,14 +56,6 @@ CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work) {
   return WorkOf(params, work);
 }
 
-// The first version of the structure lacks the last two members.
-CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v1& params, Work* work) {
-  return WorkOf({params.func, params.gridDimX, params.gridDimY, params.gridDimZ, params.blockDimX,
-                 params.blockDimY, params.blockDimZ, params.sharedMemBytes, params.kernelParams,
-                 params.extra, nullptr, nullptr},
-                work);
-}
-
 CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work) {
   shim::CopyBox box;
   CUresult result = shim::BoxOf(params, &box);
@@ -79,18 +78,6 @@ CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work) {
   return shim::Memory::IsLive(params.dst, span) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult ToWork(const CUDA_HOST_NODE_PARAMS_v1& params, Work* work) {
-  if (params.fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *work = shim::graphs::HostWork{params.fn, params.userData};
-  return CUDA_SUCCESS;
-}
-
-CUresult ToWork(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1& params, Work* work) {
-  if (params.paramArray == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *work = shim::graphs::MemoryWork{{params.paramArray, params.paramArray + params.count}};
-  return CUDA_SUCCESS;
-}
-
 CUresult ToRecord(CUevent event, Work* work) {
   *work = shim::graphs::EventRecordWork{event};
   return IsEvent(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -101,49 +88,7 @@ CUresult ToWait(CUevent event, Work* work) {
   return IsEvent(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult ToChild(CUgraph program, Work* work) {
-  std::shared_ptr<Graph> graph;
-  const CUresult result = FindGraph(program, &graph);
-  if (result == CUDA_SUCCESS) *work = shim::graphs::ChildWork{graph};
-  return result;
-}
-
-CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
-  switch (params.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-      const CUDA_KERNEL_NODE_PARAMS_v3& kernel = params.kernel;
-      return WorkOf({kernel.func, kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
-                     kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ, kernel.sharedMemBytes,
-                     kernel.kernelParams, kernel.extra, kernel.kern, kernel.ctx},
-                    work);
-    }
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return ToWork(params.memcpy.copyParams, work);
-    case CU_GRAPH_NODE_TYPE_MEMSET: {
-      const CUDA_MEMSET_NODE_PARAMS_v2& set = params.memset;
-      return ToWork(CUDA_MEMSET_NODE_PARAMS_v1{set.dst, set.pitch, set.value, set.elementSize,
-                                               set.width, set.height},
-                    work);
-    }
-    case CU_GRAPH_NODE_TYPE_HOST:
-      return ToWork(CUDA_HOST_NODE_PARAMS_v1{params.host.fn, params.host.userData}, work);
-    case CU_GRAPH_NODE_TYPE_EMPTY:
-      *work = shim::graphs::EmptyWork{};
-      return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-      return ToChild(params.graph.graph, work);
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-      return ToWait(params.eventWait.event, work);
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-      return ToRecord(params.eventRecord.event, work);
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-      return ToWork(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1{params.memOp.ctx, params.memOp.count,
-                                                     params.memOp.paramArray, params.memOp.flags},
-                    work);
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
-}
+#include "ipc/calls/graph_params.inc"
 
 // --- nodes ---------------------------------------------------------------------------------------
 

@@ -58,15 +58,6 @@ CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work) {
   return result;
 }
 
-// The first version of the structure lacks the last two members.
-CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v1& params, Work* work) {
-  return ToWork(CUDA_KERNEL_NODE_PARAMS_v2{params.func, params.gridDimX, params.gridDimY,
-                                           params.gridDimZ, params.blockDimX, params.blockDimY,
-                                           params.blockDimZ, params.sharedMemBytes,
-                                           params.kernelParams, params.extra, nullptr, nullptr},
-                work);
-}
-
 CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work) {
   CopyBox box;
   CUresult result = BoxOf(params, &box);
@@ -83,19 +74,12 @@ CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work) {
   return result;
 }
 
-CUresult ToWork(const CUDA_HOST_NODE_PARAMS_v1& params, Work* work) {
-  if (params.fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *work = HostWork{params.fn, params.userData};
-  return CUDA_SUCCESS;
-}
-
-CUresult ToWork(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1& params, Work* work) {
-  if (params.paramArray == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *work = MemoryWork{{params.paramArray, params.paramArray + params.count}};
-  return CUDA_SUCCESS;
-}
-
 namespace {
+
+CUresult RefuseNode() {
+  return Fail(CUDA_ERROR_NOT_SUPPORTED,
+              "conditional and semaphore nodes are not supported, memory nodes can't change");
+}
 
 template <class EventWork>
 CUresult EventToWork(CUevent handle, Work* work) {
@@ -111,51 +95,6 @@ CUresult ToRecord(CUevent event, Work* work) { return EventToWork<EventRecordWor
 
 CUresult ToWait(CUevent event, Work* work) { return EventToWork<EventWaitWork>(event, work); }
 
-CUresult ToChild(CUgraph handle, Work* work) {
-  std::shared_ptr<Graph> graph;
-  const CUresult result = FindGraph(handle, &graph);
-  if (result == CUDA_SUCCESS) *work = ChildWork{graph};
-  return result;
-}
-
-CUresult ToWork(const CUgraphNodeParams& params, Work* work) {
-  switch (params.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-      const CUDA_KERNEL_NODE_PARAMS_v3& kernel = params.kernel;
-      return ToWork(
-          CUDA_KERNEL_NODE_PARAMS_v2{kernel.func, kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
-                                     kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ,
-                                     kernel.sharedMemBytes, kernel.kernelParams, kernel.extra,
-                                     kernel.kern, kernel.ctx},
-          work);
-    }
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return ToWork(params.memcpy.copyParams, work);
-    case CU_GRAPH_NODE_TYPE_MEMSET: {
-      const CUDA_MEMSET_NODE_PARAMS_v2& set = params.memset;
-      return ToWork(CUDA_MEMSET_NODE_PARAMS_v1{set.dst, set.pitch, set.value, set.elementSize,
-                                               set.width, set.height},
-                    work);
-    }
-    case CU_GRAPH_NODE_TYPE_HOST:
-      return ToWork(CUDA_HOST_NODE_PARAMS_v1{params.host.fn, params.host.userData}, work);
-    case CU_GRAPH_NODE_TYPE_EMPTY:
-      *work = EmptyWork{};
-      return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-      return ToChild(params.graph.graph, work);
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-      return ToWait(params.eventWait.event, work);
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-      return ToRecord(params.eventRecord.event, work);
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-      return ToWork(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1{params.memOp.ctx, params.memOp.count,
-                                                     params.memOp.paramArray, params.memOp.flags},
-                    work);
-    default:
-      return Fail(CUDA_ERROR_NOT_SUPPORTED,
-                  "conditional and semaphore nodes are not supported, memory nodes can't change");
-  }
-}
+#include "ipc/calls/graph_params.inc"
 
 }  // namespace softgpu
