@@ -201,10 +201,9 @@ void SessionImpl::OnDecision(const wire::Message& message) {
   if (assign != nullptr && assign->result == 0) told_lane_.store(assign->lane);
   if (assign != nullptr && assign->answer == 0) {
     Post([this, lane = assign->lane] {
-      if (lane != told_lane_.load()) return;  // it may have ended since
       if (swapped_out_.load()) {
         lane_when_back_ = lane;
-      } else if (lane_bytes_ != 0) {
+      } else if (lane_bytes_ != 0 && lane == told_lane_.load()) {  // else it may have ended since
         (void)ChangeLane(lane);
       }
     });
