@@ -32,11 +32,32 @@ absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
   }
   driver.cuLogsRegisterCallback = reinterpret_cast<decltype(driver.cuLogsRegisterCallback)>(
       dlsym(driver.library, "cuLogsRegisterCallback"));
+  driver.cuLogsUnregisterCallback = reinterpret_cast<decltype(driver.cuLogsUnregisterCallback)>(
+      dlsym(driver.library, "cuLogsUnregisterCallback"));
   driver.softgpuSetPrintHandler = reinterpret_cast<decltype(driver.softgpuSetPrintHandler)>(
       dlsym(driver.library, "softgpuSetPrintHandler"));
   driver.softgpuGetFault =
       reinterpret_cast<decltype(driver.softgpuGetFault)>(dlsym(driver.library, "softgpuGetFault"));
   return driver;
+}
+
+absl::Status StartDriver(const Driver& driver) {
+  std::string words;
+  CUlogsCallbackHandle listener = nullptr;
+  const bool listens = driver.cuLogsRegisterCallback != nullptr &&
+                       driver.cuLogsUnregisterCallback != nullptr &&
+                       driver.cuLogsRegisterCallback(
+                           [](void* data, CUlogLevel, char* text, size_t length) {
+                             static_cast<std::string*>(data)->assign(text, length);
+                           },
+                           &words, &listener) == CUDA_SUCCESS;
+  const CUresult result = driver.cuInit(0);
+  if (listens) driver.cuLogsUnregisterCallback(listener);
+  if (result == CUDA_SUCCESS) return absl::OkStatus();
+  if (!words.empty()) words = absl::StrCat(" (", words, ")");
+  return absl::FailedPreconditionError(absl::StrCat("the driver does not start: cuInit returns ",
+                                                    ErrorName(driver, result), words,
+                                                    "; run laneway doctor"));
 }
 
 std::string ErrorName(const Driver& driver, CUresult result) {

@@ -38,6 +38,7 @@ struct Driver {
 #undef LANEWAY_MEMBER
   // Drivers before 12.9 lack the error log; their faults carry no text.
   decltype(&::cuLogsRegisterCallback) cuLogsRegisterCallback = nullptr;
+  decltype(&::cuLogsUnregisterCallback) cuLogsUnregisterCallback = nullptr;
   // The software GPU's extensions, described in its softgpu/driver/extension.h; null on other
   // drivers.
   CUresult (*softgpuSetPrintHandler)(void (*handler)(CUstream, const char*, size_t, void*),
@@ -50,6 +51,9 @@ struct Driver {
 // Opens the library and finds the functions; initialises nothing. The error is a sentence for
 // people.
 absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind);
+
+// cuInit. The error is a sentence for people, with what the driver says of it.
+absl::Status StartDriver(const Driver& driver);
 
 // "CUDA_ERROR_..." of this driver, or the number.
 std::string ErrorName(const Driver& driver, CUresult result);

@@ -97,17 +97,25 @@ int Serve(ipc::Options options, int ready_fd) {
   sigprocmask(SIG_BLOCK, &signals, nullptr);  // before any thread is made
   const ipc::UniqueFd signal_fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 
-  Daemon daemon(options, [ready_fd](const std::string& failure) { Tell(ready_fd, failure); });
+  std::string failure;
+  Daemon daemon(options, [ready_fd, &failure](const std::string& sentence) {
+    failure = sentence;
+    if (failure.empty()) Tell(ready_fd, failure);
+  });
   daemon.loop()->Watch(signal_fd.get(), [&daemon, &signal_fd] {
     signalfd_siginfo info;
     if (read(signal_fd.get(), &info, sizeof info) > 0) daemon.OnTerminate();
   });
-  if (const absl::Status listening = daemon.Listen(); !listening.ok()) {
-    lock->Reset();  // whoever is told must not take us for one that lives
-    Tell(ready_fd, std::string(listening.message()));
-    return 1;
+  int code = 1;
+  if (const absl::Status listening = daemon.Listen(); listening.ok()) {
+    code = daemon.Run();
+  } else {
+    failure = std::string(listening.message());
   }
-  return daemon.Run();
+  if (failure.empty()) return code;
+  lock->Reset();  // whoever is told must not take us for one that lives
+  Tell(ready_fd, failure);
+  return code;
 }
 
 }  // namespace

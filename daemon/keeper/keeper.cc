@@ -35,14 +35,9 @@ Keeper::Keeper(const common::Driver& driver, int64_t reserve_bytes, Scrub scrub)
       next_id_((static_cast<uint64_t>(getpid()) << 32) + 1) {}
 
 absl::Status Keeper::Open() {
-  CUresult result = driver_.cuInit(0);
-  if (result != CUDA_SUCCESS) {
-    return absl::FailedPreconditionError(absl::StrCat("the driver does not start: cuInit returns ",
-                                                      common::ErrorName(driver_, result),
-                                                      "; run laneway doctor"));
-  }
+  if (absl::Status started = common::StartDriver(driver_); !started.ok()) return started;
   int count = 0;
-  result = driver_.cuDeviceGetCount(&count);
+  const CUresult result = driver_.cuDeviceGetCount(&count);
   if (result != CUDA_SUCCESS || count == 0) {
     return absl::FailedPreconditionError("the driver has no device; use --device=soft");
   }

@@ -175,6 +175,14 @@ def test_open_runtime_directory():
         check_nothing_started(laneway)
 
 
+def test_software_gpu_that_is_misspelt():
+    """The keeper's driver does not start: its words reach whoever starts a program."""
+    with Laneway(softgpu="memry=1GiB", start=False) as laneway:
+        check_refusal(laneway.run(["/bin/true"]), 125, "'memry=1GiB' is not understood")
+        wait_for(lambda: not laneway.processes(), "lanewayd did not end")
+        check_nothing_started(laneway)
+
+
 def test_long_runtime_directory():
     """A socket's path has at most 107 bytes."""
     with Laneway(start=False) as laneway:
