@@ -107,8 +107,14 @@ Emitter::Value* Emitter::ComputeBits(const ProgramInst& i, const Row& row,
     case Op::kShf: {  // variant: bit 0 right, bit 1 wrap
       Value* count = v[2];
       const bool right = (row.variant & 1) != 0, wraps = (row.variant & 2) != 0;
-      Value* funnel = b_.CreateIntrinsic(right ? llvm::Intrinsic::fshr : llvm::Intrinsic::fshl,
-                                         {v[0]->getType()}, {v[1], v[0], count});
+      // Not the intrinsic: LLVM 14 miscounts a vector of constants with a zero among them.
+      Value* amount = b_.CreateAnd(count, Number(count, 31));
+      Value* rest = b_.CreateSub(Number(count, 31), amount);
+      Value* low = right ? b_.CreateLShr(v[0], amount)
+                         : b_.CreateLShr(b_.CreateLShr(v[0], Number(v[0], 1)), rest);
+      Value* high = right ? b_.CreateShl(b_.CreateShl(v[1], Number(v[1], 1)), rest)
+                          : b_.CreateShl(v[1], amount);
+      Value* funnel = b_.CreateOr(high, low);
       if (wraps) return funnel;
       return b_.CreateSelect(b_.CreateICmpUGE(count, Number(count, 32)), right ? v[1] : v[0],
                              funnel);
