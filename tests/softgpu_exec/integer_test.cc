@@ -132,8 +132,7 @@ TEST(Integer, Shifts) {
   // A count that is known of each lane when the kernel is compiled, and 0 in the first.
   const std::string first = "setp.eq.u32 %p, %r0, 0; selp.u32 %d, %r1, ";
   CheckPairs<uint32_t>(
-      "u32", "u32",
-      "mov.u32 %r0, %laneid; shf.r.clamp.b32 %r1, %a, %b, %r0; " + first + "%a, %p;",
+      "u32", "u32", "mov.u32 %r0, %laneid; shf.r.clamp.b32 %r1, %a, %b, %r0; " + first + "%a, %p;",
       [](auto a, auto) { return a; });
   CheckPairs<uint32_t>(
       "u32", "u32", "mov.u32 %r0, %laneid; shf.l.wrap.b32 %r1, %a, %b, %r0; " + first + "%b, %p;",
