@@ -126,6 +126,13 @@ class HandleTable : public Names {
     return (generation & 1) == 0 ? 0 : ValueFor(index, generation);
   }
 
+  // Calls visit(T&), if there is such an object, while nobody destroys it.
+  template <class Visit>
+  void With(uint64_t value, Visit visit) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (T* const object = Find(value); object != nullptr) visit(*object);
+  }
+
   // Calls visit(value, T*) for every live object; those created meanwhile may be missed.
   template <class Visit>
   void ForEach(Visit visit) const {

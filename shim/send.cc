@@ -41,14 +41,14 @@ IntoCapture::IntoCapture(uint64_t piece) { captured_into = piece; }
 IntoCapture::~IntoCapture() { captured_into = 0; }
 uint64_t IntoCapture::piece() { return captured_into; }
 
-uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*prepare)(void*),
+uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*prepare)(void*),
                       void* argument) {
   if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
   ipc::Encoded encoded;
   {
     Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context, values);
     if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
-    if (prepare != nullptr) prepare(argument);
+    if (prepare != nullptr && !prepare(argument)) return Refused(op, ipc::Refusal::kBadHandle);
     ipc::Writer writer(message.body());
     encoded = ipc::EncodeRequest(op, values, ClientCaller::Process(), &writer);
     if (encoded.refusal != ipc::Refusal::kNone) {

@@ -22,8 +22,9 @@ namespace shim {
 uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values);
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values);
 
-// As PostValues, after prepare(argument) under the send lock.
-uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, void (*prepare)(void*),
+// As PostValues, after prepare(argument) under the send lock. False: a handle is gone, and nothing
+// was changed.
+uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*prepare)(void*),
                       void* argument);
 
 template <ipc::Op op, class... A>
@@ -39,12 +40,20 @@ CUresult Call(uint32_t context, A... args) {
 }
 
 // For calls that carry a mark: the arguments are variables of the caller, of the call's exact C
-// types, and prepare() may change them.
+// types, and prepare() may change them. One that returns a bool may refuse.
 template <ipc::Op op, class Prepare, class... A>
 CUresult PostWith(uint32_t context, Prepare prepare, A&... args) {
   static_assert(std::is_same_v<CUresult(std::remove_const_t<A>...), ipc::SignatureOf<op>>);
   const void* const values[] = {&args...};
-  const auto call = [](void* argument) { (*static_cast<Prepare*>(argument))(); };
+  const auto call = [](void* argument) {
+    Prepare& prepared = *static_cast<Prepare*>(argument);
+    if constexpr (std::is_same_v<decltype(prepared()), bool>) {
+      return prepared();
+    } else {
+      prepared();
+      return true;
+    }
+  };
   return static_cast<CUresult>(PostPrepared(op, context, values, call, &prepare));
 }
 

@@ -111,7 +111,11 @@ CUresult State::JoinBefore(const Stream& stream) {
 
 CUresult State::SendJoin(uint32_t wire) {
   return static_cast<CUresult>(PostPrepared(
-      ipc::Op::StreamsJoin, wire, nullptr, [](void*) { Client::Process().fences().OnJoin(); },
+      ipc::Op::StreamsJoin, wire, nullptr,
+      [](void*) {
+        Client::Process().fences().OnJoin();
+        return true;
+      },
       nullptr));
 }
 

@@ -1,5 +1,7 @@
 #include "shim/sync.h"
 
+#include <optional>
+
 #include "shim/device_memory.h"
 #include "shim/iterations/iterations.h"
 #include "shim/send.h"
@@ -11,11 +13,23 @@ constexpr unsigned kSequenceBits = 48;
 
 CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
 
+// Under the send lock this stays true: who destroys it takes that, too. A mark that is taken and
+// then refused might be waited for by another thread.
+bool IsGone(const Stream& stream) {
+  return !stream.legacy && State::Process().streams.Find(stream.value) == nullptr;
+}
+
 CUresult SendMark(const Stream& stream, uint64_t* sequence) {
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   const CUresult result = PostWith<ipc::Op::StreamMark>(
-      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, program, mark);
+      stream.wire,
+      [&] {
+        if (IsGone(stream)) return false;
+        mark = State::Process().NextMark(stream, false);
+        return true;
+      },
+      program, mark);
   *sequence = mark.sequence;
   return result;
 }
@@ -24,7 +38,13 @@ CUresult SendWake(const Stream& stream) {
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   return PostWith<ipc::Op::StreamMark>(
-      stream.wire, [&] { mark = State::Process().NextWake(stream); }, program, mark);
+      stream.wire,
+      [&] {
+        if (IsGone(stream)) return false;
+        mark = State::Process().NextWake(stream);
+        return true;
+      },
+      program, mark);
 }
 
 // The sequence that tells when everything sent on the stream so far is complete.
@@ -34,31 +54,39 @@ CUresult CoveringSequence(const Stream& stream, uint64_t* sequence) {
   return State::Process().IsClean(stream) ? CUDA_SUCCESS : SendMark(stream, sequence);
 }
 
+// A stream that another thread destroys meanwhile has marked its last work, and asked for its wake,
+// when it went (State::DestroyStream).
+CUresult UnlessGone(const Stream& stream, CUresult result) {
+  return result == CUDA_ERROR_INVALID_HANDLE && IsGone(stream) ? CUDA_SUCCESS : result;
+}
+
+// Another thread may destroy the stream, and make one in its place, while this one waits.
+std::optional<Stream> CopyOf(uint64_t value) {
+  std::optional<Stream> copy;
+  State::Process().streams.With(value, [&copy](Stream& stream) {
+    if (stream.IsMade()) copy = stream;  // else it has no work yet
+  });
+  return copy;
+}
+
 // Waits for what was marked on a slot, whether or not its stream still lives.
 CUresult WaitForSlot(uint32_t slot, int ordinal) {
   State& state = State::Process();
   const uint64_t sequence = state.SlotAt(slot).covering.load(std::memory_order_acquire);
   return Client::Process().WaitCompleted(slot, sequence, [&] {
-    const Stream* stream = state.LegacyStream(ordinal);
-    if (slot >= ipc::limits::kLegacySlots) {
-      const ipc::HandleId name = static_cast<ipc::HandleId>(
-          slot - ipc::limits::kLegacySlots + static_cast<uint32_t>(ipc::HandleId::kFirst));
-      stream = state.streams.Find(state.streams.ValueOf(name));
-    }
-    // A destroyed stream asked for its wake when it went (State::DestroyStream).
-    return stream == nullptr ? CUDA_SUCCESS : SendWake(*stream);
+    if (slot < ipc::limits::kLegacySlots) return SendWake(*state.LegacyStream(ordinal));
+    const ipc::HandleId name = static_cast<ipc::HandleId>(
+        slot - ipc::limits::kLegacySlots + static_cast<uint32_t>(ipc::HandleId::kFirst));
+    const std::optional<Stream> stream = CopyOf(state.streams.ValueOf(name));
+    return stream.has_value() ? UnlessGone(*stream, SendWake(*stream)) : CUDA_SUCCESS;
   });
 }
 
 }  // namespace
 
 CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
-  return Client::Process().WaitCompleted(stream.slot, sequence, [&] {
-    // A stream that is gone asked for its wake when it went (State::DestroyStream).
-    if (!stream.legacy && State::Process().streams.Find(stream.value) == nullptr)
-      return CUDA_SUCCESS;
-    return SendWake(stream);
-  });
+  return Client::Process().WaitCompleted(stream.slot, sequence,
+                                         [&] { return UnlessGone(stream, SendWake(stream)); });
 }
 
 CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
@@ -106,10 +134,10 @@ CUresult SynchronizeDevice(int ordinal) {
   // Marks first, waits after, so that the streams finish side by side.
   CUresult result = CUDA_SUCCESS;
   uint64_t ignored = 0;
-  state.streams.ForEach([&](uint64_t, Stream* stream) {
-    if (!stream->IsMade()) return;  // it has no work yet
-    if (stream->device == ordinal && result == CUDA_SUCCESS)
-      result = CoveringSequence(*stream, &ignored);
+  state.streams.ForEach([&](uint64_t value, Stream*) {
+    const std::optional<Stream> stream = CopyOf(value);
+    if (stream.has_value() && stream->device == ordinal && result == CUDA_SUCCESS)
+      result = UnlessGone(*stream, CoveringSequence(*stream, &ignored));
   });
   if (result == CUDA_SUCCESS) result = CoveringSequence(*state.LegacyStream(ordinal), &ignored);
   // Slots, not streams: a destroyed stream's last work counts, too.
