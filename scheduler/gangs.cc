@@ -32,6 +32,15 @@ unsigned RanksOn(Core* core, const Gang& gang, uint32_t device) {
   return ranks;
 }
 
+// Whether who waits in a lane that nobody uses is before the rank: it would push the rank out at
+// once.
+bool IsBeforeRank(Core* core, const Lane& lane, const Session& rank) {
+  const bool unused = lane.holder == nullptr || !lane.holder->progressing();
+  if (!unused || lane.closing || lane.shrinking_to >= 0 || Starves(*core, rank)) return false;
+  const Session* const head = Head(core, lane);
+  return head != nullptr && core->state->policy->Before(*core->state, *head, rank);
+}
+
 // Others on the rank's device, where they are too many beside the gang, give way, too.
 bool DeviceCanBegin(Core* core, const Gang& gang, const Session& rank) {
   const Device& device = *core->DeviceOf(rank);
@@ -39,14 +48,16 @@ bool DeviceCanBegin(Core* core, const Gang& gang, const Session& rank) {
   const unsigned width = core->state->policy->Width(*core->state, device);
   const unsigned ranks = RanksOn(core, gang, device.id);
   unsigned others = 0;
+  unsigned earlier = 0;
   bool all_give_way = true;
   for (Lane* const lane : device.lanes) {
+    earlier += IsBeforeRank(core, *lane, rank);
     const Session* const holder = lane->holder;
     if (holder == nullptr || gang.members.count(holder->id) != 0) continue;
     ++others;
     all_give_way = all_give_way && GivesWay(*core, rank, *holder);
   }
-  return others + ranks <= width || all_give_way;
+  return others + ranks + earlier <= width || (all_give_way && earlier == 0);
 }
 
 bool CanBegin(Core* core, const Gang& gang) {

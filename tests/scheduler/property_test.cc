@@ -46,7 +46,10 @@ TEST_P(PropertyTest, RandomEvents) {
   for (uint64_t events = 0; events < Total(); ++seed) {
     World world(Random(GetParam(), seed), seed);
     try {
-      while (world.events() < kEventsPerWorld) world.Step();
+      while (world.events() < kEventsPerWorld) {
+        for (int step = 0; step < 100; ++step) world.Step();
+        world.ComeToRest();
+      }
     } catch (const std::logic_error& error) {
       FAIL() << error.what() << " at event " << world.events() << " of seed " << seed
              << world.Describe();

@@ -209,7 +209,14 @@ void World::Ask(Tenant* tenant) {
   }
 }
 
-void World::FinishSomething() {
+void World::ComeToRest() {
+  constexpr int kRoundsMax = 1'000;
+  for (int round = 0; FinishSomething(); ++round) {
+    Require(round < kRoundsMax, "what was begun at one instant goes round for ever");
+  }
+}
+
+bool World::FinishSomething() {
   struct Pending {
     SessionId session = 0;
     LaneId lane = 0;
@@ -227,7 +234,7 @@ void World::FinishSomething() {
   for (const std::pair<const SessionId, Tenant>& entry : tenants_) {
     if (entry.second.swapping != 0) pending.push_back({entry.first});
   }
-  if (pending.empty()) return;
+  if (pending.empty()) return false;
   const Pending& one = pending[Random(pending.size())];
   if (one.session != 0) {
     Tenant* const tenant = Get(one.session);
@@ -263,6 +270,7 @@ void World::FinishSomething() {
   } else {
     HandOver(one.lane);
   }
+  return true;
 }
 
 void World::HandOver(LaneId id) {

@@ -66,6 +66,9 @@ class World {
   World(const Options& options, uint64_t seed);
 
   void Step();  // one random event
+  // Nobody does anything more, and no time passes: what was begun ends. Fails when turns, sizes of
+  // lanes or swaps go on for ever, each the cause of the next.
+  void ComeToRest();
   // Tells one event, performs what follows, checks.
   void Tell(const Event& event);
 
@@ -82,7 +85,7 @@ class World {
   void Work(Tenant* tenant);
   void Boundary(Tenant* tenant);
   void Ask(Tenant* tenant);
-  void FinishSomething();
+  bool FinishSomething();  // whether there was something
   void HandOver(LaneId id);
   void Disturb(Tenant* tenant);
 
