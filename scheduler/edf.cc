@@ -18,10 +18,9 @@ class Deadline : public Policy {
     // Each iteration is a piece of work: it was there when the one before was done, and the first
     // one since it waits for its turn, or who is due later would push it out at once.
     const bool first_one = running.progress_us <= running.granted_us && running.waited_since_us > 0;
-    const int64_t due =
-        DueSince(state, running,
-                 first_one ? running.waited_since_us
-                           : std::max(running.granted_us, running.progress_us));
+    const int64_t due = DueSince(
+        state, running,
+        first_one ? running.waited_since_us : std::max(running.granted_us, running.progress_us));
     const int64_t first = Rank(state, waiting);
     if (first < due && (waiting.about.deadline_us > 0 || running.about.deadline_us > 0))
       return true;

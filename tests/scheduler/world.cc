@@ -273,28 +273,6 @@ bool World::FinishSomething() {
   return true;
 }
 
-void World::HandOver(LaneId id) {
-  WorldLane* const lane = GetLane(id);
-  Tenant* const from = Get(lane->holder);
-  from->granted = from->inside = from->revoked = false;
-  lane->holder = 0;
-  SessionId to = 0;
-  for (const SessionId next : lane->successors) {
-    const std::map<SessionId, Tenant>::iterator found = tenants_.find(next);
-    if (found == tenants_.end() || !CanRun(found->second) || found->second.lane != id) continue;
-    to = next;
-    break;
-  }
-  lane->successors.clear();
-  if (to != 0) {
-    lane->holder = to;
-    Get(to)->granted = true;
-    Get(to)->revoked = false;
-    Get(to)->inside = Get(to)->ephemeral_bytes > 0;
-  }
-  Tell(Switched{id, from->id, to});
-}
-
 void World::Disturb(Tenant* tenant) {
   const uint64_t what = Random(10);
   if (what < 4) {

@@ -1,4 +1,5 @@
-// World, second part: performs actions as a daemon would, and refuses what a worker would refuse.
+// World, second part: performs actions as a daemon would, hands lanes over, and refuses what a
+// worker would refuse.
 #include <stdexcept>
 
 #include "tests/scheduler/world.h"
@@ -15,6 +16,28 @@ void Require(bool holds, const char* what) {
 void World::Perform(const Action& action) {
   digest_ = (digest_ ^ action.index()) * 1099511628211u;
   std::visit([this](const auto& what) { Do(what); }, action);
+}
+
+void World::HandOver(LaneId id) {
+  WorldLane* const lane = GetLane(id);
+  Tenant* const from = Get(lane->holder);
+  from->granted = from->inside = from->revoked = false;
+  lane->holder = 0;
+  SessionId to = 0;
+  for (const SessionId next : lane->successors) {
+    const std::map<SessionId, Tenant>::iterator found = tenants_.find(next);
+    if (found == tenants_.end() || !CanRun(found->second) || found->second.lane != id) continue;
+    to = next;
+    break;
+  }
+  lane->successors.clear();
+  if (to != 0) {
+    lane->holder = to;
+    Get(to)->granted = true;
+    Get(to)->revoked = false;
+    Get(to)->inside = Get(to)->ephemeral_bytes > 0;
+  }
+  Tell(Switched{id, from->id, to});
 }
 
 void World::Do(const Admit& action) {
