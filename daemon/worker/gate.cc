@@ -22,13 +22,13 @@ constexpr int64_t kImminentUs = 20'000;
 
 Gate::Gate(Board* board, uint64_t session_id, std::function<void()> wake)
     : board_(board), session_id_(session_id), wake_(std::move(wake)) {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   assert(board_->gates_.count(session_id) == 0);
   board_->gates_[session_id] = this;
 }
 
 Gate::~Gate() {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   wants_ = false;
   TellRestLocked();
   if (holds_) board_->HandOverLocked(this);
@@ -42,7 +42,7 @@ Gate::~Gate() {
 }
 
 bool Gate::OpensInto(uint64_t lane) const {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   return !closed() && lane_ == lane;
 }
 
@@ -51,7 +51,7 @@ void Gate::Set(GateState state) { state_.store(state); }
 void Gate::Want() {
   if (!resting_) return;
   resting_ = false;
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   wants_ = true;
   wanted_ = ++board_->wants_;
   if (std::exchange(untold_rest_, std::nullopt).has_value()) return;  // it is believed to run
@@ -70,14 +70,14 @@ void Gate::Want() {
 void Gate::Rest(bool at_boundary) {
   if (resting_) return;
   resting_ = true;
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   wants_ = false;
   untold_rest_ = at_boundary ? GateEvent::kIdle : GateEvent::kStalled;
   if (!board_->IsAloneLocked(*this)) TellRestLocked();
 }
 
 void Gate::TellRest() {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   TellRestLocked();
 }
 
@@ -88,18 +88,18 @@ void Gate::TellRestLocked() {
 }
 
 bool Gate::rests_untold() const {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   return untold_rest_.has_value();
 }
 
 bool Gate::alone() const {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   return board_->IsAloneLocked(*this);
 }
 
 void Gate::Close() {
   Set(GateState::kClosed);
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   if (!holds_) return;
   Gate* const next = board_->Next(lane_, board_->lanes_[lane_]);
   if (next == nullptr) return;
@@ -107,8 +107,7 @@ void Gate::Close() {
   next->wake_();
 }
 
-// Waking up takes longer than a whole switch. Whoever else wants the processor gets it. In the end
-// either this thread sees the gate open, or whoever opens it sees that nobody spins.
+// Waking up takes longer than a whole switch. Whoever else wants the processor gets it.
 void Gate::AwaitTurn(const std::function<bool()>& stop) {
   if (!imminent_.exchange(false)) return;
   const int64_t end_us = NowUs() + kImminentUs;
@@ -131,24 +130,24 @@ bool Gate::TurnIsOver() const {
   if (board_->daemon_.load(std::memory_order_relaxed)) return false;
   const int64_t held_us = OpenUs();
   if (held_us != 0 && held_us < kTurnUs && !resting_) return false;
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   return board_->WaitsInLane(*this);
 }
 
 void Gate::HandOver() {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   if (holds_) board_->HandOverLocked(this);
 }
 
 void Gate::Abandon() {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   away_ = true;
   TellRestLocked();
   if (holds_) board_->FreeLane(this);
 }
 
 void Gate::Return() {
-  const Board::Lock lock(board_->mutex_);
+  const Board::Lock lock(&board_->mutex_);
   away_ = false;
 }
 
@@ -161,7 +160,8 @@ void Board::Open(Gate* gate, Lane* lane) {
   gate->holds_ = true;
   gate->opened_us_.store(NowUs(), std::memory_order_relaxed);
   gate->Set(GateState::kOpen);
-  gate->wake_();
+  // Either its thread sees the gate open, or this one sees that it does not spin any more.
+  if (!gate->spins_.load()) gate->wake_();
 }
 
 bool Board::CanFollow(const Gate& gate) const {
@@ -198,12 +198,16 @@ void Board::HandOverLocked(Gate* gate) {
   FreeLane(gate);
   Lane& lane = lanes_[gate->lane_];
   Gate* const next = Next(gate->lane_, lane);
-  if (next != nullptr) Open(next, &lane);
   const ipc::control::Switched switched{gate->lane_, gate->session_id_,
                                         next == nullptr ? 0 : next->session_id_, NowUs()};
-  if (next == nullptr || !next->spins_.load()) return TellLocked(switched);
-  untold_.push_back(switched);
-  next->unsettled_.store(true, std::memory_order_relaxed);
+  // Opened last: its thread needs the board at once, and would go to sleep for it.
+  if (next != nullptr && next->spins_.load()) {
+    untold_.push_back(switched);
+    next->unsettled_.store(true, std::memory_order_relaxed);
+    return Open(next, &lane);
+  }
+  if (next != nullptr) Open(next, &lane);
+  TellLocked(switched);
 }
 
 void Board::TellLocked(const ipc::control::Message& message) {
@@ -212,7 +216,7 @@ void Board::TellLocked(const ipc::control::Message& message) {
 }
 
 void Board::Settle() {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   SettleLocked();
 }
 
@@ -241,7 +245,7 @@ Gate* Board::FindLocked(uint64_t session_id) const {
 }
 
 void Board::Grant(uint64_t session_id, uint64_t lane_id) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr) {  // it ended meanwhile; whoever granted believes the lane held
     TellLocked(ipc::control::Switched{lane_id, session_id, 0, NowUs()});
@@ -263,7 +267,7 @@ void Board::Grant(uint64_t session_id, uint64_t lane_id) {
 }
 
 void Board::Revoke(uint64_t session_id) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || gate->state() != GateState::kOpen) return;
   gate->TellRestLocked();
@@ -272,12 +276,12 @@ void Board::Revoke(uint64_t session_id) {
 }
 
 void Board::SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   lanes_[lane].successors = std::move(session_ids);
 }
 
 void Board::SetPaused(uint64_t session_id, bool paused) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   const bool changed = paused ? paused_.insert(session_id).second : paused_.erase(session_id) != 0;
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || !changed) return;
@@ -287,7 +291,7 @@ void Board::SetPaused(uint64_t session_id, bool paused) {
 }
 
 void Board::SetLane(uint64_t session_id, uint64_t lane) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr || gate->lane_ == lane) return;
   gate->TellRestLocked();
@@ -296,12 +300,12 @@ void Board::SetLane(uint64_t session_id, uint64_t lane) {
 }
 
 void Board::SetShared(uint64_t lane, bool shared) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   lanes_[lane].shared = shared;
 }
 
 void Board::SetAlone(uint64_t lane, bool alone) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   lanes_[lane].alone = alone;
   for (const std::pair<const uint64_t, Gate*>& entry : gates_) {
     if (alone || entry.second->lane_ != lane) continue;
@@ -311,7 +315,7 @@ void Board::SetAlone(uint64_t lane, bool alone) {
 }
 
 void Board::SetDaemon(bool present) {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   daemon_.store(present);
   // A new daemon is to say anew who is alone; it reads who wants.
   for (std::pair<const uint64_t, Lane>& entry : lanes_) entry.second.alone = false;
@@ -329,7 +333,7 @@ void Board::SetDaemon(bool present) {
 }
 
 GateView Board::View(uint64_t session_id) const {
-  const Lock lock(mutex_);
+  const Lock lock(&mutex_);
   const Gate* const gate = FindLocked(session_id);
   if (gate == nullptr) return {};
   return {gate->lane_, gate->holds_, gate->wants_};

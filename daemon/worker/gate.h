@@ -17,11 +17,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "ipc/control.h"
 #include "ipc/futex.h"
 
@@ -151,7 +151,7 @@ class Board {
     bool alone = false;
     std::vector<uint64_t> successors;
   };
-  using Lock = std::lock_guard<std::mutex>;
+  using Lock = absl::MutexLock;
 
   bool CanFollow(const Gate& gate) const;
   void Open(Gate* gate, Lane* lane);
@@ -165,7 +165,7 @@ class Board {
   void SettleLocked();
 
   const Tell tell_;
-  mutable std::mutex mutex_;
+  mutable absl::Mutex mutex_;  // spins before it sleeps: a switch is shorter than a wake
   std::map<uint64_t, Gate*> gates_;
   std::map<uint64_t, Lane> lanes_;
   std::set<uint64_t> paused_;
