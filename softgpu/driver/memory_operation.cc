@@ -9,7 +9,7 @@
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
-#include "softgpu/driver/spin.h"
+#include "softgpu/exec/spin.h"
 
 namespace softgpu {
 namespace {

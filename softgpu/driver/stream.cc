@@ -6,8 +6,8 @@
 
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
-#include "softgpu/driver/spin.h"
 #include "softgpu/driver/stream_threads.h"
+#include "softgpu/exec/spin.h"
 
 namespace softgpu {
 namespace {
@@ -24,6 +24,7 @@ Stream::Stream(std::shared_ptr<Context> context, unsigned flags, int priority)
 Stream::~Stream() { assert(queue_.empty()); }
 
 uint64_t Stream::Push(std::unique_ptr<Operation> operation, bool wake) {
+  submitter_.Note();
   std::unique_lock<std::mutex> lock(mutex_);
   queue_.push_back(std::move(operation));
   const uint64_t sequence = submitted_.fetch_add(1) + 1;
@@ -50,8 +51,8 @@ void Stream::CallThread(std::unique_lock<std::mutex>* lock) {
 
 void Stream::Serve(std::shared_ptr<Stream> stream) {
   for (;;) {
-    std::shared_ptr<Stream> next =
-        StreamThreads::Get().AwaitCall([&stream] { return !stream->Idle() || stream->closed(); });
+    std::shared_ptr<Stream> next = StreamThreads::Get().AwaitCall(
+        [&stream] { return !stream->Idle() || stream->closed(); }, stream->submitter_);
     if (next != nullptr) {
       stream->Leave();
       stream = std::move(next);
@@ -148,6 +149,7 @@ std::unique_ptr<Operation> Stream::TakeFirst() {
 
 // What the operation holds is released before a waiter goes on.
 void Stream::RunOne(std::unique_ptr<Operation> operation) {
+  runner_.Note();
   CUresult fault = context_->Fault();
   if (fault == CUDA_SUCCESS) {
     fault = operation->Run();
@@ -231,7 +233,7 @@ bool Stream::TryRunHere(uint64_t sequence) {
 void Stream::Wait(uint64_t sequence) {
   while (!Done(sequence)) {
     if (TryRunHere(sequence)) continue;
-    if (!context_->blocking_sync() && SpinUntil([&] { return Done(sequence); })) return;
+    if (!context_->blocking_sync() && SpinUntil([&] { return Done(sequence); }, runner_)) return;
     waiters_.fetch_add(1);
     {
       std::unique_lock<std::mutex> lock(mutex_);

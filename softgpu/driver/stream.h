@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "softgpu/driver/operation.h"
+#include "softgpu/exec/spin.h"
 
 namespace softgpu {
 
@@ -108,6 +109,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<uint64_t> submitted_{0}, completed_{0};
   std::atomic<uint64_t> waiters_{0};  // threads that sleep, and followers
   std::atomic<bool> closed_{false};
+  Whereabouts submitter_, runner_;
 
   std::mutex mutex_;
   std::condition_variable progress_;  // waiters sleep here

@@ -10,7 +10,7 @@
 #include <memory>
 #include <mutex>
 
-#include "softgpu/driver/spin.h"
+#include "softgpu/exec/spin.h"
 
 namespace softgpu {
 
@@ -26,11 +26,12 @@ class StreamThreads {
   // A thread serves the stream soon: calls Stream::Serve(stream), or gets it from AwaitCall.
   void Call(std::shared_ptr<Stream> stream);
 
-  // For a thread without work: spins until ready(), or until a stream calls, which is returned.
+  // For a thread without work: spins until ready(), which `other` may bring about, or until a
+  // stream calls, which is returned.
   template <class Ready>
-  std::shared_ptr<Stream> AwaitCall(const Ready& ready) {
+  std::shared_ptr<Stream> AwaitCall(const Ready& ready, const Whereabouts& other) {
     spinning_.fetch_add(1);
-    SpinUntil([&] { return ready() || calls_.load() != 0; });
+    SpinUntil([&] { return ready() || calls_.load() != 0; }, other);
     return EndSpin(ready());
   }
 

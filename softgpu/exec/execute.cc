@@ -5,8 +5,6 @@
 // kernel after another, and a wake-up takes longer than many a grid. Kernels with floating-point
 // atomics run in order on the caller. A cooperative grid keeps all its blocks resident on the
 // caller and gives each its turn.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -18,6 +16,7 @@
 #include "softgpu/exec/check.h"
 #include "softgpu/exec/fault.h"
 #include "softgpu/exec/handlers.h"
+#include "softgpu/exec/spin.h"
 #include "softgpu/exec/tier.h"
 
 namespace softgpu {
@@ -25,7 +24,6 @@ namespace exec {
 namespace {
 
 constexpr uint64_t kWorthSharingNs = 50'000;
-constexpr uint64_t kSpinNs = 20'000;
 constexpr uint64_t kBlocksAtATime = 32;
 
 std::atomic<Compiler*> the_compiler{nullptr};
@@ -63,16 +61,6 @@ Fault Refusal(const Launch& launch, CUresult code, std::string what) {
   fault.what = std::move(what);
   fault.kernel = launch.kernel->name();
   return fault;
-}
-
-template <class Predicate>
-void SpinUntil(const Predicate& done) {
-  for (const uint64_t end = NowNs() + kSpinNs; NowNs() < end;) {
-    for (int k = 0; k < 16; ++k) {
-      if (done()) return;
-      _mm_pause();
-    }
-  }
 }
 
 unsigned Processors() {
@@ -117,6 +105,7 @@ class Pool {
   }
 
   void Offer(LaunchState* state) {
+    offerer_.Note();
     std::lock_guard<std::mutex> lock(mutex_);
     StartThreads();
     jobs_.emplace_back(state);
@@ -130,7 +119,7 @@ class Pool {
     const std::list<Job>::iterator job = Find(state);
     lock.unlock();
     const auto alone = [&] { return job->helpers.load(std::memory_order_acquire) == 0; };
-    SpinUntil(alone);
+    SpinUntil(alone, job->helper);
     lock.lock();
     idle_.wait(lock, alone);
     jobs_.erase(job);
@@ -141,6 +130,7 @@ class Pool {
     explicit Job(LaunchState* s) : state(s) {}
     LaunchState* const state;
     std::atomic<int> helpers{0};
+    Whereabouts helper;  // the last that came
   };
 
   std::list<Job>::iterator Find(const LaunchState* state) {
@@ -171,6 +161,7 @@ class Pool {
         continue;
       }
       lock.unlock();
+      job->helper.Note();
       BlockMemory& memory = MemoryOfThread();
       const bool ready = memory.Prepare(job->state);
       if (ready) TakeShares(job->state, own, &memory);
@@ -187,7 +178,7 @@ class Pool {
     const uint64_t seen = offers_.load(std::memory_order_relaxed);
     const auto came = [&] { return offers_.load(std::memory_order_relaxed) != seen; };
     lock->unlock();
-    SpinUntil(came);
+    SpinUntil(came, offerer_);
     lock->lock();
     if (came()) return;
     ++sleeping_;
@@ -199,6 +190,7 @@ class Pool {
   std::condition_variable wake_, idle_;
   std::list<Job> jobs_;
   std::atomic<uint64_t> offers_{0};
+  Whereabouts offerer_;
   unsigned threads_ = 0, sleeping_ = 0;
 };
 
