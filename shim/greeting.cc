@@ -10,7 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "ipc/environment.h"
+#include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
 #include "shim/say.h"
@@ -21,6 +23,8 @@ namespace {
 constexpr int64_t kWelcomeTimeoutUs =
     30'000'000;                           // a first session waits for keeper and worker to start
 constexpr int64_t kSilentUs = 2'000'000;  // who waits for longer says why
+constexpr int64_t kNextDaemonNs = 30'000'000'000;  // for the daemon after the one that queued us
+constexpr absl::Duration kNextDaemonStep = absl::Milliseconds(50);
 
 template <size_t N>
 void CopyText(char (&to)[N], std::string_view from) {
@@ -74,16 +78,41 @@ absl::Status AwaitAdmission(int socket, Greeted* greeted) {
 }
 
 // Sends the hello and takes the answer with its descriptors.
-absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Greeted* greeted) {
+absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Greeted* greeted,
+                      bool* queued) {
+  *greeted = Greeted();
   absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(dir));
   if (!socket.ok()) return socket.status();
   const auto* const bytes = reinterpret_cast<const std::byte*>(&hello);
   if (absl::Status sent = ipc::SendPacket(socket->get(), {bytes, sizeof hello}); !sent.ok())
     return sent;
   absl::Status taken = TakeWelcome(socket->get(), kWelcomeTimeoutUs, greeted);
-  if (taken.ok() && greeted->welcome.queued != 0) taken = AwaitAdmission(socket->get(), greeted);
+  *queued = taken.ok() && greeted->welcome.queued != 0;
+  if (*queued) taken = AwaitAdmission(socket->get(), greeted);
   if (taken.ok()) greeted->socket = std::move(*socket);
   return taken;
+}
+
+bool LacksDaemon(const absl::Status& status) {
+  return FromStatus(status) == CUDA_ERROR_MPS_CONNECTION_FAILED;
+}
+
+// A daemon that dies knows who runs, and the next one finds them; of who is not admitted yet it
+// hears from themselves.
+absl::Status ExchangeWithSome(const std::string& dir, const ipc::Hello& hello, Greeted* greeted) {
+  static std::atomic<bool> said;
+  bool queued = false;
+  absl::Status status = Exchange(dir, hello, greeted, &queued);
+  while (queued && !status.ok() && LacksDaemon(status)) {
+    SayOnce(said, {"lanewayd ended before it admitted this program, which waits for the next one "
+                   "for 30 s"});
+    const int64_t end_ns = ipc::MonotonicNs() + kNextDaemonNs;
+    for (queued = false; LacksDaemon(status) && !queued && ipc::MonotonicNs() < end_ns;) {
+      absl::SleepFor(kNextDaemonStep);
+      status = Exchange(dir, hello, greeted, &queued);
+    }
+  }
+  return status;
 }
 
 }  // namespace
@@ -116,7 +145,7 @@ bool Greet(const ipc::Hello& hello, Greeted* greeted, ConnectError* error) {
     *error = {CUDA_ERROR_NOT_PERMITTED, std::string(status.message())};
     return false;
   }
-  if (status.ok()) status = Exchange(dir, hello, greeted);
+  if (status.ok()) status = ExchangeWithSome(dir, hello, greeted);
   if (!status.ok()) {
     const CUresult code = FromStatus(status);
     *error = {code, code == CUDA_ERROR_MPS_CONNECTION_FAILED ? NoDaemonSentence(dir, status)

@@ -330,7 +330,11 @@ void Daemon::UpdateLinger() {
 void Daemon::StopEverything() {
   if (std::exchange(stopping_, true)) return;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    if (entry.second.page.get() == nullptr) continue;
+    if (entry.second.page.get() == nullptr) {
+      TellRefused(entry.second, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                  "Laneway was stopped while this program was waiting (laneway stop --force)");
+      continue;
+    }
     ipc::MarkLost(entry.second.page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
                   "Laneway was stopped while this program was running (laneway stop --force)");
   }

@@ -84,6 +84,7 @@ class Daemon : public ChildrenListener {
   void AttachAgain(Session* session);
   absl::Status MakeFiles(Session* session);
   void Welcome(Session* session, const ipc::control::Attached& attached);
+  void TellRefused(const Session& session, unsigned code, const std::string& sentence);
   void Turn(Session* session, unsigned code, const std::string& sentence);
   void OnClientSocket(uint64_t id);
   void CloseSocket(Session* session);

@@ -255,12 +255,16 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
 }
 
 // Sends it away, with a sentence.
-void Daemon::Turn(Session* session, unsigned code, const std::string& sentence) {
+void Daemon::TellRefused(const Session& session, unsigned code, const std::string& sentence) {
   ipc::Welcome welcome;
   Refuse(&welcome, code, sentence);
-  spdlog::info("session {} ({}) is refused: {}", session->record.session_id,
-               session->record.program, welcome.sentence);
-  if (session->socket.valid()) (void)ipc::SendPacket(session->socket.get(), BytesOf(welcome));
+  spdlog::info("session {} ({}) is refused: {}", session.record.session_id, session.record.program,
+               welcome.sentence);
+  if (session.socket.valid()) (void)ipc::SendPacket(session.socket.get(), BytesOf(welcome));
+}
+
+void Daemon::Turn(Session* session, unsigned code, const std::string& sentence) {
+  TellRefused(*session, code, sentence);
   Leave(session);
 }
 

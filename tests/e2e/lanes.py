@@ -212,18 +212,48 @@ def all_equal(laneway, command, programs):
     wait_for(lambda: laneway.used_bytes() == 0, "memory is left in use")
 
 
+def queued(laneway):
+    """A program that is not admitted beside another, that other, and how the first ended when it was alone."""
+    command = [laneway.binary("iterate"), "--iterations", "5", "--persistent", "48"]
+    expected = laneway.run(command)  # what it needs is known from now on
+    check(expected.code == 0, str(expected))
+    holder = laneway.spawn([laneway.binary("iterate"), "--iterations", "1000000", "--persistent", "56"],
+                           "--mode=in-process")  # whose memory can't go
+    holder.wait_for_line("started")
+    program = laneway.spawn(command)
+    wait_for(lambda: "this program waits for" in program.errors(), program.errors)
+    check(program.running() and not program.output(), "it was admitted")
+    return program, holder, expected
+
+
+def test_who_is_queued_says_hello_to_the_next_daemon():
+    with Laneway(softgpu="memory=96MiB", start=False) as laneway:
+        started(laneway, "fifo")
+        program, holder, expected = queued(laneway)
+        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        laneway.daemon.wait()
+        wait_for(lambda: "waits for the next one" in program.errors(), program.errors)
+        started(laneway, "fifo")
+        holder.kill()
+        result = program.wait()
+        check((result.code, result.out) == (0, expected.out), f"{result}\n{expected}")
+
+
+def test_who_is_queued_ends_when_laneway_is_stopped():
+    with Laneway(softgpu="memory=96MiB", start=False) as laneway:
+        started(laneway, "fifo")
+        program, holder, _ = queued(laneway)
+        stopped = laneway.command("stop", "--force")
+        check(stopped.code == 0, str(stopped))
+        result = program.wait()
+        check(result.code != 0 and "was stopped while this program was waiting" in result.err, str(result))
+        holder.kill()
+
+
 def test_who_is_not_admitted_waits_and_says_why():
     with Laneway(softgpu="memory=96MiB", start=False) as laneway:
         started(laneway, "fifo")
-        command = [laneway.binary("iterate"), "--iterations", "5", "--persistent", "48"]
-        expected = laneway.run(command)  # what it needs is known from now on
-        check(expected.code == 0, str(expected))
-        holder = laneway.spawn([laneway.binary("iterate"), "--iterations", "1000000", "--persistent", "56"],
-                               "--mode=in-process")  # whose memory can't go
-        holder.wait_for_line("started")
-        program = laneway.spawn(command)
-        wait_for(lambda: "this program waits for" in program.errors(), program.errors)
-        check(program.running() and not program.output(), "it was admitted")
+        program, holder, expected = queued(laneway)
         holder.kill()
         result = program.wait()
         check((result.code, result.out) == (0, expected.out), f"{result}\n{expected}")
