@@ -1,5 +1,8 @@
 #include "shim/memory.h"
 
+#include <vector>
+
+#include "shim/pinned_spare.h"
 #include "shim/pinned_window.h"
 #include "shim/send.h"
 #include "shim/sync.h"
@@ -9,17 +12,48 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-CUresult FreePinned(const Allocation& allocation) {
-  const uint32_t wire = State::WireOfDevice(allocation.device);
-  // Freeing host memory really waits: a copy in flight would read pages that are gone.
-  if (const CUresult result = SynchronizeDevice(allocation.device); result != CUDA_SUCCESS)
-    return result;
-  const CUresult result =
-      Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(allocation.base));
-  if (result == CUDA_SUCCESS) {
-    PinnedWindow::Process().Give(allocation.base, (allocation.bytes + kPage - 1) & ~(kPage - 1));
+size_t WholePages(size_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
+
+CUresult UnmapPinned(uint32_t wire, const std::vector<PinnedSpare::Range>& ranges) {
+  CUresult result = CUDA_SUCCESS;
+  for (const PinnedSpare::Range& range : ranges) {
+    const CUresult unmapped =
+        Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(range.address));
+    if (unmapped == CUDA_SUCCESS) PinnedWindow::Process().Give(range.address, range.bytes);
+    if (result == CUDA_SUCCESS) result = unmapped;
   }
   return result;
+}
+
+CUresult FreePinned(const Allocation& allocation) {
+  // Freeing host memory really waits: a copy in flight would read what comes to lie there next.
+  if (const CUresult result = SynchronizeDevice(allocation.device); result != CUDA_SUCCESS)
+    return result;
+  return UnmapPinned(State::WireOfDevice(allocation.device),
+                     PinnedSpare::Process().Keep({allocation.base, WholePages(allocation.bytes)}));
+}
+
+CUresult MapPinned(uint32_t wire, size_t bytes, unsigned flags, uint64_t* base) {
+  size_t taken = 0;
+  if (const CUresult result = PinnedWindow::Process().Take(bytes, base, &taken);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  const CUresult result =
+      Call<ipc::Op::PinnedAlloc>(wire, static_cast<CUdeviceptr>(*base), taken, flags);
+  if (result != CUDA_SUCCESS) PinnedWindow::Process().Give(*base, taken);
+  return result;
+}
+
+// What is kept goes before an allocation fails.
+CUresult TakePinned(uint32_t wire, size_t bytes, unsigned flags, uint64_t* base) {
+  if (bytes <= PinnedSpare::kRangeBytesMax && PinnedSpare::Process().Take(WholePages(bytes), base))
+    return CUDA_SUCCESS;
+  const CUresult result = MapPinned(wire, bytes, flags, base);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+  const std::vector<PinnedSpare::Range> kept = PinnedSpare::Process().Clear();
+  if (kept.empty() || UnmapPinned(wire, kept) != CUDA_SUCCESS) return result;
+  return MapPinned(wire, bytes, flags, base);
 }
 
 }  // namespace
@@ -40,17 +74,8 @@ CUresult Memory::Allocate(const Context& context, uint64_t context_value, size_t
 CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, size_t bytes,
                                 unsigned flags, void** address) {
   uint64_t base = 0;
-  size_t taken = 0;
-  if (const CUresult result = PinnedWindow::Process().Take(bytes, &base, &taken);
-      result != CUDA_SUCCESS) {
+  if (const CUresult result = TakePinned(context.wire, bytes, flags, &base); result != CUDA_SUCCESS)
     return result;
-  }
-  const CUresult result =
-      Call<ipc::Op::PinnedAlloc>(context.wire, static_cast<CUdeviceptr>(base), taken, flags);
-  if (result != CUDA_SUCCESS) {
-    PinnedWindow::Process().Give(base, taken);
-    return result;
-  }
   Allocation allocation;
   allocation.kind = Allocation::Kind::kPinned;
   allocation.base = base;

@@ -77,18 +77,6 @@ TEST_F(Copy, PinnedMemoryIsCopiedWithoutStaging) {
 }
 #endif
 
-TEST_F(Copy, FreedPinnedMemoryIsGivenAgainZeroed) {
-  void* first = nullptr;
-  void* second = nullptr;
-  ASSERT_EQ(local::cuMemAllocHost_v2(&first, 10000), CUDA_SUCCESS);
-  std::memset(first, 1, 10000);
-  ASSERT_EQ(local::cuMemFreeHost(first), CUDA_SUCCESS);
-  ASSERT_EQ(local::cuMemAllocHost_v2(&second, 10000), CUDA_SUCCESS);
-  EXPECT_EQ(first, second);
-  EXPECT_EQ(*static_cast<char*>(second), 0);
-  EXPECT_EQ(local::cuMemFreeHost(second), CUDA_SUCCESS);
-}
-
 TEST_F(Copy, UnifiedAddressesTellTheDirection) {
   CUdeviceptr a = 0, b = 0;
   ASSERT_EQ(local::cuMemAlloc_v2(&a, 256), CUDA_SUCCESS);
