@@ -59,6 +59,7 @@ struct TexturePlan {
   ptx::Geometry geometry = ptx::Geometry::k1D;
   uint32_t flags = 0;             // ptx::Flag
   bool integer = false;           // tex: coordinates
+  int8_t gathers = -1;            // tld4: the component
   uint8_t vector = 1, bytes = 4;  // of the data: elements, bytes of each
   uint8_t register_bytes[4] = {};
   uint32_t object = 0;

@@ -278,4 +278,19 @@ std::array<uint32_t, 4> Sample(const Texture& texture, TextureGeometry geometry,
   return fetch.Raw(corner);
 }
 
+std::array<uint32_t, 4> Gather(const Texture& texture, TextureGeometry geometry,
+                               const TextureCoordinates& where, uint32_t component) {
+  constexpr int64_t kCorners[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+  const Aim aim = AimAt(texture, geometry, where);
+  const Fetch fetch(texture, aim.dimensions, aim.normalized);
+  std::array<uint32_t, 4> values;
+  for (size_t k = 0; k < 4; ++k) {
+    Corner corner;
+    corner.at = {Fetch::Floor(aim.at[0] - 0.5f) + kCorners[k][0],
+                 Fetch::Floor(aim.at[1] - 0.5f) + kCorners[k][1], aim.plane};
+    values[k] = fetch.Raw(corner)[component];
+  }
+  return values;
+}
+
 }  // namespace softgpu

@@ -56,6 +56,11 @@ struct TextureCoordinates {
 std::array<uint32_t, 4> Sample(const Texture& texture, TextureGeometry geometry,
                                const TextureCoordinates& where);
 
+// One component of the four texels that a linear filter would mix, rows counting downwards: below
+// left, below right, above right, above left. Of planes alone: 2D, cubes, their layers.
+std::array<uint32_t, 4> Gather(const Texture& texture, TextureGeometry geometry,
+                               const TextureCoordinates& where, uint32_t component);
+
 // The objects of the process. Thread safety: called from executor threads at once.
 class Textures {
  public:

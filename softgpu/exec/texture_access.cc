@@ -157,7 +157,10 @@ const Inst* TextureFetch(const Inst* ip, Warp* w) {
       where.at[n] = Reg<float>(w, plan.coordinates[k])[lane];
       where.index[n] = Reg<int32_t>(w, plan.coordinates[k])[lane];
     }
-    const std::array<uint32_t, 4> values = Sample(*texture, plan.geometry, where);
+    const std::array<uint32_t, 4> values =
+        plan.gathers < 0
+            ? Sample(*texture, plan.geometry, where)
+            : Gather(*texture, plan.geometry, where, static_cast<uint32_t>(plan.gathers));
     for (uint32_t c = 0; c < 4; ++c) Put(w, registers[c], plan.register_bytes[c], lane, values[c]);
   }
   return ip + 1;

@@ -197,6 +197,7 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
     case Op::kCpAsync:
       return AsyncCopy(i);
     case Op::kTex:
+    case Op::kTld4:
     case Op::kSuld:
     case Op::kSust:
       return TextureAccess(i);

@@ -1,4 +1,4 @@
-// tex, suld, sust, txq, suq.
+// tex, tld4, suld, sust, txq, suq.
 #include "softgpu/exec/translate.h"
 
 namespace softgpu::exec {
@@ -14,6 +14,10 @@ void FunctionTranslator::TextureAccess(const Instruction& i) {
   plan.geometry = static_cast<ptx::Geometry>(i.mode);
   plan.flags = i.flags;
   plan.integer = !ptx::IsFloat(i.type2);
+  if (i.op == Op::kTld4) {
+    plan.gathers =
+        static_cast<int8_t>((i.Has(ptx::kComponent1) ? 1 : 0) + (i.Has(ptx::kComponent2) ? 2 : 0));
+  }
   plan.vector = i.vector;
   plan.bytes = static_cast<uint8_t>(ptx::Bytes(i.type));
   plan.object = offset_of_[f_.operands[place.index].index];

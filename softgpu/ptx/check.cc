@@ -209,13 +209,16 @@ bool Parser::CheckMove(const Instruction& i, Operand* operands) {
 
 // The object, then its coordinates, of which the ISA lets the last be padding.
 bool Parser::CheckCoordinates(const Instruction& i, const Operand& operand) {
-  const bool texture = i.op == Op::kTex;
+  const bool gathers = i.op == Op::kTld4;
+  const bool texture = i.op == Op::kTex || gathers;
   if (!operand.address || operand.kind != Operand::Kind::kVector || !i.Has(kHasMode)) return false;
   if (texture && i.vector != 4) return false;
   const Geometry geometry = static_cast<Geometry>(i.mode);
   const bool cube = geometry == Geometry::kCube || geometry == Geometry::kCubeLayered;
   const bool layered = geometry == Geometry::k1DLayered || geometry == Geometry::k2DLayered ||
                        geometry == Geometry::kCubeLayered;
+  const bool flat = geometry == Geometry::k2D || geometry == Geometry::k2DLayered;
+  if (gathers && !flat && !cube) return false;
   const uint32_t needed = CoordinatesOf(geometry);
   if ((cube && !texture) || operand.count < needed + 1 || operand.count > 5) return false;
   Operand* const elements = function_->operands.data() + operand.index;
@@ -248,6 +251,7 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
       return CheckValue(&o[1], Type::kB64, false, false) && o[2].bits == 0 &&
              (i.space == Space::kShared || i.space == Space::kGeneric);
     case Op::kTex:
+    case Op::kTld4:
     case Op::kSuld:
       return CheckCoordinates(i, o[1]);
     case Op::kSust:

@@ -66,6 +66,7 @@ enum ModifierClass : uint64_t {
   kmVmad = 1ull << 50,
   kmTransfer = 1ull << 51,  // tells an mbarrier its bytes
   kmGroups = 1ull << 52,
+  kmComponent = 1ull << 53,
 };
 
 struct Row {

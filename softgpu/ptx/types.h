@@ -140,6 +140,8 @@ enum Flag : uint32_t {
   kParity = 1 << 25,         // mbarrier.test_wait.parity
   kPlusOne = 1 << 26,        // vmad.po
   kMulticast = 1 << 27,      // the last operand is a mask of the cluster's blocks
+  kComponent1 = 1 << 28,     // tld4: which component, in two bits
+  kComponent2 = 1 << 29,
 };
 
 // Registers whose value the hardware provides. Order matters to nobody.

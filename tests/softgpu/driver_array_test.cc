@@ -235,6 +235,40 @@ TEST_F(ArrayTest, IntegersReadAsFractionsOrAsTheyAre) {
   EXPECT_OK(cuArrayDestroy(array));
 }
 
+// From below left, against the clock, where rows go down.
+TEST_F(ArrayTest, GathersAComponentOfFourTexels) {
+  std::vector<float> texels(3 * 3 * 2);
+  for (size_t i = 0; i < 9; ++i) {
+    texels[2 * i] = static_cast<float>(i);
+    texels[2 * i + 1] = static_cast<float>(100 + i);
+  }
+  CUarray array = Make(3, 3, 0, CU_AD_FORMAT_FLOAT, 2, CUDA_ARRAY3D_TEXTURE_GATHER);
+  Fill(array, texels.data(), 24, 3, 1);
+  CUtexObject texture = Texture(Of(array), CU_TR_ADDRESS_MODE_CLAMP, false, 0);
+  const std::vector<Value> red =
+      Sample(texture, {{1, 1, 0}, {1.75f, 2.25f, 0}, {0, 0, 0}},
+             "tld4.r.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f1, %f2}];");
+  const float expected[3][4] = {{3, 4, 1, 0}, {7, 8, 5, 4}, {0, 0, 0, 0}};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(red[i].x, expected[i][0]) << i;
+    EXPECT_EQ(red[i].y, expected[i][1]) << i;
+    EXPECT_EQ(red[i].z, expected[i][2]) << i;
+    EXPECT_EQ(red[i].w, expected[i][3]) << i;
+  }
+  const Value green = Sample(texture, {{2, 1, 0}},
+                             "tld4.g.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f1, %f2}];")[0];
+  EXPECT_EQ(green.x, 104);
+  EXPECT_EQ(green.y, 105);
+  EXPECT_EQ(green.z, 102);
+  EXPECT_EQ(green.w, 101);
+  EXPECT_EQ(Sample(texture, {{2, 1, 0}},
+                   "tld4.a.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f1, %f2}];")[0]
+                .x,
+            1);  // a component that the texels have not
+  EXPECT_OK(cuTexObjectDestroy(texture));
+  EXPECT_OK(cuArrayDestroy(array));
+}
+
 TEST_F(ArrayTest, LinearMemoryLayersVolumesAndCubes) {
   std::vector<float> texels(24);
   std::iota(texels.begin(), texels.end(), 0);
