@@ -253,9 +253,8 @@ bool Parser::CheckSpecialForm(const Instruction& i, Operand* o) {
     case Op::kTex:
     case Op::kTld4:
     case Op::kSuld:
-      return CheckCoordinates(i, o[1]);
     case Op::kSust:
-      return CheckCoordinates(i, o[0]);
+      return CheckCoordinates(i, o[i.op == Op::kSust ? 0 : 1]);
     case Op::kBra:
       return o[0].kind == Operand::Kind::kLabel;
     case Op::kBrx:
