@@ -11,7 +11,8 @@ BUILD = pathlib.Path(os.environ.get("LANEWAY_BUILD_DIR", ROOT / "build"))
 MET, MISSED, NOISY = 0, 1, 2
 DAEMON_S = 60  # until it must have started
 PYTHON = ROOT / ".venv" / "bin" / "python"  # with tinygrad, where scripts/setup has put it
-TINYGRAD = {"DEV": "CUDA", "JIT": "2", "PYTHONDONTWRITEBYTECODE": "1"}
+# One order of its sets, so that all runs do the same work.
+TINYGRAD = {"DEV": "CUDA", "JIT": "2", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
 
 
 class Machine:
