@@ -18,7 +18,9 @@ constexpr int kOutputWords = kIntegers + kFloats + 2 * kDoubles + 1;
 // Writes one structured kernel: straight code, branches, loops, memory, barriers and shuffles.
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
+  // whole_warps: without them a shuffle would read lanes that do not exist, whose values are
+  // whatever was in the frame before.
+  Generator(uint64_t seed, bool whole_warps) : random_(seed), whole_warps_(whole_warps) {}
 
   std::string Kernel() {
     text_.clear();
@@ -185,7 +187,26 @@ class Generator {
          Source());
   }
 
+  // Words near each other, as in an unrolled loop, and parts of words.
+  void Neighbours() {
+    Line("and.b32 %k7, " + R() + ", " + Text(kInputWords - 8));
+    Line("mad.wide.u32 %at, %k7, 4, %in");
+    const int words = 2 + Below(4);
+    for (int n = 0; n < words; ++n) {
+      const std::string offset = ", [%at+" + Text(4 * Below(6)) + "]";
+      Line(Below(6) == 0   ? Guard() + Pick({"ld.global.u8 ", "ld.global.s16 "}) + R() + offset
+           : Below(2) != 0 ? "ld.global.u32 " + R() + offset
+                           : "ld.global.f32 " + F() + offset);
+      if (Below(3) == 0) Integer();
+    }
+    Line("and.b32 %k7, " + R() + ", " + Text(kScratchWords - 2));
+    Line("mad.wide.u32 %at, %k7, 4, %scratch");
+    if (Below(2) != 0) return Line(Guard() + "st.global.v2.u32 [%at], {" + R() + ", " + R() + "}");
+    Line(Guard() + Pick({"st.global.u8 [%at+1], ", "st.global.u16 [%at+2], "}) + R());
+  }
+
   void Memory() {
+    if (Below(3) == 0) return Neighbours();
     const std::string index = R();
     if (Below(2) != 0) {
       Line("and.b32 %k7, " + index + ", " + Text(kInputWords - 1));
@@ -200,7 +221,7 @@ class Generator {
 
   // What all threads of a block must reach together.
   void Together() {
-    if (Below(2) != 0) {
+    if (Below(2) != 0 && whole_warps_) {
       Line("shfl.sync." + Pick({"up", "down", "bfly", "idx"}) + ".b32 " + R() + "|" + P() + ", " +
            R() + ", " + Text(Below(32)) + ", " + Pick({"31", "0", "7199"}) + ", -1");
       return;
@@ -263,6 +284,7 @@ class Generator {
   }
 
   std::mt19937_64 random_;
+  const bool whole_warps_;
   std::string text_;
   int labels_ = 0;
 };
@@ -328,9 +350,9 @@ TEST(DifferentialTest, RandomKernelsAreEqualInterpretedAndCompiled) {
   const uint64_t count = Setting("LANEWAY_FUZZ_KERNELS", 5);
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::mt19937_64 random(seed);
-    const std::string ptx = Generator(seed).Kernel();
-    const std::vector<uint32_t> inputs = Inputs(&random);
     const Dim3 block = kBlocks[seed % std::size(kBlocks)];
+    const std::string ptx = Generator(seed, block.Count() % 32 == 0).Kernel();
+    const std::vector<uint32_t> inputs = Inputs(&random);
     jit::UseExecutor(jit::Executor::kInterpreter, false);
     const Outcome interpreted = RunOnce(ptx, inputs, block);
     jit::UseExecutor(jit::Executor::kLlvm, false);

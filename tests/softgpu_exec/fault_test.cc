@@ -59,6 +59,43 @@ TEST_F(Faults, NullAndHostAddresses) {
   EXPECT_EQ(MustFault("red.global.add.u32 [%l0], 1;", 8).code, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+// Each thread has its own cache line; the last one's ends with the memory. Loads of neighbouring
+// words may be done as one.
+TEST_F(Faults, SomeLaneOfScatteredAccesses) {
+  const uint64_t end = machine.Unmapped() - 4096;
+  const auto run = [&](const std::string& accesses) {
+    machine.Load(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
+        "{ .reg .b32 %r<8>; .reg .b64 %l<2>;\nld.param.u64 %l0, [p];\nmov.u32 %r0, %tid.x;\n"
+        "mad.wide.u32 %l0, %r0, 64, %l0;\n" +
+        accesses + "\nst.global.u32 [%l0+-64], %r1;\nret; }");
+    return machine.Run("k", {1}, {32}, end - 4 - 31 * 64);
+  };
+  const std::string sum = "add.u32 %r1, %r1, %r2;\nadd.u32 %r1, %r1, %r3;\n";
+  EXPECT_FALSE(run("ld.global.u32 %r1, [%l0+-8];\nld.global.u32 %r2, [%l0+-4];\n"
+                   "ld.global.u32 %r3, [%l0];\n" +
+                   sum)
+                   .has_value());
+  for (const std::string load : {"ld.global.u32", "ld.global.u8", "ld.global.u16"}) {
+    const Fault fault =
+        run(load + " %r1, [%l0+-4];\n" + load + " %r2, [%l0];\n" + load + " %r3, [%l0+4];\n" + sum)
+            .value_or(Fault{});
+    EXPECT_EQ(fault.code, CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(fault.line, 11);
+    EXPECT_EQ(fault.thread.x, 31u);
+    EXPECT_EQ(fault.address, end);
+  }
+  for (const std::string store : {"st.global.u32", "st.global.u8"}) {
+    const Fault fault = run(store + " [%l0+-4], %r0;\n" + store + " [%l0], %r0;\n" + store +
+                            " [%l0+4], %r0;\nmov.u32 %r1, %r0;")
+                            .value_or(Fault{});
+    EXPECT_EQ(fault.code, CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(fault.line, 11);
+    EXPECT_EQ(fault.thread.x, 31u);
+    EXPECT_EQ(fault.address, end);
+  }
+}
+
 TEST_F(Faults, Misaligned) {
   const uint64_t good = machine.Allocate(64);
   EXPECT_EQ(MustFault("st.global.u32 [%l0+2], 1;", good).code, CUDA_ERROR_MISALIGNED_ADDRESS);

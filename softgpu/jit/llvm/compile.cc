@@ -2,6 +2,7 @@
 // Thread safety: one call at a time.
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/Host.h>
 #include <llvm/Support/TargetSelect.h>
@@ -31,7 +32,7 @@ namespace {
 
 struct Host {
   std::unique_ptr<llvm::TargetMachine> machine;
-  bool scatters = false;
+  Abilities abilities;
   std::string error;
 
   Host() {
@@ -43,8 +44,6 @@ struct Host {
       error = "the processor lacks AVX2, FMA or F16C";
       return;
     }
-    scatters =
-        features["avx512f"] && features["avx512bw"] && features["avx512dq"] && features["avx512vl"];
     std::string list;
     for (const auto& feature : features) {
       // Half-precision instructions would round as the interpreter does not.
@@ -57,6 +56,11 @@ struct Host {
     machine.reset(target->createTargetMachine(triple, llvm::sys::getHostCPUName(), list,
                                               llvm::TargetOptions(), llvm::Reloc::PIC_,
                                               llvm::CodeModel::Small, llvm::CodeGenOpt::Default));
+    // AMD's are microcode: fewer accesses that miss the caches overlap than scalar ones would.
+    // would.
+    abilities.gathers = machine->getMCSubtargetInfo()->checkFeatures("+fast-gather");
+    abilities.scatters = abilities.gathers && features["avx512f"] && features["avx512bw"] &&
+                         features["avx512dq"] && features["avx512vl"];
   }
 };
 
@@ -130,7 +134,7 @@ extern "C" [[gnu::visibility("default")]] bool SoftgpuJitCompile_2(
   llvm::Module module("kernel", context);
   module.setTargetTriple(host->machine->getTargetTriple().str());
   module.setDataLayout(host->machine->createDataLayout());
-  Emitter(flow, &module, host->scatters).Run();
+  Emitter(flow, &module, host->abilities).Run();
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("prefer-vector-width", "512");

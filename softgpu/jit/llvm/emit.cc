@@ -13,12 +13,8 @@ using exec::Inst;
 using exec::kLanes;
 using exec::Warp;
 
-Emitter::Emitter(const Flow& flow, llvm::Module* module, bool scatters)
-    : flow_(flow),
-      module_(module),
-      scatters_(scatters),
-      context_(module->getContext()),
-      b_(context_) {}
+Emitter::Emitter(const Flow& flow, llvm::Module* module, Abilities host)
+    : flow_(flow), module_(module), host_(host), context_(module->getContext()), b_(context_) {}
 
 llvm::Type* Emitter::ScalarType(Kind kind) {
   return kind == Kind::kPred ? b_.getInt1Ty() : b_.getIntNTy(KindBytes(kind) * 8);
@@ -108,6 +104,23 @@ void Emitter::Write(Place place, Result result, Value* guard) {
     value = b_.CreateSelect(guard, value, before);
   }
   b_.CreateStore(value, variables_[reg]);
+  for (const auto& [n, settled] : settled_) {
+    if (settled.registers.Has(reg)) b_.CreateStore(b_.getFalse(), settled.done);
+  }
+}
+
+// Natively, or by its handler.
+std::vector<uint32_t> Emitter::WrittenBy(uint32_t n) const {
+  std::vector<uint32_t> written;
+  const ProgramInst& i = flow_.program.code[n];
+  for (const Place& result : flow_.operands[n].results) {
+    if (flow_.Find(result) != Flow::kNone) written.push_back(flow_.Find(result));
+  }
+  if (flow_.operands[n].native) return written;
+  for (uint32_t offset : {i.d, i.b, i.c, i.e}) {
+    for (uint32_t reg : flow_.At(offset)) written.push_back(reg);
+  }
+  return written;
 }
 
 Emitter::Value* Emitter::GuardOf(const ProgramInst& i) {
@@ -318,6 +331,9 @@ void Emitter::Begin() {
   for (const Place& place : flow_.registers)
     variables_.push_back(b_.CreateAlloca(TypeOf(place.kind, flow_.forms[variables_.size()])));
   lanes_ = b_.CreateAlloca(word);
+  nowhere_ = b_.CreateAlloca(llvm::FixedVectorType::get(b_.getInt64Ty(), 4));
+  FindAdjacent();
+  FindSettled();
   BeginWarp();
   regs_ = LoadWarp(offsetof(Warp, regs), byte);
   b_.CreateStore(LoadWarp(offsetof(Warp, mask), word), lanes_);

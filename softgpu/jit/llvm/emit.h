@@ -15,10 +15,15 @@
 
 namespace softgpu::jit {
 
+// What the processor does well.
+struct Abilities {
+  bool gathers = false;   // loads lanes from places of their own with one instruction
+  bool scatters = false;  // stores them likewise
+};
+
 class Emitter {
  public:
-  // scatters: the processor has instructions that store lanes to places of their own.
-  Emitter(const Flow& flow, llvm::Module* module, bool scatters);
+  Emitter(const Flow& flow, llvm::Module* module, Abilities host);
   void Run();
 
  private:
@@ -73,6 +78,14 @@ class Emitter {
   void EndWarps();
   void EmitBranch(uint32_t n);
   void EmitSplit(uint32_t n, Value* taken);
+  struct Settled {
+    llvm::AllocaInst* done;  // i1: the frame has them
+    Set registers;
+  };
+  void FindSettled();
+  void Settle(uint32_t n);
+  void EmitLeavesLoop(uint32_t wait, uint32_t stay, Value* taken);
+  std::vector<uint32_t> WrittenBy(uint32_t n) const;
   void EmitJoin(uint32_t n);
   void GoTo(uint32_t from, uint32_t to);
   void EmitShuffle(uint32_t n);
@@ -114,6 +127,12 @@ class Emitter {
   void MoveContiguous(const Memory& m, Value* first);
   void MoveMasked(const Memory& m, Value* first);
   void MoveScattered(const Memory& m, Value* addresses);
+  void MoveByLane(const Memory& m, Value* addresses);
+  void RecordPlaces(const Memory& m, Value* addresses);
+  Value* RecordedPlace(uint32_t lane, llvm::Type* type);  // a pointer
+  Value* Concatenated(std::vector<Value*> pieces);        // a power of two of them
+  Value* Joined(const Memory& m);
+  void WriteLoaded(const Memory& m, Value* loaded, Value* guard);
   Value* Offset(const Memory& m, Value* address);  // the address register's value as an address
   Value* InBounds(const Memory& m, Value* address, uint64_t bytes);
   Value* Located(const Memory& m, Value* address);  // where it lies in this process
@@ -121,17 +140,33 @@ class Emitter {
   Value* Narrowed(const Memory& m, Value* value);
   void Record(const Memory& m, Value* addresses, uint64_t stride);
 
+  // emit_adjacent.cc: loads near each other, of words near each other, done as one.
+  struct Adjacent {
+    llvm::AllocaInst* loaded;               // i1: the others need no access of their own
+    std::vector<llvm::AllocaInst*> values;  // by word
+  };
+  void FindAdjacent();
+  void FindAdjacentTo(uint32_t first);
+  bool MayBeAdjacent(uint32_t n, Access* access) const;
+  void LoadTogether(const Memory& m, Value* addresses);
+  void TakeLoaded(const Memory& m, llvm::BasicBlock* end);
+  std::vector<Value*> Transposed(const std::vector<Value*>& pieces, uint32_t words);
+
   const Flow& flow_;
   llvm::Module* module_;
-  const bool scatters_;
+  const Abilities host_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::vector<llvm::AllocaInst*> variables_;
   std::vector<llvm::BasicBlock*> blocks_;  // of leaders
+  std::map<uint32_t, Settled> settled_;    // by branch
+  std::vector<Adjacent> adjacent_;
+  std::map<uint32_t, std::pair<size_t, uint32_t>> words_;  // loads in adjacent_: which, which word
   std::map<uint32_t, Value*> unknown_constants_;
   Value *code_ = nullptr, *warp_ = nullptr, *handlers_ = nullptr, *regs_ = nullptr;
-  llvm::AllocaInst* lanes_ = nullptr;  // that run: fewer and fewer
+  llvm::AllocaInst* lanes_ = nullptr;    // that run: fewer and fewer
+  llvm::AllocaInst* nowhere_ = nullptr;  // where accesses of other lanes go
   Value *shared_ = nullptr, *shared_bytes_ = nullptr, *parameters_ = nullptr;
   llvm::BasicBlock* refused_ = nullptr;
   llvm::BasicBlock* next_warp_ = nullptr;                    // where a warp has finished in step

@@ -24,6 +24,7 @@ void Emitter::BeginWarp() {
   // Nothing comes over from the warp before.
   for (llvm::AllocaInst* variable : variables_)
     b_.CreateStore(llvm::UndefValue::get(variable->getAllocatedType()), variable);
+  for (const auto& [n, settled] : settled_) b_.CreateStore(b_.getFalse(), settled.done);
 }
 
 // Goes on with the warp after one that finished.
@@ -79,6 +80,81 @@ void Emitter::EmitBranch(uint32_t n) {
   GoTo(n, i.target);
 }
 
+// Which registers the lanes that leave a loop need and the loop does not change: they go into the
+// frame once, not each time that some lanes leave.
+void Emitter::FindSettled() {
+  for (uint32_t n = 0; n < flow_.program.code.size(); ++n) {
+    const uint32_t head = flow_.program.code[n].target;
+    if (!flow_.Diverges(n) || head > n) continue;
+    Set changed(flow_.registers.size());
+    for (uint32_t k = head; k <= n; ++k) {
+      for (uint32_t reg : WrittenBy(k)) changed.Add(reg);
+    }
+    Settled settled = {b_.CreateAlloca(b_.getInt1Ty()), Set(flow_.registers.size())};
+    for (uint32_t reg = 0; reg < flow_.registers.size(); ++reg) {
+      const bool only_view = flow_.At(flow_.registers[reg].offset).size() == 1;
+      if (flow_.dirty[n].Has(reg) && flow_.live[n + 1].Has(reg) && !changed.Has(reg) && only_view)
+        settled.registers.Add(reg);
+    }
+    settled_.emplace(n, settled);
+  }
+}
+
+// Spills those of branch `n`, unless they have been since they were written.
+void Emitter::Settle(uint32_t n) {
+  const Settled& settled = settled_.at(n);
+  llvm::BasicBlock* first = NewBlock("settle");
+  llvm::BasicBlock* done = NewBlock("settled");
+  Expect(b_.CreateLoad(b_.getInt1Ty(), settled.done), done, first);
+  b_.SetInsertPoint(first);
+  for (uint32_t reg = 0; reg < flow_.registers.size(); ++reg) {
+    if (settled.registers.Has(reg)) Spill(reg);
+  }
+  b_.CreateStore(b_.getTrue(), settled.done);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+// As BranchIfBack() of exec/control.cc where the lanes that leave the loop join others that wait at
+// `wait` already; goes on where they don't.
+void Emitter::EmitLeavesLoop(uint32_t wait, uint32_t stay, Value* taken) {
+  using exec::Group;
+  llvm::Type *byte = b_.getInt8PtrTy(), *word = b_.getInt32Ty();
+  Value* count = LoadWarp(offsetof(Warp, parked_count), word);
+  Value* index = b_.CreateZExt(b_.CreateSub(count, b_.getInt32(1)), b_.getInt64Ty());
+  Value* fuel = b_.CreateSub(LoadWarp(offsetof(Warp, fuel), word), b_.getInt32(1));
+  llvm::BasicBlock* some = NewBlock("others");
+  llvm::BasicBlock* joins = NewBlock("joins");
+  llvm::BasicBlock* alone = NewBlock("alone");
+  b_.CreateCondBr(
+      b_.CreateAnd(b_.CreateICmpNE(count, b_.getInt32(0)), b_.CreateICmpSGT(fuel, b_.getInt32(0))),
+      some, alone);
+  b_.SetInsertPoint(some);
+  Value* group =
+      b_.CreateInBoundsGEP(b_.getInt8Ty(), WarpField(offsetof(Warp, parked), b_.getInt8Ty()),
+                           b_.CreateMul(index, b_.getInt64(sizeof(Group))));
+  const auto field = [&](size_t offset, llvm::Type* type) {
+    return b_.CreateLoad(type, Pointer(group, offset, type));
+  };
+  Value* same = b_.CreateAnd(
+      b_.CreateICmpEQ(field(offsetof(Group, pc), byte), CodeAt(wait)),
+      b_.CreateICmpEQ(field(offsetof(Group, frame), byte), LoadWarp(offsetof(Warp, frame), byte)));
+  Value* ready = b_.CreateAnd(
+      b_.CreateICmpEQ(field(offsetof(Group, wait), b_.getInt8Ty()),
+                      b_.getInt8(static_cast<uint8_t>(exec::Wait::kReady))),
+      b_.CreateICmpEQ(field(offsetof(Group, released), b_.getInt8Ty()), b_.getInt8(0)));
+  b_.CreateCondBr(b_.CreateAnd(same, ready), joins, alone);
+  b_.SetInsertPoint(joins);
+  Value* mask = Pointer(group, offsetof(Group, mask), word);
+  Value* leave = b_.CreateXor(taken, Mask());
+  b_.CreateStore(b_.CreateOr(b_.CreateLoad(word, mask), leave), mask);
+  b_.CreateStore(fuel, WarpField(offsetof(Warp, fuel), word));
+  b_.CreateStore(taken, WarpField(offsetof(Warp, mask), word));
+  b_.CreateStore(taken, lanes_);
+  b_.CreateBr(blocks_[stay]);
+  b_.SetInsertPoint(alone);
+}
+
 // Only some lanes take branch `n`: its handler sets aside those that run later, and the others stay
 // here. What is uniform among all lanes is so among fewer.
 void Emitter::EmitSplit(uint32_t n, Value* taken) {
@@ -86,18 +162,22 @@ void Emitter::EmitSplit(uint32_t n, Value* taken) {
   const bool back = i.target <= n;
   const uint32_t stay = back ? i.target : n + 1, wait = back ? n + 1 : i.target;
   const uint32_t guard = flow_.Find({i.guard & ~1u, Kind::kPred});
-  const auto spill = [&](uint32_t at) {
-    for (uint32_t reg = 0; reg < flow_.registers.size(); ++reg) {
-      if (flow_.dirty[n].Has(reg) && (flow_.live[at].Has(reg) || reg == guard)) Spill(reg);
-    }
-  };
-  spill(wait);
+  if (back) Settle(n);
+  for (uint32_t reg = 0; reg < flow_.registers.size(); ++reg) {
+    const bool settled = back && settled_.at(n).registers.Has(reg);
+    if (flow_.dirty[n].Has(reg) && flow_.live[wait].Has(reg) && !settled) Spill(reg);
+  }
+  if (back) EmitLeavesLoop(wait, stay, taken);
+  if (guard != Flow::kNone && flow_.dirty[n].Has(guard) && !flow_.live[wait].Has(guard))
+    Spill(guard);
   Value* next = RunHandler(n);
   b_.CreateStore(back ? taken : b_.CreateXor(taken, Mask()), lanes_);
   llvm::BasicBlock* stopped = NewBlock("stopped");
   b_.CreateCondBr(b_.CreateICmpEQ(next, CodeAt(stay)), blocks_[stay], stopped);
   b_.SetInsertPoint(stopped);
-  spill(stay);
+  for (uint32_t reg = 0; reg < flow_.registers.size(); ++reg) {
+    if (flow_.dirty[n].Has(reg) && (flow_.live[stay].Has(reg) || reg == guard)) Spill(reg);
+  }
   b_.CreateRet(next);
 }
 

@@ -2,30 +2,16 @@
 // addresses are a vector's, others go lane by lane; whatever is out of bounds, misaligned or in
 // another state space goes to the interpreter's handler.
 #include <cstddef>
+#include <numeric>
 
 #include "ipc/calls/limits.h"
 #include "softgpu/jit/llvm/emit.h"
+#include "softgpu/jit/llvm/memory.h"
 
 namespace softgpu::jit {
 
 using exec::kLanes;
 using exec::Warp;
-
-struct Emitter::Memory {
-  uint32_t n;
-  const ProgramInst* inst;
-  Access access;
-  Result address;
-  Value* lanes;  // that take part, as bits
-  Value* lanes_vector;
-  Value* guard;  // a vector, or null
-  uint64_t bytes;
-  llvm::Type* element;
-  llvm::BasicBlock *slow, *done;
-  Place Register(uint32_t k, const Operands& o) const {
-    return access.is_store ? o.sources[1 + k] : o.results[k];
-  }
-};
 
 Emitter::Value* Emitter::Offset(const Memory& m, Value* address) {
   Value* wide = b_.CreateZExt(address, Like(address, b_.getInt64Ty()));
@@ -106,43 +92,48 @@ void Emitter::MoveScalar(const Memory& m, Value* address) {
   }
 }
 
+// What a store writes, lane after lane.
+Emitter::Value* Emitter::Joined(const Memory& m) {
+  const Operands& o = flow_.operands[m.n];
+  const auto part = [&](uint32_t k) { return Narrowed(m, ReadVector(m.Register(k, o))); };
+  const auto interleave = [&](Value* a, Value* b) {
+    const int size =
+        static_cast<int>(llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements());
+    std::vector<int> order;
+    for (int e = 0; e < size; ++e) {
+      order.push_back(e);
+      order.push_back(e + size);
+    }
+    return b_.CreateShuffleVector(a, b, order);
+  };
+  if (m.access.count == 2) return interleave(part(0), part(1));
+  if (m.access.count == 4)
+    return interleave(interleave(part(0), part(2)), interleave(part(1), part(3)));
+  return part(0);
+}
+
+// `loaded` has the elements of all lanes, lane after lane.
+void Emitter::WriteLoaded(const Memory& m, Value* loaded, Value* guard) {
+  const Operands& o = flow_.operands[m.n];
+  std::vector<int> pick(kLanes);
+  for (uint32_t k = 0; k < m.access.count; ++k) {
+    for (uint32_t lane = 0; lane < kLanes; ++lane)
+      pick[lane] = static_cast<int>(lane * m.access.count + k);
+    Value* element = m.access.count == 1 ? loaded : b_.CreateShuffleVector(loaded, pick);
+    Write(m.Register(k, o), {Extended(m, element), kVaryingForm}, guard);
+  }
+}
+
 // All lanes, `first` and on.
 void Emitter::MoveContiguous(const Memory& m, Value* first) {
-  const Operands& o = flow_.operands[m.n];
-  const uint32_t count = m.access.count;
-  llvm::Type* all = llvm::FixedVectorType::get(m.element, kLanes * count);
+  llvm::Type* all = llvm::FixedVectorType::get(m.element, kLanes * m.access.count);
   Value* at = PointerAt(Located(m, first), all);
   const llvm::Align align(m.access.element_bytes);
-  std::vector<int> pick(kLanes);
-  if (!m.access.is_store) {
-    Value* loaded = b_.CreateAlignedLoad(all, at, align);
-    for (uint32_t k = 0; k < count; ++k) {
-      for (uint32_t lane = 0; lane < kLanes; ++lane)
-        pick[lane] = static_cast<int>(lane * count + k);
-      Value* element = count == 1 ? loaded : b_.CreateShuffleVector(loaded, pick);
-      Write(m.Register(k, o), {Extended(m, element), kVaryingForm});
-    }
-    return;
+  if (m.access.is_store) {
+    b_.CreateAlignedStore(Joined(m), at, align);
+  } else {
+    WriteLoaded(m, b_.CreateAlignedLoad(all, at, align), nullptr);
   }
-  std::vector<Value*> parts;
-  for (uint32_t k = 0; k < count; ++k) parts.push_back(Narrowed(m, ReadVector(m.Register(k, o))));
-  Value* joined = parts[0];
-  if (count == 2 || count == 4) {
-    const auto interleave = [&](Value* a, Value* b) {
-      const int size =
-          static_cast<int>(llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements());
-      std::vector<int> order;
-      for (int e = 0; e < size; ++e) {
-        order.push_back(e);
-        order.push_back(e + size);
-      }
-      return b_.CreateShuffleVector(a, b, order);
-    };
-    joined = count == 2
-                 ? interleave(parts[0], parts[1])
-                 : interleave(interleave(parts[0], parts[2]), interleave(parts[1], parts[3]));
-  }
-  b_.CreateAlignedStore(joined, at, align);
 }
 
 // Some lanes of neighbouring addresses, one element each.
@@ -179,6 +170,52 @@ void Emitter::MoveScattered(const Memory& m, Value* addresses) {
   }
   for (uint32_t k = 0; k < loaded.size(); ++k)
     Write(m.Register(k, o), {Extended(m, loaded[k]), kVaryingForm}, m.guard);
+}
+
+// Where each lane goes, in memory: scalar instructions take it from there, and the fault handler.
+// Lanes that take no part go to a place of our own, which is cheaper than a branch for each.
+void Emitter::RecordPlaces(const Memory& m, Value* addresses) {
+  Value* nowhere = b_.CreateVectorSplat(kLanes, b_.CreatePtrToInt(nowhere_, b_.getInt64Ty()));
+  Record(m, b_.CreateSelect(m.lanes_vector, Located(m, addresses), nowhere), 0);
+}
+
+Emitter::Value* Emitter::RecordedPlace(uint32_t lane, llvm::Type* type) {
+  Value* at = WarpField(offsetof(Warp, access) + lane * sizeof(Warp::access[0]), b_.getInt64Ty());
+  // Volatile: from memory. LLVM would take the vector apart, which costs more.
+  return PointerAt(b_.CreateAlignedLoad(b_.getInt64Ty(), at, llvm::Align(8), true), type);
+}
+
+Emitter::Value* Emitter::Concatenated(std::vector<Value*> pieces) {
+  while (pieces.size() > 1) {
+    const auto* type = llvm::cast<llvm::FixedVectorType>(pieces[0]->getType());
+    std::vector<int> both(size_t{type->getNumElements()} * 2);
+    std::iota(both.begin(), both.end(), 0);
+    for (size_t n = 0; n < pieces.size() / 2; ++n)
+      pieces[n] = b_.CreateShuffleVector(pieces[2 * n], pieces[2 * n + 1], both);
+    pieces.resize(pieces.size() / 2);
+  }
+  return pieces[0];
+}
+
+// One lane after another, with scalar instructions.
+void Emitter::MoveByLane(const Memory& m, Value* addresses) {
+  RecordPlaces(m, addresses);
+  llvm::Type* piece = llvm::FixedVectorType::get(m.element, m.access.count);
+  const llvm::Align align(m.bytes);
+  if (m.access.is_store) {
+    Value* joined = Joined(m);
+    std::vector<int> pick(m.access.count);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      std::iota(pick.begin(), pick.end(), static_cast<int>(lane * m.access.count));
+      b_.CreateAlignedStore(b_.CreateShuffleVector(joined, pick), RecordedPlace(lane, piece),
+                            align);
+    }
+    return;
+  }
+  std::vector<Value*> pieces;
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    pieces.push_back(b_.CreateAlignedLoad(piece, RecordedPlace(lane, piece), align));
+  WriteLoaded(m, Concatenated(pieces), m.guard);
 }
 
 void Emitter::AccessScalar(const Memory& m) {
@@ -234,13 +271,14 @@ void Emitter::AccessLanes(const Memory& m) {
   MoveContiguous(m, first);
   b_.CreateBr(m.done);
   b_.SetInsertPoint(apart);
-  // Elements of 32 and 64 bits have instructions of their own.
-  if (m.access.element_bytes < 4 || (m.access.is_store && !scatters_)) {
-    b_.CreateBr(m.slow);
-    return;
+  LoadTogether(m, addresses);
+  // Elements of 32 and 64 bits may have instructions of their own.
+  if (m.access.element_bytes >= 4 && (m.access.is_store ? host_.scatters : host_.gathers)) {
+    Record(m, addresses, 0);
+    MoveScattered(m, addresses);
+  } else {
+    MoveByLane(m, addresses);
   }
-  Record(m, addresses, 0);
-  MoveScattered(m, addresses);
   b_.CreateBr(m.done);
 }
 
@@ -266,6 +304,7 @@ void Emitter::EmitAccess(uint32_t n) {
   m.lanes = Mask();
   m.guard = nullptr;
   llvm::BasicBlock* end = NewBlock("end");
+  TakeLoaded(m, end);
   Value* guard = GuardOf(*m.inst);
   if (guard != nullptr) {
     llvm::BasicBlock* some = NewBlock("guarded");
