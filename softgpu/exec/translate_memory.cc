@@ -115,6 +115,7 @@ void FunctionTranslator::LoadStore(const Instruction& i) {
   shape.element_bytes = static_cast<uint8_t>(bytes);
   shape.is_signed = ptx::IsSigned(i.type) && !is_store;
   shape.is_store = is_store;
+  shape.is_volatile = i.Has(ptx::kVolatile);
   if (place.kernel_param && is_store) {
     Emit(Unimplemented);
     return;

@@ -44,7 +44,8 @@ struct MemoryShape {
   uint8_t is_signed : 1;
   uint8_t narrow_address : 1;  // the address register has 32 bits
   uint8_t is_store : 1;
-  uint8_t space;  // ptx::Space
+  uint8_t is_volatile : 1;  // or stronger: done by itself, in order
+  uint8_t space;            // ptx::Space
 };
 static_assert(sizeof(MemoryShape) == 4);
 

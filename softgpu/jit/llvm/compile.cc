@@ -57,7 +57,6 @@ struct Host {
                                               llvm::TargetOptions(), llvm::Reloc::PIC_,
                                               llvm::CodeModel::Small, llvm::CodeGenOpt::Default));
     // AMD's are microcode: fewer accesses that miss the caches overlap than scalar ones would.
-    // would.
     abilities.gathers = machine->getMCSubtargetInfo()->checkFeatures("+fast-gather");
     abilities.scatters = abilities.gathers && features["avx512f"] && features["avx512bw"] &&
                          features["avx512dq"] && features["avx512vl"];

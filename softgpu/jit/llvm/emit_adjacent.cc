@@ -1,8 +1,9 @@
 // Loads of [p], [p + 4] and so on, as compilers unroll loops: where the lanes' addresses lie apart,
 // the first of them loads 16 bytes for each lane, and the others find their words there. Nothing
-// may be stored in between; what other threads store meanwhile may be seen by all of them, as weak
-// loads allow.
+// may be stored in between, or loaded in an order (volatile, acquire); what other threads store
+// meanwhile may be seen by all of them, as weak loads allow.
 #include <cstddef>
+#include <cstring>
 
 #include "softgpu/jit/llvm/emit.h"
 #include "softgpu/jit/llvm/memory.h"
@@ -16,12 +17,19 @@ namespace {
 constexpr uint64_t kPieceBytes = 16;  // of one lane
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint32_t kReach = 64;  // instructions from the first load to the last
+
+bool IsOrdered(const ProgramInst& i) {
+  exec::MemoryShape shape;
+  std::memcpy(&shape, &i.aux, sizeof shape);
+  return shape.is_volatile != 0;
+}
+
 }  // namespace
 
 bool Emitter::MayBeAdjacent(uint32_t n, Access* access) const {
   const ProgramInst& i = flow_.program.code[n];
   return i.step == Step::kRow && i.guarded == 0 && flow_.operands[n].native &&
-         AccessOf(RowOf(i.key), access) && !access->is_store && !access->shared &&
+         AccessOf(RowOf(i.key), access) && !access->is_store && !access->shared && !IsOrdered(i) &&
          access->count == 1 && access->element_bytes >= 4 && !LoadsForNothing(n) &&
          flow_.FormOf(flow_.operands[n].sources[0]).Varies();
 }
@@ -37,7 +45,7 @@ void Emitter::FindAdjacentTo(uint32_t first) {
     if (n != first && flow_.leaders[n]) break;
     if (i.step != Step::kRow || !o.native) break;
     Access other;
-    if (AccessOf(RowOf(i.key), &other) && other.is_store) break;
+    if (AccessOf(RowOf(i.key), &other) && (other.is_store || IsOrdered(i))) break;
     const uint64_t distance = i.imm - begin.imm;
     if (words_.count(n) == 0 && MayBeAdjacent(n, &other) && i.a == begin.a &&
         other.element_bytes == access.element_bytes && distance < kPieceBytes &&
