@@ -143,7 +143,8 @@ class Soak:
     def session(self, numbers):
         """Some session of a program of ours, with its job here; or None."""
         sessions = {session["pid"]: session for session in self.laneway.sessions()}
-        pairs = [(sessions[job.program.pid], job) for job in self.jobs if job.program.pid in sessions]
+        pids = [(job.program.pid, job) for job in self.jobs]  # a program may end at any moment: looked at once
+        pairs = [(sessions[pid], job) for pid, job in pids if pid in sessions]
         return pairs[numbers.randrange(len(pairs))] if pairs else None
 
     # --- steps; each draws from numbers of its own, so that a seed tries the same whatever happened before ---------
