@@ -144,6 +144,7 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   NoteBegin(*session);
   // It has its place already: the scheduler only learns of it.
   session->lane = record.lane;
+  if (record.lane != 0) lane_guests_[record.lane].insert(record.session_id);
   session->lane_bytes = record.lane_bytes;
   WatchClient(session);
   AdoptGrants(*session);
@@ -299,6 +300,7 @@ void Daemon::Leave(Session* session) {
   NoteEnd(*session);
   sessions_.Remove(id);
   Happen(scheduler::SessionLeft{id});
+  ReleaseLanesOf(id);
   TellShared();
   RetireIfUnused(worker);
   CheckUpgrade();

@@ -128,6 +128,7 @@ class Daemon : public ChildrenListener {
   void AssignLane(const scheduler::AssignLane& assign);
   bool HasMembers(uint64_t lane) const;  // in workers
   void ReleaseIfEnded(uint64_t lane);
+  void ReleaseLanesOf(uint64_t session);  // that has left
   void ResizeLane(const scheduler::ResizeLane& resize);
   void Publish(const scheduler::Successors& successors);
   void RefuseMemory(const scheduler::RefuseMemory& refusal);
@@ -241,6 +242,7 @@ class Daemon : public ChildrenListener {
   common::EventLoop::TimerId schedule_timer_ = 0;
   int64_t schedule_due_us_ = 0;                          // of the timer, while there is one
   std::map<uint64_t, std::set<uint32_t>> lane_workers_;  // as they were told last
+  std::map<uint64_t, std::set<uint64_t>> lane_guests_;   // sessions that were ever told of a lane
   std::pair<uint32_t, uint64_t> alone_;  // worker and lane of the only session; 0: there are more
   std::deque<scheduler::Action> to_do_;
   bool performing_ = false;

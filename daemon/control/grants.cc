@@ -209,6 +209,7 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   if (session == nullptr) return;
   session->lane = assign.lane;
   session->lane_bytes = static_cast<uint64_t>(assign.bytes);
+  lane_guests_[session->lane].insert(assign.session);
   if (assign.answer) {
     session->asks_lane = false;
     session->refusal.clear();

@@ -70,4 +70,19 @@ void Daemon::ReleaseIfEnded(uint64_t lane) {
   children_.TellKeeper(ipc::control::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
 }
 
+// A lane's memory is made by those who were told of it, whatever else they were told since, and
+// perhaps in a worker that is lost before it says so. When the last of them has ended, nobody makes
+// any; when nobody is left at all, nobody uses any.
+void Daemon::ReleaseLanesOf(uint64_t session) {
+  for (std::map<uint64_t, std::set<uint64_t>>::iterator it = lane_guests_.begin();
+       it != lane_guests_.end();) {
+    const std::map<uint64_t, std::set<uint64_t>>::iterator entry = it++;
+    entry->second.erase(session);
+    const bool ended = state_.lanes.count(static_cast<scheduler::LaneId>(entry->first)) == 0;
+    if (!entry->second.empty() || (!ended && !sessions_.all().empty())) continue;
+    children_.TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, entry->first}});
+    lane_guests_.erase(entry);
+  }
+}
+
 }  // namespace control

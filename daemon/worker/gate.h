@@ -17,11 +17,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "ipc/control.h"
 #include "ipc/futex.h"
 
@@ -151,7 +151,21 @@ class Board {
     bool alone = false;
     std::vector<uint64_t> successors;
   };
-  using Lock = absl::MutexLock;
+  // A switch is shorter than the wake of a thread that sleeps for the mutex.
+  class Lock {
+   public:
+    explicit Lock(std::mutex* mutex) : lock_(*mutex, std::defer_lock) {
+      constexpr int kTries = 256;
+      for (int i = 0; i < kTries; ++i) {
+        if (lock_.try_lock()) return;
+        ipc::CpuRelax();
+      }
+      lock_.lock();
+    }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
 
   bool CanFollow(const Gate& gate) const;
   void Open(Gate* gate, Lane* lane);
@@ -165,7 +179,7 @@ class Board {
   void SettleLocked();
 
   const Tell tell_;
-  mutable absl::Mutex mutex_;  // spins before it sleeps: a switch is shorter than a wake
+  mutable std::mutex mutex_;
   std::map<uint64_t, Gate*> gates_;
   std::map<uint64_t, Lane> lanes_;
   std::set<uint64_t> paused_;

@@ -103,6 +103,8 @@ def held(pid):
 class Quiet:
     """What the empty daemon looks like; taken once, and compared after each lap."""
 
+    WITHIN_S = 30  # less than the daemon stays without programs
+
     def __init__(self, laneway):
         self.laneway = laneway
         self.status, self.files = self.look()
@@ -117,14 +119,15 @@ class Quiet:
 
     def check(self):
         wait_for(lambda: self.look() == (self.status, self.files),
-                 lambda: f"the daemon is not as empty as at first:\n{self.look()}\n{(self.status, self.files)}")
+                 lambda: f"the daemon is not as empty as at first:\n{self.look()}\n{(self.status, self.files)}",
+                 self.WITHIN_S)
         workers = self.laneway.processes("laneway-worker")
         sockets = list(self.laneway.runtime.glob("worker-*.sock"))
         check(len(sockets) == len(workers), f"{sockets} for workers {workers}")
         for name, expected in self.held.items():
             for pid in self.laneway.processes(name):
                 wait_for(lambda pid=pid: held(pid) <= expected,
-                         lambda pid=pid: f"{name} holds more than at first: {held(pid) - expected}")
+                         lambda pid=pid: f"{name} holds more than at first: {held(pid) - expected}", self.WITHIN_S)
 
 
 class Soak:

@@ -59,6 +59,7 @@ TEST_F(Faults, NullAndHostAddresses) {
   EXPECT_EQ(MustFault("red.global.add.u32 [%l0], 1;", 8).code, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+#if !defined(__SANITIZE_THREAD__)  // under it, a second access to a missing page ends the process
 // Each thread has its own cache line; the last one's ends with the memory. Loads of neighbouring
 // words may be done as one.
 TEST_F(Faults, SomeLaneOfScatteredAccesses) {
@@ -95,6 +96,7 @@ TEST_F(Faults, SomeLaneOfScatteredAccesses) {
     EXPECT_EQ(fault.address, end);
   }
 }
+#endif
 
 TEST_F(Faults, Misaligned) {
   const uint64_t good = machine.Allocate(64);
