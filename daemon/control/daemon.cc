@@ -276,8 +276,7 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
 
 void Daemon::ReleaseMemory(uint64_t id) {
   children_.TellKeeper(ipc::control::ReleaseOwner{{ipc::control::OwnerKind::kSession, id}});
-  children_.TellKeeper(
-      ipc::control::ReleaseOwner{{ipc::control::OwnerKind::kLane, ipc::control::OwnLaneOf(id)}});
+  ReleaseLane(ipc::control::OwnLaneOf(id));
 }
 
 // What a keeper still has of sessions that ended while no daemon was there, or whose worker did.

@@ -127,6 +127,7 @@ class Daemon : public ChildrenListener {
   void TellAlone();
   void AssignLane(const scheduler::AssignLane& assign);
   bool HasMembers(uint64_t lane) const;  // in workers
+  void ReleaseLane(uint64_t lane);
   void ReleaseIfEnded(uint64_t lane);
   void ReleaseLanesOf(uint64_t session);  // that has left
   void ResizeLane(const scheduler::ResizeLane& resize);

@@ -254,7 +254,6 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   (void)children_.Send(session->worker, ipc::control::DetachSession{session->record.session_id});
 }
 
-// Sends it away, with a sentence.
 void Daemon::TellRefused(const Session& session, unsigned code, const std::string& sentence) {
   ipc::Welcome welcome;
   Refuse(&welcome, code, sentence);
@@ -263,6 +262,7 @@ void Daemon::TellRefused(const Session& session, unsigned code, const std::strin
   if (session.socket.valid()) (void)ipc::SendPacket(session.socket.get(), BytesOf(welcome));
 }
 
+// Sends it away, with a sentence.
 void Daemon::Turn(Session* session, unsigned code, const std::string& sentence) {
   TellRefused(*session, code, sentence);
   Leave(session);

@@ -63,11 +63,15 @@ bool Daemon::HasMembers(uint64_t lane) const {
   });
 }
 
+void Daemon::ReleaseLane(uint64_t lane) {
+  children_.TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
+}
+
 // A session may have come into a lane that had ended when it heard of it, and have left it since.
 void Daemon::ReleaseIfEnded(uint64_t lane) {
   if (!serving_ || HasMembers(lane)) return;
   if (state_.lanes.count(static_cast<scheduler::LaneId>(lane)) != 0) return;
-  children_.TellKeeper(ipc::control::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
+  ReleaseLane(lane);
 }
 
 // A lane's memory is made by those who were told of it, whatever else they were told since, and
@@ -80,7 +84,7 @@ void Daemon::ReleaseLanesOf(uint64_t session) {
     entry->second.erase(session);
     const bool ended = state_.lanes.count(static_cast<scheduler::LaneId>(entry->first)) == 0;
     if (!entry->second.empty() || (!ended && !sessions_.all().empty())) continue;
-    children_.TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, entry->first}});
+    ReleaseLane(entry->first);
     lane_guests_.erase(entry);
   }
 }
