@@ -134,8 +134,7 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
   } else if (const wire::LaneShrunk* shrunk = std::get_if<wire::LaneShrunk>(&message)) {
     // Nobody has it mapped any more: what the keeper still keeps for it goes. Of a lane that stays
     // it might be what a worker has just made.
-    if (shrunk->bytes == 0 && !HasMembers(shrunk->lane))
-      ReleaseLane(shrunk->lane);
+    if (shrunk->bytes == 0 && !HasMembers(shrunk->lane)) ReleaseLane(shrunk->lane);
     Happen(
         scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane), Signed(shrunk->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
