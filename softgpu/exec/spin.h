@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "ipc/calls/limits.h"
+
 namespace softgpu {
 
 // On which processor a thread was last seen: a hint. Thread safety: all methods from any thread.
@@ -19,16 +21,15 @@ class Whereabouts {
   std::atomic<int> processor_{-1};
 };
 
-// Returns true as soon as `done()` does, false when it hasn't for 20 us. `other` is who is waited
-// for: the scheduler likes to wake a thread where its waker runs, which it then pushes aside, and
-// by spinning there it would keep it from doing what it waits for. To yield always would cost a
-// whole slice where a third thread wants the processor.
+// Returns true as soon as `done()` does, false when it hasn't within the spin limit. `other` is who
+// is waited for: the scheduler likes to wake a thread where its waker runs, which it then pushes
+// aside, and by spinning there it would keep it from doing what it waits for. To yield always would
+// cost a whole slice where a third thread wants the processor.
 template <class Predicate>
 bool SpinUntil(const Predicate& done, const Whereabouts& other = {}) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::microseconds kSpin(20);
   if (done()) return true;
-  const Clock::time_point end = Clock::now() + kSpin;
+  const Clock::time_point end = Clock::now() + std::chrono::microseconds(ipc::limits::kSpinUs);
   do {
     for (int i = 0; i < 16; ++i) {
       _mm_pause();
