@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 static void CheckCublas(cublasStatus_t status, const char* call, int line) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -242,6 +243,15 @@ static void Shuffle(std::vector<int>* order, Random* random) {
     std::swap((*order)[i - 1], (*order)[random->Next() % i]);
 }
 
+// Tells the time of the batches since `*begin_ms`, and starts it again when a line has come.
+static void Pause(int batches, double* begin_ms) {
+  std::printf("time: %d batches %.3f ms\n", batches, NowMs() - *begin_ms);
+  std::fflush(stdout);
+  for (int c = std::getchar(); c != '\n' && c != EOF; c = std::getchar()) {
+  }
+  *begin_ms = NowMs();
+}
+
 void TrainEpochs(Mlp* mlp, const Digits& digits, const TrainOptions& options) {
   const int rows = digits.rows();
   const DeviceBuffer<float> images(digits.images);
@@ -251,6 +261,8 @@ void TrainEpochs(Mlp* mlp, const Digits& digits, const TrainOptions& options) {
   std::vector<int> order(rows);
   for (int i = 0; i < rows; ++i) order[i] = i;
   Random random(options.seed + 1000);
+  double begin_ms = NowMs();
+  int batches = 0;  // since it
 
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
     Shuffle(&order, &random);
@@ -265,6 +277,10 @@ void TrainEpochs(Mlp* mlp, const Digits& digits, const TrainOptions& options) {
           images.get(), labels.get(), device_order.get() + start, count, batch_images.get(),
           batch_labels.get());
       mlp->Train(batch_images.get(), batch_labels.get(), count, rate, losses.get() + start);
+      if (++batches == options.pause_every) {
+        CUDA_CHECK(cudaStreamSynchronize(mlp->stream()));
+        Pause(std::exchange(batches, 0), &begin_ms);
+      }
     }
     CUDA_CHECK(cudaStreamSynchronize(mlp->stream()));
     double sum = 0;

@@ -60,9 +60,11 @@ class Mlp {
 double AccuracyPercent(Mlp* mlp, const Digits& digits);
 
 // Trains on `digits` for `epochs` passes in a shuffled order; prints the mean loss of each pass
-// when `verbose`.
+// when `verbose`. With `pause_every` it prints the time of every so many batches and waits for a
+// line of standard input, so that one who compares two runs can take turns with them.
 struct TrainOptions {
   int epochs = 30;
+  int pause_every = 0;
   int batch = 32;
   uint64_t seed = 1;
   bool verbose = true;

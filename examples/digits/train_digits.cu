@@ -7,7 +7,8 @@ int main(int argc, char** argv) {
   TrainOptions options;
   std::string data = DefaultDigitsPath(), save;
   Flags flags(argc, argv,
-              "train_digits [--epochs N] [--batch N] [--seed N] [--data FILE] [--save FILE]");
+              "train_digits [--epochs N] [--batch N] [--seed N] [--data FILE] [--save FILE] "
+              "[--pause-every N]");
   while (flags.Next()) {
     if (flags.Is("--epochs")) {
       options.epochs = static_cast<int>(flags.Number(1, 1000000));
@@ -19,6 +20,8 @@ int main(int argc, char** argv) {
       data = flags.Text();
     } else if (flags.Is("--save")) {
       save = flags.Text();
+    } else if (flags.Is("--pause-every")) {
+      options.pause_every = static_cast<int>(flags.Number(1, 1000000));
     } else {
       flags.Refuse();
     }

@@ -2,8 +2,11 @@
 """Trains a small convolutional network on the handwritten digits with tinygrad, then answers requests with it.
 
     DEV=CUDA JIT=2 python digits_tinygrad.py [--epochs N] [--seed N] [--requests N] [--data FILE]
+                                             [--pause-every N]
 
-Standard output is the same in every run on the same kind of device; lines with times start with "time:".
+With --pause-every it waits for a line of standard input after every N batches, so that one who compares two runs can
+take turns with them. Standard output is the same in every run on the same kind of
+device; lines with times start with "time:".
 """
 import argparse
 import csv
@@ -11,6 +14,7 @@ import gzip
 import os
 import pathlib
 import random
+import sys
 import time
 
 # JIT=2 replays kernels one by one; the default would build CUDA graphs.
@@ -52,7 +56,7 @@ class Network:
         return self.last(self.second(x).relu().flatten(1))
 
 
-def train(network, images, labels, epochs, seed):
+def train(network, images, labels, epochs, seed, pause_every):
     optimizer = nn.optim.Adam(nn.state.get_parameters(network), lr=0.003)
 
     @TinyJit
@@ -62,6 +66,7 @@ def train(network, images, labels, epochs, seed):
         return loss.realize(*optimizer.schedule_step())
 
     order = list(range(len(images)))
+    batches, resumed = 0, time.perf_counter()
     shuffle = random.Random(seed)
     with Context(TRAINING=1):
         for epoch in range(epochs):
@@ -72,6 +77,11 @@ def train(network, images, labels, epochs, seed):
                 x = Tensor([images[row] for row in rows]).realize()
                 y = Tensor([labels[row] for row in rows]).realize()
                 losses.append(step(x, y).item())
+                batches += 1
+                if batches == pause_every:
+                    print(f"time: {batches} batches {1000 * (time.perf_counter() - resumed):.3f} ms", flush=True)
+                    sys.stdin.readline()
+                    batches, resumed = 0, time.perf_counter()
             print(f"epoch {epoch + 1}: loss {sum(losses) / len(losses):.9f}", flush=True)
             print(f"time: epoch {epoch + 1} {time.perf_counter() - begin:.3f} s", flush=True)
 
@@ -94,13 +104,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--data", type=pathlib.Path)
+    parser.add_argument("--pause-every", type=int)
     arguments = parser.parse_args()
 
     (images, labels), (test_images, test_labels) = read_digits(arguments.data or find_data())
     Tensor.manual_seed(arguments.seed)
     network = Network()
     begin = time.perf_counter()
-    train(network, images, labels, arguments.epochs, arguments.seed)
+    train(network, images, labels, arguments.epochs, arguments.seed, arguments.pause_every)
     print(f"time: training {time.perf_counter() - begin:.3f} s")
 
     classes = network(Tensor(test_images)).argmax(axis=1).tolist()
