@@ -159,7 +159,8 @@ struct AssignLane {
   uint32_t reserved = 0;
 };
 
-// More extents at the lane's end, or fewer (answered by LaneShrunk; then nobody holds it).
+// No more than so many bytes of the lane stay, which nobody holds. Answered by LaneShrunk, each
+// time it is told. Larger it becomes where a session enters that needs more.
 struct ResizeLane {
   uint64_t lane = 0;
   uint64_t bytes = 0;

@@ -122,6 +122,9 @@ void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) 
                  std::get_if<ipc::control::LaneChanged>(&message)) {
     TellOthers(worker, message);
     ReleaseIfEnded(changed->lane);
+  } else if (const ipc::control::LaneShrunk* shrunk =
+                 std::get_if<ipc::control::LaneShrunk>(&message)) {
+    OnLaneShrunk(worker, *shrunk);
   } else if (!OnGrantMessage(message)) {
     spdlog::warn("worker {} says what no worker says", worker);
   }
@@ -236,6 +239,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
   }
   TellShared();
   ServeWaiting();
+  for (const Shrinking::Order& order : shrinking_.Lose(worker)) TellToShrink(order);
   CheckUpgrade();
   UpdateLinger();
 }
@@ -261,6 +265,7 @@ void Daemon::ServeWaiting() {
       moves ? Enter(session) : Attach(session);
     }
   }
+  TellUntoldShrinks();
 }
 
 void Daemon::OnKeeperFailed(const std::string& sentence) {
@@ -300,6 +305,7 @@ void Daemon::Leave(Session* session) {
   sessions_.Remove(id);
   Happen(scheduler::SessionLeft{id});
   ReleaseLanesOf(id);
+  TellUntoldShrinks();
   TellShared();
   RetireIfUnused(worker);
   CheckUpgrade();

@@ -22,6 +22,7 @@
 #include "daemon/control/http.h"
 #include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/shrinking.h"
 #include "daemon/control/watch.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
@@ -120,17 +121,19 @@ class Daemon : public ChildrenListener {
   void AdoptGrants(const Session& session);
   void NoteWorkerLost(uint32_t worker);
   void SendTo(const Session& session, const ipc::control::Message& message);
-  void SendToLane(uint64_t lane, const ipc::control::Message& message);
   void TellLane(const Session& session);
   void TellOthers(uint32_t worker, const ipc::control::Message& message);
   void TellShared();
   void TellAlone();
   void AssignLane(const scheduler::AssignLane& assign);
-  bool HasMembers(uint64_t lane) const;  // in workers
+  std::set<uint32_t> WorkersOf(uint64_t lane) const;  // of its sessions that run
   void ReleaseLane(uint64_t lane);
   void ReleaseIfEnded(uint64_t lane);
   void ReleaseLanesOf(uint64_t session);  // that has left
   void ResizeLane(const scheduler::ResizeLane& resize);
+  void TellToShrink(const Shrinking::Order& order);
+  void OnLaneShrunk(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
+  void TellUntoldShrinks();
   void Publish(const scheduler::Successors& successors);
   void RefuseMemory(const scheduler::RefuseMemory& refusal);
   void Swap(const ipc::control::Swap& swap);
@@ -241,7 +244,8 @@ class Daemon : public ChildrenListener {
   std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
   common::EventLoop::TimerId linger_timer_ = 0;
   common::EventLoop::TimerId schedule_timer_ = 0;
-  int64_t schedule_due_us_ = 0;                          // of the timer, while there is one
+  int64_t schedule_due_us_ = 0;  // of the timer, while there is one
+  Shrinking shrinking_;
   std::map<uint64_t, std::set<uint32_t>> lane_workers_;  // as they were told last
   std::map<uint64_t, std::set<uint64_t>> lane_guests_;   // sessions that were ever told of a lane
   std::pair<uint32_t, uint64_t> alone_;  // worker and lane of the only session; 0: there are more

@@ -131,12 +131,6 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
   } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
     if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
     Happen(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
-  } else if (const wire::LaneShrunk* shrunk = std::get_if<wire::LaneShrunk>(&message)) {
-    // Nobody has it mapped any more: what the keeper still keeps for it goes. Of a lane that stays
-    // it might be what a worker has just made.
-    if (shrunk->bytes == 0 && !HasMembers(shrunk->lane)) ReleaseLane(shrunk->lane);
-    Happen(
-        scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk->lane), Signed(shrunk->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
     journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
                   .at_us = NowUs(),
@@ -228,21 +222,6 @@ void Daemon::TellOthers(uint32_t worker, const wire::Message& message) {
   for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
     if (entry.first != worker) (void)children_.Send(entry.first, message);
   }
-}
-
-void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
-  const wire::ResizeLane message{resize.lane, static_cast<uint64_t>(resize.bytes)};
-  if (HasMembers(resize.lane)) {
-    SendToLane(resize.lane, message);
-    return;
-  }
-  // Its sessions have left it: whoever of the workers knows it lets go of it.
-  bool told = false;
-  for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
-    told |= children_.Send(entry.first, message).ok();
-  }
-  // Between two workers nobody has it: what the keeper keeps for it goes at once.
-  if (!told && resize.bytes == 0) OnGrantMessage(wire::LaneShrunk{message.lane, 0});
 }
 
 // A worker may pass the lane on by itself for as long as those whose turn it is are its own; then

@@ -1,7 +1,9 @@
-// Who uses which lane: in which workers, and whether anybody else is there.
+// Who uses which lane: in which workers, and whether anybody else is there; how lanes give memory
+// back.
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "daemon/control/daemon.h"
@@ -46,21 +48,68 @@ void Daemon::TellAlone() {
   }
 }
 
-// Every worker that has the lane hears of it once.
-void Daemon::SendToLane(uint64_t lane, const wire::Message& message) {
-  std::set<uint32_t> told;
+std::set<uint32_t> Daemon::WorkersOf(uint64_t lane) const {
+  std::set<uint32_t> workers;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Session& session = entry.second;
-    if (session.lane != lane || session.phase != Phase::kRunning || session.in_process) continue;
-    if (told.insert(session.worker).second) (void)children_.Send(session.worker, message);
+    if (session.lane == lane && session.phase == Phase::kRunning && !session.in_process)
+      workers.insert(session.worker);
   }
+  return workers;
 }
 
-bool Daemon::HasMembers(uint64_t lane) const {
-  return std::any_of(sessions_.all().begin(), sessions_.all().end(), [lane](const auto& entry) {
-    const Session& session = entry.second;
-    return session.lane == lane && session.phase == Phase::kRunning && !session.in_process;
-  });
+// Growing needs no word: whoever enters makes it as large as it needs it.
+void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
+  const std::unordered_map<scheduler::LaneId, scheduler::Lane>::const_iterator lane =
+      state_.lanes.find(resize.lane);
+  const bool grows = lane != state_.lanes.end() && lane->second.shrinking_to != resize.bytes;
+  if (!grows) TellToShrink({resize.lane, static_cast<uint64_t>(resize.bytes)});
+}
+
+void Daemon::TellToShrink(const Shrinking::Order& order) {
+  const wire::ResizeLane message{order.lane, order.bytes};
+  std::set<uint32_t> told = WorkersOf(order.lane);
+  // A send fails when the worker is ending: what is ordered is told anew when it has.
+  for (const uint32_t worker : told) (void)children_.Send(worker, message);
+  if (told.empty()) {  // its sessions have left it: whoever of the workers knows it lets go of it
+    for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
+      if (children_.Send(entry.first, message).ok()) told.insert(entry.first);
+    }
+    const bool any_ready = std::any_of(told.begin(), told.end(), [this](uint32_t worker) {
+      return children_.Ready(worker) != nullptr;
+    });
+    // Who starts has none of it, and hears this before it gets any.
+    if (any_ready)
+      std::erase_if(told, [this](uint32_t worker) { return children_.Ready(worker) == nullptr; });
+  }
+  shrinking_.Tell(order, told);
+  if (!told.empty()) return;
+  const bool awaited =
+      std::any_of(sessions_.all().begin(), sessions_.all().end(), [&order](const auto& entry) {
+        const Phase phase = entry.second.phase;
+        return entry.second.lane == order.lane &&
+               (phase == Phase::kWaiting || phase == Phase::kAttaching || phase == Phase::kMoving ||
+                phase == Phase::kEntering);
+      });
+  if (awaited && order.bytes != 0) return;  // by the next worker
+  // Nobody has it: what the keeper keeps for it goes at once.
+  shrinking_.Forget(order.lane);
+  ReleaseLane(order.lane);
+  Happen(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(order.lane),
+                               static_cast<int64_t>(order.bytes)});
+}
+
+void Daemon::OnLaneShrunk(uint32_t worker, const wire::LaneShrunk& shrunk) {
+  if (!shrinking_.Answer(worker, {shrunk.lane, shrunk.bytes})) return;
+  // Nobody has it mapped any more: what the keeper still keeps for it goes. Of a lane that stays it
+  // might be what a worker has just made.
+  if (shrunk.bytes == 0 && WorkersOf(shrunk.lane).empty()) ReleaseLane(shrunk.lane);
+  Happen(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk.lane),
+                               static_cast<int64_t>(shrunk.bytes)});
+}
+
+void Daemon::TellUntoldShrinks() {
+  for (const Shrinking::Order& order : shrinking_.Untold()) TellToShrink(order);
 }
 
 void Daemon::ReleaseLane(uint64_t lane) {
@@ -69,7 +118,7 @@ void Daemon::ReleaseLane(uint64_t lane) {
 
 // A session may have come into a lane that had ended when it heard of it, and have left it since.
 void Daemon::ReleaseIfEnded(uint64_t lane) {
-  if (!serving_ || HasMembers(lane)) return;
+  if (!serving_ || !WorkersOf(lane).empty()) return;
   if (state_.lanes.count(static_cast<scheduler::LaneId>(lane)) != 0) return;
   ReleaseLane(lane);
 }
