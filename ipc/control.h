@@ -104,7 +104,8 @@ struct DetachSession {
 
 struct Attached {
   uint64_t session_id = 0;
-  uint32_t result = 0;  // CUresult
+  uint64_t persistent_bytes = 0;  // that it has from an earlier worker
+  uint32_t result = 0;            // CUresult
   char zmq_endpoint[limits::kPathBytesMax + 1] = {};
   char sentence[kSentenceBytes] = {};
 };

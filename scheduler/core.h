@@ -36,6 +36,7 @@ bool AloneFits(const State& state, const Session& session, int64_t persistent, i
 void OnMemoryNeeded(Core* core, Session* session, int64_t bytes);
 void OnLaneNeeded(Core* core, Session* session, int64_t bytes);
 void Unblock(Core* core, Session* session);  // forgets what it asked for
+void OnMoved(Core* core, Session* session, const SessionMoved& event);
 // From now on what it has and asks for counts, not what earlier runs needed.
 void ForgetEstimate(Core* core, Session* session);
 // Serves whom memory has become free for, then makes room for the first who waits. True: something

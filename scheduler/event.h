@@ -52,6 +52,12 @@ struct SessionAdopted {
   bool paused = false;
   bool evicted = false;
 };
+// Another worker has it now, with no more persistent memory than this: what was granted last may
+// not have reached it. What it waited for it asks for again.
+struct SessionMoved {
+  SessionId session = 0;
+  int64_t persistent_bytes = 0;
+};
 struct SessionEnding {  // its program is gone, its place not yet free
   SessionId session = 0;
 };
@@ -145,10 +151,10 @@ struct Resumed {
 };
 struct Timer {};  // NextTimerUs() has come
 
-using Event = std::variant<SessionArrived, SessionAdopted, SessionEnding, SessionLeft, Runnable,
-                           Idle, Progress, Switched, MemoryNeeded, MemoryFreed, LaneNeeded,
-                           LaneShrunk, Swapped, PolicyChanged, CapacityChanged, DeviceLost,
-                           UserChanged, LimitChanged, Paused, Resumed, Timer>;
+using Event = std::variant<SessionArrived, SessionAdopted, SessionMoved, SessionEnding, SessionLeft,
+                           Runnable, Idle, Progress, Switched, MemoryNeeded, MemoryFreed,
+                           LaneNeeded, LaneShrunk, Swapped, PolicyChanged, CapacityChanged,
+                           DeviceLost, UserChanged, LimitChanged, Paused, Resumed, Timer>;
 
 // --- what to do ----------------------------------------------------------------------------------
 

@@ -311,6 +311,16 @@ void OnLaneNeeded(Core* core, Session* session, int64_t bytes) {
   TakeLane(core, session, choice, bytes, true);
 }
 
+void OnMoved(Core* core, Session* session, const SessionMoved& event) {
+  const int64_t lost = std::max<int64_t>(0, session->persistent_bytes - event.persistent_bytes);
+  session->persistent_bytes -= lost;
+  if (session->residence != Residence::kResident) core->state->swapped_bytes -= lost;
+  core->devices.insert(session->about.device);
+  Unblock(core, session);
+  Account(core, session);
+  Claim(core, session);
+}
+
 void ForgetEstimate(Core* core, Session* session) {
   session->promised_bytes = 0;
   ForgetLane(core, session);

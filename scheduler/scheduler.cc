@@ -130,6 +130,11 @@ void On(Core* core, const SessionAdopted& event) {
   if (event.paused) Pause(core, session, event.evicted);
 }
 
+void On(Core* core, const SessionMoved& event) {
+  Session* const session = core->Find(event.session);
+  if (session != nullptr && session->phase == Phase::kAdmitted) OnMoved(core, session, event);
+}
+
 void On(Core* core, const SessionEnding& event) {
   Session* const session = core->Find(event.session);
   if (session == nullptr || session->phase != Phase::kAdmitted) return;

@@ -124,6 +124,8 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   page->generation.store(session->record.generation, std::memory_order_seq_cst);
   page->client_doorbell.fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(&page->client_doorbell);
+  session->asks_lane = false;
+  Happen(scheduler::SessionMoved{id, static_cast<int64_t>(attached.persistent_bytes)});
   TellLane(*session);
   TellShared();
   if (session->swap.has_value()) SendTo(*session, *session->swap);

@@ -51,6 +51,7 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   if (session == nullptr) return error.empty() ? "the worker refuses the session" : error;
   const std::lock_guard<std::mutex> lock(mutex_);
   entry->session = std::move(session);
+  attached->persistent_bytes = entry->session->Snapshot().persistent_bytes;
   if (entry->stop_wanted) entry->session->Stop();
   if (entry->release_wanted) entry->session->Release();
   return {};

@@ -13,7 +13,7 @@ import harness  # noqa: E402 (lies beside us)
 from full_lanes import GROW_MIB, Growing  # noqa: E402
 from harness import Laneway, alive, check, wait_for  # noqa: E402
 from lanes import started  # noqa: E402
-from stepped import STEPS, Stepped, alone, at_rest  # noqa: E402
+from stepped import STEPS, Stepped, alone, at_rest, kill_worker  # noqa: E402
 from watching import of_job  # noqa: E402
 
 MIB = 1 << 20
@@ -146,6 +146,22 @@ def test_a_lane_that_is_to_shrink_whose_sessions_end_with_their_worker():
         growing.end()
         wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
     with_a_wide_lane(body)
+
+
+def test_who_moves_is_counted_once():
+    """What its workers had for it alone, a workspace of cuBLAS, is not the job's when they are lost."""
+    rounds = 24
+    with Laneway(softgpu="memory=64MiB") as laneway:
+        stepped = Stepped(laneway, "device", alone(laneway, "device", rounds, "blas_rounds"), rounds,
+                          name="blas_rounds")
+        for _ in range(rounds - 1):
+            stepped.step()
+            at_rest(laneway, 1)
+            kill_worker(laneway)
+        stepped.step()
+        stepped.finish()
+        log = (laneway.runtime / "log" / "lanewayd.log").read_text()
+        check("gets no more memory" not in log, f"it is refused what it has\n{log}")
 
 
 if __name__ == "__main__":

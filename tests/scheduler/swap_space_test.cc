@@ -98,5 +98,18 @@ TEST_F(SwapSpaceTest, WhoAsksForALaneFromTheHostComesBackWithIt) {
   EXPECT_EQ(Of<SwapIn>(On(Swapped{2, true, true})).size(), 1u);
 }
 
+// Its worker is lost: what it waited for it asks for again, what was granted last it never had.
+TEST_F(NoSwapSpaceTest, WhoMovesIsCountedByWhatItBringsAndAsksAgain) {
+  On(MemoryNeeded{2, 20});
+  On(Idle{2});
+  On(SessionMoved{2, 40});
+  EXPECT_EQ(Get(2).need, Need::kNone);
+  EXPECT_EQ(Get(2).charged_bytes, 40);
+  EXPECT_EQ(Of<GrantMemory>(On(SessionLeft{1})).size(), 0u) << "nobody asks";
+  EXPECT_EQ(Of<GrantMemory>(On(MemoryNeeded{2, 20})).size(), 1u);
+  On(SessionMoved{2, 100});
+  EXPECT_EQ(Get(2).charged_bytes, 60) << "no more than it was granted";
+}
+
 }  // namespace
 }  // namespace scheduler

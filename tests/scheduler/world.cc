@@ -274,7 +274,7 @@ bool World::FinishSomething() {
 }
 
 void World::Disturb(Tenant* tenant) {
-  const uint64_t what = Random(10);
+  const uint64_t what = Random(11);
   if (what < 4) {
     tenant->paused = !tenant->paused;
     tenant->evicted = tenant->paused && Random(2) == 0;
@@ -300,6 +300,8 @@ void World::Disturb(Tenant* tenant) {
     Tell(Switched{99'999, 1, 2});
     Tell(LaneShrunk{99'999, 0});
     Tell(Runnable{~SessionId{0}});
+  } else if (what == 8) {
+    Move(tenant);
   } else {
     Tell(Timer{});
   }

@@ -87,6 +87,7 @@ class World {
   void Ask(Tenant* tenant);
   bool FinishSomething();  // whether there was something
   void HandOver(LaneId id);
+  void Move(Tenant* tenant);
   void Disturb(Tenant* tenant);
 
   void Perform(const Action& action);

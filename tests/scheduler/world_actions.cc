@@ -1,5 +1,5 @@
-// World, second part: performs actions as a daemon would, hands lanes over, and refuses what a
-// worker would refuse.
+// World, second part: performs actions as a daemon would, hands lanes over and moves sessions, and
+// refuses what a worker would refuse.
 #include <stdexcept>
 
 #include "tests/scheduler/world.h"
@@ -38,6 +38,24 @@ void World::HandOver(LaneId id) {
     Get(to)->inside = Get(to)->ephemeral_bytes > 0;
   }
   Tell(Switched{id, from->id, to});
+}
+
+// It rests, and goes on in another worker, without what it asked for or was granted last.
+void World::Move(Tenant* tenant) {
+  const SessionId id = tenant->id;
+  if (!tenant->admitted || tenant->ending || tenant->inside || tenant->lane_saved) return;
+  tenant->runnable = false;
+  Tell(Idle{id, true});
+  if (tenant->granted && tenant->resident && tenant->swapping == 0) {
+    const LaneId lane = tenant->lane;
+    GetLane(lane)->holder = 0;
+    tenant->granted = tenant->revoked = false;
+    Tell(Switched{lane, id, 0});
+  }
+  if (tenant->inside || tenant->lane_saved) return;
+  tenant->blocked = false;
+  if (tenant->persistent_bytes > 0) tenant->persistent_bytes -= Random(tenant->persistent_bytes);
+  Tell(SessionMoved{id, tenant->persistent_bytes});
 }
 
 void World::Do(const Admit& action) {
