@@ -43,7 +43,7 @@ std::string DumpJson(const nlohmann::json& json) {
   if (fork() != 0) _exit(0);
   const int null_fd = open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null_fd, standard);
-  fcntl(ready_fd, F_SETFD, 0);
+  ipc::PassOnly(ready_fd);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -81,7 +81,7 @@ absl::Status StartDaemon(const ipc::Options& options, const std::string& dir) {
   }
   std::vector<std::string> words = {path};
   for (const std::string& argument : ipc::AsArguments(options)) words.push_back(argument);
-  words.push_back(absl::StrCat("--ready-fd=", write_end.get()));
+  words.push_back(absl::StrCat("--ready-fd=", ipc::kPassedFd));
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
   const std::vector<char*> argv = ipc::PointersOf(&words);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -222,6 +223,16 @@ void RaiseDescriptorLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void PassOnly(int fd) {
+  // dup2 clears close-on-exec, but does nothing when the number is the same.
+  if (fd == kPassedFd) {
+    fcntl(fd, F_SETFD, 0);
+  } else {
+    dup2(fd, kPassedFd);
+  }
+  close_range(kPassedFd + 1, ~0u, 0);
 }
 
 }  // namespace ipc

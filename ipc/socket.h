@@ -71,4 +71,10 @@ bool ProcessEnded(int pidfd);
 // many.
 void RaiseDescriptorLimit();
 
+// Between fork and exec, where only little is safe: the program gets the standard streams and `fd`
+// as kPassedFd. Nothing else: neither what a library of ours opened without close-on-exec, nor what
+// we were given (a lock of a script that a daemon held would outlive the script).
+inline constexpr int kPassedFd = 3;
+void PassOnly(int fd);
+
 }  // namespace ipc

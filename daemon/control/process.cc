@@ -19,7 +19,6 @@
 namespace control {
 namespace {
 
-constexpr int kChildControlFd = 3;
 constexpr int kExecFailedCode = 127;
 
 // In the child, between fork and exec: only what is safe there.
@@ -30,12 +29,7 @@ constexpr int kExecFailedCode = 127;
   dup2(null_fd, STDIN_FILENO);
   dup2(log_fd, STDOUT_FILENO);
   dup2(log_fd, STDERR_FILENO);
-  // dup2 clears close-on-exec, but does nothing when the number is the same.
-  if (control_fd == kChildControlFd) {
-    fcntl(control_fd, F_SETFD, 0);
-  } else {
-    dup2(control_fd, kChildControlFd);
-  }
+  ipc::PassOnly(control_fd);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -60,7 +54,7 @@ absl::StatusOr<Process> StartProcess(const ProcessPlan& plan) {
   }
   std::vector<std::string> words = {plan.path};
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
-  words.push_back(absl::StrCat("--control-fd=", kChildControlFd));
+  words.push_back(absl::StrCat("--control-fd=", ipc::kPassedFd));
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, plan.runtime_dir);
   const std::vector<char*> argv = ipc::PointersOf(&words);

@@ -1,12 +1,14 @@
 """What the `laneway` command does for its user: exit codes, sentences, starting and stopping."""
 import json
 import os
+import pathlib
 import socket
 import stat
 import struct
+import subprocess
 
 import harness
-from harness import Laneway, Skip, check, wait_for
+from harness import Laneway, Skip, check, name_of, wait_for
 
 HELLO_MAGIC = 0x4C4E4849
 WELCOME = "=IIIIQIIII108s256s52x"  # ipc/hello.h
@@ -66,6 +68,20 @@ def test_run_starts_the_daemon():
         check(len(laneway.processes("lanewayd")) == 1, "one daemon runs")
         mode = stat.S_IMODE(os.stat(laneway.runtime).st_mode)
         check(mode == 0o700, f"the runtime directory must be private, its mode is {mode:o}")
+
+
+def test_nothing_of_ours_stays_open_in_the_daemon():
+    """A script's lock, or the end of a pipe that somebody reads, must not live as long as the daemon."""
+    with Laneway(start=False) as laneway:
+        kept = laneway.root / "lock"
+        with open(kept, "w") as file:
+            words = [str(laneway.binary("laneway")), "run", "--device=soft", "--", "true"]
+            subprocess.run(words, env=laneway.environment, pass_fds=[file.fileno()], check=True)
+        log = os.path.realpath(laneway.runtime / "log" / "lanewayd.log")
+        for pid in laneway.processes():
+            targets = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+            check(str(kept) not in targets, f"{name_of(pid)} holds what `laneway run` was given: {targets}")
+            check(log not in targets or name_of(pid) == "lanewayd", f"{name_of(pid)} holds lanewayd's log: {targets}")
 
 
 def test_many_runs_start_one_daemon():
