@@ -201,6 +201,16 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
   }
 }
 
+// After a page fault in a loop that compiled code ran lane by lane, which says neither which lane
+// nor which instruction: runs the loop in step from its beginning, to fault there.
+void FindAgain(Warp* w) {
+  w->lockstep = false;
+  if (w->again == nullptr) return;
+  const Inst* ip = std::exchange(w->again, nullptr);
+  w->lockstep = true;
+  while (ip != nullptr && ip != kAtBarrier) ip = ip->run(ip, w);
+}
+
 // Does `work`, which runs warps of the trap that it is given: page faults end it, and the host's
 // rounding and flushing don't leak into kernels, nor theirs out. Nothing with a destructor may live
 // in `work`.
@@ -215,6 +225,7 @@ Progress Trapped(const Work& work) {
     progress = work(&trap);
   } else {
     _mm_setcsr(0x1f80);
+    FindAgain(trap.warp);
     ReportPageFault(trap);
     progress = Progress::kFault;
   }

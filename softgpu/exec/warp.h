@@ -106,10 +106,14 @@ struct alignas(64) Warp {
   uint32_t place[9];                 // %ntid, %ctaid, %nctaid: x, y, z each
   const std::byte* parameters = nullptr;
   uint64_t parameter_bytes = 0;
+  // Where lanes run a loop one after another: its beginning, from where all of them find a page
+  // fault again when `lockstep` tells them to run it together.
+  const Inst* again = nullptr;
+  bool lockstep = false;
   // Where the access of `current` goes, for a page fault. Form 0: as the registers say; 1:
   // access[0] and on by access_stride; 2: as the array says.
   uint64_t access_form = 0, access_stride = 0;
-  uint64_t access[kLanes];
+  alignas(64) uint64_t access[kLanes];
   uint32_t tid[3][kLanes];
   Group parked[kLanes];
   // What Resolve() was last asked for: instructions that go through it may have no MemoryShape.

@@ -251,7 +251,27 @@ class Generator {
     }
   }
 
+  // Little but loads, and lanes leave one after another.
+  void GatherLoop(int depth) {
+    const std::string counter = "%k" + Text(depth), top = "TOP" + Text(++labels_);
+    Line("and.b32 " + counter + ", " + R() + ", 15");
+    Line("and.b32 %k7, " + R() + ", " + Text(kInputWords - 64));
+    Line("mad.wide.u32 %at, %k7, 4, %in");
+    text_ += top + ":\n";
+    for (int n = 1 + Below(4); n > 0; --n) {
+      Line((Below(2) != 0 ? "ld.global.u32 " + R() : "ld.global.f32 " + F()) + ", [%at+" +
+           Text(4 * Below(8)) + "]");
+      Below(2) != 0 ? Line("add.s32 " + R() + ", " + R() + ", " + R())
+                    : Line("fma.rn.f32 " + F() + ", " + F() + ", " + F() + ", " + F());
+    }
+    Line("add.u64 %at, %at, 4");
+    Line("sub.s32 " + counter + ", " + counter + ", 1");
+    Line("setp.gt.s32 %q, " + counter + ", 0");
+    Line("@%q bra " + top);
+  }
+
   void Loop(int depth) {
+    if (Below(3) == 0) return GatherLoop(depth);
     const std::string counter = "%k" + Text(depth), top = "TOP" + Text(++labels_);
     Line(Below(2) != 0 ? "and.b32 " + counter + ", " + R() + ", 7"
                        : "mov.u32 " + counter + ", " + Text(Below(9)));

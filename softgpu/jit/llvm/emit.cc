@@ -91,6 +91,10 @@ Emitter::Result Emitter::Read(Place place) {
   const uint32_t reg = flow_.Find(place);
   if (reg == Flow::kNone)  // "no operand"
     return {llvm::Constant::getNullValue(ScalarType(place.kind)), kUniformForm};
+  if (lane_by_lane_ != nullptr && lane_by_lane_->registers.count(reg) != 0) {
+    llvm::AllocaInst* now = lane_by_lane_->registers.at(reg).now;
+    return {b_.CreateLoad(now->getAllocatedType(), now), kUniformForm};
+  }
   const Form form = flow_.forms[reg];
   return {b_.CreateLoad(TypeOf(place.kind, form), variables_[reg]), form};
 }
@@ -98,6 +102,10 @@ Emitter::Result Emitter::Read(Place place) {
 void Emitter::Write(Place place, Result result, Value* guard) {
   const uint32_t reg = flow_.Find(place);
   if (reg == Flow::kNone) return;
+  if (lane_by_lane_ != nullptr) {
+    b_.CreateStore(result.value, lane_by_lane_->registers.at(reg).now);
+    return;
+  }
   Value* value = flow_.forms[reg].Varies() ? MakeVector(result, place.kind) : result.value;
   if (guard != nullptr) {
     Value* before = b_.CreateLoad(TypeOf(place.kind, flow_.forms[reg]), variables_[reg]);
@@ -334,6 +342,7 @@ void Emitter::Begin() {
   nowhere_ = b_.CreateAlloca(llvm::FixedVectorType::get(b_.getInt64Ty(), 4));
   FindAdjacent();
   FindSettled();
+  FindLaneByLane();
   BeginWarp();
   regs_ = LoadWarp(offsetof(Warp, regs), byte);
   b_.CreateStore(LoadWarp(offsetof(Warp, mask), word), lanes_);
@@ -379,6 +388,7 @@ void Emitter::Run() {
     } else if (!open) {
       continue;  // nobody comes here
     }
+    BeginLaneByLane(n);
     EmitInstruction(n);
   }
   if (b_.GetInsertBlock()->getTerminator() == nullptr) b_.CreateUnreachable();

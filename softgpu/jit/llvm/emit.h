@@ -10,6 +10,7 @@
 #include <llvm/IR/Module.h>
 
 #include <functional>
+#include <set>
 
 #include "softgpu/jit/llvm/flow.h"
 
@@ -152,6 +153,29 @@ class Emitter {
   void TakeLoaded(const Memory& m, llvm::BasicBlock* end);
   std::vector<Value*> Transposed(const std::vector<Value*>& pieces, uint32_t words);
 
+  // emit_lanes.cc: loops that one lane after another runs to its end.
+  struct LaneRegister {
+    bool comes_in, goes_out;
+    llvm::AllocaInst *now, *ended;  // the running lane's; of those that have ended, if it goes out
+  };
+  struct LaneByLane {
+    uint32_t last;                               // its branch
+    std::map<uint32_t, LaneRegister> registers;  // that are the lane's own while it runs
+    // Lanes yet to end; fuel of the one that runs, and the least that one ended with.
+    llvm::AllocaInst *rest, *fuel, *least_fuel;
+    llvm::AllocaInst* gave_up;  // i1: in step from here on
+    llvm::BasicBlock* branch;   // of the lanes in step
+  };
+  bool MayRunLaneByLane(uint32_t head, uint32_t last, LaneByLane* loop) const;
+  void FindLaneByLane();
+  void BeginLaneByLane(uint32_t n);
+  void EmitLaneByLane(uint32_t head, LaneByLane* loop);
+  void LoadForLane(uint32_t n, uint32_t last, llvm::BasicBlock* give_up,
+                   std::set<uint32_t>* checked);
+  void FillLane(const LaneByLane& loop, Value* lane);
+  void EndLane(const LaneByLane& loop, Value* lane);
+  void Regroup(const LaneByLane& loop, Value* fuel);
+
   const Flow& flow_;
   llvm::Module* module_;
   const Abilities host_;
@@ -163,6 +187,8 @@ class Emitter {
   std::map<uint32_t, Settled> settled_;    // by branch
   std::vector<Adjacent> adjacent_;
   std::map<uint32_t, std::pair<size_t, uint32_t>> words_;  // loads in adjacent_: which, which word
+  std::map<uint32_t, LaneByLane> loops_by_lane_;           // by head
+  const LaneByLane* lane_by_lane_ = nullptr;               // while the code of a lane is emitted
   std::map<uint32_t, Value*> unknown_constants_;
   Value *code_ = nullptr, *warp_ = nullptr, *handlers_ = nullptr, *regs_ = nullptr;
   llvm::AllocaInst* lanes_ = nullptr;    // that run: fewer and fewer

@@ -3,7 +3,6 @@
 // may be stored in between, or loaded in an order (volatile, acquire); what other threads store
 // meanwhile may be seen by all of them, as weak loads allow.
 #include <cstddef>
-#include <cstring>
 
 #include "softgpu/jit/llvm/emit.h"
 #include "softgpu/jit/llvm/memory.h"
@@ -17,13 +16,6 @@ namespace {
 constexpr uint64_t kPieceBytes = 16;  // of one lane
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint32_t kReach = 64;  // instructions from the first load to the last
-
-bool IsOrdered(const ProgramInst& i) {
-  exec::MemoryShape shape;
-  std::memcpy(&shape, &i.aux, sizeof shape);
-  return shape.is_volatile != 0;
-}
-
 }  // namespace
 
 bool Emitter::MayBeAdjacent(uint32_t n, Access* access) const {

@@ -25,6 +25,10 @@ void Emitter::BeginWarp() {
   for (llvm::AllocaInst* variable : variables_)
     b_.CreateStore(llvm::UndefValue::get(variable->getAllocatedType()), variable);
   for (const auto& [n, settled] : settled_) b_.CreateStore(b_.getFalse(), settled.done);
+  for (const auto& [n, loop] : loops_by_lane_) {
+    Value* wanted = LoadWarp(offsetof(Warp, lockstep), b_.getInt8Ty());
+    b_.CreateStore(b_.CreateICmpNE(wanted, b_.getInt8(0)), loop.gave_up);
+  }
 }
 
 // Goes on with the warp after one that finished.

@@ -64,7 +64,7 @@ void Emitter::Record(const Memory& m, Value* addresses, uint64_t stride) {
   b_.CreateStore(b_.getInt64(vector ? 2 : 1),
                  WarpField(offsetof(Warp, access_form), b_.getInt64Ty()));
   b_.CreateAlignedStore(addresses, WarpField(offsetof(Warp, access), addresses->getType()),
-                        llvm::Align(8));
+                        llvm::Align(vector ? 64 : 8));
   if (!vector) {
     b_.CreateStore(b_.getInt64(stride), WarpField(offsetof(Warp, access_stride), b_.getInt64Ty()));
   }

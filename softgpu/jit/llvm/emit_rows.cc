@@ -292,7 +292,7 @@ void Emitter::EmitRow(uint32_t n) {
   const ProgramInst& i = flow_.program.code[n];
   const Row row = RowOf(i.key);
   const Operands& o = flow_.operands[n];
-  const Form form = flow_.ResultForm(n);
+  const Form form = lane_by_lane_ != nullptr ? kUniformForm : flow_.ResultForm(n);
   const size_t sources = o.sources.size() - (i.guarded != 0 ? 1 : 0);
   std::vector<Value*> v;
   for (size_t k = 0; k < sources; ++k)

@@ -197,6 +197,12 @@ bool AccessOf(const Row& row, Access* access) {
   return true;
 }
 
+bool IsOrdered(const ProgramInst& i) {
+  exec::MemoryShape shape;
+  std::memcpy(&shape, &i.aux, sizeof shape);
+  return shape.is_volatile != 0;
+}
+
 Operands OperandsOf(const ProgramInst& i) {
   Operands out;
   exec::MemoryShape shape;

@@ -48,5 +48,6 @@ struct Access {
   bool is_signed;
 };
 bool AccessOf(const Row& row, Access* access);
+bool IsOrdered(const ProgramInst& i);  // a load or store that is volatile or stronger
 
 }  // namespace softgpu::jit
