@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/common/event_loop.h"
+#include "daemon/control/alone.h"
 #include "daemon/control/children.h"
 #include "daemon/control/history.h"
 #include "daemon/control/http.h"
@@ -248,7 +249,7 @@ class Daemon : public ChildrenListener {
   Shrinking shrinking_;
   std::map<uint64_t, std::set<uint32_t>> lane_workers_;  // as they were told last
   std::map<uint64_t, std::set<uint64_t>> lane_guests_;   // sessions that were ever told of a lane
-  std::pair<uint32_t, uint64_t> alone_;  // worker and lane of the only session; 0: there are more
+  Alone alone_;
   std::deque<scheduler::Action> to_do_;
   bool performing_ = false;
   std::vector<uint64_t> adopted_with_work_;  // until adoption is done

@@ -35,16 +35,8 @@ void Daemon::TellShared() {
 
 // Before anything is decided with somebody new: who was alone tells then that it rests.
 void Daemon::TellAlone() {
-  const std::map<uint64_t, Session>& all = sessions_.all();
-  const Session* const only = all.size() == 1 ? &all.begin()->second : nullptr;
-  std::pair<uint32_t, uint64_t> now;
-  if (only != nullptr && only->phase == Phase::kRunning && !only->in_process && only->lane != 0)
-    now = {only->worker, only->lane};
-  if (now == alone_) return;
-  const std::pair<uint32_t, uint64_t> before = std::exchange(alone_, now);
-  for (const std::pair<uint32_t, uint64_t>& place : {before, now}) {
-    if (place.second == 0) continue;
-    (void)children_.Send(place.first, wire::LaneShared{place.second, 0, place == now});
+  for (const Alone::Word& word : alone_.Change(PlaceOfOnly(sessions_.all()))) {
+    (void)children_.Send(word.place.worker, wire::LaneShared{word.place.lane, 0, word.alone});
   }
 }
 

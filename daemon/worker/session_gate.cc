@@ -60,15 +60,14 @@ bool SessionImpl::PassGate() {
 }
 
 // An open gate alone does not say so: since it was inside, it may have been to the host.
-bool SessionImpl::HasItsLane() const { return lane_bytes_ == 0 || inside_; }
+bool SessionImpl::HasItsLane() const { return !lane_.uses() || inside_; }
 
 // The lane may have grown while others held it. False also when it was told to leave meanwhile: a
 // command that it runs while it waits here may be the way to the host.
 bool SessionImpl::TryEnterLane() {
   if (!RunCommands()) return false;  // it may be told to change its lane first
-  // Back from the host, it may run before it was told which lane is its now.
-  const bool lacks_lane = lane_bytes_ != 0 && arena_.lane_member()->lane() == 0;
-  CUresult result = lacks_lane ? GrowInLane(lane_bytes_) : CUDA_SUCCESS;
+  const bool lacks_lane = lane_.Lacks(arena_.lane_member()->lane() != 0);
+  CUresult result = lacks_lane ? GrowInLane(lane_.bytes()) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
     result = WhenThereIsRoom(0, [this] { return EnterGrantedLane(); });
   }
@@ -124,7 +123,7 @@ bool SessionImpl::MayLeave() {
 }
 
 bool SessionImpl::LaneIsEmpty() {
-  if (lane_bytes_ == 0) return true;
+  if (!lane_.uses()) return true;
   // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
   if (arena_.lanes()->Pinned(arena_.lane_member())) return false;
   if (at_boundary_) return true;

@@ -116,12 +116,12 @@ bool SessionImpl::Reserve(std::string* error) {
       return false;
     }
     asked_bytes_.store(arena_.bytes() + arena_.swapped_bytes());
-    swapped_out_.store(arena_.swapped());
+    if (arena_.swapped()) lane_.Gone();
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
   if (environment_.board != nullptr) {
     gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { Poke(); });
-    if (swapped_out_.load()) gate_->Abandon();
+    if (lane_.away()) gate_->Abandon();
   }
   return true;
 }
@@ -171,8 +171,8 @@ SessionSnapshot SessionImpl::Snapshot() const {
           .device_bytes = arena_.bytes(),
           .pinned_bytes = pinned_.bytes(),
           .persistent_bytes = asked_bytes_.load(std::memory_order_relaxed),
-          .lane_bytes = lane_bytes_.load(std::memory_order_relaxed),
-          .swapped = swapped_out_.load(std::memory_order_relaxed)};
+          .lane_bytes = lane_.bytes(),
+          .swapped = lane_.away()};
 }
 
 void SessionImpl::UseDevice(uint32_t header_context) {

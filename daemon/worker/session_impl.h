@@ -23,6 +23,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "daemon/worker/arena.h"
+#include "daemon/worker/assigned_lane.h"
 #include "daemon/worker/deferred_frees.h"
 #include "daemon/worker/event_times.h"
 #include "daemon/worker/gate.h"
@@ -267,14 +268,8 @@ class SessionImpl final : public Session,
   const StreamTable::Stream* rung_after_ = nullptr;  // on which stream
   std::atomic<bool> ring_waits_{false};  // it is rung when the lane has been handed over
   std::atomic<bool> ring_owed_{false};   // it would have been rung
-  // Reserved in it: nothing of ours lies in a lane while it is 0.
-  std::atomic<uint64_t> lane_bytes_{0};
-  std::atomic<bool> swapped_out_{false};
-  // What lanewayd told last: an older word may still lie before it.
-  std::atomic<uint64_t> told_lane_{0};
-  uint64_t lane_when_back_ = 0;  // told while it is on the host: who is away is in no lane
-  bool takes_memory_ = false;    // waits until what it was granted is there
-  int lane_device_ = 0;
+  AssignedLane lane_;
+  bool takes_memory_ = false;             // waits until what it was granted is there
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
   int64_t patience_us_ = kPatienceUs;     // how long to wait for a message before looking around

@@ -55,7 +55,7 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
     if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
     // Nothing of it lies in the lane that it is to leave: no boundary comes while it waits here.
     const bool leaves = gate_ != nullptr && gate_->state() == GateState::kRevoked &&
-                        (lane_bytes_ == 0 || at_boundary_);
+                        (!lane_.uses() || at_boundary_);
     if (leaves) LeaveLane();
     const bool done = RunCommands();
     frees_.Poll();
@@ -145,23 +145,22 @@ CUresult SessionImpl::ChangeLane(uint64_t lane) {
   LaneMember* const member = arena_.lane_member();
   if (member->lane() == lane) return CUDA_SUCCESS;
   ForsakeLane();
-  const CUresult result = arena_.lanes()->Join(member, lane, lane_device_);
-  if (result == CUDA_SUCCESS) arena_.lanes()->ReserveAgain(member, lane_bytes_);
+  const CUresult result = arena_.lanes()->Join(member, lane, lane_.device());
+  if (result == CUDA_SUCCESS) arena_.lanes()->ReserveAgain(member, lane_.bytes());
   return result;
 }
 
 CUresult SessionImpl::GrowInLane(uint64_t bytes) {
-  if (lane_bytes_ == 0) lane_device_ = device_;
   const uint64_t wanted = RoundUpToExtent(bytes);
-  if (wanted <= lane_bytes_ && arena_.lane_member()->lane() != 0) return CUDA_SUCCESS;
+  if (!lane_.MustAsk(wanted, device_, arena_.lane_member()->lane() != 0)) return CUDA_SUCCESS;
   const std::optional<wire::AssignLane> answer = Ask<wire::AssignLane>(
       ipc::WaitState::kLane,
-      wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_device_), 0});
+      wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_.device()), 0});
   CUresult result = CUDA_SUCCESS;
   if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;
   if (answer.has_value()) {
     if (answer->result != 0) return static_cast<CUresult>(answer->result);
-    const uint64_t lane = told_lane_.load();
+    const uint64_t lane = lane_.told();
     if (arena_.lane_member()->lane() != lane) WaitUntilQuiet();
     result = ChangeLane(lane);
     // What it had in another worker: lanewayd holds it to its limit where it asks for more.
@@ -176,17 +175,17 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
                              [&] { return arena_.ReserveLane(device_, wanted); });
   }
   if (result != CUDA_SUCCESS) return result;
-  lane_bytes_ = wanted;
+  lane_.Grown(wanted);
   return EnterGrantedLane();
 }
 
 CUresult SessionImpl::GiveLaneBack() {
   if (arena_.lanes()->Pinned(arena_.lane_member())) return CUDA_ERROR_NOT_READY;
   const CUresult result = frees_.Free(streams_.All(), [this] { ForsakeLane(); });
-  lane_bytes_ = 0;
+  lane_.GivenBack();
   (void)Ask<wire::AssignLane>(
       ipc::WaitState::kLane,
-      wire::LaneNeeded{session_id_, 0, static_cast<uint32_t>(lane_device_), 0});
+      wire::LaneNeeded{session_id_, 0, static_cast<uint32_t>(lane_.device()), 0});
   return result;
 }
 
@@ -198,14 +197,10 @@ void SessionImpl::OnDecision(const wire::Message& message) {
     return;
   }
   const wire::AssignLane* const assign = std::get_if<wire::AssignLane>(&message);
-  if (assign != nullptr && assign->result == 0) told_lane_.store(assign->lane);
+  if (assign != nullptr && assign->result == 0) lane_.Told(assign->lane);
   if (assign != nullptr && assign->answer == 0) {
-    Post([this, lane = assign->lane] {
-      if (swapped_out_.load()) {
-        lane_when_back_ = lane;
-      } else if (lane_bytes_ != 0 && lane == told_lane_.load()) {  // else it may have ended since
-        (void)ChangeLane(lane);
-      }
+    Post([this, told = assign->lane] {
+      if (const uint64_t lane = lane_.Obey(told); lane != 0) (void)ChangeLane(lane);
     });
     return;
   }
@@ -228,28 +223,26 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   swapped.session_id = session_id_;
   swapped.out = out;
   if (out) {
-    // The lane may have come to it since this was decided: what lives there is its iteration's.
-    const bool began = inside_ && lane_bytes_ != 0 && !at_boundary_ && !with_lane;
     const absl::Status status =
-        began           ? absl::FailedPreconditionError("it has begun an iteration")
+        !lane_.MayGo(inside_, at_boundary_, with_lane)
+            ? absl::FailedPreconditionError("it has begun an iteration")
         : TakesMemory() ? absl::FailedPreconditionError("it is about to take what it was granted")
                         : arena_.SwapOut(with_lane);
     if (status.ok()) {
       ForsakeLane();
       gate_->Abandon();
-      swapped_out_.store(true);
-      lane_when_back_ = 0;
+      lane_.Gone();
     } else {
       swapped.result = CUDA_ERROR_OUT_OF_MEMORY;
       wire::SetText(swapped.sentence, std::string(status.message()));
     }
   } else {
-    if (lane_bytes_ != 0 && lane_when_back_ != 0) (void)ChangeLane(lane_when_back_);
+    if (const uint64_t lane = lane_.ForReturn(); lane != 0) (void)ChangeLane(lane);
     if (with_lane) swapped.result = EnterLane();
     if (swapped.result == 0) swapped.result = arena_.SwapIn();
     if (swapped.result == 0) {
       gate_->Return();
-      swapped_out_.store(false);
+      lane_.Back();
     } else {
       ForsakeLane();  // whoever is not back is in no lane, as lanewayd counts
     }

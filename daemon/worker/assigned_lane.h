@@ -1,0 +1,68 @@
+// Which lane a session is to be in, and how much of it is its own: what lanewayd has told against
+// what the session has done about it. Decisions alone; what they mean is done by its owner
+// (session_memory.cc, session_gate.cc), where nothing of the session is on the device.
+//
+// lanewayd's words are obeyed later than they are heard, when the session is quiet, and a newer one
+// may have come by then: only the last word counts, for the lane of an older one may have ended.
+// Who is on the host is in no lane: what it is told meanwhile counts when it comes back.
+// Thread safety: Told(), told(), bytes(), away() from any thread; the rest on the session's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace worker {
+
+class AssignedLane {
+ public:
+  // --- what lanewayd says
+  void Told(uint64_t lane) { told_.store(lane); }
+  uint64_t told() const { return told_.load(); }
+  // An earlier word is to be obeyed now: the lane to change to; 0: none, now.
+  uint64_t Obey(uint64_t lane) {
+    if (away_.load()) {
+      when_back_ = lane;
+      return 0;
+    }
+    return bytes_.load() != 0 && lane == told_.load() ? lane : 0;
+  }
+
+  // --- its part of the lane. Nothing of the session lies in a lane while that is 0.
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  int device() const { return device_; }
+  bool uses() const { return bytes_.load() != 0; }
+  // It asks for so much in all, on this device; false: it has that. Its first wish says on which.
+  bool MustAsk(uint64_t wanted, int device, bool is_member) {
+    if (!uses()) device_ = device;
+    return wanted > bytes_.load() || !is_member;
+  }
+  void Grown(uint64_t bytes) { bytes_.store(bytes); }
+  void GivenBack() { bytes_.store(0); }
+  // Back from the host, it may run before it was told which lane is its now.
+  bool Lacks(bool is_member) const { return uses() && !is_member; }
+
+  // --- the way to the host and back
+  // What lives in the lane is its iteration's, which began since this was decided.
+  bool MayGo(bool inside, bool at_boundary, bool with_lane) const {
+    return !inside || !uses() || at_boundary || with_lane;
+  }
+  // Also of who comes from another worker while its memory is there.
+  void Gone() {
+    away_.store(true);
+    when_back_ = 0;
+  }
+  // The lane to change to on the way back; 0: it was told of none.
+  uint64_t ForReturn() const { return uses() ? when_back_ : 0; }
+  void Back() { away_.store(false); }
+  bool away() const { return away_.load(); }
+
+ private:
+  std::atomic<uint64_t> told_{0};
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<bool> away_{false};
+  uint64_t when_back_ = 0;
+  int device_ = 0;
+};
+
+}  // namespace worker

@@ -1,0 +1,113 @@
+#include "daemon/worker/assigned_lane.h"
+
+#include <gtest/gtest.h>
+
+namespace worker {
+namespace {
+
+constexpr uint64_t kBytes = 100;
+
+// In lane 5, with some of it.
+class AssignedLaneTest : public ::testing::Test {
+ protected:
+  AssignedLaneTest() {
+    lane_.Told(5);
+    lane_.Grown(kBytes);
+  }
+  AssignedLane lane_;
+};
+
+TEST(UnusedLaneTest, WhoUsesNoLaneChangesToNone) {
+  AssignedLane lane;
+  lane.Told(5);
+  EXPECT_EQ(lane.Obey(5), 0u);
+  EXPECT_EQ(lane.told(), 5u) << "its first growth goes there";
+  EXPECT_FALSE(lane.Lacks(false));
+  EXPECT_TRUE(lane.MayGo(true, false, false));
+}
+
+TEST(UnusedLaneTest, ItsFirstWishSaysOnWhichDevice) {
+  AssignedLane lane;
+  EXPECT_TRUE(lane.MustAsk(kBytes, 1, false));
+  EXPECT_EQ(lane.device(), 1);
+  lane.Grown(kBytes);
+  EXPECT_TRUE(lane.MustAsk(2 * kBytes, 0, true));
+  EXPECT_EQ(lane.device(), 1) << "its lane is there";
+  lane.GivenBack();
+  EXPECT_TRUE(lane.MustAsk(kBytes, 0, false));
+  EXPECT_EQ(lane.device(), 0);
+}
+
+TEST_F(AssignedLaneTest, TheLastWordCounts) {
+  lane_.Told(6);
+  lane_.Told(7);
+  EXPECT_EQ(lane_.Obey(6), 0u) << "it may have ended";
+  EXPECT_EQ(lane_.Obey(7), 7u);
+}
+
+TEST_F(AssignedLaneTest, GrowthAsksForMoreThanItHasAlone) {
+  EXPECT_FALSE(lane_.MustAsk(kBytes, 0, true));
+  EXPECT_TRUE(lane_.MustAsk(kBytes + 1, 0, true));
+  EXPECT_TRUE(lane_.MustAsk(kBytes, 0, false)) << "it is in no lane";
+}
+
+TEST_F(AssignedLaneTest, WhatIsGivenBackIsNotReservedAgain) {
+  lane_.GivenBack();
+  EXPECT_EQ(lane_.bytes(), 0u);
+  lane_.Told(6);
+  EXPECT_EQ(lane_.Obey(6), 0u) << "nothing of it is to be in a lane";
+  EXPECT_TRUE(lane_.MustAsk(1, 0, false));
+}
+
+TEST_F(AssignedLaneTest, AnIterationThatHasBegunGoesWithItsLaneOrStays) {
+  EXPECT_FALSE(lane_.MayGo(true, false, false));
+  EXPECT_TRUE(lane_.MayGo(true, false, true));
+  EXPECT_TRUE(lane_.MayGo(true, true, false)) << "between two of them";
+  EXPECT_TRUE(lane_.MayGo(false, false, false)) << "it is not inside";
+}
+
+TEST_F(AssignedLaneTest, WhatItIsToldOnTheHostCountsOnTheWayBack) {
+  lane_.Gone();
+  EXPECT_EQ(lane_.ForReturn(), 0u) << "its lane of before may have ended";
+  lane_.Told(6);
+  EXPECT_EQ(lane_.Obey(6), 0u) << "who is away is in no lane";
+  lane_.Told(7);
+  EXPECT_EQ(lane_.Obey(7), 0u);
+  EXPECT_EQ(lane_.ForReturn(), 7u);
+  lane_.Back();
+  EXPECT_FALSE(lane_.away());
+  EXPECT_FALSE(lane_.Lacks(true));
+}
+
+TEST_F(AssignedLaneTest, BackWithoutALaneItAsksForOne) {
+  lane_.Gone();
+  lane_.Back();
+  EXPECT_TRUE(lane_.Lacks(false));
+  EXPECT_TRUE(lane_.MustAsk(kBytes, 0, false));
+}
+
+TEST_F(AssignedLaneTest, EachWayForgetsWhatWasToldOnTheOneBefore) {
+  lane_.Gone();
+  lane_.Told(6);
+  (void)lane_.Obey(6);
+  lane_.Back();
+  lane_.Gone();
+  EXPECT_EQ(lane_.ForReturn(), 0u);
+}
+
+// Another worker takes over what lies on the host: it is told of its lane before its client speaks,
+// and reserves nothing before the client's replay does.
+TEST(RebuiltLaneTest, OnTheHostItWaitsForItsReplay) {
+  AssignedLane lane;
+  lane.Gone();
+  lane.Told(5);
+  EXPECT_EQ(lane.Obey(5), 0u);
+  EXPECT_EQ(lane.ForReturn(), 0u) << "nothing of it is to be in a lane yet";
+  lane.Back();
+  EXPECT_TRUE(lane.MustAsk(kBytes, 0, false));
+  lane.Grown(kBytes);
+  EXPECT_EQ(lane.Obey(5), 5u);
+}
+
+}  // namespace
+}  // namespace worker
