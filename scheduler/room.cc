@@ -136,12 +136,13 @@ namespace {
 
 // Who holds memory and gets nowhere, and what keeps it here.
 struct Holders {
-  Session* youngest = nullptr;  // of those who can go
-  bool asking = false;          // one of them waits for memory itself
-  bool movable = false;         // one of them may go, if not now
-  bool fixed = false;           // one of them never goes
-  bool no_space = false;        // one of them finds no room on the host
-  bool leaving = false;         // one of them ends
+  Session* youngest = nullptr;            // of those who can go
+  bool asking = false;                    // one of them waits for memory itself
+  const Session* last_at_rest = nullptr;  // the last who came of those who do not
+  bool movable = false;                   // one of them may go, if not now
+  bool fixed = false;                     // one of them never goes
+  bool no_space = false;                  // one of them finds no room on the host
+  bool leaving = false;                   // one of them ends
 };
 
 Holders HoldersOf(Core* core, const Device& device, const Session& waiting) {
@@ -156,6 +157,9 @@ Holders HoldersOf(Core* core, const Device& device, const Session& waiting) {
     if (id == waiting.id || other->charged_bytes == 0 || other->progressing()) continue;
     (other->about.fixed ? holders.fixed : holders.movable) = true;
     holders.asking |= other->need != Need::kNone;
+    const bool is_last =
+        holders.last_at_rest == nullptr || holders.last_at_rest->arrival < other->arrival;
+    if (other->need == Need::kNone && is_last) holders.last_at_rest = other;
     holders.leaving |= other->phase == Phase::kEnding;
     holders.no_space |= !other->about.fixed && !SwapSpaceFits(*core->state, *other);
     if (!CanSwap(*core, *other)) continue;
@@ -166,11 +170,21 @@ Holders HoldersOf(Core* core, const Device& device, const Session& waiting) {
   return holders;
 }
 
-// Of those who wait here for more than they have, the last who came is refused; who asks for its
-// lane again has it at once, and those who are not in wait until somebody leaves. A rest between
-// two pieces of work is no standstill: who rests for a moment may give back what is needed.
-void RefuseLast(Core* core, Device* device, const char* reason, int64_t refuse_us) {
+// Nobody gets anywhere and nothing can leave. Whoever came last is told, never who was here before:
+//
+//   who asks for more        who else has memory here         what happens
+//   the last who came        earlier ones rest, or ask        it is refused
+//   earlier ones             a later one asks, too            the later one is refused
+//   one, or several          a later one rests                they wait until it goes on or ends
+//   nobody                   who is not in waits to come      it waits until somebody leaves
+//
+// Who asks for its lane again has it at once. A rest between two pieces of work is no standstill:
+// who rests for a moment may give back what is needed.
+void RefuseLast(Core* core, Device* device, const Holders& holders, const char* reason,
+                int64_t refuse_us) {
   if (device->needs.empty()) return;
+  const Session* const rests = holders.last_at_rest;
+  if (rests != nullptr && rests->arrival > device->needs.rbegin()->arrival) return;
   if (core->now_us < refuse_us) {
     device->refuse_us = std::min(refuse_us, core->now_us + core->state->limits.standstill_us);
     return;
@@ -198,7 +212,7 @@ void BreakWait(Core* core, Device* device, Session* session, int64_t refuse_us) 
   if (!holders.fixed || holders.movable) {
     // Without a want of space one failed to swap: it is tried again.
     if (holders.no_space)
-      RefuseLast(core, device, "the host memory for swapped jobs is used up", refuse_us);
+      RefuseLast(core, device, holders, "the host memory for swapped jobs is used up", refuse_us);
     return;
   }
   if (!holders.asking) return;  // they rest: they may go on, or end
@@ -206,7 +220,8 @@ void BreakWait(Core* core, Device* device, Session* session, int64_t refuse_us) 
     BeginSwapOut(core, session);
     return;
   }
-  RefuseLast(core, device, "the memory is held by jobs that can't leave the device", core->now_us);
+  RefuseLast(core, device, holders, "the memory is held by jobs that can't leave the device",
+             core->now_us);
 }
 
 void BeginSwapOut(Core* core, Session* session) {

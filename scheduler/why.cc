@@ -45,9 +45,9 @@ void AddHolder(const State& state, const Session& session, std::vector<Cause>* c
     if (holder == nullptr || holder->id == session.id) continue;
     if (largest == nullptr || holder->charged_bytes > largest->charged_bytes) largest = holder;
   }
-  if (largest == nullptr && !device.lru.empty()) {
-    const Session* const first = state.Find(device.lru.begin()->session);
-    if (first->id != session.id) largest = first;
+  for (const Key& key : device.lru) {
+    if (largest != nullptr) break;
+    if (key.session != session.id) largest = state.Find(key.session);
   }
   if (largest == nullptr) return;
   chain->push_back({Reason::kMemoryHeld, largest->charged_bytes, largest->lane, largest->id,

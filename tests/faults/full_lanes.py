@@ -136,5 +136,27 @@ def test_swap_space_is_used_up():
         first.end()
 
 
+def test_who_came_first_is_not_failed_by_who_rests():
+    """Without swap space, it waits for what a later one holds that rests; that one is told when it asks for more."""
+    with Laneway(softgpu=MEMORY, start=False) as laneway:
+        started(laneway, "fair", "--swap=0MiB")
+        first, second = Growing(laneway), Growing(laneway)
+        check(first.grows() == 0, "it has some")
+        check([second.grows() for _ in range(20)] == [0] * 20, f"most of the device: {second.answers()}")
+        while "device memory" not in laneway.command("why", str(first.job)).out:
+            if len(first.answers()) == first.asked:
+                first.grow()
+        while second.grows() == 0:
+            check(second.asked < 24, "both have more than there is")
+        check(second.answers()[-1] == 2, f"the later one is refused: {second.answers()}")
+        check(len(first.answers()) == first.asked - 1, f"the earlier one waits still: {first.answers()}")
+        why = laneway.command("why", str(first.job)).out
+        check("the host memory for swapped jobs" in why and f"job {second.job} holds" in why, f"why says it: {why}")
+        second.end()
+        wait_for(lambda: len(first.answers()) == first.asked, "it is answered")
+        check(first.answers() == [0] * first.asked, f"it has what it asked for: {first.answers()}")
+        first.end()
+
+
 if __name__ == "__main__":
     harness.main()

@@ -98,6 +98,24 @@ TEST_F(SwapSpaceTest, WhoAsksForALaneFromTheHostComesBackWithIt) {
   EXPECT_EQ(Of<SwapIn>(On(Swapped{2, true, true})).size(), 1u);
 }
 
+// Who was there first is not failed by what came later, though that one rests.
+TEST_F(NoSwapSpaceTest, WhoCameEarlierWaitsForMemoryOfALaterOneThatRests) {
+  On(Idle{2});
+  EXPECT_EQ(Of<Wait>(On(MemoryNeeded{1, 20})).size(), 1u);
+  for (int round = 0; round < 3; ++round) {
+    now_us_ += 2 * state_.limits.standstill_us;
+    EXPECT_EQ(Of<RefuseMemory>(On(Timer{})).size(), 0u);
+  }
+  EXPECT_NE(Sentence(Why(state_, 1, now_us_)).find("(--swap, 10 B) is used up"), std::string::npos);
+  // The later one is told when it asks.
+  EXPECT_EQ(Of<RefuseMemory>(On(MemoryNeeded{2, 20})).size(), 0u);
+  now_us_ += 2 * state_.limits.standstill_us;
+  const std::vector<RefuseMemory> refused = Of<RefuseMemory>(On(Timer{}));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].session, 2u);
+  EXPECT_EQ(Of<GrantMemory>(On(SessionLeft{2})).size(), 1u);
+}
+
 // Its worker is lost: what it waited for it asks for again, what was granted last it never had.
 TEST_F(NoSwapSpaceTest, WhoMovesIsCountedByWhatItBringsAndAsksAgain) {
   On(MemoryNeeded{2, 20});

@@ -198,6 +198,12 @@ void World::Do(const RefuseMemory& action) {
   Require(still != still_since_us_.end() && now_us_ - still->second >= state_.limits.standstill_us,
           "refused though somebody may go on");
   Require(tenant->resident && tenant->swapping == 0, "refused on its way");
+  for (const std::pair<const SessionId, Tenant>& entry : tenants_) {
+    const Tenant& other = entry.second;
+    const bool here = other.device == tenant->device && other.resident && !other.ending;
+    Require(!here || other.persistent_bytes == 0 || other.blocked || other.id <= tenant->id,
+            "refused for what came later and rests");
+  }
   Require(tenant->asked_bytes > 0 || tenant->asked_lane_bytes > tenant->ephemeral_bytes ||
               tenant->ephemeral_bytes == 0,
           "refused its own lane");
