@@ -103,6 +103,10 @@ CUresult SessionImpl::StreamsJoin() {
   return CUDA_SUCCESS;
 }
 
+void SessionImpl::WaitForFrees() {
+  while (!frees_.Poll() && Alive()) absl::SleepFor(kFreeWaitStep);
+}
+
 // What was freed counts as free: the program's own cuMemFree would have waited for the work before.
 CUresult SessionImpl::MemInfo(size_t* free, size_t* total) {
   const absl::Time deadline = absl::Now() + kFreeWaitMax;

@@ -171,10 +171,15 @@ class SessionImpl final : public Session,
   std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::Message& question);
   template <class Answer>
   std::optional<Answer> TakeAnswer();
+  // Asks for memory: again where a refusal counted what the program had freed while the device
+  // still used it.
+  template <class Answer>
+  std::optional<Answer> AskForRoom(ipc::WaitState reason, const ipc::control::Message& question);
   // Before persistent memory grows: waits until there is room, or fails the call.
   CUresult AskForMemory(uint64_t bytes);
   void GiveMemoryBack(uint64_t bytes);
   void FreeRange(CUdeviceptr address);
+  void WaitForFrees();  // of what the program has freed, until the device has done with it
 
   // --- the lane (session_memory.cc)
   void WaitUntilQuiet();
@@ -272,6 +277,7 @@ class SessionImpl final : public Session,
   bool takes_memory_ = false;             // waits until what it was granted is there
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
+  uint64_t given_back_ = 0;               // how often it was told of less
   int64_t patience_us_ = kPatienceUs;     // how long to wait for a message before looking around
   int64_t unquiet_us_ = kUnquietUs;       // the same while the device is busy
   int64_t rested_us_ = 0;                 // since when it has had no work

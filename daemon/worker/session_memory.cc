@@ -64,10 +64,22 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
   return std::nullopt;
 }
 
+template <class Answer>
+std::optional<Answer> SessionImpl::AskForRoom(ipc::WaitState reason,
+                                              const ipc::control::Message& question) {
+  for (;;) {
+    const uint64_t given_back = given_back_;
+    const std::optional<Answer> answer = Ask<Answer>(reason, question);
+    if (!answer.has_value() || answer->result == 0) return answer;
+    WaitForFrees();
+    if (given_back_ == given_back || !Alive()) return answer;
+  }
+}
+
 // --- persistent memory ---------------------------------------------------------------------------
 
 CUresult SessionImpl::AskForMemory(uint64_t bytes) {
-  const std::optional<wire::MemoryAnswer> answer = Ask<wire::MemoryAnswer>(
+  const std::optional<wire::MemoryAnswer> answer = AskForRoom<wire::MemoryAnswer>(
       ipc::WaitState::kMemory,
       wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
   if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
@@ -78,6 +90,7 @@ CUresult SessionImpl::AskForMemory(uint64_t bytes) {
 
 void SessionImpl::GiveMemoryBack(uint64_t bytes) {
   asked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  ++given_back_;
   if (environment_.daemon == nullptr || environment_.daemon->Daemon() == 0) return;
   environment_.daemon->Post(wire::MemoryFreed{session_id_, bytes});
 }
@@ -153,7 +166,7 @@ CUresult SessionImpl::ChangeLane(uint64_t lane) {
 CUresult SessionImpl::GrowInLane(uint64_t bytes) {
   const uint64_t wanted = RoundUpToExtent(bytes);
   if (!lane_.MustAsk(wanted, device_, arena_.lane_member()->lane() != 0)) return CUDA_SUCCESS;
-  const std::optional<wire::AssignLane> answer = Ask<wire::AssignLane>(
+  const std::optional<wire::AssignLane> answer = AskForRoom<wire::AssignLane>(
       ipc::WaitState::kLane,
       wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_.device()), 0});
   CUresult result = CUDA_SUCCESS;

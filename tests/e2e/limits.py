@@ -68,6 +68,13 @@ def test_full_device():
         check(result.out == "allocate 100 MiB: 0\nallocate 1 MiB: 0\n", f"what fits must succeed\n{result}")
 
 
+def test_a_program_gets_back_what_it_has_freed():
+    """While a kernel keeps the device busy: there is no room beside it, and nobody else to wait for."""
+    with Laneway(softgpu="devices=1,memory=192MiB") as laneway:
+        result = laneway.run([laneway.binary("replace"), "120", "130"])
+        check(result.code == 0 and result.out == "round 0: 0\nround 1: 0\nround 2: 0\n", f"{result}")
+
+
 def test_memory_limit():
     """A job sees and gets its limit, whatever the device has; what exceeds it fails at once."""
     with Laneway(softgpu="devices=1,memory=256MiB") as laneway:

@@ -117,13 +117,19 @@ class Quiet:
         # Each worker has a log, and lanewayd's goes on in another file when it is full.
         return seen, sorted(str(name) for name in names if not str(name).startswith(("worker-", "log/")))
 
+    def workers(self):
+        return self.laneway.processes("laneway-worker")
+
+    def sockets(self):
+        return list(self.laneway.runtime.glob("worker-*.sock"))
+
     def check(self):
         wait_for(lambda: self.look() == (self.status, self.files),
                  lambda: f"the daemon is not as empty as at first:\n{self.look()}\n{(self.status, self.files)}",
                  self.WITHIN_S)
-        workers = self.laneway.processes("laneway-worker")
-        sockets = list(self.laneway.runtime.glob("worker-*.sock"))
-        check(len(sockets) == len(workers), f"{sockets} for workers {workers}")
+        # One that has just become idle may be about to end.
+        wait_for(lambda: len(self.workers()) == len(self.sockets()),
+                 lambda: f"{self.sockets()} for workers {self.workers()}", self.WITHIN_S)
         for name, expected in self.held.items():
             for pid in self.laneway.processes(name):
                 wait_for(lambda pid=pid: held(pid) <= expected,
