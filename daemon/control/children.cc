@@ -209,18 +209,21 @@ void Children::AdoptWorkers() {
   }
 }
 
+bool Children::HasWorker() const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& entry) { return !entry.second.own && !entry.second.leaving; });
+}
+
 absl::Status Children::EnsureWorker() {
-  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-    if (!entry.second.own && !entry.second.leaving) return absl::OkStatus();
-  }
+  if (HasWorker()) return absl::OkStatus();
   if (keeper_.ready) return StartWorker(false).status();
   worker_wanted_ = true;
   return absl::OkStatus();
 }
 
-void Children::SetLeaving(uint32_t worker) {
+void Children::SetLeaving(uint32_t worker, bool leaving) {
   const std::map<uint32_t, Worker>::iterator found = workers_.find(worker);
-  if (found != workers_.end()) found->second.leaving = true;
+  if (found != workers_.end()) found->second.leaving = leaving;
 }
 
 void Children::KillWorker(uint32_t worker) {

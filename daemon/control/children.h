@@ -75,8 +75,10 @@ class Children {
   // Starts another one; `own`: for one session alone. Its number; 0 while there is no keeper, which
   // starts none.
   absl::StatusOr<uint32_t> StartWorker(bool own);
-  // It takes no more sessions: EnsureWorker() and Current() look for others.
-  void SetLeaving(uint32_t worker);
+  // Whether there is one.
+  bool HasWorker() const;
+  // While it leaves it takes no more sessions: EnsureWorker() and Current() look for others.
+  void SetLeaving(uint32_t worker, bool leaving);
   // Null when there is none, or it is not ready.
   const Worker* Ready(uint32_t worker) const;
   void KillWorker(uint32_t worker);

@@ -240,6 +240,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
   TellShared();
   ServeWaiting();
   for (const Shrinking::Order& order : shrinking_.Lose(worker)) TellToShrink(order);
+  FailUpgrade(sentence);
   CheckUpgrade();
   UpdateLinger();
 }

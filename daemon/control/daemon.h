@@ -160,6 +160,7 @@ class Daemon : public ChildrenListener {
   void AnswerUpgrade(const std::string& peer, const Command& command);
   std::string UpgradeWorkers(const std::string& peer);  // a sentence: why not; else answered later
   void ReleaseForUpgrade();
+  void FailUpgrade(const std::string& sentence);
   void CheckUpgrade();
   void NoteOffence(const Session& culprit);
   bool IsQuarantined(const ipc::control::SessionRecord& record) const;
@@ -233,6 +234,7 @@ class Daemon : public ChildrenListener {
   struct Upgrade {
     std::vector<std::string> peers;  // who waits for the answer; none: no upgrade runs
     std::set<uint32_t> from;
+    std::set<uint32_t> stays;   // of them, when the upgrade fails
     std::set<uint64_t> moving;  // sessions that are not there yet
     bool released = false;
     size_t moved = 0;

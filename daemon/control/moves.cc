@@ -183,12 +183,16 @@ std::string Daemon::UpgradeWorkers(const std::string& peer) {
   }
   upgrade_ = {};
   for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
-    if (!entry.second.own) upgrade_.from.insert(entry.first);
+    if (entry.second.own) continue;
+    upgrade_.from.insert(entry.first);
+    if (!entry.second.leaving) upgrade_.stays.insert(entry.first);
   }
-  for (const uint32_t number : upgrade_.from) children_.SetLeaving(number);
-  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok())
-    return std::string(ensured.message());
+  for (const uint32_t number : upgrade_.from) children_.SetLeaving(number, true);
   upgrade_.peers.push_back(peer);
+  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok()) {
+    FailUpgrade(std::string(ensured.message()));
+    return {};
+  }
   spdlog::info("replacing {} worker(s)", upgrade_.from.size());
   ReleaseForUpgrade();
   return {};
@@ -211,6 +215,17 @@ void Daemon::ReleaseForUpgrade() {
   upgrade_.moved = upgrade_.moving.size();
   for (const uint32_t number : upgrade_.from) RetireIfUnused(number);
   CheckUpgrade();
+}
+
+// The place to go to does not come: whoever was to leave stays.
+void Daemon::FailUpgrade(const std::string& sentence) {
+  if (upgrade_.peers.empty() || upgrade_.released || children_.HasWorker()) return;
+  for (const uint32_t number : upgrade_.stays) {
+    if (retired_.count(number) == 0) children_.SetLeaving(number, false);
+  }
+  const std::string answer = ErrorJson(sentence);
+  for (const std::string& peer : upgrade_.peers) control_.Reply(peer, answer);
+  upgrade_ = {};
 }
 
 void Daemon::CheckUpgrade() {
@@ -258,7 +273,7 @@ void Daemon::OnStillThere(uint64_t id) {
   spdlog::warn("session {} ({}) {}", id, culprit->record.program, text);
   AddFault({id, culprit->record.job_id, culprit->record.program, 0, text});
   NoteOffence(*culprit);
-  children_.SetLeaving(number);
+  children_.SetLeaving(number, true);
   size_t leaving = 0;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Session& session = entry.second;

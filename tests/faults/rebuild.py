@@ -232,6 +232,22 @@ def upgraded(command):
         wait_for(lambda: not set(before) & set(laneway.processes("laneway-worker")), "the old worker ends")
 
 
+def test_an_upgrade_whose_worker_does_not_start_changes_nothing():
+    with Laneway() as laneway:
+        command = [laneway.binary("rounds"), "250", "device"]
+        expected = laneway.bare(command)
+        program = laneway.spawn(command)
+        program.wait_for_line("started")
+        obstacle = laneway.runtime / "worker-2.sock"
+        obstacle.mkdir()  # where the next would listen
+        refused = laneway.command("upgrade-worker")
+        check(refused.code == 1 and "worker-2" in refused.err, f"it must be told why\n{refused}")
+        check(laneway.run([laneway.binary("connect")]).code == 0, "the old worker must take programs again")
+        obstacle.rmdir()
+        ended = program.wait()
+        check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
+
+
 def test_upgrade_moves_programs_that_rest():
     upgraded(["rounds", "250", "device"])
 
