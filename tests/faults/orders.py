@@ -90,32 +90,26 @@ def with_a_wide_lane(body):
         body(laneway, in_a_wide_lane(laneway))
 
 
+def loses_its_worker_with_the_order(laneway, stepped, mode="in-process"):
+    """Both go on: the one who asks has its memory, and the one in the lane iterates to its end."""
+    pid = laneway.processes("laneway-worker")[0]
+    stop(pid)
+    growing = asks_for_more_than_is_free(laneway, mode)
+    kill(pid)
+    answered(growing)
+    stepped.step()
+    growing.end()
+    goes_on_to_its_end(laneway, stepped)
+
+
 def test_a_lane_that_is_to_shrink():
     """Nobody holds it: its worker is told to give memory back, and is killed with that."""
-    def body(laneway, stepped):
-        pid = laneway.processes("laneway-worker")[0]
-        stop(pid)
-        growing = asks_for_more_than_is_free(laneway)
-        kill(pid)
-        answered(growing)
-        stepped.step()
-        growing.end()
-        goes_on_to_its_end(laneway, stepped)
-    with_a_wide_lane(body)
+    with_a_wide_lane(loses_its_worker_with_the_order)
 
 
 def test_a_lane_of_two_workers_that_is_to_shrink():
     """What one of them has answered is not free before the other has let go of it."""
-    def body(laneway, stepped):
-        pid = laneway.processes("laneway-worker")[0]
-        stop(pid)
-        growing = asks_for_more_than_is_free(laneway, "contained")
-        kill(pid)
-        answered(growing)
-        stepped.step()
-        growing.end()
-        goes_on_to_its_end(laneway, stepped)
-    with_a_wide_lane(body)
+    with_a_wide_lane(lambda laneway, stepped: loses_its_worker_with_the_order(laneway, stepped, "contained"))
 
 
 def test_a_lane_that_is_to_shrink_when_its_holder_has_left():
@@ -123,14 +117,7 @@ def test_a_lane_that_is_to_shrink_when_its_holder_has_left():
     def body(laneway, stepped):
         stepped.step()
         at_rest(laneway, 1)
-        pid = laneway.processes("laneway-worker")[0]
-        stop(pid)
-        growing = asks_for_more_than_is_free(laneway)
-        kill(pid)
-        answered(growing)
-        stepped.step()
-        growing.end()
-        goes_on_to_its_end(laneway, stepped)
+        loses_its_worker_with_the_order(laneway, stepped)
     with_a_wide_lane(body)
 
 
