@@ -72,11 +72,11 @@ class Children {
   void Start();
   // Makes sure that a worker for everyone is ready or about to be.
   absl::Status EnsureWorker();
+  // Whether one is.
+  bool HasWorker() const;
   // Starts another one; `own`: for one session alone. Its number; 0 while there is no keeper, which
   // starts none.
   absl::StatusOr<uint32_t> StartWorker(bool own);
-  // Whether there is one.
-  bool HasWorker() const;
   // While it leaves it takes no more sessions: EnsureWorker() and Current() look for others.
   void SetLeaving(uint32_t worker, bool leaving);
   // Null when there is none, or it is not ready.

@@ -120,6 +120,7 @@ class Emitter {
   // emit_memory.cc
   void EmitAccess(uint32_t n);
   struct Memory;  // one access on its way
+  Memory MemoryOf(uint32_t n);
   bool LoadsForNothing(uint32_t n) const;
   void AccessScalar(const Memory& m);
   void AccessLinear(const Memory& m);

@@ -97,13 +97,7 @@ void Emitter::BeginLaneByLane(uint32_t n) {
 // are added to `checked`.
 void Emitter::LoadForLane(uint32_t n, uint32_t last, llvm::BasicBlock* give_up,
                           std::set<uint32_t>* checked) {
-  Memory m;
-  m.n = n;
-  m.inst = &flow_.program.code[n];
-  AccessOf(RowOf(m.inst->key), &m.access);
-  m.bytes = uint64_t{m.access.element_bytes} * m.access.count;
-  m.element = b_.getIntNTy(m.access.element_bytes * 8);
-  m.guard = nullptr;
+  const Memory m = MemoryOf(n);
   Value* address = Offset(m, ReadScalar(flow_.operands[n].sources[0]));
   if (checked->count(n) == 0) {
     const int64_t bytes = static_cast<int64_t>(m.bytes);

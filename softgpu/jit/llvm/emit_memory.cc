@@ -291,18 +291,24 @@ bool Emitter::LoadsForNothing(uint32_t n) const {
   return !flow_.operands[n].results.empty();
 }
 
-void Emitter::EmitAccess(uint32_t n) {
-  if (LoadsForNothing(n)) return CallHandler(n);
+// What the instruction says of its access; it has no guard yet.
+Emitter::Memory Emitter::MemoryOf(uint32_t n) {
   Memory m;
   m.n = n;
   m.inst = &flow_.program.code[n];
   AccessOf(RowOf(m.inst->key), &m.access);
   m.bytes = uint64_t{m.access.element_bytes} * m.access.count;
   m.element = b_.getIntNTy(m.access.element_bytes * 8);
+  m.guard = nullptr;
+  return m;
+}
+
+void Emitter::EmitAccess(uint32_t n) {
+  if (LoadsForNothing(n)) return CallHandler(n);
+  Memory m = MemoryOf(n);
   m.slow = NewBlock("slow");
   m.done = NewBlock("done");
   m.lanes = Mask();
-  m.guard = nullptr;
   llvm::BasicBlock* end = NewBlock("end");
   TakeLoaded(m, end);
   Value* guard = GuardOf(*m.inst);
