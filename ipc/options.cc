@@ -112,7 +112,7 @@ std::vector<Flag> DaemonFlags() {
   return {
       {"linger",
        "SECONDS",
-       "how long lanewayd stays without programs",
+       "how long lanewayd stays when no program uses the device and none of `laneway run` lives",
        {},
        nullptr,
        &Options::linger_s},

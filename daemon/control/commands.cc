@@ -69,6 +69,7 @@ void Daemon::AnswerJob(const std::string& peer, const Command& command) {
 void Daemon::AnswerExited(const std::string& peer, const Command& command) {
   history_.Exited(command.id, static_cast<int>(std::min<uint64_t>(command.code, 255)),
                   ReadClocks());
+  UpdateLinger();
   control_.Reply(peer, OkJson());
 }
 

@@ -330,6 +330,10 @@ void Daemon::UpdateLinger() {
   if (sessions_.CountAlive() != 0 || stopping_ || !serving_) return;
   linger_timer_ = loop_.After(options_.linger_s * 1'000'000, [this] {
     linger_timer_ = 0;
+    if (history_.HasPrograms()) {
+      spdlog::debug("stays: a program of laneway run has not ended");
+      return UpdateLinger();
+    }
     spdlog::info("no program for {} s; stopping", options_.linger_s);
     StopEverything();
   });

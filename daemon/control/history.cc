@@ -77,6 +77,14 @@ void History::Exited(uint64_t job, int code, const Now& now) {
   CloseIfOver(job, now);
 }
 
+bool History::HasPrograms() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const std::pair<const uint64_t, OpenJob>& job) {
+    const OpenJob& open = job.second;
+    return open.launched && !open.run_over && open.run_pidfd.valid() &&
+           !ipc::ProcessEnded(open.run_pidfd.get());
+  });
+}
+
 bool History::IsOver(const OpenJob& job) const {
   return job.open == 0 && (!job.launched || job.run_over);
 }

@@ -45,6 +45,8 @@ class History {
   // --- `laneway run` says so
   void Launched(uint64_t job, const std::string& command, ipc::UniqueFd run_pidfd);
   void Exited(uint64_t job, int code, const Now& now);
+  // A program that was launched has not ended: it may come to its first CUDA call at any time.
+  bool HasPrograms() const;
 
   // --- sessions
   void Begin(uint64_t session, uint64_t job, pid_t pid, const Now& now);

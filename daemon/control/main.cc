@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -74,7 +75,7 @@ void SetUpLog(const ipc::Options& options, bool foreground) {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("lanewayd", sinks.begin(), sinks.end()));
   spdlog::set_level(spdlog::level::from_str(options.log_level));
-  spdlog::flush_on(spdlog::level::info);
+  spdlog::flush_on(std::min(spdlog::default_logger()->level(), spdlog::level::info));
 }
 
 int Serve(ipc::Options options, int ready_fd) {

@@ -142,6 +142,19 @@ TEST_F(CommandTest, ASignalReachesTheProgram) {
   EXPECT_EQ(program->Wait(), 3);
 }
 
+// Many read their data for minutes before their first CUDA call.
+TEST_F(CommandTest, TheDaemonStaysForAProgramThatHasNotUsedItYet) {
+  const std::unique_ptr<Program> program =
+      Start({"run", "--device=soft", "--linger=1", "--log-level=debug", "--", "/bin/sh", "-c",
+             "echo here; read line; exec " + installation_.Binary("laneway") + " ps"});
+  EXPECT_EQ(program->ReadLine(), "here");
+  EXPECT_TRUE(WaitFor(
+      [this] { return installation_.Log("lanewayd").find("stays: ") != std::string::npos; }));
+  program->CloseInput();
+  EXPECT_EQ(program->Wait(), 0) << program->Errors();
+  EXPECT_TRUE(WaitFor([this] { return installation_.Processes().empty(); }));
+}
+
 TEST_F(CommandTest, StatusPsAndStop) {
   EXPECT_EQ(RunShell("true").code, 0);
   const std::unique_ptr<Program> client = installation_.StartClient();

@@ -59,8 +59,11 @@ TEST_F(HistoryTest, AJobOfRunEndsWithItsProgram) {
   Run(&history, 1, 7, 10);
   EXPECT_TRUE(Records().empty());  // the program may make another session
   history.Exited(7, 3, {4'000'000, 104});
-  history.Launched(8, "no session", ipc::UniqueFd());
+  EXPECT_FALSE(history.HasPrograms());
+  history.Launched(8, "no session", *ipc::OpenPidfd(getpid()));
+  EXPECT_TRUE(history.HasPrograms());
   history.Exited(8, 0, {4'000'000, 104});
+  EXPECT_FALSE(history.HasPrograms());
   const std::vector<ipc::HistoryRecord> records = Records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].command, "python3 train.py");

@@ -222,6 +222,10 @@ std::vector<pid_t> Installation::Processes(const std::string& name) const {
   return found;
 }
 
+std::string Installation::Log(const std::string& process) const {
+  return ReadFile(ipc::LogPath(runtime_, process));
+}
+
 std::vector<std::string> Installation::Sockets() const {
   std::vector<std::string> sockets;
   for (const std::filesystem::directory_entry& entry :

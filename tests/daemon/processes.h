@@ -67,6 +67,8 @@ class Installation {
 
   // Processes of this installation's runtime directory, by name.
   std::vector<pid_t> Processes(const std::string& name = "") const;
+  // What it has logged so far.
+  std::string Log(const std::string& process) const;
   // Socket files that are left in the runtime directory.
   std::vector<std::string> Sockets() const;
 
