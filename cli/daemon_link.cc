@@ -165,7 +165,8 @@ absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::s
   for (int attempt = 0; attempt < kStartAttemptsMax; ++attempt) {
     last = EnsureDaemon(options);
     if (!last.ok()) return last;
-    const absl::StatusOr<std::string> reply = Ask(dir, request, kAskTimeoutUs);
+    // One that starts answers when it knows its device.
+    const absl::StatusOr<std::string> reply = Ask(dir, request, kStartTimeoutUs);
     if (reply.ok()) {
       const nlohmann::json answer = nlohmann::json::parse(*reply);
       const std::string device = answer.value("device", "");

@@ -83,10 +83,10 @@ endif()
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
 
-# laneway_test(name SOURCES... LIBS...): one GoogleTest binary, one ctest entry per TEST, labelled "unit". All of them
-# are built by the target unit_tests.
+# laneway_test(name SOURCES... LIBS... [SERIAL tests...]): one GoogleTest binary, one ctest entry per TEST, labelled
+# "unit". All of them are built by the target unit_tests. SERIAL: these measure times, so nothing else may run.
 function(laneway_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;SERIAL" ${ARGN})
   if(LANEWAY_FUZZ)
     return()
   endif()
@@ -94,8 +94,17 @@ function(laneway_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(unit_tests ${name})
-  gtest_discover_tests(${name} TEST_PREFIX "${LANEWAY_TEST_PREFIX}"
-                       PROPERTIES LABELS unit TIMEOUT 300 ${_test_environment} DISCOVERY_MODE PRE_TEST)
+  # The list of tests is asked for when ctest begins, maybe with a busy machine and a cold disk: 5 s may be too short.
+  set(_discovery TEST_PREFIX "${LANEWAY_TEST_PREFIX}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
+  set(_properties LABELS unit TIMEOUT 300 ${_test_environment})
+  if(NOT ARG_SERIAL)
+    gtest_discover_tests(${name} ${_discovery} PROPERTIES ${_properties})
+    return()
+  endif()
+  list(JOIN ARG_SERIAL ":" _serial)
+  gtest_discover_tests(${name} ${_discovery} TEST_FILTER "-${_serial}" PROPERTIES ${_properties})
+  gtest_discover_tests(${name} ${_discovery} TEST_FILTER "${_serial}" TEST_LIST ${name}_serial
+                       PROPERTIES ${_properties} RUN_SERIAL ON)
 endfunction()
 
 # laneway_fuzzer(name SOURCES... LIBS... CORPUS directory): a libFuzzer target with its committed corpus. With

@@ -60,10 +60,24 @@ void Daemon::AnswerJournal(const std::string& peer, const Command& command) {
 }
 
 void Daemon::AnswerJob(const std::string& peer, const Command& command) {
+  if (!serving_) {  // which device there is, is not known yet
+    waiting_jobs_.emplace_back(peer, command);
+    return;
+  }
   const uint64_t job = sessions_.NewJob();
   absl::StatusOr<ipc::UniqueFd> run = ipc::OpenPidfd(static_cast<pid_t>(command.pid));
   if (command.pid != 0 && run.ok()) history_.Launched(job, command.text, std::move(*run));
-  control_.Reply(peer, JobJson(job, children_.keeper().description.kind));
+  ReplyLater(peer, JobJson(job, children_.keeper().description.kind));
+}
+
+void Daemon::AnswerWaitingJobs(const std::string& failure) {
+  for (const auto& [peer, command] : std::exchange(waiting_jobs_, {})) {
+    if (failure.empty()) {
+      AnswerJob(peer, command);
+    } else {
+      control_.Reply(peer, ErrorJson(failure));
+    }
+  }
 }
 
 void Daemon::AnswerExited(const std::string& peer, const Command& command) {

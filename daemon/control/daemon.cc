@@ -92,6 +92,7 @@ void Daemon::OnChildrenReady() {
     if (const Session* const session = sessions_.Find(id)) Happen(Describe(*session));
   }
   for (const uint64_t id : std::exchange(adopted_with_work_, {})) Happen(scheduler::Runnable{id});
+  AnswerWaitingJobs("");
   UpdateLinger();
   if (children_.Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
 }
@@ -274,6 +275,7 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
   if (!on_ready_) return;
   std::exchange(on_ready_, nullptr)(sentence);
   exit_code_ = 1;
+  AnswerWaitingJobs(sentence);
   StopEverything();
 }
 
@@ -341,6 +343,7 @@ void Daemon::UpdateLinger() {
 
 void Daemon::StopEverything() {
   if (std::exchange(stopping_, true)) return;
+  AnswerWaitingJobs("the daemon was stopped while it started");
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     if (entry.second.page.get() == nullptr) {
       TellRefused(entry.second, CUDA_ERROR_MPS_CONNECTION_FAILED,

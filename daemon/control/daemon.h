@@ -191,6 +191,8 @@ class Daemon : public ChildrenListener {
   void AnswerTop(const std::string& peer, const Command& command);
   void AnswerJournal(const std::string& peer, const Command& command);
   void AnswerJob(const std::string& peer, const Command& command);
+  // Of those who asked while the device was being opened. `failure`: why there is none.
+  void AnswerWaitingJobs(const std::string& failure);
   void AnswerExited(const std::string& peer, const Command& command);
   void AnswerPolicy(const std::string& peer, const Command& command);
   void AnswerPause(const std::string& peer, const Command& command);
@@ -231,6 +233,7 @@ class Daemon : public ChildrenListener {
   common::EventLoop::TimerId sample_timer_ = 0;
   MetricsServer metrics_;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
+  std::vector<std::pair<std::string, Command>> waiting_jobs_;
   struct Upgrade {
     std::vector<std::string> peers;  // who waits for the answer; none: no upgrade runs
     std::set<uint32_t> from;

@@ -224,7 +224,7 @@ void Daemon::FailUpgrade(const std::string& sentence) {
     if (retired_.count(number) == 0) children_.SetLeaving(number, false);
   }
   const std::string answer = ErrorJson(sentence);
-  for (const std::string& peer : upgrade_.peers) control_.Reply(peer, answer);
+  for (const std::string& peer : upgrade_.peers) ReplyLater(peer, answer);
   upgrade_ = {};
 }
 
@@ -238,9 +238,8 @@ void Daemon::CheckUpgrade() {
   if (!upgrade_.moving.empty()) return;
   const std::string answer =
       absl::StrCat("{\"ok\":true,\"moved\":", upgrade_.moved, ",\"kept\":", upgrade_.kept, "}");
-  for (const std::string& peer : upgrade_.peers) control_.Reply(peer, answer);
+  for (const std::string& peer : upgrade_.peers) ReplyLater(peer, answer);
   upgrade_ = {};
-  loop_.After(0, [this] { OnControl(); });
 }
 
 // --- offenders -----------------------------------------------------------------------------------

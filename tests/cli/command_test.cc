@@ -17,6 +17,16 @@ struct Result {
   std::string out, err;
 };
 
+size_t ThreadsOf(pid_t pid) {
+  size_t threads = 0;
+  std::error_code error;  // it has ended
+  for ([[maybe_unused]] const std::filesystem::directory_entry& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
+    ++threads;
+  }
+  return threads;
+}
+
 class CommandTest : public ::testing::Test {
  protected:
   std::unique_ptr<Program> Start(const std::vector<std::string>& words) {
@@ -131,6 +141,25 @@ TEST_F(CommandTest, AnotherDeviceThanTheDaemonsIsRefused) {
   EXPECT_EQ(Run({"run", "--", "/bin/true"}).code, 0);
 }
 
+// A GPU's driver may take seconds to start.
+TEST_F(CommandTest, WhoAsksADaemonThatStartsIsToldHowItStarted) {
+  const std::string hold = installation_.dir() + ".hold";
+  std::ofstream(hold) << "";
+  installation_.environment()["LANEWAY_FAKE_HOLD"] = hold;
+  installation_.environment()["LANEWAY_FAKE_NO_DEVICE"] = "1";
+  const std::vector<std::string> words = {"run", "--device=soft", "--", "/bin/true"};
+  const std::unique_ptr<Program> first = Start(words);
+  EXPECT_TRUE(WaitFor([this] { return !installation_.Processes("laneway-keeper").empty(); }));
+  const std::unique_ptr<Program> second = Start(words);
+  // It has made its connection to the one that starts: a thread of ZeroMQ's.
+  EXPECT_TRUE(WaitFor([&second] { return ThreadsOf(second->pid()) > 1; }));
+  std::filesystem::remove(hold);
+  for (Program* const program : {first.get(), second.get()}) {
+    EXPECT_EQ(program->Wait(), 125);
+    EXPECT_NE(program->Errors().find("cuInit"), std::string::npos);
+  }
+}
+
 TEST_F(CommandTest, ASignalReachesTheProgram) {
   const std::unique_ptr<Program> program =
       Start({"run", "--device=soft", "--", "/bin/sh", "-c",
@@ -174,8 +203,9 @@ TEST_F(CommandTest, ALostDaemonIsReplacedByWhoeverAsks) {
   EXPECT_EQ(RunShell("true").code, 0);
   const std::unique_ptr<Program> client = installation_.StartClient();
   EXPECT_EQ(client->ReadLine().rfind("open ", 0), 0u);
-  kill(installation_.Processes("lanewayd").at(0), SIGKILL);
-  EXPECT_TRUE(WaitFor([this] { return installation_.Processes("lanewayd").empty(); }));
+  const pid_t daemon = installation_.Processes("lanewayd").at(0);
+  kill(daemon, SIGKILL);
+  EXPECT_TRUE(WaitFor([daemon] { return !Alive(daemon); }));
   const Result table = Run({"ps"});
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_NE(table.out.find(std::to_string(client->pid())), std::string::npos) << table.out;

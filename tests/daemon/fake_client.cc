@@ -4,7 +4,7 @@
 //     fake_client SESSIONS [ring|zmq]
 //     -> "open ID WORKER" or "refused CODE SENTENCE" per session; then "ready"
 //     "ping"  -> "pong" per session, after a round trip
-//     "loss"  -> "loss CODE TEXT" of each session, waiting up to 5 s for it
+//     "loss"  -> "loss CODE TEXT" of each session, waiting up to 30 s for it
 //     end of input: exits with 0
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +25,6 @@
 namespace {
 
 constexpr int64_t kTimeoutUs = 30'000'000;
-constexpr int64_t kLossTimeoutUs = 5'000'000;
 
 struct Client {
   ipc::UniqueFd socket;
@@ -86,14 +85,13 @@ void Ping(Client* client) {
   if (room.empty()) return;
   std::memcpy(room.data(), &header, sizeof header);
   client->channel.sender->Commit(sizeof header);
-  const std::span<const std::byte> reply =
-      client->channel.receiver->NextUntrusted(20, kLossTimeoutUs);
+  const std::span<const std::byte> reply = client->channel.receiver->NextUntrusted(20, kTimeoutUs);
   std::puts(reply.size() == sizeof header ? "pong" : "no reply");
 }
 
 void WaitForLoss(Client* client) {
   ipc::SessionPage* const page = client->file->page();
-  const int64_t deadline = ipc::MonotonicNs() + kLossTimeoutUs * 1000;
+  const int64_t deadline = ipc::MonotonicNs() + kTimeoutUs * 1000;
   while (page->loss.load() == 0 && ipc::MonotonicNs() < deadline) {
     const uint32_t ticket = page->client_doorbell.load();
     if (page->loss.load() == 0) ipc::FutexWait(&page->client_doorbell, ticket, 100'000);

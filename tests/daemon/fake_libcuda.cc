@@ -4,7 +4,7 @@
 // Memory is a memfd, so that it can be exported. $LANEWAY_FAKE_MEMORY sets the device's bytes.
 // While the file $LANEWAY_FAKE_FAULT exists the device is poisoned: every question about a stream
 // returns 700, and the error log says what is in the file. With $LANEWAY_FAKE_NO_DEVICE it does not
-// start.
+// start, and not before the file $LANEWAY_FAKE_HOLD is gone.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <sys/mman.h>
@@ -42,6 +42,8 @@ int FdOf(CUmemGenericAllocationHandle handle) { return static_cast<int>(handle) 
 }  // namespace
 
 EXPORTED CUresult cuInit(unsigned flags) {
+  const char* const hold = std::getenv("LANEWAY_FAKE_HOLD");
+  while (hold != nullptr && access(hold, F_OK) == 0) usleep(1000);
   return std::getenv("LANEWAY_FAKE_NO_DEVICE") != nullptr ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 

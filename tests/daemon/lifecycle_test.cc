@@ -274,23 +274,29 @@ TEST_F(LifecycleTest, ADriverThatDoesNotStartIsToldAndNothingStays) {
 }
 
 TEST_F(LifecycleTest, ADaemonWithoutProgramsEndsByItself) {
-  std::string line;
-  const std::unique_ptr<Program> daemon = installation_.StartDaemon(&line, {"--linger=1"});
+  std::unique_ptr<Program> daemon = installation_.StartDaemon();
+  const std::unique_ptr<Program> client = Client();
+  daemon->Signal(SIGTERM);
+  EXPECT_EQ(daemon->Wait(), 0);
+  std::string line;  // the next one has a program from its beginning
+  daemon = installation_.StartDaemon(&line, {"--linger=1"});
   EXPECT_EQ(line, "ready");
-  ExpectServes(Client().get());
+  ExpectServes(client.get());
+  client->CloseInput();
   EXPECT_EQ(daemon->Wait(), 0);
   ExpectNothingLeft();
 }
 
 TEST_F(LifecycleTest, KeeperAndWorkerWithoutADaemonEndByThemselves) {
-  std::string line;
-  const std::unique_ptr<Program> daemon = installation_.StartDaemon(&line, {"--linger=1"});
+  std::string line;  // the daemon's own time runs while its worker and the client start
+  const std::unique_ptr<Program> daemon = installation_.StartDaemon(&line, {"--linger=8"});
+  EXPECT_EQ(line, "ready");
   const std::unique_ptr<Program> client = Client();
   daemon->Signal(SIGKILL);
   daemon->Wait();
   ExpectServes(client.get());
   client->CloseInput();
-  EXPECT_TRUE(WaitFor([this] { return installation_.Processes().empty(); }));
+  EXPECT_TRUE(WaitFor([this] { return installation_.Processes().empty(); }, 40));
 }
 
 TEST_F(LifecycleTest, NoRoomForRingsIsAnError) {

@@ -14,6 +14,7 @@
 #include "ipc/environment.h"
 #include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
 #include "ipc/zmq_control.h"
 
 namespace control {
@@ -40,11 +41,10 @@ bool WaitFor(const std::function<bool()>& condition, double seconds) {
   return true;
 }
 
+// As long as one of its threads does: the first may be a zombie while others still have its files.
 bool Alive(pid_t pid) {
-  const std::string stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
-  const size_t end = stat.rfind(')');
-  return end != std::string::npos && end + 2 < stat.size() && stat[end + 2] != 'Z' &&
-         stat[end + 2] != 'X';
+  const absl::StatusOr<ipc::UniqueFd> pidfd = ipc::OpenPidfd(pid);
+  return pidfd.ok() && !ipc::ProcessEnded(pidfd->get());
 }
 
 // --- Program
@@ -154,8 +154,12 @@ Installation::Installation() : runtime_(root_.path() + "/run") {
 }
 
 Installation::~Installation() {
-  for (const pid_t pid : Processes()) kill(pid, SIGKILL);
-  WaitFor([this] { return Processes().empty(); }, 10);
+  WaitFor(
+      [this] {  // again: a daemon may have started another just before its own end
+        for (const pid_t pid : Processes()) kill(pid, SIGKILL);
+        return Processes().empty();
+      },
+      10);
   if (!::testing::Test::HasFailure() || !std::filesystem::exists(runtime_ + "/log")) return;
   for (const std::filesystem::directory_entry& log :
        std::filesystem::directory_iterator(runtime_ + "/log")) {

@@ -80,6 +80,7 @@ class Installation {
 
 // Polls until the condition holds; false after `seconds`.
 bool WaitFor(const std::function<bool()>& condition, double seconds = 20);
+// False for a zombie.
 bool Alive(pid_t pid);
 
 }  // namespace control

@@ -11,6 +11,7 @@
 #include "shim/handle_table.h"
 #include "shim/iterations/stream.h"
 #include "shim/iterations/tokens.h"
+#include "tests/ipc/testing.h"
 #include "tests/shim/fixture.h"
 
 namespace {
@@ -88,7 +89,8 @@ TEST(IterationsTest, EachLaunchOfAGraphIsAnIterationWhereThereIsNothingElse) {
 }
 
 TEST(IterationsTest, ARecordedStreamReadsBack) {
-  const std::string path = testing::TempDir() + "ops";
+  const ipc::TemporaryDir directory;  // the same test of another build may run beside this one
+  const std::string path = directory.path() + "/ops";
   Op op;
   op.identity = 7;
   op.computes = true;
@@ -109,7 +111,6 @@ TEST(IterationsTest, ARecordedStreamReadsBack) {
   EXPECT_TRUE((*ops)[0].marked && (*ops)[0].op.computes && !(*ops)[0].op.synced);
   EXPECT_TRUE(!(*ops)[1].marked && (*ops)[1].op.synced);
   EXPECT_EQ((*ops)[1].op.identity, 7u);
-  std::remove(path.c_str());
 }
 
 }  // namespace

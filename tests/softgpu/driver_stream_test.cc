@@ -223,15 +223,18 @@ TEST_F(StreamTest, EventsMeasureTime) {
   ASSERT_OK(cuEventCreate(&untimed, CU_EVENT_DISABLE_TIMING));
   float ms = -1;
   EXPECT_CU(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, start, end));
+  Gate gate;
   const Clock::time_point begin = Clock::now();
   ASSERT_OK(cuEventRecord(start, nullptr));
   Host(nullptr, [] {
     const Clock::time_point end = Clock::now() + std::chrono::milliseconds(20);
     while (Clock::now() < end) continue;
   });
+  gate.Hold(nullptr);
   ASSERT_OK(cuEventRecord(end, nullptr));
   ASSERT_OK(cuEventRecord(untimed, nullptr));
   EXPECT_CU(CUDA_ERROR_NOT_READY, cuEventElapsedTime(&ms, start, end));
+  gate.Open();
   ASSERT_OK(cuEventSynchronize(end));
   const double wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   ASSERT_OK(cuEventElapsedTime(&ms, start, end));
