@@ -98,6 +98,21 @@ def name_of(pid):
         return None
 
 
+def open_files(pid):
+    """What the descriptors of a process lead to, less those that it closes meanwhile; nothing when it has ended."""
+    targets = []
+    try:
+        for entry in list(pathlib.Path(f"/proc/{pid}/fd").iterdir()):
+            try:
+                targets.append(os.readlink(entry))
+            except FileNotFoundError:
+                continue
+    except OSError:
+        if alive(pid):
+            raise
+    return targets
+
+
 class Result:
     """How a program ended."""
 
@@ -145,9 +160,10 @@ class Program:
 
     def wait_for_line(self, line, seconds=HANG_SECONDS):
         def there():
+            running = self.running()  # asked first: it may print the line and end right after
             if line + "\n" in self.output():
                 return True
-            check(self.running(), f"ended before printing '{line}':\n{self.output()}{self.errors()}")
+            check(running, f"ended before printing '{line}':\n{self.output()}{self.errors()}")
             return False
         wait_for(there, f"'{line}' was not printed by {self.process.args}", seconds)
 

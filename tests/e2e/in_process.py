@@ -4,7 +4,7 @@ import json
 
 import harness
 from harness import Laneway, check, wait_for
-from lanes import changes, iterate, overlaps, spans, started
+from lanes import HOLD, changes, go_on_together, iterate, overlaps, spans, started
 from watching import check_trace
 
 MODE = "--mode=in-process"
@@ -15,7 +15,7 @@ def iterate_in_process(laneway, name, *options):
     """As lanes.iterate, in a context of its own."""
     times = laneway.root / f"{name}.times"
     command = [laneway.binary("iterate"), "--times", str(times), *map(str, options)]
-    return laneway.spawn(command, MODE), times
+    return laneway.spawn(command, MODE, holding=HOLD[0] in options), times
 
 
 def programs(laneway):
@@ -49,9 +49,10 @@ def test_results_are_the_same_beside_neighbours():
 
 def run_three(laneway):
     """Two loops with contexts of their own and one that shares: when their iterations ran, in the order of their end."""
-    size = ("--iterations", 60, "--kernel-us", 500)
+    size = ("--iterations", 60, "--kernel-us", 500, *HOLD)
     pairs = [iterate_in_process(laneway, "one", *size), iterate_in_process(laneway, "two", *size),
              iterate(laneway, "shared", *size)]
+    go_on_together([program for program, _ in pairs])
     results = [program.wait() for program, _ in pairs]
     for result in results:
         check(result.code == 0, f"an iterating program failed:\n{result}")

@@ -10,6 +10,7 @@ POLICIES = ("fifo", "srtf", "pack", "fair", "rr", "priority", "edf", "shares")
 NS_PER_MS = 1_000_000
 # Iterations of two programs may touch by as much as a clock read lies from what it is to measure.
 TOUCH_NS = 20_000
+HOLD = ("--hold", 1)  # of iterate: it waits after its first iteration (go_on_together)
 
 
 def started(laneway, policy, *options):
@@ -20,8 +21,17 @@ def started(laneway, policy, *options):
 def iterate(laneway, name, *options):
     """A loop that writes when its iterations ran: the program, and where the times will be."""
     times = laneway.root / f"{name}.times"
-    program = laneway.spawn([laneway.binary("iterate"), "--times", str(times), *map(str, options)])
+    program = laneway.spawn([laneway.binary("iterate"), "--times", str(times), *map(str, options)],
+                            holding=HOLD[0] in options)
     return program, times
+
+
+def go_on_together(programs):
+    """Releases programs with HOLD when the last of them has started: none is done before another has begun."""
+    for program in programs:
+        program.wait_for_line("started")
+    for program in programs:
+        program.release()
 
 
 def spans(path):
@@ -41,7 +51,8 @@ def changes(one, other):
 
 
 def run_two(laneway, *options):
-    pairs = [iterate(laneway, name, "--iterations", 60, "--kernel-us", 500, *options) for name in ("one", "two")]
+    pairs = [iterate(laneway, name, "--iterations", 60, "--kernel-us", 500, *HOLD, *options) for name in ("one", "two")]
+    go_on_together([program for program, _ in pairs])
     results = [program.wait() for program, _ in pairs]
     for result in results:
         check(result.code == 0, f"an iterating program failed:\n{result}")
@@ -90,8 +101,8 @@ def test_the_policy_changes_while_programs_run():
 def test_nobody_waits_for_a_daemon_that_is_gone():
     with Laneway(start=False) as laneway:
         started(laneway, "fifo")
-        programs = [iterate(laneway, name, "--iterations", 120)[0] for name in ("one", "two")]
-        wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 2, "two sessions")
+        programs = [iterate(laneway, name, "--iterations", 120, *HOLD)[0] for name in ("one", "two")]
+        go_on_together(programs)
         daemon = laneway.processes("lanewayd")[0]
         harness.os.kill(daemon, harness.signal.SIGKILL)
         results = [program.wait() for program in programs]
@@ -103,8 +114,8 @@ def test_nobody_waits_for_a_daemon_that_is_gone():
 def test_a_new_daemon_goes_on_granting():
     with Laneway(start=False) as laneway:
         started(laneway, "rr", "--lanes=1", "--slice=5")
-        programs = [iterate(laneway, name, "--iterations", 200)[0] for name in ("one", "two", "three")]
-        wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 3, "three sessions")
+        programs = [iterate(laneway, name, "--iterations", 200, *HOLD)[0] for name in ("one", "two", "three")]
+        go_on_together(programs)
         harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
         laneway.daemon.wait()
         started(laneway, "rr", "--lanes=1", "--slice=5")
@@ -187,7 +198,7 @@ def test_the_holder_of_a_full_lane_is_killed():
         started(laneway, "fifo")
         holder, _ = iterate(laneway, "holder", "--iterations", 1_000_000)
         holder.wait_for_line("started")
-        others = [iterate(laneway, name, "--iterations", 20)[0] for name in ("one", "two")]
+        others = [iterate(laneway, name, "--iterations", 200)[0] for name in ("one", "two")]
         wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 3, "three sessions")
         holder.kill()
         results = [program.wait() for program in others]

@@ -60,8 +60,9 @@ def test_top_takes_times_where_the_device_ends_iterations():
     with Laneway() as laneway:
         program = laneway.spawn([laneway.binary("ahead")])
         program.wait_for_line("queued")
-        session = wait_for(lambda: next((s for s in top(laneway)["sessions"] if s["iterations"] >= 20), None),
-                           "some have ended")
+        # So many that the moment at which a worker's thread gets to count one does not matter.
+        session = wait_for(lambda: next((s for s in top(laneway)["sessions"] if s["iterations"] >= 80), None),
+                           "many have ended")
         check(session["p50_us"] >= 20_000 * 15 / 16, f"{session}")
         check(session["iterations_per_second"] <= 50 * 17 / 16, f"{session}")
 

@@ -74,6 +74,7 @@ def test_client_kills(rounds, seed):
         neighbour_command = [laneway.binary("connect"), "hold"]
         quiet = laneway.spawn(neighbour_command, holding=True)
         quiet.wait_for_line("open")
+        wait_for(lambda: not laneway.sessions()[0]["in_flight"], "the worker sees that it rests")
         before = laneway.status()
         slowest = max(kill_one_client(laneway, numbers, number, before) for number in range(rounds))
         print(f"time: {rounds} kills, the slowest return to the earlier status took {slowest:.3f} s")

@@ -299,8 +299,8 @@ def test_who_rests_within_an_iteration_is_lost():
 
 def spin_for_ever(laneway):
     """A program whose first kernel does not end."""
-    program = laneway.spawn([laneway.binary("spin"), "1", "100000000000", str(laneway.root / "spans")])
-    wait_for(lambda: any(s["program"] == "spin" and s["in_flight"] for s in laneway.sessions()), "its kernel runs")
+    program = laneway.spawn([laneway.binary("endless")])
+    program.wait_for_line("started")  # its kernel has said so
     return program
 
 

@@ -82,8 +82,12 @@ class Memory:
     def look(self, laneway):
         for name in self.SLACK_KB:
             for pid in laneway.processes(name):
-                status = pathlib.Path(f"/proc/{pid}/status").read_text()
-                self.seen[name, pid].append(int(re.search(r"RssAnon:\s+(\d+)", status)[1]))
+                try:
+                    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+                except OSError:
+                    continue  # the worker of a program of its own, which has just ended with it
+                if size := re.search(r"RssAnon:\s+(\d+)", status):
+                    self.seen[name, pid].append(int(size[1]))
 
     def check(self):
         for (name, pid), sizes in self.seen.items():
@@ -96,8 +100,7 @@ class Memory:
 
 def held(pid):
     """What a process holds open, less what differs from one time to the next: a count per sort of descriptor."""
-    targets = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
-    return collections.Counter(re.sub(r":\[\d+\]|\d+", "", target) for target in targets)
+    return collections.Counter(re.sub(r":\[\d+\]|\d+", "", target) for target in harness.open_files(pid))
 
 
 class Quiet:
@@ -221,7 +224,10 @@ class Soak:
         victim = numbers.choice(workers) if workers else None
         self.expose()
         if victim is not None and alive(victim):
-            os.kill(victim, signal.SIGKILL)
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has just ended
 
     # --- laps ------------------------------------------------------------------------------------------------------
 

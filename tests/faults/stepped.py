@@ -81,7 +81,10 @@ def rests_or_is_lost(laneway):
 
 def kill_worker(laneway):
     for pid in laneway.processes("laneway-worker"):
-        os.kill(pid, signal.SIGKILL)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue  # the worker of a program of its own, which has just ended with it
         wait_for(lambda pid=pid: not alive(pid), "the worker is gone")
 
 

@@ -4,7 +4,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import harness  # noqa: E402
-from harness import Laneway, check  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
 
 
 def iterations_of(program, arguments, *options, **environment):
@@ -13,6 +13,8 @@ def iterations_of(program, arguments, *options, **environment):
         command = [str(laneway.build / "tests" / "iterations" / program), *arguments]
         running = laneway.spawn(command, *options, holding=True, **environment)
         running.wait_for_line("done", 60)
+        # The last one is counted where the worker sees that nothing more comes.
+        wait_for(lambda: not any(session["in_flight"] for session in laneway.sessions()), "its work is counted")
         sessions = laneway.sessions()
         running.release()
         result = running.wait()

@@ -2,10 +2,11 @@
 // one iteration, kernels that take a given time, a result copied back at the end of each iteration.
 //
 //     iterate [--iterations N] [--kernels N] [--kernel-us N] [--persistent MIB] [--ephemeral MIB]
-//             [--times FILE]
+//             [--times FILE] [--hold 1]
 //
 // The output depends on the numbers alone. FILE gets a line per iteration, "begin end" of its
-// kernels in nanoseconds of the device's clock.
+// kernels in nanoseconds of the device's clock. With --hold it waits after its first iteration
+// until standard input ends, so that several can go on together.
 #include <string.h>
 
 #include "check.h"
@@ -64,6 +65,7 @@ int main(int argc, char** argv) {
   const unsigned long long kernel_ns = 1000 * Number(argc, argv, "--kernel-us", 100);
   const size_t persistent = kMiB * Number(argc, argv, "--persistent", 4);
   const size_t ephemeral = kMiB * Number(argc, argv, "--ephemeral", 8);
+  const bool hold = Number(argc, argv, "--hold", 0) != 0;
   FILE* const times = Times(argc, argv);
   unsigned* weights;
   unsigned long long *clock, span[2];
@@ -88,6 +90,8 @@ int main(int argc, char** argv) {
     if (iteration == 0) {
       printf("started\n");
       fflush(stdout);
+      while (hold && getchar() != EOF) {
+      }
     }
   }
   printf("%ld iterations: %08x\n", iterations, sum);
