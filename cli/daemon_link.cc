@@ -140,7 +140,8 @@ absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::strin
         absl::StrCat("no daemon runs in ", runtime_dir, "; laneway run -- PROGRAM starts one"));
   }
   const absl::StatusOr<std::string> reply =
-      ipc::AskControl(ipc::ControlEndpoint(runtime_dir), request, timeout_us);
+      ipc::AskControl(ipc::ControlEndpoint(runtime_dir), request, timeout_us,
+                      [&runtime_dir] { return DaemonLives(runtime_dir); });
   if (!reply.ok()) {
     if (!DaemonLives(runtime_dir)) return absl::NotFoundError("the daemon has just ended");
     return absl::DeadlineExceededError(absl::StrCat("the daemon in ", runtime_dir,

@@ -2,13 +2,17 @@
 
 #include <zmq.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 
 namespace ipc {
 namespace {
+
+constexpr int64_t kLookMs = 50;  // how often the other side's end is looked for
 
 absl::Status ZmqError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", zmq_strerror(zmq_errno())));
@@ -25,6 +29,19 @@ bool TakeFrame(void* socket, std::string* text, bool* more) {
   }
   zmq_msg_close(&frame);
   return taken;
+}
+
+// Whether something can be read from `socket`, waiting for it as AskControl does.
+bool AwaitReply(void* socket, int64_t timeout_us, const std::function<bool()>& lives) {
+  const int64_t deadline = MonotonicNs() + timeout_us * 1000;
+  zmq_pollitem_t item = {socket, 0, ZMQ_POLLIN, 0};
+  for (bool last = false;;) {
+    const int64_t left_ms = (deadline - MonotonicNs()) / 1'000'000;
+    const int64_t wait_ms = last ? 0 : std::clamp<int64_t>(left_ms, 0, kLookMs);
+    if (zmq_poll(&item, 1, wait_ms) > 0) return true;
+    if (last || left_ms <= 0) return false;
+    last = !lives();  // what it said before it ended may have come since
+  }
 }
 
 }  // namespace
@@ -71,22 +88,21 @@ void ControlServer::Reply(const std::string& peer, const std::string& text) {
   zmq_send(socket_, "", 0, ZMQ_SNDMORE);
   zmq_send(socket_, text.data(), text.size(), 0);
 }
-
 absl::StatusOr<std::string> AskControl(const std::string& endpoint, const std::string& text,
-                                       int64_t timeout_us) {
+                                       int64_t timeout_us, const std::function<bool()>& lives) {
   void* const context = zmq_ctx_new();
   void* const socket = zmq_socket(context, ZMQ_REQ);
   const int linger_ms = 0, timeout_ms = static_cast<int>(timeout_us / 1000);
   zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
-  zmq_setsockopt(socket, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
   zmq_setsockopt(socket, ZMQ_SNDTIMEO, &timeout_ms, sizeof timeout_ms);
   absl::StatusOr<std::string> result = absl::DeadlineExceededError("the daemon does not answer");
   if (zmq_connect(socket, endpoint.c_str()) != 0) {
     result = ZmqError(absl::StrCat("cannot reach ", endpoint));
-  } else if (zmq_send(socket, text.data(), text.size(), 0) >= 0) {
+  } else if (zmq_send(socket, text.data(), text.size(), 0) >= 0 &&
+             AwaitReply(socket, timeout_us, lives)) {
     zmq_msg_t reply;
     zmq_msg_init(&reply);
-    if (zmq_msg_recv(&reply, socket, 0) >= 0) {
+    if (zmq_msg_recv(&reply, socket, ZMQ_DONTWAIT) >= 0) {
       result = std::string(static_cast<const char*>(zmq_msg_data(&reply)), zmq_msg_size(&reply));
     }
     zmq_msg_close(&reply);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -38,8 +39,10 @@ class ControlServer {
   std::string endpoint_;
 };
 
-// One request and its reply. DeadlineExceeded: nobody answered in time.
-absl::StatusOr<std::string> AskControl(const std::string& endpoint, const std::string& text,
-                                       int64_t timeout_us);
+// One request and its reply. DeadlineExceeded: nobody answered in time, or nobody will, for
+// `lives` says that the process behind the endpoint has ended.
+absl::StatusOr<std::string> AskControl(
+    const std::string& endpoint, const std::string& text, int64_t timeout_us,
+    const std::function<bool()>& lives = [] { return true; });
 
 }  // namespace ipc

@@ -60,6 +60,8 @@ void LeaveIfEvicted(Core* core, Session* session);
 // Those whom a swap that failed has left here, once it is time to try again.
 void RetryEvictions(Core* core, Device* device);
 void BeginSwapOut(Core* core, Session* session);
+// The same for who was told to before.
+void AwaitSwapOut(Core* core, Session* session);
 void OnSwapped(Core* core, Session* session, const Swapped& event);
 // The claim of a session that waits for memory as a whole: to be admitted, or to come back.
 void Claim(Core* core, Session* session);

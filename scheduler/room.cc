@@ -225,8 +225,13 @@ void BreakWait(Core* core, Device* device, Session* session, int64_t refuse_us) 
 }
 
 void BeginSwapOut(Core* core, Session* session) {
-  assert(session->residence == Residence::kResident && session->phase == Phase::kAdmitted);
   assert(!session->granted || session->need != Need::kNone || session->paused);
+  AwaitSwapOut(core, session);
+  core->actions.push_back(SwapOut{session->id, session->inside});
+}
+
+void AwaitSwapOut(Core* core, Session* session) {
+  assert(session->residence == Residence::kResident && session->phase == Phase::kAdmitted);
   session->residence = Residence::kSwappingOut;
   session->resident_us = core->now_us;
   session->lane_saved = session->inside;
@@ -240,7 +245,6 @@ void BeginSwapOut(Core* core, Session* session) {
   core->devices.insert(session->about.device);
   Account(core, session);
   List(core, session);
-  core->actions.push_back(SwapOut{session->id, session->inside});
 }
 
 void LeaveIfEvicted(Core* core, Session* session) {

@@ -122,6 +122,7 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
     session->runnable = true;
     Hold(core, lane, session);
   }
+  if (event.going_out) AwaitSwapOut(core, session);
 }
 
 void On(Core* core, const SessionAdopted& event) {

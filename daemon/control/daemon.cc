@@ -91,7 +91,7 @@ void Daemon::OnChildrenReady() {
   for (const uint64_t id : waiting) {
     if (const Session* const session = sessions_.Find(id)) Happen(Describe(*session));
   }
-  for (const uint64_t id : std::exchange(adopted_with_work_, {})) Happen(scheduler::Runnable{id});
+  for (const scheduler::Event& event : std::exchange(held_events_, {})) Happen(event);
   AnswerWaitingJobs("");
   UpdateLinger();
   if (children_.Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");

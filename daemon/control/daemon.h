@@ -113,6 +113,8 @@ class Daemon : public ChildrenListener {
   // --- lanes and grants (grants.cc)
   scheduler::SessionArrived Describe(const Session& session) const;
   void Happen(const scheduler::Event& event);
+  // What gives out time or memory: only when it is known how much there is, and who has it.
+  void HappenWhenServing(const scheduler::Event& event);
   void ArmSchedule();
   void TellCapacity();
   void NoteProgress(uint64_t id);
@@ -257,8 +259,8 @@ class Daemon : public ChildrenListener {
   Alone alone_;
   std::deque<scheduler::Action> to_do_;
   bool performing_ = false;
-  std::vector<uint64_t> adopted_with_work_;  // until adoption is done
-  bool serving_ = false;                     // adoption is done
+  std::vector<scheduler::Event> held_events_;  // until adoption is done
+  bool serving_ = false;                       // adoption is done
   bool stopping_ = false;
   int exit_code_ = 0;
 };

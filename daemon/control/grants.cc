@@ -48,6 +48,14 @@ void Daemon::Happen(const scheduler::Event& event) {
   Perform(scheduler::OnEvent(&state_, event, NowUs()));
 }
 
+void Daemon::HappenWhenServing(const scheduler::Event& event) {
+  if (serving_) {
+    Happen(event);
+  } else {
+    held_events_.push_back(event);
+  }
+}
+
 void Daemon::ArmSchedule() {
   const int64_t due_us = scheduler::NextTimerUs(state_);
   if (schedule_timer_ != 0 && due_us == schedule_due_us_) return;
@@ -110,11 +118,11 @@ void Daemon::OnGateReport(const wire::GateReport& report) {
   if (session == nullptr || session->phase != Phase::kRunning) return;
   spdlog::debug("session {} reports {}", report.session_id, static_cast<uint32_t>(report.event));
   if (report.event == wire::GateEvent::kRunnable) {
-    Happen(scheduler::Runnable{report.session_id});
+    HappenWhenServing(scheduler::Runnable{report.session_id});
     return;
   }
   NoteProgress(report.session_id);
-  Happen(scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
+  HappenWhenServing(scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
 }
 
 bool Daemon::OnGrantMessage(const wire::Message& message) {
@@ -124,13 +132,13 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
     OnGateReport(*report);
   } else if (const wire::MemoryNeeded* memory = std::get_if<wire::MemoryNeeded>(&message)) {
     spdlog::debug("session {} needs {} bytes", memory->session_id, memory->bytes);
-    Happen(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
+    HappenWhenServing(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
   } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
     Happen(scheduler::MemoryFreed{freed->session_id, Signed(freed->bytes)});
     if (const Session* const session = sessions_.Find(freed->session_id)) CountOutside(*session);
   } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
     if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
-    Happen(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
+    HappenWhenServing(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
     journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
                   .at_us = NowUs(),
@@ -156,11 +164,12 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.lane_bytes = Signed(record.lane_bytes);
   adopted.granted = record.granted != 0;
   adopted.swapped = record.swapped != 0;
+  adopted.going_out = record.going_out != 0;
   adopted.paused = record.pause != wire::Pause::kNone;
   adopted.evicted = record.pause == wire::Pause::kEvicted;
   Happen(adopted);
   // Who holds which lane is known only when all have been adopted.
-  if (record.wants != 0) adopted_with_work_.push_back(record.session_id);
+  if (record.wants != 0) HappenWhenServing(scheduler::Runnable{record.session_id});
 }
 
 // Its sessions run nowhere until another worker takes them over. First none of them has work: a

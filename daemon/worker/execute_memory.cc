@@ -57,11 +57,16 @@ CUresult SessionImpl::WhenThereIsRoom(uint64_t bytes, const std::function<CUresu
 
 CUresult SessionImpl::ArenaMap(CUdeviceptr address, size_t bytes) {
   if (bytes > ipc::limits::kPersistentBytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  CUresult result = AskForMemory(bytes);
-  if (result != CUDA_SUCCESS) return result;
-  result = WhenThereIsRoom(bytes, [&] { return arena_.Map(device_, address, bytes); });
-  if (result != CUDA_SUCCESS) GiveMemoryBack(bytes);
-  return result;
+  for (;;) {
+    bool undecided = false;
+    CUresult result = AskForMemory(bytes, &undecided);
+    if (result != CUDA_SUCCESS) return result;
+    result = WhenThereIsRoom(bytes, [&] {
+      return undecided && HasDaemon() ? kAskAgain : arena_.Map(device_, address, bytes);
+    });
+    if (result != CUDA_SUCCESS) GiveMemoryBack(bytes);
+    if (result != kAskAgain) return result;
+  }
 }
 
 CUresult SessionImpl::ArenaUnmap(CUdeviceptr address) {

@@ -95,6 +95,7 @@ struct SessionSnapshot {
   uint64_t persistent_bytes = 0;  // that lanewayd has granted
   uint64_t lane_bytes = 0;        // reserved
   bool swapped = false;
+  bool going_out = false;  // was told to, and has not posted Swapped yet
 };
 
 class Session {

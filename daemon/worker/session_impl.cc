@@ -167,12 +167,15 @@ void SessionImpl::Stop() {
 }
 
 SessionSnapshot SessionImpl::Snapshot() const {
+  const bool going_out = going_out_.load();     // first: it may arrive at this moment
+  const absl::MutexLock lock(&command_mutex_);  // see AskForMemory
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = arena_.bytes(),
           .pinned_bytes = pinned_.bytes(),
           .persistent_bytes = asked_bytes_.load(std::memory_order_relaxed),
           .lane_bytes = lane_.bytes(),
-          .swapped = lane_.away()};
+          .swapped = lane_.away(),
+          .going_out = going_out};
 }
 
 void SessionImpl::UseDevice(uint32_t header_context) {

@@ -175,8 +175,13 @@ class SessionImpl final : public Session,
   // still used it.
   template <class Answer>
   std::optional<Answer> AskForRoom(ipc::WaitState reason, const ipc::control::Message& question);
-  // Before persistent memory grows: waits until there is room, or fails the call.
-  CUresult AskForMemory(uint64_t bytes);
+  // Before persistent memory grows: waits until there is room, or fails the call. `undecided`, when
+  // given: nobody was there to decide, and the keeper may not have so much.
+  CUresult AskForMemory(uint64_t bytes, bool* undecided = nullptr);
+  bool HasDaemon() const;
+  // Instead of an attempt to take what nobody decided about, once somebody is there again: the next
+  // lanewayd would count on what this session waits for.
+  static constexpr CUresult kAskAgain = CUDA_ERROR_NOT_READY;
   void GiveMemoryBack(uint64_t bytes);
   void FreeRange(CUdeviceptr address);
   void WaitForFrees();  // of what the program has freed, until the device has done with it
@@ -194,6 +199,7 @@ class SessionImpl final : public Session,
   void ReclaimLane();
   CUresult ChangeLane(uint64_t lane);
   CUresult GrowInLane(uint64_t bytes);
+  CUresult TryGrowInLane(uint64_t wanted);
   CUresult GiveLaneBack();
   void DoSwap(bool out, bool with_lane);
   bool TakesMemory();
@@ -274,6 +280,7 @@ class SessionImpl final : public Session,
   std::atomic<bool> ring_waits_{false};  // it is rung when the lane has been handed over
   std::atomic<bool> ring_owed_{false};   // it would have been rung
   AssignedLane lane_;
+  std::atomic<bool> going_out_{false};    // told to, and the answer is not posted
   bool takes_memory_ = false;             // waits until what it was granted is there
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
@@ -282,7 +289,7 @@ class SessionImpl final : public Session,
   int64_t unquiet_us_ = kUnquietUs;       // the same while the device is busy
   int64_t rested_us_ = 0;                 // since when it has had no work
   ipc::IterationClock clock_;
-  absl::Mutex command_mutex_;
+  mutable absl::Mutex command_mutex_;
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);
   std::vector<ipc::control::Message> answers_ ABSL_GUARDED_BY(command_mutex_);
 };

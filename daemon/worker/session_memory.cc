@@ -78,21 +78,29 @@ std::optional<Answer> SessionImpl::AskForRoom(ipc::WaitState reason,
 
 // --- persistent memory ---------------------------------------------------------------------------
 
-CUresult SessionImpl::AskForMemory(uint64_t bytes) {
-  const std::optional<wire::MemoryAnswer> answer = AskForRoom<wire::MemoryAnswer>(
-      ipc::WaitState::kMemory,
-      wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
-  if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
-  if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
-  asked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  return CUDA_SUCCESS;
+CUresult SessionImpl::AskForMemory(uint64_t bytes, bool* undecided) {
+  for (;;) {
+    const std::optional<wire::MemoryAnswer> answer = AskForRoom<wire::MemoryAnswer>(
+        ipc::WaitState::kMemory,
+        wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
+    if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
+    if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
+    const absl::MutexLock lock(&command_mutex_);    // a new lanewayd is told of these, or asked
+    if (!answer.has_value() && HasDaemon()) continue;
+    asked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (undecided != nullptr) *undecided = !answer.has_value();
+    return CUDA_SUCCESS;
+  }
+}
+
+bool SessionImpl::HasDaemon() const {
+  return environment_.daemon != nullptr && environment_.daemon->Daemon() != 0;
 }
 
 void SessionImpl::GiveMemoryBack(uint64_t bytes) {
   asked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   ++given_back_;
-  if (environment_.daemon == nullptr || environment_.daemon->Daemon() == 0) return;
-  environment_.daemon->Post(wire::MemoryFreed{session_id_, bytes});
+  if (HasDaemon()) environment_.daemon->Post(wire::MemoryFreed{session_id_, bytes});
 }
 
 void SessionImpl::FreeRange(CUdeviceptr address) {
@@ -166,6 +174,14 @@ CUresult SessionImpl::ChangeLane(uint64_t lane) {
 CUresult SessionImpl::GrowInLane(uint64_t bytes) {
   const uint64_t wanted = RoundUpToExtent(bytes);
   if (!lane_.MustAsk(wanted, device_, arena_.lane_member()->lane() != 0)) return CUDA_SUCCESS;
+  CUresult result = kAskAgain;
+  while (result == kAskAgain) result = TryGrowInLane(wanted);
+  if (result != CUDA_SUCCESS) return result;
+  lane_.Grown(wanted);
+  return EnterGrantedLane();
+}
+
+CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
   const std::optional<wire::AssignLane> answer = AskForRoom<wire::AssignLane>(
       ipc::WaitState::kLane,
       wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_.device()), 0});
@@ -180,16 +196,16 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
     if (result == CUDA_SUCCESS && !inside_ && file_.page()->replaying.load() != 0)
       arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
   }
+  const auto when_there_is_room = [&](uint64_t bytes, const std::function<CUresult()>& attempt) {
+    const bool undecided = !answer.has_value();
+    return WhenThereIsRoom(bytes, [&] { return undecided && HasDaemon() ? kAskAgain : attempt(); });
+  };
   // Only who is inside changes its size.
-  if (result == CUDA_SUCCESS) result = WhenThereIsRoom(0, [this] { return EnterGrantedLane(); });
-  if (result == CUDA_SUCCESS) {
-    const uint64_t have = arena_.lane_member()->reserved_bytes();
-    result = WhenThereIsRoom(wanted > have ? wanted - have : 0,
-                             [&] { return arena_.ReserveLane(device_, wanted); });
-  }
+  if (result == CUDA_SUCCESS) result = when_there_is_room(0, [this] { return EnterGrantedLane(); });
   if (result != CUDA_SUCCESS) return result;
-  lane_.Grown(wanted);
-  return EnterGrantedLane();
+  const uint64_t have = arena_.lane_member()->reserved_bytes();
+  return when_there_is_room(wanted > have ? wanted - have : 0,
+                            [&] { return arena_.ReserveLane(device_, wanted); });
 }
 
 CUresult SessionImpl::GiveLaneBack() {
@@ -206,6 +222,7 @@ CUresult SessionImpl::GiveLaneBack() {
 
 void SessionImpl::OnDecision(const wire::Message& message) {
   if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {
+    if (swap->out != 0) going_out_.store(true);
     Post([this, swap = *swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
     return;
   }
@@ -260,6 +277,8 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
       ForsakeLane();  // whoever is not back is in no lane, as lanewayd counts
     }
   }
+  // Before the answer: a daemon that is told of this session meanwhile hears either of the two.
+  going_out_.store(false);
   environment_.daemon->Post(swapped);
 }
 

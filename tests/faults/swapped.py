@@ -119,5 +119,28 @@ def test_workers_lost_on_the_way_to_the_host(rounds, seed):
         wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 
+def test_a_daemon_lost_while_memory_goes_to_the_host():
+    """The next one is told who is on the way, and brings it back before it runs."""
+    with Laneway(softgpu="memory=320MiB", start=False) as laneway:
+        daemon = [laneway.binary("lanewayd"), "--device=soft", "--log-level=debug"]
+        laneway.start_daemon(daemon)
+        command = [laneway.binary("iterate"), "--iterations", "5", "--persistent", "192"]
+        first = laneway.spawn([*command, "--hold", "1"], holding=True)
+        first.wait_for_line("started")
+        at_rest(laneway, 1)
+        second = laneway.spawn(command)
+        log = laneway.runtime / "log" / "lanewayd.log"
+        while f"session 2 needs {192 << 20} bytes" not in log.read_text():
+            check(second.running(), f"{second.errors()}")
+        kill_process(laneway, "lanewayd")
+        laneway.start_daemon(daemon)
+        expected = laneway.bare(command)
+        for program in second, first:
+            first.release()
+            result = program.wait()
+            check((result.code, result.out) == (0, expected.out), f"another result than alone:\n{result}\n{expected}")
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
+
+
 if __name__ == "__main__":
     harness.main()

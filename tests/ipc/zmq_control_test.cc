@@ -40,6 +40,10 @@ TEST(ZmqControlTest, NobodyThereIsADeadline) {
   const TemporaryDir dir;
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       AskControl("ipc://" + dir.path() + "/nobody.zmq", "hello", 50'000).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      AskControl("ipc://" + dir.path() + "/nobody.zmq", "hello", 600 * kSecondUs, [] {
+        return false;
+      }).status()));
 }
 
 TEST(ZmqControlTest, OtherShapesAreDropped) {

@@ -64,6 +64,21 @@ TEST_F(SchedulerTest, WhoIsAdoptedPausedStaysPaused) {
   EXPECT_EQ(Of<Grant>(On(Resumed{1})).size(), 1u);
 }
 
+// It was told to go by a daemon that is no more; where it is, it says when it is there.
+TEST_F(SchedulerTest, WhoIsAdoptedOnTheWayToTheHostComesBackFromThere) {
+  for (const bool arrives : {true, false}) {
+    On(CapacityChanged{0, 100});
+    SessionAdopted event{{1, 1}, 10, 0};
+    event.going_out = true;
+    EXPECT_TRUE(Of<SwapOut>(On(event)).empty()) << "it was told";
+    EXPECT_TRUE(Of<Grant>(On(Runnable{1})).empty()) << "its memory is not there";
+    const std::vector<Action> actions = On(Swapped{1, true, arrives, "no room"});
+    EXPECT_EQ(Of<SwapIn>(actions).size(), arrives ? 1u : 0u);
+    EXPECT_EQ(Of<Grant>(arrives ? On(Swapped{1, false, true, ""}) : actions).size(), 1u);
+    On(SessionLeft{1});
+  }
+}
+
 TEST_F(SchedulerTest, FirstComeFirstServed) {
   On(SessionArrived{9, 1});
   On(SessionArrived{8, 1});
