@@ -130,8 +130,7 @@ def test_a_daemon_lost_while_memory_goes_to_the_host():
         at_rest(laneway, 1)
         second = laneway.spawn(command)
         log = laneway.runtime / "log" / "lanewayd.log"
-        while f"session 2 needs {192 << 20} bytes" not in log.read_text():
-            check(second.running(), f"{second.errors()}")
+        wait_for(lambda: f"session 2 needs {192 << 20} bytes" in log.read_text(), "the second needs memory")
         kill_process(laneway, "lanewayd")
         laneway.start_daemon(daemon)
         expected = laneway.bare(command)
