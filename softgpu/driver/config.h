@@ -19,7 +19,7 @@ struct Config {
   bool check = false;        // look for races, uninitialised reads and leaks (docs/check.md)
   unsigned check_exit = 0;   // what the process then ends with when something was found; 0: its own
   unsigned watchdog_ms = 0;  // how long a grid may run; 0: for ever
-  enum class Executor { kAuto, kInterpreter, kLlvm } executor = Executor::kInterpreter;
+  enum class Executor { kAuto, kInterpreter, kLlvm } executor = Executor::kAuto;
   bool cache = true;            // compiled kernels are kept on disk
   bool sticky_context = false;  // a fault poisons its context only, not the process (for tests)
 };

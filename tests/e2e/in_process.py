@@ -83,7 +83,7 @@ def test_fair_alternates_at_boundaries():
 def test_srtf_lets_the_shorter_one_through():
     with Laneway(start=False) as laneway:
         started(laneway, "srtf", "--lanes=1")
-        long, times_of_long = iterate_in_process(laneway, "long", "--iterations", 600, "--kernel-us", 500)
+        long, times_of_long = iterate_in_process(laneway, "long", "--iterations", 1200, "--kernel-us", 500)
         wait_for(lambda: laneway.sessions() and laneway.sessions()[0]["iterations"] >= 200, "the long one iterates")
         short, times_of_short = iterate_in_process(laneway, "short", "--iterations", 60, "--kernel-us", 500)
         for program in (short, long):
@@ -138,7 +138,7 @@ def top(laneway):
 def test_pause_and_resume():
     with Laneway(start=False) as laneway:
         started(laneway, "fair")
-        program, _ = iterate_in_process(laneway, "one", "--iterations", 400, "--kernel-us", 500)
+        program, _ = iterate_in_process(laneway, "one", "--iterations", 800, "--kernel-us", 500)
         program.wait_for_line("started")
         job = str(laneway.sessions()[0]["job"])
 

@@ -128,7 +128,9 @@ def test_a_pause_outlives_the_daemon():
     """Paused stays paused and evicted evicted, without a daemon and under the next."""
     with Laneway(start=False) as laneway:
         started(laneway, "fair")
-        programs = [iterate(laneway, name, "--iterations", 600)[0] for name in ("paused", "evicted", "neither")]
+        programs = [iterate(laneway, name, "--iterations", 600, "--kernel-us", 300, *HOLD)[0]
+                    for name in ("paused", "evicted", "neither")]
+        go_on_together(programs)
 
         def by_pid():
             sessions = {s["pid"]: s for s in json.loads(laneway.command("top", "--json").out)["sessions"]}
@@ -162,7 +164,9 @@ def two_workers(laneway):
         command = [laneway.binary("iterate"), "--iterations", "800", "--kernels", "1", "--kernel-us", "200",
                    "--ephemeral", str(ephemeral)]
         times = laneway.root / f"{name}.times"
-        triples.append((laneway.spawn([*command, "--times", str(times)], "--mode=contained"), times, command))
+        program = laneway.spawn([*command, "--times", str(times), *map(str, HOLD)], "--mode=contained", holding=True)
+        triples.append((program, times, command))
+    go_on_together([program for program, _, _ in triples])
     wait_for(lambda: len({s["worker"] for s in laneway.sessions() if s["iterations"] > 20}) == 2,
              lambda: f"both iterate in workers of their own: {laneway.sessions()}")
     return triples
@@ -198,20 +202,20 @@ def test_the_holder_of_a_full_lane_is_killed():
         started(laneway, "fifo")
         holder, _ = iterate(laneway, "holder", "--iterations", 1_000_000)
         holder.wait_for_line("started")
-        others = [iterate(laneway, name, "--iterations", 200)[0] for name in ("one", "two")]
+        others = [iterate(laneway, name, "--iterations", 200, *HOLD)[0] for name in ("one", "two")]
         wait_for(lambda: len([s for s in laneway.sessions() if s["state"] == "running"]) == 3, "three sessions")
         holder.kill()
+        go_on_together(others)
         results = [program.wait() for program in others]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
 
 
-def sharing(laneway, count, iterations):
+def sharing(laneway, count, iterations=120):
     """Programs that fill a device of 192 MiB: in one lane they fit, side by side they do not."""
     command = [laneway.binary("iterate"), "--iterations", str(iterations), "--kernel-us", "500", "--persistent", "24",
                "--ephemeral", "48"]
-    programs = [laneway.spawn(command) for _ in range(count)]
-    for program in programs:
-        program.wait_for_line("started", 60)
+    programs = [laneway.spawn([*command, *map(str, HOLD)], holding=True) for _ in range(count)]
+    go_on_together(programs)
     return command, programs
 
 
@@ -313,7 +317,7 @@ def test_a_second_run_is_admitted_by_what_the_first_one_learned():
 def test_who_exceeds_a_limit_beside_full_lanes_fails_alone():
     with Laneway(softgpu="memory=192MiB", start=False) as laneway:
         started(laneway, "fair")
-        command, programs = sharing(laneway, 3, 60)
+        command, programs = sharing(laneway, 3)
         refused = laneway.run([laneway.binary("allocate"), "100"], "--memory=64MiB")
         check(refused.out.startswith("allocate 100 MiB: 2\n"), f"its limit is its own affair\n{refused}")
         all_equal(laneway, command, programs)
@@ -322,7 +326,7 @@ def test_who_exceeds_a_limit_beside_full_lanes_fails_alone():
 def test_without_swap_space_newcomers_wait():
     with Laneway(softgpu="memory=192MiB", start=False) as laneway:
         started(laneway, "fair", "--swap=0MiB")
-        command, programs = sharing(laneway, 2, 60)
+        command, programs = sharing(laneway, 2)
         newcomer = laneway.run([laneway.binary("allocate"), "150"])
         check(newcomer.out == "allocate 150 MiB: 0\nallocate 1 MiB: 0\n", f"it has to wait\n{newcomer}")
         all_equal(laneway, command, programs)
@@ -331,7 +335,7 @@ def test_without_swap_space_newcomers_wait():
 def test_a_worker_is_lost_while_its_lane_is_full():
     with Laneway(softgpu="memory=192MiB", start=False) as laneway:
         started(laneway, "fair")
-        command, programs = sharing(laneway, 3, 60)
+        command, programs = sharing(laneway, 3)
         harness.os.kill(laneway.processes("laneway-worker")[0], harness.signal.SIGKILL)
         expected = laneway.bare(command)
         for program in programs:

@@ -12,8 +12,6 @@ from lanes import all_equal, sharing, started  # noqa: E402
 from watching import of_job  # noqa: E402
 
 MEMORY = "memory=192MiB"
-ITERATIONS = 40
-MANY_ITERATIONS = 200  # one of those that share the lane still runs long after all have started
 GROW_MIB = 8  # what a growing program asks for at a time
 
 
@@ -53,7 +51,7 @@ class Growing:
 def test_who_is_evicted_comes_back_with_its_bytes():
     with Laneway(softgpu=MEMORY, start=False) as laneway:
         started(laneway, "fair")
-        command, programs = sharing(laneway, 3, MANY_ITERATIONS)
+        command, programs = sharing(laneway, 3, 300)
         job = session_of(laneway, programs[0])["job"]
         for _ in range(2):
             result = laneway.command("evict", str(job))
@@ -69,7 +67,7 @@ def test_who_is_evicted_comes_back_with_its_bytes():
 def test_growth_beyond_a_new_limit_is_refused():
     with Laneway(softgpu=MEMORY, start=False) as laneway:
         started(laneway, "fair")
-        command, programs = sharing(laneway, 2, ITERATIONS)
+        command, programs = sharing(laneway, 2)
         growing = Growing(laneway)
         check(growing.grows() == 0, "what is within the device")
         result = laneway.command("limit", str(growing.job), f"{2 * GROW_MIB}MiB")
@@ -93,7 +91,7 @@ def test_the_disk_for_state_is_full():
             raise Skip("may not mount a file system here")
         try:
             started(laneway, "fair")
-            command, programs = sharing(laneway, 3, ITERATIONS)
+            command, programs = sharing(laneway, 3)
             fill(state / "filler")
             for _ in range(2):  # their ends are to be written down
                 check(laneway.run([laneway.binary("connect")]).code == 0, "newcomers run")

@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
 from harness import Laneway, check, chosen, wait_for  # noqa: E402
+from lanes import HOLD  # noqa: E402
 from stepped import STEPS, Stepped, alone, at_rest, check_806, kill_worker  # noqa: E402
 
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
@@ -213,14 +214,16 @@ def test_contained_programs_have_workers_of_their_own():
         wait_for(lambda: len(laneway.processes("laneway-worker")) <= 1, "their workers end with them")
 
 
-def upgraded(command):
+def upgraded(command, hold=()):
     """Eight programs notice nothing of an upgrade that comes while they run, and the old worker ends."""
     with Laneway() as laneway:
         command = [laneway.binary(command[0]), *command[1:]]
         expected = laneway.bare(command)
-        programs = [laneway.spawn(command) for _ in range(8)]
+        programs = [laneway.spawn([*command, *map(str, hold)], holding=bool(hold)) for _ in range(8)]
         for program in programs:
             program.wait_for_line("started")
+        for program in programs if hold else ():
+            program.release()
         before = laneway.processes("laneway-worker")
         result = laneway.command("upgrade-worker")
         check(result.code == 0, f"{result}")
@@ -254,7 +257,7 @@ def test_upgrade_moves_programs_that_rest():
 
 def test_upgrade_moves_jobs_at_their_boundaries():
     """Training loops that keep the device busy, each moved between two of its iterations."""
-    upgraded(["iterate", "--iterations", "200", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8"])
+    upgraded(["iterate", "--iterations", "400", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8"], HOLD)
 
 
 def live(laneway):
@@ -309,7 +312,7 @@ def test_a_kernel_without_end_takes_its_worker_along():
     with Laneway(start=False) as laneway:
         laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", "--kill-timeout=1"])
         neighbour = Stepped(laneway, "device", alone(laneway, "device", 3), 3)
-        loop = [laneway.binary("iterate"), "--iterations", "500", "--kernel-us", "200"]
+        loop = [laneway.binary("iterate"), "--iterations", "500", "--kernel-us", "1000"]
         expected, busy = laneway.bare(loop), laneway.spawn(loop)
         busy.wait_for_line("started")
         endless, before = spin_for_ever(laneway), laneway.processes("laneway-worker")

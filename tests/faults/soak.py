@@ -84,17 +84,18 @@ class Memory:
             for pid in laneway.processes(name):
                 try:
                     status = pathlib.Path(f"/proc/{pid}/status").read_text()
+                    compiles = "libLLVM" in pathlib.Path(f"/proc/{pid}/maps").read_text()
                 except OSError:
                     continue  # the worker of a program of its own, which has just ended with it
                 if size := re.search(r"RssAnon:\s+(\d+)", status):
-                    self.seen[name, pid].append(int(size[1]))
+                    self.seen[name, pid, compiles].append(int(size[1]))
 
     def check(self):
-        for (name, pid), sizes in self.seen.items():
+        for (name, pid, compiles), sizes in self.seen.items():
             if len(sizes) <= self.WARM_UP:
                 continue
             warm, last = max(sizes[:self.WARM_UP]), sizes[-1]
-            print(f"memory: {name} {pid}: {warm} KiB when warm, {last} KiB after {len(sizes)} laps")
+            print(f"memory: {name} {pid}{' with its compiler' * compiles}: {warm} KiB when warm, {last} KiB after {len(sizes)} laps")
             check(last <= warm + self.SLACK_KB[name], f"{name} grows, lap by lap in KiB: {sizes}")
 
 
