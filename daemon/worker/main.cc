@@ -53,6 +53,7 @@ int Main(const common::ChildArguments& arguments) {
   environment.lanes = &lanes;
   environment.jobs = &jobs;
   environment.swap = &swap;
+  environment.on_processors = kind == ipc::control::DeviceKind::kSoft;
   control.SetEnvironment(environment);
   const absl::Status listening = control.Listen();
   if (!listening.ok()) {

@@ -69,7 +69,8 @@ struct Environment {
   DaemonLink* daemon = nullptr;    // null: nobody decides, memory comes as the keeper has it
   LaneTable* lanes = nullptr;
   JobBooks* jobs = nullptr;
-  SwapSpace* swap = nullptr;  // null: nothing is ever swapped
+  SwapSpace* swap = nullptr;   // null: nothing is ever swapped
+  bool on_processors = false;  // a software device: it works on the processors that this runs on
 };
 
 struct SessionSetup {

@@ -95,7 +95,8 @@ void SessionImpl::Park() {
 
 void SessionImpl::OnSilence() {
   iteration_ends_.Settle();
-  at_boundary_ = at_boundary_ || (StreamsIdle() && LaneIsEmpty());
+  busy_ = !StreamsIdle();
+  at_boundary_ = at_boundary_ || (!busy_ && LaneIsEmpty());
   PublishQuiet();
   RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);

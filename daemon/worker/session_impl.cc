@@ -1,5 +1,7 @@
 #include "daemon/worker/session_impl.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -19,6 +21,13 @@ namespace {
 constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
 constexpr absl::Duration kPoisonedNap = absl::Milliseconds(1);
 constexpr absl::Duration kDrainStep = absl::Microseconds(200);
+
+// To the threads of a software device: each message would interrupt the kernel that it comes after.
+// So messages gather until the device has nothing to do, or another processor is free.
+void GiveWay() {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_BATCH, &none);  // refused: as before
+}
 
 }  // namespace
 
@@ -128,6 +137,7 @@ bool SessionImpl::Reserve(std::string* error) {
 
 void SessionImpl::Run() {
   thread_event_times = &event_times_;
+  if (environment_.on_processors) GiveWay();
   if (!AwaitClient()) {
     if (!released_) End();
     return;
@@ -140,7 +150,7 @@ void SessionImpl::Run() {
     if (release_.load(std::memory_order_relaxed) && TryLeave()) return LeaveToSuccessor();
     if (!PassGate()) continue;
     const std::span<const std::byte> message =
-        channel_.receiver->NextUntrusted(ipc::limits::kSpinUs, Patience(patience_us_));
+        channel_.receiver->NextUntrusted(SpinUs(), Patience(patience_us_));
     if (!message.empty()) {
       ServeMessage(message);
       if (gate_ != nullptr && gate_->unsettled()) gate_->Settle();
@@ -199,6 +209,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
                   IsLibraryCallUntrusted(header.op);
   if (IsWorkUntrusted(header.op) && !into_capture_) {
     at_boundary_ = false;
+    busy_ = true;
     ++work_;
   }
   UseDevice(header.context);
