@@ -1,25 +1,21 @@
 #!/usr/bin/env python3
 """Trains a small convolutional network on the handwritten digits with tinygrad, then answers requests with it.
 
-    DEV=CUDA JIT=2 python digits_tinygrad.py [--epochs N] [--seed N] [--requests N] [--data FILE]
-                                             [--pause-every N]
+    DEV=CUDA python digits_tinygrad.py [--epochs N] [--seed N] [--requests N] [--data FILE] [--pause-every N]
 
 With --pause-every it waits for a line of standard input after every N batches, so that one who compares two runs can
-take turns with them. Standard output is the same in every run on the same kind of
-device; lines with times start with "time:".
+take turns with them. Standard output is the same in every run on the same kind of device; lines with times start with
+"time:".
 """
 import argparse
 import csv
 import gzip
-import os
 import pathlib
 import random
 import sys
 import time
 
-# JIT=2 replays kernels one by one; the default would build CUDA graphs.
-os.environ.setdefault("JIT", "2")
-from tinygrad import Context, Tensor, TinyJit, nn  # noqa: E402 (reads the environment when imported)
+from tinygrad import Context, Tensor, TinyJit, nn
 
 PIXELS = 64
 BATCH = 48

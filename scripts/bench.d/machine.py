@@ -12,7 +12,7 @@ MET, MISSED, NOISY = 0, 1, 2
 DAEMON_S = 60  # until it must have started
 PYTHON = ROOT / ".venv" / "bin" / "python"  # with tinygrad, where scripts/setup has put it
 # One order of its sets, so that all runs do the same work.
-TINYGRAD = {"DEV": "CUDA", "JIT": "2", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+TINYGRAD = {"DEV": "CUDA", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
 
 
 class Machine:

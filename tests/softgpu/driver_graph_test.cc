@@ -255,6 +255,7 @@ TEST_F(GraphTest, CapturesThatGoWrongSaySo) {
   EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, Launch(increment_, {&words_}, stream_));
   EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(stream_, &captured));
   EXPECT_OK(Launch(increment_, {&words_}, stream_)) << "the stream works again";
+  EXPECT_OK(cuStreamSynchronize(stream_));  // another is to write there below
 
   CUstream second = nullptr, blocking = nullptr;
   CUevent fork = nullptr;
