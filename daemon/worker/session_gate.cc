@@ -4,6 +4,8 @@
 // The gate is asked before a message is taken, so what waits stays in the ring: a session that
 // waits here with nothing on the device can be moved to another worker with all that it has not
 // done yet.
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -36,6 +38,19 @@ SessionImpl::Waiting::~Waiting() {
 
 // --- messages ------------------------------------------------------------------------------------
 
+// To the threads of a software device: each message would interrupt the kernel that it comes after.
+// So messages gather until the device has nothing to do, or another processor is free.
+void SessionImpl::GiveWay() const {
+  const sched_param none{};
+  if (environment_.on_processors) sched_setscheduler(0, SCHED_BATCH, &none);  // refused: as before
+}
+
+// A message that comes soon is worth looking out for, but not on a processor that the device's own
+// threads may want: they would wait for this one until it sleeps.
+int64_t SessionImpl::SpinUs() const {
+  return environment_.on_processors && busy_ ? 0 : ipc::limits::kSpinUs;
+}
+
 bool SessionImpl::PassGate() {
   if (poked_.load(std::memory_order_relaxed) != 0) RunCommands();
   if (gate_ == nullptr) return true;
@@ -43,8 +58,7 @@ bool SessionImpl::PassGate() {
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const int64_t nap_us = gate_->rests_untold() ? kShortRestUs : kNapUs;
-  const std::optional<uint16_t> op =
-      channel_.receiver->PeekOpUntrusted(ipc::limits::kSpinUs, Patience(nap_us));
+  const std::optional<uint16_t> op = channel_.receiver->PeekOpUntrusted(SpinUs(), Patience(nap_us));
   if (!op.has_value()) {
     if (channel_.receiver->broken()) return true;  // taking it tells
     OnSilence();
@@ -95,8 +109,7 @@ void SessionImpl::Park() {
 
 void SessionImpl::OnSilence() {
   iteration_ends_.Settle();
-  busy_ = !StreamsIdle();
-  at_boundary_ = at_boundary_ || (!busy_ && LaneIsEmpty());
+  at_boundary_ = at_boundary_ || (StreamsIdle() && LaneIsEmpty());
   PublishQuiet();
   RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);

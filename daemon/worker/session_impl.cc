@@ -1,7 +1,5 @@
 #include "daemon/worker/session_impl.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -21,13 +19,6 @@ namespace {
 constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
 constexpr absl::Duration kPoisonedNap = absl::Milliseconds(1);
 constexpr absl::Duration kDrainStep = absl::Microseconds(200);
-
-// To the threads of a software device: each message would interrupt the kernel that it comes after.
-// So messages gather until the device has nothing to do, or another processor is free.
-void GiveWay() {
-  const sched_param none{};
-  sched_setscheduler(0, SCHED_BATCH, &none);  // refused: as before
-}
 
 }  // namespace
 
@@ -137,7 +128,7 @@ bool SessionImpl::Reserve(std::string* error) {
 
 void SessionImpl::Run() {
   thread_event_times = &event_times_;
-  if (environment_.on_processors) GiveWay();
+  GiveWay();
   if (!AwaitClient()) {
     if (!released_) End();
     return;
@@ -211,6 +202,8 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
     at_boundary_ = false;
     busy_ = true;
     ++work_;
+  } else if (gate_ == nullptr || gate_->resting()) {
+    busy_ = false;
   }
   UseDevice(header.context);
   call_stream_ = nullptr;

@@ -105,6 +105,7 @@ class SessionImpl final : public Session,
   void PublishQuiet();
   void SaveEventTimes();
   // How long to wait for something: not long while a quiet point is due.
+  void GiveWay() const;
   int64_t SpinUs() const;
   int64_t Patience(int64_t patience_us) const;
   bool TryLeave();
@@ -275,7 +276,7 @@ class SessionImpl final : public Session,
   std::atomic<uint32_t> undone_{0};     // streams that the lane's hand-over still waits for
   bool at_boundary_ = true;             // nothing of an iteration lies in the lane
   uint64_t work_ = 0;                   // operations since then
-  bool busy_ = false;                   // it has had work since the device was seen idle
+  bool busy_ = false;                   // it sends work, and does not only ask
   uint64_t work_before_ = 0;            // in the iteration before
   bool client_sleeps_ = false;          // until the device has done what was sent last
   const StreamTable::Stream* rung_after_ = nullptr;  // on which stream

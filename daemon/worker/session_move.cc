@@ -42,12 +42,6 @@ bool SessionImpl::AwaitClient() {
   return false;
 }
 
-// A message that comes soon is worth looking out for, but not on a processor that the device's own
-// threads may want: they would wait for this one until it sleeps.
-int64_t SessionImpl::SpinUs() const {
-  return environment_.on_processors && busy_ ? 0 : ipc::limits::kSpinUs;
-}
-
 int64_t SessionImpl::Patience(int64_t patience_us) const {
   return quiet_ ? patience_us : std::min(patience_us, unquiet_us_);
 }
