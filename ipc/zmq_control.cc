@@ -88,6 +88,7 @@ void ControlServer::Reply(const std::string& peer, const std::string& text) {
   zmq_send(socket_, "", 0, ZMQ_SNDMORE);
   zmq_send(socket_, text.data(), text.size(), 0);
 }
+
 absl::StatusOr<std::string> AskControl(const std::string& endpoint, const std::string& text,
                                        int64_t timeout_us, const std::function<bool()>& lives) {
   void* const context = zmq_ctx_new();

@@ -39,12 +39,14 @@ bool InStaging(uint64_t offset, uint64_t bytes) {
 
 // Room may come back when work that uses freed memory ends (the program would have waited for that
 // in its own cuMemFree), or when others give theirs up.
-CUresult SessionImpl::WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt) {
+CUresult SessionImpl::WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt,
+                                      bool undecided) {
+  const auto attempt_or_ask = [&] { return undecided && HasDaemon() ? kAskAgain : attempt(); };
   frees_.Poll();
-  CUresult result = attempt();
+  CUresult result = attempt_or_ask();
   while (result == CUDA_ERROR_OUT_OF_MEMORY && !stop_.load() && file_.page()->loss.load() == 0) {
     const bool all_free = frees_.Poll();
-    result = attempt();
+    result = attempt_or_ask();
     if (result != CUDA_ERROR_OUT_OF_MEMORY) break;
     if (!all_free) {
       absl::SleepFor(kFreeWaitStep);
@@ -61,9 +63,8 @@ CUresult SessionImpl::ArenaMap(CUdeviceptr address, size_t bytes) {
     bool undecided = false;
     CUresult result = AskForMemory(bytes, &undecided);
     if (result != CUDA_SUCCESS) return result;
-    result = WhenThereIsRoom(bytes, [&] {
-      return undecided && HasDaemon() ? kAskAgain : arena_.Map(device_, address, bytes);
-    });
+    result = WhenThereIsRoom(
+        bytes, [&] { return arena_.Map(device_, address, bytes); }, undecided);
     if (result != CUDA_SUCCESS) GiveMemoryBack(bytes);
     if (result != kAskAgain) return result;
   }

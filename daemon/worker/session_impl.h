@@ -105,15 +105,15 @@ class SessionImpl final : public Session,
   void PublishQuiet();
   void SaveEventTimes();
   // How long to wait for something: not long while a quiet point is due.
-  void GiveWay() const;
-  int64_t SpinUs() const;
   int64_t Patience(int64_t patience_us) const;
   bool TryLeave();
   void LeaveToSuccessor();
   void ReleaseHeldStreams();
   void WaitForStreams();
-  // Makes an attempt again while it lacks memory and freed ranges are about to give some.
-  CUresult WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt);
+  // Makes an attempt again while it lacks memory and freed ranges are about to give some. When it
+  // is at what nobody decided about: kAskAgain once somebody is there.
+  CUresult WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt,
+                           bool undecided = false);
   // Others hold the memory that is lacking: waits until there is some. False: nobody can wait.
   bool WaitForMemory(uint64_t bytes);
 
@@ -123,6 +123,10 @@ class SessionImpl final : public Session,
   }
 
   // --- the gate (session_gate.cc)
+  // Beside a software device: this thread, which calls it, interrupts no other for a message.
+  void GiveWay() const;
+  // How long to look out for a message before sleeping.
+  int64_t SpinUs() const;
   // Whether the next message may be taken; waits at the gate when it may not.
   bool PassGate();
   void Park();
@@ -181,8 +185,8 @@ class SessionImpl final : public Session,
   // given: nobody was there to decide, and the keeper may not have so much.
   CUresult AskForMemory(uint64_t bytes, bool* undecided = nullptr);
   bool HasDaemon() const;
-  // Instead of an attempt to take what nobody decided about, once somebody is there again: the next
-  // lanewayd would count on what this session waits for.
+  // Instead of an attempt, see WhenThereIsRoom: the next lanewayd would count on what this session
+  // waits for.
   static constexpr CUresult kAskAgain = CUDA_ERROR_NOT_READY;
   void GiveMemoryBack(uint64_t bytes);
   void FreeRange(CUdeviceptr address);
@@ -276,8 +280,8 @@ class SessionImpl final : public Session,
   std::atomic<uint32_t> undone_{0};     // streams that the lane's hand-over still waits for
   bool at_boundary_ = true;             // nothing of an iteration lies in the lane
   uint64_t work_ = 0;                   // operations since then
-  bool busy_ = false;                   // it sends work, and does not only ask
   uint64_t work_before_ = 0;            // in the iteration before
+  bool busy_ = false;                   // it sends work, and does not only ask
   bool client_sleeps_ = false;          // until the device has done what was sent last
   const StreamTable::Stream* rung_after_ = nullptr;  // on which stream
   std::atomic<bool> ring_waits_{false};  // it is rung when the lane has been handed over

@@ -196,16 +196,16 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
     if (result == CUDA_SUCCESS && !inside_ && file_.page()->replaying.load() != 0)
       arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
   }
-  const auto when_there_is_room = [&](uint64_t bytes, const std::function<CUresult()>& attempt) {
-    const bool undecided = !answer.has_value();
-    return WhenThereIsRoom(bytes, [&] { return undecided && HasDaemon() ? kAskAgain : attempt(); });
-  };
+  const bool undecided = !answer.has_value();
   // Only who is inside changes its size.
-  if (result == CUDA_SUCCESS) result = when_there_is_room(0, [this] { return EnterGrantedLane(); });
+  if (result == CUDA_SUCCESS)
+    result = WhenThereIsRoom(
+        0, [this] { return EnterGrantedLane(); }, undecided);
   if (result != CUDA_SUCCESS) return result;
   const uint64_t have = arena_.lane_member()->reserved_bytes();
-  return when_there_is_room(wanted > have ? wanted - have : 0,
-                            [&] { return arena_.ReserveLane(device_, wanted); });
+  return WhenThereIsRoom(
+      wanted > have ? wanted - have : 0, [&] { return arena_.ReserveLane(device_, wanted); },
+      undecided);
 }
 
 CUresult SessionImpl::GiveLaneBack() {

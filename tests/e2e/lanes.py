@@ -10,7 +10,7 @@ POLICIES = ("fifo", "srtf", "pack", "fair", "rr", "priority", "edf", "shares")
 NS_PER_MS = 1_000_000
 # Iterations of two programs may touch by as much as a clock read lies from what it is to measure.
 TOUCH_NS = 20_000
-HOLD = ("--hold", 1)  # of iterate: it waits after its first iteration (go_on_together)
+HOLD = ("--hold", "1")  # of iterate: it waits after its first iteration (go_on_together)
 
 
 def started(laneway, policy, *options):
@@ -164,7 +164,7 @@ def two_workers(laneway):
         command = [laneway.binary("iterate"), "--iterations", "800", "--kernels", "1", "--kernel-us", "200",
                    "--ephemeral", str(ephemeral)]
         times = laneway.root / f"{name}.times"
-        program = laneway.spawn([*command, "--times", str(times), *map(str, HOLD)], "--mode=contained", holding=True)
+        program = laneway.spawn([*command, "--times", str(times), *HOLD], "--mode=contained", holding=True)
         triples.append((program, times, command))
     go_on_together([program for program, _, _ in triples])
     wait_for(lambda: len({s["worker"] for s in laneway.sessions() if s["iterations"] > 20}) == 2,
@@ -214,7 +214,7 @@ def sharing(laneway, count, iterations=120):
     """Programs that fill a device of 192 MiB: in one lane they fit, side by side they do not."""
     command = [laneway.binary("iterate"), "--iterations", str(iterations), "--kernel-us", "500", "--persistent", "24",
                "--ephemeral", "48"]
-    programs = [laneway.spawn([*command, *map(str, HOLD)], holding=True) for _ in range(count)]
+    programs = [laneway.spawn([*command, *HOLD], holding=True) for _ in range(count)]
     go_on_together(programs)
     return command, programs
 

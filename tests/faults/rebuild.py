@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
 from harness import Laneway, check, chosen, wait_for  # noqa: E402
-from lanes import HOLD  # noqa: E402
+from lanes import HOLD, go_on_together  # noqa: E402
 from stepped import STEPS, Stepped, alone, at_rest, check_806, kill_worker  # noqa: E402
 
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
@@ -214,16 +214,17 @@ def test_contained_programs_have_workers_of_their_own():
         wait_for(lambda: len(laneway.processes("laneway-worker")) <= 1, "their workers end with them")
 
 
-def upgraded(command, hold=()):
+def upgraded(command):
     """Eight programs notice nothing of an upgrade that comes while they run, and the old worker ends."""
     with Laneway() as laneway:
         command = [laneway.binary(command[0]), *command[1:]]
         expected = laneway.bare(command)
-        programs = [laneway.spawn([*command, *map(str, hold)], holding=bool(hold)) for _ in range(8)]
+        holding = HOLD[0] in command
+        programs = [laneway.spawn(command, holding=holding) for _ in range(8)]
+        if holding:
+            go_on_together(programs)
         for program in programs:
             program.wait_for_line("started")
-        for program in programs if hold else ():
-            program.release()
         before = laneway.processes("laneway-worker")
         result = laneway.command("upgrade-worker")
         check(result.code == 0, f"{result}")
@@ -257,7 +258,7 @@ def test_upgrade_moves_programs_that_rest():
 
 def test_upgrade_moves_jobs_at_their_boundaries():
     """Training loops that keep the device busy, each moved between two of its iterations."""
-    upgraded(["iterate", "--iterations", "400", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8"], HOLD)
+    upgraded(["iterate", "--iterations", "400", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8", *HOLD])
 
 
 def live(laneway):

@@ -95,7 +95,8 @@ class Memory:
             if len(sizes) <= self.WARM_UP:
                 continue
             warm, last = max(sizes[:self.WARM_UP]), sizes[-1]
-            print(f"memory: {name} {pid}{' with its compiler' * compiles}: {warm} KiB when warm, {last} KiB after {len(sizes)} laps")
+            what = f"{name} {pid}{' with its compiler' * compiles}"
+            print(f"memory: {what}: {warm} KiB when warm, {last} KiB after {len(sizes)} laps")
             check(last <= warm + self.SLACK_KB[name], f"{name} grows, lap by lap in KiB: {sizes}")
 
 
