@@ -1,6 +1,7 @@
 #include "shim/client.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -151,15 +152,19 @@ void Client::SleepOnDoorbell(uint32_t ticket) {
   if (Displaced()) (void)Rebuild();  // a failure is the session's loss, which the caller looks at
 }
 
-bool Client::SpinCompleted(uint32_t slot, uint64_t sequence) const {
+bool Client::SpinCompleted(uint32_t slot, uint64_t sequence, unsigned spin_us) const {
   if (Completed(slot, sequence)) return true;
-  const int64_t end = ipc::MonotonicNs() + ipc::limits::kSpinUs * 1000;
+  const int64_t begin = ipc::MonotonicNs();
+  int64_t now = begin;
   do {
     for (int i = 0; i < kRelaxesPerClockRead; ++i) {
       if (Completed(slot, sequence)) return true;
       ipc::CpuRelax();
     }
-  } while (ipc::MonotonicNs() < end);
+    // The worker may have been woken on this processor.
+    if (now - begin >= ipc::limits::kSpinUs * 1000) sched_yield();
+    now = ipc::MonotonicNs();
+  } while (now - begin < spin_us * 1000);
   return false;
 }
 

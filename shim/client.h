@@ -72,8 +72,9 @@ class Client {
   // Spins, then calls request_wake (which sends something that rings our doorbell), then sleeps,
   // until the device has written `sequence`, or the session is lost.
   template <class RequestWake>
-  CUresult WaitCompleted(uint32_t slot, uint64_t sequence, RequestWake request_wake) {
-    if (SpinCompleted(slot, sequence)) return CUDA_SUCCESS;
+  CUresult WaitCompleted(uint32_t slot, uint64_t sequence, RequestWake request_wake,
+                         unsigned spin_us = ipc::limits::kSpinUs) {
+    if (SpinCompleted(slot, sequence, spin_us)) return CUDA_SUCCESS;
     if (const CUresult result = request_wake(); result != CUDA_SUCCESS) return result;
     return SleepUntilCompleted(slot, sequence);
   }
@@ -127,7 +128,7 @@ class Client {
   static void AfterForkInChild();
   void ShowPrints();
 
-  bool SpinCompleted(uint32_t slot, uint64_t sequence) const;
+  bool SpinCompleted(uint32_t slot, uint64_t sequence, unsigned spin_us) const;
   CUresult SleepUntilCompleted(uint32_t slot, uint64_t sequence);
 
   void Register(PendingReply* pending);

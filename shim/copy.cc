@@ -25,7 +25,19 @@ size_t PieceBytes(size_t bytes) {
   return std::min(Staging::kChunkBytes, std::max(kPieceBytesMin, bytes / 4 + 1));
 }
 
+// Nothing else is before it on the stream.
+bool IsShort(const Copy& copy, const Stream& stream) {
+  State& state = State::Process();
+  return copy.bytes <= ipc::limits::kShortCopyBytes && state.IsClean(stream) &&
+         Client::Process().Completed(stream.slot, state.SlotOf(stream).covering.load());
+}
+
+CUresult WaitForCopy(const Stream& stream, uint64_t sequence, bool is_short) {
+  return is_short ? WaitForShortCopy(stream, sequence) : WaitForSequence(stream, sequence);
+}
+
 CUresult Direct(const Copy& copy, const Stream& stream, bool wait) {
+  const bool is_short = wait && IsShort(copy, stream);
   CUdeviceptr to = copy.to;
   CUdeviceptr from = copy.from;
   size_t bytes = copy.bytes;
@@ -38,7 +50,7 @@ CUresult Direct(const Copy& copy, const Stream& stream, bool wait) {
       },
       to, from, bytes, program, mark);
   if (result != CUDA_SUCCESS) return result;
-  return wait ? WaitForSequence(stream, mark.sequence) : Throttle(stream);
+  return wait ? WaitForCopy(stream, mark.sequence, is_short) : Throttle(stream);
 }
 
 CUresult StageIn(const Copy& copy, const Stream& stream) {
@@ -116,7 +128,7 @@ class StageOut {
 
   CUresult TakeOne() {
     const Arriving first = arriving_.front();
-    const CUresult result = WaitForSequence(stream_, first.sequence);
+    const CUresult result = WaitForCopy(stream_, first.sequence, short_);
     if (result != CUDA_SUCCESS) return result;
     std::memcpy(Host(copy_.to + first.at), Staging::BytesOf(first.chunk), first.bytes);
     Staging::Process().Give(first.chunk, stream_, 0);
@@ -127,6 +139,7 @@ class StageOut {
   const Copy& copy_;
   const Stream& stream_;
   std::deque<Arriving> arriving_;
+  const bool short_ = IsShort(copy_, stream_);
   size_t sent_ = 0;
   unsigned chunk_ = 0;
 };

@@ -82,17 +82,28 @@ CUresult WaitForSlot(uint32_t slot, int ordinal) {
   });
 }
 
+CUresult WaitForIt(const Stream& stream, uint64_t sequence, unsigned spin_us) {
+  return Client::Process().WaitCompleted(
+      stream.slot, sequence, [&] { return UnlessGone(stream, SendWake(stream)); }, spin_us);
+}
+
+CUresult AfterWait(CUresult result) {
+  iterations::Iterations::Process().NoteSynchronised();
+  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
+}
+
 }  // namespace
 
 CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
-  return Client::Process().WaitCompleted(stream.slot, sequence,
-                                         [&] { return UnlessGone(stream, SendWake(stream)); });
+  return WaitForIt(stream, sequence, ipc::limits::kSpinUs);
 }
 
 CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
-  const CUresult result = WaitForSequenceOnly(stream, sequence);
-  iterations::Iterations::Process().NoteSynchronised();
-  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
+  return AfterWait(WaitForSequenceOnly(stream, sequence));
+}
+
+CUresult WaitForShortCopy(const Stream& stream, uint64_t sequence) {
+  return AfterWait(WaitForIt(stream, sequence, ipc::limits::kShortCopyUs));
 }
 
 CUresult Throttle(const Stream& stream) {

@@ -20,6 +20,8 @@ CUresult QueryEvent(const Event& event);
 
 // Waits for one sequence of the stream's slot, sent with some call before.
 CUresult WaitForSequence(const Stream& stream, uint64_t sequence);
+// The same for a copy that limits.h calls short.
+CUresult WaitForShortCopy(const Stream& stream, uint64_t sequence);
 // The same where no asynchronous failure may be reported.
 CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence);
 

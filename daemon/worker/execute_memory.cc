@@ -146,9 +146,20 @@ CUresult SessionImpl::CopyStagedIn(CUdeviceptr to, uint64_t staging_offset, size
   return result != CUDA_SUCCESS ? result : marked;
 }
 
+// A client waits for the copy. What the driver has done when it returns needs nobody to tell of it.
+// The driver's own stream orders it with nothing: all others are non-blocking (streams.h).
+bool SessionImpl::CanCopyAtOnce(size_t count, CUstream stream) {
+  return count <= ipc::limits::kShortCopyBytes && driver_.cuStreamQuery(stream) == CUDA_SUCCESS;
+}
+
 CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, size_t count,
                                     CUstream stream, ipc::Mark mark) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
+  if (CanCopyAtOnce(count, stream)) {
+    const CUresult copied = driver_.cuMemcpyDtoH_v2(file_.staging() + staging_offset, from, count);
+    ReachMark(CallStream(), mark);
+    return copied;
+  }
   const CUresult result =
       driver_.cuMemcpyDtoHAsync_v2(file_.staging() + staging_offset, from, count, stream);
   const CUresult marked = PlaceMark(CallStream(), mark);
@@ -157,6 +168,11 @@ CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, s
 
 CUresult SessionImpl::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
                                  ipc::Mark mark) {
+  if (mark.sequence != 0 && CanCopyAtOnce(count, stream)) {
+    const CUresult copied = driver_.cuMemcpy(to, from, count);
+    ReachMark(CallStream(), mark);
+    return copied;
+  }
   const CUresult result = driver_.cuMemcpyAsync(to, from, count, stream);
   const CUresult marked = PlaceMark(CallStream(), mark);
   return result != CUDA_SUCCESS ? result : marked;

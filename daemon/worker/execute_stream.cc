@@ -19,12 +19,22 @@ CUresult SessionImpl::StreamDestroy(CUstream stream) {
 
 CUresult SessionImpl::PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark) {
   if (mark.sequence == 0) return CUDA_SUCCESS;
+  if (mark.wake != 0 && driver_.cuStreamQuery(stream->driver) == CUDA_SUCCESS) {
+    ReachMark(stream, mark);
+    return CUDA_SUCCESS;
+  }
   std::atomic<uint64_t>* const word = &file_.completions()->completed[stream->slot];
   const CUresult result =
       driver_.cuStreamWriteValue64_v2(stream->driver, reinterpret_cast<CUdeviceptr>(word),
                                       mark.sequence, CU_STREAM_WRITE_VALUE_DEFAULT);
   if (result != CUDA_SUCCESS || mark.wake == 0) return result;
   return RingAfter(stream);
+}
+
+void SessionImpl::ReachMark(StreamTable::Stream* stream, const ipc::Mark& mark) {
+  if (mark.sequence == 0) return;
+  file_.completions()->completed[stream->slot].store(mark.sequence, std::memory_order_seq_cst);
+  if (mark.wake != 0) WakeClient();
 }
 
 // A callback is the one documented notice that comes also when the device has failed.

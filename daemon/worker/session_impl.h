@@ -213,6 +213,9 @@ class SessionImpl final : public Session,
   // The stream of the call being served, as the codec translated it.
   StreamTable::Stream* CallStream() const { return call_stream_; }
   CUresult PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark);
+  bool CanCopyAtOnce(size_t count, CUstream stream);
+  // Instead of PlaceMark, when all on the stream is complete, what the mark came with, too.
+  void ReachMark(StreamTable::Stream* stream, const ipc::Mark& mark);
   CUresult RingAfter(StreamTable::Stream* stream);
   void WakeClient();
   void RingClient();

@@ -47,9 +47,12 @@ inline constexpr unsigned kRingBytes = 1u << 20;         // each direction
 inline constexpr unsigned kMessageBytesMax = 64u << 10;  // one message, header included
 inline constexpr unsigned kStagingBytes = 8u << 20;      // pageable copies
 inline constexpr unsigned kStagingChunkBytes = 1u << 20;
-inline constexpr unsigned kStreamsMax = 1024;   // streams of one session: completion slots
-inline constexpr unsigned kLegacySlots = 16;    // the first slots: legacy stream of each device
-inline constexpr unsigned kSpinUs = 20;         // then sleep on a futex
+inline constexpr unsigned kStreamsMax = 1024;  // streams of one session: completion slots
+inline constexpr unsigned kLegacySlots = 16;   // the first slots: legacy stream of each device
+inline constexpr unsigned kSpinUs = 20;        // then sleep on a futex
+// A copy of so much to a client, from a stream with nothing else to do, takes less than to sleep.
+inline constexpr unsigned kShortCopyBytes = 1u << 16;
+inline constexpr unsigned kShortCopyUs = 100;
 inline constexpr unsigned kPathBytesMax = 107;  // sun_path of a Unix socket
 
 // --- sessions ------------------------------------------------------------------------------------

@@ -146,10 +146,17 @@ void Context::AddDependencies(const Stream& stream, Operation* operation) {
 uint64_t Context::Submit(const std::shared_ptr<Stream>& stream,
                          std::unique_ptr<Operation> operation, bool wake) {
   stream->WaitForRoom();
-  if (!stream->blocking()) return stream->Push(std::move(operation), wake);
-  std::lock_guard<std::mutex> lock(order_mutex_);
-  AddDependencies(*stream, operation.get());
-  return stream->Push(std::move(operation), wake);
+  const bool here = wake && operation->place() == Operation::Place::kSubmitter;
+  uint64_t sequence = 0;
+  if (!stream->blocking()) {
+    sequence = stream->Push(std::move(operation), wake && !here);
+  } else {
+    std::lock_guard<std::mutex> lock(order_mutex_);
+    AddDependencies(*stream, operation.get());
+    sequence = stream->Push(std::move(operation), wake && !here);
+  }
+  if (here) stream->RunSubmitted(sequence);
+  return sequence;
 }
 
 CUresult Context::Run(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation) {

@@ -15,7 +15,8 @@ namespace {
 
 class RecordOperation final : public Operation {
  public:
-  explicit RecordOperation(std::shared_ptr<Event::Mark> mark) : mark_(std::move(mark)) {}
+  explicit RecordOperation(std::shared_ptr<Event::Mark> mark)
+      : Operation(Place::kSubmitter), mark_(std::move(mark)) {}
   CUresult Run() override {
     mark_->at_ns = Event::NowNs();
     return CUDA_SUCCESS;

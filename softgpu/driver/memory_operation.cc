@@ -117,7 +117,7 @@ CUresult Check(const CUstreamBatchMemOpParams& item) {
 CUresult MakeMemoryOperation(std::shared_ptr<Context> context,
                              std::vector<CUstreamBatchMemOpParams> items,
                              std::unique_ptr<Operation>* operation) {
-  Operation::Place place = Operation::Place::kAnywhere;
+  Operation::Place place = Operation::Place::kSubmitter;
   for (const CUstreamBatchMemOpParams& item : items) {
     const CUresult result = Check(item);
     if (result != CUDA_SUCCESS) return result;

@@ -20,9 +20,10 @@ struct Dependency {
 
 class Operation {
  public:
-  // Where Run may happen: on any thread that waits for the stream, or on the stream's own thread
-  // only (work that blocks or calls the application).
-  enum class Place { kAnywhere, kStreamThread };
+  // Where Run may happen: on any thread that waits for the stream; even on the one that submits it
+  // (it takes less than calling a thread does); or on the stream's own thread only (work that
+  // blocks or calls the application).
+  enum class Place { kAnywhere, kSubmitter, kStreamThread };
 
   explicit Operation(Place place = Place::kAnywhere) : place_(place) {}
   virtual ~Operation() = default;

@@ -32,6 +32,18 @@ uint64_t Stream::Push(std::unique_ptr<Operation> operation, bool wake) {
   return sequence;
 }
 
+// A thread that serves the stream looks out for its next operation, and would go to sleep.
+void Stream::RunSubmitted(uint64_t sequence) {
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const bool first = queue_.size() == 1 && sequence == submitted_.load();
+    if (!first || running_ || threads_ != 0 || blocked_ || !queue_.front()->dependencies.empty())
+      return CallThread(&lock);
+    running_ = true;
+  }
+  RunQueue(sequence);
+}
+
 void Stream::WaitForRoom() {
   const uint64_t submitted = submitted_.load();
   // Half of the queue, so that a submitter waits rarely, not at every operation.

@@ -48,6 +48,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // false when the caller is about to Wait. Called by Context::Submit alone.
   uint64_t Push(std::unique_ptr<Operation> operation, bool wake);
 
+  // Instead of a stream thread, for the operation that was pushed last without a wake: runs it here
+  // when nothing is before it.
+  void RunSubmitted(uint64_t sequence);
+
   // Returns when the queue has room for one more operation. A program may run ahead of its device,
   // as on hardware, by so much and no further: work that nobody bounds would fill the memory.
   void WaitForRoom();

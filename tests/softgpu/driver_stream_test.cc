@@ -281,6 +281,32 @@ TEST_F(StreamTest, WaitValueSeesWritesOfTheHost) {
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(stream, 0x1000, 9, 0));
 }
 
+TEST_F(StreamTest, WhatTakesNoTimeIsDoneAtOnceOnAnIdleStream) {
+  void* memory = nullptr;
+  ASSERT_OK(cuMemHostAlloc(&memory, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+  uint32_t* const word = static_cast<uint32_t*>(memory);
+  const CUdeviceptr device = reinterpret_cast<CUdeviceptr>(memory);
+  CUevent event = nullptr;
+  ASSERT_OK(cuEventCreate(&event, 0));
+  for (const CUstream stream : {NonBlocking(), Blocking()}) {  // new ones: no thread looks at them
+    *word = 0;
+    ASSERT_OK(cuStreamWriteValue32(stream, device, 7, 0));
+    ASSERT_OK(cuEventRecord(event, stream));
+    EXPECT_OK(cuEventQuery(event));
+    EXPECT_OK(cuStreamQuery(stream));
+    EXPECT_EQ(*word, 7u);
+    Gate gate;
+    gate.Hold(stream);
+    ASSERT_OK(cuStreamWriteValue32(stream, device, 100, 0));
+    ASSERT_OK(cuEventRecord(event, stream));
+    EXPECT_CU(CUDA_ERROR_NOT_READY, cuEventQuery(event));
+    EXPECT_EQ(std::atomic_ref<uint32_t>(*word).load(), 7u) << "not before what was sent before";
+    gate.Open();
+    ASSERT_OK(cuStreamSynchronize(stream));
+    EXPECT_EQ(*word, 100u);
+  }
+}
+
 TEST_F(StreamTest, BatchesRunInOrder) {
   CUdeviceptr device = 0;
   ASSERT_OK(cuMemAlloc(&device, 16));
