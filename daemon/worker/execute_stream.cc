@@ -41,7 +41,12 @@ void SessionImpl::ReachMark(StreamTable::Stream* stream, const ipc::Mark& mark) 
 CUresult SessionImpl::RingAfter(StreamTable::Stream* stream) {
   client_sleeps_ = true;
   rung_after_ = stream;
-  return CallBackAfter<&SessionImpl::WakeClient>(stream->driver);
+  return CallBackAfter<&SessionImpl::WakeClientAfterWork>(stream->driver);
+}
+
+void SessionImpl::WakeClientAfterWork() {
+  GiveWay(false);
+  WakeClient();
 }
 
 void SessionImpl::WakeClient() {

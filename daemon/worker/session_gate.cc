@@ -38,11 +38,14 @@ SessionImpl::Waiting::~Waiting() {
 
 // --- messages ------------------------------------------------------------------------------------
 
-// To the threads of a software device: each message would interrupt the kernel that it comes after.
-// So messages gather until the device has nothing to do, or another processor is free.
-void SessionImpl::GiveWay() const {
+// Each message would interrupt the kernel that it comes after, or its own program. So messages
+// gather until the device has nothing to do, or another processor is free. A client that has waited
+// for the device waits for this thread next, to copy a result, and the thread is not to wait for a
+// whole slice of somebody else's then.
+void SessionImpl::GiveWay(bool gives) {
+  if (!environment_.on_processors || gives_way_.exchange(gives) == gives) return;
   const sched_param none{};
-  if (environment_.on_processors) sched_setscheduler(0, SCHED_BATCH, &none);  // refused: as before
+  sched_setscheduler(thread_id_, gives ? SCHED_BATCH : SCHED_OTHER, &none);  // refused: as before
 }
 
 // A message that comes soon is worth looking out for, but not on a processor that the device's own

@@ -1,5 +1,7 @@
 #include "daemon/worker/session_impl.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -128,7 +130,7 @@ bool SessionImpl::Reserve(std::string* error) {
 
 void SessionImpl::Run() {
   thread_event_times = &event_times_;
-  GiveWay();
+  thread_id_ = gettid();
   if (!AwaitClient()) {
     if (!released_) End();
     return;
@@ -139,6 +141,7 @@ void SessionImpl::Run() {
       continue;
     }
     if (release_.load(std::memory_order_relaxed) && TryLeave()) return LeaveToSuccessor();
+    GiveWay(true);
     if (!PassGate()) continue;
     const std::span<const std::byte> message =
         channel_.receiver->NextUntrusted(SpinUs(), Patience(patience_us_));

@@ -123,8 +123,9 @@ class SessionImpl final : public Session,
   }
 
   // --- the gate (session_gate.cc)
-  // Beside a software device: this thread, which calls it, interrupts no other for a message.
-  void GiveWay() const;
+  // Beside a software device: whether the session's thread, when a message wakes it, leaves the
+  // processor to who has it. Any thread.
+  void GiveWay(bool gives);
   // How long to look out for a message before sleeping.
   int64_t SpinUs() const;
   // Whether the next message may be taken; waits at the gate when it may not.
@@ -218,6 +219,7 @@ class SessionImpl final : public Session,
   void ReachMark(StreamTable::Stream* stream, const ipc::Mark& mark);
   CUresult RingAfter(StreamTable::Stream* stream);
   void WakeClient();
+  void WakeClientAfterWork();
   void RingClient();
 
   void SetUpBlas(cublasHandle_t handle);
@@ -284,8 +286,10 @@ class SessionImpl final : public Session,
   bool at_boundary_ = true;             // nothing of an iteration lies in the lane
   uint64_t work_ = 0;                   // operations since then
   uint64_t work_before_ = 0;            // in the iteration before
-  bool busy_ = false;                   // it sends work, and does not only ask
-  bool client_sleeps_ = false;          // until the device has done what was sent last
+  pid_t thread_id_ = 0;
+  std::atomic<bool> gives_way_{false};
+  bool busy_ = false;                                // it sends work, and does not only ask
+  bool client_sleeps_ = false;                       // until the device has done what was sent last
   const StreamTable::Stream* rung_after_ = nullptr;  // on which stream
   std::atomic<bool> ring_waits_{false};  // it is rung when the lane has been handed over
   std::atomic<bool> ring_owed_{false};   // it would have been rung
