@@ -169,9 +169,12 @@ absl::StatusOr<Packet> ReceivePacket(int socket, int64_t timeout_us) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   ssize_t got = 0;
+  // A peer that closes with packets unread is told of first, once (ECONNRESET), though what it said
+  // before still lies here: a worker's last words say whose fault it died of.
+  int resets = 0;
   do {
     got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  } while (got < 0 && errno == EINTR);
+  } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
   if (got < 0) return Errno("receive");
   TakeDescriptors(&message, &packet.fds);
   if (got == 0) return absl::UnavailableError("the other side closed the connection");

@@ -54,7 +54,8 @@ absl::Status SendPacket(int socket, std::span<const std::byte> bytes,
                         std::span<const int> fds = {});
 
 // The next packet. DeadlineExceeded: none within timeout_us (0: none waits). Unavailable: end of
-// file. InvalidArgument: longer than kPacketBytesMax, or more than kPacketFdsMax descriptors.
+// file, and everything that the peer sent before has been received. InvalidArgument: longer than
+// kPacketBytesMax, or more than kPacketFdsMax descriptors.
 absl::StatusOr<Packet> ReceivePacket(int socket, int64_t timeout_us);
 
 absl::StatusOr<Peer> PeerOf(int socket);

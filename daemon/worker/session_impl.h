@@ -286,10 +286,10 @@ class SessionImpl final : public Session,
   bool at_boundary_ = true;             // nothing of an iteration lies in the lane
   uint64_t work_ = 0;                   // operations since then
   uint64_t work_before_ = 0;            // in the iteration before
-  pid_t thread_id_ = 0;
-  std::atomic<bool> gives_way_{false};
-  bool busy_ = false;                                // it sends work, and does not only ask
-  bool client_sleeps_ = false;                       // until the device has done what was sent last
+  pid_t thread_id_ = 0;                 // of the session's own thread
+  std::atomic<bool> gives_way_{false};  // that thread interrupts nobody (SCHED_BATCH)
+  bool busy_ = false;                   // it sends work, and does not only ask
+  bool client_sleeps_ = false;          // until the device has done what was sent last
   const StreamTable::Stream* rung_after_ = nullptr;  // on which stream
   std::atomic<bool> ring_waits_{false};  // it is rung when the lane has been handed over
   std::atomic<bool> ring_owed_{false};   // it would have been rung

@@ -53,6 +53,21 @@ TEST(SocketTest, TheEndIsUnavailableAndSilenceADeadline) {
   EXPECT_TRUE(absl::IsUnavailable(SendPacket(two.get(), Bytes("x"))));  // and no SIGPIPE
 }
 
+TEST(SocketTest, LastWordsComeThoughTheirSenderDidNotRead) {
+  auto [one, two] = *ConnectedPair();
+  ASSERT_TRUE(SendPacket(one.get(), Bytes("unread")).ok());
+  ASSERT_TRUE(SendPacket(two.get(), Bytes("first")).ok());
+  ASSERT_TRUE(SendPacket(two.get(), Bytes("last")).ok());
+  two.Reset();
+  const absl::StatusOr<Packet> first = ReceivePacket(one.get(), kSecondUs);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->bytes.size(), 5u);
+  const absl::StatusOr<Packet> last = ReceivePacket(one.get(), kSecondUs);
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->bytes.size(), 4u);
+  EXPECT_TRUE(absl::IsUnavailable(ReceivePacket(one.get(), kSecondUs).status()));
+}
+
 TEST(SocketTest, ListenReplacesWhatADeadProcessLeft) {
   const TemporaryDir dir;
   const std::string path = dir.path() + "/x.sock";
