@@ -96,6 +96,7 @@ struct SessionPage {
   std::atomic<uint32_t> replaying;     // client: 1 while only its replay is in the ring
   std::atomic<uint32_t> moving;        // lanewayd: 1 while the session is between two workers
   std::atomic<uint32_t> obstacles;     // Obstacle bits
+  std::atomic<uint64_t> fetched;       // worker: the ticket of the last FetchAhead that copies
 
   // Written by the client: how many blocks of its iteration live in the lane. A block is counted
   // before the first call that uses it, and until after the last one.

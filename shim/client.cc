@@ -27,6 +27,12 @@ constexpr int kNapsWhileMoving = 300;  // it said so: a worker is being started
 
 std::atomic<bool> said_lost, said_connect, said_forked;
 
+// How far the device is: it changes nothing there.
+bool IsQuestion(ipc::Op op) {
+  return op == ipc::Op::StreamMark || op == ipc::Op::EventWake || op == ipc::Op::Boundary ||
+         op == ipc::Op::FetchAhead;
+}
+
 }  // namespace
 
 Client& Client::Process() {
@@ -326,7 +332,7 @@ void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
       client_.page_->obstacles.fetch_or(incomplete, std::memory_order_relaxed);
   }
   const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
-  if (op_ != ipc::Op::StreamMark && op_ != ipc::Op::EventWake && op_ != ipc::Op::Boundary) {
+  if (!IsQuestion(op_)) {
     client_.last_work_.store(submitted, std::memory_order_relaxed);
     const int32_t slot = client_.touched_ == Client::kLegacyTouched
                              ? static_cast<int32_t>(context_ & 0xff) - 1

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <optional>
 
+#include "shim/fetch_ahead.h"
 #include "shim/send.h"
 #include "shim/staging.h"
 #include "shim/sync.h"
@@ -168,7 +170,10 @@ CUresult CopyLinear(const Copy& copy, const Stream& stream) {
     if (result == CUDA_SUCCESS) std::memmove(Host(copy.to), Host(copy.from), copy.bytes);
     return result;
   }
-  if (to == Place::kHost) return StageOut(copy, stream).Run();
+  if (to == Place::kHost) {
+    const std::optional<CUresult> taken = FetchAhead::Process().Take(copy);
+    return taken.has_value() ? *taken : StageOut(copy, stream).Run();
+  }
   if (from == Place::kHost)
     return copy.bytes <= kInlineBytesMax ? Inline(copy, stream) : StageIn(copy, stream);
   const bool touches_host = to == Place::kPinned || from == Place::kPinned;

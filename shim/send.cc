@@ -66,6 +66,10 @@ uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {
   return PostPrepared(op, context, values, nullptr, nullptr);
 }
 
+CUresult NoteUnsentValues(ipc::Op op, uint32_t context, ipc::Values values) {
+  return Message(Client::Process(), op, 0, context, values).result();
+}
+
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
   if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
   ipc::Caller& caller = ClientCaller::Process();

@@ -57,6 +57,16 @@ CUresult PostWith(uint32_t context, Prepare prepare, A&... args) {
   return static_cast<CUresult>(PostPrepared(op, context, values, call, &prepare));
 }
 
+// As if a call had been sent whose effect is here already: iterations are found in what the program
+// does, whatever of it is sent.
+CUresult NoteUnsentValues(ipc::Op op, uint32_t context, ipc::Values values);
+
+template <ipc::Op op, class... A>
+CUresult NoteUnsent(uint32_t context, A... args) {
+  const ipc::Arguments<op> arguments(args...);
+  return NoteUnsentValues(op, context, arguments.values());
+}
+
 // While one lives, the next object that a call of this thread creates gets this value: its table
 // entry was made beforehand.
 class GivenName {

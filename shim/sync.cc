@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "shim/device_memory.h"
+#include "shim/fetch_ahead.h"
 #include "shim/iterations/iterations.h"
 #include "shim/send.h"
 
@@ -52,6 +53,15 @@ CUresult CoveringSequence(const Stream& stream, uint64_t* sequence) {
   const Slot& slot = State::Process().SlotOf(stream);
   *sequence = slot.covering.load(std::memory_order_acquire);
   return State::Process().IsClean(stream) ? CUDA_SUCCESS : SendMark(stream, sequence);
+}
+
+// The same before a wait, together with the result that is likely to be copied after it.
+CUresult CoverBeforeWait(const Stream& stream, uint64_t* sequence) {
+  const bool fetches =
+      stream.legacy && !State::Process().IsClean(stream) && FetchAhead::Process().Ask(stream);
+  if (!fetches) return CoveringSequence(stream, sequence);
+  *sequence = State::Process().SlotOf(stream).covering.load(std::memory_order_acquire);
+  return CUDA_SUCCESS;
 }
 
 // A stream that another thread destroys meanwhile has marked its last work, and asked for its wake,
@@ -121,12 +131,13 @@ CUresult SynchronizeStream(const Stream& stream) {
   Client& client = Client::Process();
   const uint64_t look = client.fences().BeforeWait();
   uint64_t sequence = 0;
-  if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
+  if (const CUresult result = CoverBeforeWait(stream, &sequence); result != CUDA_SUCCESS)
     return result;
   const CUresult result = WaitForSequence(stream, sequence);
   if (result == CUDA_SUCCESS) {
     client.AfterWait(look, State::FenceSlot(stream));
     DeviceMemory::Process().OnSynchronized();
+    FetchAhead::Process().OnSynchronized();
   }
   return result;
 }
@@ -150,7 +161,7 @@ CUresult SynchronizeDevice(int ordinal) {
     if (stream.has_value() && stream->device == ordinal && result == CUDA_SUCCESS)
       result = UnlessGone(*stream, CoveringSequence(*stream, &ignored));
   });
-  if (result == CUDA_SUCCESS) result = CoveringSequence(*state.LegacyStream(ordinal), &ignored);
+  if (result == CUDA_SUCCESS) result = CoverBeforeWait(*state.LegacyStream(ordinal), &ignored);
   // Slots, not streams: a destroyed stream's last work counts, too.
   for (uint32_t slot = 0; slot < ipc::limits::kStreamsMax && result == CUDA_SUCCESS; ++slot) {
     if (state.SlotAt(slot).device.load(std::memory_order_relaxed) != ordinal) continue;
@@ -163,6 +174,7 @@ CUresult SynchronizeDevice(int ordinal) {
     if (Client::Process().welcome().device_count == 1)
       Client::Process().AfterWait(look, arena::kAnyStream);
     DeviceMemory::Process().OnSynchronized();
+    FetchAhead::Process().OnSynchronized();
   }
   return result;
 }

@@ -166,6 +166,19 @@ CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, s
   return result != CUDA_SUCCESS ? result : marked;
 }
 
+CUresult SessionImpl::FetchAhead(uint64_t staging_offset, CUdeviceptr from, size_t count,
+                                 CUstream stream, ipc::Mark mark, uint64_t ticket) {
+  if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
+  std::byte* const to = file_.staging() + staging_offset;
+  const bool at_once = CanCopyAtOnce(count, stream);
+  if (IsItsTurn() &&
+      (at_once ? driver_.cuMemcpyDtoH_v2(to, from, count)
+               : driver_.cuMemcpyDtoHAsync_v2(to, from, count, stream)) == CUDA_SUCCESS) {
+    file_.page()->fetched.store(ticket, std::memory_order_release);
+  }
+  return PlaceMark(CallStream(), mark);
+}
+
 CUresult SessionImpl::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
                                  ipc::Mark mark) {
   if (mark.sequence != 0 && CanCopyAtOnce(count, stream)) {

@@ -56,8 +56,7 @@ int64_t SessionImpl::SpinUs() const {
 
 bool SessionImpl::PassGate() {
   if (poked_.load(std::memory_order_relaxed) != 0) RunCommands();
-  if (gate_ == nullptr) return true;
-  if (gate_->state() == GateState::kOpen && !gate_->resting() && HasItsLane()) return true;
+  if (IsItsTurn()) return true;
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const int64_t nap_us = gate_->rests_untold() ? kShortRestUs : kNapUs;
@@ -74,6 +73,11 @@ bool SessionImpl::PassGate() {
   if (gate_->closed()) Park();
   clock_.Start(NowUs());
   return !gate_->closed() && TryEnterLane();
+}
+
+bool SessionImpl::IsItsTurn() const {
+  if (gate_ == nullptr) return true;
+  return gate_->state() == GateState::kOpen && !gate_->resting() && HasItsLane();
 }
 
 // An open gate alone does not say so: since it was inside, it may have been to the host.

@@ -197,6 +197,8 @@ class SessionImpl final : public Session,
   void WaitUntilQuiet();
   bool TryEnterLane();
   bool HasItsLane() const;
+  // What was granted to it has not been taken back, and it has not given it up.
+  bool IsItsTurn() const;
   CUresult EnterLane();
   // Unless the gate is closed, or open for a lane that it is yet to change to.
   CUresult EnterGrantedLane();

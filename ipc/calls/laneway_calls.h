@@ -171,6 +171,11 @@ using Launch = CUresult(CUfunction function, unsigned grid_x, unsigned grid_y, u
 using StreamCreate = CUresult(CUstream* stream, unsigned flags, int priority, unsigned slot);
 using StreamDestroy = CUresult(CUstream stream);
 using StreamMark = CUresult(CUstream stream, Mark mark);
+// A StreamMark with a copy before it that nobody has asked for yet, as CopyStagedOut would make it.
+// It is no work: it is not made out of the session's turn. SessionPage::fetched tells, before the
+// mark, that it is.
+using FetchAhead = CUresult(uint64_t staging_offset, CUdeviceptr from, size_t count,
+                            CUstream stream, Mark mark, uint64_t ticket);
 using EventRecord = CUresult(CUevent event, CUstream stream, Mark mark);
 // Rings the client's doorbell once the event's last record so far is complete: for a client that is
 // about to sleep on an event (the event's own mark is the completion that it looks at).

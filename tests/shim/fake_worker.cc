@@ -22,7 +22,7 @@ void* LegacyHandle() { return reinterpret_cast<void*>(0x1); }
 
 }  // namespace
 
-FakeWorker& FakeWorker::Start(uint32_t worker_pid, const ipc::Tables& tables) {
+FakeWorker& FakeWorker::Start(uint32_t worker_pid, const ipc::Tables& tables, uint32_t devices) {
   static FakeWorker* worker = nullptr;
   if (worker != nullptr) return *worker;
   worker = new FakeWorker;
@@ -46,7 +46,7 @@ FakeWorker& FakeWorker::Start(uint32_t worker_pid, const ipc::Tables& tables) {
   ipc::Welcome welcome;
   welcome.session_id = 77;
   welcome.slot = kSlot;
-  welcome.device_count = 2;
+  welcome.device_count = devices;
   welcome.worker_pid = worker_pid;
   welcome.tables = tables;
   shim::ConnectError error;
@@ -219,60 +219,6 @@ CUresult FakeWorker::MemInfo(size_t* free, size_t* total) {
 }
 CUresult FakeWorker::PinnedAlloc(CUdeviceptr, size_t, unsigned) { return Fault("PinnedAlloc"); }
 CUresult FakeWorker::PinnedFree(CUdeviceptr) { return CUDA_SUCCESS; }
-
-CUresult FakeWorker::CopyInline(CUdeviceptr to, const void* bytes, size_t count, CUstream) {
-  std::memcpy(Shadow(to), bytes, count);
-  return CUDA_SUCCESS;
-}
-CUresult FakeWorker::CopyStagedIn(CUdeviceptr to, uint64_t offset, size_t count, CUstream stream,
-                                  ipc::Mark mark) {
-  std::memcpy(Shadow(to), file_->staging() + offset, count);
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
-}
-CUresult FakeWorker::CopyStagedOut(uint64_t offset, CUdeviceptr from, size_t count, CUstream stream,
-                                   ipc::Mark mark) {
-  std::memcpy(file_->staging() + offset, Shadow(from), count);
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
-}
-CUresult FakeWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
-                                ipc::Mark mark) {
-  const auto bytes_of = [&](CUdeviceptr address) {
-    const bool pinned = address - arena_base_ >= ipc::limits::kDeviceArenaBytes;
-    return pinned ? reinterpret_cast<std::byte*>(address) : Shadow(address);
-  };
-  std::memmove(bytes_of(to), bytes_of(from), count);
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
-}
-CUresult FakeWorker::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from,
-                                 size_t from_pitch, size_t width, size_t height, CUstream stream,
-                                 ipc::Mark mark) {
-  for (size_t row = 0; row < height; ++row) {
-    CopyDevice(to + row * to_pitch, from + row * from_pitch, width, stream, {});
-  }
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
-}
-CUresult FakeWorker::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint64_t offset,
-                                         size_t width, size_t height, CUstream stream,
-                                         ipc::Mark mark) {
-  for (size_t row = 0; row < height; ++row) {
-    std::memcpy(Shadow(to + row * to_pitch), file_->staging() + offset + row * width, width);
-  }
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
-}
-CUresult FakeWorker::CopyPitchedStagedOut(uint64_t offset, CUdeviceptr from, size_t from_pitch,
-                                          size_t width, size_t height, CUstream stream,
-                                          ipc::Mark mark) {
-  for (size_t row = 0; row < height; ++row) {
-    std::memcpy(file_->staging() + offset + row * width, Shadow(from + row * from_pitch), width);
-  }
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
-}
 
 CUresult FakeWorker::HasModule(const ipc::ModuleHash* hash, int* known) {
   *known = *hash == image_hash_;

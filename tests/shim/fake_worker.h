@@ -35,7 +35,8 @@ struct SeenLaunch {
 class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
  public:
   // Makes the session, connects the process's client to it and starts the thread. Once per process.
-  static FakeWorker& Start(uint32_t worker_pid = 0, const ipc::Tables& tables = ipc::OwnTables());
+  static FakeWorker& Start(uint32_t worker_pid = 0, const ipc::Tables& tables = ipc::OwnTables(),
+                           uint32_t devices = 2);
 
   // Keeps marks back until Release().
   void Hold() { held_.store(true); }

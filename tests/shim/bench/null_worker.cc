@@ -124,6 +124,12 @@ CUresult NullWorker::CopyStagedOut(uint64_t offset, CUdeviceptr from, size_t cou
   std::memcpy(file_.staging() + offset, At(from), count);
   return Place(stream, mark);
 }
+CUresult NullWorker::FetchAhead(uint64_t offset, CUdeviceptr from, size_t count, CUstream stream,
+                                ipc::Mark mark, uint64_t ticket) {
+  std::memcpy(file_.staging() + offset, At(from), count);
+  file_.page()->fetched.store(ticket);
+  return Place(stream, mark);
+}
 CUresult NullWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
                                 ipc::Mark mark) {
   std::memcpy(At(to), At(from), count);
