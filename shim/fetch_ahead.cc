@@ -1,6 +1,5 @@
 #include "shim/fetch_ahead.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "ipc/codec_client.h"
@@ -10,8 +9,6 @@
 
 namespace shim {
 namespace {
-
-constexpr int kFollowedMin = 2;
 
 // Whether everything sent on all streams but the legacy ones is known to be complete.
 // REQUIRES: the send lock.
@@ -36,11 +33,11 @@ FetchAhead& FetchAhead::Process() {
 }
 
 bool FetchAhead::Ask(const Stream& legacy) {
-  if (!expects_.load(std::memory_order_relaxed)) return false;
+  if (!IsExpected()) return false;
   const ipc::Welcome& welcome = Client::Process().welcome();
   if (welcome.device_count != 1 || !ipc::Knows(welcome.tables, ipc::Op::FetchAhead)) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (followed_ < kFollowedMin) return false;
+  if (!IsExpected()) return false;
   // The device may still write what was asked for before.
   if (fetch_.ticket != 0 && !Client::Process().Completed(fetch_.stream.slot, fetch_.sequence))
     return false;
@@ -83,8 +80,7 @@ void FetchAhead::OnSynchronized() {
 }
 
 void FetchAhead::Forget() {
-  followed_ = 0;
-  expects_.store(false, std::memory_order_relaxed);
+  followed_.store(0, std::memory_order_relaxed);
   if (!chunk_.has_value()) return;
   Staging::Process().Give(*chunk_, fetch_.stream, fetch_.sequence);
   chunk_.reset();
@@ -100,8 +96,7 @@ void FetchAhead::Learn(const Result& result) {
     Forget();
     expected_ = result;
   }
-  followed_ = std::min(followed_ + 1, kFollowedMin);
-  expects_.store(followed_ == kFollowedMin, std::memory_order_relaxed);
+  if (!IsExpected()) followed_.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool FetchAhead::HasBytes(const Result& result) const {

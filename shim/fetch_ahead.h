@@ -27,13 +27,15 @@ class FetchAhead {
   // The caller is about to wait for the legacy stream. True: a mark that covers everything before
   // it was sent, and the copy with it.
   bool Ask(const Stream& legacy);
-  // Everything submitted was waited for.
+  // A wait for a stream or the device has ended well.
   void OnSynchronized();
-  // A synchronous copy from device to host memory. What it returns when the bytes were here;
-  // nothing: it has to be made.
+  // A copy from device to pageable memory. What it returns when the bytes were here; nothing: it
+  // has to be made.
   std::optional<CUresult> Take(const Copy& copy);
 
  private:
+  static constexpr int kFollowedMin = 2;
+
   struct Result {
     uint64_t address = 0;
     size_t bytes = 0;
@@ -48,17 +50,17 @@ class FetchAhead {
     uint64_t last_work = 0;
   };
 
+  bool IsExpected() const { return followed_.load(std::memory_order_relaxed) >= kFollowedMin; }
   // All with the mutex held.
   void Learn(const Result& result);
   void Forget();
   bool Send(const Stream& legacy);
   bool HasBytes(const Result& result) const;
 
-  std::atomic<bool> expects_{false};
-  std::mutex mutex_;
+  std::mutex mutex_;  // of all that follows; `followed_` may be read without it
   Result expected_;
-  int followed_ = 0;         // how many waits in a row it came after
-  bool has_waited_ = false;  // and not copied since
+  std::atomic<int> followed_{0};  // how many waits in a row it came after, up to enough
+  bool has_waited_ = false;       // and not copied since
   uint64_t work_waited_for_ = 0;
   Fetch fetch_;
   uint64_t last_ticket_ = 0;

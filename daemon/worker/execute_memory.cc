@@ -140,10 +140,8 @@ CUresult SessionImpl::CopyInline(CUdeviceptr to, const void* bytes, size_t count
 CUresult SessionImpl::CopyStagedIn(CUdeviceptr to, uint64_t staging_offset, size_t count,
                                    CUstream stream, ipc::Mark mark) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result =
-      driver_.cuMemcpyHtoDAsync_v2(to, file_.staging() + staging_offset, count, stream);
-  const CUresult marked = PlaceMark(CallStream(), mark);
-  return result != CUDA_SUCCESS ? result : marked;
+  return MarkCopy(driver_.cuMemcpyHtoDAsync_v2(to, file_.staging() + staging_offset, count, stream),
+                  mark);
 }
 
 // A client waits for the copy. What the driver has done when it returns needs nobody to tell of it.
@@ -152,28 +150,35 @@ bool SessionImpl::CanCopyAtOnce(size_t count, CUstream stream) {
   return count <= ipc::limits::kShortCopyBytes && driver_.cuStreamQuery(stream) == CUDA_SUCCESS;
 }
 
+CUresult SessionImpl::CopyOut(uint64_t staging_offset, CUdeviceptr from, size_t count,
+                              CUstream stream, bool at_once) {
+  std::byte* const to = file_.staging() + staging_offset;
+  return at_once ? driver_.cuMemcpyDtoH_v2(to, from, count)
+                 : driver_.cuMemcpyDtoHAsync_v2(to, from, count, stream);
+}
+
+CUresult SessionImpl::MarkCopy(CUresult copied, const ipc::Mark& mark, bool at_once) {
+  CUresult marked = CUDA_SUCCESS;
+  if (at_once) {
+    ReachMark(CallStream(), mark);
+  } else {
+    marked = PlaceMark(CallStream(), mark);
+  }
+  return copied != CUDA_SUCCESS ? copied : marked;
+}
+
 CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, size_t count,
                                     CUstream stream, ipc::Mark mark) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
-  if (CanCopyAtOnce(count, stream)) {
-    const CUresult copied = driver_.cuMemcpyDtoH_v2(file_.staging() + staging_offset, from, count);
-    ReachMark(CallStream(), mark);
-    return copied;
-  }
-  const CUresult result =
-      driver_.cuMemcpyDtoHAsync_v2(file_.staging() + staging_offset, from, count, stream);
-  const CUresult marked = PlaceMark(CallStream(), mark);
-  return result != CUDA_SUCCESS ? result : marked;
+  const bool at_once = CanCopyAtOnce(count, stream);
+  return MarkCopy(CopyOut(staging_offset, from, count, stream, at_once), mark, at_once);
 }
 
 CUresult SessionImpl::FetchAhead(uint64_t staging_offset, CUdeviceptr from, size_t count,
                                  CUstream stream, ipc::Mark mark, uint64_t ticket) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
-  std::byte* const to = file_.staging() + staging_offset;
-  const bool at_once = CanCopyAtOnce(count, stream);
   if (IsItsTurn() &&
-      (at_once ? driver_.cuMemcpyDtoH_v2(to, from, count)
-               : driver_.cuMemcpyDtoHAsync_v2(to, from, count, stream)) == CUDA_SUCCESS) {
+      CopyOut(staging_offset, from, count, stream, CanCopyAtOnce(count, stream)) == CUDA_SUCCESS) {
     file_.page()->fetched.store(ticket, std::memory_order_release);
   }
   return PlaceMark(CallStream(), mark);
@@ -181,14 +186,10 @@ CUresult SessionImpl::FetchAhead(uint64_t staging_offset, CUdeviceptr from, size
 
 CUresult SessionImpl::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
                                  ipc::Mark mark) {
-  if (mark.sequence != 0 && CanCopyAtOnce(count, stream)) {
-    const CUresult copied = driver_.cuMemcpy(to, from, count);
-    ReachMark(CallStream(), mark);
-    return copied;
-  }
-  const CUresult result = driver_.cuMemcpyAsync(to, from, count, stream);
-  const CUresult marked = PlaceMark(CallStream(), mark);
-  return result != CUDA_SUCCESS ? result : marked;
+  const bool at_once = mark.sequence != 0 && CanCopyAtOnce(count, stream);
+  return MarkCopy(
+      at_once ? driver_.cuMemcpy(to, from, count) : driver_.cuMemcpyAsync(to, from, count, stream),
+      mark, at_once);
 }
 
 CUresult SessionImpl::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from,
@@ -197,9 +198,7 @@ CUresult SessionImpl::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr f
   CUDA_MEMCPY2D copy = Pitched(to, to_pitch, from, from_pitch);
   copy.WidthInBytes = width;
   copy.Height = height;
-  const CUresult result = driver_.cuMemcpy2DAsync_v2(&copy, stream);
-  const CUresult marked = PlaceMark(CallStream(), mark);
-  return result != CUDA_SUCCESS ? result : marked;
+  return MarkCopy(driver_.cuMemcpy2DAsync_v2(&copy, stream), mark);
 }
 
 CUresult SessionImpl::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint64_t staging_offset,

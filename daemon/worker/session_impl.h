@@ -217,6 +217,11 @@ class SessionImpl final : public Session,
   StreamTable::Stream* CallStream() const { return call_stream_; }
   CUresult PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark);
   bool CanCopyAtOnce(size_t count, CUstream stream);
+  CUresult CopyOut(uint64_t staging_offset, CUdeviceptr from, size_t count, CUstream stream,
+                   bool at_once);
+  // Marks the end of a copy and returns what failed first. At once: it had ended when the driver
+  // returned.
+  CUresult MarkCopy(CUresult copied, const ipc::Mark& mark, bool at_once = false);
   // Instead of PlaceMark, when all on the stream is complete, what the mark came with, too.
   void ReachMark(StreamTable::Stream* stream, const ipc::Mark& mark);
   CUresult RingAfter(StreamTable::Stream* stream);

@@ -176,14 +176,16 @@ uint32_t FakeWorker::SlotOf(CUstream stream) {
   return stream == LegacyHandle() ? call_device_ : slots_.at(stream);
 }
 
-void FakeWorker::Place(uint32_t slot, const ipc::Mark& mark) {
-  if (mark.sequence == 0) return;
+CUresult FakeWorker::Place(CUstream stream, const ipc::Mark& mark) {
+  if (mark.sequence == 0) return CUDA_SUCCESS;
+  const uint32_t slot = SlotOf(stream);
   if (held_.load()) {
     kept_back_.emplace_back(slot, mark.sequence);
-    return;
+    return CUDA_SUCCESS;
   }
   file_->completions()->completed[slot].store(mark.sequence, std::memory_order_release);
   if (mark.wake != 0) Ring();
+  return CUDA_SUCCESS;
 }
 
 // --- calls ---------------------------------------------------------------------------------------
@@ -318,21 +320,16 @@ CUresult FakeWorker::StreamCreate(CUstream* stream, unsigned, int, unsigned slot
   return CUDA_SUCCESS;
 }
 CUresult FakeWorker::StreamDestroy(CUstream) { return CUDA_SUCCESS; }
-CUresult FakeWorker::StreamMark(CUstream stream, ipc::Mark mark) {
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
-}
+CUresult FakeWorker::StreamMark(CUstream stream, ipc::Mark mark) { return Place(stream, mark); }
 CUresult FakeWorker::EventRecord(CUevent, CUstream stream, ipc::Mark mark) {
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  return Place(stream, mark);
 }
 CUresult FakeWorker::EventWake(CUevent) {
   Ring();
   return CUDA_SUCCESS;
 }
 CUresult FakeWorker::HostCall(CUstream stream, uint64_t, ipc::Mark mark) {
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  return Place(stream, mark);
 }
 CUresult FakeWorker::Boundary(const ipc::BoundaryInfo*) { return CUDA_SUCCESS; }
 

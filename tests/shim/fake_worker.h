@@ -70,7 +70,7 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   FakeWorker() = default;
   void Serve();
   void ServeOne(std::span<const std::byte> message);
-  void Place(uint32_t slot, const ipc::Mark& mark);
+  CUresult Place(CUstream stream, const ipc::Mark& mark);
   void Ring();
   uint32_t SlotOf(CUstream stream);
   CUresult Fault(const char* name);

@@ -4,6 +4,15 @@
 #include "tests/shim/fake_worker.h"
 
 namespace shim_test {
+namespace {
+
+void CopyRows(std::byte* to, size_t to_pitch, const std::byte* from, size_t from_pitch,
+              size_t width, size_t height) {
+  for (size_t row = 0; row < height; ++row)
+    std::memcpy(to + row * to_pitch, from + row * from_pitch, width);
+}
+
+}  // namespace
 
 CUresult FakeWorker::CopyInline(CUdeviceptr to, const void* bytes, size_t count, CUstream) {
   std::memcpy(Shadow(to), bytes, count);
@@ -12,14 +21,12 @@ CUresult FakeWorker::CopyInline(CUdeviceptr to, const void* bytes, size_t count,
 CUresult FakeWorker::CopyStagedIn(CUdeviceptr to, uint64_t offset, size_t count, CUstream stream,
                                   ipc::Mark mark) {
   std::memcpy(Shadow(to), file_->staging() + offset, count);
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  return Place(stream, mark);
 }
 CUresult FakeWorker::CopyStagedOut(uint64_t offset, CUdeviceptr from, size_t count, CUstream stream,
                                    ipc::Mark mark) {
   std::memcpy(file_->staging() + offset, Shadow(from), count);
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  return Place(stream, mark);
 }
 CUresult FakeWorker::FetchAhead(uint64_t offset, CUdeviceptr from, size_t count, CUstream stream,
                                 ipc::Mark mark, uint64_t ticket) {
@@ -27,8 +34,7 @@ CUresult FakeWorker::FetchAhead(uint64_t offset, CUdeviceptr from, size_t count,
     std::memcpy(file_->staging() + offset, Shadow(from), count);
     page()->fetched.store(ticket);
   }
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  return Place(stream, mark);
 }
 CUresult FakeWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
                                 ipc::Mark mark) {
@@ -37,8 +43,7 @@ CUresult FakeWorker::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, 
     return pinned ? reinterpret_cast<std::byte*>(address) : Shadow(address);
   };
   std::memmove(bytes_of(to), bytes_of(from), count);
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  return Place(stream, mark);
 }
 CUresult FakeWorker::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr from,
                                  size_t from_pitch, size_t width, size_t height, CUstream stream,
@@ -46,26 +51,19 @@ CUresult FakeWorker::CopyPitched(CUdeviceptr to, size_t to_pitch, CUdeviceptr fr
   for (size_t row = 0; row < height; ++row) {
     CopyDevice(to + row * to_pitch, from + row * from_pitch, width, stream, {});
   }
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  return Place(stream, mark);
 }
 CUresult FakeWorker::CopyPitchedStagedIn(CUdeviceptr to, size_t to_pitch, uint64_t offset,
                                          size_t width, size_t height, CUstream stream,
                                          ipc::Mark mark) {
-  for (size_t row = 0; row < height; ++row) {
-    std::memcpy(Shadow(to + row * to_pitch), file_->staging() + offset + row * width, width);
-  }
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  CopyRows(Shadow(to), to_pitch, file_->staging() + offset, width, width, height);
+  return Place(stream, mark);
 }
 CUresult FakeWorker::CopyPitchedStagedOut(uint64_t offset, CUdeviceptr from, size_t from_pitch,
                                           size_t width, size_t height, CUstream stream,
                                           ipc::Mark mark) {
-  for (size_t row = 0; row < height; ++row) {
-    std::memcpy(file_->staging() + offset + row * width, Shadow(from + row * from_pitch), width);
-  }
-  Place(SlotOf(stream), mark);
-  return CUDA_SUCCESS;
+  CopyRows(file_->staging() + offset, width, Shadow(from), from_pitch, width, height);
+  return Place(stream, mark);
 }
 
 }  // namespace shim_test
