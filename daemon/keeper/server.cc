@@ -39,7 +39,7 @@ void Server::Add(ipc::UniqueFd socket) {
   if (!peer.ok() || peer->uid != geteuid()) return;
   const int fd = socket.get();
   connections_[fd] = Connection{std::move(socket)};
-  loop_.Watch(fd, [this, fd] { OnReadable(fd); });
+  loop_.Watch(fd, [this, fd] { (void)Hear(fd); });
   if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
 }
 
@@ -57,9 +57,8 @@ void Server::ArmLinger() {
   });
 }
 
-void Server::OnReadable(int fd) { (void)Hear(fd); }
-
 bool Server::Hear(int fd) {
+  if (connections_.count(fd) == 0) return false;
   absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
   if (absl::IsDeadlineExceeded(received.status())) return false;
   if (!received.ok()) {
@@ -69,26 +68,25 @@ bool Server::Hear(int fd) {
     Drop(fd);
     return false;
   }
+  speakers_.insert(fd);
   Handle(&connections_[fd], &*received);
+  speakers_.erase(fd);
   return true;
 }
 
-// Before what lanewayd says of the end of a worker or a session comes what its worker has said, on
-// a connection of its own: an extent made for one that has ended would be nobody's for ever.
-void Server::HearOthers(int than) {
-  if (std::exchange(hearing_others_, true)) return;
+void Server::HearOthers() {
   std::vector<int> others;
   for (const std::pair<const int, Connection>& entry : connections_) {
-    if (entry.first != than) others.push_back(entry.first);
+    if (speakers_.count(entry.first) == 0) others.push_back(entry.first);
   }
   for (const int fd : others) {
     while (Hear(fd)) {
     }
   }
-  hearing_others_ = false;
 }
 
 void Server::AnswerQuery(int fd) {
+  HearOthers();
   (void)Send(fd, keeper_->Describe());
   for (const ipc::control::UsageList& list : keeper_->Usages()) (void)Send(fd, list);
   (void)Send(fd, ipc::control::ListEnd{});
@@ -109,13 +107,13 @@ void Server::Handle(Connection* connection, ipc::control::Received* received) {
     AnswerQuery(fd);
   } else if (const ipc::control::ReleaseWorker* gone =
                  std::get_if<ipc::control::ReleaseWorker>(&message)) {
-    HearOthers(fd);
+    HearOthers();
     const uint64_t bytes = keeper_->ReleaseWorker(gone->worker);
     common::Log("keeper",
                 absl::StrCat("worker ", gone->worker, " is gone: freed ", bytes, " bytes"));
   } else if (const ipc::control::ReleaseOwner* ended =
                  std::get_if<ipc::control::ReleaseOwner>(&message)) {
-    HearOthers(fd);
+    HearOthers();
     keeper_->ReleaseOwner(ended->owner);
   } else if (const ipc::control::CountOutside* count =
                  std::get_if<ipc::control::CountOutside>(&message)) {
@@ -124,6 +122,7 @@ void Server::Handle(Connection* connection, ipc::control::Received* received) {
     loop_.Quit();
   } else if (const ipc::control::GetMemory* memory =
                  std::get_if<ipc::control::GetMemory>(&message)) {
+    HearOthers();
     (void)Send(fd, keeper_->Memory(memory->device));
   } else if (connection->is_worker) {
     HandleWorker(*connection, received);
@@ -138,6 +137,7 @@ void Server::HandleWorker(const Connection& worker, ipc::control::Received* rece
   ipc::UniqueFd extent;
   if (const ipc::control::CreateExtent* create =
           std::get_if<ipc::control::CreateExtent>(&message)) {
+    HearOthers();
     const ipc::control::ExtentReply reply = keeper_->Create(worker.worker, create->extent, &extent);
     Reply(fd, reply, extent);
   } else if (const ipc::control::ImportExtent* import =
@@ -160,6 +160,7 @@ void Server::HandleWorker(const Connection& worker, ipc::control::Received* rece
     keeper_->ChangeOwner(worker.worker, *change);
   } else if (const ipc::control::ListExtents* list =
                  std::get_if<ipc::control::ListExtents>(&message)) {
+    HearOthers();
     for (const ipc::control::ExtentList& part : keeper_->List(list->owner)) (void)Send(fd, part);
     (void)Send(fd, ipc::control::ListEnd{});
   } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -31,9 +32,11 @@ class Server {
   };
 
   void Add(ipc::UniqueFd socket);
-  void OnReadable(int fd);
   bool Hear(int fd);  // false: nothing more from there, for now
-  void HearOthers(int than);
+  // All that was said before the message that is being handled, on other connections. Otherwise an
+  // extent made for a session after its end would be nobody's for ever, and a worker that takes a
+  // session over would ask for extents, or lack room, that its predecessor has given up.
+  void HearOthers();
   void Drop(int fd);
   void Handle(Connection* connection, ipc::control::Received* received);
   void HandleWorker(const Connection& worker, ipc::control::Received* received);
@@ -46,7 +49,7 @@ class Server {
   common::EventLoop loop_;
   ipc::UniqueFd listener_;
   std::map<int, Connection> connections_;
-  bool hearing_others_ = false;
+  std::set<int> speakers_;  // whose messages are being handled
   common::EventLoop::TimerId linger_timer_ = 0;
 };
 

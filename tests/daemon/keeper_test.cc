@@ -1,101 +1,18 @@
-// The keeper's books, over a driver of functions.
+// The keeper's books.
 #include "daemon/keeper/keeper.h"
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
 
-#include "daemon/keeper/server.h"
+#include "tests/daemon/keeper_fixture.h"
 #include "tests/ipc/testing.h"
 
 namespace keeper {
 namespace {
-
-using ipc::control::ExtentRecord;
-using ipc::control::Owner;
-using ipc::control::OwnerKind;
-
-constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kDeviceBytes = 64 * kMiB;
-std::set<CUmemGenericAllocationHandle> live;  // what the driver below has given
-CUmemGenericAllocationHandle last_handle = 0;
-
-common::Driver FakeDriver() {
-  common::Driver driver;
-  driver.cuInit = [](unsigned) { return CUDA_SUCCESS; };
-  driver.cuDeviceGetCount = [](int* count) { return *count = 2, CUDA_SUCCESS; };
-  driver.cuDeviceGet = [](CUdevice* device, int ordinal) {
-    return *device = ordinal, CUDA_SUCCESS;
-  };
-  driver.cuDeviceGetName = [](char* name, int, CUdevice) { return name[0] = '\0', CUDA_SUCCESS; };
-  driver.cuDeviceTotalMem_v2 = [](size_t* bytes, CUdevice) {
-    return *bytes = kDeviceBytes, CUDA_SUCCESS;
-  };
-  driver.cuMemGetAllocationGranularity = [](size_t* bytes, const CUmemAllocationProp*,
-                                            CUmemAllocationGranularity_flags) {
-    return *bytes = 2 * kMiB, CUDA_SUCCESS;
-  };
-  driver.cuMemCreate = [](CUmemGenericAllocationHandle* handle, size_t, const CUmemAllocationProp*,
-                          unsigned long long) {
-    live.insert(*handle = ++last_handle);
-    return CUDA_SUCCESS;
-  };
-  driver.cuMemRelease = [](CUmemGenericAllocationHandle handle) {
-    return live.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  };
-  driver.cuMemExportToShareableHandle = [](void* fd, CUmemGenericAllocationHandle,
-                                           CUmemAllocationHandleType, unsigned long long) {
-    const int file = memfd_create("extent", MFD_CLOEXEC);
-    std::memcpy(fd, &file, sizeof file);
-    return CUDA_SUCCESS;
-  };
-  driver.cuMemImportFromShareableHandle = [](CUmemGenericAllocationHandle* handle, void*,
-                                             CUmemAllocationHandleType) {
-    live.insert(*handle = ++last_handle);
-    return CUDA_SUCCESS;
-  };
-  driver.cuGetErrorName = [](CUresult, const char** name) {
-    return *name = "CUDA_ERROR_X", CUDA_SUCCESS;
-  };
-  return driver;
-}
-
-class KeeperTest : public ::testing::Test {
- protected:
-  KeeperTest() : driver_(FakeDriver()), keeper_(driver_, 0) {
-    live.clear();
-    EXPECT_TRUE(keeper_.Open().ok());
-  }
-  CUresult Create(uint32_t worker, uint64_t session, uint64_t bytes, uint64_t* id,
-                  uint32_t device = 0) {
-    ipc::UniqueFd fd;
-    const ipc::control::ExtentReply reply = keeper_.Create(
-        worker, {0, {OwnerKind::kSession, session}, bytes, next_address_ += bytes, 0, device, 0},
-        &fd);
-    EXPECT_EQ(fd.valid(), reply.result == CUDA_SUCCESS);
-    *id = reply.id;
-    return static_cast<CUresult>(reply.result);
-  }
-  CUresult Import(uint32_t worker, uint64_t id) {
-    ipc::UniqueFd fd;
-    const ipc::control::ExtentReply reply = keeper_.Import(worker, id, &fd);
-    EXPECT_EQ(fd.valid(), reply.result == CUDA_SUCCESS);
-    return static_cast<CUresult>(reply.result);
-  }
-  uint64_t Used(uint32_t device = 0) const {
-    return kDeviceBytes - keeper_.Memory(device).free_bytes;
-  }
-
-  const common::Driver driver_;
-  Keeper keeper_;
-  uint64_t next_address_ = 0;
-};
 
 TEST_F(KeeperTest, CountsWhatIsTakenAndGivenBack) {
   uint64_t one = 0, two = 0;
@@ -156,31 +73,6 @@ TEST_F(KeeperTest, ExtentsOutliveTheirWorker) {
   EXPECT_EQ(keeper_.ReleaseWorker(2), 2 * kMiB);
   EXPECT_TRUE(keeper_.Empty());
   EXPECT_TRUE(live.empty());
-}
-
-// The keeper hears of the end of both before it comes to what the worker had asked for.
-TEST_F(KeeperTest, WhatAnEndedWorkerAskedForEndsWithItsSession) {
-  int daemon[2], worker[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, daemon), 0);
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, worker), 0);
-  Server server(&keeper_, 60);
-  server.Greet(ipc::UniqueFd(daemon[0]));
-  server.Greet(ipc::UniqueFd(worker[0]));
-  ASSERT_TRUE(ipc::control::Receive(worker[1], 0).ok());
-  const Owner session = {OwnerKind::kSession, 5};
-  // First, so that lanewayd is heard first in each round.
-  ASSERT_TRUE(Send(daemon[1], ipc::control::Query{}).ok());
-  ASSERT_TRUE(Send(worker[1], ipc::control::Register{1}).ok());
-  ASSERT_TRUE(Send(worker[1], ipc::control::CreateExtent{{0, session, 4 * kMiB, 0, 0, 0, 0}}).ok());
-  close(worker[1]);
-  ASSERT_TRUE(Send(daemon[1], ipc::control::ReleaseWorker{1}).ok());
-  ASSERT_TRUE(Send(daemon[1], ipc::control::ReleaseOwner{session}).ok());
-  ASSERT_TRUE(Send(daemon[1], ipc::control::Stop{}).ok());
-  const CUmemGenericAllocationHandle before = last_handle;
-  server.Run();
-  EXPECT_EQ(last_handle, before + 1) << "it was made";
-  EXPECT_EQ(Used(), 0u);
-  close(daemon[1]);
 }
 
 TEST_F(KeeperTest, SeveralWorkersMayHaveALanesExtents) {
