@@ -137,7 +137,6 @@ void Server::HandleWorker(const Connection& worker, ipc::control::Received* rece
   ipc::UniqueFd extent;
   if (const ipc::control::CreateExtent* create =
           std::get_if<ipc::control::CreateExtent>(&message)) {
-    HearOthers();
     const ipc::control::ExtentReply reply = keeper_->Create(worker.worker, create->extent, &extent);
     Reply(fd, reply, extent);
   } else if (const ipc::control::ImportExtent* import =

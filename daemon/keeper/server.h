@@ -35,7 +35,8 @@ class Server {
   bool Hear(int fd);  // false: nothing more from there, for now
   // All that was said before the message that is being handled, on other connections. Otherwise an
   // extent made for a session after its end would be nobody's for ever, and a worker that takes a
-  // session over would ask for extents, or lack room, that its predecessor has given up.
+  // session over would ask for extents that its predecessor has given up. Not before an extent is
+  // made: the end of the worker that asks for it may be said there, too.
   void HearOthers();
   void Drop(int fd);
   void Handle(Connection* connection, ipc::control::Received* received);
