@@ -49,7 +49,8 @@ struct SessionAdopted {
   int64_t lane_bytes = 0;
   bool granted = false;
   bool swapped = false;
-  bool going_out = false;  // to the host, as it was told before: Swapped follows
+  bool lane_saved = false;  // swapped out inside an iteration
+  bool going_out = false;   // to the host, as it was told before: Swapped follows
   bool paused = false;
   bool evicted = false;
 };

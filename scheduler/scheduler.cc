@@ -104,7 +104,8 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   session->resident_us = core->now_us;
   if (event.swapped) {
     session->residence = Residence::kSwapped;
-    state->swapped_bytes += event.persistent_bytes;
+    session->lane_saved = event.lane_saved;
+    state->swapped_bytes += event.persistent_bytes + (event.lane_saved ? event.ephemeral_bytes : 0);
     Claim(core, session);
     return;
   }

@@ -164,6 +164,7 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.lane_bytes = Signed(record.lane_bytes);
   adopted.granted = record.granted != 0;
   adopted.swapped = record.swapped != 0;
+  adopted.lane_saved = record.lane_saved != 0;
   adopted.going_out = record.going_out != 0;
   adopted.paused = record.pause != wire::Pause::kNone;
   adopted.evicted = record.pause == wire::Pause::kEvicted;

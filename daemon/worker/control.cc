@@ -213,6 +213,7 @@ void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRec
   record->persistent_bytes = snapshot.persistent_bytes;
   record->lane_bytes = snapshot.lane_bytes;
   record->swapped = snapshot.swapped;
+  record->lane_saved = snapshot.lane_saved;
   record->going_out = snapshot.going_out;
 }
 

@@ -146,9 +146,19 @@ void Gate::Abandon() {
   if (holds_) board_->FreeLane(this);
 }
 
+bool Gate::TakeLane() {
+  const Board::Lock lock(&board_->mutex_);
+  Board::Lane& lane = board_->lanes_[lane_];
+  if (lane.holder != nullptr && lane.holder != this) return false;
+  lane.holder = this;
+  holds_ = true;
+  return true;
+}
+
 void Gate::Return() {
   const Board::Lock lock(&board_->mutex_);
   away_ = false;
+  if (holds_) board_->Open(this, &board_->lanes_[lane_]);
 }
 
 // --- board ---------------------------------------------------------------------------------------

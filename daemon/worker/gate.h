@@ -82,6 +82,10 @@ class Gate {
   // Its memory is on the host: by order of lanewayd, which knows who is next, it leaves its lane,
   // and whatever list of successors it still stands in, the gate stays closed until Return().
   void Abandon();
+  // Its memory is about to come back, and with it what lives in its lane: the lane is its from now
+  // on, so that nobody else is let in whoever decides meanwhile. False: another holds it.
+  bool TakeLane();
+  // Open at once, if it has its lane.
   void Return();
 
  private:

@@ -96,7 +96,8 @@ struct SessionSnapshot {
   uint64_t persistent_bytes = 0;  // that lanewayd has granted
   uint64_t lane_bytes = 0;        // reserved
   bool swapped = false;
-  bool going_out = false;  // was told to, and has not posted Swapped yet
+  bool lane_saved = false;  // swapped inside an iteration
+  bool going_out = false;   // was told to, and has not posted Swapped yet
 };
 
 class Session {

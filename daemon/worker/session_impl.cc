@@ -118,7 +118,7 @@ bool SessionImpl::Reserve(std::string* error) {
       return false;
     }
     asked_bytes_.store(arena_.bytes() + arena_.swapped_bytes());
-    if (arena_.swapped()) lane_.Gone();
+    if (arena_.swapped()) lane_.Gone(false);
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
   if (environment_.board != nullptr) {
@@ -173,12 +173,14 @@ void SessionImpl::Stop() {
 SessionSnapshot SessionImpl::Snapshot() const {
   const bool going_out = going_out_.load();     // first: it may arrive at this moment
   const absl::MutexLock lock(&command_mutex_);  // see AskForMemory
+  const AssignedLane::Where where = lane_.where();
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = arena_.bytes(),
           .pinned_bytes = pinned_.bytes(),
           .persistent_bytes = asked_bytes_.load(std::memory_order_relaxed),
           .lane_bytes = lane_.bytes(),
-          .swapped = lane_.away(),
+          .swapped = where != AssignedLane::Where::kHere,
+          .lane_saved = where == AssignedLane::Where::kOnHostWithLane,
           .going_out = going_out};
 }
 

@@ -49,8 +49,9 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
   while (Alive()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
     const uint64_t daemon = environment_.daemon->Daemon();
-    if (daemon == 0) return std::nullopt;
-    if (asked != daemon) environment_.daemon->Post(question);
+    // Who is on the host has nothing to go on with: the next daemon brings it back.
+    if (daemon == 0 && !lane_.away()) return std::nullopt;
+    if (asked != daemon && daemon != 0) environment_.daemon->Post(question);
     asked = daemon;
     if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
     // Nothing of it lies in the lane that it is to leave: no boundary comes while it waits here.
@@ -261,20 +262,21 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
     if (status.ok()) {
       ForsakeLane();
       gate_->Abandon();
-      lane_.Gone();
+      lane_.Gone(with_lane);
     } else {
       swapped.result = CUDA_ERROR_OUT_OF_MEMORY;
       wire::SetText(swapped.sentence, std::string(status.message()));
     }
   } else {
     if (const uint64_t lane = lane_.ForReturn(); lane != 0) (void)ChangeLane(lane);
-    if (with_lane) swapped.result = EnterLane();
+    if (with_lane) swapped.result = gate_->TakeLane() ? EnterLane() : CUDA_ERROR_OUT_OF_MEMORY;
     if (swapped.result == 0) swapped.result = arena_.SwapIn();
     if (swapped.result == 0) {
       gate_->Return();
       lane_.Back();
     } else {
       ForsakeLane();  // whoever is not back is in no lane, as lanewayd counts
+      gate_->Abandon();
     }
   }
   // Before the answer: a daemon that is told of this session meanwhile hears either of the two.

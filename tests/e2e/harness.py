@@ -71,8 +71,14 @@ def without_waits(text):
 
 
 def alive(pid):
-    """True while the process runs; a zombie does not."""
-    return state_of(pid) not in (None, "Z", "X")
+    """True until the last of its threads has ended: until then its files and locks are its own."""
+    state = state_of(pid)
+    if state != "Z":
+        return state not in (None, "X")
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1  # the first thread alone is a zombie
+    except OSError:
+        return False
 
 
 def state_of(pid):

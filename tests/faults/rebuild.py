@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
 from harness import Laneway, check, chosen, wait_for  # noqa: E402
 from lanes import HOLD, go_on_together  # noqa: E402
-from stepped import STEPS, Stepped, alone, at_rest, check_806, kill_worker  # noqa: E402
+from stepped import STEPS, Stepped, alone, at_rest, check_806, in_a_lane, kill_worker  # noqa: E402
 
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
 PAUSE_SECONDS_MAX = 1.0  # the median of what a program at rest loses when its worker does
@@ -259,19 +259,6 @@ def test_upgrade_moves_programs_that_rest():
 def test_upgrade_moves_jobs_at_their_boundaries():
     """Training loops that keep the device busy, each moved between two of its iterations."""
     upgraded(["iterate", "--iterations", "400", "--kernel-us", "200", "--persistent", "8", "--ephemeral", "8", *HOLD])
-
-
-def live(laneway):
-    return json.loads(laneway.command("top", "--json").out)["sessions"][0]
-
-
-def in_a_lane(laneway, memory):
-    """A program some rounds after its iterations were found: it places what lives for one in its lane."""
-    stepped = Stepped(laneway, memory, alone(laneway, memory, STEPS))
-    for _ in range(STEPS // 2):
-        stepped.step()
-    wait_for(lambda: live(laneway)["ephemeral_bytes"] > 0, lambda: f"it uses a lane: {live(laneway)}")
-    return stepped
 
 
 def test_who_rests_between_iterations_goes_on():

@@ -2,6 +2,7 @@
 
 It is a module beside the tests; whoever imports it has harness.py on its path.
 """
+import json
 import os
 import signal
 
@@ -23,9 +24,9 @@ class Stepped:
         self.send()
         self.wait()
 
-    def send(self):
+    def send(self, byte=b"x"):
         try:
-            os.write(self.program.process.stdin.fileno(), b"x")
+            os.write(self.program.process.stdin.fileno(), byte)
         except BrokenPipeError:
             pass  # it has ended, which answers() tells
 
@@ -57,6 +58,19 @@ def alone(laneway, memory, rounds=STEPS, name="rounds"):
     result = laneway.bare([laneway.binary(name), str(rounds), memory])
     check(result.code == 0, f"{result}")
     return result
+
+
+def live(laneway):
+    return json.loads(laneway.command("top", "--json").out)["sessions"][0]
+
+
+def in_a_lane(laneway, memory):
+    """A program some rounds after its iterations were found: it places what lives for one in its lane."""
+    stepped = Stepped(laneway, memory, alone(laneway, memory, STEPS))
+    for _ in range(STEPS // 2):
+        stepped.step()
+    wait_for(lambda: live(laneway)["ephemeral_bytes"] > 0, lambda: f"it uses a lane: {live(laneway)}")
+    return stepped
 
 
 def rests(session):

@@ -10,9 +10,11 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
+from full_lanes import Growing  # noqa: E402
 from harness import Laneway, check, chosen, wait_for  # noqa: E402
 from kills import kill_process  # noqa: E402
-from stepped import STEPS, Stepped, alone, at_rest, check_806, kill_worker, rests_or_is_lost  # noqa: E402
+from stepped import STEPS, Stepped, alone, at_rest, check_806, in_a_lane, kill_worker, rests_or_is_lost  # noqa: E402
+from watching import of_job  # noqa: E402
 
 
 def steer(laneway, command):
@@ -99,7 +101,8 @@ def test_workers_lost_on_the_way_to_the_host(rounds, seed):
             steer(laneway, "evict")
             returns = numbers.random() < 0.5
             if returns:
-                wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
+                wait_for(lambda: laneway.used_bytes() == 0,
+                         lambda: f"its memory goes to the host: {laneway.status()}")
                 steer(laneway, "resume")
                 stepped.send()
             until = time.monotonic() + numbers.random() * 0.003
@@ -138,6 +141,43 @@ def test_a_daemon_lost_while_memory_goes_to_the_host():
             first.release()
             result = program.wait()
             check((result.code, result.out) == (0, expected.out), f"another result than alone:\n{result}\n{expected}")
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
+
+
+def test_a_daemon_lost_while_an_iteration_lies_on_the_host():
+    """A program that waits for memory inside its iteration goes there with what lives in its lane.
+
+    Another job uses the lane meanwhile, and has left it when it comes back.
+    """
+    with Laneway(softgpu="memory=192MiB", start=False) as laneway:
+        daemon = [laneway.binary("lanewayd"), "--device=soft", "--lanes=1"]
+        laneway.start_daemon(daemon)
+        stepped = in_a_lane(laneway, "within")
+        job = laneway.sessions()[0]["job"]
+        holding = Growing(laneway, "--mode=in-process")  # later than the other, which waits for it
+        while laneway.used_bytes() < 136 << 20:
+            check(holding.grows() == 0, "what is within the device")
+        stepped.send(b"g")
+        wait_for(lambda: "device memory" in laneway.command("why", str(job)).out, "it waits for memory")
+        steer(laneway, "evict")
+        wait_for(lambda: of_job(laneway, job)["state"] == "evicted" and laneway.sessions()[0]["device_bytes"] == 0,
+                 lambda: f"it goes to the host: {of_job(laneway, job)}")
+        before = laneway.processes("laneway-worker")
+        kill_process(laneway, "lanewayd")
+        laneway.start_daemon(daemon)
+        check(laneway.processes("laneway-worker") == before, "its worker is there still")
+        check(of_job(laneway, job)["state"] == "evicted", f"the next one knows: {of_job(laneway, job)}")
+        loop = [laneway.binary("iterate"), "--iterations", "3000"]
+        expected, other = laneway.bare(loop), laneway.spawn(loop)
+        other.wait_for_line("started")
+        holding.end()
+        steer(laneway, "resume")
+        stepped.wait()
+        while stepped.round < stepped.rounds:
+            stepped.step()
+        stepped.finish()
+        ended = other.wait()
+        check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
         wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 

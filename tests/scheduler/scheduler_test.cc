@@ -79,6 +79,26 @@ TEST_F(SchedulerTest, WhoIsAdoptedOnTheWayToTheHostComesBackFromThere) {
   }
 }
 
+// Nobody may be in the lane that it comes back to, and it goes on there before anybody else.
+TEST_F(SchedulerTest, WhoIsAdoptedOnTheHostWithItsLaneComesBackWithIt) {
+  On(CapacityChanged{0, 100});
+  On(SessionAdopted{{1, 1}, 10, 20, 1, 20, true});
+  SessionAdopted event{{2, 1}, 10, 20};
+  event.swapped = event.lane_saved = true;
+  EXPECT_TRUE(Of<SwapIn>(On(event)).empty()) << "another is in the lane";
+  EXPECT_EQ(state_.swapped_bytes, 30);
+  std::vector<Action> actions = On(Runnable{2});
+  EXPECT_EQ(Of<Revoke>(actions).size(), 1u);
+  actions = On(Switched{1, 1, 0});
+  ASSERT_EQ(Of<SwapIn>(actions).size(), 1u);
+  EXPECT_TRUE(Of<SwapIn>(actions)[0].with_lane);
+  EXPECT_TRUE(Of<Grant>(On(Runnable{1})).empty());
+  actions = On(Swapped{2, false, true, ""});
+  ASSERT_EQ(Of<Grant>(actions).size(), 1u);
+  EXPECT_EQ(Of<Grant>(actions)[0].session, 2u);
+  EXPECT_EQ(state_.swapped_bytes, 0);
+}
+
 TEST_F(SchedulerTest, FirstComeFirstServed) {
   On(SessionArrived{9, 1});
   On(SessionArrived{8, 1});

@@ -67,7 +67,7 @@ TEST_F(AssignedLaneTest, AnIterationThatHasBegunGoesWithItsLaneOrStays) {
 }
 
 TEST_F(AssignedLaneTest, WhatItIsToldOnTheHostCountsOnTheWayBack) {
-  lane_.Gone();
+  lane_.Gone(false);
   EXPECT_EQ(lane_.ForReturn(), 0u) << "its lane of before may have ended";
   lane_.Told(6);
   EXPECT_EQ(lane_.Obey(6), 0u) << "who is away is in no lane";
@@ -80,18 +80,18 @@ TEST_F(AssignedLaneTest, WhatItIsToldOnTheHostCountsOnTheWayBack) {
 }
 
 TEST_F(AssignedLaneTest, BackWithoutALaneItAsksForOne) {
-  lane_.Gone();
+  lane_.Gone(false);
   lane_.Back();
   EXPECT_TRUE(lane_.Lacks(false));
   EXPECT_TRUE(lane_.MustAsk(kBytes, 0, false));
 }
 
 TEST_F(AssignedLaneTest, EachWayForgetsWhatWasToldOnTheOneBefore) {
-  lane_.Gone();
+  lane_.Gone(false);
   lane_.Told(6);
   (void)lane_.Obey(6);
   lane_.Back();
-  lane_.Gone();
+  lane_.Gone(false);
   EXPECT_EQ(lane_.ForReturn(), 0u);
 }
 
@@ -99,7 +99,7 @@ TEST_F(AssignedLaneTest, EachWayForgetsWhatWasToldOnTheOneBefore) {
 // and reserves nothing before the client's replay does.
 TEST(RebuiltLaneTest, OnTheHostItWaitsForItsReplay) {
   AssignedLane lane;
-  lane.Gone();
+  lane.Gone(false);
   lane.Told(5);
   EXPECT_EQ(lane.Obey(5), 0u);
   EXPECT_EQ(lane.ForReturn(), 0u) << "nothing of it is to be in a lane yet";

@@ -198,6 +198,37 @@ TEST_F(GateTest, WithoutADaemonNobodyRunsWhoseMemoryIsAway) {
   EXPECT_TRUE(one->closed());
 }
 
+// It comes back inside an iteration: nobody else is let into its lane from before its memory is
+// there, also when who decided is lost meanwhile.
+TEST_F(GateTest, WhoBringsItsLaneAlongHasItBeforeItIsBack) {
+  const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
+  one->Want();
+  two->Want();
+  board_.SetLane(1, 7);
+  board_.SetLane(2, 7);
+  board_.Grant(2, 7);
+  one->Abandon();
+  EXPECT_FALSE(one->TakeLane()) << "the other is in it";
+  two->Close();
+  two->HandOver();
+  ASSERT_TRUE(one->TakeLane());
+  EXPECT_TRUE(one->closed()) << "its memory is on the way";
+  EXPECT_TRUE(board_.View(1).granted) << "a new daemon knows whose the lane is";
+  board_.SetDaemon(false);
+  EXPECT_TRUE(two->closed());
+  board_.SetDaemon(true);
+  board_.Grant(2, 7);
+  EXPECT_TRUE(two->closed());
+  EXPECT_EQ(LastSwitch().to, 1u);
+  one->Return();
+  EXPECT_EQ(one->state(), GateState::kOpen);
+  board_.Grant(1, 7);
+  EXPECT_EQ(one->state(), GateState::kOpen) << "lanewayd's own word comes later";
+  one->Abandon();
+  board_.Grant(2, 7);
+  EXPECT_FALSE(two->closed());
+}
+
 // The order of people holds whether lanewayd lives or not, and in the next worker, too.
 TEST_F(GateTest, APauseOutlivesTheDaemon) {
   board_.SetPaused(2, true);  // it comes from another worker

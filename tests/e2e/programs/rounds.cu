@@ -4,13 +4,14 @@
 // MEMORY is device or pinned; lane: with memory besides that lives for a round; within: the same,
 // and it rests in the middle of its rounds, while that memory lives. With `step` it waits for a
 // byte on standard input where it rests, else it computes for a moment, as a program does that
-// prepares its next batch.
+// prepares its next batch. After a `g` it takes kGrowBytes more, for good, before it goes on.
 #include <string.h>
 #include <unistd.h>
 
 #include "check.h"
 
 constexpr int kCount = 1 << 14;
+constexpr size_t kGrowBytes = 64 << 20;
 
 __global__ void Mix(const unsigned* from, unsigned* to, unsigned round) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,13 +19,15 @@ __global__ void Mix(const unsigned* from, unsigned* to, unsigned round) {
 }
 
 static void Rest(bool step) {
-  char byte;
+  char byte = 0;
+  void* more = nullptr;
   volatile unsigned batch = 0;
   if (!step) {
     for (int i = 0; i < 2'000'000; ++i) batch = batch * 16777619u + i;
   } else if (read(0, &byte, 1) < 0) {
     exit(2);
   }
+  if (byte == 'g') CUDA_CHECK(cudaMalloc(&more, kGrowBytes));
 }
 
 static unsigned Hash(const unsigned* words) {
