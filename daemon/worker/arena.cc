@@ -118,13 +118,21 @@ CUresult Arena::Place(int device, uint64_t bytes, CUdeviceptr* address) {
 
 uint64_t Arena::RangeBytes(CUdeviceptr address) const {
   const Ranges::const_iterator found = ranges_.find(address);
-  return found == ranges_.end() ? 0 : BytesOf(found->second.pieces);
+  if (found != ranges_.end()) return BytesOf(found->second.pieces);
+  const std::map<CUdeviceptr, Scratch>::const_iterator away = scratch_.find(address);
+  return away == scratch_.end() ? 0 : away->second.bytes;
 }
 
 CUresult Arena::Free(CUdeviceptr address) {
   const Ranges::iterator range = ranges_.find(address);
-  if (range == ranges_.end()) return CUDA_ERROR_INVALID_VALUE;
-  RemoveRange(range);
+  const std::map<CUdeviceptr, Scratch>::iterator away = scratch_.find(address);
+  if (range != ranges_.end()) {
+    RemoveRange(range);
+  } else if (away != scratch_.end()) {
+    FreeScratch(away);
+  } else {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   return CUDA_SUCCESS;
 }
 

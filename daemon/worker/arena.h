@@ -81,8 +81,9 @@ class Arena {
   CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) const;
 
   // Moves ranges of the persistent part and what the session keeps of lanes to host memory, and
-  // gives the extents up; with_lane: what lies in its lane is saved, too. All or nothing; the error
-  // is a sentence. REQUIRES: the session is quiet, and until SwapIn it runs nothing.
+  // gives the extents up; with_lane: what lies in its lane is saved, too. Ranges of Place go
+  // without their bytes. All or nothing; the error is a sentence. REQUIRES: the session is quiet,
+  // and until SwapIn it runs nothing.
   absl::Status SwapOut(bool with_lane = false);
   // CUDA_ERROR_OUT_OF_MEMORY when the keeper has no room: then it is swapped out still. REQUIRES:
   // with_lane before: the session is inside its lane.
@@ -102,6 +103,11 @@ class Arena {
     std::vector<Piece> pieces;
   };
   using Ranges = std::map<CUdeviceptr, Range>;
+  // A range of the worker's own part while the session is swapped out.
+  struct Scratch {
+    int device;
+    uint64_t bytes;
+  };
   // SwapRecord::kind
   enum Kind : uint32_t { kRange, kKept, kLane };
 
@@ -112,7 +118,10 @@ class Arena {
   bool IsOwn(CUdeviceptr address) const { return address >= base_ + ipc::limits::kWorkerOffset; }
   ExtentRecord RecordAt(int device, CUdeviceptr address) const;
   std::vector<common::SwapRecord> WhatGoes(bool with_lane);
-  CUresult BackSwapped(std::vector<Range>* backed);
+  absl::Status Save(std::vector<common::SwapRecord> records);
+  CUresult BackSwapped(Ranges* backed);
+  void FreeScratch(std::map<CUdeviceptr, Scratch>::iterator scratch);
+  void ForgetScratch();
   // What of the swap file counts as the job's by this arena; the rest, by the lane table.
   void CountSwapped(void (JobMemory::*count)(int device, uint64_t bytes));
   bool InSwapFile(CUdeviceptr address) const;
@@ -125,6 +134,7 @@ class Arena {
   AddressSpace own_addresses_;  // of the worker's part
   Ranges ranges_;
   LaneMember lane_member_;
+  std::map<CUdeviceptr, Scratch> scratch_;
   SwapFile swap_file_;
   std::atomic<uint64_t> bytes_{0};
 };

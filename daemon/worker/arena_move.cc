@@ -21,7 +21,7 @@ namespace limits = ipc::limits;
 std::vector<SwapRecord> Arena::WhatGoes(bool with_lane) {
   std::vector<SwapRecord> records;
   for (const Ranges::value_type& range : ranges_) {
-    if (IsOwn(range.first)) continue;  // scratch, and little of it
+    if (IsOwn(range.first)) continue;
     records.push_back({range.first, BytesOf(range.second.pieces),
                        static_cast<uint32_t>(range.second.device), kRange});
   }
@@ -39,7 +39,26 @@ absl::Status Arena::SwapOut(bool with_lane) {
   assert(!swapped());
   if (environment_.swap == nullptr) return absl::FailedPreconditionError("there is no swap space");
   std::vector<SwapRecord> records = WhatGoes(with_lane);
-  if (records.empty()) return absl::OkStatus();
+  if (!records.empty()) {
+    const absl::Status saved = Save(std::move(records));
+    if (!saved.ok()) return saved;
+  }
+  for (const Ranges::value_type& range : ranges_) {
+    FreePieces(environment_, range.second.pieces);
+    const uint64_t bytes = BytesOf(range.second.pieces);
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (IsOwn(range.first)) scratch_[range.first] = {range.second.device, bytes};
+  }
+  ranges_.clear();
+  if (lanes() == nullptr) return absl::OkStatus();
+  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
+    FreePieces(environment_, {kept.piece});
+    lanes()->SetKept(&lane_member_, kept.piece.address, {0, kept.piece.extent.bytes});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Arena::Save(std::vector<SwapRecord> records) {
   const absl::Status begun = swap_file_.Begin(environment_.swap, std::move(records));
   if (!begun.ok()) return begun;
   for (size_t i = 0; i < swap_file_.records().size(); ++i) {
@@ -53,65 +72,63 @@ absl::Status Arena::SwapOut(bool with_lane) {
   }
   // Before the extents go: whoever takes over from a worker that is lost here finds both.
   swap_file_.Commit();
-  for (const SwapRecord& record : swap_file_.records()) {
-    if (record.kind != kRange) continue;
-    const Ranges::iterator range = ranges_.find(record.address);
-    FreePieces(environment_, range->second.pieces);
-    ranges_.erase(range);
-    bytes_.fetch_sub(record.bytes, std::memory_order_relaxed);
-  }
-  if (lanes() == nullptr) return absl::OkStatus();
-  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
-    FreePieces(environment_, {kept.piece});
-    lanes()->SetKept(&lane_member_, kept.piece.address, {0, kept.piece.extent.bytes});
-  }
   return absl::OkStatus();
 }
 
-// All of it, or nothing: a session that is half there could not run either.
-CUresult Arena::BackSwapped(std::vector<Range>* backed) {
+CUresult Arena::BackSwapped(Ranges* backed) {
+  const auto back = [this, backed](CUdeviceptr address, int device, uint64_t bytes) {
+    Range& range = (*backed)[address];
+    range.device = device;
+    return Back(environment_, RecordAt(device, address), bytes, limits::kExtentBytesMax,
+                &range.pieces);
+  };
+  CUresult result = CUDA_SUCCESS;
   for (const SwapRecord& record : swap_file_.records()) {
-    Range range{static_cast<int>(record.device), {}};
-    CUresult result = CUDA_SUCCESS;
-    if (record.kind != kLane) {
-      result = Back(environment_, RecordAt(range.device, record.address), record.bytes,
-                    limits::kExtentBytesMax, &range.pieces);
-    }
-    if (result != CUDA_SUCCESS) {
-      for (const Range& made : *backed) FreePieces(environment_, made.pieces);
-      backed->clear();
-      return result;
-    }
-    backed->push_back(std::move(range));
+    if (record.kind != kLane && result == CUDA_SUCCESS)
+      result = back(record.address, static_cast<int>(record.device), record.bytes);
   }
-  return CUDA_SUCCESS;
+  for (const std::pair<const CUdeviceptr, Scratch>& away : scratch_) {
+    if (result == CUDA_SUCCESS) result = back(away.first, away.second.device, away.second.bytes);
+  }
+  return result;
 }
 
+// All of it, or nothing: a session that is half there could not run either.
 CUresult Arena::SwapIn() {
   const std::vector<SwapRecord>& records = swap_file_.records();
-  std::vector<Range> backed;
+  Ranges backed;
   CUresult result = BackSwapped(&backed);
-  if (result != CUDA_SUCCESS) return result;
   for (size_t i = 0; i < records.size() && result == CUDA_SUCCESS; ++i) {
     ChunkedCopy copy(environment_, static_cast<int>(records[i].device));
     result = copy.In(swap_file_.BytesOf(i), records[i].bytes, records[i].address);
   }
   if (result != CUDA_SUCCESS) {
-    for (const Range& made : backed) FreePieces(environment_, made.pieces);
+    for (const Ranges::value_type& made : backed) FreePieces(environment_, made.second.pieces);
     return result;
   }
-  for (size_t i = 0; i < records.size(); ++i) {
-    const SwapRecord& record = records[i];
-    if (record.kind == kRange) {
-      ranges_.emplace(record.address, std::move(backed[i]));
-      bytes_.fetch_add(record.bytes, std::memory_order_relaxed);
-    } else if (record.kind == kKept) {
-      assert(backed[i].pieces.size() == 1);  // it was one extent
-      lanes()->SetKept(&lane_member_, record.address, backed[i].pieces[0].extent);
-    }
+  for (const SwapRecord& record : records) {
+    if (record.kind != kKept) continue;
+    const Ranges::iterator kept = backed.find(record.address);
+    assert(kept->second.pieces.size() == 1);  // it was one extent
+    lanes()->SetKept(&lane_member_, record.address, kept->second.pieces[0].extent);
+    backed.erase(kept);
   }
+  for (const Ranges::value_type& range : backed)
+    bytes_.fetch_add(BytesOf(range.second.pieces), std::memory_order_relaxed);
+  ranges_.merge(backed);
+  scratch_.clear();
   swap_file_.Clear();
   return CUDA_SUCCESS;
+}
+
+void Arena::ForgetScratch() {
+  while (!scratch_.empty()) FreeScratch(scratch_.begin());
+}
+
+void Arena::FreeScratch(std::map<CUdeviceptr, Scratch>::iterator scratch) {
+  tenant_.job->Give(scratch->second.device, scratch->second.bytes);
+  own_addresses_.Give(scratch->first, scratch->second.bytes);
+  scratch_.erase(scratch);
 }
 
 void Arena::CountSwapped(void (JobMemory::*count)(int device, uint64_t bytes)) {
@@ -185,6 +202,7 @@ void Arena::Detach() {
   ranges_.clear();
   bytes_.store(0, std::memory_order_relaxed);
   CountSwapped(&JobMemory::Give);
+  ForgetScratch();
   swap_file_.Leave();
   if (lanes() == nullptr) return;
   for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
@@ -196,6 +214,7 @@ void Arena::Detach() {
 
 void Arena::Clear() {
   CountSwapped(&JobMemory::Give);
+  ForgetScratch();
   swap_file_.Clear();
   while (!ranges_.empty()) RemoveRange(ranges_.begin());
   if (lanes() == nullptr) return;

@@ -145,20 +145,43 @@ TEST_F(ArenaTest, SwappedMemoryComesBackWithItsBytes) {
   Fill(base_ + 20 * MiB, 2 * MiB, 5);
   ASSERT_TRUE(arena_.SwapOut().ok());
   EXPECT_TRUE(arena_.swapped());
-  EXPECT_EQ(recording_.used_bytes, 4 * MiB) << "workspaces stay";
+  EXPECT_EQ(recording_.used_bytes, 0u) << "workspaces go without their bytes";
+  EXPECT_EQ(arena_.RangeBytes(own), 4 * MiB);
   EXPECT_EQ(swap_.used_bytes(), 16 * MiB);
   EXPECT_EQ(job_->used(0), 20 * MiB) << "it is the job's still";
   recording_.AddExtent({1000, {OwnerKind::kSession, 8}, 46 * MiB});
   EXPECT_EQ(arena_.SwapIn(), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_TRUE(arena_.swapped());
-  EXPECT_EQ(recording_.used_bytes, 50 * MiB) << "all or nothing";
+  EXPECT_EQ(recording_.used_bytes, 46 * MiB) << "all or nothing";
   recording_.used_bytes -= 46 * MiB;
   ASSERT_EQ(arena_.SwapIn(), CUDA_SUCCESS);
   ExpectFilled(base_, 14 * MiB, 3);
   ExpectFilled(base_ + 20 * MiB, 2 * MiB, 5);
   EXPECT_EQ(swap_.used_bytes(), 0u);
   EXPECT_EQ(recording_.used_bytes, 20 * MiB);
+  EXPECT_EQ(arena_.Free(own), CUDA_SUCCESS);
   EXPECT_EQ(arena_.Free(base_), CUDA_SUCCESS);
+}
+
+// A library handle may be destroyed while its session is away, or be all that there is.
+TEST_F(ArenaTest, AWorkspaceIsFreedWhereverItIs) {
+  CUdeviceptr one = 0, two = 0, three = 0;
+  EXPECT_EQ(arena_.Place(0, 4 * MiB, &one), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Place(0, 4 * MiB, &two), CUDA_SUCCESS);
+  ASSERT_TRUE(arena_.SwapOut().ok());
+  EXPECT_EQ(recording_.used_bytes, 0u);
+  EXPECT_EQ(arena_.Free(one), CUDA_SUCCESS);
+  EXPECT_EQ(arena_.Free(one), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(job_->used(0), 4 * MiB);
+  ASSERT_EQ(arena_.SwapIn(), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 4 * MiB);
+  EXPECT_EQ(arena_.bytes(), 4 * MiB);
+  EXPECT_EQ(arena_.Place(0, 4 * MiB, &three), CUDA_SUCCESS);
+  EXPECT_EQ(three, one) << "its addresses are free";
+  ASSERT_TRUE(arena_.SwapOut().ok());
+  arena_.Clear();
+  EXPECT_EQ(job_->used(0), 0u);
+  EXPECT_EQ(recording_.used_bytes, 0u);
 }
 
 TEST_F(ArenaTest, ALaneInUseIsSwappedAlong) {
