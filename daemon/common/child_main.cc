@@ -1,5 +1,6 @@
 #include "daemon/common/child_main.h"
 
+#include <poll.h>
 #include <time.h>
 
 #include <cstdio>
@@ -56,6 +57,11 @@ absl::StatusOr<ChildArguments> ParseChildArguments(int argc, char** argv) {
         "--runtime-dir is missing; this program is started by lanewayd, not by hand");
   }
   return arguments;
+}
+
+bool DaemonIsGone(int control_fd) {
+  pollfd entry{control_fd, 0, 0};
+  return control_fd >= 0 && poll(&entry, 1, 0) > 0 && (entry.revents & POLLHUP) != 0;
 }
 
 int FailStart(int control_fd, std::string_view sentence) {

@@ -29,6 +29,10 @@ struct ChildArguments {
 // `--name=value` each. The error names the argument.
 absl::StatusOr<ChildArguments> ParseChildArguments(int argc, char** argv);
 
+// Whether the daemon that started this process has ended. One that is not ready then ends, too,
+// before it makes its socket: the next daemon has started others in its place.
+bool DaemonIsGone(int control_fd);
+
 // Tells the parent why this process can't start, and prints it for the log. Returns the exit code.
 int FailStart(int control_fd, std::string_view sentence);
 

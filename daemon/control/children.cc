@@ -1,5 +1,6 @@
 #include "daemon/control/children.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -50,8 +51,7 @@ void Children::Start() {
   });
 }
 
-// --- keeper
-// ------------------------------------------------------------------------------------------
+// --- keeper --------------------------------------------------------------------------------------
 
 void Children::AdoptKeeper(Process process) {
   spdlog::info("adopting the keeper, pid {}", process.pid);
@@ -191,8 +191,7 @@ void Children::RefreshUsage(std::function<void()> done) {
   });
 }
 
-// --- workers
-// -----------------------------------------------------------------------------------------
+// --- workers -------------------------------------------------------------------------------------
 
 void Children::AdoptWorkers() {
   for (const uint32_t number : ipc::WorkerSocketsIn(options_.runtime_dir)) {
@@ -237,13 +236,16 @@ absl::StatusOr<uint32_t> Children::StartWorker(bool own) {
   const uint32_t number = next_worker_++;
   std::vector<std::string> arguments = ArgumentsFor(cuda ? "cuda" : "soft");
   arguments.push_back(absl::StrCat("--number=", number));
-  if (options_.swap_bytes >= 0) {
+  if (options_.swap_bytes >= 0)
     arguments.push_back(absl::StrCat("--swap-bytes=", options_.swap_bytes));
-  }
   if (own) arguments.push_back("--own");
+  // Taken from now on: the next daemon must not give the number away while this worker starts.
+  const std::string socket = ipc::WorkerSocketPath(options_.runtime_dir, number);
+  const ipc::UniqueFd place(open(socket.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   absl::StatusOr<Process> process =
       StartProcess({ipc::BinaryPath("laneway-worker"), arguments, options_.runtime_dir,
                     ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number))});
+  if (!process.ok()) unlink(socket.c_str());
   if (!process.ok()) return process.status();
   spdlog::info("started worker {}, pid {}", number, process->pid);
   AddWorker(number, std::move(*process), false);
@@ -350,8 +352,7 @@ void Children::OnWorkerEnded(uint32_t number) {
   if (stopping_) FinishStop();
 }
 
-// --- adoption and the end
-// ----------------------------------------------------------------------------
+// --- adoption and the end ------------------------------------------------------------------------
 
 void Children::CheckAdopted() {
   if (adopted_ || !keeper_.ready || keeper_.listing) return;

@@ -18,6 +18,8 @@ namespace {
 using ipc::control::DeviceKind;
 
 int Serve(const common::ChildArguments& arguments, const common::Driver& driver, Keeper* keeper) {
+  if (common::DaemonIsGone(arguments.control_fd))
+    return common::FailStart(-1, "the daemon that started this keeper has ended");
   Server server(keeper, arguments.linger_s);
   const absl::Status listening = server.Listen(arguments.runtime_dir);
   if (!listening.ok()) {

@@ -80,8 +80,7 @@ void Control::Run() {
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, options_.number).c_str());
 }
 
-// --- connections
-// -------------------------------------------------------------------------------------
+// --- connections ---------------------------------------------------------------------------------
 
 void Control::AddConnection(ipc::UniqueFd socket) {
   const absl::StatusOr<ipc::Peer> peer = ipc::PeerOf(socket.get());
@@ -244,8 +243,7 @@ void Control::Broadcast(const ipc::control::Message& message) {
   }
 }
 
-// --- sessions
-// ----------------------------------------------------------------------------------------
+// --- sessions ------------------------------------------------------------------------------------
 
 void Control::Refuse(uint64_t session_id, const char* sentence) {
   ipc::control::Attached refused;

@@ -55,6 +55,8 @@ int Main(const common::ChildArguments& arguments) {
   environment.swap = &swap;
   environment.on_processors = kind == ipc::control::DeviceKind::kSoft;
   control.SetEnvironment(environment);
+  if (common::DaemonIsGone(arguments.control_fd))
+    return common::FailStart(-1, "the daemon that started this worker has ended");
   const absl::Status listening = control.Listen();
   if (!listening.ok()) {
     return common::FailStart(arguments.control_fd, std::string(listening.message()));

@@ -4,13 +4,15 @@
 // Memory is a memfd, so that it can be exported. $LANEWAY_FAKE_MEMORY sets the device's bytes.
 // While the file $LANEWAY_FAKE_FAULT exists the device is poisoned: every question about a stream
 // returns 700, and the error log says what is in the file. With $LANEWAY_FAKE_NO_DEVICE it does not
-// start, and not before the file $LANEWAY_FAKE_HOLD is gone.
+// start, and not before the file $LANEWAY_FAKE_HOLD is gone; no more does the program P before
+// $LANEWAY_FAKE_HOLD.P is.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -44,7 +46,10 @@ int FdOf(CUmemGenericAllocationHandle handle) { return static_cast<int>(handle) 
 
 EXPORTED CUresult cuInit(unsigned flags) {
   const char* const hold = std::getenv("LANEWAY_FAKE_HOLD");
-  while (hold != nullptr && access(hold, F_OK) == 0) poll(nullptr, 0, 1);
+  const std::string all = hold == nullptr ? "" : hold;
+  const std::string mine = all + "." + program_invocation_short_name;
+  while (hold != nullptr && (access(all.c_str(), F_OK) == 0 || access(mine.c_str(), F_OK) == 0))
+    poll(nullptr, 0, 1);
   return std::getenv("LANEWAY_FAKE_NO_DEVICE") != nullptr ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 

@@ -136,8 +136,7 @@ TEST_F(LifecycleTest, TheSessionAfterTheLastIsRefused) {
   ExpectServes(last.get());
 }
 
-// --- processes that die
-// ------------------------------------------------------------------------------
+// --- processes that die --------------------------------------------------------------------------
 
 TEST_F(LifecycleTest, ADaemonThatDiesIsReplacedAndAdopts) {
   std::unique_ptr<Program> daemon = installation_.StartDaemon();
@@ -161,6 +160,33 @@ TEST_F(LifecycleTest, ADaemonThatDiesIsReplacedAndAdopts) {
   client->Signal(SIGKILL);
   EXPECT_TRUE(WaitFor([this] { return Sessions() == 2; }, 1.0));
   EXPECT_EQ(UsedBytes(), 2 * kExtentBytes);
+}
+
+// A driver may take seconds to start: the daemon has ended by then, and the next one has begun.
+TEST_F(LifecycleTest, ADaemonThatDiesWhileItsWorkerStartsLeavesNone) {
+  const std::string hold = installation_.dir() + ".hold", worker = hold + ".laneway-worker";
+  installation_.environment()["LANEWAY_FAKE_HOLD"] = hold;
+  std::ofstream(worker) << "";
+  const auto workers = [this] { return installation_.Processes("laneway-worker").size(); };
+  std::unique_ptr<Program> daemon;  // each is killed by the next
+  for (size_t started = 1; started <= 3; ++started) {
+    daemon.reset();
+    daemon = std::make_unique<Program>(
+        std::vector<std::string>{installation_.Binary("lanewayd"), "--device=soft"},
+        installation_.environment());
+    EXPECT_TRUE(WaitFor([&] { return workers() == started; }));
+  }
+  std::filesystem::remove(worker);
+  EXPECT_TRUE(WaitFor([&] { return workers() == 1; }));
+  ExpectServes(Client().get());
+  const nlohmann::json status = installation_.Status();
+  ASSERT_EQ(status["workers"].size(), 1u);
+  EXPECT_EQ(status["workers"][0]["number"], 3) << "no two that live have one number";
+  EXPECT_EQ(installation_.Processes("laneway-keeper").size(), 1u);
+  EXPECT_TRUE(WaitFor([this] { return Sessions() == 0; }));
+  daemon->Signal(SIGTERM);
+  EXPECT_EQ(daemon->Wait(), 0);
+  ExpectNothingLeft();
 }
 
 TEST_F(LifecycleTest, ADaemonToldToEndLeavesProgramsAlone) {
@@ -261,8 +287,7 @@ TEST_F(LifecycleTest, APoisonedWorkerNamesTheFault) {
   ExpectServes(Client().get());
 }
 
-// --- what can't start, and what ends by itself
-// -------------------------------------------------------
+// --- what can't start, and what ends by itself ---------------------------------------------------
 
 TEST_F(LifecycleTest, ADriverThatDoesNotStartIsToldAndNothingStays) {
   installation_.environment()["LANEWAY_FAKE_NO_DEVICE"] = "1";
