@@ -89,6 +89,7 @@ struct SessionRecord {
   uint32_t swapped = 0;             // its persistent memory is in the host's
   uint32_t lane_saved = 0;          // and, with it, what lives in its lane: inside an iteration
   uint32_t going_out = 0;           // it is to go there, or on its way: Swapped will tell
+  uint32_t coming_in = 0;           // it is to come back, or on its way: Swapped will tell
   uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
   uint32_t generation = 0;          // other than 0: it has run in another worker before
   uint32_t contained = 0;           // 1: it gets a worker of its own

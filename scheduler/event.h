@@ -51,6 +51,7 @@ struct SessionAdopted {
   bool swapped = false;
   bool lane_saved = false;  // swapped out inside an iteration
   bool going_out = false;   // to the host, as it was told before: Swapped follows
+  bool coming_in = false;   // swapped, and on its way back to `lane`: Swapped follows
   bool paused = false;
   bool evicted = false;
 };

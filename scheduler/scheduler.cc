@@ -103,11 +103,11 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   session->uses_lane = event.ephemeral_bytes > 0;
   session->resident_us = core->now_us;
   if (event.swapped) {
-    session->residence = Residence::kSwapped;
+    session->residence = event.coming_in ? Residence::kSwappingIn : Residence::kSwapped;
     session->lane_saved = event.lane_saved;
     state->swapped_bytes += event.persistent_bytes + (event.lane_saved ? event.ephemeral_bytes : 0);
-    Claim(core, session);
-    return;
+    if (!event.coming_in) return Claim(core, session);
+    ++core->DeviceOf(*session)->swapping;
   }
   Account(core, session);
   const LaneId id = event.lane != 0 ? event.lane : state->lanes_made + 1;
@@ -119,11 +119,11 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   lane->needs.insert(session->ephemeral_bytes);
   session->lane = id;
   if (!known && event.lane == 0) core->actions.push_back(AssignLane{session->id, id, lane->bytes});
-  if (event.granted && lane->holder == nullptr) {
+  if ((event.swapped ? event.lane_saved : event.granted) && lane->holder == nullptr) {
     session->runnable = true;
     Hold(core, lane, session);
   }
-  if (event.going_out) AwaitSwapOut(core, session);
+  if (event.going_out && !event.swapped) AwaitSwapOut(core, session);
 }
 
 void On(Core* core, const SessionAdopted& event) {

@@ -166,6 +166,7 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.swapped = record.swapped != 0;
   adopted.lane_saved = record.lane_saved != 0;
   adopted.going_out = record.going_out != 0;
+  adopted.coming_in = record.coming_in != 0;
   adopted.paused = record.pause != wire::Pause::kNone;
   adopted.evicted = record.pause == wire::Pause::kEvicted;
   Happen(adopted);

@@ -87,7 +87,7 @@ void Control::AddConnection(ipc::UniqueFd socket) {
   if (!peer.ok() || (peer->uid != geteuid() && peer->uid != 0)) return;
   const int fd = socket.get();
   connections_[fd] = std::move(socket);
-  loop_.Watch(fd, [this, fd] { OnReadable(fd); });
+  loop_.Watch(fd, [this, fd] { (void)Hear(fd); });
   if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
 }
 
@@ -108,16 +108,30 @@ void Control::ArmLinger() {
   });
 }
 
-void Control::OnReadable(int fd) {
+bool Control::Hear(int fd) {
   absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
-  if (absl::IsDeadlineExceeded(received.status())) return;
+  if (absl::IsDeadlineExceeded(received.status())) return false;
   if (!received.ok()) {
     common::Log("worker",
                 absl::StrCat("daemon connection: ", std::string(received.status().message())));
     DropConnection(fd);
-    return;
+    return false;
   }
   Handle(fd, &*received);
+  return true;
+}
+
+void Control::HearOthers(int than) {
+  if (std::exchange(hearing_others_, true)) return;
+  std::vector<int> others;
+  for (const std::pair<const int, ipc::UniqueFd>& connection : connections_) {
+    if (connection.first != than) others.push_back(connection.first);
+  }
+  for (const int fd : others) {
+    while (Hear(fd)) {
+    }
+  }
+  hearing_others_ = false;
 }
 
 void Control::Handle(int fd, ipc::control::Received* received) {
@@ -214,9 +228,11 @@ void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRec
   record->swapped = snapshot.swapped;
   record->lane_saved = snapshot.lane_saved;
   record->going_out = snapshot.going_out;
+  record->coming_in = snapshot.coming_in;
 }
 
 void Control::AnswerQuery(int fd) {
+  HearOthers(fd);
   OnOutbox();  // what happened before is told before
   SetDaemon(true);
   (void)ipc::control::Send(fd, Describe());
@@ -239,7 +255,7 @@ void Control::AnswerQuery(int fd) {
 
 void Control::Broadcast(const ipc::control::Message& message) {
   for (const std::pair<const int, ipc::UniqueFd>& connection : connections_) {
-    (void)ipc::control::Send(connection.first, message);  // its end is seen by OnReadable
+    (void)ipc::control::Send(connection.first, message);  // its end is seen by Hear
   }
 }
 

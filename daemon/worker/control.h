@@ -70,7 +70,9 @@ class Control : public PoisonSink, public DaemonLink {
   // --- main thread: connections and sessions
   void AddConnection(ipc::UniqueFd socket);
   void DropConnection(int fd);
-  void OnReadable(int fd);
+  bool Hear(int fd);  // false: nothing more from there, for now
+  // What a daemon that is no more has ordered, before the next one is told how it stands.
+  void HearOthers(int than);
   void Handle(int fd, ipc::control::Received* received);
   void OnRecord(const ipc::control::SessionRecord& record);
   bool HandleGrants(const ipc::control::Message& message);  // false: not one of theirs
@@ -108,6 +110,7 @@ class Control : public PoisonSink, public DaemonLink {
   ipc::UniqueFd listener_;
   ipc::UniqueFd outbox_event_;
   std::map<int, ipc::UniqueFd> connections_;
+  bool hearing_others_ = false;
   bool stopping_ = false;
   common::EventLoop::TimerId linger_timer_ = 0;
 

@@ -98,6 +98,7 @@ struct SessionSnapshot {
   bool swapped = false;
   bool lane_saved = false;  // swapped inside an iteration
   bool going_out = false;   // was told to, and has not posted Swapped yet
+  bool coming_in = false;   // the same
 };
 
 class Session {

@@ -171,7 +171,8 @@ void SessionImpl::Stop() {
 }
 
 SessionSnapshot SessionImpl::Snapshot() const {
-  const bool going_out = going_out_.load();     // first: it may arrive at this moment
+  const bool going_out = going_out_.load();  // first: it may arrive at this moment
+  const bool coming_in = coming_in_.load();
   const absl::MutexLock lock(&command_mutex_);  // see AskForMemory
   const AssignedLane::Where where = lane_.where();
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
@@ -181,7 +182,8 @@ SessionSnapshot SessionImpl::Snapshot() const {
           .lane_bytes = lane_.bytes(),
           .swapped = where != AssignedLane::Where::kHere,
           .lane_saved = where == AssignedLane::Where::kOnHostWithLane,
-          .going_out = going_out};
+          .going_out = going_out,
+          .coming_in = coming_in};
 }
 
 void SessionImpl::UseDevice(uint32_t header_context) {

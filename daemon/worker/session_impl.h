@@ -302,6 +302,7 @@ class SessionImpl final : public Session,
   std::atomic<bool> ring_owed_{false};   // it would have been rung
   AssignedLane lane_;
   std::atomic<bool> going_out_{false};    // told to, and the answer is not posted
+  std::atomic<bool> coming_in_{false};    // the same
   bool takes_memory_ = false;             // waits until what it was granted is there
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of

@@ -223,7 +223,7 @@ CUresult SessionImpl::GiveLaneBack() {
 
 void SessionImpl::OnDecision(const wire::Message& message) {
   if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {
-    if (swap->out != 0) going_out_.store(true);
+    (swap->out != 0 ? going_out_ : coming_in_).store(true);
     Post([this, swap = *swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
     return;
   }
@@ -280,7 +280,7 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
     }
   }
   // Before the answer: a daemon that is told of this session meanwhile hears either of the two.
-  going_out_.store(false);
+  (out ? going_out_ : coming_in_).store(false);
   environment_.daemon->Post(swapped);
 }
 

@@ -13,7 +13,7 @@ import harness  # noqa: E402 (lies beside us)
 from full_lanes import GROW_MIB, Growing  # noqa: E402
 from harness import Laneway, alive, check, wait_for  # noqa: E402
 from lanes import started  # noqa: E402
-from stepped import STEPS, Stepped, alone, at_rest, kill_worker  # noqa: E402
+from stepped import STEPS, Stepped, alone, at_rest, kill_worker, stop  # noqa: E402
 from watching import of_job  # noqa: E402
 
 MIB = 1 << 20
@@ -65,11 +65,6 @@ def answered(growing):
     for _ in range(WIDE_MIB // GROW_MIB - 2):  # the whole of it
         growing.grows()
     check(growing.answers() == [0] * growing.asked, f"it has its memory: {growing.answers()}")
-
-
-def stop(pid):
-    os.kill(pid, signal.SIGSTOP)
-    wait_for(lambda: harness.state_of(pid) == "T", "the worker stands still")
 
 
 def kill(pid):

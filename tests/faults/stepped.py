@@ -6,7 +6,7 @@ import json
 import os
 import signal
 
-from harness import alive, check, wait_for
+from harness import alive, check, state_of, wait_for
 
 STEPS = 40  # of a stepped program, unless it is told otherwise
 
@@ -100,6 +100,11 @@ def kill_worker(laneway):
         except ProcessLookupError:
             continue  # the worker of a program of its own, which has just ended with it
         wait_for(lambda pid=pid: not alive(pid), "the worker is gone")
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: state_of(pid) == "T", "the worker stands still")
 
 
 def check_806(result, what):

@@ -2,8 +2,10 @@
 
 What rebuild.py says of programs at rest holds here, too. The seed is printed; --seed repeats a run.
 """
+import os
 import pathlib
 import random
+import signal
 import sys
 import time
 
@@ -11,9 +13,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
 from full_lanes import Growing  # noqa: E402
-from harness import Laneway, check, chosen, wait_for  # noqa: E402
+from harness import Laneway, Program, check, chosen, wait_for  # noqa: E402
 from kills import kill_process  # noqa: E402
-from stepped import STEPS, Stepped, alone, at_rest, check_806, in_a_lane, kill_worker, rests_or_is_lost  # noqa: E402
+from stepped import (  # noqa: E402
+    STEPS, Stepped, alone, at_rest, check_806, in_a_lane, kill_worker, rests_or_is_lost, stop)
 from watching import of_job  # noqa: E402
 
 
@@ -144,13 +147,13 @@ def test_a_daemon_lost_while_memory_goes_to_the_host():
         wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 
-def test_a_daemon_lost_while_an_iteration_lies_on_the_host():
+def with_an_iteration_on_the_host(body):
     """A program that waits for memory inside its iteration goes there with what lives in its lane.
 
-    Another job uses the lane meanwhile, and has left it when it comes back.
+    body(laneway, what starts a daemon, its job, the program, the one that has the memory)
     """
     with Laneway(softgpu="memory=192MiB", start=False) as laneway:
-        daemon = [laneway.binary("lanewayd"), "--device=soft", "--lanes=1"]
+        daemon = [laneway.binary("lanewayd"), "--device=soft", "--lanes=1", "--log-level=debug"]
         laneway.start_daemon(daemon)
         stepped = in_a_lane(laneway, "within")
         job = laneway.sessions()[0]["job"]
@@ -162,23 +165,53 @@ def test_a_daemon_lost_while_an_iteration_lies_on_the_host():
         steer(laneway, "evict")
         wait_for(lambda: of_job(laneway, job)["state"] == "evicted" and laneway.sessions()[0]["device_bytes"] == 0,
                  lambda: f"it goes to the host: {of_job(laneway, job)}")
+        body(laneway, daemon, job, stepped, holding)
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
+
+
+def goes_on_to_its_end(stepped):
+    stepped.wait()
+    while stepped.round < stepped.rounds:
+        stepped.step()
+    stepped.finish()
+
+
+def test_a_daemon_lost_while_an_iteration_lies_on_the_host():
+    """Another job uses the lane meanwhile, and has left it when it comes back."""
+    def body(laneway, daemon, job, stepped, holding):
         before = laneway.processes("laneway-worker")
         kill_process(laneway, "lanewayd")
         laneway.start_daemon(daemon)
         check(laneway.processes("laneway-worker") == before, "its worker is there still")
         check(of_job(laneway, job)["state"] == "evicted", f"the next one knows: {of_job(laneway, job)}")
-        loop = [laneway.binary("iterate"), "--iterations", "3000"]
+        loop = [laneway.binary("iterate"), "--iterations", "600"]
         expected, other = laneway.bare(loop), laneway.spawn(loop)
         other.wait_for_line("started")
         holding.end()
         steer(laneway, "resume")
-        stepped.wait()
-        while stepped.round < stepped.rounds:
-            stepped.step()
-        stepped.finish()
+        goes_on_to_its_end(stepped)
         ended = other.wait()
         check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
-        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
+    with_an_iteration_on_the_host(body)
+
+
+def test_a_daemon_lost_while_an_iteration_comes_back():
+    """What the last one has ordered happens; the next one gives it the lane that it comes back to, and no other."""
+    def body(laneway, daemon, job, stepped, holding):
+        holding.end()
+        wait_for(lambda: len(laneway.sessions()) == 1, "its memory is free")
+        worker = laneway.processes("laneway-worker")[0]
+        stop(worker)
+        steer(laneway, "resume")
+        wait_for(lambda: "has been moved" in laneway.command("why", str(job)).out, "it is told to come back")
+        kill_process(laneway, "lanewayd")
+        laneway.daemon = Program(daemon, laneway.environment)
+        log = laneway.runtime / "log" / "lanewayd.log"
+        wait_for(lambda: "adopting worker" in log.read_text(), "the next one asks the worker")
+        os.kill(worker, signal.SIGCONT)
+        goes_on_to_its_end(stepped)
+        check(log.read_text().count("session 1 leaves the host") == 1, f"it is told twice\n{log.read_text()}")
+    with_an_iteration_on_the_host(body)
 
 
 if __name__ == "__main__":

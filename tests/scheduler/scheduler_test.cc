@@ -99,6 +99,34 @@ TEST_F(SchedulerTest, WhoIsAdoptedOnTheHostWithItsLaneComesBackWithIt) {
   EXPECT_EQ(state_.swapped_bytes, 0);
 }
 
+// It has its memory and its lane already, or has it not: another would be in its iteration's way.
+TEST_F(SchedulerTest, WhoIsAdoptedOnTheWayBackKeepsItsLane) {
+  for (const bool arrives : {true, false}) {
+    On(CapacityChanged{0, 100});
+    SessionAdopted event{{1, 1}, 10, 20, 7, 20};
+    event.swapped = event.lane_saved = event.coming_in = true;
+    EXPECT_TRUE(On(event).empty()) << "it was told";
+    EXPECT_EQ(state_.swapped_bytes, 30);
+    EXPECT_EQ(state_.devices.at(0).free_bytes(), 70);
+    On(SessionAdopted{{2, 1}, 10, 20, 7, 20});
+    EXPECT_TRUE(Of<Grant>(On(Runnable{2})).empty());
+    std::vector<Action> actions = On(Swapped{1, false, arrives, "no room"});
+    if (arrives) {
+      ASSERT_EQ(Of<Grant>(actions).size(), 1u);
+      EXPECT_EQ(Of<Grant>(actions)[0].session, 1u);
+      EXPECT_EQ(Of<Grant>(actions)[0].lane, 7u);
+      EXPECT_EQ(state_.swapped_bytes, 0);
+    } else {
+      ASSERT_EQ(Of<Grant>(actions).size(), 1u);
+      EXPECT_EQ(Of<Grant>(actions)[0].session, 2u);
+      EXPECT_EQ(state_.swapped_bytes, 30);
+    }
+    On(SessionLeft{1});
+    On(SessionLeft{2});
+    On(LaneShrunk{7, 0});
+  }
+}
+
 TEST_F(SchedulerTest, FirstComeFirstServed) {
   On(SessionArrived{9, 1});
   On(SessionArrived{8, 1});
