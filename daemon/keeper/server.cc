@@ -39,7 +39,7 @@ void Server::Add(ipc::UniqueFd socket) {
   if (!peer.ok() || peer->uid != geteuid()) return;
   const int fd = socket.get();
   connections_[fd] = Connection{std::move(socket)};
-  loop_.Watch(fd, [this, fd] { (void)Hear(fd); });
+  loop_.Watch(fd, [this, fd] { (void)hearing_.Hear(fd); });
   if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
 }
 
@@ -68,22 +68,11 @@ bool Server::Hear(int fd) {
     Drop(fd);
     return false;
   }
-  speakers_.insert(fd);
   Handle(&connections_[fd], &*received);
-  speakers_.erase(fd);
   return true;
 }
 
-void Server::HearOthers() {
-  std::vector<int> others;
-  for (const std::pair<const int, Connection>& entry : connections_) {
-    if (speakers_.count(entry.first) == 0) others.push_back(entry.first);
-  }
-  for (const int fd : others) {
-    while (Hear(fd)) {
-    }
-  }
-}
+void Server::HearOthers() { hearing_.HearOthers(connections_); }
 
 void Server::AnswerQuery(int fd) {
   HearOthers();

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "daemon/common/event_loop.h"
+#include "daemon/common/hearing.h"
 #include "daemon/keeper/keeper.h"
 #include "ipc/control.h"
 #include "ipc/unique_fd.h"
@@ -50,7 +50,7 @@ class Server {
   common::EventLoop loop_;
   ipc::UniqueFd listener_;
   std::map<int, Connection> connections_;
-  std::set<int> speakers_;  // whose messages are being handled
+  common::Hearing hearing_{[this](int fd) { return Hear(fd); }};
   common::EventLoop::TimerId linger_timer_ = 0;
 };
 

@@ -87,7 +87,7 @@ void Control::AddConnection(ipc::UniqueFd socket) {
   if (!peer.ok() || (peer->uid != geteuid() && peer->uid != 0)) return;
   const int fd = socket.get();
   connections_[fd] = std::move(socket);
-  loop_.Watch(fd, [this, fd] { (void)Hear(fd); });
+  loop_.Watch(fd, [this, fd] { (void)hearing_.Hear(fd); });
   if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
 }
 
@@ -109,6 +109,7 @@ void Control::ArmLinger() {
 }
 
 bool Control::Hear(int fd) {
+  if (connections_.count(fd) == 0) return false;
   absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
   if (absl::IsDeadlineExceeded(received.status())) return false;
   if (!received.ok()) {
@@ -119,19 +120,6 @@ bool Control::Hear(int fd) {
   }
   Handle(fd, &*received);
   return true;
-}
-
-void Control::HearOthers(int than) {
-  if (std::exchange(hearing_others_, true)) return;
-  std::vector<int> others;
-  for (const std::pair<const int, ipc::UniqueFd>& connection : connections_) {
-    if (connection.first != than) others.push_back(connection.first);
-  }
-  for (const int fd : others) {
-    while (Hear(fd)) {
-    }
-  }
-  hearing_others_ = false;
 }
 
 void Control::Handle(int fd, ipc::control::Received* received) {
@@ -232,8 +220,8 @@ void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRec
 }
 
 void Control::AnswerQuery(int fd) {
-  HearOthers(fd);
-  OnOutbox();  // what happened before is told before
+  hearing_.HearOthers(connections_);  // what a daemon that is no more has ordered
+  OnOutbox();                         // what happened before is told before
   SetDaemon(true);
   (void)ipc::control::Send(fd, Describe());
   for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/common/event_loop.h"
+#include "daemon/common/hearing.h"
 #include "daemon/common/session_page.h"
 #include "daemon/worker/devices.h"
 #include "daemon/worker/extents.h"
@@ -71,8 +72,6 @@ class Control : public PoisonSink, public DaemonLink {
   void AddConnection(ipc::UniqueFd socket);
   void DropConnection(int fd);
   bool Hear(int fd);  // false: nothing more from there, for now
-  // What a daemon that is no more has ordered, before the next one is told how it stands.
-  void HearOthers(int than);
   void Handle(int fd, ipc::control::Received* received);
   void OnRecord(const ipc::control::SessionRecord& record);
   bool HandleGrants(const ipc::control::Message& message);  // false: not one of theirs
@@ -110,7 +109,7 @@ class Control : public PoisonSink, public DaemonLink {
   ipc::UniqueFd listener_;
   ipc::UniqueFd outbox_event_;
   std::map<int, ipc::UniqueFd> connections_;
-  bool hearing_others_ = false;
+  common::Hearing hearing_{[this](int fd) { return Hear(fd); }};
   bool stopping_ = false;
   common::EventLoop::TimerId linger_timer_ = 0;
 

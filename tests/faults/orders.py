@@ -73,9 +73,7 @@ def kill(pid):
 
 
 def goes_on_to_its_end(laneway, stepped):
-    while stepped.round < stepped.rounds:
-        stepped.step()
-    stepped.finish()
+    stepped.goes_on_to_its_end()
     wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 

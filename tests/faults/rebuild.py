@@ -102,9 +102,7 @@ class Losses:
         what = f"round {number}"
         for place, stepped in enumerate(self.crew):
             if stepped.round + 3 > stepped.rounds:
-                while stepped.round < stepped.rounds:
-                    stepped.step()
-                stepped.finish()
+                stepped.goes_on_to_its_end()
                 self.crew[place] = self.member(stepped.memory)
         if self.busy is None:
             self.busy = self.laneway.spawn([self.laneway.binary("repeat"), "1000000000"])

@@ -47,6 +47,11 @@ class Stepped:
         self.send()
         return self.answers()
 
+    def goes_on_to_its_end(self):
+        while self.round < self.rounds:
+            self.step()
+        self.finish()
+
     def finish(self):
         self.program.release()
         result = self.program.wait()

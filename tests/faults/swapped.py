@@ -15,8 +15,7 @@ import harness  # noqa: E402 (lies beside us)
 from full_lanes import Growing  # noqa: E402
 from harness import Laneway, Program, check, chosen, wait_for  # noqa: E402
 from kills import kill_process  # noqa: E402
-from stepped import (  # noqa: E402
-    STEPS, Stepped, alone, at_rest, check_806, in_a_lane, kill_worker, rests_or_is_lost, stop)
+from stepped import Stepped, alone, at_rest, check_806, in_a_lane, kill_worker, rests_or_is_lost, stop  # noqa: E402
 from watching import of_job  # noqa: E402
 
 
@@ -54,9 +53,7 @@ def test_swapped_memory_outlives_its_worker():
         steer(laneway, "resume")
         stepped.step()
         check(laneway.used_bytes() > 0, "it is back")
-        while stepped.round < stepped.rounds:
-            stepped.step()
-        stepped.finish()
+        stepped.goes_on_to_its_end()
         wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 
@@ -89,9 +86,7 @@ def test_who_has_not_spoken_since_goes_to_the_host():
             steer(laneway, command)
             if command == "evict":
                 wait_for(lambda: laneway.used_bytes() == 0, "its memory goes to the host")
-        while stepped.round < STEPS:
-            stepped.step()
-        stepped.finish()
+        stepped.goes_on_to_its_end()
 
 
 def test_workers_lost_on_the_way_to_the_host(rounds, seed):
@@ -118,9 +113,7 @@ def test_workers_lost_on_the_way_to_the_host(rounds, seed):
             if not stepped.answers():  # it had begun to work
                 stepped, lost = replaced(laneway, stepped), lost + 1
         stepped = at_rest_or_replaced(laneway, stepped)
-        while stepped.round < steps:
-            stepped.step()
-        stepped.finish()
+        stepped.goes_on_to_its_end()
         print(f"{lost} programs had begun to work when their worker was lost")
         wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
@@ -169,13 +162,6 @@ def with_an_iteration_on_the_host(body):
         wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "nothing is left")
 
 
-def goes_on_to_its_end(stepped):
-    stepped.wait()
-    while stepped.round < stepped.rounds:
-        stepped.step()
-    stepped.finish()
-
-
 def test_a_daemon_lost_while_an_iteration_lies_on_the_host():
     """Another job uses the lane meanwhile, and has left it when it comes back."""
     def body(laneway, daemon, job, stepped, holding):
@@ -189,7 +175,8 @@ def test_a_daemon_lost_while_an_iteration_lies_on_the_host():
         other.wait_for_line("started")
         holding.end()
         steer(laneway, "resume")
-        goes_on_to_its_end(stepped)
+        stepped.wait()
+        stepped.goes_on_to_its_end()
         ended = other.wait()
         check((ended.code, ended.out) == (0, expected.out), f"its results changed\n{ended}\nalone:\n{expected}")
     with_an_iteration_on_the_host(body)
@@ -209,7 +196,8 @@ def test_a_daemon_lost_while_an_iteration_comes_back():
         log = laneway.runtime / "log" / "lanewayd.log"
         wait_for(lambda: "adopting worker" in log.read_text(), "the next one asks the worker")
         os.kill(worker, signal.SIGCONT)
-        goes_on_to_its_end(stepped)
+        stepped.wait()
+        stepped.goes_on_to_its_end()
         check(log.read_text().count("session 1 leaves the host") == 1, f"it is told twice\n{log.read_text()}")
     with_an_iteration_on_the_host(body)
 
