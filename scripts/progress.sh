@@ -20,7 +20,7 @@ with_progress() {
   "$@" > "$log" 2>&1 < /dev/null &
   set +m
   job=$!
-  trap 'kill -- "-$job" 2> /dev/null; wait "$job" 2> /dev/null; exit 130' INT TERM
+  trap 'kill -- "-$job" 2> /dev/null; wait "$job" 2> /dev/null || true; exit 130' INT TERM
   while kill -0 "$job" 2> /dev/null; do
     if [[ -t 2 ]]; then
       printf '\r\033[K%s' "$(progress_line "$title" "$log")" >&2
