@@ -142,6 +142,19 @@ TEST_F(DoorTest, DefaultStreamsHaveNamesAndCannotBeDestroyed) {
   EXPECT_TRUE(session_.released.empty());
 }
 
+// The driver's null stream orders the work of every session of its context.
+TEST_F(DoorTest, NobodyNamesTheDriversNullStream) {
+  ASSERT_EQ(Encode<Op::cuStreamWaitEvent>(
+                Arguments<Op::cuStreamWaitEvent>(StreamNamed(5), EventNamed(7), 0u)),
+            Refusal::kNone);
+  ASSERT_EQ(Serve(Op::cuStreamWaitEvent).status, 0u);
+  for (size_t i = 0; i < sizeof(HandleId); ++i) *RequestByte(i) = 0;  // the stream's name
+  const Served served = Serve(Op::cuStreamWaitEvent);
+  EXPECT_FALSE(served.called);
+  EXPECT_EQ(served.status, uint32_t{CUDA_ERROR_INVALID_HANDLE});
+  EXPECT_EQ(called_.calls, 1);
+}
+
 TEST_F(DoorTest, AFailedCreationGivesTheNameBack) {
   CUevent event = nullptr;
   const Arguments<Op::cuEventCreate> args(&event, 0u);

@@ -75,7 +75,7 @@ class FakeCaller : public Caller {
 class FakeSession : public Session {
  public:
   bool Translate(HandleKind kind, HandleId id, void** driver_handle) override {
-    if (refuse_handles) return false;
+    if (refuse_handles || id == HandleId::kNull) return false;
     *driver_handle = DriverValue(kind, id);
     return true;
   }

@@ -54,6 +54,24 @@ TEST(Fences, StreamOrderedReuseIsImmediateOnTheSameStreamOnly) {
   EXPECT_TRUE(fences.OnReuse(stamp, 4));
 }
 
+// Free blocks that become one were freed in the order of several streams: in nobody's order alone.
+TEST(Fences, WhatTwoStreamsFreedIsFreedInNeithersOrder) {
+  Fences fences;
+  fences.OnWork(3, 1);
+  fences.OnWork(4, 2);
+  const Stamp one = fences.OnFree(3), other = fences.OnFree(4);
+  EXPECT_EQ(Merge(one, other).slot, kAnyStream);
+  EXPECT_TRUE(fences.OnReuse(Merge(one, other), 3));
+  EXPECT_TRUE(fences.OnReuse(Merge(one, other), 4));
+  EXPECT_FALSE(fences.OnReuse(Merge(one, one), 3)) << "both in the order of stream 3";
+  EXPECT_EQ(Merge(one, Stamp()), one) << "nothing ever used the other";
+  EXPECT_EQ(Merge(Stamp(), one), one);
+  fences.OnJoin();
+  const Stamp later = fences.OnFree(3);
+  EXPECT_EQ(Merge(one, later).epoch, later.epoch);
+  EXPECT_EQ(Merge(later, one).epoch, later.epoch);
+}
+
 TEST(Fences, WaitingForTheDeviceIsAJoin) {
   Fences fences;
   fences.OnWork(3, 1);

@@ -163,6 +163,19 @@ TEST_F(ArenaTest, SwappedMemoryComesBackWithItsBytes) {
   EXPECT_EQ(arena_.Free(base_), CUDA_SUCCESS);
 }
 
+// The device's copies are its own affair until it says that they are complete: a buffer is neither
+// read nor filled again before.
+TEST_F(ArenaTest, SwappingWaitsForEachCopyOfTheDevice) {
+  EXPECT_EQ(arena_.Map(0, base_, 26 * MiB), CUDA_SUCCESS);
+  Fill(base_, 26 * MiB, 3);
+  recording_.asynchronous = true;
+  ASSERT_TRUE(arena_.SwapOut().ok());
+  EXPECT_TRUE(recording_.queued.empty());
+  ASSERT_EQ(arena_.SwapIn(), CUDA_SUCCESS);
+  EXPECT_TRUE(recording_.queued.empty());
+  ExpectFilled(base_, 26 * MiB, 3);
+}
+
 // A library handle may be destroyed while its session is away, or be all that there is.
 TEST_F(ArenaTest, AWorkspaceIsFreedWhereverItIs) {
   CUdeviceptr one = 0, two = 0, three = 0;

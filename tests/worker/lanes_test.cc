@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+
 #include "tests/worker/lanes_fixture.h"
 
 namespace worker {
@@ -179,6 +181,42 @@ TEST_F(LanesTest, ManySmallExtentsBecomeFewUnderABudget) {
   EXPECT_LE(lanes_.Look(kLane).parts.size(), 6u);
   EXPECT_EQ(recording_.used_bytes, 64 * MiB);
   EXPECT_EQ(recording_.mapped.size(), lanes_.Look(kLane).parts.size());
+}
+
+// A member that keeps something could not map one extent that reaches over it, and would have a
+// hole in its place.
+TEST_F(LanesTest, WhereAMemberKeepsSomethingExtentsStayAsTheyAre) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Join(member(1), kLane, 0), CUDA_SUCCESS);
+  for (uint64_t bytes = kStep; bytes <= 16 * MiB; bytes += kStep) {
+    ASSERT_EQ(Size(&lanes_, member(0), bytes), CUDA_SUCCESS);
+  }
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  recording_.At(Base(0) + 2 * MiB) = 77;
+  ASSERT_EQ(lanes_.Keep(member(0), Base(0) + 2 * MiB, kStep), CUDA_SUCCESS);
+  lanes_.Exit(member(0));
+  EXPECT_EQ(lanes_.Coalesce(kLane, 1024 * MiB), 12 * MiB) << "4 + 8 after the one that is kept";
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  for (uint64_t at = 0; at < 16 * MiB; at += kStep) {
+    const CUdeviceptr address = Base(0) + at;
+    const auto next = recording_.mappings.upper_bound(address);
+    ASSERT_TRUE(next != recording_.mappings.begin());
+    EXPECT_LT(address - std::prev(next)->first, std::prev(next)->second.bytes) << at / MiB;
+  }
+  EXPECT_EQ(recording_.At(Base(0) + 2 * MiB), 77);
+}
+
+TEST_F(LanesTest, AShrunkLaneIsNoLargerThanWasAskedFor) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  for (uint64_t bytes = kStep; bytes <= 16 * MiB; bytes += kStep) {
+    ASSERT_EQ(Size(&lanes_, member(0), bytes), CUDA_SUCCESS);
+  }
+  for (const uint64_t mebibytes : {14, 8, 6, 2, 0}) {
+    const uint64_t bytes = mebibytes * MiB;
+    lanes_.Shrink(kLane, bytes);
+    EXPECT_EQ(recording_.used_bytes, bytes) << "neither a part too much nor one too few";
+    EXPECT_EQ(member(0)->mapped_bytes(), bytes);
+  }
 }
 
 TEST_F(LanesTest, WhoWaitsOutsideLetsItGrowWhenItEnters) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ipc/driver_table.h"
@@ -34,6 +35,7 @@ CUresult EventCreate(CUevent* event, unsigned) {
 CUresult EventRecord(CUevent event, CUstream stream) {
   recording.calls.push_back(absl::StrCat("record ", Name('e', event), " ", Name('s', stream)));
   recording.reached_ms[event] = recording.device_ms;
+  if (recording.asynchronous) recording.queued.push_back({[] {}, event});
   return CUDA_SUCCESS;
 }
 CUresult ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
@@ -47,10 +49,12 @@ CUresult StreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   return CUDA_SUCCESS;
 }
 CUresult EventQuery(CUevent event) {
-  return recording.unfinished_events.count(event) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  const bool finished = recording.unfinished_events.count(event) == 0 && recording.Finish(event);
+  return finished ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult StreamQuery(CUstream stream) {
-  return recording.busy_streams.count(stream) != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  const bool finished = recording.busy_streams.count(stream) == 0 && recording.Finish(nullptr);
+  return finished ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 // The work before it is done: all that is recorded is.
 CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned) {
@@ -101,19 +105,26 @@ void ForPieces(CUdeviceptr address, size_t bytes, const Use& use) {
   }
 }
 CUresult Clear(CUdeviceptr address, unsigned char value, size_t bytes, CUstream) {
-  ForPieces(address, bytes, [value](uint8_t* at, size_t, size_t n) { std::memset(at, value, n); });
+  recording.Submit([=] {
+    ForPieces(address, bytes,
+              [value](uint8_t* at, size_t, size_t n) { std::memset(at, value, n); });
+  });
   recording.cleared_bytes += bytes;
   return CUDA_SUCCESS;
 }
 CUresult CopyOut(void* to, CUdeviceptr from, size_t bytes, CUstream) {
-  ForPieces(from, bytes, [to](uint8_t* at, size_t offset, size_t n) {
-    std::memcpy(static_cast<uint8_t*>(to) + offset, at, n);
+  recording.Submit([=] {
+    ForPieces(from, bytes, [to](uint8_t* at, size_t offset, size_t n) {
+      std::memcpy(static_cast<uint8_t*>(to) + offset, at, n);
+    });
   });
   return CUDA_SUCCESS;
 }
 CUresult CopyIn(CUdeviceptr to, const void* from, size_t bytes, CUstream) {
-  ForPieces(to, bytes, [from](uint8_t* at, size_t offset, size_t n) {
-    std::memcpy(at, static_cast<const uint8_t*>(from) + offset, n);
+  recording.Submit([=] {
+    ForPieces(to, bytes, [from](uint8_t* at, size_t offset, size_t n) {
+      std::memcpy(at, static_cast<const uint8_t*>(from) + offset, n);
+    });
   });
   return CUDA_SUCCESS;
 }
@@ -194,6 +205,25 @@ uint8_t& Recording::At(CUdeviceptr address) {
   std::vector<uint8_t>& bytes = contents[mapping.second.handle];
   bytes.resize(mapping.second.bytes);
   return bytes[address - mapping.first];
+}
+
+void Recording::Submit(std::function<void()> work) {
+  if (asynchronous) {
+    queued.push_back({std::move(work)});
+  } else {
+    work();
+  }
+}
+
+bool Recording::Finish(CUevent event) {
+  size_t end = queued.size();  // what is to be done ends here
+  while (event != nullptr && end > 0 && queued[end - 1].reached != event) --end;
+  if (end == 0) return true;
+  if (!std::exchange(queued[end - 1].asked, true)) return false;
+  const std::vector<Operation> done(queued.begin(), queued.begin() + static_cast<ptrdiff_t>(end));
+  queued.erase(queued.begin(), queued.begin() + static_cast<ptrdiff_t>(end));
+  for (const Operation& one : done) one.work();
+  return true;
 }
 
 void Recording::AddExtent(const ExtentRecord& record) {

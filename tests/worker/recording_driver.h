@@ -2,6 +2,7 @@
 // of what the worker asks the driver and the keeper to do. Thread safety: one test at a time.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -37,9 +38,22 @@ struct Recording {
   std::map<CUdeviceptr, Mapping> mappings;
   std::map<CUmemGenericAllocationHandle, std::vector<uint8_t>> contents;
   uint64_t cleared_bytes = 0;
+  // Copies and fills are done only once they were asked after, by an event recorded after them or
+  // by their stream, and then not at the first time. Streams are one queue.
+  bool asynchronous = false;
+  struct Operation {
+    std::function<void()> work;
+    CUevent reached = nullptr;  // of EventRecord
+    bool asked = false;         // after this event
+  };
+  std::vector<Operation> queued;
 
   // The byte behind an address. REQUIRES: it is mapped and open.
   uint8_t& At(CUdeviceptr address);
+  // Does it now, or queues it.
+  void Submit(std::function<void()> work);
+  // Does what is queued, as far as `event`, or all of it. False: not before the next question.
+  bool Finish(CUevent event);
   // Gives an extent a life before this worker's.
   void AddExtent(const ExtentRecord& record);
 };
