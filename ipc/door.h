@@ -34,7 +34,7 @@ class Session {
   virtual void Release(HandleKind kind, HandleId id) = 0;
 
   // Whether the session may use [address, address + bytes), bytes >= 1: its arena, its pinned
-  // window, its modules' variables.
+  // window, its modules' variables. For a call that touches it, all of it must be backed now.
   virtual bool Accepts(uint64_t address, uint64_t bytes) = 0;
 
   // Makes the library handle, or matmul descriptor, take its scalars from device or host memory.

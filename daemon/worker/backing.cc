@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "daemon/worker/backed_addresses.h"
 #include "daemon/worker/memory_stream.h"
 #include "ipc/calls/limits.h"
 #include "ipc/driver_table.h"
@@ -24,11 +25,16 @@ CUresult MapExtent(const Environment& environment, int device, CUdeviceptr addre
   const CUmemAccessDesc access{.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}},
                                .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   result = driver.cuMemSetAccess(address, extent.bytes, &access, 1);
-  if (result != CUDA_SUCCESS) driver.cuMemUnmap(address, extent.bytes);
+  if (result != CUDA_SUCCESS) {
+    driver.cuMemUnmap(address, extent.bytes);
+  } else if (environment.backed != nullptr) {
+    environment.backed->Add(address, extent.bytes);
+  }
   return result;
 }
 
 void Unmap(const Environment& environment, const Piece& piece) {
+  if (environment.backed != nullptr) environment.backed->Remove(piece.address, piece.extent.bytes);
   environment.driver->cuMemUnmap(piece.address, piece.extent.bytes);
 }
 

@@ -28,7 +28,8 @@ inline uint64_t RoundUpToExtent(uint64_t bytes) {
 
 uint64_t BytesOf(const std::vector<Piece>& pieces);
 
-// Maps the extent and opens it to its device.
+// Maps the extent and opens it to its device. What is mapped here, and nothing else, may be touched
+// by sessions (backed_addresses.h).
 CUresult MapExtent(const Environment& environment, int device, CUdeviceptr address,
                    const Extent& extent);
 void Unmap(const Environment& environment, const Piece& piece);

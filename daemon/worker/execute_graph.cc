@@ -74,6 +74,7 @@ CUresult SessionImpl::GraphFill(CUgraphExec piece, unsigned node, CUdeviceptr to
                                 unsigned value, unsigned element_bytes, size_t row_bytes,
                                 size_t height) {
   if (element_bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  NoteTouched(piece);
   const CUDA_MEMSET_NODE_PARAMS_v1 fill = {
       to, pitch, value, element_bytes, row_bytes / element_bytes, height};
   return On(piece, &GraphPiece::AddFill, node, fill);
@@ -81,6 +82,7 @@ CUresult SessionImpl::GraphFill(CUgraphExec piece, unsigned node, CUdeviceptr to
 
 CUresult SessionImpl::GraphCopy(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t to_pitch,
                                 CUdeviceptr from, size_t from_pitch, size_t width, size_t height) {
+  NoteTouched(piece);
   CUDA_MEMCPY3D copy{};
   copy.dstMemoryType = copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;  // it may be pinned
   copy.dstDevice = to;
@@ -109,7 +111,14 @@ CUresult SessionImpl::GraphChild(CUgraphExec piece, unsigned node, CUgraphExec c
 
 CUresult SessionImpl::GraphSeal(CUgraphExec piece) { return On(piece, &GraphPiece::Seal); }
 
+// The nodes were accepted when they named what is the session's; it may have been freed since.
 CUresult SessionImpl::GraphLaunch(CUgraphExec piece, CUstream stream) {
+  if (piece != nullptr && !GraphPiece::Of(piece)->touched().AreBacked(&addresses_)) {
+    LoseForAddress(
+        "laneway: a graph was launched that copies, fills or computes with memory which "
+        "this program has freed; the session ends, as after an illegal address");
+    return CUDA_SUCCESS;  // it gets the code with everything that it calls from now on
+  }
   return On(piece, &GraphPiece::Launch, stream);
 }
 
@@ -144,6 +153,7 @@ void SessionImpl::CaptureBlas(cublasHandle_t handle, BlasState* state) {
 
 void SessionImpl::AfterCapturedCall() {
   into_capture_ = false;
+  if (capture_ != nullptr) NoteTouched(capture_->handle());
   const cublasHandle_t handle = std::exchange(captured_blas_, nullptr);
   const auto it = blas_.find(handle);
   if (it == blas_.end()) return;

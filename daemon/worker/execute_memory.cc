@@ -130,7 +130,10 @@ CUresult SessionImpl::PinnedAlloc(CUdeviceptr address, size_t bytes, unsigned fl
   return pinned_.Map(address, bytes, flags);
 }
 
-CUresult SessionImpl::PinnedFree(CUdeviceptr address) { return pinned_.Unmap(address); }
+CUresult SessionImpl::PinnedFree(CUdeviceptr address) {
+  addresses_.LostPinned();
+  return pinned_.Unmap(address);
+}
 
 CUresult SessionImpl::CopyInline(CUdeviceptr to, const void* bytes, size_t count, CUstream stream) {
   // The driver takes pageable bytes into its own staging before it returns, up to 64 KiB.
@@ -177,7 +180,7 @@ CUresult SessionImpl::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, s
 CUresult SessionImpl::FetchAhead(uint64_t staging_offset, CUdeviceptr from, size_t count,
                                  CUstream stream, ipc::Mark mark, uint64_t ticket) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
-  if (IsItsTurn() &&
+  if (IsItsTurn() && addresses_.Backs(from, count) &&
       CopyOut(staging_offset, from, count, stream, CanCopyAtOnce(count, stream)) == CUDA_SUCCESS) {
     file_.page()->fetched.store(ticket, std::memory_order_release);
   }

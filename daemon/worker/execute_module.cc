@@ -175,7 +175,7 @@ CUresult SessionImpl::UnloadModule(CUmodule module) {
     return it != function_modules_.end() && it->second == module;
   });
   absl::erase_if(function_modules_, [module](const auto& entry) { return entry.second == module; });
-  std::erase_if(globals_, [module](const Global& global) { return global.module == module; });
+  addresses_.ForgetModule(module);
   module_states_.erase(module);
   PublishModuleStates();
   return driver_.cuModuleUnload(module);
@@ -207,7 +207,7 @@ CUresult SessionImpl::GetFunction(CUfunction* function, CUmodule module, const c
 CUresult SessionImpl::GetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
                                 const char* name) {
   const CUresult result = driver_.cuModuleGetGlobal_v2(address, bytes, module, name);
-  if (result == CUDA_SUCCESS) globals_.push_back({*address, *bytes, module});
+  if (result == CUDA_SUCCESS) addresses_.AddVariable(module, *address, *bytes);
   return result;
 }
 

@@ -59,6 +59,7 @@ CUresult GraphPiece::AddEdges(std::span<const uint32_t> pairs) {
 CUresult GraphPiece::AddChild(unsigned number, const GraphPiece& child) {
   if (!IsNext(number) || child.graph_ == nullptr || !child.sealed_) return CUDA_ERROR_INVALID_VALUE;
   nodes_.push_back(nullptr);
+  touched_.Add(child.touched_);
   return Note(driver_.cuGraphAddChildGraphNode(&nodes_.back(), graph_, nullptr, 0, child.graph_));
 }
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "daemon/worker/own_addresses.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
@@ -34,6 +35,8 @@ class GraphPiece {
   CUresult AddFill(unsigned number, const CUDA_MEMSET_NODE_PARAMS_v1& params);
   CUresult AddCopy(unsigned number, const CUDA_MEMCPY3D& params);
   CUresult AddEmpty(unsigned number);
+  // What its nodes touch at each launch, besides what kernels do.
+  TouchedSpans& touched() { return touched_; }
   // Pairs (from, to) of node numbers.
   CUresult AddEdges(std::span<const uint32_t> pairs);
   CUresult AddChild(unsigned number, const GraphPiece& child);
@@ -60,6 +63,7 @@ class GraphPiece {
   CUstream capture_ = nullptr;
   bool sealed_ = false;
   std::vector<CUgraphNode> nodes_;
+  TouchedSpans touched_;
   CUresult failure_ = CUDA_SUCCESS;
 };
 

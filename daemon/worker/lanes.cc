@@ -33,7 +33,7 @@ uint64_t LaneMember::KeptBytes(uint64_t offset, uint64_t bytes) const {
 
 void LaneTable::UnmapPart(LaneMember* member, const Piece& part) {
   if (member->mapped_.erase(part.address) == 0) return;
-  environment_.driver->cuMemUnmap(member->base_ + part.address, part.extent.bytes);
+  Unmap(environment_, {member->base_ + part.address, part.extent});
 }
 
 void LaneTable::UnmapAll(Lane* lane, const Piece& part) {

@@ -8,6 +8,7 @@
 #include "daemon/common/child_main.h"
 #include "daemon/common/driver.h"
 #include "daemon/common/heap.h"
+#include "daemon/worker/backed_addresses.h"
 #include "daemon/worker/control.h"
 #include "daemon/worker/devices.h"
 #include "daemon/worker/extents.h"
@@ -47,6 +48,8 @@ int Main(const common::ChildArguments& arguments) {
   static StreamOwners owners;  // the driver's threads may print until the process is gone
   environment.owners = &owners;
   devices.RoutePrints(&owners);
+  BackedAddresses backed;
+  environment.backed = &backed;
   LaneTable lanes(&environment);
   JobBooks jobs;
   SwapSpace swap(arguments.swap_bytes);

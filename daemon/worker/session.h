@@ -41,11 +41,12 @@ class PoisonSink {
   std::atomic<bool> poisoned{false};
 };
 
-class StreamOwners;  // daemon/worker/stream_owners.h
-class LaneTable;     // daemon/worker/lanes.h
-class JobBooks;      // daemon/worker/jobs.h
-class SwapSpace;     // daemon/worker/swap.h
-class Board;         // daemon/worker/gate.h
+class StreamOwners;     // daemon/worker/stream_owners.h
+class LaneTable;        // daemon/worker/lanes.h
+class JobBooks;         // daemon/worker/jobs.h
+class SwapSpace;        // daemon/worker/swap.h
+class BackedAddresses;  // daemon/worker/backed_addresses.h
+class Board;            // daemon/worker/gate.h
 
 // The way to lanewayd. Thread safety: any thread.
 class DaemonLink {
@@ -69,7 +70,8 @@ struct Environment {
   DaemonLink* daemon = nullptr;    // null: nobody decides, memory comes as the keeper has it
   LaneTable* lanes = nullptr;
   JobBooks* jobs = nullptr;
-  SwapSpace* swap = nullptr;   // null: nothing is ever swapped
+  SwapSpace* swap = nullptr;          // null: nothing is ever swapped
+  BackedAddresses* backed = nullptr;  // null: what lies in an arena counts as backed
   bool on_processors = false;  // a software device: it works on the processors that this runs on
 };
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <utility>
@@ -89,6 +88,7 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       channel_(std::move(setup.channel)),
       arena_(environment, TenantOf(setup, environment), setup.slot, ipc::UniqueFd(setup.swap_fd)),
       pinned_(environment, setup.slot, setup.pinned_fd),
+      addresses_(&arena_, &pinned_, environment.backed, setup.slot),
       streams_(environment, this),
       frees_(environment),
       iteration_ends_(environment, &file_.page()->iteration_times),
@@ -205,7 +205,9 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   client_sleeps_ = false;
   into_capture_ = capture_ != nullptr && (header.context & ipc::kIntoCapture) != 0 &&
                   IsLibraryCallUntrusted(header.op);
-  if (IsWorkUntrusted(header.op) && !into_capture_) {
+  serves_work_ = IsWorkUntrusted(header.op) && !into_capture_;
+  named_.clear();
+  if (serves_work_) {
     at_boundary_ = false;
     busy_ = true;
     ++work_;
@@ -318,14 +320,6 @@ void SessionImpl::Release(ipc::HandleKind kind, ipc::HandleId id) {
   handles_.Release(kind, id);
 }
 
-bool SessionImpl::Accepts(uint64_t address, uint64_t bytes) {
-  if (arena_.Contains(address, bytes) || pinned_.Contains(address, bytes)) return true;
-  return std::any_of(globals_.begin(), globals_.end(), [&](const Global& global) {
-    return address >= global.address && address - global.address < global.bytes &&
-           bytes <= global.bytes - (address - global.address);
-  });
-}
-
 // --- the end -------------------------------------------------------------------------------------
 
 void SessionImpl::ReleaseHeldStreams() {
@@ -359,7 +353,7 @@ void SessionImpl::DestroyObjects() {
   function_modules_.clear();
   handles_.Drain(ipc::HandleKind::kModule,
                  [this](void* handle) { driver_.cuModuleUnload(static_cast<CUmodule>(handle)); });
-  globals_.clear();
+  addresses_.ForgetModules();
   module_states_.clear();
   handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
   streams_.Clear();

@@ -1,10 +1,11 @@
 // Session, implemented: the two interfaces that the codec calls, over the session's parts.
 //
-//   session_impl.cc      the loop, the door (names, addresses), marks, the end
+//   session_impl.cc      the loop, the door for names, marks, the end
 //   execute_memory.cc    allocation, pinned ranges, copies
 //   execute_module.cc    images, modules, functions, launches
 //   execute_stream.cc    streams, events, marks, host functions
 //   execute_graph.cc     pieces of executable graphs
+//   session_addresses.cc the door for addresses
 //   session_gate.cc      the gate: when messages may be taken, switches, commands
 //   session_memory.cc    what lanewayd decides about memory: growth, lanes, swaps
 //   session_move.cc      quiet points, leaving to another worker, taking over from one
@@ -31,6 +32,7 @@
 #include "daemon/worker/iteration_ends.h"
 #include "daemon/worker/module_state.h"
 #include "daemon/worker/modules.h"
+#include "daemon/worker/own_addresses.h"
 #include "daemon/worker/pinned.h"
 #include "daemon/worker/session.h"
 #include "daemon/worker/streams.h"
@@ -88,15 +90,13 @@ class SessionImpl final : public Session,
     bool device_scalars = false;
     bool captured = false;  // a call of it was, and may use the workspace
   };
-  struct Global {
-    uint64_t address, bytes;
-    CUmodule module;
-  };
 
   void ServeMessage(std::span<const std::byte> message);
   void SendReply(const ipc::MessageHeader& request, size_t body_bytes);  // the body is in reply_
   static bool IsPoison(ipc::Op op, uint32_t status);
   void NoteFailure(ipc::Op op, uint32_t status, bool replied);
+  // The device would have faulted: the session ends with 700 and the sentence, and nobody else.
+  void LoseForAddress(const std::string& sentence);
   void UseDevice(uint32_t header_context);
   void End();
   void PublishModuleStates();
@@ -239,6 +239,8 @@ class SessionImpl final : public Session,
   void DestroyGraphPieces();
   void CaptureBlas(cublasHandle_t handle, BlasState* state);
   void AfterCapturedCall();
+  // The piece touches at each launch what the call being served has named.
+  void NoteTouched(CUgraphExec piece);
 
   const Environment& environment_;
   const ipc::DriverTable& driver_;
@@ -250,11 +252,11 @@ class SessionImpl final : public Session,
   ipc::Channel channel_;
   Arena arena_;
   PinnedMemory pinned_;
+  OwnAddresses addresses_;
   StreamTable streams_;
   DeferredFrees frees_;
   HandleMap handles_;
   ModuleAssembly assembly_;
-  std::vector<Global> globals_;
   absl::flat_hash_map<CUmodule, ModuleState> module_states_;
   absl::flat_hash_map<CUfunction, CUmodule> function_modules_;
   absl::flat_hash_map<cublasHandle_t, BlasState> blas_;
@@ -277,6 +279,8 @@ class SessionImpl final : public Session,
   cublasHandle_t call_blas_ = nullptr;      // of the call being served
   GraphPiece* capture_ = nullptr;           // that libraries are captured into
   bool into_capture_ = false;               // the call being served is
+  bool serves_work_ = false;                // the call being served touches what it names now
+  std::vector<AddressSpan> named_;          // by the call being served, for later
   cublasHandle_t captured_blas_ = nullptr;  // its handle, whose stream is the capture's
   bool registered_ = false;                 // the session file is known to the driver
   std::atomic<bool> stop_{false};

@@ -25,6 +25,7 @@ CUresult Submit(CUstream handle, std::vector<CUstreamBatchMemOpParams> items) {
   result = MakeMemoryOperation(stream->context(), items, &operation);
   if (result != CUDA_SUCCESS) return result;
   if (stream->capturing()) return AddToCapture(*stream, MemoryWork{std::move(items)});
+  operation->SetStream(handle);
   return SubmitChecked(stream, std::move(operation));
 }
 

@@ -1,11 +1,15 @@
 #include "softgpu/driver/copy.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "ipc/calls/limits.h"
+#include "softgpu/driver/access_operation.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
@@ -22,9 +26,24 @@ constexpr uint64_t kSnapshotBytesMax = 64
 
 std::byte* Pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
-// Bytes from the first to one past the last byte of a side.
+uint64_t Times(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+uint64_t Plus(uint64_t a, uint64_t b) {
+  uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+// Bytes from the first to one past the last byte of a side; UINT64_MAX when there is no such
+// number.
 uint64_t SpanOf(const CopySide& side, const CopyBox& box) {
-  return (box.depth - 1) * side.slice + (box.height - 1) * side.pitch + box.width;
+  return Plus(Plus(Times(box.depth - 1, side.slice), Times(box.height - 1, side.pitch)), box.width);
+}
+
+bool InWindow(uint64_t address) {
+  return address >= ipc::limits::kWindowBase && address < ipc::limits::kWindowEnd;
 }
 
 void Perform(const CopyBox& box) {
@@ -35,6 +54,23 @@ void Perform(const CopyBox& box) {
           Pointer(box.source.address + z * box.source.slice + y * box.source.pitch), box.width);
     }
   }
+}
+
+std::string Describe(const CopyBox& box) {
+  char text[128];
+  std::snprintf(text, sizeof text, "copy of %llu bytes from 0x%llx to 0x%llx",
+                static_cast<unsigned long long>(box.width * box.height * box.depth),
+                static_cast<unsigned long long>(box.source.address),
+                static_cast<unsigned long long>(box.destination.address));
+  return text;
+}
+
+std::string Describe(const Fill& fill) {
+  char text[96];
+  std::snprintf(text, sizeof text, "fill of %llu bytes at 0x%llx",
+                static_cast<unsigned long long>(fill.width * fill.height * fill.element_bytes),
+                static_cast<unsigned long long>(fill.address));
+  return text;
 }
 
 // Rows without gaps are one long row.
@@ -49,7 +85,9 @@ CUresult CheckSide(const CopySide& side, const CopyBox& box) {
   if (box.height > 1 && side.pitch < box.width) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "a pitch is smaller than the row");
   }
-  if (side.memory != CopySide::Memory::kDevice) return CUDA_SUCCESS;
+  // An address of the window is the device's, whatever the caller left open.
+  const bool unified = side.memory == CopySide::Memory::kUnified && InWindow(side.address);
+  if (side.memory != CopySide::Memory::kDevice && !unified) return CUDA_SUCCESS;
   if (Driver::Get().memory_map().Covers(side.address, SpanOf(side, box))) return CUDA_SUCCESS;
   return Fail(CUDA_ERROR_INVALID_VALUE, "the device range is not allocated memory");
 }
@@ -90,11 +128,13 @@ bool AsynchronousWaits(const CopyBox& box) {
 std::unique_ptr<Operation> SnapshotOperation(CopyBox box) {
   const uint64_t span = SpanOf(box.source, box);
   std::vector<std::byte> bytes(Pointer(box.source.address), Pointer(box.source.address) + span);
-  return MakeOperation([box, bytes = std::move(bytes)]() mutable {
-    box.source.address = reinterpret_cast<uint64_t>(bytes.data());
-    Perform(box);
-    return CUDA_SUCCESS;
-  });
+  const uint64_t from = box.source.address;
+  box.source.address = reinterpret_cast<uint64_t>(bytes.data());  // moving a vector leaves it there
+  return MakeAccess([box, bytes = std::move(bytes)] { Perform(box); },
+                    [box, from]() mutable {
+                      box.source.address = from;
+                      return Describe(box);
+                    });
 }
 
 template <class T>
@@ -119,17 +159,11 @@ void Perform(const Fill& fill) {
 }  // namespace
 
 std::unique_ptr<Operation> MakeCopy(const CopyBox& box) {
-  return MakeOperation([box] {
-    Perform(box);
-    return CUDA_SUCCESS;
-  });
+  return MakeAccess([box] { Perform(box); }, [box] { return Describe(box); });
 }
 
 std::unique_ptr<Operation> MakeFill(const Fill& fill) {
-  return MakeOperation([fill] {
-    Perform(fill);
-    return CUDA_SUCCESS;
-  });
+  return MakeAccess([fill] { Perform(fill); }, [fill] { return Describe(fill); });
 }
 
 CUresult CheckCopy(const CopyBox& box) {
@@ -145,11 +179,11 @@ CUresult CheckFill(const Fill& fill) {
   if (fill.address % bytes != 0 || (fill.height > 1 && fill.pitch % bytes != 0)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the address or the pitch is not aligned to the element");
   }
-  const uint64_t row_bytes = fill.width * bytes;
+  const uint64_t row_bytes = Times(fill.width, bytes);
   if (fill.height > 1 && fill.pitch < row_bytes) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the pitch is smaller than the row");
   }
-  const uint64_t span = (fill.height - 1) * fill.pitch + row_bytes;
+  const uint64_t span = Plus(Times(fill.height - 1, fill.pitch), row_bytes);
   if (!Driver::Get().memory_map().Covers(fill.address, span)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the range is not allocated memory");
   }
@@ -170,11 +204,13 @@ CUresult SubmitCopy(const CopyBox& given, CUstream stream_handle, CopyMode mode)
   CopyBox box = given;
   Flatten(&box);
   Context& context = *stream->context();
-  if (mode == CopyMode::kSynchronous ? SynchronousWaits(context, box) : AsynchronousWaits(box)) {
-    return context.Run(stream, MakeCopy(box));
-  }
-  const bool snapshot = mode == CopyMode::kAsynchronous && IsPageable(box.source, box);
-  context.Submit(stream, snapshot ? SnapshotOperation(box) : MakeCopy(box));
+  const bool waits =
+      mode == CopyMode::kSynchronous ? SynchronousWaits(context, box) : AsynchronousWaits(box);
+  const bool snapshot = !waits && mode == CopyMode::kAsynchronous && IsPageable(box.source, box);
+  std::unique_ptr<Operation> copy = snapshot ? SnapshotOperation(box) : MakeCopy(box);
+  copy->SetStream(stream_handle);
+  if (waits) return context.Run(stream, std::move(copy));
+  context.Submit(stream, std::move(copy));
   return CUDA_SUCCESS;
 }
 
@@ -193,8 +229,10 @@ CUresult SubmitFill(const Fill& fill, CUstream stream_handle, CopyMode mode) {
   const std::shared_ptr<Allocation> target = Driver::Get().memory_map().Find(fill.address);
   const bool waits = mode == CopyMode::kSynchronous && target != nullptr &&
                      (target->host() || target->sync_memops);
-  if (waits) return context.Run(stream, MakeFill(fill));
-  context.Submit(stream, MakeFill(fill));
+  std::unique_ptr<Operation> operation = MakeFill(fill);
+  operation->SetStream(stream_handle);
+  if (waits) return context.Run(stream, std::move(operation));
+  context.Submit(stream, std::move(operation));
   return CUDA_SUCCESS;
 }
 

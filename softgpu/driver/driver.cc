@@ -22,6 +22,7 @@
 #include "softgpu/driver/memory_pool.h"
 #include "softgpu/driver/module.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/exec/fault.h"
 #include "softgpu/jit/compiler.h"
 
 namespace softgpu {
@@ -103,6 +104,7 @@ CUresult Driver::Start() {
     devices_.push_back(std::make_unique<Device>(static_cast<int>(i), config_));
   }
   virtual_memory_ = std::make_unique<VirtualMemory>(&devices_[0]->heap(), &memory_map_);
+  exec::InstallFaultHandler();  // for copies; before a kernel runs it is looked after again
   return CUDA_SUCCESS;
 }
 

@@ -1,8 +1,9 @@
 #include "softgpu/driver/fault_record.h"
 
-#include <atomic>
+#include <cstdio>
 #include <mutex>
 
+#include "softgpu/driver/error_log.h"
 #include "softgpu/driver/extension.h"
 
 namespace softgpu {
@@ -20,15 +21,23 @@ FaultRecord& Record() {
   return *record;
 }
 
-}  // namespace
-
-void RecordFault(CUresult code, CUstream stream, const std::string& text) {
+// False: there was one before.
+bool KeepFirst(CUresult code, CUstream stream, const std::string& text) {
   FaultRecord& record = Record();
   const std::lock_guard<std::mutex> lock(record.mutex);
-  if (record.code != CUDA_SUCCESS) return;
+  if (record.code != CUDA_SUCCESS) return false;
   record.code = code;
   record.stream = stream;
   record.text = text;
+  return true;
+}
+
+}  // namespace
+
+void ReportFault(CUresult code, CUstream stream, const std::string& text) {
+  const bool first = KeepFirst(code, stream, text);
+  ErrorLog::Get().Add(CU_LOG_LEVEL_ERROR, text);
+  if (first) std::fprintf(stderr, "softgpu: %s\n", text.c_str());
 }
 
 }  // namespace softgpu

@@ -8,7 +8,8 @@
 
 namespace softgpu {
 
-// Keeps the first; later ones change nothing.
-void RecordFault(CUresult code, CUstream stream, const std::string& text);
+// Says what stopped a stream: in the error log always, on stderr for the first fault of the
+// process, which softgpuGetFault keeps.
+void ReportFault(CUresult code, CUstream stream, const std::string& text);
 
 }  // namespace softgpu

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -28,14 +27,8 @@ constexpr uint64_t kSharedBytesPerMultiprocessor = 164 << 10, kSharedBytesReserv
 
 std::atomic<uint64_t> next_grid{1};
 
-// Says what stopped a kernel: in the error log always, on stderr for the first fault of the
-// process.
 void Report(const Fault& fault, CUstream stream) {
-  static std::atomic<bool> said{false};
-  const std::string text = fault.ToString();
-  RecordFault(fault.code, stream, text);
-  ErrorLog::Get().Add(CU_LOG_LEVEL_ERROR, text);
-  if (!said.exchange(true)) std::fprintf(stderr, "softgpu: %s\n", text.c_str());
+  ReportFault(fault.code, stream, fault.ToString());
   if (Driver::Get().config().check) CheckLog::Get().AddFault();
 }
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "softgpu/driver/access_operation.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
@@ -51,13 +54,17 @@ class MemoryOperation final : public Operation {
                   Place place)
       : Operation(place), context_(std::move(context)), items_(std::move(items)) {}
 
+  void SetStream(CUstream stream) override { stream_ = stream; }
+
   CUresult Run() override {
     for (const CUstreamBatchMemOpParams& item : items_) {
+      missing_.reset();
       if (IsWait(item.operation)) {
         Wait(item.waitValue);
       } else if (IsWrite(item.operation)) {
-        Write(item.writeValue);
+        missing_ = exec::FindPageFault([&item] { Write(item.writeValue); });
       }
+      if (missing_) return ReportAccess(Describe(item), *missing_, stream_);
     }
     return CUDA_SUCCESS;
   }
@@ -66,15 +73,20 @@ class MemoryOperation final : public Operation {
   using WaitValue = CUstreamBatchMemOpParams::CUstreamMemOpWaitValueParams_st;
   using WriteValue = CUstreamBatchMemOpParams::CUstreamMemOpWriteValueParams_st;
 
-  bool Reached(const WaitValue& wait) const {
+  // True as well when the word is gone.
+  bool Reached(const WaitValue& wait) {
     if (context_->Fault() != CUDA_SUCCESS) return true;  // nobody will write any more
-    return Is64(wait.operation) ? Satisfied<uint64_t>(wait.address, wait.value64, wait.flags)
-                                : Satisfied<uint32_t>(wait.address, wait.value, wait.flags);
+    bool reached = false;
+    missing_ = exec::FindPageFault([&wait, &reached] {
+      reached = Is64(wait.operation) ? Satisfied<uint64_t>(wait.address, wait.value64, wait.flags)
+                                     : Satisfied<uint32_t>(wait.address, wait.value, wait.flags);
+    });
+    return reached || missing_.has_value();
   }
 
   // Sleeps in proportion to how long the wait has lasted: prompt when it is short, cheap when it is
   // long.
-  void Wait(const WaitValue& wait) const {
+  void Wait(const WaitValue& wait) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();
     if (SpinUntil([&] { return Reached(wait); })) return;
@@ -93,8 +105,19 @@ class MemoryOperation final : public Operation {
     }
   }
 
+  static std::string Describe(const CUstreamBatchMemOpParams& item) {
+    const bool wait = IsWait(item.operation);
+    const CUdeviceptr address = wait ? item.waitValue.address : item.writeValue.address;
+    char text[64];
+    std::snprintf(text, sizeof text, "a stream %s 0x%llx",
+                  wait ? "waits for the word at" : "writes the word at", address);
+    return text;
+  }
+
   const std::shared_ptr<Context> context_;
   const std::vector<CUstreamBatchMemOpParams> items_;
+  std::optional<uint64_t> missing_;  // where the last access found no memory
+  CUstream stream_ = nullptr;
 };
 
 CUresult Check(const CUstreamBatchMemOpParams& item) {

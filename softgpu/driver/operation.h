@@ -33,7 +33,7 @@ class Operation {
   // Called instead of Run after a fault.
   virtual void Skip(CUresult fault) {}
 
-  // The stream that it is about to run in; only prints care.
+  // The stream that it is about to run in; only prints and the words of faults care.
   virtual void SetStream(CUstream stream) {}
 
   Place place() const { return place_; }

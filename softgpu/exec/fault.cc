@@ -56,8 +56,9 @@ void Chain(int number, siginfo_t* info, void* context) {
 void Handle(int number, siginfo_t* info, void* context) {
   FaultTrap* trap = current_trap;
   const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
+  const bool traps = trap != nullptr && (trap->warp != nullptr || trap->plain);
   const bool ours =
-      trap != nullptr && trap->warp != nullptr && info->si_code > 0 &&
+      traps && info->si_code > 0 &&
       address - ipc::limits::kWindowBase < ipc::limits::kWindowEnd - ipc::limits::kWindowBase;
   if (!ours) return Chain(number, info, context);
   trap->address = address;

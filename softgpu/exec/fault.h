@@ -1,9 +1,11 @@
 // Faults that the processor notices: a page without memory inside the window. The handler acts only
-// for threads that execute a kernel and for addresses in the window; for all else it calls what was
-// there. Thread safety: all functions may be called from any thread.
+// for threads that execute a kernel, or touch memory as a copy does, and for addresses in the
+// window; for all else it calls what was there. Thread safety: all functions may be called from any
+// thread.
 #pragma once
 
 #include <csetjmp>
+#include <optional>
 
 #include "softgpu/exec/block.h"
 
@@ -13,6 +15,7 @@ namespace softgpu::exec {
 struct FaultTrap {
   sigjmp_buf target;
   Warp* warp = nullptr;  // the one that runs; set before its code
+  bool plain = false;    // no kernel: plain code touches memory
   uint64_t address = 0;  // what the signal said
   FaultTrap* outer = nullptr;
 };
@@ -25,5 +28,19 @@ void PopTrap();
 FaultTrap* CurrentTrap();
 // After the jump: names kernel, block, thread and line.
 void ReportPageFault(const FaultTrap& trap);
+
+// Calls `access`, which touches memory: copies, fills, single words. Returns the first address in
+// the window that had no memory; then `access` was left where it was. REQUIRES: InstallFaultHandler
+// was called before; nothing with a destructor lives in `access`, and it holds no lock.
+template <class Access>
+std::optional<uint64_t> FindPageFault(const Access& access) {
+  FaultTrap trap;
+  trap.plain = true;
+  PushTrap(&trap);
+  const bool faulted = sigsetjmp(trap.target, 0) != 0;
+  if (!faulted) access();
+  PopTrap();
+  return faulted ? std::optional<uint64_t>(trap.address) : std::nullopt;
+}
 
 }  // namespace softgpu::exec

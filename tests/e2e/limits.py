@@ -106,6 +106,23 @@ def test_illegal_address():
         check(again.code == 0, f"the next session must get a new worker\n{again}")
 
 
+def test_graph_over_freed_memory():
+    """The program gets what the device would say; the worker that it shares goes on."""
+    with Laneway() as laneway:
+        other = laneway.spawn([laneway.binary("connect"), "hold"], holding=True)
+        other.wait_for_line("open", 60)
+        command = [laneway.binary("freed_graph")]
+        bare = laneway.bare(command)
+        result = laneway.run(command)
+        check("synchronise 700\nallocate 700" in bare.out, f"the bare device must fault\n{bare}")
+        check("synchronise 700\nallocate 700" in result.out, f"the program must get 700\n{result}")
+        check("freed" in result.err, f"one sentence must say why\n{result}")
+        check(len(laneway.processes("laneway-worker")) == 1 and other.running(), "the worker must go on")
+        other.release()
+        ended = other.wait()
+        check(ended.code == 0, f"its neighbour\n{ended}")
+
+
 def test_static_runtime():
     with Laneway() as laneway:
         result = laneway.run([laneway.binary("static_runtime")])

@@ -1,0 +1,75 @@
+// The addresses that one session may name, and what of them has memory now: its arena, its pinned
+// window, its modules' variables.
+//
+// A name alone (a graph's node, a workspace, a bias for later) must lie in what is the session's.
+// What the device is about to touch must be backed, too, for the whole of its span: in a shared
+// context the driver would take any mapped address, and an unmapped one ends everybody's worker.
+// Thread safety: one session's thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "daemon/worker/arena.h"
+#include "daemon/worker/backed_addresses.h"
+#include "daemon/worker/pinned.h"
+
+namespace worker {
+
+struct AddressSpan {
+  uint64_t address = 0, bytes = 0;
+};
+
+class OwnAddresses {
+ public:
+  // Both outlive this object. Without `backed`, whatever lies in the arena counts as backed.
+  OwnAddresses(const Arena* arena, const PinnedMemory* pinned, BackedAddresses* backed,
+               uint32_t slot)
+      : arena_(*arena), pinned_(*pinned), checks_(backed != nullptr), backed_(backed, slot) {}
+
+  // Whether [address, + bytes) is the session's, backed or not.
+  bool Owns(uint64_t address, uint64_t bytes) const;
+  // Whether it is the session's, and every byte of it is there.
+  bool Backs(uint64_t address, uint64_t bytes);
+  // Changes whenever something may be gone that was backed before.
+  uint64_t losses() const { return losses_ + backed_.removals(); }
+
+  // --- what can be lost besides the arena
+  void AddVariable(CUmodule module, uint64_t address, uint64_t bytes);
+  void ForgetModule(CUmodule module);
+  void ForgetModules();
+  void LostPinned() { ++losses_; }
+
+ private:
+  struct Variable {
+    uint64_t bytes;
+    CUmodule module;
+  };
+  bool InVariable(uint64_t address, uint64_t bytes) const;
+
+  const Arena& arena_;
+  const PinnedMemory& pinned_;
+  const bool checks_;
+  BackedView backed_;
+  std::map<uint64_t, Variable> variables_;  // by address
+  uint64_t losses_ = 0;
+};
+
+// What a graph touches at each launch, and whether it is known to be there.
+class TouchedSpans {
+ public:
+  void Add(const AddressSpan& span) { spans_.push_back(span); }
+  void Add(const TouchedSpans& others) {
+    spans_.insert(spans_.end(), others.spans_.begin(), others.spans_.end());
+  }
+  // Costs nothing while nothing was lost since the last time.
+  bool AreBacked(OwnAddresses* addresses);
+
+ private:
+  std::vector<AddressSpan> spans_;
+  bool checked_ = false;
+  uint64_t losses_ = 0;
+};
+
+}  // namespace worker
