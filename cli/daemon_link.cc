@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -158,8 +159,11 @@ absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::strin
 
 absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::string>& command) {
   const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
+  const char* const outer = std::getenv(ipc::kJobVariable);
   const nlohmann::json ask = {{"command", "job"},
                               {"pid", getpid()},
+                              {"bytes", static_cast<uint64_t>(ipc::BytesOption(options.memory, 0))},
+                              {"ticket", outer == nullptr ? "" : outer},
                               {"text", absl::StrJoin(command, " ").substr(0, kCommandBytesMax)}};
   const std::string request = DumpJson(ask);
   absl::Status last;
@@ -176,7 +180,7 @@ absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::s
             absl::StrCat("the daemon that runs serves --device=", device, ", not ", options.device,
                          "; run laneway stop first"));
       }
-      return Job{answer.value("job", uint64_t{0}), device};
+      return Job{answer.value("job", uint64_t{0}), answer.value("ticket", ""), device};
     }
     last = reply.status();
     if (!absl::IsNotFound(last)) return last;

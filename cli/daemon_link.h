@@ -29,10 +29,13 @@ absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::strin
 
 struct Job {
   uint64_t number = 0;
+  std::string ticket;  // for its programs (ipc/job.h)
   std::string device;  // what the daemon serves: cuda or soft
 };
 
-// The numbered job for a new `laneway run` of `command`; starts a daemon when there is none.
+// The job for a new `laneway run` of `command`, with the attributes that `options` give it; starts
+// a daemon when there is none. Run by a program that is itself run under Laneway, it is a part of
+// that one's job.
 absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::string>& command);
 
 // How it ended, for the history. A daemon that does not answer soon is not waited for.

@@ -132,12 +132,9 @@ absl::Status ChooseLibraries(const ipc::Options& options, const std::string& dev
 }
 
 std::vector<std::string> ClientEnvironment(const ipc::Options& options, const std::string& dir,
-                                           uint64_t job) {
+                                           const std::string& ticket) {
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
-  // A program that is itself run under Laneway starts a part of the same job.
-  const char* const outer = std::getenv(ipc::kJobVariable);
-  ipc::SetVariable(&environment, ipc::kJobVariable,
-                   outer != nullptr && *outer != '\0' ? std::string(outer) : absl::StrCat(job));
+  ipc::SetVariable(&environment, ipc::kJobVariable, ticket);
   if (!options.no_env) UseStreamOrderedMemory(&environment);
   if (options.no_sites) ipc::SetVariable(&environment, ipc::kSitesVariable, "off");
   if (options.no_lane) ipc::SetVariable(&environment, ipc::kLaneVariable, "off");
@@ -148,10 +145,6 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
   if (options.iterations_from == "nvtx") {
     ipc::SetVariable(&environment, ipc::kNvtxVariable,
                      ipc::LibraryPath("shim", "liblaneway_nvtx.so"));
-  }
-  if (!options.memory.empty()) {
-    ipc::SetVariable(&environment, ipc::kMemoryVariable,
-                     absl::StrCat(ipc::BytesOption(options.memory, 0)));
   }
   return environment;
 }
@@ -254,7 +247,7 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command) {
   }
   const absl::StatusOr<Job> job = NewJob(options, command);
   if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
-  std::vector<std::string> environment = ClientEnvironment(options, dir, job->number);
+  std::vector<std::string> environment = ClientEnvironment(options, dir, job->ticket);
   const absl::Status chosen = ChooseLibraries(options, job->device, &environment);
   if (!chosen.ok()) return Fail(kLanewayFailed, std::string(chosen.message()));
   const int code = Execute(path, command, std::move(environment));

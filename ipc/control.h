@@ -34,6 +34,7 @@
 #include "ipc/calls/limits.h"
 #include "ipc/control_extents.h"
 #include "ipc/hello.h"
+#include "ipc/job.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
 #include "ipc/text_field.h"
@@ -71,10 +72,10 @@ enum class Pause : uint32_t {
 };
 
 // How one session is told to a worker and, by Query, told back by it to a new daemon. Sent alone,
-// it tells that the limit or the pause of one that runs has changed.
+// it tells that the job's terms or the pause of one that runs have changed.
 struct SessionRecord {
   uint64_t session_id = 0;
-  uint64_t job_id = 0;
+  JobTerms job;
   uint32_t slot = 0;
   int32_t pid = 0;
   uint32_t uid = 0;
@@ -86,14 +87,13 @@ struct SessionRecord {
   uint32_t granted = 0;  // it may run now
   uint32_t wants = 0;    // it has work
   Pause pause = Pause::kNone;
-  uint32_t swapped = 0;             // its persistent memory is in the host's
-  uint32_t lane_saved = 0;          // and, with it, what lives in its lane: inside an iteration
-  uint32_t going_out = 0;           // it is to go there, or on its way: Swapped will tell
-  uint32_t coming_in = 0;           // it is to come back, or on its way: Swapped will tell
-  uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
-  uint32_t generation = 0;          // other than 0: it has run in another worker before
-  uint32_t contained = 0;           // 1: it gets a worker of its own
-  Tables tables;                    // the calls that its client makes
+  uint32_t swapped = 0;     // its persistent memory is in the host's
+  uint32_t lane_saved = 0;  // and, with it, what lives in its lane: inside an iteration
+  uint32_t going_out = 0;   // it is to go there, or on its way: Swapped will tell
+  uint32_t coming_in = 0;   // it is to come back, or on its way: Swapped will tell
+  uint32_t generation = 0;  // other than 0: it has run in another worker before
+  uint32_t contained = 0;   // 1: it gets a worker of its own
+  Tables tables;            // the calls that its client makes
   char program[kNameBytes] = {};
 };
 

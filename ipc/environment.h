@@ -7,7 +7,7 @@
 
 namespace ipc {
 
-inline constexpr char kJobVariable[] = "LANEWAY_JOB";
+inline constexpr char kJobVariable[] = "LANEWAY_JOB";  // a ticket (ipc/job.h)
 inline constexpr char kTransportVariable[] = "LANEWAY_TRANSPORT";
 inline constexpr char kModeVariable[] = "LANEWAY_MODE";
 inline constexpr char kSitesVariable[] = "LANEWAY_SITES";  // "off": no call-site hashes
@@ -15,7 +15,6 @@ inline constexpr char kLaneVariable[] = "LANEWAY_LANE";    // "off": iterations 
 inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
 inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
 inline constexpr char kDriverVariable[] = "LANEWAY_DRIVER";       // path; in-process mode alone
-inline constexpr char kMemoryVariable[] = "LANEWAY_MEMORY";       // bytes
 
 // `environment` ("NAME=value" each) without what `laneway run` has told a program, and
 // with every entry of LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What

@@ -23,6 +23,7 @@
 #include <cstdint>
 
 #include "ipc/calls/limits.h"
+#include "ipc/job.h"
 #include "ipc/message.h"
 #include "ipc/tables.h"
 
@@ -45,12 +46,12 @@ struct Hello {
   Tables tables;  // the calls that this client knows
   Transport transport = Transport::kRing;
   Mode mode = Mode::kShared;
-  uint64_t job_id = 0;              // from LANEWAY_JOB, set by `laneway run`; 0: a job of its own
-  uint64_t memory_limit_bytes = 0;  // of the job, from LANEWAY_MEMORY; 0: none
-  uint64_t session_id = 0;          // kInProcess: the session that goes on; 0: a new one
-  uint64_t held_bytes = 0;          // device memory of the one that goes on
-  char program[128] = {};           // for people: base name of argv[0]
-  char version[32] = {};            // package version, for the mismatch sentence
+  JobTicket job;            // from LANEWAY_JOB, set by `laneway run`; without one: a job of its own
+  uint64_t session_id = 0;  // kInProcess: the session that goes on; 0: a new one
+  Mac session_seal = {};    // of its Welcome: the proof that it is this program's session
+  uint64_t held_bytes = 0;  // device memory of the one that goes on; believed as far as possible
+  char program[128] = {};   // for people: base name of argv[0]
+  char version[32] = {};    // package version, for the mismatch sentence
 };
 
 struct Welcome {
@@ -67,7 +68,8 @@ struct Welcome {
       {};                   // ipc://... when the transport is ZeroMQ: a ROUTER bound by the worker
   char sentence[256] = {};  // on failure: what is wrong and what to do
   uint32_t reserved2 = 0;
-  Tables tables;  // the calls that the daemon and its workers know
+  Tables tables;          // the calls that the daemon and its workers know
+  Mac session_seal = {};  // kInProcess: to be shown when the session says hello again
 };
 
 }  // namespace ipc

@@ -114,6 +114,8 @@ void UnlinkEndpoint(const std::string& endpoint) {
 
 std::string LockPath(const std::string& dir) { return absl::StrCat(dir, "/", kLockName); }
 
+std::string SecretPath(const std::string& dir) { return absl::StrCat(dir, "/", kSecretName); }
+
 std::string LogPath(const std::string& dir, const std::string& process) {
   return absl::StrCat(dir, "/log/", process, ".log");
 }

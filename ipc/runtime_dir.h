@@ -18,6 +18,7 @@ inline constexpr char kRuntimeDirVariable[] = "LANEWAY_RUNTIME_DIR";
 inline constexpr char kKeeperSocketName[] = "keeper.sock";
 inline constexpr char kControlEndpointName[] = "control.zmq";
 inline constexpr char kLockName[] = "lanewayd.lock";
+inline constexpr char kSecretName[] = "secret";
 
 // Where it is, whether or not it exists.
 std::string RuntimeDir();
@@ -38,6 +39,7 @@ std::string ControlEndpoint(const std::string& dir);                       // ip
 // Removes the socket file of an ipc:// endpoint: libzmq leaves it behind.
 void UnlinkEndpoint(const std::string& endpoint);
 std::string LockPath(const std::string& dir);
+std::string SecretPath(const std::string& dir);  // the daemons' key (daemon/control/seal.h)
 std::string LogPath(const std::string& dir, const std::string& process);
 
 // Numbers of the workers that have a socket file here, alive or not, sorted.

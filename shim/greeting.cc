@@ -127,10 +127,7 @@ ipc::Hello MakeHello() {
   if (mode != nullptr && std::strcmp(mode, "contained") == 0) hello.mode = ipc::Mode::kContained;
   if (mode != nullptr && std::strcmp(mode, "in-process") == 0) hello.mode = ipc::Mode::kInProcess;
   if (const char* const job = std::getenv(ipc::kJobVariable); job != nullptr) {
-    hello.job_id = std::strtoull(job, nullptr, 10);
-  }
-  if (const char* const memory = std::getenv(ipc::kMemoryVariable); memory != nullptr) {
-    hello.memory_limit_bytes = std::strtoull(memory, nullptr, 10);
+    hello.job = ipc::ParseTicketUntrusted(job).value_or(ipc::JobTicket());
   }
   CopyText(hello.program, program_invocation_short_name);
   CopyText(hello.version, LANEWAY_VERSION);

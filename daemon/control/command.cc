@@ -32,7 +32,8 @@ bool ParseCommandUntrusted(const std::string& text, Command* command) {
   if (force != request.end() && !force->is_boolean()) return false;
   command->force = force != request.end() && force->get<bool>();
   return TakeText(request, "command", &command->name) &&
-         TakeText(request, "text", &command->text) && TakeNumber(request, "id", &command->id) &&
+         TakeText(request, "text", &command->text) &&
+         TakeText(request, "ticket", &command->ticket) && TakeNumber(request, "id", &command->id) &&
          TakeNumber(request, "bytes", &command->bytes) &&
          TakeNumber(request, "after", &command->after) &&
          TakeNumber(request, "pid", &command->pid) && TakeNumber(request, "code", &command->code);

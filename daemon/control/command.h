@@ -14,7 +14,8 @@ struct Command {
   std::string text;    // policy: its name; job: the command
   uint64_t pid = 0;    // job: of its `laneway run`
   uint64_t code = 0;   // exited: as a shell says it
-  uint64_t bytes = 0;  // limit
+  std::string ticket;  // job: of the job that its `laneway run` is a part of
+  uint64_t bytes = 0;  // limit; job: its limit, 0: none given
   uint64_t after = 0;  // journal: the last event that is known
 };
 

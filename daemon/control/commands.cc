@@ -1,6 +1,6 @@
 // People's commands, by way of the control plane: what `laneway` asks, and the answers.
 //
-//     status   what runs (status.h)          job      a number for a new job
+//     status   what runs (status.h)          job      a new run: its number, its job's ticket
 //     top      live figures (status.h)       journal  what happened lately, in parts
 //     why      what a job waits for          policy, pause, resume, evict, limit: steer.cc
 //     exited   how a job that `laneway run` started has ended
@@ -25,6 +25,11 @@ namespace control {
 namespace {
 
 constexpr size_t kJournalPart = 2000;  // events of one answer: within ipc::kControlTextBytesMax
+
+// What `laneway run` gives its job. What it leaves out stays as it is.
+void TakeAttributes(const Command& command, ipc::JobTerms* terms) {
+  if (command.bytes != 0) terms->memory_limit_bytes = command.bytes;
+}
 
 }  // namespace
 
@@ -59,15 +64,28 @@ void Daemon::AnswerJournal(const std::string& peer, const Command& command) {
   control_.Reply(peer, JournalJson(journal_, command.after, kJournalPart));
 }
 
+// A run that a program of another run starts is a part of that one's job; what it gives is the
+// whole job's.
 void Daemon::AnswerJob(const std::string& peer, const Command& command) {
   if (!serving_) {  // which device there is, is not known yet
     waiting_jobs_.emplace_back(peer, command);
     return;
   }
-  const uint64_t job = sessions_.NewJob();
-  absl::StatusOr<ipc::UniqueFd> run = ipc::OpenPidfd(static_cast<pid_t>(command.pid));
-  if (command.pid != 0 && run.ok()) history_.Launched(job, command.text, std::move(*run));
-  ReplyLater(peer, JobJson(job, children_.keeper().description.kind));
+  const ipc::JobTicket shown = ipc::ParseTicketUntrusted(command.ticket).value_or(ipc::JobTicket());
+  const std::optional<ipc::JobTerms> outer = jobs_.Join(shown);
+  ipc::JobTerms terms = outer.value_or(ipc::JobTerms());
+  TakeAttributes(command, &terms);
+  uint64_t run = 0;
+  if (!outer.has_value()) {
+    terms = jobs_.New(terms);
+    run = terms.number;
+  } else {
+    run = jobs_.NewNumber();  // its own in the history
+    if (terms != *outer) ChangeJob(terms);
+  }
+  absl::StatusOr<ipc::UniqueFd> process = ipc::OpenPidfd(static_cast<pid_t>(command.pid));
+  if (command.pid != 0 && process.ok()) history_.Launched(run, command.text, std::move(*process));
+  ReplyLater(peer, JobJson(run, jobs_.TicketOf(terms), children_.keeper().description.kind));
 }
 
 void Daemon::AnswerWaitingJobs(const std::string& failure) {
@@ -90,7 +108,7 @@ void Daemon::AnswerExited(const std::string& peer, const Command& command) {
 void Daemon::AnswerWhy(const std::string& peer, const Command& command) {
   nlohmann::ordered_json sessions = nlohmann::ordered_json::array();
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    if (entry.second.record.job_id != command.id) continue;
+    if (entry.second.record.job.number != command.id) continue;
     sessions.push_back({{"session", entry.first},
                         {"program", entry.second.record.program},
                         {"why", WhyOf(entry.second)}});

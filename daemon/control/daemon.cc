@@ -51,6 +51,10 @@ Daemon::~Daemon() = default;
 int64_t Daemon::NowUs() const { return ipc::MonotonicNs() / 1000; }
 
 absl::Status Daemon::Listen() {
+  const absl::StatusOr<Seal> seal = Seal::Load(options_.runtime_dir);
+  if (!seal.ok()) return seal.status();
+  seal_ = *seal;
+  jobs_.SetSeal(seal_);
   absl::StatusOr<ipc::UniqueFd> hello = ipc::ListenAt(ipc::HelloSocketPath(options_.runtime_dir));
   if (!hello.ok()) return hello.status();
   hello_socket_ = std::move(*hello);
@@ -89,7 +93,7 @@ void Daemon::OnChildrenReady() {
     if (entry.second.phase == Phase::kQueued) waiting.push_back(entry.first);
   }
   for (const uint64_t id : waiting) {
-    if (const Session* const session = sessions_.Find(id)) Happen(Describe(*session));
+    if (const Session* const session = sessions_.Find(id)) Enlist(*session);
   }
   for (const scheduler::Event& event : std::exchange(held_events_, {})) Happen(event);
   AnswerWaitingJobs("");
@@ -136,6 +140,7 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
       std::get<ipc::control::SessionRecord>(received->message);
   if (received->fds.size() != 4 || sessions_.Find(record.session_id) != nullptr) return;
   Session* const session = sessions_.Add(record);
+  jobs_.Adopt(record.job);
   session->phase = Phase::kRunning;
   session->worker = worker;
   session->has_slot = true;
@@ -196,7 +201,7 @@ void Daemon::OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned)
   poisoned_worker_ = worker;
   const Session* const culprit = sessions_.Find(poisoned.session_id);
   spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);
-  AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job_id,
+  AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job.number,
             culprit == nullptr ? "" : culprit->record.program, poisoned.code, poisoned.text});
   if (culprit != nullptr) NoteOffence(*culprit);
 }

@@ -21,7 +21,9 @@
 #include "daemon/control/children.h"
 #include "daemon/control/history.h"
 #include "daemon/control/http.h"
+#include "daemon/control/jobs.h"
 #include "daemon/control/journal.h"
+#include "daemon/control/seal.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/shrinking.h"
 #include "daemon/control/watch.h"
@@ -78,6 +80,8 @@ class Daemon : public ChildrenListener {
   void OnHello(int fd);
   void Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
               ipc::UniqueFd pidfd);
+  ipc::JobTerms JobOf(const ipc::JobTicket& ticket);
+  void Enlist(const Session& session);
   void NoticeEnding();
   void Perform(const std::vector<scheduler::Action>& actions);
   void Begin(Session* session);
@@ -94,10 +98,12 @@ class Daemon : public ChildrenListener {
   void WatchClient(Session* session);
 
   // --- programs with a context of their own (in_process.cc)
-  uint64_t ForgetEarlier(pid_t pid, uint64_t wished_id);
+  ipc::Mac SealOf(uint64_t session_id, pid_t pid) const;
+  uint64_t ForgetEarlier(pid_t pid, const ipc::Hello& hello);
   absl::Status OnlyPage(const Session& session);
   void BeginProgram(Session* session);
-  void AdoptProgram(Session* session, uint64_t held_bytes);
+  void AdoptProgram(uint64_t id);
+  uint64_t BelievedBytes(const Session& session) const;
   bool WelcomeProgram(Session* session);
   void OnProgramMessage(Session* session);
   void OnProgramAway(Session* session);
@@ -200,7 +206,9 @@ class Daemon : public ChildrenListener {
   void AnswerPause(const std::string& peer, const Command& command);
   void AnswerResume(const std::string& peer, const Command& command);
   void AnswerLimit(const std::string& peer, const Command& command);
+  std::vector<uint64_t> SessionsOf(uint64_t job) const;
   std::vector<uint64_t> SessionsToSteer(const std::string& peer, uint64_t job);
+  void ChangeJob(const ipc::JobTerms& terms);
   void TellQueued(uint64_t id, const std::string& reason);
   void TellPause(uint64_t id, ipc::control::Pause pause);
   void Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
@@ -220,6 +228,8 @@ class Daemon : public ChildrenListener {
   common::EventLoop loop_;
   Children children_;
   SessionTable sessions_;
+  Seal seal_;
+  Jobs jobs_;
   scheduler::State state_;
   ipc::UniqueFd hello_socket_;
   ipc::ControlServer control_;

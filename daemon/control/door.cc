@@ -76,13 +76,12 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
                     ipc::UniqueFd pidfd) {
   ipc::control::SessionRecord record;
   const bool in_process = hello.mode == ipc::Mode::kInProcess;
-  const uint64_t goes_on = in_process ? ForgetEarlier(peer.pid, hello.session_id) : 0;
+  const uint64_t goes_on = in_process ? ForgetEarlier(peer.pid, hello) : 0;
   record.session_id = goes_on != 0 ? goes_on : sessions_.NewId();
-  record.job_id = hello.job_id != 0 ? hello.job_id : sessions_.NewJob();
+  record.job = JobOf(hello.job);
   record.pid = peer.pid;
   record.uid = peer.uid;
   record.transport = hello.transport;
-  record.memory_limit_bytes = hello.memory_limit_bytes;
   record.tables = ipc::CommonTables(hello.tables);
   ipc::control::SetText(record.program, hello.program);
   record.contained = hello.mode == ipc::Mode::kContained || IsQuarantined(record) ? 1 : 0;
@@ -90,16 +89,31 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   session->socket = std::move(socket);
   session->pidfd = std::move(pidfd);
   session->in_process = in_process;
+  if (goes_on != 0) session->claimed_bytes = hello.held_bytes;
   WatchClient(session);
   NoteBegin(*session);
   UpdateLinger();
-  if (goes_on != 0) {
-    AdoptProgram(session, hello.held_bytes);
-    return;
-  }
   if (!serving_) return;  // OnChildrenReady comes back to it
   NoticeEnding();
-  Happen(Describe(*session));
+  Enlist(*session);
+}
+
+void Daemon::Enlist(const Session& session) {
+  if (session.claimed_bytes.has_value()) {
+    AdoptProgram(session.record.session_id);
+  } else {
+    Happen(Describe(session));
+  }
+}
+
+// Without a ticket that holds, a job of its own, on which nobody has laid a limit.
+ipc::JobTerms Daemon::JobOf(const ipc::JobTicket& ticket) {
+  if (const std::optional<ipc::JobTerms> joined = jobs_.Join(ticket)) return *joined;
+  if (ticket.terms.id != 0)
+    spdlog::warn("a ticket of job {} is not of this runtime directory", ticket.terms.number);
+  ipc::JobTerms own;
+  own.number = jobs_.NewNumber();
+  return own;
 }
 
 // A program that has just ended may not have been noticed yet; its place is then about to come

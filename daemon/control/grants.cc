@@ -28,9 +28,9 @@ int64_t Signed(uint64_t bytes) {
 scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   scheduler::SessionArrived arrived;
   arrived.session = session.record.session_id;
-  arrived.job = session.record.job_id;
+  arrived.job = session.record.job.number;
   arrived.user = session.record.uid;
-  arrived.limit_bytes = Signed(session.record.memory_limit_bytes);
+  arrived.limit_bytes = Signed(session.record.job.memory_limit_bytes);
   arrived.fixed = session.in_process;
   if (const LearnedCommand* const known = history_.KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
@@ -282,7 +282,7 @@ void Daemon::GrantOrRevoke(uint64_t id, uint64_t lane, bool grant) {
   journal_.Add({.kind = grant ? EventKind::kGrant : EventKind::kRevoke,
                 .at_us = NowUs(),
                 .session = id,
-                .job = session->record.job_id,
+                .job = session->record.job.number,
                 .lane = lane});
 }
 
@@ -292,7 +292,7 @@ void Daemon::OnOverstay(const scheduler::Report& report) {
   const std::string text = absl::StrCat("came to no boundary for ", report.overstay_us / 1'000'000,
                                         " s after it was to leave lane ", report.lane);
   spdlog::warn("session {} ({}) {}", report.session, session->record.program, text);
-  AddFault({report.session, session->record.job_id, session->record.program, 0, text});
+  AddFault({report.session, session->record.job.number, session->record.program, 0, text});
   const bool served = session->phase == Phase::kRunning && !session->in_process;
   if (options_.max_iteration_s == 0 || !served) return;
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,

@@ -2,6 +2,7 @@
 
 #include "daemon/control/greeting.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,14 @@ constexpr size_t kFixedBytes =
     3 * sizeof(uint32_t);  // magic, version, bytes: the same in all versions
 
 }  // namespace
+
+uint64_t Believed(const HeldClaim& claim) {
+  const uint64_t others = claim.used_bytes - std::min(claim.used_bytes, claim.counted_bytes);
+  const uint64_t possible = claim.capacity_bytes - std::min(claim.capacity_bytes, others);
+  const uint64_t allowed =
+      claim.limit_bytes == 0 ? possible : std::max(claim.limit_bytes, claim.counted_bytes);
+  return std::min({claim.claimed_bytes, possible, allowed});
+}
 
 void Refuse(ipc::Welcome* welcome, unsigned code, const std::string& sentence) {
   welcome->result = code;

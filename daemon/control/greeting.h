@@ -17,6 +17,17 @@ namespace control {
 bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t owner,
                          ipc::Hello* hello, ipc::Welcome* welcome);
 
+// A program that goes on by itself says how much device memory it has.
+struct HeldClaim {
+  uint64_t claimed_bytes = 0;
+  uint64_t capacity_bytes = 0;  // of the device
+  uint64_t used_bytes = 0;      // of it, by everybody
+  uint64_t counted_bytes = 0;   // of that, what was counted for this program before
+  uint64_t limit_bytes = 0;     // of its job; 0: none. It may have been lowered below what is held.
+};
+// As much of it as can be.
+uint64_t Believed(const HeldClaim& claim);
+
 void Refuse(ipc::Welcome* welcome, unsigned code, const std::string& sentence);
 
 }  // namespace control

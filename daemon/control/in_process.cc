@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "daemon/control/daemon.h"
+#include "daemon/control/greeting.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
 
@@ -23,7 +24,13 @@ namespace wire = ipc::control;
 
 // A program without a socket that does not come back has become another one (exec).
 constexpr int64_t kComeBackUs = 5'000'000;
-constexpr uint64_t kIdMax = uint64_t{1} << 48;
+
+// What its Welcome seals: a session goes on in the process that it began in.
+struct SessionProof {
+  uint64_t session_id = 0;
+  uint64_t pid = 0;
+};
+constexpr char kProofPurpose[] = "session";
 
 // What a program may say, and only about itself.
 bool IsItsOwn(const wire::Message& message, uint64_t id, uint64_t lane) {
@@ -42,12 +49,19 @@ bool IsItsOwn(const wire::Message& message, uint64_t id, uint64_t lane) {
 
 // What an earlier session of this process left: its socket has ended. Returns the number under
 // which it goes on; 0: as a new one.
-uint64_t Daemon::ForgetEarlier(pid_t pid, uint64_t wished_id) {
+uint64_t Daemon::ForgetEarlier(pid_t pid, const ipc::Hello& hello) {
   for (const uint64_t id : sessions_.Ids()) {
     Session* const session = sessions_.Find(id);
     if (session->in_process && session->record.pid == pid) Leave(session);
   }
-  if (wished_id == 0 || wished_id >= kIdMax) return 0;
+  const uint64_t wished_id = hello.session_id;
+  if (wished_id == 0) return 0;
+  const SessionProof proof{wished_id, static_cast<uint64_t>(pid)};
+  if (!seal_.Is(hello.session_seal, kProofPurpose, std::as_bytes(std::span(&proof, 1)))) {
+    spdlog::warn("pid {} says that it was session {}, without its seal: it is a new one", pid,
+                 wished_id);
+    return 0;
+  }
   return sessions_.Find(wished_id) == nullptr ? wished_id : sessions_.NewId();
 }
 
@@ -64,6 +78,8 @@ bool Daemon::WelcomeProgram(Session* session) {
   welcome.session_id = session->record.session_id;
   welcome.device_count = children_.keeper().description.device_count;
   welcome.tables = ipc::OwnTables();
+  const SessionProof proof{welcome.session_id, static_cast<uint64_t>(session->record.pid)};
+  welcome.session_seal = seal_.Of(kProofPurpose, std::as_bytes(std::span(&proof, 1)));
   const int fds[] = {session->session_fd.get()};
   return session->socket.valid() &&
          ipc::SendPacket(session->socket.get(),
@@ -86,14 +102,37 @@ void Daemon::BeginProgram(Session* session) {
                session->record.pid);
 }
 
+// No more than the device has besides what others hold: it can't have that.
+uint64_t Daemon::BelievedBytes(const Session& session) const {
+  const KeeperState& keeper = children_.keeper();
+  HeldClaim claim;
+  claim.claimed_bytes = session.claimed_bytes.value_or(0);
+  claim.capacity_bytes = keeper.description.devices[0].capacity_bytes;
+  claim.used_bytes = keeper.description.devices[0].used_bytes;
+  claim.limit_bytes = session.record.job.memory_limit_bytes;
+  const wire::Owner owner{wire::OwnerKind::kSession, session.record.session_id};
+  for (const wire::Usage& usage : keeper.usages) {
+    if (usage.owner == owner && usage.device == 0) claim.counted_bytes += usage.bytes;
+  }
+  return Believed(claim);
+}
+
 // It has run for a while: admitted is what runs.
-void Daemon::AdoptProgram(Session* session, uint64_t held_bytes) {
-  const uint64_t id = session->record.session_id;
-  session->record.persistent_bytes = held_bytes;
-  BeginProgram(session);
-  if (sessions_.Find(id) == nullptr) return;  // it is gone again
-  AdoptGrants(*session);
-  CountOutside(*session);
+void Daemon::AdoptProgram(uint64_t id) {
+  children_.RefreshUsage([this, id] {
+    Session* const session = sessions_.Find(id);
+    if (session == nullptr || !session->claimed_bytes.has_value()) return;
+    session->record.persistent_bytes = BelievedBytes(*session);
+    if (session->record.persistent_bytes != *session->claimed_bytes) {
+      spdlog::warn("session {} says that it has {} bytes; it can't have more than {}", id,
+                   *session->claimed_bytes, session->record.persistent_bytes);
+    }
+    session->claimed_bytes.reset();
+    BeginProgram(session);
+    if (sessions_.Find(id) == nullptr) return;  // it is gone again
+    AdoptGrants(*session);
+    CountOutside(*session);
+  });
 }
 
 void Daemon::OnProgramMessage(Session* session) {

@@ -64,7 +64,7 @@ SessionView ViewOf(const Session& session, const TopInput& input) {
 
 Json ViewJson(const SessionView& view) {
   const Session& session = *view.session;
-  return {{"job", session.record.job_id},
+  return {{"job", session.record.job.number},
           {"session", session.record.session_id},
           {"program", session.record.program},
           {"pid", session.record.pid},

@@ -16,9 +16,9 @@ void Daemon::NoteBegin(const Session& session) {
   journal_.Add({.kind = EventKind::kSessionBegin,
                 .at_us = NowUs(),
                 .session = record.session_id,
-                .job = record.job_id},
+                .job = record.job.number},
                record.program);
-  history_.Begin(record.session_id, record.job_id, record.pid, ReadClocks());
+  history_.Begin(record.session_id, record.job.number, record.pid, ReadClocks());
   SampleAgain();
 }
 
@@ -41,16 +41,17 @@ void Daemon::NoteEnd(const Session& session) {
   journal_.Add({.kind = EventKind::kSessionEnd,
                 .at_us = NowUs(),
                 .session = id,
-                .job = session.record.job_id},
+                .job = session.record.job.number},
                note);
 }
 
 void Daemon::SampleSession(const Session& session) {
   if (session.page.get() == nullptr) return;
   const ipc::IterationTimes& times = session.page->iteration_times;
-  watch_.Sample(session.record.session_id, session.record.job_id, times, NowUs(), &journal_);
+  watch_.Sample(session.record.session_id, session.record.job.number, times, NowUs(), &journal_);
   const ipc::Progress& progress = session.page->progress;
-  watch_.SampleWait(session.record.session_id, session.record.job_id, progress, NowUs(), &journal_);
+  watch_.SampleWait(session.record.session_id, session.record.job.number, progress, NowUs(),
+                    &journal_);
   SessionReading reading;
   reading.iterations = times.count.load();
   reading.total_us = times.total_us.load();

@@ -62,7 +62,7 @@ void AddSessions(const TopInput& input, Page* page) {
     page->Add(absl::StrCat("state=\"", state.first, "\""), state.second);
   }
   const auto labels = [](const SessionView& view) {
-    return absl::StrCat("job=\"", view.session->record.job_id, "\",session=\"",
+    return absl::StrCat("job=\"", view.session->record.job.number, "\",session=\"",
                         view.session->record.session_id, "\",program=\"",
                         Label(view.session->record.program), "\"");
   };

@@ -133,7 +133,7 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   journal_.Add({.kind = EventKind::kMove,
                 .at_us = NowUs(),
                 .session = id,
-                .job = session->record.job_id,
+                .job = session->record.job.number,
                 .other = session->worker});
   CheckUpgrade();
 }
@@ -270,7 +270,7 @@ void Daemon::OnStillThere(uint64_t id) {
   const std::string text = absl::StrCat("left work that did not end within ",
                                         options_.kill_timeout_s, " s: its worker is ended");
   spdlog::warn("session {} ({}) {}", id, culprit->record.program, text);
-  AddFault({id, culprit->record.job_id, culprit->record.program, 0, text});
+  AddFault({id, culprit->record.job.number, culprit->record.program, 0, text});
   NoteOffence(*culprit);
   children_.SetLeaving(number, true);
   size_t leaving = 0;

@@ -40,7 +40,6 @@ const char* NameOf(Phase phase) {
 
 Session* SessionTable::Add(ipc::control::SessionRecord record) {
   next_id_ = std::max(next_id_, record.session_id + 1);
-  next_job_ = std::max(next_job_, record.job_id + 1);
   Session& session = sessions_[record.session_id];
   session.record = record;
   return &session;

@@ -48,7 +48,9 @@ struct Session {
   ipc::UniqueFd swap_fd;    // where its memory is while it is in the host's
   uint32_t own_worker = 0;  // of a contained session, once it is started
   bool in_process = false;  // it keeps its own context: no worker, no slot
-  int moves_failed = 0;     // in a row: workers that were lost while they took it over
+  // In-process: it goes on from an earlier daemon, and says that it has so much device memory.
+  std::optional<uint64_t> claimed_bytes;
+  int moves_failed = 0;  // in a row: workers that were lost while they took it over
   common::SessionPageMap page;
 
   uint64_t lane = 0;  // as the scheduler has assigned it; 0: not yet
@@ -66,7 +68,6 @@ class SessionTable {
  public:
   // A new number for a session; never one that was used before, by this daemon or an adopted one.
   uint64_t NewId() { return next_id_++; }
-  uint64_t NewJob() { return next_job_++; }
 
   Session* Add(ipc::control::SessionRecord record);
   // Null when there is none.
@@ -86,7 +87,6 @@ class SessionTable {
  private:
   std::map<uint64_t, Session> sessions_;
   uint64_t next_id_ = 1;
-  uint64_t next_job_ = 1;
 };
 
 }  // namespace control

@@ -74,7 +74,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
   return {{"id", session.record.session_id},
           {"pid", session.record.pid},
           {"program", session.record.program},
-          {"job", session.record.job_id},
+          {"job", session.record.job.number},
           {"transport", session.record.transport == ipc::Transport::kZmq ? "zmq" : "ring"},
           {"worker", session.worker},
           {"state", NameOf(session.phase)},
@@ -82,7 +82,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"empty_bytes", EmptyBytes(session, device_bytes)},
           {"iterations",
            session.page.get() == nullptr ? 0 : session.page->iteration_times.count.load()},
-          {"memory_limit_bytes", session.record.memory_limit_bytes},
+          {"memory_limit_bytes", session.record.job.memory_limit_bytes},
           {"contained", session.record.contained != 0},
           {"in_process", session.in_process},
           {"recoverable", ObstacleOf(session).empty()},
@@ -100,7 +100,7 @@ Json JobsJson(const StatusInput& input, const std::map<uint64_t, uint64_t>& byte
   };
   std::map<uint64_t, Job> jobs;
   for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
-    Job& job = jobs[entry.second.record.job_id];
+    Job& job = jobs[entry.second.record.job.number];
     job.programs.insert(entry.second.record.program);
     ++job.sessions;
     const std::map<uint64_t, uint64_t>::const_iterator held = bytes.find(entry.first);
@@ -163,8 +163,9 @@ std::string StatusJson(const StatusInput& input) {
 
 std::string OkJson() { return DumpJson({{"ok", true}}); }
 
-std::string JobJson(uint64_t job, ipc::control::DeviceKind kind) {
-  return DumpJson({{"ok", true}, {"job", job}, {"device", NameOf(kind)}});
+std::string JobJson(uint64_t run, const ipc::JobTicket& ticket, ipc::control::DeviceKind kind) {
+  return DumpJson(
+      {{"ok", true}, {"job", run}, {"ticket", ipc::TextOf(ticket)}, {"device", NameOf(kind)}});
 }
 
 std::string ErrorJson(const std::string& sentence) {

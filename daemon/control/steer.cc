@@ -34,17 +34,25 @@ void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
                                  {"policies", scheduler::PolicyNames()}}));
 }
 
-// The sessions of a job that still run or wait. Replies, and returns none, when it has none.
-std::vector<uint64_t> Daemon::SessionsToSteer(const std::string& peer, uint64_t job) {
-  bool known = false;
+// Those that still run or wait.
+std::vector<uint64_t> Daemon::SessionsOf(uint64_t job) const {
   std::vector<uint64_t> ids;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    if (entry.second.record.job_id != job) continue;
-    known = true;
     const Phase phase = entry.second.phase;
-    if (phase != Phase::kEnding && phase != Phase::kLost) ids.push_back(entry.first);
+    if (entry.second.record.job.number == job && phase != Phase::kEnding && phase != Phase::kLost)
+      ids.push_back(entry.first);
   }
-  if (!known) {
+  return ids;
+}
+
+// The sessions of a job that still run or wait. Replies, and returns none, when it has none.
+std::vector<uint64_t> Daemon::SessionsToSteer(const std::string& peer, uint64_t job) {
+  const std::vector<uint64_t> ids = SessionsOf(job);
+  const auto is_of_it = [job](const std::pair<const uint64_t, Session>& entry) {
+    return entry.second.record.job.number == job;
+  };
+  const std::map<uint64_t, Session>& all = sessions_.all();
+  if (std::none_of(all.begin(), all.end(), is_of_it)) {
     control_.Reply(peer, ErrorJson(NoSuchJob(job)));
   } else if (ids.empty()) {
     control_.Reply(peer,
@@ -57,7 +65,7 @@ void Daemon::Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
                    const std::string& text) {
   spdlog::info("told to {} session {}", NameOf(kind), id);
   journal_.Add(
-      {.kind = kind, .at_us = NowUs(), .session = id, .job = sessions_.Find(id)->record.job_id},
+      {.kind = kind, .at_us = NowUs(), .session = id, .job = sessions_.Find(id)->record.job.number},
       text);
   Happen(event);
 }
@@ -108,19 +116,28 @@ void Daemon::AnswerResume(const std::string& peer, const Command& command) {
 void Daemon::AnswerLimit(const std::string& peer, const Command& command) {
   const std::vector<uint64_t> ids = SessionsToSteer(peer, command.id);
   if (ids.empty()) return;
+  ipc::JobTerms terms = sessions_.Find(ids[0])->record.job;
+  terms.memory_limit_bytes = command.bytes;
+  ChangeJob(terms);
+  control_.Reply(peer, OkJson());
+}
+
+// For its sessions that run or wait, and for those that will come.
+void Daemon::ChangeJob(const ipc::JobTerms& terms) {
+  jobs_.Change(terms);
+  const std::vector<uint64_t> ids = SessionsOf(terms.number);
   const int64_t bytes =
-      static_cast<int64_t>(std::min<uint64_t>(command.bytes, scheduler::kUnlimited));
-  // Each of its sessions gets an equal part: a job of one session, all of it.
-  const int64_t part = bytes / static_cast<int64_t>(ids.size());
+      static_cast<int64_t>(std::min<uint64_t>(terms.memory_limit_bytes, scheduler::kUnlimited));
   for (const uint64_t id : ids) {
+    // Each of its sessions gets an equal part: a job of one session, all of it.
+    const int64_t part = bytes / static_cast<int64_t>(ids.size());
     Steer(id, EventKind::kLimit, scheduler::LimitChanged{id, part}, absl::StrCat(part, " bytes"));
     // The worker holds the job to the whole of it, and every query tells of it.
     Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;
-    session->record.memory_limit_bytes = command.bytes;
+    session->record.job = terms;
     SendTo(*session, session->record);
   }
-  control_.Reply(peer, OkJson());
 }
 
 }  // namespace control

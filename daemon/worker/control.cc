@@ -167,16 +167,16 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
   Post(ipc::control::LaneShrunk{lane, bytes});
 }
 
-// All that changes about a session that runs is its job's limit, and whether it is paused.
+// All that changes about a session that runs are its job's terms, and whether it is paused.
 void Control::OnRecord(const ipc::control::SessionRecord& record) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
       sessions_.find(record.session_id);
   if (found == sessions_.end()) return;
-  found->second->record.memory_limit_bytes = record.memory_limit_bytes;
+  found->second->record.job = record.job;
   found->second->record.pause = record.pause;
   board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
   if (environment_.jobs != nullptr)
-    environment_.jobs->SetLimit(record.job_id, record.memory_limit_bytes);
+    environment_.jobs->SetLimit(record.job.number, record.job.memory_limit_bytes);
 }
 
 bool Control::HandleGrants(const ipc::control::Message& message) {

@@ -34,9 +34,9 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   setup.swap_fd = fcntl(entry->swap_fd.get(), F_DUPFD_CLOEXEC, 0);
   if (setup.pinned_fd < 0 || setup.swap_fd < 0)
     return "the worker has no descriptor left; raise ulimit -n";
-  setup.job_id = entry->record.job_id;
+  setup.job_id = entry->record.job.number;
   setup.uid = entry->record.uid;
-  setup.memory_limit_bytes = entry->record.memory_limit_bytes;
+  setup.memory_limit_bytes = entry->record.job.memory_limit_bytes;
   if (entry->record.transport == ipc::Transport::kZmq) {
     const std::string endpoint = ipc::SessionEndpoint(options_.runtime_dir, setup.session_id);
     absl::StatusOr<ipc::Channel> channel = ipc::BindZmqChannel(endpoint);

@@ -38,6 +38,7 @@ bool Link::Start(ConnectError* error) {
 bool Link::Connect(ConnectError* error) {
   ipc::Hello hello = MakeHello();
   hello.session_id = session_id();
+  hello.session_seal = seal_;
   hello.held_bytes = hooks_.held_bytes();
   Greeted greeted;
   if (!Greet(hello, &greeted, error)) return false;
@@ -49,6 +50,7 @@ bool Link::Connect(ConnectError* error) {
     return false;
   }
   session_id_.store(greeted.welcome.session_id, std::memory_order_relaxed);
+  seal_ = greeted.welcome.session_seal;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (socket_.valid() && InodeOf(socket_.get()) != inode_) socket_.Release();

@@ -46,6 +46,7 @@ class Link {
 
   const Hooks hooks_;
   std::atomic<uint64_t> session_id_{0};
+  ipc::Mac seal_ = {};  // of Welcome; used by whoever connects: one thread at a time
   std::atomic<bool> there_{false};
   mutable std::mutex mutex_;
   ipc::UniqueFd socket_;  // replaced under the mutex

@@ -42,7 +42,7 @@ bool Open(ipc::Transport transport, Client* client) {
   hello.tables = ipc::OwnTables();
   hello.transport = transport;
   if (const char* const job = std::getenv("LANEWAY_JOB"))
-    hello.job_id = std::strtoull(job, nullptr, 10);
+    hello.job = ipc::ParseTicketUntrusted(job).value_or(ipc::JobTicket());
   ipc::control::SetText(hello.program, "fake_client");
   ipc::control::SetText(hello.version, "test");
   (void)ipc::SendPacket(socket->get(), {reinterpret_cast<const std::byte*>(&hello), sizeof hello});
