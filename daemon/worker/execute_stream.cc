@@ -76,10 +76,13 @@ CUresult SessionImpl::EventRecord(CUevent event, CUstream stream, ipc::Mark mark
 
 CUresult SessionImpl::EventWake(CUevent event) {
   const auto it = event_records_.find(event);
-  StreamTable::Stream* const stream =
-      it == event_records_.end() ? nullptr : streams_.OfDriver(it->second.stream);
+  StreamTable::Stream* stream = nullptr;
+  if (it != event_records_.end()) {
+    stream = streams_.OfDriver(it->second.stream);
+    if (stream == nullptr) stream = streams_.EndingOfDriver(it->second.stream);
+  }
   if (stream != nullptr) return RingAfter(stream);
-  // Never recorded, or its stream is gone: there is nothing to wait for.
+  // Never recorded, or its stream's work is done: there is nothing to wait for.
   WakeClient();
   return CUDA_SUCCESS;
 }

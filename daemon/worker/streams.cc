@@ -1,5 +1,6 @@
 #include "daemon/worker/streams.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ipc/driver_table.h"
@@ -32,6 +33,11 @@ CUresult StreamTable::Create(uint32_t slot, unsigned flags, int priority, int de
   if (slot < ipc::limits::kLegacySlots || slot >= ipc::limits::kStreamsMax) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  for (const auto& [driver, other] : named_) {
+    if (other->slot == slot) return CUDA_ERROR_INVALID_VALUE;
+  }
+  CloseEnded();
+  if (ending_.size() >= ipc::limits::kStreamsMax) return CUDA_ERROR_OUT_OF_MEMORY;
   std::unique_ptr<Stream> stream = std::make_unique<Stream>();
   stream->slot = slot;
   stream->device = device;
@@ -40,6 +46,9 @@ CUresult StreamTable::Create(uint32_t slot, unsigned flags, int priority, int de
   if (result != CUDA_SUCCESS) {
     Close(stream.get());
     return result;
+  }
+  for (const std::unique_ptr<Stream>& other : ending_) {
+    if (other->slot == slot) After(stream.get(), other.get());
   }
   blocking_count_ += stream->blocking;
   *created = stream.get();
@@ -50,17 +59,20 @@ CUresult StreamTable::Create(uint32_t slot, unsigned flags, int priority, int de
 CUresult StreamTable::Destroy(CUstream driver) {
   const auto it = named_.find(driver);
   if (it == named_.end()) return CUDA_ERROR_INVALID_HANDLE;
-  Stream* const stream = it->second.get();
-  if (stream->blocking) {
-    // Later work on the legacy stream is still after this stream's work.
-    Stream& legacy = legacy_[stream->device];
-    if (legacy.driver != nullptr && stream->submitted != stream->before_legacy)
-      After(&legacy, stream);
-    --blocking_count_;
-  }
-  Close(stream);
+  it->second->ending = true;
+  ending_.push_back(std::move(it->second));
   named_.erase(it);
+  CloseEnded();
   return CUDA_SUCCESS;
+}
+
+void StreamTable::CloseEnded() {
+  std::erase_if(ending_, [this](const std::unique_ptr<Stream>& stream) {
+    if (environment_.driver->cuStreamQuery(stream->driver) != CUDA_SUCCESS) return false;
+    blocking_count_ -= stream->blocking;
+    Close(stream.get());
+    return true;
+  });
 }
 
 StreamTable::Stream* StreamTable::Legacy(int device) {
@@ -86,19 +98,29 @@ StreamTable::Stream* StreamTable::OfDriver(CUstream driver) {
   return nullptr;
 }
 
+StreamTable::Stream* StreamTable::EndingOfDriver(CUstream driver) {
+  for (const std::unique_ptr<Stream>& stream : ending_) {
+    if (stream->driver == driver) return stream.get();
+  }
+  return nullptr;
+}
+
 void StreamTable::After(Stream* later, Stream* earlier) {
   environment_.driver->cuEventRecord(earlier->order, earlier->driver);
   environment_.driver->cuStreamWaitEvent(later->driver, earlier->order, 0);
 }
 
+void StreamTable::AfterBlocking(Stream* legacy, Stream* stream) {
+  if (!stream->blocking || stream->device != legacy->device) return;
+  if (stream->submitted == stream->before_legacy) return;
+  After(legacy, stream);
+  stream->before_legacy = stream->submitted;
+}
+
 void StreamTable::Use(Stream* stream) {
   if (stream->legacy && blocking_count_ != 0) {
-    for (auto& [driver, other] : named_) {
-      if (!other->blocking || other->device != stream->device) continue;
-      if (other->submitted == other->before_legacy) continue;
-      After(stream, other.get());
-      other->before_legacy = other->submitted;
-    }
+    for (auto& [driver, other] : named_) AfterBlocking(stream, other.get());
+    for (const std::unique_ptr<Stream>& other : ending_) AfterBlocking(stream, other.get());
   } else if (stream->blocking) {
     Stream& legacy = legacy_[stream->device];
     if (legacy.driver != nullptr && legacy.submitted != stream->after_legacy) {
@@ -109,7 +131,8 @@ void StreamTable::Use(Stream* stream) {
   ++stream->submitted;
 }
 
-// One busy stream gathers the others, and all wait for it: events for streams, not for pairs.
+// One busy stream gathers the others, and all wait for it: events for streams, not for pairs. An
+// ending one has nothing more to wait with.
 void StreamTable::Join() {
   std::vector<Stream*> all = All();
   Stream* hub = nullptr;
@@ -124,22 +147,27 @@ void StreamTable::Join() {
   if (hub == nullptr || all.size() == 1) return;
   environment_.driver->cuEventRecord(hub->order, hub->driver);
   for (Stream* stream : all) {
-    if (stream != hub) environment_.driver->cuStreamWaitEvent(stream->driver, hub->order, 0);
+    if (stream != hub && !stream->ending)
+      environment_.driver->cuStreamWaitEvent(stream->driver, hub->order, 0);
   }
 }
 
 std::vector<StreamTable::Stream*> StreamTable::All() {
+  CloseEnded();
   std::vector<Stream*> all;
   for (Stream& stream : legacy_) {
     if (stream.driver != nullptr) all.push_back(&stream);
   }
   for (auto& [driver, stream] : named_) all.push_back(stream.get());
+  for (const std::unique_ptr<Stream>& stream : ending_) all.push_back(stream.get());
   return all;
 }
 
 void StreamTable::Clear() {
   for (auto& [driver, stream] : named_) Close(stream.get());
   named_.clear();
+  for (const std::unique_ptr<Stream>& stream : ending_) Close(stream.get());
+  ending_.clear();
   for (Stream& stream : legacy_) Close(&stream);
   blocking_count_ = 0;
 }

@@ -3,8 +3,11 @@
 // In a context shared by many sessions the driver's own default stream would order everyone with
 // everyone. So each session has its own legacy stream per device, and every driver stream is
 // non-blocking; work between the legacy stream and the session's blocking streams is ordered here
-// by events, only when there was work since the last such order. Thread safety: one session's
-// thread.
+// by events, only when there was work since the last such order.
+//
+// A stream that the program destroys with work in it is ending: the program can't name it any more,
+// everything that waits for the session's work still waits for it, and it goes when that is done.
+// Thread safety: one session's thread.
 #pragma once
 
 #include <array>
@@ -28,6 +31,7 @@ class StreamTable {
     int device = 0;
     bool blocking = false;  // ordered with the legacy stream
     bool legacy = false;
+    bool ending = false;        // destroyed by the program, with work
     uint64_t submitted = 0;     // ops so far
     uint64_t after_legacy = 0;  // blocking: legacy.submitted that this stream is already after
     uint64_t before_legacy =
@@ -39,18 +43,23 @@ class StreamTable {
   ~StreamTable();
   StreamTable(const StreamTable&) = delete;
 
+  // CUDA_ERROR_INVALID_VALUE for a slot that is no program's, or a live stream's. After an ending
+  // stream of the same slot, whose marks come first.
   CUresult Create(uint32_t slot, unsigned flags, int priority, int device, Stream** created);
-  // The driver finishes the stream's work by itself.
+  // The stream goes, or is ending.
   CUresult Destroy(CUstream driver);
-  // The stream behind a driver's handle, null when it is not this session's.
+  // The stream behind a driver's handle, null when it is none that the program may name.
   Stream* OfDriver(CUstream driver);
+  // The same among those that are ending.
+  Stream* EndingOfDriver(CUstream driver);
   // The legacy stream of the device, made at its first use; null when the driver can't.
   Stream* Legacy(int device);
   // Orders the stream for one more op on it.
   void Use(Stream* stream);
   // Every stream waits for what the others have now.
   void Join();
-  // All streams, legacy ones included.
+  // All streams: legacy ones, the program's, and last those that are ending. What this returned
+  // before may have gone.
   std::vector<Stream*> All();
   void Clear();
 
@@ -58,12 +67,15 @@ class StreamTable {
   CUresult Open(Stream* stream, int priority);
   void Close(Stream* stream);
   void After(Stream* later, Stream* earlier);
+  void AfterBlocking(Stream* legacy, Stream* stream);
+  void CloseEnded();  // those of ending_ whose work is done
 
   const Environment& environment_;
   StreamOwner* const owner_;  // told to Environment::owners for every stream
   absl::flat_hash_map<CUstream, std::unique_ptr<Stream>> named_;
+  std::vector<std::unique_ptr<Stream>> ending_;
   std::array<Stream, ipc::limits::kLegacySlots> legacy_;
-  int blocking_count_ = 0;
+  int blocking_count_ = 0;  // ending ones included
 };
 
 }  // namespace worker

@@ -47,12 +47,57 @@ TEST_F(StreamsTest, NonBlockingStreamsAreFree) {
   EXPECT_TRUE(recording_.calls.empty());
 }
 
+TEST_F(StreamsTest, ADestroyedStreamStaysUntilItsWorkIsDone) {
+  StreamTable::Stream* const stream = Create(CU_STREAM_NON_BLOCKING);
+  const CUstream driver = stream->driver;
+  streams_.Use(stream);
+  recording_.busy_streams.insert(driver);
+  EXPECT_EQ(streams_.Destroy(driver), CUDA_SUCCESS);
+  EXPECT_EQ(streams_.OfDriver(driver), nullptr) << "the program can't name it any more";
+  EXPECT_EQ(streams_.Destroy(driver), CUDA_ERROR_INVALID_HANDLE);
+  ASSERT_EQ(streams_.All().size(), 1u) << "everything that waits for work waits for it";
+  EXPECT_EQ(streams_.EndingOfDriver(driver), streams_.All().front());
+  recording_.busy_streams.clear();
+  EXPECT_TRUE(streams_.All().empty());
+  EXPECT_EQ(streams_.EndingOfDriver(driver), nullptr);
+}
+
 TEST_F(StreamsTest, ADestroyedStreamsWorkStillComesBeforeLegacyWork) {
   StreamTable::Stream* const blocking = Create(CU_STREAM_DEFAULT);
-  streams_.Legacy(0);
   streams_.Use(blocking);
+  recording_.busy_streams.insert(blocking->driver);
   EXPECT_EQ(streams_.Destroy(blocking->driver), CUDA_SUCCESS);
+  streams_.Use(streams_.Legacy(0));
+  EXPECT_EQ(recording_.calls.size(), 2u) << "though there was no legacy stream yet";
+  streams_.Use(streams_.Legacy(0));
   EXPECT_EQ(recording_.calls.size(), 2u);
+}
+
+TEST_F(StreamsTest, AStreamComesAfterWhatIsDueInItsSlot) {
+  StreamTable::Stream* const first = Create(CU_STREAM_NON_BLOCKING);
+  const uint32_t slot = first->slot;
+  recording_.busy_streams.insert(first->driver);
+  StreamTable::Stream* second = nullptr;
+  EXPECT_EQ(streams_.Create(slot, 0, 0, 0, &second), CUDA_ERROR_INVALID_VALUE) << "it lives";
+  EXPECT_EQ(streams_.Destroy(first->driver), CUDA_SUCCESS);
+  EXPECT_EQ(streams_.Create(slot, 0, 0, 0, &second), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.calls.size(), 2u) << "marks of both lie in one word";
+}
+
+TEST_F(StreamsTest, StreamsThatEndAreBounded) {
+  for (uint32_t i = 0; i < ipc::limits::kStreamsMax; ++i) {
+    StreamTable::Stream* stream = nullptr;
+    ASSERT_EQ(streams_.Create(ipc::limits::kLegacySlots, CU_STREAM_NON_BLOCKING, 0, 0, &stream),
+              CUDA_SUCCESS);
+    recording_.busy_streams.insert(stream->driver);
+    ASSERT_EQ(streams_.Destroy(stream->driver), CUDA_SUCCESS);
+  }
+  StreamTable::Stream* stream = nullptr;
+  EXPECT_EQ(streams_.Create(ipc::limits::kLegacySlots, CU_STREAM_NON_BLOCKING, 0, 0, &stream),
+            CUDA_ERROR_OUT_OF_MEMORY);
+  recording_.busy_streams.clear();
+  EXPECT_EQ(streams_.Create(ipc::limits::kLegacySlots, CU_STREAM_NON_BLOCKING, 0, 0, &stream),
+            CUDA_SUCCESS);
 }
 
 TEST_F(StreamsTest, RefusesForeignSlotsAndStreams) {
@@ -75,6 +120,15 @@ TEST_F(StreamsTest, AJoinOrdersAllStreamsBehindTheBusyOnes) {
   for (StreamTable::Stream* stream : streams_.All()) recording_.busy_streams.insert(stream->driver);
   streams_.Join();
   EXPECT_EQ(recording_.calls.size(), 2u + 2 + 1 + 2) << "two join the hub, and two wait for it";
+}
+
+TEST_F(StreamsTest, AJoinWaitsForAStreamThatEnds) {
+  StreamTable::Stream* const a = Create(CU_STREAM_NON_BLOCKING);
+  Create(CU_STREAM_NON_BLOCKING);
+  recording_.busy_streams.insert(a->driver);
+  EXPECT_EQ(streams_.Destroy(a->driver), CUDA_SUCCESS);
+  streams_.Join();
+  EXPECT_EQ(recording_.calls.size(), 2u) << "one record, and the other waits";
 }
 
 }  // namespace
