@@ -1,7 +1,8 @@
 """Kills clients, daemon, keeper and workers at random moments, and checks who notices.
 
 A moment is a call's number: with LANEWAY_TEST_STOP_AT=n the client stops itself (SIGSTOP) at its n-th call, and the
-test kills it there. The seed is printed; --seed repeats a run.
+test kills it there. Every round kills: a victim that ends before its call is replaced by one that stops earlier.
+Whoever lives must get on within a deadline. The seed is printed; --seed repeats a run.
 """
 import pathlib
 import random
@@ -12,9 +13,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import harness  # noqa: E402 (lies beside us)
 from harness import Failure, Laneway, alive, check, chosen, state_of, wait_for  # noqa: E402
+from stepped import Working, check_806, stop  # noqa: E402
 
-VICTIM_CALLS_MAX = 400  # a victim's 100 rounds make more calls than this
+VICTIM_CALLS_MAX = 400  # `repeat` and `train` make more calls than this; the others end earlier
+VICTIMS_MAX = 20  # of one round, until one of them is killed
 DAEMON_ROUNDS = 20
+ERROR_SECONDS_MAX = 1.0  # from a worker's end to the error of a program that had work in flight
 
 
 def seeded(seed):
@@ -50,34 +54,57 @@ def start_victim(laneway, kind, stop_at, transport):
     return laneway.spawn(command, f"--transport={transport}", LANEWAY_TEST_STOP_AT=str(stop_at))
 
 
-def kill_one_client(laneway, numbers, round_number, before):
-    kind = numbers.choice(("repeat", "repeat", "threads", "memory", "train"))
-    transport = numbers.choice(("ring", "ring", "ring", "zmq"))
-    stop_at = numbers.randrange(1, VICTIM_CALLS_MAX)
-    victim = start_victim(laneway, kind, stop_at, transport)
-    stopped = wait_until_stopped(victim)
-    what = f"round {round_number}: {kind} over {transport}, killed at call {stop_at}"
-    if not stopped and kind in ("repeat", "train"):
-        raise Failure(f"{what}: LANEWAY_TEST_STOP_AT did not stop it\n{victim.errors()}")
-    killed_at = time.monotonic()
-    if stopped:
-        victim.kill()
-    seconds = wait_for_status(laneway, before, killed_at, what)
-    laneway.programs.remove(victim)
-    return seconds
+class ClientKills:
+    """Rounds in which one client is killed at a call of its life, whatever program it is."""
+
+    def __init__(self, laneway, seed):
+        self.laneway, self.numbers = laneway, seeded(seed)
+        self.calls_max = {}  # by kind: a call that a victim of it did not come to
+        self.kills = self.ended = 0
+        self.slowest = 0.0
+
+    def round(self, number, before):
+        kind = self.numbers.choice(("repeat", "repeat", "threads", "memory", "train"))
+        transport = self.numbers.choice(("ring", "ring", "ring", "zmq"))
+        for _ in range(VICTIMS_MAX):
+            stop_at = self.numbers.randrange(1, self.calls_max.get(kind, VICTIM_CALLS_MAX))
+            what = f"round {number}: {kind} over {transport}, killed at call {stop_at}"
+            if self.kill(kind, transport, stop_at, before, what):
+                return
+            check(kind not in ("repeat", "train"), f"{what}: LANEWAY_TEST_STOP_AT did not stop it")
+            self.calls_max[kind] = max(stop_at, 2)
+        raise Failure(f"round {number} killed nobody: {VICTIMS_MAX} victims ended before their call")
+
+    def kill(self, kind, transport, stop_at, before, what):
+        """Whether the victim came to its call and was killed there."""
+        victim = start_victim(self.laneway, kind, stop_at, transport)
+        stopped = wait_until_stopped(victim)
+        killed_at = time.monotonic()
+        if stopped:
+            victim.kill()
+        else:
+            check(victim.wait().code == 0, f"{what}: it failed before\n{victim.errors()}")
+        self.slowest = max(self.slowest, wait_for_status(self.laneway, before, killed_at, what))
+        self.laneway.programs.remove(victim)
+        self.kills += stopped
+        self.ended += not stopped
+        return stopped
 
 
 def test_client_kills(rounds, seed):
     """Within one second of a kill, status is what it was, and a neighbour's results are what they always are."""
-    numbers = seeded(seed)
     with Laneway() as laneway:
         neighbour_command = [laneway.binary("connect"), "hold"]
         quiet = laneway.spawn(neighbour_command, holding=True)
         quiet.wait_for_line("open")
         wait_for(lambda: not laneway.sessions()[0]["in_flight"], "the worker sees that it rests")
         before = laneway.status()
-        slowest = max(kill_one_client(laneway, numbers, number, before) for number in range(rounds))
-        print(f"time: {rounds} kills, the slowest return to the earlier status took {slowest:.3f} s")
+        clients = ClientKills(laneway, seed)
+        for number in range(rounds):
+            clients.round(number, before)
+        print(f"time: {clients.kills} kills in {rounds} rounds ({clients.ended} victims ended before theirs), "
+              f"the slowest return to the earlier status took {clients.slowest:.3f} s")
+        check(clients.kills == rounds, f"{rounds} rounds killed {clients.kills} clients")
         quiet.release()
         check(quiet.wait().code == 0, "the neighbour must end well")
 
@@ -175,30 +202,48 @@ def test_keeper_kills(seed):
 
 
 def test_worker_kills(seed):
-    """Who has work in flight gets its documented error within a second; the next session gets a new worker."""
+    """Who has work in flight gets its documented error within a second, who rests by chance goes on; the next session
+    gets a new worker."""
     numbers = seeded(seed)
+    lost = went_on = 0
     with Laneway() as laneway:
         for number in range(DAEMON_ROUNDS):
-            programs = [laneway.spawn([laneway.binary("repeat"), "1000000000"]) for _ in range(2)]
-            for program in programs:
-                wait_for_progress(program, numbers)
+            programs = [Working(laneway) for _ in range(2)]
+            for working in programs:
+                wait_for_progress(working.program, numbers)
             killed_at = time.monotonic()
             kill_process(laneway, "laneway-worker")
-            ended = set()
-            while len(ended) < len(programs) and time.monotonic() < killed_at + 1:
-                ended.update(program for program in programs if not program.running())
-                time.sleep(harness.POLL_SECONDS)
-            for program in programs:
-                if program not in ended:  # it was at rest at that moment, and goes on in another worker
-                    check(program.running(), f"round {number}: the error took more than 1 s")
-                    program.kill()
+            for working, ended_at in Working.outcomes(programs, f"round {number}"):
+                if ended_at is None:
+                    went_on += 1
+                    working.program.kill()
                     continue
-                result = program.wait()
-                check(result.code == 1 and "(806)" not in result.out, f"round {number}\n{result}")
-                check("error 806" in result.err or "(806)" in result.err, f"round {number}: must get 806\n{result}")
+                lost += 1
+                result = working.program.wait()
+                check_806(result, f"round {number}: must get 806")
+                check("(806)" not in result.out, f"round {number}\n{result}")
+                check(ended_at - killed_at <= ERROR_SECONDS_MAX,
+                      f"round {number}: the error took {ended_at - killed_at:.2f} s")
             again = laneway.run([laneway.binary("connect")])
             check(again.code == 0, f"round {number}: the next session must get a new worker\n{again}")
             wait_for(lambda: laneway.sessions() == [], f"round {number}: no session is left", 1.0)
+    print(f"{DAEMON_ROUNDS} workers killed: {lost} programs lost, {went_on} at rest went on")
+    check(lost > 0, "nobody had work in flight when a worker was killed")
+
+
+def test_a_client_that_hangs_after_a_loss_is_noticed():
+    """What stands still neither ends nor goes on: these tests fail then."""
+    with Laneway() as laneway:
+        working = Working(laneway)
+        stop(working.program.pid)
+        kill_process(laneway, "laneway-worker")
+        try:
+            Working.outcomes([working], "a stopped client", 1.0)
+        except Failure:
+            return
+        finally:
+            working.program.kill()
+        raise Failure("a client that stands still passed for one that goes on")
 
 
 if __name__ == "__main__":

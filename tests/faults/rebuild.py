@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402 (lies beside us)
 from harness import Laneway, check, chosen, wait_for  # noqa: E402
 from lanes import HOLD, go_on_together  # noqa: E402
-from stepped import STEPS, Stepped, alone, at_rest, check_806, in_a_lane, kill_worker  # noqa: E402
+from stepped import STEPS, Stepped, Working, alone, at_rest, check_806, in_a_lane, kill_worker  # noqa: E402
 
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
 PAUSE_SECONDS_MAX = 1.0  # the median of what a program at rest loses when its worker does
@@ -82,7 +82,8 @@ class Losses:
     """Rounds in which a worker is killed or poisoned, while some programs rest, some are in a step, one only works.
 
     A crew of stepped programs lives through the rounds. Who rests at that moment, and so is called recoverable with
-    nothing in flight by status, goes on with equal bytes; who does not may get 806, and another takes its place.
+    nothing in flight by status, goes on with equal bytes; who does not may get 806, and another takes its place. The
+    one that only works ends with 806, or was at rest by chance and gets on.
     """
 
     def __init__(self, laneway, seed):
@@ -91,7 +92,7 @@ class Losses:
         self.crew = [self.member(memory) for memory in CREW]
         self.busy = None
         self.offender, self.offences = None, 0
-        self.survived = self.lost = 0
+        self.survived = self.lost = self.busy_lost = 0
         self.pauses = []  # seconds from the loss to the end of the first round after it
 
     def member(self, memory):
@@ -105,8 +106,7 @@ class Losses:
                 stepped.goes_on_to_its_end()
                 self.crew[place] = self.member(stepped.memory)
         if self.busy is None:
-            self.busy = self.laneway.spawn([self.laneway.binary("repeat"), "1000000000"])
-            self.busy.wait_for_line("started")
+            self.busy = Working(self.laneway)
         moving = [stepped for stepped in self.crew if numbers.random() < 0.4]
         resting = [stepped for stepped in self.crew if stepped not in moving]
         self.await_rest(resting, what)
@@ -127,9 +127,17 @@ class Losses:
                 check_806(stepped.program.wait(), what)
                 self.crew[self.crew.index(stepped)] = self.member(stepped.memory)
                 self.lost += 1
-        if not self.busy.running() or not poison:  # an offender of a worker of its own harms nobody
-            check_busy(self.busy, what)
-            self.busy = None
+        self.look_after_busy(poison and self.offences > OFFENCES_MAX, what)
+
+    def look_after_busy(self, unharmed, what):
+        """It goes on, or has its documented code; an offender with a worker of its own (`unharmed`) costs it nothing."""
+        ((working, ended_at),) = Working.outcomes([self.busy], what)
+        if ended_at is None:
+            return
+        check(not unharmed, f"{what}: a quarantined offender ended a neighbour\n{working.program.wait()}")
+        check_806(working.program.wait(), what)
+        self.busy_lost += 1
+        self.busy = None
 
     def await_rest(self, resting, what):
         def settled():
@@ -164,23 +172,13 @@ def test_lost_workers(rounds, seed):
         losses = Losses(laneway, seed)
         for number in range(rounds):
             losses.round(number)
-        print(f"{rounds} rounds: {losses.survived} programs at rest went on, {losses.lost} at work were lost")
+        print(f"{rounds} rounds: {losses.survived} programs at rest went on, {losses.lost} in a step were lost, "
+              f"and {losses.busy_lost} that only work")
         pause = statistics.median(losses.pauses)
         print(f"seconds from the loss to the end of the next round: median {pause:.3f}, most {max(losses.pauses):.3f}")
         check(losses.survived >= rounds, "too few programs were at rest")
         check(pause <= PAUSE_SECONDS_MAX, f"programs at rest paused for {pause:.2f} s")
         check(not laneway.crashes(), f"{laneway.crashes()}")
-
-
-def check_busy(busy, what):
-    """It ended with its documented code, or was at rest by chance and goes on."""
-    deadline = time.monotonic() + 1
-    while busy.running() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if busy.running():
-        busy.kill()
-    else:
-        check_806(busy.wait(), what)
 
 
 def test_a_second_offence_quarantines():

@@ -1,12 +1,14 @@
-"""Programs that wait for us before each of their rounds, and when they rest: what tests of lost workers stand on.
+"""Programs that wait for us before each of their rounds, or work without a pause and tell each round, and when they
+rest: what tests of lost workers stand on.
 
 It is a module beside the tests; whoever imports it has harness.py on its path.
 """
 import json
 import os
 import signal
+import time
 
-from harness import alive, check, state_of, wait_for
+from harness import HANG_SECONDS, alive, check, state_of, wait_for
 
 STEPS = 40  # of a stepped program, unless it is told otherwise
 
@@ -57,6 +59,48 @@ class Stepped:
         result = self.program.wait()
         check((result.code, result.out) == (0, self.expected.out),
               f"its results changed\n{result}\nalone:\n{self.expected}")
+
+
+class Working:
+    """A program that works without a pause, and tells the number of each round that it has finished."""
+
+    LINE_BYTES_MAX = 32
+
+    def __init__(self, laneway):
+        self.program = laneway.spawn([laneway.binary("repeat"), "1000000000", "tell"])
+        self.program.wait_for_line("started")
+
+    def rounds(self):
+        """Those told so far. The last bytes say it: there may be many."""
+        out = self.program.out.fileno()
+        size = os.fstat(out).st_size
+        tail = os.pread(out, 2 * self.LINE_BYTES_MAX, max(0, size - 2 * self.LINE_BYTES_MAX)).decode()
+        told = [line for line in tail[:tail.rfind("\n") + 1].splitlines() if line.startswith("round ")]
+        return int(told[-1].split()[1]) if told else 0
+
+    @staticmethod
+    def outcomes(programs, what, seconds=HANG_SECONDS):
+        """After their worker's loss each of them must end or get on: (program, when it ended or None).
+
+        It gets on when it tells two rounds more. The device's part of the first may have been over before the loss;
+        the second needs another worker.
+        """
+        before = [working.rounds() for working in programs]
+        found = {}
+
+        def decided():
+            for place, working in enumerate(programs):
+                if place in found:
+                    continue
+                if not working.program.running():
+                    found[place] = (working, time.monotonic())
+                elif working.rounds() >= before[place] + 2:
+                    found[place] = (working, None)
+            return len(found) == len(programs)
+        wait_for(decided, lambda: f"{what}: {len(programs) - len(found)} of {len(programs)} programs neither end nor "
+                                  f"get on: {[working.rounds() for working in programs]} rounds, {before} before",
+                 seconds)
+        return [found[place] for place in range(len(programs))]
 
 
 def alone(laneway, memory, rounds=STEPS, name="rounds"):

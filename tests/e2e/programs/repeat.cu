@@ -1,6 +1,8 @@
 // Works until it is told to stop: rounds of copies, launches, allocations and events, each checked.
-// With a number it does that many rounds and prints the sum; the fault tests run it beside programs
-// that they kill.
+// With a number it does that many rounds and prints the sum; with the word "tell" it prints the
+// number of each round when it is over. The fault tests run it beside programs that they kill.
+#include <string.h>
+
 #include "check.h"
 
 __global__ void Mix(unsigned* values, unsigned round) {
@@ -11,6 +13,7 @@ __global__ void Mix(unsigned* values, unsigned round) {
 int main(int argc, char** argv) {
   constexpr int kCount = 1 << 12;
   const long rounds = argc > 1 ? atol(argv[1]) : 100;
+  const bool tells = argc > 2 && strcmp(argv[2], "tell") == 0;
   static unsigned host[kCount];
   unsigned *device, sum = 0;
   cudaStream_t stream;
@@ -29,10 +32,9 @@ int main(int argc, char** argv) {
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaFree(scratch));
     sum = sum * 31 + host[round % kCount];
-    if (round == 0) {
-      printf("started\n");
-      fflush(stdout);
-    }
+    if (round == 0) printf("started\n");
+    if (tells) printf("round %ld\n", round + 1);
+    if (tells || round == 0) fflush(stdout);
   }
   printf("%ld rounds: %08x\n", rounds, sum);
   CUDA_CHECK(cudaEventDestroy(event));
