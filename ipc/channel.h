@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "ipc/message.h"
@@ -34,9 +33,12 @@ class Receiver {
   // `broken()` is set when the peer wrote a length that no message can have; nothing more can be
   // received then.
   virtual std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
-  // The op of the next message, which stays where it is: what a worker looks at that may not take
-  // every op now. Waits as NextUntrusted does. Nothing: none came.
-  virtual std::optional<uint16_t> PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
+  // The next message, which stays the next one and, to the peer, untaken: what a worker looks at
+  // that may not take every message now. The bytes are those that NextUntrusted hands out then,
+  // whatever the peer writes meanwhile: a message is copied once. Waits, and is valid, as that.
+  virtual std::span<const std::byte> PeekUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
+  // Whether a message waits. Looks at none, so it may be asked while one is being served.
+  virtual bool Pending() = 0;
   // Waits end, empty-handed, while the flag is not 0; whoever sets it rings the receiver's
   // doorbell. A channel without a doorbell heeds it when its timeout is over.
   virtual void Heed(const std::atomic<uint32_t>* flag) {}

@@ -143,14 +143,8 @@ void RingReceiver::PublishTail() {
   }
 }
 
-std::optional<uint16_t> RingReceiver::PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) {
-  if (broken_ || (head_cached_ == tail_ && !WaitForData(spin_us, timeout_us))) return std::nullopt;
-  MessageHeader header;
-  std::memcpy(&header, data_ + tail_ % kRing, sizeof header);
-  return header.op;
-}
-
-std::span<const std::byte> RingReceiver::NextUntrusted(int64_t spin_us, int64_t timeout_us) {
+std::span<const std::byte> RingReceiver::PeekUntrusted(int64_t spin_us, int64_t timeout_us) {
+  if (copied_ != 0) return {copy_.get(), copied_};
   if (broken_) return {};
   if (head_cached_ == tail_ && !WaitForData(spin_us, timeout_us)) return {};
   const uint64_t available = head_cached_ - tail_;
@@ -164,9 +158,17 @@ std::span<const std::byte> RingReceiver::NextUntrusted(int64_t spin_us, int64_t 
   }
   std::memcpy(copy_.get(), message, bytes);
   std::memcpy(copy_.get(), &bytes, sizeof bytes);
-  tail_ += Padded(bytes);
-  PublishTail();
+  copied_ = bytes;
   return {copy_.get(), bytes};
+}
+
+std::span<const std::byte> RingReceiver::NextUntrusted(int64_t spin_us, int64_t timeout_us) {
+  const std::span<const std::byte> message = PeekUntrusted(spin_us, timeout_us);
+  if (message.empty()) return {};
+  copied_ = 0;
+  tail_ += Padded(message.size());
+  PublishTail();
+  return message;
 }
 
 }  // namespace ipc

@@ -5,8 +5,9 @@
 //
 // Positions only grow; position % kRingBytes is the place. A message begins at an 8-byte boundary
 // with its MessageHeader. The peer can write anything at any time: each side keeps its own position
-// privately, clamps what it reads of the other's, and the consumer copies a message before it looks
-// at it.
+// privately, clamps what it reads of the other's, and the consumer copies a message, once, before
+// it looks at it. One that it has copied and not taken yet is still in the ring, as its producer
+// sees it: another consumer finds it there.
 //
 // Waking: a side that finds nothing to do spins, then announces itself in `*_sleeping` and sleeps
 // on its doorbell. The other side rings when, after publishing its position, it sees the
@@ -66,11 +67,12 @@ class RingReceiver : public Receiver {
  public:
   RingReceiver(RingWords* words, const std::byte* data, std::atomic<uint32_t>* doorbell);
   std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) override;
-  std::optional<uint16_t> PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) override;
+  std::span<const std::byte> PeekUntrusted(int64_t spin_us, int64_t timeout_us) override;
   void Heed(const std::atomic<uint32_t>* flag) override { flag_ = flag; }
   bool broken() const override { return broken_; }
-  // Whether a message waits, without taking it.
-  bool Pending() const { return words_->head.load(std::memory_order_acquire) != tail_; }
+  bool Pending() override {
+    return !broken_ && words_->head.load(std::memory_order_acquire) != tail_;
+  }
 
  private:
   bool WaitForData(int64_t spin_us, int64_t timeout_us);
@@ -83,6 +85,7 @@ class RingReceiver : public Receiver {
   uint64_t head_cached_ = 0;  // last seen of the producer's
   bool shares_cpu_ = false;   // with the producer, when it woke us last
   bool broken_ = false;
+  uint32_t copied_ = 0;  // bytes of the next message that copy_ holds already; 0: none
   std::unique_ptr<std::byte[]> copy_;
 };
 

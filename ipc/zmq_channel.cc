@@ -205,13 +205,12 @@ class ZmqReceiver : public Receiver {
     return Take(timeout_us);
   }
 
-  std::optional<uint16_t> PeekOpUntrusted(int64_t spin_us, int64_t timeout_us) override {
+  std::span<const std::byte> PeekUntrusted(int64_t spin_us, int64_t timeout_us) override {
     if (peeked_ == 0) peeked_ = Take(timeout_us).size();
-    if (peeked_ == 0) return std::nullopt;
-    MessageHeader header;
-    std::memcpy(&header, message_, sizeof header);
-    return header.op;
+    return {message_, peeked_};
   }
+
+  bool Pending() override { return peeked_ != 0 || (!broken_ && socket_->WaitReadable(0)); }
 
   bool broken() const override { return broken_; }
 

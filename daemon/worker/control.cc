@@ -159,11 +159,11 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
   const uint64_t have =
       view.parts.empty() ? 0 : view.parts.back().address + view.parts.back().extent.bytes;
   const bool busy = view.holder != 0 || (bytes == 0 && view.members != 0);
-  if (have > bytes && busy) {
+  const bool shrinks = have > bytes || view.members == 0;
+  if ((have > bytes && busy) || (shrinks && !environment_.lanes->Shrink(lane, bytes))) {
     loop_.After(kLaneRetryUs, [this, lane, bytes] { ResizeLane(lane, bytes); });
     return;
   }
-  if (have > bytes || view.members == 0) environment_.lanes->Shrink(lane, bytes);
   Post(ipc::control::LaneShrunk{lane, bytes});
 }
 

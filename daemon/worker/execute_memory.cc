@@ -82,10 +82,12 @@ CUresult SessionImpl::LaneReserve(size_t bytes) {
   return bytes == 0 ? GiveLaneBack() : GrowInLane(bytes);
 }
 
-// Memory that becomes the session's own is asked for as any other; refused, it keeps the lane.
+// Memory that becomes the session's own is asked for as any other; refused, it keeps the lane. What
+// it has given back is not its to keep.
 CUresult SessionImpl::LaneKeep(CUdeviceptr address, size_t bytes) {
   LaneTable* const lanes = arena_.lanes();
   LaneMember* const member = arena_.lane_member();
+  if (!lane_.uses() && file_.page()->replaying.load() == 0) return CUDA_ERROR_ILLEGAL_STATE;
   const uint64_t fresh = lanes->FreshBytesFor(member, address, bytes);
   if (fresh != 0) {
     const CUresult asked = AskForMemory(fresh);

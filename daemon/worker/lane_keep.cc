@@ -1,4 +1,5 @@
 // Lanes: who is inside, and blocks that outlive their iteration.
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -21,14 +22,12 @@ CUresult LaneTable::Enter(LaneMember* member) {
   Lane* const lane = member->lane_.get();
   LaneMember* nobody = nullptr;
   const bool entered = lane->holder.compare_exchange_strong(nobody, member) || nobody == member;
-  assert(entered);  // two sessions' live blocks would share memory
-  static_cast<void>(entered);
+  if (!entered) return CUDA_ERROR_NOT_READY;  // two sessions' live blocks would share memory
   const Lock lock(lane->mutex);
-  for (const LaneMember* const other : lane->members) {
-    assert(other == member || other->pins_.empty());
-    static_cast<void>(other);
-  }
-  CUresult result = Refresh(lane);
+  const bool pinned = std::any_of(
+      lane->members.begin(), lane->members.end(),
+      [member](const LaneMember* other) { return other != member && !other->pins_.empty(); });
+  CUresult result = pinned ? CUDA_ERROR_NOT_READY : Refresh(lane);
   if (result == CUDA_SUCCESS) result = Fit(lane, member);
   if (result == CUDA_SUCCESS) result = Sync(lane, member);
   if (result != CUDA_SUCCESS) Exit(member);
@@ -109,9 +108,14 @@ bool LaneTable::InLane(const LaneMember& member, CUdeviceptr address, uint64_t b
   return bytes != 0 && member.lane_ != nullptr && end >= offset && end <= member.lane_->bytes();
 }
 
+// Outside, what lies in the lane is another's.
+bool LaneTable::MayKeep(const LaneMember& member) const {
+  return member.lane_->own() || member.lane_->holder.load() == &member;
+}
+
 uint64_t LaneTable::FreshBytesFor(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
   const std::unique_lock<std::mutex> lock = LockOf(member);
-  if (!InLane(*member, address, bytes) || member->lane_->own()) return 0;
+  if (!InLane(*member, address, bytes) || member->lane_->own() || !MayKeep(*member)) return 0;
   const uint64_t offset = address - member->base_;
   uint64_t sum = 0;
   for (const Piece& part : member->lane_->parts) {
@@ -130,7 +134,7 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
   }
   if (!InLane(*member, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   Lane* const lane = member->lane_.get();
-  assert(lane->holder.load() == member || lane->holder.load() == nullptr);
+  if (!MayKeep(*member)) return CUDA_ERROR_ILLEGAL_STATE;
   if (lane->own()) {  // nobody else ever maps it
     member->pins_[address] = bytes;
     return CUDA_SUCCESS;
@@ -153,6 +157,7 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
 CUresult LaneTable::Pin(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
   const std::unique_lock<std::mutex> lock = LockOf(member);
   if (!InLane(*member, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (!MayKeep(*member)) return CUDA_ERROR_ILLEGAL_STATE;
   member->pins_[address] = bytes;
   NoteBlock(member, {address, bytes});
   return CUDA_SUCCESS;

@@ -289,12 +289,19 @@ void LaneTable::ReserveAgain(LaneMember* member, uint64_t bytes) {
 
 // No more than `bytes` may stay, for no more are counted: an extent that reaches beyond goes as a
 // whole, and who enters makes up for it. Nothing in it is alive: nobody is inside.
-void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
+bool LaneTable::Shrink(uint64_t id, uint64_t bytes) {
   const std::shared_ptr<Lane> lane = Find(id);
-  if (lane == nullptr) return ShrinkUnused(id, bytes);
-  assert(lane->holder.load() == nullptr);
+  if (lane == nullptr) {
+    ShrinkUnused(id, bytes);
+    return true;
+  }
   const Lock lock(lane->mutex);
-  if (lane->members.empty()) return ShrinkUnused(id, bytes);
+  // Whoever enters from now on finds out under the lock how large it is.
+  if (lane->holder.load() != nullptr) return false;
+  if (lane->members.empty()) {
+    ShrinkUnused(id, bytes);
+    return true;
+  }
   while (lane->bytes() > RoundUpToExtent(bytes)) {
     UnmapAll(lane.get(), lane->parts.back());
     environment_.extents->Free(lane->parts.back().extent);
@@ -302,6 +309,7 @@ void LaneTable::Shrink(uint64_t id, uint64_t bytes) {
   }
   for (LaneMember* const member : lane->members) Count(member);
   TellChanged(*lane);
+  return true;
 }
 
 // lanewayd's members of a lane are not in it before they reserve some of it: what earlier ones left

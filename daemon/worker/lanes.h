@@ -100,8 +100,8 @@ class LaneTable {
   // and takes nothing away. REQUIRES: the member is not inside.
   void ReserveAgain(LaneMember* member, uint64_t bytes);
   // Gives extents at its end back until it is no larger than `bytes`, also of a lane that nobody
-  // here has joined. REQUIRES: nobody is inside.
-  void Shrink(uint64_t lane, uint64_t bytes);
+  // here has joined. False while somebody is inside: then it is as it was.
+  bool Shrink(uint64_t lane, uint64_t bytes);
   // Replaces runs of small extents by large ones, as many as `budget_bytes` allow. What lay in them
   // is gone. Returns the bytes that were remapped. REQUIRES: nobody is inside.
   uint64_t Coalesce(uint64_t lane, uint64_t budget_bytes);
@@ -109,13 +109,14 @@ class LaneTable {
   // or, when a member is inside, before the next one enters.
   void OnChanged(uint64_t lane);
 
-  // The block outlives its iteration: what backs it becomes the session's. REQUIRES: the member is
-  // inside, the others are quiet. CUDA_ERROR_OUT_OF_MEMORY: there is nothing for the lane in its
-  // place; the member then keeps the lane (Pinned) until Drop(address).
+  // The block outlives its iteration: what backs it becomes the session's.
+  // CUDA_ERROR_ILLEGAL_STATE: the member is not inside, and what lies in the lane is another's.
+  // CUDA_ERROR_OUT_OF_MEMORY: there is nothing for the lane in its place; the member then keeps the
+  // lane (Pinned) until Drop(address).
   CUresult Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes);
   // How much memory Keep would ask the keeper for.
   uint64_t FreshBytesFor(LaneMember* member, CUdeviceptr address, uint64_t bytes);
-  // Keep without fresh memory: the member keeps the lane.
+  // Keep without fresh memory: the member keeps the lane. CUDA_ERROR_ILLEGAL_STATE as there.
   CUresult Pin(LaneMember* member, CUdeviceptr address, uint64_t bytes);
   // The block is gone. False: no block of Keep. What backed it stays where it is: blocks of the
   // iteration may lie beside it, or already in its place.
@@ -126,9 +127,10 @@ class LaneTable {
   // Blocks of the member live in the lane itself: nobody else may enter.
   bool Pinned(LaneMember* member);
 
-  // The member may use as much of the lane as it has reserved from now on. An error of the driver
-  // when it can't be mapped; CUDA_ERROR_OUT_OF_MEMORY when extents had to be made anew and the
-  // keeper has no room now: then the lane is smaller, and the member not inside.
+  // The member may use as much of the lane as it has reserved from now on. CUDA_ERROR_NOT_READY
+  // while another is inside, or blocks of another live in the lane: try again. An error of the
+  // driver when it can't be mapped; CUDA_ERROR_OUT_OF_MEMORY when extents had to be made anew and
+  // the keeper has no room now: then the lane is smaller, and the member not inside.
   CUresult Enter(LaneMember* member);
   // From a driver's callback, too: calls no driver function and takes no lock.
   void Exit(LaneMember* member);
@@ -167,6 +169,7 @@ class LaneTable {
   CUresult Fit(Lane* lane, LaneMember* member);
   static bool CanGo(const LaneMember& member, uint64_t offset, const std::set<uint64_t>& going);
   bool InLane(const LaneMember& member, CUdeviceptr address, uint64_t bytes) const;
+  bool MayKeep(const LaneMember& member) const;
   void UnmapPart(LaneMember* member, const Piece& part);
   void UnmapAll(Lane* lane, const Piece& part);
   CUresult GrowLocked(Lane* lane, uint64_t bytes);

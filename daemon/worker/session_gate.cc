@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -60,19 +61,30 @@ bool SessionImpl::PassGate() {
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const int64_t nap_us = gate_->rests_untold() ? kShortRestUs : kNapUs;
-  const std::optional<uint16_t> op = channel_.receiver->PeekOpUntrusted(SpinUs(), Patience(nap_us));
-  if (!op.has_value()) {
+  const std::span<const std::byte> message =
+      channel_.receiver->PeekUntrusted(SpinUs(), Patience(nap_us));
+  if (message.empty()) {
     if (channel_.receiver->broken()) return true;  // taking it tells
     OnSilence();
     return false;
   }
-  // What lies in the host's memory comes back before a part of it can go.
-  const bool frees_swapped = arena_.swapped() && ipc::OpFromUntrusted(*op) == ipc::Op::ArenaUnmap;
-  if (!IsWorkUntrusted(*op) && !frees_swapped) return true;
+  if (!AwaitsTurn(message)) return true;
   gate_->Want();
   if (gate_->closed()) Park();
   clock_.Start(NowUs());
   return !gate_->closed() && TryEnterLane();
+}
+
+// The message is this side's copy, the one that is served when it is taken.
+bool SessionImpl::AwaitsTurn(std::span<const std::byte> message) const {
+  ipc::MessageHeader header;
+  std::memcpy(&header, message.data(), sizeof header);
+  const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
+  // What lies in the host's memory comes back before a part of it can go.
+  if (op == ipc::Op::ArenaUnmap) return arena_.swapped();
+  // A new worker is told of what an earlier one has kept already: nothing is taken out of the lane.
+  if (op == ipc::Op::LaneKeep && file_.page()->replaying.load() != 0) return false;
+  return IsWorkUntrusted(header.op);
 }
 
 bool SessionImpl::IsItsTurn() const {
@@ -92,11 +104,21 @@ bool SessionImpl::TryEnterLane() {
   if (result == CUDA_SUCCESS) {
     result = WhenThereIsRoom(0, [this] { return EnterGrantedLane(); });
   }
+  if (result == CUDA_SUCCESS && !gate_->closed() && !HasItsLane()) AwaitLane();
   if (result == CUDA_SUCCESS || !Alive())
     return result == CUDA_SUCCESS && HasItsLane() && !gate_->closed();
   ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
                 "laneway: the driver does not map the session's lane; its session ends");
   return false;
+}
+
+// Its gate is open, and who was in the lane before has yet to leave it: told of another lane while
+// the device was busy, for one. Nobody tells when it has.
+void SessionImpl::AwaitLane() {
+  const Waiting waiting(file_.page(), ipc::WaitState::kTurn);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+  ipc::FutexWait(doorbell, ticket, kRetryUs);
 }
 
 void SessionImpl::Park() {
@@ -145,13 +167,14 @@ bool SessionImpl::MayLeave() {
 
 bool SessionImpl::LaneIsEmpty() {
   if (!lane_.uses()) return true;
-  // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
-  if (arena_.lanes()->Pinned(arena_.lane_member())) return false;
+  if (PinsLane()) return false;
   if (at_boundary_) return true;
   // The client is ahead: its word counts when all that it has sent before was taken.
   return file_.page()->lane_blocks.load(std::memory_order_acquire) == 0 &&
-         !channel_.receiver->PeekOpUntrusted(0, 0).has_value();
+         !channel_.receiver->Pending();
 }
+
+bool SessionImpl::PinsLane() { return arena_.lanes()->Pinned(arena_.lane_member()); }
 
 // Then the lane changes hands when the device is done, and need not lie idle until the client wakes
 // up and says so.

@@ -130,6 +130,9 @@ class SessionImpl final : public Session,
   int64_t SpinUs() const;
   // Whether the next message may be taken; waits at the gate when it may not.
   bool PassGate();
+  // Whether it is to be taken in the session's turn alone.
+  bool AwaitsTurn(std::span<const std::byte> message) const;
+  void AwaitLane();
   void Park();
   // The wait for a message ended without one.
   void OnSilence();
@@ -137,6 +140,8 @@ class SessionImpl final : public Session,
   bool MayLeave();
   // Nothing that the session still needs lies in its lane.
   bool LaneIsEmpty();
+  // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
+  bool PinsLane();
   // The client waits for an iteration that is complete.
   bool WaitsAtTheEnd() const;
   void LeaveLane();

@@ -56,7 +56,7 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
     if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
     // Nothing of it lies in the lane that it is to leave: no boundary comes while it waits here.
     const bool leaves = gate_ != nullptr && gate_->state() == GateState::kRevoked &&
-                        (!lane_.uses() || at_boundary_);
+                        (!lane_.uses() || (at_boundary_ && !PinsLane()));
     if (leaves) LeaveLane();
     const bool done = RunCommands();
     frees_.Poll();
@@ -142,7 +142,8 @@ CUresult SessionImpl::EnterGrantedLane() {
   const uint64_t lane = arena_.lane_member()->lane();
   const bool granted =
       gate_ == nullptr || (wire::IsOwnLane(lane) ? !gate_->closed() : gate_->OpensInto(lane));
-  return granted ? EnterLane() : CUDA_SUCCESS;
+  const CUresult result = granted ? EnterLane() : CUDA_SUCCESS;
+  return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;  // AwaitLane
 }
 
 void SessionImpl::ExitLane() {
@@ -209,14 +210,17 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
       undecided);
 }
 
+// Only then lanewayd hears of it, and may give the lane to the next.
 CUresult SessionImpl::GiveLaneBack() {
-  if (arena_.lanes()->Pinned(arena_.lane_member())) return CUDA_ERROR_NOT_READY;
-  const CUresult result = frees_.Free(streams_.All(), [this] { ForsakeLane(); });
+  if (PinsLane()) return CUDA_ERROR_NOT_READY;
+  WaitUntilQuiet();
+  if (!Alive()) return CUDA_SUCCESS;
+  ForsakeLane();
   lane_.GivenBack();
   (void)Ask<wire::AssignLane>(
       ipc::WaitState::kLane,
       wire::LaneNeeded{session_id_, 0, static_cast<uint32_t>(lane_.device()), 0});
-  return result;
+  return CUDA_SUCCESS;
 }
 
 // --- decisions -----------------------------------------------------------------------------------
@@ -255,7 +259,7 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   swapped.out = out;
   if (out) {
     const absl::Status status =
-        !lane_.MayGo(inside_, at_boundary_, with_lane)
+        !lane_.MayGo(inside_, at_boundary_ && !PinsLane(), with_lane)
             ? absl::FailedPreconditionError("it has begun an iteration")
         : TakesMemory() ? absl::FailedPreconditionError("it is about to take what it was granted")
                         : arena_.SwapOut(with_lane);

@@ -3,40 +3,49 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <string_view>
 #include <vector>
 
-#include "ipc/calls.h"
+#include "ipc/roles.h"
 
 namespace worker {
 namespace {
 
-using Names = std::initializer_list<std::string_view>;
+constexpr WorkException kExceptions[] = {
+    {"ArenaUnmap", false, "gives up the session's own memory, after all work submitted so far"},
+    {"FetchAhead", false, "copies nothing unless it is the session's turn"},
+    {"GraphCopy", false, "defines a node; GraphLaunch is the work"},
+    {"GraphFill", false, "defines a node; GraphLaunch is the work"},
+    {"LaneDrop", false, "forgets a block of the session's own; memory goes at a boundary"},
+    {"PinnedFree", false, "pinned memory is the session's own"},
+    {"cublasLtMatmulDescSetAttribute", false, "notes an address for later calls"},
+    {"cublasSetWorkspace_v2", false, "notes an address for later calls"},
+    {"GraphLaunch", true, "the addresses are in the nodes"},
+    {"HostCall", true, "the program's function may use what work before it has made"},
+    {"Launch", true, "the addresses are in the block of parameters"},
+};
 
-bool BeginsWithOneOf(std::string_view name, Names prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(),
-                     [name](std::string_view prefix) { return name.starts_with(prefix); });
+bool IsDeviceAddress(const ipc::Param& param) {
+  switch (param.role.kind) {
+    case ipc::RoleKind::kDevicePtr:
+    case ipc::RoleKind::kLtAttribute:
+    case ipc::RoleKind::kResult:
+    case ipc::RoleKind::kScalar:
+      return true;
+    default:
+      return false;
+  }
 }
 
-bool IsWorkRow(ipc::Library library, const ipc::Row& row) {
-  if (!row.remote) return false;
-  switch (library) {
-    case ipc::Library::kDriver:
-      return BeginsWithOneOf(row.name, {"cuMemset", "cuMemcpy", "cuLaunch", "cuGraphLaunch"});
-    case ipc::Library::kCublas:
-      return !BeginsWithOneOf(row.name,
-                              {"cublasCreate", "cublasDestroy", "cublasSet", "cublasGet"});
-    case ipc::Library::kCublasLt:
-      return row.name == "cublasLtMatmul" || row.name == "cublasLtMatrixTransform";
-    case ipc::Library::kLaneway:
-      return BeginsWithOneOf(row.name, {"Copy", "Launch", "HostCall", "GraphLaunch"});
+bool IsWorkRow(const ipc::Row& row) {
+  for (const WorkException& exception : kExceptions) {
+    if (exception.name == row.name) return exception.is_work;
   }
-  return false;
+  return NamesDeviceMemory(row);
 }
 
 std::vector<bool> WorkOf(ipc::Library library) {
   std::vector<bool> work;
-  for (const ipc::Row& row : ipc::RowsOf(library)) work.push_back(IsWorkRow(library, row));
+  for (const ipc::Row& row : ipc::RowsOf(library)) work.push_back(IsWorkRow(row));
   return work;
 }
 
@@ -50,6 +59,12 @@ const Table& WorkTable() {
 }
 
 }  // namespace
+
+std::span<const WorkException> WorkExceptions() { return kExceptions; }
+
+bool NamesDeviceMemory(const ipc::Row& row) {
+  return row.remote && std::any_of(row.params.begin(), row.params.end(), IsDeviceAddress);
+}
 
 bool IsWorkUntrusted(uint16_t number) {
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(number);

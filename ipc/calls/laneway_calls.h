@@ -109,13 +109,14 @@ using ArenaMap = CUresult(CUdeviceptr address, size_t bytes);
 // Gives back what the ArenaMap of this address backed, once all work submitted so far is complete.
 using ArenaUnmap = CUresult(CUdeviceptr address);
 // The session's ephemeral need is `bytes` in all; afterwards its lane is at least that large and
-// mapped from the start of the ephemeral part on. Never shrinks; 0 bytes give the lane back, once
-// all work submitted so far is complete. A session has one lane, on the device of its first
+// mapped from the start of the ephemeral part on. Never shrinks; 0 bytes give the lane back, after
+// all work submitted so far. A session has one lane, on the device of its first
 // LaneReserve (801 on another). Errors as ArenaMap.
 using LaneReserve = CUresult(size_t bytes);
 // A block of the ephemeral part outlives its iteration: what backs it becomes the session's own, at
 // the same addresses with the same bytes, and the lane gets fresh memory in its place. 2: there is
-// none; then the session keeps the lane until the block's LaneDrop.
+// none; then the session keeps the lane until the block's LaneDrop. Waits for the session's turn;
+// 401: it has given its lane back.
 using LaneKeep = CUresult(CUdeviceptr address, size_t bytes);
 // Ends the LaneKeep of this address. What backs it goes back at a boundary.
 using LaneDrop = CUresult(CUdeviceptr address);

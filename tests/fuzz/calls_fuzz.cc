@@ -45,7 +45,8 @@ class InputReceiver : public ipc::Receiver {
     input_ = input_.subspan(body);
     return message_;
   }
-  std::optional<uint16_t> PeekOpUntrusted(int64_t, int64_t) override { return std::nullopt; }
+  std::span<const std::byte> PeekUntrusted(int64_t, int64_t) override { return {}; }
+  bool Pending() override { return false; }
   bool broken() const override { return false; }
   Session* session = nullptr;
 

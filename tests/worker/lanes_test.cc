@@ -98,6 +98,7 @@ TEST_F(LanesTest, WithoutFreshMemoryTheSessionKeepsTheLane) {
   recording_.capacity_bytes = 4 * MiB;
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
   ASSERT_EQ(Size(&lanes_, member(0), 4 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Keep(member(0), Base(0), kStep), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_TRUE(lanes_.Pinned(member(0)));
   EXPECT_TRUE(lanes_.Drop(member(0), Base(0)));
@@ -235,6 +236,7 @@ TEST_F(LanesTest, AnotherWorkersChangesAreTakenOver) {
   ASSERT_EQ(elsewhere.Join(member(1), kLane, 0), CUDA_SUCCESS);
   EXPECT_EQ(HandleAt(Base(1)), HandleAt(Base(0))) << "the same memory in both";
   ASSERT_EQ(Size(&elsewhere, member(1), 8 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(elsewhere.Enter(member(1)), CUDA_SUCCESS);
   recording_.At(Base(1)) = 5;
   ASSERT_EQ(elsewhere.Keep(member(1), Base(1), kStep), CUDA_SUCCESS);
   EXPECT_EQ(HandleAt(Base(1)), HandleAt(Base(0))) << "it cannot know yet";
@@ -248,11 +250,47 @@ TEST_F(LanesTest, AnotherWorkersChangesAreTakenOver) {
   EXPECT_EQ(elsewhere.Look(kLane).parts.size(), 2u);
 }
 
-TEST_F(LanesTest, TwoInsideAreABrokenInvariant) {
+TEST_F(LanesTest, TheNextEntersWhenNobodyIsInside) {
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
   ASSERT_EQ(lanes_.Join(member(1), kLane, 0), CUDA_SUCCESS);
   ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
-  EXPECT_DEATH((void)lanes_.Enter(member(1)), "entered");
+  EXPECT_EQ(lanes_.Enter(member(1)), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(lanes_.Look(kLane).holder, 1u);
+  lanes_.Exit(member(0));
+  EXPECT_EQ(lanes_.Enter(member(1)), CUDA_SUCCESS);
+}
+
+TEST_F(LanesTest, NobodyEntersWhereBlocksOfAnotherLive) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Join(member(1), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Size(&lanes_, member(0), 4 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Pin(member(0), Base(0), kStep), CUDA_SUCCESS);
+  lanes_.Exit(member(0));
+  EXPECT_EQ(lanes_.Enter(member(1)), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(lanes_.Look(kLane).holder, 0u);
+  EXPECT_TRUE(lanes_.Drop(member(0), Base(0)));
+  EXPECT_EQ(lanes_.Enter(member(1)), CUDA_SUCCESS);
+}
+
+// Whatever a client sends when: who is outside neither takes memory out of the lane nor keeps the
+// lane.
+TEST_F(LanesTest, WhoIsOutsideKeepsNothing) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Join(member(1), kLane, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Size(&lanes_, member(0), 8 * MiB), CUDA_SUCCESS);
+  for (const bool another_is_inside : {false, true}) {
+    if (another_is_inside) {
+      ASSERT_EQ(lanes_.Enter(member(1)), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(lanes_.FreshBytesFor(member(0), Base(0), kStep), 0u);
+    EXPECT_EQ(lanes_.Keep(member(0), Base(0), kStep), CUDA_ERROR_ILLEGAL_STATE);
+    EXPECT_EQ(lanes_.Pin(member(0), Base(0), kStep), CUDA_ERROR_ILLEGAL_STATE);
+    EXPECT_FALSE(lanes_.Pinned(member(0)));
+    EXPECT_TRUE(lanes_.Kept(member(0)).empty());
+  }
+  EXPECT_FALSE(lanes_.Shrink(kLane, 0)) << "not under who is inside";
+  EXPECT_EQ(recording_.used_bytes, 8 * MiB);
 }
 
 }  // namespace
