@@ -86,6 +86,7 @@ bool IsAssembled(Core* core, const Gang& gang) {
     const Lane& lane = *core->LaneOf(rank.lane);
     if (lane.holder != nullptr || lane.closing || lane.shrinking_to >= 0) return false;
     const Device& device = *core->DeviceOf(rank);
+    if (device.lost) return false;
     unsigned others = 0;
     for (const Lane* const other : device.lanes) {
       others += other->holder != nullptr && other->holder->progressing();

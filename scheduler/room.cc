@@ -235,8 +235,8 @@ void AwaitSwapOut(Core* core, Session* session) {
   session->residence = Residence::kSwappingOut;
   session->resident_us = core->now_us;
   session->lane_saved = session->inside;
-  core->state->swapped_bytes +=
-      session->persistent_bytes + (session->inside ? session->ephemeral_bytes : 0);
+  session->saved_lane_bytes = session->inside ? session->ephemeral_bytes : 0;
+  core->state->swapped_bytes += session->host_bytes();
   ++core->DeviceOf(*session)->swapping;
   if (session->need != Need::kNone) {
     core->DeviceOf(*session)->needs.erase(
@@ -264,8 +264,10 @@ void RetryEvictions(Core* core, Device* device) {
 namespace {
 
 void Stay(Core* core, Session* session) {
+  core->state->swapped_bytes -= session->host_bytes();
   session->residence = Residence::kResident;
   session->lane_saved = false;
+  session->saved_lane_bytes = 0;
   if (session->enters()) session->inside = true;  // work came for it meanwhile
   Account(core, session);
   if (session->need != Need::kNone) {
@@ -283,8 +285,7 @@ void OnSwappedIn(Core* core, Session* session, bool ok) {
     Claim(core, session);
     return;
   }
-  core->state->swapped_bytes -=
-      session->persistent_bytes + (session->lane_saved ? session->ephemeral_bytes : 0);
+  core->state->swapped_bytes -= session->host_bytes();
   session->residence = Residence::kResident;
   if (session->need == Need::kPersistent) {
     session->persistent_bytes += session->need_bytes;
@@ -307,6 +308,7 @@ void OnSwappedIn(Core* core, Session* session, bool ok) {
     }
   }
   session->lane_saved = false;
+  session->saved_lane_bytes = 0;
   List(core, session);
   LeaveIfEvicted(core, session);
 }
@@ -333,8 +335,6 @@ void OnSwapped(Core* core, Session* session, const Swapped& event) {
     return;
   }
   if (!event.ok) {
-    core->state->swapped_bytes -=
-        session->persistent_bytes + (session->lane_saved ? session->ephemeral_bytes : 0);
     Stay(core, session);
     return;
   }

@@ -105,7 +105,8 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   if (event.swapped) {
     session->residence = event.coming_in ? Residence::kSwappingIn : Residence::kSwapped;
     session->lane_saved = event.lane_saved;
-    state->swapped_bytes += event.persistent_bytes + (event.lane_saved ? event.ephemeral_bytes : 0);
+    session->saved_lane_bytes = event.lane_saved ? event.ephemeral_bytes : 0;
+    state->swapped_bytes += session->host_bytes();
     if (!event.coming_in) return Claim(core, session);
     ++core->DeviceOf(*session)->swapping;
   }
@@ -161,10 +162,7 @@ void On(Core* core, const SessionLeft& event) {
   if (residence == Residence::kSwappingOut || residence == Residence::kSwappingIn) {
     --core->DeviceOf(*session)->swapping;
   }
-  if (residence != Residence::kResident) {
-    state->swapped_bytes -=
-        session->persistent_bytes + (session->lane_saved ? session->ephemeral_bytes : 0);
-  }
+  state->swapped_bytes -= session->host_bytes();
   state->queued -= queued;
   state->admitted -= !queued;
   core->UserOf(*session)->admitted -= !queued;

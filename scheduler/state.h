@@ -70,11 +70,12 @@ struct Session {
   bool uses_lane = false;        // it asked for it: ephemeral_bytes are no mere estimate
   LaneId lane = 0;               // 0: queued or swapped out
   Residence residence = Residence::kResident;
-  int64_t resident_us = 0;     // since when residence is what it is
-  int64_t moved_in_us = 0;     // how long its last way back from the host took
-  int64_t busy_before_us = 0;  // busy_us when it came back
-  bool lane_saved = false;     // swapped out inside an iteration
-  LaneId reserving = 0;        // the lane that is to become free for it, being so
+  int64_t resident_us = 0;       // since when residence is what it is
+  int64_t moved_in_us = 0;       // how long its last way back from the host took
+  int64_t busy_before_us = 0;    // busy_us when it came back
+  bool lane_saved = false;       // swapped out inside an iteration
+  int64_t saved_lane_bytes = 0;  // of its lane, which it took along: it may ask for more meanwhile
+  LaneId reserving = 0;          // the lane that is to become free for it, being so
   int64_t swap_failed_us = -kUnlimited;
   Need need = Need::kNone;
   int64_t need_bytes = 0;
@@ -113,6 +114,10 @@ struct Session {
   bool gang() const { return about.gang_size >= 2; }
   // What it asked for of its lane; what was only estimated is nobody's claim.
   int64_t asked_lane_bytes() const { return uses_lane ? ephemeral_bytes : 0; }
+  // On the host, or on its way there or back.
+  int64_t host_bytes() const {
+    return residence == Residence::kResident ? 0 : persistent_bytes + saved_lane_bytes;
+  }
   bool on_device() const { return phase != Phase::kQueued && residence != Residence::kSwapped; }
   // Could run if its lane and the policy let it.
   bool eligible() const {

@@ -296,6 +296,7 @@ TEST_F(FifoLanesTest, OverstayIsReportedOnce) {
   now_us_ += 200;
   EXPECT_EQ(Of<Report>(On(Timer{})).size(), 1u);
   EXPECT_EQ(Of<Report>(On(Timer{})).size(), 0u);
+  EXPECT_EQ(Of<Report>(On(CapacityChanged{0, 100})).size(), 0u) << "at whatever it is looked at";
 }
 
 TEST_F(LanesTest, RanksOfAGangAreGrantedInOneStep) {

@@ -131,6 +131,63 @@ TEST_F(MemoryTest, SwapSpaceHoldsTheLaneOfWhoIsInsideToo) {
   EXPECT_EQ(state_.swapped_bytes, 40);
 }
 
+// What it took along is given back, not what it asked for meanwhile.
+TEST_F(MemoryTest, WhoComesBackWithALargerLaneGivesBackWhatItHadOnTheHost) {
+  Hold(1, 45);
+  On(Job(2));
+  On(MemoryNeeded{2, 20});
+  On(LaneNeeded{2, 20});
+  On(Runnable{2});
+  On(LaneNeeded{2, 60});
+  ASSERT_EQ(Of<SwapOut>(On(MemoryNeeded{1, 30})).size(), 1u);
+  On(Swapped{2, true, true});
+  EXPECT_EQ(state_.swapped_bytes, 40);
+  ASSERT_EQ(Of<SwapIn>(On(SessionLeft{1})).size(), 1u);
+  EXPECT_EQ(state_.swapped_bytes, 40);
+  EXPECT_EQ(Of<AssignLane>(On(Swapped{2, false, true})).size(), 1u);
+  EXPECT_EQ(Get(2).ephemeral_bytes, 60);
+  EXPECT_EQ(state_.swapped_bytes, 0);
+}
+
+TEST_F(MemoryTest, WhatIsFreedOnTheWayToTheHostIsNotCountedThere) {
+  On(Job(1));
+  On(MemoryNeeded{1, 15});
+  On(Paused{1, true});
+  ASSERT_EQ(state_.swapped_bytes, 15);
+  On(MemoryFreed{1, 5});
+  EXPECT_EQ(state_.swapped_bytes, 10);
+}
+
+TEST_F(MemoryTest, ADeviceThatIsLostGivesNoMemory) {
+  On(Job(1));
+  On(DeviceLost{0});
+  EXPECT_EQ(Of<Wait>(On(MemoryNeeded{1, 15})).size(), 1u);
+  EXPECT_EQ(Of<GrantMemory>(On(CapacityChanged{0, 100})).size(), 1u);
+}
+
+// Its lane was to become smaller meanwhile.
+TEST_F(MemoryTest, WhoWasRevokedOnItsWayBackGoesAtItsNextBoundary) {
+  Hold(1, 55);
+  On(Job(5));
+  On(LaneNeeded{5, 30});
+  On(Job(2));
+  On(MemoryNeeded{2, 10});
+  On(LaneNeeded{2, 20});
+  ASSERT_EQ(Get(2).lane, Get(5).lane);
+  On(Runnable{2});
+  On(MemoryNeeded{2, 10});
+  ASSERT_EQ(Of<SwapOut>(On(MemoryNeeded{1, 10})).size(), 1u);
+  On(Swapped{2, true, true});
+  ASSERT_EQ(Of<SwapIn>(On(MemoryFreed{1, 30})).size(), 1u);
+  On(SessionLeft{5});
+  On(Job(3));
+  EXPECT_EQ(Of<Revoke>(On(MemoryNeeded{3, 20})).size(), 1u);
+  const std::vector<Action> actions = On(Swapped{2, false, true});
+  EXPECT_EQ(Of<Grant>(actions).size(), 1u);
+  ASSERT_EQ(Of<Revoke>(actions).size(), 1u) << "the first one reached nobody";
+  EXPECT_EQ(Of<Revoke>(actions)[0].session, 2u);
+}
+
 class SrtfMemoryTest : public MemoryTest {
  protected:
   SrtfMemoryTest() : MemoryTest("srtf") { state_.limits.starvation_us = 10'000; }

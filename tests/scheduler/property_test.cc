@@ -50,6 +50,7 @@ TEST_P(PropertyTest, RandomEvents) {
         for (int step = 0; step < 100; ++step) world.Step();
         world.ComeToRest();
       }
+      world.AllLeave();
     } catch (const std::logic_error& error) {
       FAIL() << error.what() << " at event " << world.events() << " of seed " << seed
              << world.Describe();

@@ -94,6 +94,17 @@ TEST_F(TurnsTest, ASuccessorThatCanNoMoreRunGoesAtItsNextBoundary) {
   EXPECT_EQ(revoked[0].session, 2u);
 }
 
+TEST_F(TurnsTest, ANewHolderIsToldThatNobodyFollowsIt) {
+  Add({1, 1});
+  Add({2, 2});
+  const LaneId lane = Get(1).lane;
+  On(Paused{1});
+  On(Switched{lane, 1, 2});
+  const std::vector<Successors> told = Of<Successors>(On(Paused{2}));
+  ASSERT_EQ(told.size(), 1u) << "a list for the one before may reach its worker late";
+  EXPECT_TRUE(told[0].sessions.empty());
+}
+
 class SrtfTurnsTest : public TurnsTest {
  protected:
   SrtfTurnsTest() : TurnsTest("srtf") {}

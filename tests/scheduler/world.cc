@@ -239,7 +239,7 @@ bool World::FinishSomething() {
   if (one.session != 0) {
     Tenant* const tenant = Get(one.session);
     const bool out = tenant->swapping < 0;
-    const bool ok = Random(10) != 0;
+    const bool ok = Random(10) != 0 && (!out || FitsOnHost(*tenant));
     tenant->swapping = 0;
     tenant->resident = ok != out;
     if (!ok && out) {
@@ -328,6 +328,9 @@ void World::Check() {
   }
   for (uint32_t device = 0; device < capacity_.size(); ++device) CheckDevice(device);
   if (options_.gangs) CheckGangs();
+  CheckQuotas();
+  CheckSwapSpace();
+  if (options_.policy == "fifo") CheckFifo();
   Require(state_.admitted <= state_.limits.sessions_max, "more sessions than places");
 }
 

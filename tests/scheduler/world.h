@@ -4,9 +4,11 @@
 //
 // Checks after every event: persistent memory and lanes, as a keeper would count them, fit into the
 // device; a lane has one holder; grants take place at boundaries only (never while another holds
-// the lane, never to one that is blocked, paused or swapped); no device rests while somebody could
-// run; for want of swap space nobody fails but after a standstill, and nobody who asks for its own
-// lane again. A failed check throws std::logic_error. Thread safety: one thread.
+// the lane, never to one that is blocked, paused or swapped, never on a lost device); no device
+// rests while somebody could run; for want of swap space nobody fails but after a standstill, and
+// nobody who asks for its own lane again; users stay within their quotas; what is on the host is
+// counted and fits into the swap space; under fifo nobody runs or comes in before an earlier one
+// that could. A failed check throws std::logic_error. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +71,8 @@ class World {
   // Nobody does anything more, and no time passes: what was begun ends. Fails when turns, sizes of
   // lanes or swaps go on for ever, each the cause of the next.
   void ComeToRest();
+  // Everybody leaves. Fails when anything is left of them in any account.
+  void AllLeave();
   // Tells one event, performs what follows, checks.
   void Tell(const Event& event);
 
@@ -113,6 +117,14 @@ class World {
   void Check();
   void CheckDevice(uint32_t device);
   void CheckGangs();
+  // --- world_checks.cc
+  void CheckQuotas();
+  void CheckSwapSpace();
+  void CheckFifo();
+  void RequireFirstToComeIn(const Tenant& admitted);
+  void RequireRoomOnHost(const Tenant& going);
+  bool FitsOnHost(const Tenant& going) const;
+  void RequireNothingIsLeft();
 
   Options options_;
   std::mt19937_64 random_;

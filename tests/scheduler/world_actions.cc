@@ -61,6 +61,7 @@ void World::Move(Tenant* tenant) {
 void World::Do(const Admit& action) {
   Tenant* const tenant = Get(action.session);
   Require(!tenant->admitted, "admitted twice");
+  RequireFirstToComeIn(*tenant);
   tenant->admitted = true;
   digest_ = (digest_ ^ action.session) * 1099511628211u;
 }
@@ -116,6 +117,7 @@ void World::Do(const Grant& action) {
   WorldLane* const lane = GetLane(action.lane);
   Require(tenant->lane == action.lane && tenant->admitted && !tenant->ending, "granted elsewhere");
   Require(tenant->resident && tenant->swapping == 0, "granted without its memory");
+  Require(!state_.devices.at(tenant->device).lost, "granted on a lost device");
   if (tenant->lane_saved) {  // goes on inside its iteration
     Require(lane->holder == tenant->id, "came back to another's lane");
     tenant->lane_saved = false;
@@ -166,6 +168,7 @@ void World::Do(const SwapOut& action) {
   tenant->swapping = -1;
   tenant->lane_saved = tenant->inside;
   tenant->resident = true;
+  RequireRoomOnHost(*tenant);
 }
 
 void World::Do(const SwapIn& action) {

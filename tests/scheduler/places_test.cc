@@ -1,0 +1,90 @@
+// Who comes into which lane, and who gives way to whom, one promise each; more in lanes_test.cc.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "scheduler/core.h"
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/actions.h"
+
+namespace scheduler {
+namespace {
+
+SessionArrived Job(SessionId id, int64_t persistent = 0, int64_t ephemeral = 0) {
+  SessionArrived about = {id, id};
+  about.estimate = {persistent, ephemeral};
+  return about;
+}
+
+class PlacesTest : public ::testing::Test {
+ protected:
+  PlacesTest() : state_("fair") {
+    state_.limits.sessions_max = 100;
+    On(CapacityChanged{0, 100});
+  }
+  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
+  const Session& Get(SessionId id) { return state_.sessions.at(id); }
+
+  State state_;
+  int64_t now_us_ = 0;
+};
+
+TEST_F(PlacesTest, OfLanesThatAreLargeEnoughTheSmallestIsJoined) {
+  On(Job(1, 0, 30));
+  On(Job(2, 0, 40));
+  On(Job(3, 0, 20));
+  On(Job(4, 10, 25));  // with a lane of its own it does not fit
+  EXPECT_EQ(Get(4).lane, Get(1).lane);
+}
+
+TEST_F(PlacesTest, WhoMovesToAnotherLaneTakesItsPlaceAlong) {
+  state_.limits.lanes_max = 1;
+  On(Job(1));
+  On(Job(2));
+  On(Runnable{1});
+  On(Runnable{2});
+  On(Progress{1, 1, 10'000});
+  ASSERT_EQ(Get(1).lane, Get(2).lane);
+  Core core;
+  core.state = &state_;
+  core.now_us = now_us_;
+  TakeLane(&core, core.Find(1), {LaneChoice::kNew, 0, 10}, 10, false);
+  EXPECT_EQ(Get(1).virtual_us, 10'000) << "as far ahead as it was";
+}
+
+TEST_F(PlacesTest, WhenAllWaitForEachOtherWhoCameLastGoes) {
+  for (SessionId id = 1; id <= 3; ++id) {
+    On(Job(id));
+    On(Runnable{id});
+    On(MemoryNeeded{id, 30});
+  }
+  EXPECT_TRUE(Of<SwapOut>(On(MemoryNeeded{3, 20})).empty());
+  EXPECT_TRUE(Of<SwapOut>(On(MemoryNeeded{2, 20})).empty());
+  const std::vector<SwapOut> gone = Of<SwapOut>(On(MemoryNeeded{1, 20}));
+  ASSERT_EQ(gone.size(), 1u);
+  EXPECT_EQ(gone[0].session, 3u);
+}
+
+TEST_F(PlacesTest, NoGangIsGrantedOnADeviceThatIsLost) {
+  state_.limits.lanes_max = 1;
+  On(CapacityChanged{1, 100});
+  On(Job(3));
+  On(Runnable{3});
+  SessionArrived rank = Job(1);
+  rank.gang_size = 2;
+  rank.job = 9;
+  On(rank);
+  On(Runnable{1});
+  rank.session = 2;
+  rank.device = 1;
+  On(rank);
+  On(Runnable{2});
+  now_us_ += 1'000'000;
+  On(Progress{3, 1, 1'000'000});
+  ASSERT_EQ(state_.assembling, 9u) << "3 is to leave its lane for it";
+  EXPECT_TRUE(Of<Grant>(On(DeviceLost{0})).empty());
+  EXPECT_EQ(Of<Grant>(On(CapacityChanged{0, 100})).size(), 2u);
+}
+
+}  // namespace
+}  // namespace scheduler
