@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/common/heap.h"
 #include "daemon/common/swap_file.h"
+#include "daemon/control/command.h"
 #include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"

@@ -18,6 +18,40 @@ using shim::arena::RoundUp;
 
 constexpr uint64_t kMiB = 1 << 20;
 
+// What must be finished before memory is used again goes along when blocks are cut and merged.
+TEST(Blocks, EveryPartOfAFreeBlockRemembersItsFence) {
+  Blocks blocks;
+  blocks.AddRange({kMiB, kMiB}, {});
+  Blocks::Taken first, second, third;
+  ASSERT_TRUE(blocks.Take(kMiB / 2, &first));
+  ASSERT_TRUE(blocks.Take(kMiB / 2, &second));
+  Range range;
+  blocks.Give(first.index, {4, 1}, &range);
+  blocks.Give(second.index, {7, 2}, &range);
+  ASSERT_TRUE(blocks.Take(kMiB / 4, &first));
+  EXPECT_EQ(first.stamp, (shim::arena::Stamp{7, shim::arena::kAnyStream})) << "of both";
+  ASSERT_TRUE(blocks.Take(kMiB / 4, &second));
+  EXPECT_EQ(second.stamp, first.stamp) << "what is left of a block that was cut";
+  blocks.Give(second.index, {9, 3}, &range);
+  ASSERT_TRUE(blocks.Take(3 * kMiB / 4, &third));
+  EXPECT_EQ(third.stamp.epoch, 9u);
+}
+
+TEST(Blocks, InCanonicalOrderTheLowestAddressComesFirst) {
+  Blocks blocks;
+  blocks.AddRange({kMiB, kMiB}, {});
+  std::vector<Blocks::Taken> taken(6);
+  for (Blocks::Taken& one : taken) ASSERT_TRUE(blocks.Take(kMiB / 8, &one));
+  Range range;
+  for (const size_t i : {0, 4, 2}) blocks.Give(taken[i].index, {}, &range);
+  blocks.Canonicalize();
+  for (const size_t i : {0, 2}) {
+    Blocks::Taken again;
+    ASSERT_TRUE(blocks.Take(kMiB / 8, &again));
+    EXPECT_EQ(again.address, taken[i].address);
+  }
+}
+
 TEST(Blocks, TakesFromTheFrontAndMergesBack) {
   Blocks blocks;
   blocks.AddRange({kMiB, kMiB}, {});

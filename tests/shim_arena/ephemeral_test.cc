@@ -139,5 +139,21 @@ TEST(Ephemeral, RefusesWhatThePartCannotHold) {
   EXPECT_FALSE(part.Take(1, &taken));
 }
 
+// A growing iteration asks seldom, and never for more than its part of the addresses.
+TEST(Ephemeral, ALaneGrowsAheadOfItsNeed) {
+  constexpr uint64_t kMiB = 1 << 20;
+  Ephemeral ephemeral(kBase, 100 * kMiB);
+  Blocks::Taken taken;
+  ASSERT_TRUE(ephemeral.Take(40 * kMiB, &taken));
+  EXPECT_EQ(ephemeral.GrowthFor(taken), 40 * kMiB) << "nothing is known yet";
+  ephemeral.Grow(40 * kMiB);
+  EXPECT_EQ(ephemeral.GrowthFor(taken), 0u);
+  ASSERT_TRUE(ephemeral.Take(kMiB, &taken));
+  EXPECT_EQ(ephemeral.GrowthFor(taken), 46 * kMiB) << "an eighth ahead, in whole steps";
+  ephemeral.Grow(96 * kMiB);
+  ASSERT_TRUE(ephemeral.Take(57 * kMiB, &taken));
+  EXPECT_EQ(ephemeral.GrowthFor(taken), 100 * kMiB) << "there is no more";
+}
+
 }  // namespace
 }  // namespace shim_arena_test

@@ -35,6 +35,19 @@ TEST(Fences, SeveralStreamsSendOneJoinForAllFreesBefore) {
   EXPECT_FALSE(fences.OnReuse(second, kAnyStream));
 }
 
+TEST(Fences, AJoinIsNotSentTwiceForTheSameFree) {
+  Fences fences;
+  fences.OnWork(0, 1);
+  fences.OnWork(7, 2);
+  const Stamp stamp = fences.OnFree(kAnyStream);
+  EXPECT_TRUE(fences.OnReuse(stamp, kAnyStream));
+  fences.OnJoin();
+  fences.OnWork(7, 3);
+  fences.OnWork(8, 4);
+  EXPECT_FALSE(fences.OnReuse(stamp, kAnyStream)) << "the join came after the free";
+  EXPECT_TRUE(fences.OnReuse(fences.OnFree(kAnyStream), kAnyStream));
+}
+
 TEST(Fences, ASecondStreamJoinsWhenItComes) {
   Fences fences;
   fences.OnWork(0, 1);

@@ -212,5 +212,51 @@ TEST(Addresses, GiveEverythingOutAgainInOnePiece) {
   EXPECT_EQ(addresses.Take(kGiB), kGiB);
 }
 
+TEST(Persistent, SmallBlocksOfTwoStreamsLieInTwoRanges) {
+  Mapped program;
+  const Persistent::Block one = program.Take(512, Persistent::kProgram, 3);
+  const Persistent::Block same = program.Take(512, Persistent::kProgram, 3);
+  const Persistent::Block other = program.Take(512, Persistent::kProgram, 4);
+  EXPECT_EQ(one.address / kRangeBytes, same.address / kRangeBytes);
+  EXPECT_NE(one.address / kRangeBytes, other.address / kRangeBytes);
+}
+
+TEST(Persistent, OfTwoEmptyRangesTheOneWithoutAFenceIsTaken) {
+  for (const int32_t slot : {3, 4}) {
+    Mapped program;
+    const Persistent::Block three = program.Take(4 * kMiB), four = program.Take(4 * kMiB);
+    std::vector<Range> unmap;
+    program.persistent.Give(three, {1, 3}, &unmap);
+    program.persistent.Give(four, {1, 4}, &unmap);
+    EXPECT_EQ(program.Take(4 * kMiB, Persistent::kProgram, slot).address,
+              slot == 3 ? three.address : four.address);
+  }
+}
+
+TEST(Persistent, WhatADestroyedPoolsBlocksLeaveIsHeldByNobody) {
+  Mapped program;
+  const Persistent::Block block = program.Take(4 * kMiB, 7);
+  std::vector<Range> unmap;
+  program.persistent.EndOwner(7, &unmap);
+  program.Give(block);
+  EXPECT_EQ(program.persistent.held_bytes(), 0u);
+  EXPECT_EQ(program.persistent.cached_bytes(), 4 * kMiB);
+}
+
+TEST(Persistent, ABoundaryGivesBackWhatItsIterationDidNotNeed) {
+  Mapped program;
+  const Persistent::Block needed = program.Take(4 * kMiB), spare = program.Take(8 * kMiB);
+  program.Give(needed);
+  program.Give(spare);
+  std::vector<Range> unmap;
+  program.persistent.ReleaseUnneeded(&unmap);
+  program.Give(program.Take(4 * kMiB));
+  program.Unmap(unmap);
+  unmap.clear();
+  program.persistent.ReleaseUnneeded(&unmap);
+  program.Unmap(unmap);
+  EXPECT_EQ(program.persistent.cached_bytes(), 4 * kMiB) << "the iteration used that";
+}
+
 }  // namespace
 }  // namespace shim_arena_test

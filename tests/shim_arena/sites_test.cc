@@ -136,5 +136,14 @@ TEST(Sites, SteadyStateAsksForNoCallSites) {
   EXPECT_EQ(sites.wrong(), 0u);
 }
 
+TEST(Sites, WhatDiedInItsIterationDidNotOutliveIt) {
+  Sites sites;
+  const Sites::Birth dies = sites.OnAllocate(64, Sites::kNoSite, true);
+  const Sites::Birth lives = sites.OnAllocate(64, Sites::kNoSite, true);
+  sites.OnAllocate(64, Sites::kNoSite, false);
+  sites.OnFree(dies);
+  EXPECT_EQ(sites.Outlived(sites.next()), std::vector<Sites::Birth>{lives});
+}
+
 }  // namespace
 }  // namespace shim_arena_test

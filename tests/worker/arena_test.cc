@@ -176,6 +176,31 @@ TEST_F(ArenaTest, SwappingWaitsForEachCopyOfTheDevice) {
   ExpectFilled(base_, 26 * MiB, 3);
 }
 
+TEST_F(ArenaTest, ACopyIsCompleteWhenItReturns) {
+  EXPECT_EQ(arena_.Map(0, base_, 2 * MiB), CUDA_SUCCESS);
+  recording_.asynchronous = true;
+  ChunkedCopy copy(environment_, 0);
+  const std::vector<std::byte> bytes(64 << 10, std::byte{7});
+  ASSERT_EQ(copy.In(bytes.data(), bytes.size(), base_), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.At(base_), 7);
+}
+
+TEST_F(ArenaTest, WhatFitsExactlyIsSwapped) {
+  SwapSpace space(4 * MiB);
+  EXPECT_TRUE(space.Take(4 * MiB).ok());
+  EXPECT_FALSE(space.Take(1).ok());
+  space.Give(4 * MiB);
+  EXPECT_FALSE(space.Take(4 * MiB + 1).ok());
+}
+
+// Before anything is asked of the keeper, which may have none left.
+TEST_F(ArenaTest, ARangeOverAnotherIsAMistakeAndNoWantOfMemory) {
+  EXPECT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
+  recording_.capacity_bytes = recording_.used_bytes;
+  EXPECT_EQ(arena_.Map(0, base_ + 2 * MiB, 2 * MiB), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(arena_.Map(0, base_ + 4 * MiB, 2 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
 // A library handle may be destroyed while its session is away, or be all that there is.
 TEST_F(ArenaTest, AWorkspaceIsFreedWhereverItIs) {
   CUdeviceptr one = 0, two = 0, three = 0;

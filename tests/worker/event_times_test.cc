@@ -95,6 +95,16 @@ TEST_F(EventTimesTest, WhoHasNoTimeGetsNone) {
   EXPECT_EQ(times_->Elapsed(&ms_, Bound(kFirst), Bound(kSecond)), CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_F(EventTimesTest, BetweenTwoDevicesThereIsNoTime) {
+  const CUevent first = Create(), second = Create();
+  Record(first, 10);
+  Record(second, 12);
+  times_->Save(0, std::vector<EventTimes::Recorded>{{kFirst, first}});
+  times_->Save(1, std::vector<EventTimes::Recorded>{{kSecond, second}});
+  Move();
+  EXPECT_EQ(times_->Elapsed(&ms_, Bound(kFirst), Bound(kSecond)), CUDA_ERROR_INVALID_HANDLE);
+}
+
 TEST_F(EventTimesTest, AResetForgetsThemAll) {
   const CUevent first = Create();
   Record(first, 3);

@@ -129,6 +129,33 @@ TEST_F(GateTest, WhatASpinningSuccessorLeavesUntoldGoesBeforeTheEndOfWhoWasBefor
   EXPECT_EQ(LastSwitch().to, 2u);
 }
 
+TEST_F(GateTest, WhoIsRevokedIsWoken) {
+  const std::unique_ptr<Gate> one = MakeGate(1);
+  board_.Grant(1, 7);
+  woken_.clear();
+  board_.Revoke(1);
+  EXPECT_EQ(woken_, std::vector<uint64_t>{1}) << "it may rest with its lane";
+}
+
+TEST_F(GateTest, NoMessageOvertakesASwitchThatWasNotToldYet) {
+  std::unique_ptr<Gate> one = MakeGate(1);
+  const std::unique_ptr<Gate> two = MakeGate(2), three = MakeGate(3);
+  two->Want();
+  board_.Grant(1, 7);
+  board_.SetLane(2, 7);
+  board_.SetSuccessors(7, {2});
+  one->Close();
+  two->AwaitTurn([&one] {  // called while it spins
+    one.reset();
+    return false;
+  });
+  ASSERT_EQ(LastSwitch().to, 0u);
+  three->Want();
+  ASSERT_GE(told_.size(), 2u);
+  ASSERT_TRUE(std::holds_alternative<wire::GateReport>(told_.back()));
+  EXPECT_TRUE(std::holds_alternative<wire::Switched>(told_[told_.size() - 2]));
+}
+
 TEST_F(GateTest, AGrantTakesARevokeBack) {
   const std::unique_ptr<Gate> one = MakeGate(1);
   board_.Grant(1, 7);

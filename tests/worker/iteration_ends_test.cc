@@ -61,6 +61,17 @@ TEST_F(IterationEndsTest, WaitsForTheLaneAreLeftOut) {
   EXPECT_NEAR(Took(2), 20'000, 2);
 }
 
+// Clocks drift, and a device's may be set back: no iteration ends in the future or before it left.
+TEST_F(IterationEndsTest, AnIterationEndsBetweenTheRingAndNow) {
+  Boundary(0, 1000, 1000, 1);
+  Boundary(1000, 2000, 1000, 1e9);
+  Finish();
+  EXPECT_LE(times_->recent[1].end_us.load(), static_cast<uint64_t>(ipc::MonotonicNs() / 1000));
+  Boundary(2000, 200'000'000, 1000, 1e9 + 1);
+  Finish();
+  EXPECT_EQ(times_->recent[2].end_us.load(), static_cast<uint64_t>(base_us_ + 200'000'000));
+}
+
 TEST_F(IterationEndsTest, WithoutWorkItEndsWhereItLeavesTheRing) {
   ends_.OnBoundary(nullptr, {base_us_, base_us_ + 700, 700});
   ends_.Settle();

@@ -207,6 +207,59 @@ TEST_F(LanesTest, WhereAMemberKeepsSomethingExtentsStayAsTheyAre) {
   EXPECT_EQ(recording_.At(Base(0) + 2 * MiB), 77);
 }
 
+// Of a block that reaches over more than is kept already, only the rest is taken from the lane.
+TEST_F(LanesTest, WhatIsKeptAlreadyIsNotTakenAgain) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  for (uint64_t bytes = kStep; bytes <= 8 * MiB; bytes += kStep) {
+    ASSERT_EQ(Size(&lanes_, member(0), bytes), CUDA_SUCCESS);
+  }
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Keep(member(0), Base(0) + kStep, kStep), CUDA_SUCCESS);
+  recording_.At(Base(0) + kStep) = 77;
+  EXPECT_EQ(recording_.used_bytes, 10 * MiB);
+  ASSERT_EQ(lanes_.Keep(member(0), Base(0) + kStep, 2 * kStep), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.used_bytes, 12 * MiB);
+  EXPECT_EQ(job_->used(0), 12 * MiB);
+  EXPECT_EQ(recording_.At(Base(0) + kStep), 77);
+}
+
+TEST_F(LanesTest, WhatCanNotBeKeptWholeTakesNothing) {
+  recording_.capacity_bytes = 10 * MiB;
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  for (uint64_t bytes = kStep; bytes <= 8 * MiB; bytes += kStep) {
+    ASSERT_EQ(Size(&lanes_, member(0), bytes), CUDA_SUCCESS);
+  }
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.Keep(member(0), Base(0), 2 * kStep), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(recording_.used_bytes, 8 * MiB) << "the first fresh extent is given back";
+  EXPECT_EQ(job_->used(0), 8 * MiB);
+}
+
+// An extent of the lane is mapped as a whole: what is kept in its place goes together.
+TEST_F(LanesTest, WhatIsKeptInThePlaceOfOneExtentGoesTogether) {
+  constexpr uint64_t kOther = kLane + 1;
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  for (uint64_t bytes = kStep; bytes <= 6 * MiB; bytes += kStep) {
+    ASSERT_EQ(Size(&lanes_, member(0), bytes), CUDA_SUCCESS);
+  }
+  ASSERT_EQ(lanes_.Join(member(1), kOther, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Size(&lanes_, member(1), 2 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(Size(&lanes_, member(1), 6 * MiB), CUDA_SUCCESS);  // 2 + 4
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  const CUdeviceptr first = Base(0) + 2 * MiB, second = Base(0) + 4 * MiB;
+  ASSERT_EQ(lanes_.Keep(member(0), first, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Keep(member(0), second, kStep), CUDA_SUCCESS);
+  lanes_.Leave(member(0));
+  ASSERT_EQ(lanes_.Join(member(0), kOther, 0), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  EXPECT_TRUE(lanes_.Drop(member(0), first));
+  EXPECT_EQ(lanes_.Reclaim(member(0)), 0u) << "the lane could not be mapped there";
+  EXPECT_NE(HandleAt(first), 0u);
+  EXPECT_TRUE(lanes_.Drop(member(0), second));
+  EXPECT_EQ(lanes_.Reclaim(member(0)), 4 * MiB);
+  EXPECT_EQ(HandleAt(first), HandleAt(Base(1) + 2 * MiB));
+}
+
 TEST_F(LanesTest, AShrunkLaneIsNoLargerThanWasAskedFor) {
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
   for (uint64_t bytes = kStep; bytes <= 16 * MiB; bytes += kStep) {

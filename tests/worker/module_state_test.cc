@@ -40,6 +40,30 @@ TEST(ModuleStateTest, HeapAndCallsThroughPointersCount) {
   EXPECT_EQ(StateOf("p: .callprototype (.param .b32 _) _ (.param .b32 _);\n"), ModuleState::kHeld);
 }
 
+TEST(ModuleStateTest, AnInstructionAboutGlobalMemoryIsNoVariable) {
+  EXPECT_EQ(StateOf(" isspacep.global %p1, %rd1;\n"), ModuleState::kNone);
+}
+
+// One of its entries is loaded, nobody knows which.
+TEST(ModuleStateTest, OfAFatBinaryTheWorstEntryCounts) {
+  const std::string held = std::string(".global .u32 counter;\n") + kKernel;
+  for (const bool first : {true, false}) {
+    std::string entries;
+    for (const std::string& ptx : {first ? held : kKernel, first ? kKernel : held}) {
+      std::string header(64, '\0');
+      header[0] = 1;   // PTX
+      header[4] = 64;  // bytes of this header
+      const uint64_t bytes = ptx.size();
+      header.replace(8, sizeof bytes, reinterpret_cast<const char*>(&bytes), sizeof bytes);
+      entries += header + ptx;
+    }
+    std::string container("\x50\xed\x55\xba\x01\x00\x10\x00", 8);
+    const uint64_t bytes = entries.size();
+    container.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    EXPECT_EQ(StateOf(container + entries), ModuleState::kHeld) << first;
+  }
+}
+
 TEST(ModuleStateTest, DamageIsUnknownOrHarmless) {
   const std::string elf = std::string("\x7f") + "ELF" + std::string(60, '\0');
   EXPECT_EQ(StateOf(elf), ModuleState::kUnknown);
