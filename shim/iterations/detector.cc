@@ -157,12 +157,22 @@ Detector::Cut Detector::FindCut() const {
   };
   // Of these the lowest, finely: gradients that wait for more micro-batches are little memory.
   uint64_t floor = UINT64_MAX, stretch = 0;
+  bool reading = false;
   const auto fits = [&](uint64_t position) {
     return history_.live_bytes(position) <= low && history_.synced(position) &&
-           worthwhile(position, &stretch);
+           (worthwhile(position, &stretch) || reading);
   };
-  for (uint64_t i = begin; i < end; ++i) {
-    if (history_.live_bytes(i) < floor && fits(i)) floor = history_.live_bytes(i);
+  const auto find_floor = [&] {
+    for (uint64_t i = begin; i < end; ++i) {
+      if (history_.live_bytes(i) < floor && fits(i)) floor = history_.live_bytes(i);
+    }
+  };
+  find_floor();
+  // Where only a wait before a read-back has low memory (the next batch is allocated before the
+  // next wait), that is the place.
+  if (floor == UINT64_MAX) {
+    reading = true;
+    find_floor();
   }
   Cut cut;
   uint64_t most = 0;  // operations up to the next wait: the longest stretch begins the iteration

@@ -17,6 +17,8 @@ using shim::iterations::RecordedOp;
 
 namespace {
 
+constexpr size_t kRoundMax = 4;  // iterations of networks that are trained by turns
+
 const std::filesystem::path& Directory() {
   static const std::filesystem::path path = LANEWAY_STREAMS;
   return path;
@@ -27,7 +29,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// The first label at which two equal iterations are over; -1: never.
+// The first label at which a round of one or more iterations is over twice in a row; -1: never.
 long TwoEqualRounds(const std::vector<RecordedOp>& ops, const std::vector<size_t>& labels) {
   const auto same = [&](size_t a, size_t b) {
     if (labels[a + 1] - labels[a] != labels[b + 1] - labels[b]) return false;
@@ -36,8 +38,12 @@ long TwoEqualRounds(const std::vector<RecordedOp>& ops, const std::vector<size_t
     }
     return true;
   };
-  for (size_t i = 0; i + 2 < labels.size(); ++i) {
-    if (same(i, i + 1)) return static_cast<long>(i) + 2;
+  for (size_t end = 2; end < labels.size(); ++end) {
+    for (size_t round = 1; round <= kRoundMax && 2 * round <= end; ++round) {
+      size_t equal = 0;
+      while (equal < round && same(end - 1 - equal, end - 1 - equal - round)) ++equal;
+      if (equal == round) return static_cast<long>(end);
+    }
   }
   return -1;
 }

@@ -11,6 +11,7 @@
 
 #include "laneway.h"
 #include "network.h"
+#include "solvers.h"
 
 // --- training ------------------------------------------------------------------------------------
 
@@ -188,6 +189,54 @@ static void AccumulateValidating(int steps) {
   }
 }
 
+// The loss is read before the gradients are made: the host waits where memory is high, and nowhere
+// else.
+static void TrainReadingFirst(int steps) {
+  Network network(5, 64, 32, true);
+  for (int step = 0; step < steps; ++step) {
+    laneway_iteration();
+    network.Upload(32);
+    network.Forward(network.layers());
+    network.Score(network.layers());
+    network.Read();
+    network.Backward();
+    network.Step();
+    network.ZeroGradients();
+  }
+}
+
+// A step of one network, a step of the other, and never two of the same.
+static void TakeTurns(int steps) {
+  Network one(3, 64, 32, true), other(5, 64, 32, true);
+  for (int step = 0; step < steps; ++step) {
+    laneway_iteration();
+    Network& network = step % 2 == 0 ? one : other;
+    network.Train(32);
+    network.Read();
+  }
+}
+
+// After the training a search of its own: launches in no order, and tables uploaded now and then,
+// as batches were before. Nothing of it is an iteration.
+static void TrainThenSearch(int steps) {
+  constexpr int kBeforeTables = 6000, kTables = 8, kOfTable = 300;
+  Network network(2, 64, 32, false);
+  for (int step = 0; step < steps; ++step) {
+    laneway_iteration();
+    network.Train(32);
+    network.Read();
+  }
+  for (int i = 0; i < kBeforeTables + kTables * kOfTable; ++i) {
+    if (i >= kBeforeTables && i % kOfTable == 0) network.Upload(32);
+    const int move = Random(5);
+    if (move == 0) network.Refine();
+    if (move == 1) network.OneLayer(0);
+    if (move == 2) network.OneLayer(1);
+    if (move == 3) network.Score(2);
+    if (move == 4) network.Backward();
+  }
+}
+
 // --- answering -----------------------------------------------------------------------------------
 
 // After each layer the host decides whether the answer is good enough.
@@ -237,22 +286,24 @@ static void Generate(int requests) {
   }
 }
 
-// --- simulating ----------------------------------------------------------------------------------
-
-// A snapshot after every twenty steps; nothing else waits.
-static void Simulate(int steps) {
-  const int n = 4096;
-  float *positions, *accelerations;
-  CHECK(cudaMalloc(&positions, n * sizeof(float)));
-  CHECK(cudaMalloc(&accelerations, n * sizeof(float)));
-  std::vector<float> host(n, 1.0f);
-  CHECK(cudaMemcpy(positions, host.data(), n * sizeof(float), cudaMemcpyHostToDevice));
-  for (int step = 0; step < steps; ++step) {
+// Two readings for each request, since the first decides how the answer is refined. Before the
+// first one the last layers are warmed up, as they then work in every request.
+static void AnswerRefining(int requests) {
+  Network network(4, 64, 16, false);
+  const auto finish = [&network] {
+    network.Measure(network.layers());
+    network.Read();
+    network.Refine();
+    network.Read();
+  };
+  network.Upload(16);
+  for (int i = 2; i < network.layers(); ++i) network.OneLayer(i);
+  finish();
+  for (int request = 0; request < requests; ++request) {
     laneway_iteration();
-    Force<<<Blocks(n), 128>>>(accelerations, positions, n);
-    Move<<<Blocks(n), 128>>>(positions, accelerations, n);
-    if (step % 20 == 19)
-      CHECK(cudaMemcpy(host.data(), positions, n * sizeof(float), cudaMemcpyDeviceToHost));
+    network.Upload(16);
+    network.Forward(network.layers());
+    finish();
   }
 }
 
@@ -298,6 +349,16 @@ int main(int argc, char** argv) {
     TwoModels(count);
   } else if (is("generate")) {
     Generate(count);
+  } else if (is("train_reading_first")) {
+    TrainReadingFirst(count);
+  } else if (is("take_turns")) {
+    TakeTurns(count);
+  } else if (is("train_then_search")) {
+    TrainThenSearch(count);
+  } else if (is("answer_refining")) {
+    AnswerRefining(count);
+  } else if (is("factorize")) {
+    Factorize(count / 4);
   } else if (is("simulate")) {
     Simulate(count);
   } else {

@@ -1,6 +1,8 @@
 """Loops of tinygrad programs, with laneway_iteration() where an iteration begins (loops.cu says more).
 
     DEV=CUDA JIT=2 python loops_tinygrad.py NAME [ITERATIONS]
+
+JIT=2 replays kernels one by one. JIT=1, tinygrad's default, replays them as CUDA graphs.
 """
 import ctypes
 import os
@@ -59,6 +61,38 @@ def answer(count):
         forward(batch(1)[0]).item()
 
 
+def tokens(count):
+    """Requests: a prompt, whose kernels are not replayed, and then tokens one by one."""
+    network = Network()
+    token = TinyJit(lambda x: network(x).argmax(axis=1).realize())
+    for _ in range(count // 6):
+        iteration()
+        network(batch(12)[0]).argmax(axis=1).tolist()
+        for _ in range(random.randrange(6, 18)):
+            iteration()
+            token(batch(1)[0]).item()
+
+
+def adversaries(count):
+    """Two steps of one network, then one of the other."""
+    critic, maker = (TinyJit(trainer(Network())) for _ in range(2))
+    with Context(TRAINING=1):
+        for number in range(count):
+            iteration()
+            (maker if number % 3 == 2 else critic)(*batch(16 if number % 3 == 2 else 32)).item()
+
+
+def distill(count):
+    """A step of one network on what another one answers."""
+    teacher, student = Network(), Network()
+    answers, step = TinyJit(lambda x: teacher(x).argmax(axis=1).realize()), TinyJit(trainer(student))
+    with Context(TRAINING=1):
+        for _ in range(count):
+            iteration()
+            x, _ = batch(32)
+            step(x, answers(x)).item()
+
+
 def accumulate(count):
     network = Network()
     optimizer = nn.optim.SGD(nn.state.get_parameters(network), lr=0.003)
@@ -83,7 +117,9 @@ def main():
     Tensor.manual_seed(7)
     loops = {"train": lambda: train(count), "validate": lambda: train(count, validate_every=8),
              "eager": lambda: train(count, jit=False), "shapes": lambda: train(count, jit=False, sizes=(8, 16, 32)),
-             "answer": lambda: answer(count), "accumulate": lambda: accumulate(count)}
+             "answer": lambda: answer(count), "accumulate": lambda: accumulate(count),
+             "tokens": lambda: tokens(count), "adversaries": lambda: adversaries(count),
+             "distill": lambda: distill(count)}
     loops[name]()
 
 
