@@ -66,10 +66,10 @@ int main(int argc, char** argv) {
   }
   const bool met = worst.steady <= kBarNs;
   if (json) {
-    std::printf("{\"worst_ns\": %.1f, \"bar_ns\": %.0f, \"met\": %s, \"worst_first_pass_ns\": %.1f, "
-                "\"ns\": {%s}, \"first_pass_ns\": {%s}}\n",
-                worst.steady, kBarNs, met ? "true" : "false", worst.first, steady.c_str(),
-                first.c_str());
+    std::printf(
+        "{\"worst_ns\": %.1f, \"bar_ns\": %.0f, \"met\": %s, \"worst_first_pass_ns\": %.1f, "
+        "\"ns\": {%s}, \"first_pass_ns\": {%s}}\n",
+        worst.steady, kBarNs, met ? "true" : "false", worst.first, steady.c_str(), first.c_str());
   } else {
     std::printf("worst %.1f ns, bar %.0f ns: %s; worst first pass %.1f ns, no bar\n", worst.steady,
                 kBarNs, met ? "met" : "MISSED", worst.first);
