@@ -23,6 +23,27 @@ TEST(ControlTest, AMessageSurvivesTheWire) {
   EXPECT_STREQ(back.session.program, "train");
 }
 
+TEST(ControlTest, APacketOfAnotherVersionOrLengthIsRefused) {
+  const std::vector<std::byte> good = Encode(Grant{7, 4});
+  ControlHeader header;
+  std::memcpy(&header, good.data(), sizeof header);
+  const auto refused = [&good](const ControlHeader& changed) {
+    std::vector<std::byte> bytes = good;
+    std::memcpy(bytes.data(), &changed, sizeof changed);
+    return !DecodeControlUntrusted(bytes).has_value();
+  };
+  EXPECT_FALSE(refused(header));
+  ControlHeader changed = header;
+  ++changed.protocol_version;
+  EXPECT_TRUE(refused(changed));
+  changed = header;
+  ++changed.bytes;
+  EXPECT_TRUE(refused(changed));
+  changed = header;
+  ++changed.magic;
+  EXPECT_TRUE(refused(changed));
+}
+
 TEST(ControlTest, LanesAndGrantsSurviveTheWire) {
   Successors successors;
   successors.lane = 4;

@@ -22,14 +22,18 @@ TEST(IterationTimesTest, BucketsAreOrderedAndNarrow) {
 TEST(IterationTimesTest, CountsWhatEnds) {
   const std::unique_ptr<IterationTimes> times = std::make_unique<IterationTimes>();
   for (uint64_t i = 0; i < kRecentIterations + 3; ++i) CountIteration(times.get(), 1000 * i, 100);
+  CountIteration(times.get(), 1'000'000, 101);
   CountWait(times.get(), 7);
   CountWait(times.get(), 5);
   CountSwitch(times.get());
-  EXPECT_EQ(times->count.load(), kRecentIterations + 3);
-  EXPECT_EQ(times->total_us.load(), 100 * (kRecentIterations + 3));
-  EXPECT_EQ(times->times[BucketOf(100)].load(), kRecentIterations + 3);
+  EXPECT_EQ(times->count.load(), kRecentIterations + 4);
+  EXPECT_EQ(times->total_us.load(), 100 * (kRecentIterations + 3) + 101);
+  EXPECT_EQ(times->times[BucketOf(100)].load(), kRecentIterations + 4) << "and of 101 us";
   EXPECT_EQ(times->recent[2].end_us.load(), 1000 * (kRecentIterations + 2));
-  EXPECT_EQ(times->recent[3].end_us.load(), 3000u);
+  EXPECT_EQ(times->recent[3].end_us.load(), 1'000'000u);
+  EXPECT_EQ(times->recent[3].took_us.load(), 101u);
+  EXPECT_EQ(times->recent[4].end_us.load(), 4000u);
+  EXPECT_EQ(times->recent[4].took_us.load(), 100u);
   EXPECT_EQ(times->waited_us.load(), 12u);
   EXPECT_EQ(times->switches.load(), 1u);
 }

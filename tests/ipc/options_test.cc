@@ -107,5 +107,13 @@ TEST_F(OptionsTest, WhatIsTheProgramsIsNotPassedToADaemon) {
   EXPECT_EQ(arguments, std::vector<std::string>{"--swap=1GiB"});
 }
 
+TEST_F(OptionsTest, NumbersHaveAMost) {
+  const Flag* const flag = FindFlag("metrics");
+  ASSERT_NE(flag, nullptr);
+  EXPECT_TRUE(SetOption(*flag, "65535", "--metrics", &options_).ok());
+  EXPECT_FALSE(SetOption(*flag, "65536", "--metrics", &options_).ok());
+  EXPECT_FALSE(SetOption(*flag, "-1", "--metrics", &options_).ok());
+}
+
 }  // namespace
 }  // namespace ipc

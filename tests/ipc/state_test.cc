@@ -79,5 +79,22 @@ TEST(StateFilesTest, WhatCanNotBeWrittenIsSaid) {
   EXPECT_FALSE(ReadBounded(dir.path() + "/dir", 10).ok());
 }
 
+TEST(StateFilesTest, NobodyElseReadsThemAndAFailureLeavesNothing) {
+  const TemporaryDir dir;
+  const std::string file = dir.path() + "/file", taken = dir.path() + "/taken";
+  ASSERT_TRUE(WriteWhole(file, "text").ok());
+  struct stat info;
+  ASSERT_EQ(stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0077, 0u);
+  std::filesystem::create_directories(taken + "/inside");  // nothing replaces that
+  EXPECT_FALSE(WriteWhole(taken, "text").ok());
+  size_t files = 0;
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::directory_iterator(dir.path())) {
+    files += entry.is_regular_file();
+  }
+  EXPECT_EQ(files, 1u);
+}
+
 }  // namespace
 }  // namespace ipc
