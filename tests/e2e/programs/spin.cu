@@ -1,8 +1,10 @@
 // A loop of four kernels that take a given time, queued well ahead of the device: what switches are
 // measured with, because nothing but the switch lies between two iterations.
 //
-//     spin ITERATIONS MICROSECONDS FILE
+//     spin ITERATIONS MICROSECONDS FILE [AHEAD]
 //
+// It looks at the device after every AHEAD iterations (16). With 1 every iteration ends with a look,
+// and another program can have the next one.
 // FILE gets a line per iteration, "begin end" in nanoseconds of the device's clock.
 #include <vector>
 
@@ -24,8 +26,8 @@ __global__ void Spin(unsigned long long nanoseconds, unsigned long long* span) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  constexpr size_t kAhead = 16;  // iterations between two looks at the device
+  if (argc < 4) return 2;
+  const size_t ahead = argc > 4 ? atol(argv[4]) : 16;  // iterations between two looks at the device
   const size_t iterations = atol(argv[1]);
   const unsigned long long nanoseconds = 1000 * atol(argv[2]);
   std::vector<unsigned long long> spans(2 * iterations);
@@ -37,7 +39,7 @@ int main(int argc, char** argv) {
     Spin<1><<<1, 1>>>(nanoseconds, device + 2 * i);
     Spin<2><<<1, 1>>>(nanoseconds, device + 2 * i);
     Spin<3><<<1, 1>>>(nanoseconds, device + 2 * i);
-    if (i % kAhead == 0) CUDA_CHECK(cudaDeviceSynchronize());
+    if (i % ahead == 0) CUDA_CHECK(cudaDeviceSynchronize());
   }
   CUDA_CHECK(
       cudaMemcpy(spans.data(), device, spans.size() * sizeof spans[0], cudaMemcpyDeviceToHost));

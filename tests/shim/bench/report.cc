@@ -6,6 +6,8 @@
 namespace bench {
 namespace {
 
+constexpr double kQuiet = 1.1;  // A against A stays within 1 / kQuiet and kQuiet
+
 bool Meets(const Figure& figure, double value) {
   return figure.higher_is_better ? value >= figure.bar : value <= figure.bar;
 }
@@ -16,13 +18,25 @@ std::pair<double, double> Extremes(const std::vector<double>& samples) {
   return {*low, *high};
 }
 
-// The median decides; when it misses and the best round does not, something else used the machine.
+// A against A: every other sample against the rest. Both halves measured the same thing, one
+// moment apart; when they differ, something else used the machine.
+bool Noisy(const std::vector<double>& samples) {
+  std::vector<double> halves[2];
+  for (size_t i = 0; i < samples.size(); ++i) halves[i % 2].push_back(samples[i]);
+  if (halves[1].empty()) return false;
+  const double ratio = Median(halves[0]) / Median(halves[1]);
+  return !(ratio >= 1 / kQuiet && ratio <= kQuiet);
+}
+
+// The median decides, unless A against A says that it means nothing. What every sample meets is
+// met on any machine.
 Verdict Judge(const Figure& figure) {
   if (figure.samples.empty()) return Verdict::kNotMeasured;
   if (figure.bar == 0) return Verdict::kReported;
-  if (Meets(figure, Median(figure.samples))) return Verdict::kMet;
   const auto [low, high] = Extremes(figure.samples);
-  return Meets(figure, figure.higher_is_better ? high : low) ? Verdict::kNoisy : Verdict::kMissed;
+  if (Meets(figure, figure.higher_is_better ? low : high)) return Verdict::kMet;
+  if (Noisy(figure.samples)) return Verdict::kNoisy;
+  return Meets(figure, Median(figure.samples)) ? Verdict::kMet : Verdict::kMissed;
 }
 
 const char* Word(Verdict verdict) {
@@ -39,6 +53,20 @@ const char* Word(Verdict verdict) {
       return "not measured";
   }
   return "";
+}
+
+// Nobody may take a 0 for a figure.
+void PrintMissing(const Figure& figure, bool as_json, bool first) {
+  const char* const word = Word(Verdict::kNotMeasured);
+  if (as_json) {
+    std::printf(
+        "%s\n  {\"name\": \"%s\", \"unit\": \"%s\", \"min\": null, \"median\": null, "
+        "\"max\": null, \"bar\": %g, \"verdict\": \"%s\"}",
+        first ? "" : ",", figure.name.c_str(), figure.unit.c_str(), figure.bar, word);
+    return;
+  }
+  std::printf("%-44s %10s %10s %10s  %-6s %12s  %s\n", figure.name.c_str(), "-", "-", "-",
+              figure.unit.c_str(), "-", word);
 }
 
 }  // namespace
@@ -61,6 +89,10 @@ void Report::Print(bool as_json) const {
     const double median = Median(figure.samples);
     const auto [low, high] = Extremes(figure.samples);
     const char* const word = Word(Judge(figure));
+    if (figure.samples.empty()) {
+      PrintMissing(figure, as_json, &figure == figures_.data());
+      continue;
+    }
     if (as_json) {
       std::printf(
           "%s\n  {\"name\": \"%s\", \"unit\": \"%s\", \"min\": %g, \"median\": %g, \"max\": %g, "
@@ -86,7 +118,7 @@ int Report::exit_code() const {
   for (const Figure& figure : figures_) {
     const Verdict verdict = Judge(figure);
     if (verdict == Verdict::kMissed) return 1;
-    if (verdict == Verdict::kNoisy) code = 2;
+    if (verdict == Verdict::kNoisy || verdict == Verdict::kNotMeasured) code = 2;
   }
   return code;
 }

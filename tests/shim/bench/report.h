@@ -24,6 +24,8 @@ class Report {
   void Note(std::string sentence);
   // To standard output.
   void Print(bool as_json) const;
+  // 0: every bar is met and every figure measured; 1: a bar is missed; 2: one cannot be told, as it
+  // was not measured or A against A says that the machine is too noisy.
   int exit_code() const;
 
  private:
