@@ -4,18 +4,21 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace control {
 namespace {
 
-constexpr unsigned kConnectionsMax = 16;
-constexpr unsigned kConnectionSeconds = 10;
+constexpr unsigned kConnectionsMax = 64;
+constexpr unsigned kConnectionSeconds = 2;
+constexpr int64_t kLookUs = 250'000;  // while there are connections
 constexpr size_t kConnectionBytes = 16 << 10;
 
 MHD_Result Reply(MHD_Connection* connection, unsigned status, std::string_view type,
@@ -40,7 +43,13 @@ MHD_Result OnRequest(void* server, MHD_Connection* connection, const char* url, 
     *body_bytes = 0;
     return MHD_YES;
   }
-  if (std::string_view(method) != "GET" && std::string_view(method) != "HEAD") {
+  const char* const host =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+  if (host != nullptr && !IsThisMachine(host)) {
+    return Reply(connection, MHD_HTTP_FORBIDDEN, "text/plain",
+                 "only for localhost, 127.0.0.1 and [::1]\n");
+  }
+  if (std::string_view(method) != "GET") {
     return Reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", "only GET\n");
   }
   if (std::string_view(url) != "/metrics") {
@@ -51,6 +60,16 @@ MHD_Result OnRequest(void* server, MHD_Connection* connection, const char* url, 
 }
 
 }  // namespace
+
+bool IsThisMachine(std::string_view host) {
+  const size_t bracket = host.rfind(']');
+  const size_t colon = host.rfind(':');
+  const bool has_port =
+      colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
+  if (has_port) host = host.substr(0, colon);
+  return host == "127.0.0.1" || host == "[::1]" ||
+         absl::EqualsIgnoreCase({host.data(), host.size()}, "localhost");
+}
 
 MetricsServer::MetricsServer(common::EventLoop* loop, std::function<std::string()> text)
     : loop_(loop), text_(std::move(text)) {}
@@ -84,13 +103,21 @@ absl::Status MetricsServer::Listen(uint16_t port) {
   return absl::OkStatus();
 }
 
-// Also when a connection's time is over, which no descriptor tells.
+// At its limit of connections the library does not listen, and begins again only in a run after one
+// has ended: so it runs once more after each, and now and then while there are any. A connection
+// whose time is over is told by no descriptor either.
 void MetricsServer::Serve() {
-  MHD_run(server_);
   if (timer_ != 0) loop_->Cancel(std::exchange(timer_, 0));
+  MHD_run(server_);
+  MHD_run(server_);
+  const unsigned connections =
+      MHD_get_daemon_info(server_, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
   MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
-  if (MHD_get_timeout(server_, &timeout_ms) != MHD_YES) return;
-  timer_ = loop_->After(static_cast<int64_t>(timeout_ms) * 1000, [this] {
+  const bool timed = MHD_get_timeout(server_, &timeout_ms) == MHD_YES;
+  if (!timed && connections == 0 && had_connections_ == 0) return;
+  had_connections_ = connections;
+  const int64_t delay_us = timed ? static_cast<int64_t>(timeout_ms) * 1000 : kLookUs;
+  timer_ = loop_->After(std::min(delay_us, kLookUs), [this] {
     timer_ = 0;
     Serve();
   });

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "daemon/common/event_loop.h"
@@ -15,6 +16,10 @@
 struct MHD_Daemon;
 
 namespace control {
+
+// Whether a request's Host names this machine as its own programs do, with any port. Another name
+// that leads here is a web page's, which its visitor's browser would let read what comes.
+bool IsThisMachine(std::string_view host);
 
 class MetricsServer {
  public:
@@ -37,6 +42,7 @@ class MetricsServer {
   MHD_Daemon* server_ = nullptr;
   int descriptor_ = -1;
   common::EventLoop::TimerId timer_ = 0;
+  unsigned had_connections_ = 0;  // after the last run
 };
 
 }  // namespace control
