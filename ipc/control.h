@@ -100,7 +100,7 @@ struct SessionRecord {
 struct AttachSession {
   SessionRecord session;
 };
-// Its client gave up before it was welcomed; answered by SessionEnded.
+// Its client gave up before it was welcomed, or lanewayd ends it; answered by SessionEnded.
 struct DetachSession {
   uint64_t session_id = 0;
 };

@@ -112,6 +112,11 @@ void UnlinkEndpoint(const std::string& endpoint) {
   if (absl::ConsumePrefix(&path, "ipc://")) unlink(std::string(path).c_str());
 }
 
+void MakeEndpointPrivate(const std::string& endpoint) {
+  absl::string_view path = endpoint;
+  if (absl::ConsumePrefix(&path, "ipc://")) chmod(std::string(path).c_str(), 0600);
+}
+
 std::string LockPath(const std::string& dir) { return absl::StrCat(dir, "/", kLockName); }
 
 std::string SecretPath(const std::string& dir) { return absl::StrCat(dir, "/", kSecretName); }

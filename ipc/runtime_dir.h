@@ -38,6 +38,8 @@ std::string SessionEndpoint(const std::string& dir, uint64_t session_id);  // ip
 std::string ControlEndpoint(const std::string& dir);                       // ipc://...
 // Removes the socket file of an ipc:// endpoint: libzmq leaves it behind.
 void UnlinkEndpoint(const std::string& endpoint);
+// libzmq makes it for whom the umask allows.
+void MakeEndpointPrivate(const std::string& endpoint);
 std::string LockPath(const std::string& dir);
 std::string SecretPath(const std::string& dir);  // the daemons' key (daemon/control/seal.h)
 std::string LogPath(const std::string& dir, const std::string& process);

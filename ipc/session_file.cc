@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +60,12 @@ absl::StatusOr<int> SessionFile::Create(uint64_t session_id, uint32_t slot) {
   page.protocol_version = kProtocolVersion;
   page.session_id = session_id;
   page.slot = slot;
+  if (getrandom(page.call_token.data(), page.call_token.size(), 0) !=
+      static_cast<ssize_t>(page.call_token.size())) {
+    close(fd);
+    return NoRoom("getrandom");
+  }
+  page.call_token[0] |= std::byte{1};  // libzmq keeps names that begin with 0 for itself
   if (pwrite(fd, &page, sizeof page, 0) != static_cast<ssize_t>(sizeof page)) {
     close(fd);
     return NoRoom("writing the first page");
@@ -112,10 +119,12 @@ Channel SessionFile::WorkerChannel() const {
 
 void MarkLost(SessionPage* page, uint32_t code, const char* text) {
   uint32_t expected = 0;
-  if (!page->loss_text_ready.compare_exchange_strong(expected, 1)) return;
-  std::strncpy(page->loss_text, text, kLossTextBytes - 1);
-  page->loss_text[kLossTextBytes - 1] = '\0';
-  page->loss.store(code, std::memory_order_seq_cst);
+  if (page->loss_text_ready.compare_exchange_strong(expected, 1)) {
+    std::strncpy(page->loss_text, text, kLossTextBytes - 1);
+    page->loss_text[kLossTextBytes - 1] = '\0';
+    page->loss.store(code, std::memory_order_seq_cst);
+  }
+  // A client may have written the word by itself, and told itself nothing: all look again anyway.
   for (std::atomic<uint32_t>* word :
        {&page->client_doorbell, &page->worker_doorbell, &page->to_worker.producer_doorbell,
         &page->to_client.producer_doorbell}) {

@@ -4,11 +4,39 @@
 //     results | prints
 //
 // lanewayd creates it (a sealed-size memfd), gives it to the worker and to the client as a
-// descriptor, and keeps only its first page. Everything in it can be written by the client: the
-// worker trusts no word here. Nobody holds a lock in it, so a side that dies leaves nothing to
-// repair.
+// descriptor, and keeps only its first page. Nobody holds a lock in it, so a side that dies leaves
+// nothing to repair.
+//
+// Everything in it can be written by the client, at any time. So worker and lanewayd keep by
+// themselves what others depend on. What they believe of the words here:
+//
+//     magic, slot, ids,    Nothing after the file was made. A next worker checks the magic.
+//     call_token
+//     loss, loss_text      Nothing: they tell the client. Whether a session is lost is a word of
+//                          its worker (SessionImpl::Lose) and of lanewayd (Session::phase). A
+//                          client that writes loss ends its own session.
+//     doorbells, sleeping  Nothing: every wait has a bound. A ring for nothing makes the client's
+//                          own thread look.
+//     ring positions       Each side keeps its own and clamps the other's (ipc/ring.h).
+//     messages, staging    Messages are copied before they are looked at; staging is bytes.
+//     generation, moving   Nothing: lanewayd writes them and keeps the generation in its record.
+//     acknowledged,        Of a session that has moved, that its ring is in order. A lie costs the
+//     replaying            client its own objects.
+//     quiet_position       Nothing while the worker lives, which keeps its own word of it. When it
+//                          is gone, lanewayd moves a session that looks quiet. A lie costs the
+//                          client what was in flight.
+//     obstacles            A session that hides one is rebuilt without what it hides.
+//     lane_blocks          When they are gone, the lane may be the next session's, after all work
+//                          on the device. A lie costs the client what lies there.
+//     completed            Nothing.
+//     acknowledged[]       The device waits for them, in the session's own streams.
+//     fetched, results,    Nothing: they are for the client.
+//     async_error, prints
+//     progress, ops,       For people and statistics. The scheduler takes from progress how long a
+//     iteration_times      session held its lane: never more than the time that has passed.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -58,17 +86,22 @@ enum Obstacle : uint32_t {
   kCapturedLibrary = 16,  // a graph has a library's work, made with what is gone or changed since
 };
 
+// The name under which a client speaks over ZeroMQ (ipc/zmq_channel.h): random, and read by the
+// worker before the client has the file.
+using CallToken = std::array<std::byte, 32>;
+
 struct SessionPage {
   uint32_t magic;
   uint32_t protocol_version;
   uint64_t session_id;
   uint32_t slot;        // addresses: limits::kSlotBase + slot * limits::kSlotBytes
   uint32_t worker_pid;  // a client that waits long checks that it lives
+  CallToken call_token;
 
   // 0 while the session lives. Then the CUresult that every later call gets: the session's own
   // fault (700, ...), 806 when the worker is lost or was poisoned by another, 3 in a forked child.
   // Written once, by whoever notices first (worker or lanewayd), after loss_text; then both
-  // doorbells ring.
+  // doorbells ring. It only tells the client.
   alignas(64) std::atomic<uint32_t> loss;
   std::atomic<uint32_t> loss_text_ready;
   // Grows when another worker has taken the session over (lanewayd writes it, then rings the
@@ -176,7 +209,9 @@ class SessionFile {
   std::byte* to_client_ = nullptr;
 };
 
-// Marks the session lost and wakes both sides. The first caller's code and text win.
+// Tells the client that its session is lost, and wakes both sides. The first caller's code and text
+// win. What is to end for it, its owner ends by itself: a client may keep this word from being
+// written.
 void MarkLost(SessionPage* page, uint32_t code, const char* text);
 
 }  // namespace ipc

@@ -20,8 +20,8 @@
 namespace ipc {
 namespace {
 
-constexpr int kMessagesQueuedMax = 512;  // each way; then the sender waits, as with a full ring
-constexpr size_t kIdentityBytesMax = 256;
+constexpr int kMessagesQueuedMax = 512;    // each way; then the sender waits, as with a full ring
+constexpr size_t kIdentityBytesMax = 256;  // a longer one is no peer's of ours
 
 // One context per process, never ended: ending it would wait for peers.
 void* Context() {
@@ -31,7 +31,7 @@ void* Context() {
 
 class Socket {
  public:
-  Socket(int type, bool bind, const std::string& endpoint, absl::Status* status);
+  Socket(bool bind, const std::string& endpoint, const CallToken& token, absl::Status* status);
   ~Socket() {
     if (socket_ != nullptr) zmq_close(socket_);
     UnlinkEndpoint(bound_);
@@ -55,14 +55,15 @@ class Socket {
   int descriptor_ = -1;  // ZMQ_FD: readable when the socket's events may have changed
   UniqueFd nudge_;       // the sender saw input while the receiver may be waiting
   std::mutex mutex_;
-  std::vector<std::byte> identity_;
+  const CallToken token_;  // the client's identity
 };
 
-Socket::Socket(int type, bool bind, const std::string& endpoint, absl::Status* status)
-    : is_router_(type == ZMQ_ROUTER),
+Socket::Socket(bool bind, const std::string& endpoint, const CallToken& token, absl::Status* status)
+    : is_router_(bind),
       bound_(bind ? endpoint : ""),
-      nudge_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  socket_ = zmq_socket(Context(), type);
+      nudge_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      token_(token) {
+  socket_ = zmq_socket(Context(), bind ? ZMQ_ROUTER : ZMQ_DEALER);
   if (socket_ == nullptr) {
     *status = absl::UnavailableError(absl::StrCat("zmq_socket: ", zmq_strerror(zmq_errno())));
     return;
@@ -73,9 +74,14 @@ Socket::Socket(int type, bool bind, const std::string& endpoint, absl::Status* s
   zmq_setsockopt(socket_, ZMQ_RCVHWM, &high_water, sizeof high_water);
   zmq_setsockopt(socket_, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
   zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &message_bytes_max, sizeof message_bytes_max);
-  if (is_router_) zmq_setsockopt(socket_, ZMQ_ROUTER_MANDATORY, &on, sizeof on);
+  if (is_router_) {
+    zmq_setsockopt(socket_, ZMQ_ROUTER_MANDATORY, &on, sizeof on);
+  } else {
+    zmq_setsockopt(socket_, ZMQ_ROUTING_ID, token_.data(), token_.size());
+  }
   const int result =
       bind ? zmq_bind(socket_, endpoint.c_str()) : zmq_connect(socket_, endpoint.c_str());
+  if (bind) MakeEndpointPrivate(endpoint);
   size_t bytes = sizeof descriptor_;
   if (result != 0 || zmq_getsockopt(socket_, ZMQ_FD, &descriptor_, &bytes) != 0) {
     *status = absl::UnavailableError(
@@ -123,8 +129,7 @@ bool Socket::Wait(int event, int64_t timeout_us) {
 bool Socket::Send(const std::byte* bytes, size_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_router_) {
-    if (identity_.empty()) return false;
-    if (zmq_send(socket_, identity_.data(), identity_.size(), ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+    if (zmq_send(socket_, token_.data(), token_.size(), ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
       return false;
   }
   const int sent = zmq_send(socket_, bytes, count, ZMQ_DONTWAIT);
@@ -132,14 +137,12 @@ bool Socket::Send(const std::byte* bytes, size_t count) {
   return sent >= 0;
 }
 
-// The first frame at a ROUTER names the peer. The first peer is the client; nobody else is heard.
+// The first frame at a ROUTER names the peer: nobody but the client knows its name.
 bool Socket::ReceiveIdentity() {
   std::byte identity[kIdentityBytesMax];
   const int length = zmq_recv(socket_, identity, sizeof identity, ZMQ_DONTWAIT);
-  if (length <= 0) return false;
-  if (identity_.empty()) identity_.assign(identity, identity + length);
-  return identity_.size() == static_cast<size_t>(length) &&
-         std::memcmp(identity_.data(), identity, identity_.size()) == 0;
+  return length == static_cast<int>(token_.size()) &&
+         std::memcmp(token_.data(), identity, token_.size()) == 0;
 }
 
 int Socket::Receive(std::byte* to, size_t room) {
@@ -244,21 +247,22 @@ class ZmqReceiver : public Receiver {
   alignas(8) std::byte message_[limits::kMessageBytesMax];
 };
 
-absl::StatusOr<Channel> MakeChannel(int type, bool bind, const std::string& endpoint) {
+absl::StatusOr<Channel> MakeChannel(bool bind, const std::string& endpoint,
+                                    const CallToken& token) {
   absl::Status status;
-  const std::shared_ptr<Socket> socket = std::make_shared<Socket>(type, bind, endpoint, &status);
+  const std::shared_ptr<Socket> socket = std::make_shared<Socket>(bind, endpoint, token, &status);
   if (!status.ok()) return status;
   return Channel{std::make_unique<ZmqSender>(socket), std::make_unique<ZmqReceiver>(socket)};
 }
 
 }  // namespace
 
-absl::StatusOr<Channel> ConnectZmqChannel(const std::string& endpoint) {
-  return MakeChannel(ZMQ_DEALER, false, endpoint);
+absl::StatusOr<Channel> ConnectZmqChannel(const std::string& endpoint, const CallToken& token) {
+  return MakeChannel(false, endpoint, token);
 }
 
-absl::StatusOr<Channel> BindZmqChannel(const std::string& endpoint) {
-  return MakeChannel(ZMQ_ROUTER, true, endpoint);
+absl::StatusOr<Channel> BindZmqChannel(const std::string& endpoint, const CallToken& token) {
+  return MakeChannel(true, endpoint, token);
 }
 
 }  // namespace ipc

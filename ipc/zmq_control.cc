@@ -12,7 +12,10 @@
 namespace ipc {
 namespace {
 
-constexpr int64_t kLookMs = 50;  // how often the other side's end is looked for
+constexpr int64_t kRequestBytesMax = 64 << 10;  // of each frame
+constexpr int kQueuedMax = 64;                  // of each peer, and for it
+constexpr size_t kFrames = 3;                   // of a request: whose it is, none, the text
+constexpr int64_t kLookMs = 50;                 // how often the other side's end is looked for
 
 absl::Status ZmqError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", zmq_strerror(zmq_errno())));
@@ -58,12 +61,15 @@ absl::Status ControlServer::Bind(const std::string& endpoint) {
   socket_ = zmq_socket(context_, ZMQ_ROUTER);
   const int linger_ms = 500;
   zmq_setsockopt(socket_, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
-  zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &kControlTextBytesMax, sizeof kControlTextBytesMax);
+  zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &kRequestBytesMax, sizeof kRequestBytesMax);
+  zmq_setsockopt(socket_, ZMQ_RCVHWM, &kQueuedMax, sizeof kQueuedMax);
+  zmq_setsockopt(socket_, ZMQ_SNDHWM, &kQueuedMax, sizeof kQueuedMax);
   size_t bytes = sizeof descriptor_;
   if (zmq_bind(socket_, endpoint.c_str()) != 0 ||
       zmq_getsockopt(socket_, ZMQ_FD, &descriptor_, &bytes) != 0) {
     return ZmqError(absl::StrCat("cannot listen at ", endpoint));
   }
+  MakeEndpointPrivate(endpoint);
   return absl::OkStatus();
 }
 
@@ -75,9 +81,9 @@ bool ControlServer::Next(Request* request) {
     while (more) {
       std::string frame;
       if (!TakeFrame(socket_, &frame, &more)) return false;
-      frames.push_back(std::move(frame));
+      if (frames.size() <= kFrames) frames.push_back(std::move(frame));  // the rest is dropped
     }
-    if (frames.size() != 3 || !frames[1].empty()) continue;
+    if (frames.size() != kFrames || !frames[1].empty()) continue;
     *request = {std::move(frames[0]), std::move(frames[2])};
     return true;
   }

@@ -3,11 +3,10 @@
 
 #include "ipc/zmq_channel.h"
 
-extern "C" __attribute__((visibility("default"))) bool LanewayZmqConnect(const char* endpoint,
-                                                                         ipc::Channel* channel,
-                                                                         char* error,
-                                                                         size_t error_bytes) {
-  absl::StatusOr<ipc::Channel> made = ipc::ConnectZmqChannel(endpoint);
+extern "C" __attribute__((visibility("default"))) bool LanewayZmqConnect(
+    const char* endpoint, const ipc::CallToken& token, ipc::Channel* channel, char* error,
+    size_t error_bytes) {
+  absl::StatusOr<ipc::Channel> made = ipc::ConnectZmqChannel(endpoint, token);
   if (made.ok()) {
     *channel = std::move(*made);
     return true;

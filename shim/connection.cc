@@ -59,7 +59,8 @@ std::unique_ptr<Connection> Adopt(const ipc::Welcome& welcome, int session_fd, i
     connection->channel = connection->file->ClientChannel();
     return connection;
   }
-  absl::StatusOr<ipc::Channel> channel = ConnectZmq(welcome.zmq_endpoint);
+  absl::StatusOr<ipc::Channel> channel =
+      ConnectZmq(welcome.zmq_endpoint, connection->file->page()->call_token);
   if (!channel.ok()) {
     *error = {FromStatus(channel.status()), std::string(channel.status().message())};
     return nullptr;

@@ -20,7 +20,7 @@ std::string PluginPath() {
 
 }  // namespace
 
-absl::StatusOr<ipc::Channel> ConnectZmq(const char* endpoint) {
+absl::StatusOr<ipc::Channel> ConnectZmq(const char* endpoint, const ipc::CallToken& token) {
   const std::string path = PluginPath();
   void* const plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   void* const symbol = plugin == nullptr ? nullptr : dlsym(plugin, ipc::kZmqConnectSymbol);
@@ -30,7 +30,7 @@ absl::StatusOr<ipc::Channel> ConnectZmq(const char* endpoint) {
   }
   ipc::Channel channel;
   char error[256] = "";
-  if (!reinterpret_cast<ipc::ZmqConnectFunction*>(symbol)(endpoint, &channel, error,
+  if (!reinterpret_cast<ipc::ZmqConnectFunction*>(symbol)(endpoint, token, &channel, error,
                                                           sizeof error)) {
     return absl::UnavailableError(error);
   }

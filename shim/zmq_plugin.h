@@ -4,9 +4,10 @@
 
 #include "absl/status/statusor.h"
 #include "ipc/channel.h"
+#include "ipc/session_file.h"
 
 namespace shim {
 
-absl::StatusOr<ipc::Channel> ConnectZmq(const char* endpoint);
+absl::StatusOr<ipc::Channel> ConnectZmq(const char* endpoint, const ipc::CallToken& token);
 
 }  // namespace shim

@@ -58,8 +58,9 @@ absl::Status Daemon::Listen() {
   jobs_.SetSeal(seal_);
   absl::StatusOr<ipc::UniqueFd> hello = ipc::ListenAt(ipc::HelloSocketPath(options_.runtime_dir));
   if (!hello.ok()) return hello.status();
-  hello_socket_ = std::move(*hello);
-  loop_.Watch(hello_socket_.get(), [this] { AcceptClient(); });
+  hellos_.Listen(
+      std::move(*hello), [this](ipc::UniqueFd socket) { AcceptClient(std::move(socket)); },
+      [](const std::string& sentence) { spdlog::warn("{}; raise ulimit -n", sentence); });
   const absl::Status bound = control_.Bind(ipc::ControlEndpoint(options_.runtime_dir));
   if (!bound.ok()) return bound;
   loop_.Watch(control_.descriptor(), [this] { OnControl(); });
@@ -200,11 +201,13 @@ void Daemon::OnSessionEnded(uint64_t id) {
 
 void Daemon::OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned) {
   poisoned_worker_ = worker;
-  const Session* const culprit = sessions_.Find(poisoned.session_id);
+  Session* const culprit = sessions_.Find(poisoned.session_id);
   spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);
   AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job.number,
             culprit == nullptr ? "" : culprit->record.program, poisoned.code, poisoned.text});
-  if (culprit != nullptr) NoteOffence(*culprit);
+  if (culprit == nullptr) return;
+  culprit->faulted = true;
+  NoteOffence(*culprit);
 }
 
 void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {

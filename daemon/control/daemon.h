@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/common/acceptor.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/control/alone.h"
 #include "daemon/control/children.h"
@@ -76,7 +77,8 @@ class Daemon : public ChildrenListener {
 
  private:
   // --- the door (door.cc)
-  void AcceptClient();
+  void AcceptClient(ipc::UniqueFd socket);
+  void DropGreeting(int fd);
   void OnHello(int fd);
   void Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
               ipc::UniqueFd pidfd);
@@ -231,14 +233,17 @@ class Daemon : public ChildrenListener {
   Seal seal_;
   Jobs jobs_;
   scheduler::State state_;
-  ipc::UniqueFd hello_socket_;
+  common::Acceptor hellos_{&loop_};
   ipc::ControlServer control_;
   struct Greeting {
     ipc::UniqueFd socket;
     common::EventLoop::TimerId timer = 0;
+    uint64_t number = 0;  // the oldest goes first
   };
+  static constexpr size_t kGreetingsMax = 128;
   std::map<int, Greeting> greeting_;  // connected, hello not yet heard
-  std::deque<Fault> faults_;          // newest last
+  uint64_t greeted_ = 0;
+  std::deque<Fault> faults_;  // newest last
   uint64_t faults_seen_ = 0;
   Journal journal_;
   Watch watch_;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -28,20 +29,28 @@ std::span<const std::byte> BytesOf(const ipc::Welcome& welcome) {
 
 }  // namespace
 
-void Daemon::AcceptClient() {
-  absl::StatusOr<ipc::UniqueFd> accepted = ipc::Accept(hello_socket_.get());
-  if (!accepted.ok()) {
-    spdlog::warn("{}", std::string(accepted.status().message()));
-    return;
+// Who says nothing makes room for who comes: a program says hello at once.
+void Daemon::AcceptClient(ipc::UniqueFd socket) {
+  if (greeting_.size() >= kGreetingsMax) {
+    const auto older = [](const std::pair<const int, Greeting>& a,
+                          const std::pair<const int, Greeting>& b) {
+      return a.second.number < b.second.number;
+    };
+    DropGreeting(std::min_element(greeting_.begin(), greeting_.end(), older)->first);
   }
-  const int fd = accepted->get();
+  const int fd = socket.get();
   Greeting& greeting = greeting_[fd];
-  greeting.socket = std::move(*accepted);
-  greeting.timer = loop_.After(kHelloTimeoutUs, [this, fd] {
-    loop_.Unwatch(fd);
-    greeting_.erase(fd);
-  });
+  greeting.socket = std::move(socket);
+  greeting.number = ++greeted_;
+  greeting.timer = loop_.After(kHelloTimeoutUs, [this, fd] { DropGreeting(fd); });
   loop_.Watch(fd, [this, fd] { OnHello(fd); });
+}
+
+void Daemon::DropGreeting(int fd) {
+  const std::map<int, Greeting>::iterator found = greeting_.find(fd);
+  loop_.Cancel(found->second.timer);
+  loop_.Unwatch(fd);
+  greeting_.erase(found);
 }
 
 void Daemon::OnHello(int fd) {

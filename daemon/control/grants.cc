@@ -297,6 +297,7 @@ void Daemon::OnOverstay(const scheduler::Report& report) {
   if (options_.max_iteration_s == 0 || !served) return;
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
                 absl::StrCat("laneway: it ", text, ", and --max-iteration allows no more").c_str());
+  SendTo(*session, wire::DetachSession{report.session});  // the page is the client's, too
   AwaitEnd(session);
 }
 

@@ -5,6 +5,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,6 +125,7 @@ int Serve(ipc::Options options, int ready_fd) {
 
 int main(int argc, char** argv) {
   common::BoundHeap();
+  umask(077);  // whatever we and our children make is this user's alone
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
   ipc::Options options;

@@ -44,14 +44,18 @@ std::string ObstacleOf(const Session& session) {
 bool HasWorkInFlight(const Session& session) {
   const ipc::SessionPage* const page = session.page.get();
   if (page == nullptr) return false;
-  return page->replaying.load(std::memory_order_seq_cst) == 0 &&
-         page->quiet_position.load(std::memory_order_seq_cst) !=
-             page->to_worker.tail.load(std::memory_order_seq_cst);
+  const bool replays = session.record.generation != 0 &&  // else it never has moved
+                       page->replaying.load(std::memory_order_seq_cst) != 0;
+  return !replays && page->quiet_position.load(std::memory_order_seq_cst) !=
+                         page->to_worker.tail.load(std::memory_order_seq_cst);
 }
 
 bool Daemon::BeginMove(Session* session) {
   if (!ObstacleOf(*session).empty() || HasWorkInFlight(*session) || stopping_) return false;
-  if (session->page->loss.load() != 0 || ipc::ProcessEnded(session->pidfd.get())) return false;
+  if (session->faulted || session->page->loss.load() != 0 ||
+      ipc::ProcessEnded(session->pidfd.get())) {
+    return false;
+  }
   if (session->moves_failed >= kMovesFailedMax) return false;
   session->page->moving.store(1, std::memory_order_seq_cst);
   session->phase = Phase::kMoving;
@@ -101,7 +105,7 @@ void Daemon::Enter(Session* session) {
   ipc::SessionPage* const page = session->page.get();
   session->phase = Phase::kEntering;
   session->worker = worker->number;
-  session->record.generation = page->generation.load() + 1;
+  ++session->record.generation;
   SendAttach(*session);
 }
 

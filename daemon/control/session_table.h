@@ -50,6 +50,7 @@ struct Session {
   bool in_process = false;  // it keeps its own context: no worker, no slot
   // In-process: it goes on from an earlier daemon, and says that it has so much device memory.
   std::optional<uint64_t> claimed_bytes;
+  bool faulted = false;  // its worker ended by its fault: nobody takes it over
   int moves_failed = 0;  // in a row: workers that were lost while they took it over
   common::SessionPageMap page;
 

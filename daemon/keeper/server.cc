@@ -17,11 +17,9 @@ using ipc::control::Send;
 absl::Status Server::Listen(const std::string& runtime_dir) {
   absl::StatusOr<ipc::UniqueFd> listener = ipc::ListenAt(ipc::KeeperSocketPath(runtime_dir));
   if (!listener.ok()) return listener.status();
-  listener_ = std::move(*listener);
-  loop_.Watch(listener_.get(), [this] {
-    absl::StatusOr<ipc::UniqueFd> socket = ipc::Accept(listener_.get());
-    if (socket.ok()) Add(std::move(*socket));
-  });
+  acceptor_.Listen(
+      std::move(*listener), [this](ipc::UniqueFd socket) { Add(std::move(socket)); },
+      [](const std::string& sentence) { common::Log("keeper", sentence); });
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "daemon/common/acceptor.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/common/hearing.h"
 #include "daemon/keeper/keeper.h"
@@ -48,7 +49,7 @@ class Server {
   Keeper* const keeper_;
   const int64_t linger_s_;
   common::EventLoop loop_;
-  ipc::UniqueFd listener_;
+  common::Acceptor acceptor_{&loop_};
   std::map<int, Connection> connections_;
   common::Hearing hearing_{[this](int fd) { return Hear(fd); }};
   common::EventLoop::TimerId linger_timer_ = 0;

@@ -40,11 +40,9 @@ absl::Status Control::Listen() {
   absl::StatusOr<ipc::UniqueFd> listener =
       ipc::ListenAt(ipc::WorkerSocketPath(options_.runtime_dir, options_.number));
   if (!listener.ok()) return listener.status();
-  listener_ = std::move(*listener);
-  loop_.Watch(listener_.get(), [this] {
-    absl::StatusOr<ipc::UniqueFd> socket = ipc::Accept(listener_.get());
-    if (socket.ok()) AddConnection(std::move(*socket));
-  });
+  acceptor_.Listen(
+      std::move(*listener), [this](ipc::UniqueFd socket) { AddConnection(std::move(socket)); },
+      [](const std::string& sentence) { common::Log("worker", sentence); });
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/common/acceptor.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/common/hearing.h"
 #include "daemon/common/session_page.h"
@@ -106,7 +107,7 @@ class Control : public PoisonSink, public DaemonLink {
   std::atomic<uint64_t> daemon_{0};
   uint64_t daemons_ = 0;  // so far
   common::EventLoop loop_;
-  ipc::UniqueFd listener_;
+  common::Acceptor acceptor_{&loop_};
   ipc::UniqueFd outbox_event_;
   std::map<int, ipc::UniqueFd> connections_;
   common::Hearing hearing_{[this](int fd) { return Hear(fd); }};

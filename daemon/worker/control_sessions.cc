@@ -13,12 +13,9 @@
 namespace worker {
 namespace {
 
-// Nothing of it is in flight. The client can write these words, too: whom they deceive is the
-// client itself.
-bool IsQuiet(const ipc::control::SessionRecord& record, const ipc::SessionPage& page) {
-  return record.transport == ipc::Transport::kRing &&
-         page.quiet_position.load(std::memory_order_seq_cst) ==
-             page.to_worker.tail.load(std::memory_order_seq_cst);
+// Nothing of it is in flight; before it is made and after its end, nothing is.
+bool IsQuiet(const ipc::control::SessionRecord& record, const Session* session) {
+  return record.transport == ipc::Transport::kRing && (session == nullptr || session->quiet());
 }
 
 }  // namespace
@@ -39,7 +36,8 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   setup.memory_limit_bytes = entry->record.job.memory_limit_bytes;
   if (entry->record.transport == ipc::Transport::kZmq) {
     const std::string endpoint = ipc::SessionEndpoint(options_.runtime_dir, setup.session_id);
-    absl::StatusOr<ipc::Channel> channel = ipc::BindZmqChannel(endpoint);
+    absl::StatusOr<ipc::Channel> channel =
+        ipc::BindZmqChannel(endpoint, setup.file.page()->call_token);
     if (!channel.ok()) return std::string(channel.status().message());
     setup.channel = std::move(*channel);
     ipc::control::SetText(attached->zmq_endpoint, endpoint);
@@ -107,7 +105,7 @@ void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& 
         "another program's fault has ended the shared worker; start this program again (", words,
         ")");
     for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
-      const bool quiet = IsQuiet(item.second->record, *item.second->page.get());
+      const bool quiet = IsQuiet(item.second->record, item.second->session.get());
       const bool guilty = item.first == session_id || (session_id == 0 && !quiet);
       // With nothing in flight it loses nothing: lanewayd takes it to another worker.
       if (!guilty && quiet) continue;

@@ -44,7 +44,7 @@ CUresult SessionImpl::WhenThereIsRoom(uint64_t bytes, const std::function<CUresu
   const auto attempt_or_ask = [&] { return undecided && HasDaemon() ? kAskAgain : attempt(); };
   frees_.Poll();
   CUresult result = attempt_or_ask();
-  while (result == CUDA_ERROR_OUT_OF_MEMORY && !stop_.load() && file_.page()->loss.load() == 0) {
+  while (result == CUDA_ERROR_OUT_OF_MEMORY && Alive()) {
     const bool all_free = frees_.Poll();
     result = attempt_or_ask();
     if (result != CUDA_ERROR_OUT_OF_MEMORY) break;

@@ -122,6 +122,8 @@ class Session {
   // Run() has returned because of Release().
   virtual bool released() const = 0;
   virtual SessionSnapshot Snapshot() const = 0;
+  // Everything that was taken of it is complete: it loses nothing when the worker ends. Any thread.
+  virtual bool quiet() const = 0;
   // Runs `command` on the session's thread at the next moment at which it is quiet: between two
   // messages, nothing of it on the device. Any thread; returns at once. A session that ends before
   // that moment drops it.

@@ -14,7 +14,7 @@ bool SessionImpl::Accepts(uint64_t address, uint64_t bytes) {
 }
 
 void SessionImpl::LoseForAddress(const std::string& sentence) {
-  ipc::MarkLost(file_.page(), CUDA_ERROR_ILLEGAL_ADDRESS, sentence.c_str());
+  Lose(sentence.c_str(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 void SessionImpl::NoteTouched(CUgraphExec piece) {

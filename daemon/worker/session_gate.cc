@@ -107,8 +107,7 @@ bool SessionImpl::TryEnterLane() {
   if (result == CUDA_SUCCESS && !gate_->closed() && !HasItsLane()) AwaitLane();
   if (result == CUDA_SUCCESS || !Alive())
     return result == CUDA_SUCCESS && HasItsLane() && !gate_->closed();
-  ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
-                "laneway: the driver does not map the session's lane; its session ends");
+  Lose("laneway: the driver does not map the session's lane; its session ends");
   return false;
 }
 

@@ -149,9 +149,7 @@ void SessionImpl::Run() {
       ServeMessage(message);
       if (gate_ != nullptr && gate_->unsettled()) gate_->Settle();
     } else if (channel_.receiver->broken()) {
-      ipc::MarkLost(
-          file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
-          "laneway: a message of this program had an impossible length; its session ends");
+      Lose("laneway: a message of this program had an impossible length; its session ends");
     } else {
       OnSilence();
     }
@@ -199,7 +197,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   ipc::MessageHeader header;
   std::memcpy(&header, message.data(), sizeof header);
   file_.page()->ops_received.fetch_add(1, std::memory_order_relaxed);
-  const bool was_quiet = std::exchange(quiet_, false);
+  const bool was_quiet = quiet_.exchange(false);
   patience_us_ = kPatienceUs;
   unquiet_us_ = kUnquietUs;
   client_sleeps_ = false;
@@ -221,8 +219,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
       ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets_, *this, &reply);
   if (into_capture_) AfterCapturedCall();
   if (served.outcome == ipc::Outcome::kMalformed) {
-    ipc::MarkLost(file_.page(), CUDA_ERROR_MPS_RPC_FAILURE,
-                  "laneway: a malformed call reached the worker; the session ends");
+    Lose("laneway: a malformed call reached the worker; the session ends");
     return;
   }
   if (call_stream_ != nullptr && !at_boundary_) work_stream_ = call_stream_;
@@ -267,7 +264,7 @@ void SessionImpl::SendReply(const ipc::MessageHeader& request, size_t body_bytes
   header.bytes = static_cast<uint32_t>(sizeof header + body_bytes);
   header.flags = ipc::kIsReply;
   std::memcpy(reply_.get(), &header, sizeof header);
-  while (!stop_.load() && file_.page()->loss.load() == 0) {
+  while (Alive()) {
     const std::span<std::byte> room = channel_.sender->Reserve(header.bytes, kReplyWaitUs);
     if (room.empty()) continue;
     std::memcpy(room.data(), reply_.get(), header.bytes);

@@ -8,6 +8,7 @@
 //   session_addresses.cc the door for addresses
 //   session_gate.cc      the gate: when messages may be taken, switches, commands
 //   session_memory.cc    what lanewayd decides about memory: growth, lanes, swaps
+//   session_loss.cc      whether the session is lost
 //   session_move.cc      quiet points, leaving to another worker, taking over from one
 //   execute_library.cc   what library handles need beyond the tables: streams, workspaces
 //
@@ -28,6 +29,7 @@
 #include "daemon/worker/deferred_frees.h"
 #include "daemon/worker/event_times.h"
 #include "daemon/worker/gate.h"
+#include "daemon/worker/graph_piece.h"
 #include "daemon/worker/handle_map.h"
 #include "daemon/worker/iteration_ends.h"
 #include "daemon/worker/module_state.h"
@@ -42,8 +44,6 @@
 
 namespace worker {
 
-class GraphPiece;
-
 // True for errors after which CUDA allows nothing more in the process.
 bool IsSticky(CUresult result);
 
@@ -55,12 +55,19 @@ class SessionImpl final : public Session,
   SessionImpl(SessionSetup setup, const Environment& environment);
   ~SessionImpl() override;
   bool Reserve(std::string* error);
+  // Makes the context of a message's device current.
+  void UseDevice(uint32_t header_context);
+  // session_loss.cc
+  bool Alive() const;
+  // Its client is on the way from one worker to another, and puts its objects in order.
+  bool Replays() const;
 
   // worker::Session
   void Run() override;
   void Stop() override;
   void Release() override;
   bool released() const override { return released_; }
+  bool quiet() const override { return quiet_.load(); }
   SessionSnapshot Snapshot() const override;
   void Post(std::function<void()> command) override;
   void OnDecision(const ipc::control::Message& message) override;
@@ -97,7 +104,6 @@ class SessionImpl final : public Session,
   void NoteFailure(ipc::Op op, uint32_t status, bool replied);
   // The device would have faulted: the session ends with 700 and the sentence, and nobody else.
   void LoseForAddress(const std::string& sentence);
-  void UseDevice(uint32_t header_context);
   void End();
   void PublishModuleStates();
   // session_move.cc
@@ -117,10 +123,8 @@ class SessionImpl final : public Session,
   // Others hold the memory that is lacking: waits until there is some. False: nobody can wait.
   bool WaitForMemory(uint64_t bytes);
 
-  bool Alive() const {
-    return !stop_.load(std::memory_order_relaxed) &&
-           file_.page()->loss.load(std::memory_order_relaxed) == 0;
-  }
+  // The session ends, for a reason of its own that the client is told of.
+  void Lose(const char* text, CUresult code = CUDA_ERROR_MPS_RPC_FAILURE);
 
   // --- the gate (session_gate.cc)
   // Beside a software device: whether the session's thread, when a message wakes it, leaves the
@@ -281,7 +285,7 @@ class SessionImpl final : public Session,
 
   int device_ = -1;  // whose context is current on the session's thread
   StreamTable::Stream* call_stream_ = nullptr;
-  cublasHandle_t call_blas_ = nullptr;      // of the call being served
+  cublasHandle_t call_blas_ = nullptr;  // of the call being served
   GraphPiece* capture_ = nullptr;           // that libraries are captured into
   bool into_capture_ = false;               // the call being served is
   bool serves_work_ = false;                // the call being served touches what it names now
@@ -291,8 +295,9 @@ class SessionImpl final : public Session,
   std::atomic<bool> stop_{false};
   std::atomic<bool> release_{false};  // wanted by Release()
   bool released_ = false;
-  uint32_t awaited_ = 0;  // the generation that the client must acknowledge first
-  bool quiet_ = true;     // the page's quiet_position is up to date
+  uint32_t awaited_ = 0;           // the generation that the client must acknowledge first
+  std::atomic<bool> quiet_{true};  // the page's quiet_position is up to date
+  mutable std::atomic<bool> lost_{false};
   absl::Mutex print_mutex_;
 
   std::unique_ptr<Gate> gate_;          // null: none, everyone runs at once

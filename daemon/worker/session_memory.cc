@@ -159,7 +159,7 @@ void SessionImpl::ReclaimLane() {
   LaneMember* const member = arena_.lane_member();
   if (!member->has_spare() || !at_boundary_ || undone_.load() != 0) return;
   // What another worker kept for it is told again until the replay is complete.
-  if (file_.page()->replaying.load() != 0 || !StreamsIdle()) return;
+  if (Replays() || !StreamsIdle()) return;
   if (const uint64_t bytes = arena_.lanes()->Reclaim(member); bytes != 0) GiveMemoryBack(bytes);
 }
 
@@ -195,7 +195,7 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
     if (arena_.lane_member()->lane() != lane) WaitUntilQuiet();
     result = ChangeLane(lane);
     // What it had in another worker: lanewayd holds it to its limit where it asks for more.
-    if (result == CUDA_SUCCESS && !inside_ && file_.page()->replaying.load() != 0)
+    if (result == CUDA_SUCCESS && !inside_ && Replays())
       arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
   }
   const bool undecided = !answer.has_value();

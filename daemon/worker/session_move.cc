@@ -24,7 +24,7 @@ bool SessionImpl::AwaitClient() {
   if (awaited_ == 0) return true;
   ipc::SessionPage* const page = file_.page();
   std::atomic<uint32_t>* const doorbell = &page->worker_doorbell;
-  while (!stop_.load() && page->loss.load() == 0) {
+  while (Alive()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
     if (page->acknowledged.load(std::memory_order_seq_cst) == awaited_) {
       channel_ = file_.WorkerChannel();
@@ -90,7 +90,7 @@ bool SessionImpl::TryLeave() {
   for (;;) {
     PublishQuiet();
     if (quiet_) return true;
-    if (absl::Now() >= deadline || stop_.load() || file_.page()->loss.load() != 0) return false;
+    if (absl::Now() >= deadline || !Alive()) return false;
     absl::SleepFor(kLeaveStep);
   }
 }

@@ -65,7 +65,8 @@ bool Open(ipc::Transport transport, Client* client) {
   client->socket = std::move(*socket);
   client->file = std::make_unique<ipc::SessionFile>(std::move(*file));
   if (transport == ipc::Transport::kZmq) {
-    absl::StatusOr<ipc::Channel> channel = ipc::ConnectZmqChannel(welcome.zmq_endpoint);
+    absl::StatusOr<ipc::Channel> channel =
+        ipc::ConnectZmqChannel(welcome.zmq_endpoint, client->file->page()->call_token);
     if (!channel.ok()) return false;
     client->channel = std::move(*channel);
   } else {

@@ -43,6 +43,7 @@ class FakeSession : public Session {
   }
   bool released() const override { return released_.load(); }
   SessionSnapshot Snapshot() const override { return {ops_.load(), 0, 0}; }
+  bool quiet() const override { return ops_.load() == 0; }
 
  private:
   void Answer(std::span<const std::byte> message) {

@@ -1,9 +1,12 @@
 // Hellos that say what is not so: whose session it was, how much memory it has, whose job it is of.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <map>
 #include <optional>
 
 #include "ipc/control.h"
@@ -158,6 +161,47 @@ TEST_F(HelloTest, ARunWithinAJobIsAPartOfItAndMayChangeIt) {
   EXPECT_EQ(SessionOf(child)["memory_limit_bytes"], 2 * kLimit);
   EXPECT_EQ(SessionOf(Say(hello))["memory_limit_bytes"], 2 * kLimit)
       << "an older ticket is of the job as it is now";
+}
+
+// --- those who say nothing -----------------------------------------------------------------------
+
+TEST_F(HelloTest, ConnectionsWithoutAHelloAreFewAndDelayNobody) {
+  const std::unique_ptr<Program> daemon = installation_.StartDaemon();
+  std::vector<ipc::UniqueFd> idle;
+  for (int i = 0; i < 1000; ++i) {
+    absl::StatusOr<ipc::UniqueFd> socket =
+        ipc::ConnectTo(ipc::HelloSocketPath(installation_.dir()));
+    ASSERT_TRUE(socket.ok()) << i << ": " << socket.status();
+    idle.push_back(std::move(*socket));
+  }
+  EXPECT_EQ(SessionOf(Say(ipc::Hello()))["program"], "liar");
+  size_t descriptors = 0;
+  const std::string listing = "/proc/" + std::to_string(daemon->pid()) + "/fd";
+  for (const auto& entry : std::filesystem::directory_iterator(listing)) {
+    (void)entry;
+    ++descriptors;
+  }
+  EXPECT_LT(descriptors, 300u);
+}
+
+TEST_F(HelloTest, NothingInTheRuntimeDirectoryIsOpenToOthers) {
+  const mode_t before = umask(0);  // the daemon does not depend on its user's
+  const std::unique_ptr<Program> daemon = installation_.StartDaemon();
+  umask(before);
+  const std::unique_ptr<Program> client = installation_.StartClient(1, "zmq");
+  EXPECT_EQ(client->ReadLine().rfind("open ", 0), 0u);
+  std::map<std::string, std::filesystem::perms> modes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(installation_.dir()))
+    modes[entry.path().filename()] = entry.symlink_status().permissions();
+  for (const char* const name :
+       {"secret", "control.zmq", "lanewayd.sock", "keeper.sock", "worker-1.sock", "session-1.zmq",
+        "lanewayd.lock", "lanewayd.log", "keeper.log", "worker-1.log"}) {
+    EXPECT_EQ(modes.count(name), 1u) << name;
+  }
+  constexpr std::filesystem::perms kOthers =
+      std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  for (const auto& [name, mode] : modes)
+    EXPECT_EQ(mode & kOthers, std::filesystem::perms::none) << name;
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ class ZmqChannelTest : public ::testing::Test {
  protected:
   ZmqChannelTest()
       : endpoint_("ipc://" + dir_.path() + "/session-1.zmq"),
-        worker_(*BindZmqChannel(endpoint_)),
-        client_(*ConnectZmqChannel(endpoint_)) {}
+        worker_(*BindZmqChannel(endpoint_, kToken)),
+        client_(*ConnectZmqChannel(endpoint_, kToken)) {}
 
   static void Send(Sender* sender, size_t bytes, uint32_t number) {
     const std::span<std::byte> room = sender->Reserve(bytes, kTimeoutUs);
@@ -26,6 +26,8 @@ class ZmqChannelTest : public ::testing::Test {
     FillMessage(room, number);
     sender->Commit(bytes);
   }
+
+  static constexpr CallToken kToken{std::byte{1}, std::byte{2}, std::byte{3}};
 
   const TemporaryDir dir_;
   const std::string endpoint_;
@@ -98,10 +100,17 @@ TEST_F(ZmqChannelTest, AFullQueueMakesTheSenderWaitAndLosesNothing) {
   more.join();
 }
 
-TEST_F(ZmqChannelTest, OnlyTheFirstPeerIsHeard) {
+TEST_F(ZmqChannelTest, OnlyWhoHasTheTokenIsHeardThoughItSpeaksFirst) {
+  const std::string path = dir_.path() + "/session-2.zmq";
+  worker_ = *BindZmqChannel("ipc://" + path, kToken);
+  CallToken almost = kToken;
+  almost.back() = std::byte{1};
+  Channel intruder = *ConnectZmqChannel("ipc://" + path, almost);
+  Send(intruder.sender.get(), 64, 99);
+  EXPECT_TRUE(worker_.receiver->NextUntrusted(0, 200'000).empty());
+  client_ = *ConnectZmqChannel("ipc://" + path, kToken);
   Send(client_.sender.get(), 64, 1);
   ASSERT_TRUE(IsMessage(worker_.receiver->NextUntrusted(0, kTimeoutUs), 1));
-  Channel intruder = *ConnectZmqChannel(endpoint_);
   Send(intruder.sender.get(), 64, 99);
   Send(client_.sender.get(), 64, 2);
   uint32_t seen = 0;
@@ -123,9 +132,10 @@ TEST_F(ZmqChannelTest, ALengthThatLiesBreaksTheChannel) {
   EXPECT_TRUE(worker_.receiver->broken());
 }
 
-TEST_F(ZmqChannelTest, TheSocketFileGoesWithTheWorker) {
+TEST_F(ZmqChannelTest, TheSocketFileIsTheUsersAloneAndGoesWithTheWorker) {
   const std::string path = endpoint_.substr(6);
-  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   worker_ = Channel{};
   EXPECT_FALSE(std::filesystem::exists(path));
 }

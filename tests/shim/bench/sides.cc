@@ -27,7 +27,7 @@ pid_t StartWorker(int session_fd, int pinned_fd, const std::string& endpoint) {
   if (!file.ok()) Fail("mapping the session file");
   ipc::Channel channel = file->WorkerChannel();
   if (!endpoint.empty()) {
-    absl::StatusOr<ipc::Channel> zmq = ipc::BindZmqChannel(endpoint);
+    absl::StatusOr<ipc::Channel> zmq = ipc::BindZmqChannel(endpoint, ipc::CallToken{std::byte{1}});
     if (!zmq.ok()) Fail("binding the ZeroMQ endpoint");
     channel = std::move(*zmq);
   }
@@ -61,7 +61,8 @@ Sides Connect(const std::string& endpoint) {
       shim::Adopt(welcome, *session_fd, pinned_fd, &error);
   if (connection == nullptr) Fail(error.sentence.c_str());
   if (!endpoint.empty()) {
-    absl::StatusOr<ipc::Channel> zmq = ipc::ConnectZmqChannel(endpoint);
+    absl::StatusOr<ipc::Channel> zmq =
+        ipc::ConnectZmqChannel(endpoint, ipc::CallToken{std::byte{1}});
     if (!zmq.ok()) Fail("connecting the ZeroMQ endpoint");
     connection->channel = std::move(*zmq);
   }
