@@ -48,6 +48,33 @@ enum class HandleId : uint32_t {
   kEnd = limits::kHandlesMax,
 };
 
+// Names of a kind end here: so many objects of it may live, less the fixed ones.
+constexpr uint32_t NamesEnd(HandleKind kind) {
+  switch (kind) {
+    case HandleKind::kStream:
+      return limits::kStreamsMax;
+    case HandleKind::kEvent:
+      return limits::kEventsMax;
+    case HandleKind::kModule:
+      return limits::kModulesMax;
+    case HandleKind::kFunction:
+      return limits::kFunctionsMax;
+    case HandleKind::kGraphExec:
+      return limits::kGraphPiecesMax;
+    case HandleKind::kBlas:
+    case HandleKind::kBlasLt:
+      return limits::kLibraryHandlesMax;
+    case HandleKind::kLtMatmulDesc:
+    case HandleKind::kLtMatrixLayout:
+    case HandleKind::kLtPreference:
+    case HandleKind::kLtTransformDesc:
+    case HandleKind::kLtEmulationDesc:
+      return limits::kLibraryObjectsMax;
+    default:
+      return limits::kHandlesMax;
+  }
+}
+
 constexpr bool IsClientName(HandleId id) { return id >= HandleId::kFirst && id < HandleId::kEnd; }
 
 // The kind of object that C type T refers to; kNone when T is no handle type.

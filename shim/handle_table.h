@@ -54,7 +54,7 @@ class HandleTable : public Names {
  public:
   static constexpr uint32_t kFirstName = static_cast<uint32_t>(ipc::HandleId::kFirst);
 
-  explicit HandleTable(uint32_t capacity = ipc::limits::kHandlesMax - kFirstName)
+  explicit HandleTable(uint32_t capacity = ipc::NamesEnd(kKind) - kFirstName)
       : capacity_(capacity) {}
   HandleTable(const HandleTable&) = delete;
   ~HandleTable() override {

@@ -46,7 +46,8 @@ class KernelNode {
 }  // namespace
 
 CUresult SessionImpl::GraphBegin(CUgraphExec* piece) {
-  *piece = (new GraphPiece(driver_, environment_.contexts[static_cast<size_t>(device_)]))->handle();
+  const CUcontext context = environment_.contexts[static_cast<size_t>(device_)];
+  *piece = (new GraphPiece(driver_, context, &graph_books_))->handle();
   return CUDA_SUCCESS;
 }
 
@@ -130,8 +131,8 @@ CUresult SessionImpl::GraphEnd(CUgraphExec piece) {
 
 CUresult SessionImpl::GraphCapture(CUgraphExec* piece) {
   if (capture_ != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  std::unique_ptr<GraphPiece> made =
-      std::make_unique<GraphPiece>(driver_, environment_.contexts[static_cast<size_t>(device_)]);
+  std::unique_ptr<GraphPiece> made = std::make_unique<GraphPiece>(
+      driver_, environment_.contexts[static_cast<size_t>(device_)], &graph_books_);
   if (const CUresult result = made->BeginCapture(); result != CUDA_SUCCESS) return result;
   capture_ = made.release();
   *piece = capture_->handle();

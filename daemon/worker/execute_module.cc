@@ -86,9 +86,8 @@ CUresult SessionImpl::HasModule(const ipc::ModuleHash* hash, int* known) {
 CUresult SessionImpl::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset,
                                   uint64_t total_bytes, const void* bytes, size_t count) {
   const std::byte* const piece = static_cast<const std::byte*>(bytes);
-  if (!assembly_.AppendUntrusted(*hash, total_bytes, offset, {piece, count})) {
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
+  const CUresult appended = assembly_.AppendUntrusted(*hash, total_bytes, offset, {piece, count});
+  if (appended != CUDA_SUCCESS) return appended;
   if (!assembly_.complete()) return CUDA_SUCCESS;
   return SharedModuleCache().Add(*hash, assembly_.Release()) ? CUDA_SUCCESS
                                                              : CUDA_ERROR_INVALID_IMAGE;
@@ -247,6 +246,7 @@ CUresult SessionImpl::Launch(CUfunction function, unsigned grid_x, unsigned grid
   }
   std::array<CUlaunchAttribute, kLaunchAttributesMax> driver_attributes{};
   for (unsigned i = 0; i < attribute_count; ++i) {
+    if (!ipc::IsLaunchAttribute(attributes[i].id)) return CUDA_ERROR_NOT_SUPPORTED;
     driver_attributes[i].id = static_cast<CUlaunchAttributeID>(attributes[i].id);
     std::memcpy(&driver_attributes[i].value, attributes[i].value, sizeof attributes[i].value);
   }

@@ -1,11 +1,42 @@
 #include "daemon/worker/graph_piece.h"
 
+#include "ipc/calls/limits.h"
+
 namespace worker {
 
 GraphPiece::~GraphPiece() {
   if (capture_ != nullptr) EndCapture();
   if (exec_ != nullptr) driver_.cuGraphExecDestroy(exec_);
   if (graph_ != nullptr) driver_.cuGraphDestroy(graph_);
+  books_->nodes -= nodes_.size();
+  books_->edges -= edges_;
+}
+
+bool GraphPiece::Place(unsigned number, CUresult* result) {
+  *result = CUDA_SUCCESS;
+  if (full_) return false;
+  if (sealed_ || number != nodes_.size()) {
+    *result = CUDA_ERROR_INVALID_VALUE;
+  } else if (books_->nodes >= ipc::limits::kGraphNodesMax) {
+    full_ = true;
+    Note(CUDA_ERROR_OUT_OF_MEMORY);
+  } else {
+    ++books_->nodes;
+    nodes_.push_back(nullptr);
+    return true;
+  }
+  return false;
+}
+
+bool GraphPiece::TakeEdges(uint64_t count) {
+  if (count > ipc::limits::kGraphEdgesMax - books_->edges) {
+    full_ = true;
+    Note(CUDA_ERROR_OUT_OF_MEMORY);
+    return false;
+  }
+  books_->edges += count;
+  edges_ += count;
+  return true;
 }
 
 CUresult GraphPiece::Note(CUresult result) {
@@ -15,8 +46,8 @@ CUresult GraphPiece::Note(CUresult result) {
 
 CUresult GraphPiece::AddKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params,
                                bool cooperative) {
-  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
-  nodes_.push_back(nullptr);
+  CUresult result = CUDA_SUCCESS;
+  if (!Place(number, &result)) return result;
   Note(driver_.cuGraphAddKernelNode_v2(&nodes_.back(), graph_, nullptr, 0, &params));
   if (!cooperative || nodes_.back() == nullptr) return CUDA_SUCCESS;
   CUkernelNodeAttrValue value{};
@@ -26,24 +57,25 @@ CUresult GraphPiece::AddKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& p
 }
 
 CUresult GraphPiece::AddFill(unsigned number, const CUDA_MEMSET_NODE_PARAMS_v1& params) {
-  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
-  nodes_.push_back(nullptr);
+  CUresult result = CUDA_SUCCESS;
+  if (!Place(number, &result)) return result;
   return Note(driver_.cuGraphAddMemsetNode(&nodes_.back(), graph_, nullptr, 0, &params, context_));
 }
 
 CUresult GraphPiece::AddCopy(unsigned number, const CUDA_MEMCPY3D& params) {
-  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
-  nodes_.push_back(nullptr);
+  CUresult result = CUDA_SUCCESS;
+  if (!Place(number, &result)) return result;
   return Note(driver_.cuGraphAddMemcpyNode(&nodes_.back(), graph_, nullptr, 0, &params, context_));
 }
 
 CUresult GraphPiece::AddEmpty(unsigned number) {
-  if (!IsNext(number)) return CUDA_ERROR_INVALID_VALUE;
-  nodes_.push_back(nullptr);
+  CUresult result = CUDA_SUCCESS;
+  if (!Place(number, &result)) return result;
   return Note(driver_.cuGraphAddEmptyNode(&nodes_.back(), graph_, nullptr, 0));
 }
 
 CUresult GraphPiece::AddEdges(std::span<const uint32_t> pairs) {
+  if (full_) return CUDA_SUCCESS;
   if (sealed_ || pairs.size() % 2 != 0) return CUDA_ERROR_INVALID_VALUE;
   std::vector<CUgraphNode> from, to;
   for (size_t i = 0; i < pairs.size(); i += 2) {
@@ -52,13 +84,15 @@ CUresult GraphPiece::AddEdges(std::span<const uint32_t> pairs) {
     to.push_back(nodes_[pairs[i + 1]]);
   }
   if (failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;  // some of them are none
+  if (!TakeEdges(from.size())) return CUDA_SUCCESS;
   return Note(
       driver_.cuGraphAddDependencies_v2(graph_, from.data(), to.data(), nullptr, from.size()));
 }
 
 CUresult GraphPiece::AddChild(unsigned number, const GraphPiece& child) {
-  if (!IsNext(number) || child.graph_ == nullptr || !child.sealed_) return CUDA_ERROR_INVALID_VALUE;
-  nodes_.push_back(nullptr);
+  if (child.graph_ == nullptr || !child.sealed_) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = CUDA_SUCCESS;
+  if (!Place(number, &result)) return result;
   touched_.Add(child.touched_);
   return Note(driver_.cuGraphAddChildGraphNode(&nodes_.back(), graph_, nullptr, 0, child.graph_));
 }

@@ -17,10 +17,17 @@
 
 namespace worker {
 
+// What the pieces of one session have in all (limits::kGraphNodesMax, kGraphEdgesMax).
+struct GraphBooks {
+  uint64_t nodes = 0;
+  uint64_t edges = 0;
+};
+
 class GraphPiece {
  public:
-  GraphPiece(const ipc::DriverTable& driver, CUcontext context)
-      : driver_(driver), context_(context) {
+  // `books` outlives it.
+  GraphPiece(const ipc::DriverTable& driver, CUcontext context, GraphBooks* books)
+      : driver_(driver), context_(context), books_(books) {
     Note(driver_.cuGraphCreate(&graph_, 0));
   }
   GraphPiece(const GraphPiece&) = delete;
@@ -30,7 +37,8 @@ class GraphPiece {
   CUgraphExec handle() { return reinterpret_cast<CUgraphExec>(this); }
   static GraphPiece* Of(CUgraphExec handle) { return reinterpret_cast<GraphPiece*>(handle); }
 
-  // The node that is to have this number; 1 when another one's turn is, or it is sealed.
+  // The node that is to have this number; 1 when another one's turn is, or it is sealed. What is
+  // beyond the session's limits is not made, and the seal says 2.
   CUresult AddKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params, bool cooperative);
   CUresult AddFill(unsigned number, const CUDA_MEMSET_NODE_PARAMS_v1& params);
   CUresult AddCopy(unsigned number, const CUDA_MEMCPY3D& params);
@@ -53,16 +61,21 @@ class GraphPiece {
   CUresult Launch(CUstream stream);
 
  private:
-  bool IsNext(unsigned number) const { return !sealed_ && number == nodes_.size(); }
+  // A place in nodes_ for the next one; otherwise *result is what the call returns.
+  bool Place(unsigned number, CUresult* result);
   CUresult Note(CUresult result);
+  bool TakeEdges(uint64_t count);
 
   const ipc::DriverTable& driver_;
   const CUcontext context_;
+  GraphBooks* const books_;
   CUgraph graph_ = nullptr;  // kept: a change of a kernel names its node
   CUgraphExec exec_ = nullptr;
   CUstream capture_ = nullptr;
   bool sealed_ = false;
+  bool full_ = false;  // a node or an edge was beyond the limits
   std::vector<CUgraphNode> nodes_;
+  uint64_t edges_ = 0;
   TouchedSpans touched_;
   CUresult failure_ = CUDA_SUCCESS;
 };

@@ -20,7 +20,8 @@ class HandleMap {
     return index < handles.size() ? handles[index] : nullptr;
   }
   bool MayName(ipc::HandleKind kind, ipc::HandleId id) const {
-    return ipc::IsClientName(id) && Find(kind, id) == nullptr;
+    return ipc::IsClientName(id) && static_cast<uint32_t>(id) < ipc::NamesEnd(kind) &&
+           Find(kind, id) == nullptr;
   }
   void Bind(ipc::HandleKind kind, ipc::HandleId id, void* handle) {
     std::vector<void*>& handles = handles_[static_cast<size_t>(kind)];

@@ -1,6 +1,9 @@
 #include "daemon/worker/modules.h"
 
-#include <xxhash.h>
+#include <sodium.h>
+
+#include <cassert>
+#include <utility>
 
 #include "ipc/calls/limits.h"
 
@@ -10,8 +13,13 @@ namespace {
 constexpr uint64_t kCacheBytesMax = 2 * ipc::limits::GiB;
 
 ModuleHash HashOf(std::span<const std::byte> image) {
-  const XXH128_hash_t hash = XXH3_128bits(image.data(), image.size());
-  return {{hash.low64, hash.high64}};
+  static const int started = sodium_init();  // chooses what is fast on this processor
+  assert(started >= 0);
+  ModuleHash hash;
+  crypto_generichash(reinterpret_cast<unsigned char*>(hash.word), sizeof hash.word,
+                     reinterpret_cast<const unsigned char*>(image.data()), image.size(), nullptr,
+                     0);
+  return hash;
 }
 
 }  // namespace
@@ -58,26 +66,61 @@ void ModuleCache::Insert(const ModuleHash& hash, std::vector<std::byte> bytes) {
   }
 }
 
-bool ModuleAssembly::AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,
-                                     std::span<const std::byte> piece) {
-  if (offset == 0) {
-    if (total == 0 || total > ipc::limits::kModuleBytesMax) return false;
-    hash_ = hash;
-    total_ = total;
-    bytes_.clear();
-  }
-  if (!(hash == hash_) || total != total_ || offset != bytes_.size() ||
-      piece.size() > total_ - offset) {
-    return false;
-  }
-  bytes_.insert(bytes_.end(), piece.begin(), piece.end());
+AssemblyBudget& SharedAssemblyBudget() {
+  static AssemblyBudget* const budget = new AssemblyBudget(ipc::limits::kModuleBytesShared);
+  return *budget;
+}
+
+bool AssemblyBudget::Take(uint64_t bytes) {
+  uint64_t used = used_.load();
+  do {
+    if (bytes > bytes_max_ - used) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes));
   return true;
 }
 
+CUresult ModuleAssembly::AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,
+                                         std::span<const std::byte> piece) {
+  if (offset == 0) {
+    if (total == 0 || total > ipc::limits::kModuleBytesMax) return CUDA_ERROR_INVALID_IMAGE;
+    Drop();
+    hash_ = hash;
+    total_ = total;
+  }
+  if (!(hash == hash_) || total != total_ || offset != bytes_.size() ||
+      piece.size() > total_ - offset) {
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  if (!Reserve(bytes_.size() + piece.size())) {
+    Drop();
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  bytes_.insert(bytes_.end(), piece.begin(), piece.end());
+  return CUDA_SUCCESS;
+}
+
+// Memory is taken as it is filled: what a client announces costs nothing.
+bool ModuleAssembly::Reserve(uint64_t bytes) {
+  if (bytes <= ipc::limits::kModuleBytesOwn + taken_) return true;
+  const uint64_t more = bytes - ipc::limits::kModuleBytesOwn - taken_;
+  if (!budget_->Take(more)) return false;
+  taken_ += more;
+  return true;
+}
+
+void ModuleAssembly::GiveBack() { budget_->Give(std::exchange(taken_, 0)); }
+
+void ModuleAssembly::Drop() {
+  GiveBack();
+  total_ = 0;
+  std::vector<std::byte>().swap(bytes_);
+}
+
 std::vector<std::byte> ModuleAssembly::Release() {
+  GiveBack();
   bytes_.push_back(std::byte{0});
   total_ = 0;
-  return std::move(bytes_);
+  return std::exchange(bytes_, {});
 }
 
 }  // namespace worker

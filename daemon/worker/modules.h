@@ -6,6 +6,7 @@
 // again when it is asked for). Thread safety: all methods from any session thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -53,12 +54,34 @@ class ModuleCache {
 // The worker's one cache.
 ModuleCache& SharedModuleCache();
 
+// What unfinished images may take of the worker's memory beyond limits::kModuleBytesOwn each.
+// Thread safety: any thread.
+class AssemblyBudget {
+ public:
+  explicit AssemblyBudget(uint64_t bytes_max) : bytes_max_(bytes_max) {}
+  bool Take(uint64_t bytes);
+  void Give(uint64_t bytes) { used_.fetch_sub(bytes); }
+  uint64_t used() const { return used_.load(); }
+
+ private:
+  const uint64_t bytes_max_;
+  std::atomic<uint64_t> used_{0};
+};
+
+// The worker's one budget.
+AssemblyBudget& SharedAssemblyBudget();
+
 // Puts the pieces of one image together. One per session: a client sends one image at a time.
 class ModuleAssembly {
  public:
-  // Appends a piece. False: out of order, too large, or another image was begun before its end.
-  bool AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,
-                       std::span<const std::byte> piece);
+  explicit ModuleAssembly(AssemblyBudget* budget = &SharedAssemblyBudget()) : budget_(budget) {}
+  ~ModuleAssembly() { Drop(); }
+  ModuleAssembly(const ModuleAssembly&) = delete;
+
+  // Appends a piece. 200: out of order, too large, or another image was begun before its end. 2:
+  // unfinished images take too much already; this one is dropped.
+  CUresult AppendUntrusted(const ModuleHash& hash, uint64_t total, uint64_t offset,
+                           std::span<const std::byte> piece);
   bool complete() const { return total_ != 0 && bytes_.size() == total_; }
   bool begun() const { return total_ != 0; }
   const ModuleHash& hash() const { return hash_; }
@@ -66,8 +89,14 @@ class ModuleAssembly {
   std::vector<std::byte> Release();
 
  private:
+  bool Reserve(uint64_t bytes);
+  void GiveBack();
+  void Drop();
+
+  AssemblyBudget* const budget_;
   ModuleHash hash_;
   uint64_t total_ = 0;
+  uint64_t taken_ = 0;  // of the budget
   std::vector<std::byte> bytes_;
 };
 

@@ -32,6 +32,7 @@ CUresult PinnedMemory::Map(uint64_t address, uint64_t bytes, unsigned flags) {
       bytes > limits::kPinnedWindowBytes || address - base_ > limits::kPinnedWindowBytes - bytes) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (ranges_.size() >= limits::kPinnedRangesMax) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t offset = address - base_;
   // NOREPLACE: an overlap with an earlier range of this session is its mistake.
   void* const place = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,

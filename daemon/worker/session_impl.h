@@ -286,6 +286,7 @@ class SessionImpl final : public Session,
   int device_ = -1;  // whose context is current on the session's thread
   StreamTable::Stream* call_stream_ = nullptr;
   cublasHandle_t call_blas_ = nullptr;  // of the call being served
+  GraphBooks graph_books_;
   GraphPiece* capture_ = nullptr;           // that libraries are captured into
   bool into_capture_ = false;               // the call being served is
   bool serves_work_ = false;                // the call being served touches what it names now

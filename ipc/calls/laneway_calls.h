@@ -41,9 +41,10 @@ struct DeviceInfo {
 };
 static_assert(CU_DEVICE_ATTRIBUTE_MAX <= 256);
 
-// 128 bits of the module's bytes (XXH3): a module travels once, whoever loads it.
+// BLAKE2b-256 of the module's bytes: a module travels once, whoever loads it. Images are shared
+// among sessions by it alone, so nobody may be able to make two with one hash.
 struct ModuleHash {
-  uint64_t word[2] = {};
+  uint64_t word[4] = {};
   bool operator==(const ModuleHash&) const = default;
 };
 
@@ -89,6 +90,14 @@ struct LaunchAttribute {
   uint32_t id = 0;
   uint32_t value[4] = {};
 };
+
+// Those that a launch may have in a context that others share. The client drops hints; whatever
+// else names objects, other launches or how the device caches (access policy windows, memory
+// synchronisation domains, programmatic events, device-updatable nodes) stays outside: 801.
+constexpr bool IsLaunchAttribute(uint32_t id) {
+  return id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE || id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+         id == CU_LAUNCH_ATTRIBUTE_PRIORITY;
+}
 
 namespace laneway {
 

@@ -57,9 +57,24 @@ inline constexpr unsigned kPathBytesMax = 107;  // sun_path of a Unix socket
 
 // --- sessions ------------------------------------------------------------------------------------
 inline constexpr unsigned kSessionsMax = kSlots;
-inline constexpr unsigned kHandlesMax = 1u << 20;        // of one kind in one session
-inline constexpr unsigned kKernelParamBytesMax = 32764;  // sm_70 and later, since CUDA 12.1
+inline constexpr unsigned kHandlesMax = 1u << 20;  // of one kind in one session
+// Of the kinds that cost the worker something, and what else one session may make it hold: far
+// beyond what programs have, far below what exhausts a machine. The next one fails with code 2.
+inline constexpr unsigned kEventsMax = 1u << 18;
+inline constexpr unsigned kModulesMax = 1u << 14;
+inline constexpr unsigned kFunctionsMax = 1u << 18;
+inline constexpr unsigned kGraphPiecesMax = 1u << 16;
+inline constexpr unsigned kGraphNodesMax = 1u << 20;      // of all its pieces
+inline constexpr unsigned kGraphEdgesMax = 1u << 22;      // of all its pieces
+inline constexpr unsigned kLibraryHandlesMax = 1u << 8;   // of cuBLAS, and as many of cublasLt
+inline constexpr unsigned kLibraryObjectsMax = 1u << 14;  // descriptors of one kind
+inline constexpr unsigned kPinnedRangesMax = 1u << 12;    // each is a mapping of the worker's
+inline constexpr unsigned kKernelParamBytesMax = 32764;   // sm_70 and later, since CUDA 12.1
 inline constexpr unsigned long long kModuleBytesMax = 1 * GiB;
+// Of modules that have not arrived as a whole: each session may have the first, and all sessions of
+// a worker share the second for what is beyond.
+inline constexpr unsigned long long kModuleBytesOwn = 64 * MiB;
+inline constexpr unsigned long long kModuleBytesShared = 4 * GiB;
 inline constexpr unsigned long long kBlasWorkspaceBytes = 4 * MiB;  // from the session's arena
 
 }  // namespace ipc::limits

@@ -1,8 +1,10 @@
 #include "shim/rebuild/images.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <sodium.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -10,7 +12,7 @@
 namespace shim {
 namespace {
 
-using Key = std::pair<uint64_t, uint64_t>;
+using Key = std::array<uint64_t, 4>;
 
 struct Store {
   std::mutex mutex;
@@ -22,13 +24,22 @@ Store& TheStore() {
   return *store;
 }
 
-Key KeyOf(const ipc::ModuleHash& hash) { return {hash.word[0], hash.word[1]}; }
+Key KeyOf(const ipc::ModuleHash& hash) {
+  Key key;
+  std::copy(std::begin(hash.word), std::end(hash.word), key.begin());
+  return key;
+}
 
 }  // namespace
 
 ipc::ModuleHash Images::HashOf(std::span<const std::byte> bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return {{hash.low64, hash.high64}};
+  static const int started = sodium_init();  // chooses what is fast on this processor
+  (void)started;                             // without it, the hash is slower and the same
+  ipc::ModuleHash hash;
+  crypto_generichash(reinterpret_cast<unsigned char*>(hash.word), sizeof hash.word,
+                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr,
+                     0);
+  return hash;
 }
 
 std::shared_ptr<const ModuleBytes> Images::Keep(const ipc::ModuleHash& hash,

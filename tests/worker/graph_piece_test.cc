@@ -95,12 +95,13 @@ class GraphPieceTest : public ::testing::Test {
   }
   using Calls = std::vector<std::string>;
   ipc::DriverTable driver_;
+  GraphBooks books_;
   const CUDA_KERNEL_NODE_PARAMS kernel_{};
 };
 
 TEST_F(GraphPieceTest, IsBuiltSealedChangedAndLaunched) {
   {
-    GraphPiece piece(driver_, nullptr);
+    GraphPiece piece(driver_, nullptr, &books_);
     EXPECT_EQ(piece.AddKernel(0, kernel_, false), CUDA_SUCCESS);
     EXPECT_EQ(piece.AddEmpty(1), CUDA_SUCCESS);
     const std::array<uint32_t, 2> edge = {0, 1};
@@ -115,7 +116,7 @@ TEST_F(GraphPieceTest, IsBuiltSealedChangedAndLaunched) {
 }
 
 TEST_F(GraphPieceTest, NumbersThatMakeNoSenseReachNoDriver) {
-  GraphPiece piece(driver_, nullptr);
+  GraphPiece piece(driver_, nullptr, &books_);
   EXPECT_EQ(piece.AddKernel(1, kernel_, false), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(piece.AddKernel(0, kernel_, false), CUDA_SUCCESS);
   EXPECT_EQ(piece.AddKernel(0, kernel_, false), CUDA_ERROR_INVALID_VALUE);
@@ -134,7 +135,7 @@ TEST_F(GraphPieceTest, NumbersThatMakeNoSenseReachNoDriver) {
 }
 
 TEST_F(GraphPieceTest, WhatALibraryDidIsANodeOfAnother) {
-  GraphPiece library(driver_, nullptr), piece(driver_, nullptr);
+  GraphPiece library(driver_, nullptr, &books_), piece(driver_, nullptr, &books_);
   asked.calls.clear();
   EXPECT_EQ(library.BeginCapture(), CUDA_SUCCESS);
   EXPECT_NE(library.capture(), nullptr);
@@ -150,14 +151,14 @@ TEST_F(GraphPieceTest, WhatALibraryDidIsANodeOfAnother) {
 
 TEST_F(GraphPieceTest, ACaptureThatIsNotEndedEndsWithIt) {
   {
-    GraphPiece library(driver_, nullptr);
+    GraphPiece library(driver_, nullptr, &books_);
     EXPECT_EQ(library.BeginCapture(), CUDA_SUCCESS);
   }
   EXPECT_EQ(asked.calls, (Calls{"create", "stream", "begin", "end", "destroy stream", "destroy"}));
 }
 
 TEST_F(GraphPieceTest, AFailureIsToldWhenItIsSealed) {
-  GraphPiece piece(driver_, nullptr);
+  GraphPiece piece(driver_, nullptr, &books_);
   asked.add = CUDA_ERROR_OUT_OF_MEMORY;
   EXPECT_EQ(piece.AddKernel(0, kernel_, true), CUDA_SUCCESS);
   EXPECT_EQ(piece.AddEmpty(1), CUDA_SUCCESS);
@@ -165,6 +166,29 @@ TEST_F(GraphPieceTest, AFailureIsToldWhenItIsSealed) {
   EXPECT_EQ(piece.AddEdges(edge), CUDA_SUCCESS);
   EXPECT_EQ(piece.Seal(), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(piece.Launch(nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(GraphPieceTest, TheNodesOfASessionAreLimitedAndTheSealSaysSo) {
+  books_.nodes = ipc::limits::kGraphNodesMax - 2;
+  {
+    GraphPiece piece(driver_, nullptr, &books_);
+    for (unsigned node = 0; node < 4; ++node) EXPECT_EQ(piece.AddEmpty(node), CUDA_SUCCESS);
+    EXPECT_EQ(std::count(asked.calls.begin(), asked.calls.end(), "empty"), 2);
+    EXPECT_EQ(piece.Seal(), CUDA_ERROR_OUT_OF_MEMORY);
+  }
+  EXPECT_EQ(books_.nodes, ipc::limits::kGraphNodesMax - 2) << "its end gives them back";
+  GraphPiece piece(driver_, nullptr, &books_);
+  EXPECT_EQ(piece.AddEmpty(0), CUDA_SUCCESS);
+  EXPECT_EQ(piece.Seal(), CUDA_SUCCESS);
+}
+
+TEST_F(GraphPieceTest, TheEdgesOfASessionAreLimitedAndTheSealSaysSo) {
+  books_.edges = ipc::limits::kGraphEdgesMax - 1;
+  GraphPiece piece(driver_, nullptr, &books_);
+  for (unsigned node = 0; node < 3; ++node) EXPECT_EQ(piece.AddEmpty(node), CUDA_SUCCESS);
+  EXPECT_EQ(piece.AddEdges(std::array<uint32_t, 2>{0, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(piece.AddEdges(std::array<uint32_t, 2>{1, 2}), CUDA_SUCCESS);
+  EXPECT_EQ(piece.Seal(), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 }  // namespace

@@ -116,5 +116,67 @@ TEST_F(HostileSessionTest, WhatItSaysOfItsQuietPointDeceivesNobody) {
   EXPECT_FALSE(session_->Replays()) << "it never was in another worker";
 }
 
+// --- without end ---------------------------------------------------------------------------------
+
+TEST_F(HostileSessionTest, StreamsEndWithTheirSlots) {
+  CUstream stream = nullptr;
+  session_->UseDevice(1);
+  for (unsigned slot = limits::kLegacySlots; slot < limits::kStreamsMax; ++slot)
+    ASSERT_EQ(session_->StreamCreate(&stream, 0, 0, slot), CUDA_SUCCESS);
+  CUstream more = nullptr;
+  EXPECT_EQ(session_->StreamCreate(&more, 0, 0, limits::kLegacySlots), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(session_->StreamDestroy(stream), CUDA_SUCCESS);
+  EXPECT_EQ(session_->StreamCreate(&more, 0, 0, limits::kStreamsMax - 1), CUDA_SUCCESS);
+}
+
+TEST_F(HostileSessionTest, NamesOfEachKindEnd) {
+  const HandleMap handles;
+  for (const auto& [kind, most] :
+       {std::pair(ipc::HandleKind::kEvent, limits::kEventsMax),
+        std::pair(ipc::HandleKind::kModule, limits::kModulesMax),
+        std::pair(ipc::HandleKind::kFunction, limits::kFunctionsMax),
+        std::pair(ipc::HandleKind::kGraphExec, limits::kGraphPiecesMax),
+        std::pair(ipc::HandleKind::kStream, limits::kStreamsMax),
+        std::pair(ipc::HandleKind::kBlas, limits::kLibraryHandlesMax),
+        std::pair(ipc::HandleKind::kLtMatmulDesc, limits::kLibraryObjectsMax)}) {
+    EXPECT_TRUE(handles.MayName(kind, static_cast<ipc::HandleId>(most - 1)));
+    EXPECT_FALSE(handles.MayName(kind, static_cast<ipc::HandleId>(most)));
+  }
+}
+
+TEST_F(HostileSessionTest, PinnedRangesEnd) {
+  const int fd = memfd_create("pinned", 0);
+  ASSERT_EQ(ftruncate(fd, limits::kPinnedWindowBytes), 0);
+  PinnedMemory pinned(environment_, 1, fd);
+  const uint64_t base = limits::kSlotBase + limits::kSlotBytes + limits::kDeviceArenaBytes;
+  for (uint64_t i = 0; i < limits::kPinnedRangesMax; ++i)
+    ASSERT_EQ(pinned.Map(base + i * 8192, 4096, 0), CUDA_SUCCESS) << i;
+  const uint64_t next = base + uint64_t{limits::kPinnedRangesMax} * 8192;
+  EXPECT_EQ(pinned.Map(next, 4096, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(pinned.Unmap(base), CUDA_SUCCESS);
+  EXPECT_EQ(pinned.Map(next, 4096, 0), CUDA_SUCCESS);
+}
+
+// --- launches ------------------------------------------------------------------------------------
+
+TEST_F(HostileSessionTest, ALaunchHasTheAttributesThatConcernItAlone) {
+  session_->UseDevice(1);
+  const auto launch = [this](unsigned id) {
+    const ipc::LaunchAttribute attribute{.id = id, .value = {1, 1, 1}};
+    return session_->Launch(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, &attribute, 1, nullptr, 0);
+  };
+  launches = 0;
+  EXPECT_EQ(launch(CU_LAUNCH_ATTRIBUTE_COOPERATIVE), CUDA_SUCCESS);
+  EXPECT_EQ(launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION), CUDA_SUCCESS);
+  EXPECT_EQ(launch(CU_LAUNCH_ATTRIBUTE_PRIORITY), CUDA_SUCCESS);
+  EXPECT_EQ(launches, 3);
+  for (unsigned id = 0; id < 64; ++id) {
+    if (!ipc::IsLaunchAttribute(id)) {
+      EXPECT_EQ(launch(id), CUDA_ERROR_NOT_SUPPORTED) << id;
+    }
+  }
+  EXPECT_EQ(launches, 3) << "an access policy window, say, is one of the whole device's cache";
+}
+
 }  // namespace
 }  // namespace worker
