@@ -5,6 +5,7 @@
 
 #include "shim/image.h"
 #include "shim/rebuild/images.h"
+#include "shim/say.h"
 #include "shim/send.h"
 
 namespace shim {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 60u << 10;
 constexpr unsigned kLogBytesMax = 16u << 10;  // of each log: both fit one reply
+constexpr unsigned kOwnLogBytes = 1u << 10;   // where the program gives no error log
 constexpr unsigned kParamsAtOnce = 1024;
 constexpr unsigned kNamesBytes = 48u << 10;
 
@@ -30,6 +32,13 @@ void SetFilled(void** filled, const char* log, unsigned bytes) {
   if (filled == nullptr) return;
   const size_t length = log == nullptr || bytes == 0 ? 0 : strnlen(log, bytes);
   *filled = reinterpret_cast<void*>(length);
+}
+
+// A program whose kernels the device can't run learns the code, which says little; the driver's
+// words, where it has some, say what to do.
+void SayWhy(std::string_view words) {
+  static std::atomic<bool> said;
+  if (!words.empty()) SayOnce(said, {words});
 }
 
 // The function's layout and attributes, into a new object.
@@ -138,11 +147,17 @@ CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const
   module->device = context.device;
   const GivenName given(*value);
   CUmodule delivered = nullptr;
+  char own_log[kOwnLogBytes] = "";
+  const bool own = options->error_log == nullptr;
+  char* const error_log = own ? own_log : options->error_log;
+  const unsigned error_log_bytes = own ? kOwnLogBytes : options->error_log_bytes;
   const CUresult result = Call<ipc::Op::LoadModule>(
       context.wire, &delivered, &hash, options->options.data(), options->values.data(),
       static_cast<unsigned>(options->options.size()), options->info_log, options->info_log_bytes,
-      options->error_log, options->error_log_bytes);
+      error_log, error_log_bytes);
   options->TellFilled();
+  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+    SayWhy({error_log, strnlen(error_log, error_log_bytes)});
   return result;
 }
 

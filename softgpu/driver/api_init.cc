@@ -7,11 +7,11 @@
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
+#include "softgpu/driver/version.h"
 
 namespace softgpu::api {
 namespace {
 
-constexpr int kDriverVersion = 13000;
 constexpr size_t kLogFileBytesMax = 1u << 24;
 
 const char* ErrorName(CUresult error) {

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <cassert>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -37,8 +36,7 @@ void AfterForkInChild() {
 
 CUresult SayOnce(CUresult code, const std::string& sentence) {
   static std::atomic<bool> said{false};
-  if (!said.exchange(true)) std::fprintf(stderr, "softgpu: %s\n", sentence.c_str());
-  return Fail(code, sentence);
+  return FailAloud(code, sentence, &said);
 }
 
 void UseExecutor(const Config& config) {

@@ -97,4 +97,11 @@ CUresult Fail(CUresult code, std::string_view why) {
   return code;
 }
 
+CUresult FailAloud(CUresult code, std::string_view why, std::atomic<bool>* said) {
+  if (!said->exchange(true)) {
+    std::fprintf(stderr, "softgpu: %.*s\n", static_cast<int>(why.size()), why.data());
+  }
+  return Fail(code, why);
+}
+
 }  // namespace softgpu

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -49,5 +50,9 @@ class ErrorLog {
 
 // Logs `why` under the name of the call that this thread is in, and returns `code`.
 CUresult Fail(CUresult code, std::string_view why);
+
+// The same, and "softgpu: <why>" on stderr unless `said` was set before: for what ends a program
+// that doesn't look into the log.
+CUresult FailAloud(CUresult code, std::string_view why, std::atomic<bool>* said);
 
 }  // namespace softgpu

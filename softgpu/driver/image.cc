@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -57,17 +58,22 @@ std::vector<std::string> KernelNamesUntrusted(std::string_view elf) {
   return names;
 }
 
-CUresult RefuseMachineCode(const std::vector<std::string>& kernels) {
+CUresult RefuseMachineCode(const std::vector<std::string>& kernels, const JitOptions& options) {
+  static std::atomic<bool> said{false};
   std::string which = kernels.empty() ? "this module" : "kernel " + kernels.front();
   if (kernels.size() > 1) which += " and " + std::to_string(kernels.size() - 1) + " more";
-  return Fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
-              which +
-                  ": only machine code is there, and the software GPU executes PTX: build with "
-                  "-gencode arch=compute_XX,code=compute_XX");
+  const std::string sentence =
+      which +
+      ": only machine code is there, and the software GPU executes PTX; with PyTorch, wrap the "
+      "step in torch.compile, whose PTX the ptxas in lib/laneway/softgpu/bin passes on; what nvcc "
+      "builds takes -gencode arch=compute_XX,code=compute_XX";
+  options.WriteErrorLog(sentence);
+  return FailAloud(CUDA_ERROR_NO_BINARY_FOR_GPU, sentence, &said);
 }
 
 // The newest PTX of a fat binary; without any, the kernels that its machine code holds are named.
-CUresult ExtractFromFatbinUntrusted(std::string_view container, std::string* ptx) {
+CUresult ExtractFromFatbinUntrusted(std::string_view container, const JitOptions& options,
+                                    std::string* ptx) {
   std::vector<FatbinEntry> entries;
   std::string error;
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(container.data()),
@@ -84,7 +90,7 @@ CUresult ExtractFromFatbinUntrusted(std::string_view container, std::string* ptx
       newest = &entry;
     }
   }
-  if (newest == nullptr) return RefuseMachineCode(kernels);
+  if (newest == nullptr) return RefuseMachineCode(kernels, options);
   if (!ExpandUntrusted(*newest, ptx, &error)) return Fail(CUDA_ERROR_INVALID_IMAGE, error);
   ptx->resize(std::min(ptx->size(), ptx->find('\0')));
   return CUDA_SUCCESS;
@@ -121,13 +127,13 @@ class ParsedModules {
 
 }  // namespace
 
-CUresult ExtractPtxUntrusted(const void* image, std::string* ptx) {
+CUresult ExtractPtxUntrusted(const void* image, const JitOptions& options, std::string* ptx) {
   if (image == nullptr) return Fail(CUDA_ERROR_INVALID_VALUE, "the image is null");
   uint32_t magic = 0;
   std::memcpy(&magic, image, 1);
   // Text may be shorter than a magic number; containers and objects are not.
   if (magic != (kFatbinWrapperMagic & 0xff) && magic != (kFatbinMagic & 0xff) && magic != ELFMAG0) {
-    return ExtractPtxUntrusted(std::string_view(static_cast<const char*>(image)), ptx);
+    return ExtractPtxUntrusted(std::string_view(static_cast<const char*>(image)), options, ptx);
   }
   std::memcpy(&magic, image, sizeof magic);
   if (magic == kFatbinWrapperMagic) {
@@ -139,19 +145,19 @@ CUresult ExtractPtxUntrusted(const void* image, std::string* ptx) {
   }
   const char* const bytes = static_cast<const char*>(image);
   if (magic == kFatbinMagic) {
-    return ExtractFromFatbinUntrusted({bytes, FatbinBytesUntrusted(image)}, ptx);
+    return ExtractFromFatbinUntrusted({bytes, FatbinBytesUntrusted(image)}, options, ptx);
   }
   if (std::memcmp(bytes, ELFMAG, SELFMAG) == 0) {
-    return RefuseMachineCode(KernelNamesUntrusted({bytes, ElfBytesUntrusted(image)}));
+    return RefuseMachineCode(KernelNamesUntrusted({bytes, ElfBytesUntrusted(image)}), options);
   }
-  return ExtractPtxUntrusted(std::string_view(bytes), ptx);
+  return ExtractPtxUntrusted(std::string_view(bytes), options, ptx);
 }
 
-CUresult ExtractPtxUntrusted(std::string_view image, std::string* ptx) {
+CUresult ExtractPtxUntrusted(std::string_view image, const JitOptions& options, std::string* ptx) {
   uint32_t magic = 0;
   if (image.size() >= sizeof magic) std::memcpy(&magic, image.data(), sizeof magic);
-  if (magic == kFatbinMagic) return ExtractFromFatbinUntrusted(image, ptx);
-  if (IsElf(image)) return RefuseMachineCode(KernelNamesUntrusted(image));
+  if (magic == kFatbinMagic) return ExtractFromFatbinUntrusted(image, options, ptx);
+  if (IsElf(image)) return RefuseMachineCode(KernelNamesUntrusted(image), options);
   *ptx = image.substr(0, image.find('\0'));
   if (ptx->find(".version") == std::string::npos) {
     return Fail(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX text nor a fat binary");
@@ -183,7 +189,7 @@ CUresult ParsePtx(std::string_view ptx, const JitOptions& options,
 CUresult LoadImage(const void* image, const JitOptions& options,
                    std::shared_ptr<const PtxModule>* module) {
   std::string ptx;
-  const CUresult extracted = ExtractPtxUntrusted(image, &ptx);
+  const CUresult extracted = ExtractPtxUntrusted(image, options, &ptx);
   return extracted == CUDA_SUCCESS ? ParsePtx(ptx, options, module) : extracted;
 }
 
@@ -194,7 +200,7 @@ CUresult LoadImageFile(const char* path, const JitOptions& options,
   if (!file) return Fail(CUDA_ERROR_FILE_NOT_FOUND, std::string("can't read ") + path);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   std::string ptx;
-  const CUresult extracted = ExtractPtxUntrusted(std::string_view(bytes), &ptx);
+  const CUresult extracted = ExtractPtxUntrusted(std::string_view(bytes), options, &ptx);
   return extracted == CUDA_SUCCESS ? ParsePtx(ptx, options, module) : extracted;
 }
 

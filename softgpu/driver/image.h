@@ -18,8 +18,9 @@
 namespace softgpu {
 
 // The PTX text inside `image`. A null-terminated text, or a container that knows its own size.
-CUresult ExtractPtxUntrusted(const void* image, std::string* ptx);
-CUresult ExtractPtxUntrusted(std::string_view image, std::string* ptx);
+// Machine code alone is said in the error log of `options`, and once on stderr.
+CUresult ExtractPtxUntrusted(const void* image, const JitOptions& options, std::string* ptx);
+CUresult ExtractPtxUntrusted(std::string_view image, const JitOptions& options, std::string* ptx);
 
 // Parses, and writes the JIT's logs where `options` says.
 CUresult ParsePtx(std::string_view ptx, const JitOptions& options,

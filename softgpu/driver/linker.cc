@@ -41,7 +41,7 @@ CUresult Linker::Add(CUjitInputType type, std::string_view data) {
     return CUDA_SUCCESS;
   }
   std::string ptx;
-  const CUresult extracted = ExtractPtxUntrusted(data, &ptx);
+  const CUresult extracted = ExtractPtxUntrusted(data, options_, &ptx);
   if (extracted != CUDA_SUCCESS) return extracted;
   ptx_ += ptx_.empty() ? ptx : WithoutHeader(ptx);
   if (!ptx_.ends_with('\n')) ptx_ += '\n';

@@ -131,6 +131,15 @@ def test_static_runtime():
               f"one sentence must say how to rebuild\n{result}")
 
 
+def test_machine_code():
+    """Kernels that the device can't run get 209, and one sentence that says what would help."""
+    with Laneway() as laneway:
+        for result in (laneway.bare([laneway.binary("machine_code")]), laneway.run([laneway.binary("machine_code")])):
+            check(result.code == 0 and result.out == "first 209\nsecond 209\n", f"machine code must get 209\n{result}")
+            check(len(sentences(result.err)) == 1 and "torch.compile" in result.err,
+                  f"one sentence must name the remedies\n{result}")
+
+
 def test_preloading_is_harmless():
     """Programs that never use CUDA start no session and print nothing of ours."""
     with Laneway() as laneway:

@@ -81,6 +81,23 @@ TEST_F(ModuleTest, MachineCodeIsRefused) {
   EXPECT_CU(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&module, "nonsense"));
 }
 
+TEST_F(ModuleTest, MachineCodeIsSaidOnceWithTheRemedy) {
+  std::string elf(64, '\0');
+  std::memcpy(elf.data(), "\177ELF\2\1\1", 7);
+  char log[1024] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  CUmodule module = nullptr;
+  ::testing::internal::CaptureStderr();
+  EXPECT_CU(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, elf.data()));
+  EXPECT_CU(CUDA_ERROR_NO_BINARY_FOR_GPU,
+            cuModuleLoadDataEx(&module, elf.data(), 2, options, values));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said, std::string("softgpu: ") + log + "\n");
+  EXPECT_NE(said.find("wrap the step in torch.compile"), std::string::npos) << said;
+  EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+}
+
 TEST_F(ModuleTest, ErrorsOfPtxAreInTheLogWithTheirLine) {
   char error[512] = "", info[512] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
