@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/daemon_link.h"
+#include "cli/frameworks.h"
 #include "ipc/environment.h"
 #include "ipc/install.h"
 #include "ipc/runtime_dir.h"
@@ -79,21 +80,6 @@ void Prepend(std::vector<std::string>* environment, const std::string& name,
   ipc::SetVariable(environment, name, value);
 }
 
-// The frameworks' documented switches from caches of their own, which never give memory back, to
-// the driver's allocation, which is a client's own business here. What the user has set stays.
-void UseStreamOrderedMemory(std::vector<std::string>* environment) {
-  constexpr const char* kSwitches[][2] = {
-      {"PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync"},
-      {"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async"},
-      {"TF_GPU_ALLOCATOR", "cuda_malloc_async"},
-      {"LRU", "0"},  // tinygrad
-  };
-  for (const char* const(&variable)[2] : kSwitches) {
-    if (std::getenv(variable[0]) == nullptr)
-      ipc::SetVariable(environment, variable[0], variable[1]);
-  }
-}
-
 // The driver that the program would load without us, by its path.
 absl::StatusOr<std::string> VendorsDriver() {
   void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -132,10 +118,13 @@ absl::Status ChooseLibraries(const ipc::Options& options, const std::string& dev
 }
 
 std::vector<std::string> ClientEnvironment(const ipc::Options& options, const std::string& dir,
-                                           const std::string& ticket) {
+                                           const Job& job) {
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
-  ipc::SetVariable(&environment, ipc::kJobVariable, ticket);
+  ipc::SetVariable(&environment, ipc::kJobVariable, job.ticket);
   if (!options.no_env) UseStreamOrderedMemory(&environment);
+  if (!options.no_env && job.device == "soft") {
+    UseToolsOfSoftwareGpu(ipc::LibraryPath("softgpu", "bin"), &environment);
+  }
   if (options.no_sites) ipc::SetVariable(&environment, ipc::kSitesVariable, "off");
   if (options.no_lane) ipc::SetVariable(&environment, ipc::kLaneVariable, "off");
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
@@ -247,7 +236,7 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command) {
   }
   const absl::StatusOr<Job> job = NewJob(options, command);
   if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
-  std::vector<std::string> environment = ClientEnvironment(options, dir, job->ticket);
+  std::vector<std::string> environment = ClientEnvironment(options, dir, *job);
   const absl::Status chosen = ChooseLibraries(options, job->device, &environment);
   if (!chosen.ok()) return Fail(kLanewayFailed, std::string(chosen.message()));
   const int code = Execute(path, command, std::move(environment));

@@ -14,7 +14,13 @@ bool Names(const std::string& entry, const std::string& name) {
   return absl::StartsWith(entry, name + "=");
 }
 
-// The value without entries below `root`; both separators that ld.so knows.
+// All that ld.so knows.
+const char* SeparatorsOf(std::string_view list) {
+  if (list == "LD_PRELOAD") return ": ";
+  return list == "PATH" ? ":" : ":;";
+}
+
+// The value without entries below `root`.
 std::string WithoutEntriesBelow(const std::string& value, const char* separators,
                                 const std::string& root) {
   std::vector<std::string> kept;
@@ -37,11 +43,10 @@ std::vector<std::string> WithoutFacades(const char* const* environment,
       continue;
     }
     bool dropped = false;
-    for (const char* const list : {"LD_PRELOAD", "LD_LIBRARY_PATH"}) {
+    for (const char* const list : {"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH"}) {
       if (!Names(entry, list)) continue;
-      const bool preload = std::string_view(list) == "LD_PRELOAD";
       const std::string rest = WithoutEntriesBelow(entry.substr(std::string_view(list).size() + 1),
-                                                   preload ? ": " : ":;", library_root);
+                                                   SeparatorsOf(list), library_root);
       if (!rest.empty()) result.push_back(absl::StrCat(list, "=", rest));
       dropped = true;
     }

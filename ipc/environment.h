@@ -17,8 +17,8 @@ inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads 
 inline constexpr char kDriverVariable[] = "LANEWAY_DRIVER";       // path; in-process mode alone
 
 // `environment` ("NAME=value" each) without what `laneway run` has told a program, and
-// with every entry of LD_PRELOAD and LD_LIBRARY_PATH removed that lies below `library_root`. What
-// the user put there stays.
+// with every entry of LD_PRELOAD, LD_LIBRARY_PATH and PATH removed that lies below `library_root`.
+// What the user put there stays.
 std::vector<std::string> WithoutFacades(const char* const* environment,
                                         const std::string& library_root);
 

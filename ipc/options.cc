@@ -157,7 +157,9 @@ std::vector<Flag> MemoryFlags() {
        &Options::scrub},
       {.name = "no-env",
        .value_name = "",
-       .help = "leave the frameworks' own settings of their memory caches as they are",
+       .help =
+           "set no variable of a framework: neither of its memory cache nor of the assembler that "
+           "it runs",
        .of_program = true,
        .toggle = &Options::no_env},
       {.name = "no-sites",

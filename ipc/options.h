@@ -20,7 +20,7 @@ struct Options {
   std::string iterations_from = "auto";
   std::string runtime_dir;  // empty: as ipc/runtime_dir.h says
   std::string log_level = "info";
-  bool no_env = false;    // leave the frameworks' allocators as they are
+  bool no_env = false;    // set no variable of a framework
   bool no_sites = false;  // no call-site hashes
   bool no_lane = false;   // iterations lie in no lane
   int64_t linger_s = 60;

@@ -82,6 +82,28 @@ TEST_F(CommandTest, RunPreloadsTheFacadesAndNamesTheJob) {
   EXPECT_EQ(out.find("libcuda.so.1"), out.rfind("libcuda.so.1")) << out;
 }
 
+TEST_F(CommandTest, TheSoftwareGpuAloneBringsItsAssembler) {
+  const std::string script =
+      "echo $TRITON_PTXAS_PATH; echo $TRITON_PTXAS_BLACKWELL_PATH; echo ${PATH%%:*}";
+  const std::string tools = LANEWAY_TEST_INSTALL "/lib/laneway/softgpu/bin";
+  EXPECT_EQ(RunShell(script).out, tools + "/ptxas\n" + tools + "/ptxas\n" + tools + "\n");
+  const Result without = Run({"run", "--no-env", "--", "/bin/sh", "-c", script});
+  EXPECT_EQ(without.out.find("laneway/softgpu"), std::string::npos) << without.out;
+  EXPECT_EQ(without.out.substr(0, 2), "\n\n");
+  EXPECT_EQ(Run({"stop"}).code, 0);
+  // A driver found as the vendor's is: the device is a GPU, as far as anybody can tell.
+  const std::string vendor = installation_.dir() + ".vendor";
+  std::filesystem::create_directory(vendor);
+  std::filesystem::create_symlink(LANEWAY_TEST_INSTALL "/lib/laneway/softgpu/libcuda.so.1",
+                                  vendor + "/libcuda.so.1");
+  installation_.environment()["LD_LIBRARY_PATH"] = vendor;
+  const Result gpu = Run({"run", "--device=cuda", "--", "/bin/sh", "-c", script});
+  EXPECT_EQ(gpu.code, 0) << gpu.err;
+  EXPECT_EQ(gpu.out.find("laneway/softgpu"), std::string::npos) << gpu.out;
+  EXPECT_EQ(gpu.out.substr(0, 2), "\n\n");
+  std::filesystem::remove_all(vendor);
+}
+
 TEST_F(CommandTest, WhatCanNotRunIsToldBeforeAnythingStarts) {
   const std::string script = installation_.dir() + ".script";
   std::ofstream(script) << "#!/bin/sh\n";

@@ -24,6 +24,11 @@ TEST(EnvironmentTest, FacadesGoAndTheUsersOwnStay) {
             (Strings{"LD_PRELOAD=/usr/lib/mine.so", "LD_LIBRARY_PATH=/usr/lib/x"}));
 }
 
+TEST(EnvironmentTest, ToolsOfOursGoFromThePath) {
+  EXPECT_EQ(Clean({"PATH=/opt/lib/laneway/softgpu/bin:/my dir/bin:/bin"}),
+            (Strings{"PATH=/my dir/bin:/bin"}));
+}
+
 TEST(EnvironmentTest, AListOfFacadesAloneVanishes) {
   EXPECT_EQ(Clean({"LD_PRELOAD=/opt/lib/laneway/shim/libcuda.so.1"}), Strings{});
 }
