@@ -101,7 +101,8 @@ LaneChoice Growable(const State& state, const Session& session, int64_t persiste
 
 LaneChoice FindLane(const State& state, const Session& session, int64_t persistent,
                     int64_t ephemeral) {
-  // In whatever lane, its own memory comes with it: on a full device nothing else need be looked at.
+  // In whatever lane, its own memory comes with it: on a full device nothing else need be looked
+  // at.
   if (!Fits(state, session, persistent)) return {};
   const Device& device = state.devices.at(session.about.device);
   unsigned usable = 0;

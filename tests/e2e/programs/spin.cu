@@ -3,8 +3,8 @@
 //
 //     spin ITERATIONS MICROSECONDS FILE [AHEAD]
 //
-// It looks at the device after every AHEAD iterations (16). With 1 every iteration ends with a look,
-// and another program can have the next one.
+// It looks at the device after every AHEAD iterations (16). With 1 every iteration ends with a
+// look, and another program can have the next one.
 // FILE gets a line per iteration, "begin end" in nanoseconds of the device's clock.
 #include <vector>
 

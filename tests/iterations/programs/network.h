@@ -135,16 +135,12 @@ class Network {
     }
   }
   // One kernel more on the last layer's output.
-  void Refine() {
-    Normalize<<<Blocks(n_), 128, 0, stream_>>>(activations_[layers_], n_);
-  }
+  void Refine() { Normalize<<<Blocks(n_), 128, 0, stream_>>>(activations_[layers_], n_); }
   void Step() {
     for (int i = 0; i < layers_; ++i)
       Optimize<<<1, 64, 0, stream_>>>(weights_[i], gradients_[i], 64);
   }
-  void Score(int layers) {
-    Accuracy<<<1, 32, 0, stream_>>>(scalar_, activations_[layers], n_);
-  }
+  void Score(int layers) { Accuracy<<<1, 32, 0, stream_>>>(scalar_, activations_[layers], n_); }
   void Measure(int layers) {
     Score(layers);
     for (int i = 0; i <= layers && fresh_; ++i) Drop(&activations_[i]);
