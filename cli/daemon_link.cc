@@ -19,6 +19,7 @@
 #include "ipc/environment.h"
 #include "ipc/futex.h"
 #include "ipc/install.h"
+#include "ipc/job_options.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
 #include "ipc/unique_fd.h"
@@ -164,6 +165,7 @@ absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::s
                               {"pid", getpid()},
                               {"bytes", static_cast<uint64_t>(ipc::BytesOption(options.memory, 0))},
                               {"ticket", outer == nullptr ? "" : outer},
+                              {"terms", ipc::TermsJson(ipc::TermsOf(options))},
                               {"text", absl::StrJoin(command, " ").substr(0, kCommandBytesMax)}};
   const std::string request = DumpJson(ask);
   absl::Status last;
@@ -180,7 +182,8 @@ absl::StatusOr<Job> NewJob(const ipc::Options& options, const std::vector<std::s
             absl::StrCat("the daemon that runs serves --device=", device, ", not ", options.device,
                          "; run laneway stop first"));
       }
-      return Job{answer.value("job", uint64_t{0}), answer.value("ticket", ""), device};
+      return Job{answer.value("job", uint64_t{0}), answer.value("ticket", ""), device,
+                 answer.value("devices", std::vector<unsigned>())};
     }
     last = reply.status();
     if (!absl::IsNotFound(last)) return last;

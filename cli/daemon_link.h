@@ -29,8 +29,9 @@ absl::StatusOr<std::string> Ask(const std::string& runtime_dir, const std::strin
 
 struct Job {
   uint64_t number = 0;
-  std::string ticket;  // for its programs (ipc/job.h)
-  std::string device;  // what the daemon serves: cuda or soft
+  std::string ticket;             // for its programs (ipc/job.h)
+  std::string device;             // what the daemon serves: cuda or soft
+  std::vector<unsigned> devices;  // those that the job may use; empty: all
 };
 
 // The job for a new `laneway run` of `command`, with the attributes that `options` give it; starts

@@ -119,6 +119,7 @@ std::string DrawIterationTimes(const JobTimeline& timeline) {
     if (chart.curves.size() == kCurvesMax) break;
     const SessionSpan& span = timeline.sessions.at(curve.first);
     curve.second.name = absl::StrCat(span.program, " (job ", span.job, ")");
+    curve.second.tone = ToneOf(span.job, timeline);
     chart.curves.push_back(std::move(curve.second));
   }
   return chart.curves.empty() ? "" : report::ChartSvg(chart);
@@ -136,6 +137,7 @@ report::Section NowSection(const Json& top) {
   section.table.head = {"program", "state", "job",    "lane",       "iterations", "per s",
                         "p50",     "p99",   "waited", "persistent", "ephemeral"};
   section.table.texts = 2;
+  section.table.empty = "No program uses the device.";
   for (const Json& session : top["sessions"]) {
     const std::string wait = session.value("wait", "");
     section.table.rows.push_back(
@@ -157,6 +159,7 @@ report::Section MarksSection(const JobTimeline& timeline) {
   section.heading = "What happened besides";
   section.table.head = {"what", "text", "job", "after"};
   section.table.texts = 2;
+  section.table.empty = "Nothing.";
   for (const Mark& mark : timeline.marks) {
     if (mark.kind == "revoke") continue;  // every switch has one
     section.table.rows.push_back({mark.kind, mark.text, mark.job == 0 ? "" : absl::StrCat(mark.job),
@@ -170,6 +173,7 @@ report::Section FinishedSection(const std::vector<ipc::HistoryRecord>& history) 
   section.heading = "Finished jobs";
   section.table.head = {"command", "note", "exit", "ran", "iterations", "p50", "waited", "peak"};
   section.table.texts = 2;
+  section.table.empty = "No job has ended yet.";
   const size_t first = history.size() > kFinishedMax ? history.size() - kFinishedMax : 0;
   for (size_t i = first; i < history.size(); ++i) {
     const ipc::HistoryRecord& record = history[i];
@@ -202,9 +206,8 @@ std::string ReportHtml(const std::string& top_json, const JobTimeline& timeline,
   }
   if (lanes.drawings.empty()) lanes.text = "Nothing has run yet.";
   page.sections.push_back(std::move(lanes));
-  for (const report::Section& section : {MarksSection(timeline), FinishedSection(history)}) {
-    if (!section.table.rows.empty()) page.sections.push_back(section);
-  }
+  page.sections.push_back(MarksSection(timeline));
+  page.sections.push_back(FinishedSection(history));
   return report::PageHtml(page);
 }
 

@@ -27,13 +27,14 @@
 #include "ipc/command_line.h"
 #include "ipc/options.h"
 #include "ipc/runtime_dir.h"
+#include "ipc/scheduling_terms.h"
 #include "ipc/socket.h"
 
 namespace cli {
 namespace {
 
 constexpr int kUsageExitCode = 2;
-constexpr const char* kSteering[] = {"pause", "resume", "evict", "limit"};
+constexpr const char* kSteering[] = {"pause", "resume", "evict", "limit", "share", "priority"};
 constexpr int64_t kStopTimeoutUs = 20'000'000;
 
 int Status(const Request& request) {
@@ -151,7 +152,7 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
     app->get_subcommand(name)->add_flag("--json", request->json, "print JSON, for programs");
   }
   app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
-  app->get_subcommand("why")->add_option("JOB", request->id, "the job's number")->required();
+  app->get_subcommand("why")->add_option("JOB", request->id, "the job's number; all without it");
   app->get_subcommand("history")->add_option("-n", request->count, "only the last so many jobs");
   app->get_subcommand("report")->add_option("--html", request->out, "the file to write");
   for (const char* const name : kSteering) {
@@ -159,6 +160,12 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   }
   app->get_subcommand("limit")
       ->add_option("SIZE", request->name, "6GiB, 512MiB, ..., or none")
+      ->required();
+  app->get_subcommand("share")
+      ->add_option("WEIGHT", request->count, absl::StrCat("1 to ", ipc::kWeightMax))
+      ->required();
+  app->get_subcommand("priority")
+      ->add_option("CLASS", request->count, absl::StrCat("0 to ", ipc::kPriorityMax))
       ->required();
   CLI::App* const trace = app->get_subcommand("trace");
   trace->add_option("JOB", request->id, "only this job");

@@ -23,15 +23,35 @@ std::string FlagEntry(const ipc::Flag& flag) {
                       "\n", Roff(flag.help), ".", choices, "\n");
 }
 
-}  // namespace
+// What changes how jobs run.
+std::vector<CommandInfo> SteeringCommands() {
+  return {
+      {"pause", "JOB", "Stop a job at its next boundary, until it is resumed", {"runtime-dir"}},
+      {"resume", "JOB", "Let a paused or evicted job go on", {"runtime-dir"}},
+      {"evict",
+       "JOB",
+       "Pause a job and move its device memory to the host, until it is resumed",
+       {"runtime-dir"}},
+      {"limit",
+       "JOB SIZE",
+       "Bound the device memory of a job from now on; what it holds already stays",
+       {"runtime-dir"}},
+      {"share",
+       "JOB WEIGHT",
+       "Give the sessions of a job another weight from now on: their part of the time under "
+       "--policy=shares",
+       {"runtime-dir"}},
+      {"priority",
+       "JOB CLASS",
+       "Put a job into another class from now on, 0 is the most urgent, under --policy=priority",
+       {"runtime-dir"}},
+      {"policy", "[NAME]", "Show the policy, or switch to another at once", {"runtime-dir"}},
+  };
+}
 
-const std::vector<CommandInfo>& Commands() {
-  static const std::vector<CommandInfo>* const commands = new std::vector<CommandInfo>{
-      {"run",
-       "[FLAGS] -- PROGRAM [ARGUMENTS]",
-       "Run a program as a client; starts lanewayd when none runs, and ends with the program's "
-       "exit code",
-       {}},
+// What is asked and shown.
+std::vector<CommandInfo> WatchingCommands() {
+  return {
       {"status", "[--json]", "Show daemon, devices, jobs and recent faults", {"runtime-dir"}},
       {"ps", "", "List the sessions: a line per process that uses the device", {"runtime-dir"}},
       {"top",
@@ -39,7 +59,10 @@ const std::vector<CommandInfo>& Commands() {
        "Show live figures per session: state, lane, iterations per second, their p50 and p99 "
        "times, waits and memory; q ends it",
        {"runtime-dir"}},
-      {"why", "[--json] JOB", "Say what a job waits for, and for whom", {"runtime-dir"}},
+      {"why",
+       "[--json] [JOB]",
+       "Say what a job waits for, and for whom; without a job, of all",
+       {"runtime-dir"}},
       {"trace",
        "[--out FILE] [JOB]",
        "Write what happened lately as a timeline that ui.perfetto.dev opens: who held which lane, "
@@ -53,17 +76,11 @@ const std::vector<CommandInfo>& Commands() {
        "--html FILE",
        "Write one page with the timeline of lanes and sessions, figures and finished jobs",
        {"runtime-dir"}},
-      {"pause", "JOB", "Stop a job at its next boundary, until it is resumed", {"runtime-dir"}},
-      {"resume", "JOB", "Let a paused or evicted job go on", {"runtime-dir"}},
-      {"evict",
-       "JOB",
-       "Pause a job and move its device memory to the host, until it is resumed",
-       {"runtime-dir"}},
-      {"limit",
-       "JOB SIZE",
-       "Bound the device memory of a job from now on; what it holds already stays",
-       {"runtime-dir"}},
-      {"policy", "[NAME]", "Show the policy, or switch to another at once", {"runtime-dir"}},
+  };
+}
+
+std::vector<CommandInfo> OtherCommands() {
+  return {
       {"upgrade-worker",
        "",
        "Move running programs to a new worker process, each at its next boundary",
@@ -87,6 +104,25 @@ const std::vector<CommandInfo>& Commands() {
       {"version", "", "Print the version", {"runtime-dir"}},
       {"man", "", "Print the manual page (laneway man | man -l -)", {"runtime-dir"}},
   };
+}
+
+}  // namespace
+
+const std::vector<CommandInfo>& Commands() {
+  static const std::vector<CommandInfo>* const commands = [] {
+    std::vector<CommandInfo>* const all = new std::vector<CommandInfo>{
+        {"run",
+         "[FLAGS] -- PROGRAM [ARGUMENTS]",
+         "Run a program as a client; starts lanewayd when none runs, and ends with the program's "
+         "exit code",
+         {}},
+    };
+    for (const std::vector<CommandInfo>& some :
+         {WatchingCommands(), SteeringCommands(), OtherCommands()}) {
+      all->insert(all->end(), some.begin(), some.end());
+    }
+    return all;
+  }();
   return *commands;
 }
 

@@ -101,10 +101,18 @@ void UseOwnContext(const std::string& driver, bool soft, std::vector<std::string
   ipc::SetVariable(environment, ipc::kDriverVariable, driver);
 }
 
-absl::Status ChooseLibraries(const ipc::Options& options, const std::string& device,
+absl::Status ChooseLibraries(const ipc::Options& options, const Job& job,
                              std::vector<std::string>* environment) {
   if (options.mode == "in-process") {
-    const bool soft = device == "soft";
+    const bool soft = job.device == "soft";
+    if (soft && !job.devices.empty()) {
+      return absl::InvalidArgumentError(
+          "--gpus with --mode=in-process needs a GPU: a program has the whole software device to "
+          "itself there; leave one of the two out");
+    }
+    // In its own context the driver is who keeps it to these.
+    if (!job.devices.empty())
+      ipc::SetVariable(environment, "CUDA_VISIBLE_DEVICES", absl::StrJoin(job.devices, ","));
     const absl::StatusOr<std::string> driver =
         soft ? ipc::LibraryPath("softgpu", "libcuda.so.1") : VendorsDriver();
     if (!driver.ok()) return driver.status();
@@ -237,7 +245,7 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command) {
   const absl::StatusOr<Job> job = NewJob(options, command);
   if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
   std::vector<std::string> environment = ClientEnvironment(options, dir, *job);
-  const absl::Status chosen = ChooseLibraries(options, job->device, &environment);
+  const absl::Status chosen = ChooseLibraries(options, *job, &environment);
   if (!chosen.ok()) return Fail(kLanewayFailed, std::string(chosen.message()));
   const int code = Execute(path, command, std::move(environment));
   TellExit(dir, job->number, code);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/table.h"
+#include "cli/terms_text.h"
 
 namespace cli {
 namespace {
@@ -18,6 +19,28 @@ std::string DeviceLine(const Json& device) {
                       "): ", BytesText(device["used_bytes"].get<uint64_t>()), " used, ",
                       BytesText(device["free_bytes"].get<uint64_t>()), " free of ",
                       BytesText(device["capacity_bytes"].get<uint64_t>()), "\n");
+}
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+const Json& TermsOf(const Json& object) {
+  static const Json kNone;
+  const Json::const_iterator found = object.find("terms");
+  return found == object.end() ? kNone : *found;
+}
+
+// What each user may have; empty: as much as there is.
+std::string QuotaLine(const Json& daemon) {
+  const uint64_t memory = daemon.value("user_memory_bytes", uint64_t{0});
+  const uint64_t sessions = daemon.value("user_sessions", uint64_t{0});
+  if (memory == 0 && sessions == 0) return {};
+  return absl::StrCat("a user may have", memory == 0 ? "" : " ",
+                      memory == 0 ? "" : BytesText(memory), memory == 0 ? "" : " of each device",
+                      memory != 0 && sessions != 0 ? " and " : "",
+                      sessions == 0 ? ""
+                      : memory == 0 ? " "
+                                    : "",
+                      sessions == 0 ? "" : absl::StrCat(sessions, " sessions at a time"), "\n");
 }
 
 std::string ProgramsOf(const Json& job) {
@@ -37,11 +60,12 @@ std::string MemoryText(const Json& job) {
 
 std::string JobsText(const Json& jobs) {
   if (jobs.empty()) return "no jobs\n";
-  Rows rows = {{"JOB", "PROGRAM", "SESSIONS", "DEVICE MEMORY"}};
+  Rows rows = {{"JOB", "PROGRAM", "TERMS", "SESSIONS", "DEVICE MEMORY"}};
   for (const Json& job : jobs) {
-    rows.push_back({Number(job["id"]), ProgramsOf(job), Number(job["sessions"]), MemoryText(job)});
+    rows.push_back({Number(job["id"]), WithLabel(ProgramsOf(job), TermsOf(job)),
+                    OrDash(TermsText(TermsOf(job))), Number(job["sessions"]), MemoryText(job)});
   }
-  return Table(rows, 2);
+  return Table(rows, 3);
 }
 
 std::string FaultsText(const Json& faults) {
@@ -66,6 +90,7 @@ std::string StatusText(const std::string& status_json) {
       absl::StrCat("Laneway ", status["version"].get<std::string>(), "  daemon ",
                    Number(daemon["pid"]), " in ", daemon["runtime_dir"].get<std::string>(),
                    "  policy ", daemon["policy"].get<std::string>(), "\n");
+  text += QuotaLine(daemon);
   for (const Json& device : status["devices"]) text += DeviceLine(device);
   const Json& keeper = status["keeper"];
   absl::StrAppend(&text, "keeper ", Number(keeper["pid"]), " ", keeper["state"].get<std::string>(),
@@ -80,20 +105,23 @@ std::string StatusText(const std::string& status_json) {
 
 std::string SessionsText(const std::string& top_json) {
   const Json top = Json::parse(top_json);
-  Rows rows = {{"JOB", "PROGRAM", "STATE", "SESSION", "PID", "LANE", "ITERATIONS", "DEVICE MEMORY",
-                "OPS", "RECOVERABLE"}};
+  if (top["sessions"].empty()) return "no program uses the device\n";
+  Rows rows = {{"JOB", "PROGRAM", "STATE", "TERMS", "SESSION", "PID", "DEVICE", "LANE",
+                "ITERATIONS", "DEVICE MEMORY", "OPS", "RECOVERABLE"}};
   for (const Json& session : top["sessions"]) {
     const std::string wait = session["wait"].get<std::string>();
     const std::string state = session["state"].get<std::string>();
     rows.push_back(
-        {Number(session["job"]), Printable(session["program"].get<std::string>()),
-         wait.empty() ? state : absl::StrCat(state, ": ", wait), Number(session["session"]),
-         Number(session["pid"]), Number(session["lane"]), Number(session["iterations"]),
-         BytesText(session["device_bytes"].get<uint64_t>()), Number(session["ops"]),
+        {Number(session["job"]), WithLabel(session["program"].get<std::string>(), TermsOf(session)),
+         wait.empty() ? state : absl::StrCat(state, ": ", wait),
+         OrDash(TermsText(TermsOf(session))), Number(session["session"]), Number(session["pid"]),
+         absl::StrCat(session.value("device", 0)), Number(session["lane"]),
+         Number(session["iterations"]), BytesText(session["device_bytes"].get<uint64_t>()),
+         Number(session["ops"]),
          session.value("recoverable", true) ? std::string("yes")
                                             : absl::StrCat("no: ", session.value("obstacle", ""))});
   }
-  return Table(rows, 3);
+  return Table(rows, 4);
 }
 
 }  // namespace cli

@@ -20,6 +20,7 @@ int Steer(const Request& request) {
     }
     ask["bytes"] = *bytes;
   }
+  if (request.command == "share" || request.command == "priority") ask["value"] = request.count;
   const absl::StatusOr<std::string> reply = AskDaemon(request, ask.dump());
   return reply.ok() ? 0 : Say(1, std::string(reply.status().message()));
 }

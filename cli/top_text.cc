@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/table.h"
+#include "cli/terms_text.h"
 
 namespace cli {
 namespace {
@@ -21,12 +22,16 @@ std::string OrDash(uint64_t number) { return number == 0 ? "-" : absl::StrCat(nu
 
 std::vector<std::string> RowOf(const Json& session) {
   const uint64_t iterations = Number(session, "iterations");
+  const Json terms = session.value("terms", Json());
+  const std::string terms_text = TermsText(terms);
   const std::string wait = session.value("wait", "");
   return {
       absl::StrCat(Number(session, "job")),
-      Printable(session.value("program", "")),
+      WithLabel(session.value("program", ""), terms),
       Printable(wait.empty() ? session.value("state", "") : wait),
+      terms_text.empty() ? "-" : terms_text,
       OrDash(Number(session, "rank")),
+      absl::StrCat(Number(session, "device")),
       OrDash(Number(session, "lane")),
       iterations == 0 ? "-" : absl::StrFormat("%.1f", session.value("iterations_per_second", 0.0)),
       absl::StrCat(iterations),
@@ -54,10 +59,10 @@ std::string HeadOf(const Json& top) {
 
 std::string TopText(const std::string& top_json, size_t width, size_t height) {
   const Json top = Json::parse(top_json);
-  Rows rows = {{"JOB", "PROGRAM", "STATE", "RANK", "LANE", "ITER/S", "ITERATIONS", "P50", "P99",
-                "WAITED", "PERSISTENT", "EPHEMERAL", "DEVICE MEMORY"}};
+  Rows rows = {{"JOB", "PROGRAM", "STATE", "TERMS", "RANK", "DEVICE", "LANE", "ITER/S",
+                "ITERATIONS", "P50", "P99", "WAITED", "PERSISTENT", "EPHEMERAL", "DEVICE MEMORY"}};
   for (const Json& session : top["sessions"]) rows.push_back(RowOf(session));
-  const std::string text = HeadOf(top) + (rows.size() == 1 ? "no program runs\n" : Table(rows, 3));
+  const std::string text = HeadOf(top) + (rows.size() == 1 ? "no program runs\n" : Table(rows, 4));
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   lines.pop_back();  // after the last line's end
   if (height != 0 && lines.size() > height) {

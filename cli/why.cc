@@ -4,11 +4,21 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "cli/terms_text.h"
 
 namespace cli {
 namespace {
 
 using Json = nlohmann::json;
+
+// "train (session 3; weight 300) waits for ..."
+std::string LineOf(const Json& session) {
+  const Json terms = session.value("terms", Json());
+  const std::string text = TermsText(terms);
+  return absl::StrCat(WithLabel(session["program"].get<std::string>(), terms), " (session ",
+                      session["session"].get<uint64_t>(), text.empty() ? "" : "; ", text, ") ",
+                      session["why"].get<std::string>());
+}
 
 }  // namespace
 
@@ -21,10 +31,11 @@ int Why(const Request& request) {
     return 0;
   }
   const Json answer = Json::parse(*reply);
+  if (answer["sessions"].empty()) std::puts("no program uses the device");
   for (const Json& session : answer["sessions"]) {
-    std::printf("%s (session %llu) %s\n", session["program"].get<std::string>().c_str(),
-                static_cast<unsigned long long>(session["session"].get<uint64_t>()),
-                session["why"].get<std::string>().c_str());
+    const std::string job =
+        request.id == 0 ? absl::StrCat("job ", session["job"].get<uint64_t>(), ": ") : "";
+    std::printf("%s%s\n", job.c_str(), LineOf(session).c_str());
   }
   return 0;
 }

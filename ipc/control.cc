@@ -29,7 +29,8 @@ bool Sanitize(WorkerReady* body) { return body->device_count <= kDevicesMax; }
 
 bool Sanitize(SessionRecord* body) {
   Terminate(body->program);
-  return body->slot < limits::kSlots &&
+  return body->slot < limits::kSlots && body->device < kDevicesMax &&
+         SanitizeTerms(&body->job.scheduling) &&
          (body->transport == Transport::kRing || body->transport == Transport::kZmq);
 }
 

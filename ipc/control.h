@@ -42,7 +42,7 @@
 namespace ipc::control {
 
 inline constexpr uint32_t kMagic = 0x4c4e4354;  // "LNCT"
-inline constexpr unsigned kDevicesMax = 8;
+inline constexpr unsigned kDevicesMax = kJobDevicesMax;
 inline constexpr size_t kSentenceBytes = 512;
 inline constexpr size_t kNameBytes = 128;
 
@@ -72,7 +72,7 @@ enum class Pause : uint32_t {
 };
 
 // How one session is told to a worker and, by Query, told back by it to a new daemon. Sent alone,
-// it tells that the job's terms or the pause of one that runs have changed.
+// it tells that the job's terms, the pause or the device of one that runs have changed.
 struct SessionRecord {
   uint64_t session_id = 0;
   JobTerms job;
@@ -93,6 +93,7 @@ struct SessionRecord {
   uint32_t coming_in = 0;   // it is to come back, or on its way: Swapped will tell
   uint32_t generation = 0;  // other than 0: it has run in another worker before
   uint32_t contained = 0;   // 1: it gets a worker of its own
+  uint32_t device = 0;      // on which it is counted and has its lane
   Tables tables;            // the calls that its client makes
   char program[kNameBytes] = {};
 };

@@ -16,16 +16,19 @@
 #include <string_view>
 #include <type_traits>
 
+#include "ipc/scheduling_terms.h"
+
 namespace ipc {
 
 // A keyed hash: nobody without the key can make one.
 using Mac = std::array<uint8_t, 32>;
 
-// Every attribute of a job that `laneway run` may give stands here; 0 is what it is without one.
+// Every attribute of a job that `laneway run` may give stands here.
 struct JobTerms {
   uint64_t number = 0;              // what people call it; of one runtime directory
   uint64_t id = 0;                  // random: two daemons may give out one number; 0: no ticket
   uint64_t memory_limit_bytes = 0;  // on each device; 0: none
+  SchedulingTerms scheduling;
 
   bool operator==(const JobTerms&) const = default;
 };

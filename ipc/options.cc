@@ -16,6 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ipc/bytes.h"
+#include "ipc/calls/limits.h"
+#include "ipc/job_options.h"
 
 namespace ipc {
 namespace {
@@ -44,6 +46,13 @@ absl::Status SetFromToml(const std::string& key, const toml::node& node, const s
                                                  flag->number   ? "a whole number"
                                                  : flag->toggle ? "true or false"
                                                                 : "a text in quotes"));
+}
+
+// In a sentence: control characters become '?'.
+std::string OnOneLine(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char letter) { return letter >= 0 && letter < 0x20; }, '?');
+  return text;
 }
 
 std::vector<Flag> PlaceFlags() {
@@ -105,6 +114,76 @@ std::vector<Flag> TurnFlags() {
        "laneway_iteration(), nvtx at its NVTX ranges",
        {"auto", "nvtx", "header", "none"},
        &Options::iterations_from},
+  };
+}
+
+std::vector<Flag> JobFlags() {
+  return {
+      {.name = "priority",
+       .value_name = "CLASS",
+       .help = "the job's class under --policy=priority, 0 is the most urgent",
+       .number = &Options::priority,
+       .of_program = true,
+       .number_max = kPriorityMax},
+      {.name = "weight",
+       .value_name = "WEIGHT",
+       .help = "how much time each session of the job gets beside those of others under "
+               "--policy=shares",
+       .number = &Options::weight,
+       .of_program = true,
+       .number_max = kWeightMax,
+       .number_min = 1},
+      {.name = "deadline",
+       .value_name = "TIME",
+       .help = "when each iteration of the job is due, from when its work is there, under "
+               "--policy=edf, as 20ms or 2s",
+       .text = &Options::deadline,
+       .of_program = true,
+       .valid = [](const std::string& value) { return ParseDurationUs(value).has_value(); },
+       .takes = "a time such as 20ms, 90s or 2h, up to a year"},
+      {.name = "gang",
+       .value_name = "NUMBER",
+       .help = "so many sessions of the job run together or not at all; none runs before all have "
+               "come",
+       .number = &Options::gang,
+       .of_program = true,
+       .number_max = kGangMax},
+      {.name = "gpus",
+       .value_name = "DEVICES",
+       .help = "the devices that the job sees: numbers such as 0 or 1,0, or any:2 for two that "
+               "lanewayd chooses",
+       .text = &Options::gpus,
+       .of_program = true,
+       .valid =
+           [](const std::string& value) {
+             SchedulingTerms terms;
+             return ParseDevices(value, &terms);
+           },
+       .takes = "numbers of devices such as 0 or 1,0, or any, or any:2"},
+      {.name = "label",
+       .value_name = "TEXT",
+       .help = "what people see beside the job, up to 63 bytes",
+       .text = &Options::label,
+       .of_program = true,
+       .valid = [](const std::string& value) { return IsLabel(value); },
+       .takes = "up to 63 bytes of text on one line"},
+  };
+}
+
+std::vector<Flag> UserFlags() {
+  return {
+      {.name = "user-memory",
+       .value_name = "SIZE",
+       .help = "the most memory of each device that all programs of a user may have together; who "
+               "needs more waits",
+       .text = &Options::user_memory,
+       .bytes = true},
+      {.name = "user-sessions",
+       .value_name = "NUMBER",
+       .help = "how many sessions of a user are let in at the same time, the next one waits; 0 is "
+               "no quota",
+       .number = &Options::user_sessions,
+       .number_max = limits::kSessionsMax},
   };
 }
 
@@ -181,7 +260,7 @@ const std::vector<Flag>& Flags() {
   static const std::vector<Flag>* const flags = [] {
     std::vector<Flag>* const all = new std::vector<Flag>();
     for (const std::vector<Flag>& some :
-         {PlaceFlags(), TurnFlags(), DaemonFlags(), MemoryFlags()}) {
+         {PlaceFlags(), TurnFlags(), JobFlags(), UserFlags(), DaemonFlags(), MemoryFlags()}) {
       all->insert(all->end(), some.begin(), some.end());
     }
     return all;
@@ -208,10 +287,10 @@ absl::Status SetOption(const Flag& flag, const std::string& value, const std::st
   }
   if (flag.number != nullptr) {
     int64_t number = 0;
-    if (!absl::SimpleAtoi(value, &number) || number < 0 || number > flag.number_max) {
-      return absl::InvalidArgumentError(absl::StrCat(where, " takes a whole number (",
-                                                     flag.value_name, "), 0 to ", flag.number_max,
-                                                     ", not '", value, "'"));
+    if (!absl::SimpleAtoi(value, &number) || number < flag.number_min || number > flag.number_max) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " takes a whole number (", flag.value_name, "), ", flag.number_min,
+                       " to ", flag.number_max, ", not '", value, "'"));
     }
     options->*flag.number = number;
     return absl::OkStatus();
@@ -219,6 +298,10 @@ absl::Status SetOption(const Flag& flag, const std::string& value, const std::st
   if (flag.bytes && !ParseBytes(value).has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         where, " takes an amount of memory such as 6GiB or 512MiB, not '", value, "'"));
+  }
+  if (flag.valid != nullptr && !flag.valid(value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, " takes ", flag.takes, ", not '", OnOneLine(value), "'"));
   }
   if (!flag.choices.empty() &&
       std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {

@@ -32,6 +32,16 @@ struct Options {
   std::string swap;               // host memory for swapped sessions; empty: half of the machine's
   std::string scrub = "tenants";  // when device memory is zeroed before it is given out
   int64_t metrics_port = 0;       // on 127.0.0.1; 0: none
+  // Of a job (ipc/scheduling_terms.h).
+  int64_t priority = 1;
+  int64_t weight = 100;
+  int64_t gang = 0;      // 0: no gang
+  std::string deadline;  // "20ms"; empty: none
+  std::string gpus;      // "0,1" or "any:2"; empty: all
+  std::string label;
+  // Of each user.
+  std::string user_memory;    // on each device; empty: no quota
+  int64_t user_sessions = 0;  // 0: no quota
 };
 
 struct Flag {
@@ -45,6 +55,10 @@ struct Flag {
   bool of_program = false;  // of the program that is run, not of the daemon that serves it
   int64_t number_max = 365 * 24 * 3600;  // a year of seconds
   bool Options::*toggle = nullptr;       // takes no value; of `laneway run` alone
+  int64_t number_min = 0;
+  // Of a text that is neither a choice nor bytes: whether it is one, and what it is to be.
+  bool (*valid)(const std::string& value) = nullptr;
+  const char* takes = nullptr;  // "a time such as 20ms": after "takes"
 };
 
 const std::vector<Flag>& Flags();

@@ -119,4 +119,10 @@ void GiveGangTurns(Core* core);
 // --- service.cc
 void OnProgress(Core* core, Session* session, const Progress& event);
 
+// --- terms.cc
+// A device that was never heard of has no bounds. To be looked at again.
+Device* Touch(Core* core, uint32_t device);
+void On(Core* core, const TermsChanged& event);
+void On(Core* core, const SessionPlaced& event);
+
 }  // namespace scheduler

@@ -145,6 +145,19 @@ struct LimitChanged {
   SessionId session = 0;
   int64_t limit_bytes = 0;
 };
+// On these terms from now on; what it has had of the device counts as it did.
+struct TermsChanged {
+  SessionId session = 0;
+  uint32_t priority = 1;
+  int64_t weight = 100;
+  int64_t deadline_us = 0;
+};
+// Its first memory is to be on another device than was expected: it goes there, to a lane of that
+// device. Ignored for who has memory, or waits for some.
+struct SessionPlaced {
+  SessionId session = 0;
+  uint32_t device = 0;
+};
 struct Paused {  // stays off the device from its next boundary on
   SessionId session = 0;
   bool swap_out = false;  // and off its memory
@@ -154,10 +167,11 @@ struct Resumed {
 };
 struct Timer {};  // NextTimerUs() has come
 
-using Event = std::variant<SessionArrived, SessionAdopted, SessionMoved, SessionEnding, SessionLeft,
-                           Runnable, Idle, Progress, Switched, MemoryNeeded, MemoryFreed,
-                           LaneNeeded, LaneShrunk, Swapped, PolicyChanged, CapacityChanged,
-                           DeviceLost, UserChanged, LimitChanged, Paused, Resumed, Timer>;
+using Event =
+    std::variant<SessionArrived, SessionAdopted, SessionMoved, SessionEnding, SessionLeft, Runnable,
+                 Idle, Progress, Switched, MemoryNeeded, MemoryFreed, LaneNeeded, LaneShrunk,
+                 Swapped, PolicyChanged, CapacityChanged, DeviceLost, UserChanged, LimitChanged,
+                 TermsChanged, SessionPlaced, Paused, Resumed, Timer>;
 
 // --- what to do ----------------------------------------------------------------------------------
 

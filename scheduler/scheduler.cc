@@ -10,13 +10,6 @@
 namespace scheduler {
 namespace {
 
-Device* Touch(Core* core, uint32_t device) {
-  Device* const found = &core->state->devices[device];
-  found->id = device;
-  core->devices.insert(device);
-  return found;
-}
-
 Session* Enter(Core* core, const SessionArrived& about) {
   State* const state = core->state;
   assert(about.session != 0 && state->sessions.count(about.session) == 0);

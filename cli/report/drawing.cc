@@ -176,6 +176,10 @@ std::vector<std::pair<double, double>> Thinned(const std::vector<std::pair<doubl
   return thin;
 }
 
+size_t ColorOf(const Curve& curve, size_t place) {
+  return (curve.tone < 0 ? place : static_cast<size_t>(curve.tone)) % 8;
+}
+
 std::string CurveSvg(const Curve& curve, size_t number, const Axis& x, const Axis& y) {
   if (curve.points.empty()) return {};
   std::string path;
@@ -192,7 +196,7 @@ std::string CurveSvg(const Curve& curve, size_t number, const Axis& x, const Axi
     }
     last_y = at_y;
   }
-  const std::string color = absl::StrCat("c", number % 8);
+  const std::string color = absl::StrCat("c", ColorOf(curve, number));
   std::string svg;
   if (curve.filled) {
     const double first = std::clamp(x.At(curve.points.front().first), x.from, x.to);
@@ -209,7 +213,7 @@ std::string Legend(const std::vector<Curve>& curves) {
   double x = kLeft;
   for (size_t i = 0; i < curves.size(); ++i) {
     absl::StrAppend(&svg, "<rect x=\"", Px(x), "\" y=\"", Px(kTop - 2),
-                    "\" width=\"14\" height=\"4\" class=\"key c", i % 8, "\"/>\n",
+                    "\" width=\"14\" height=\"4\" class=\"key c", ColorOf(curves[i], i), "\"/>\n",
                     Text(x + 18, kTop + 4, "tick", curves[i].name));
     x += 34 + kCharacterWidth * static_cast<double>(curves[i].name.size());
   }

@@ -40,6 +40,7 @@ struct Curve {
   std::vector<std::pair<double, double>> points;  // by x, ascending
   bool steps = false;                             // holds each value until the next point
   bool filled = false;                            // down to the axis
+  int tone = -1;                                  // colour; < 0: by its place among the curves
 };
 struct Chart {
   std::string title;

@@ -51,17 +51,18 @@ std::string RowHtml(const std::vector<std::string>& cells, size_t texts, const c
   return html + "</tr>\n";
 }
 
+std::string Paragraph(const std::string& text) {
+  return text.empty() ? "" : absl::StrCat("<p>", Escaped(text), "</p>\n");
+}
+
 std::string TableHtml(const Table& table) {
   if (table.head.empty()) return {};
+  if (table.rows.empty() && !table.empty.empty()) return Paragraph(table.empty);
   std::string html = "<div class=\"wide\"><table>\n" + RowHtml(table.head, table.texts, "th");
   for (const std::vector<std::string>& row : table.rows) {
     absl::StrAppend(&html, RowHtml(row, table.texts, "td"));
   }
   return html + "</table></div>\n";
-}
-
-std::string Paragraph(const std::string& text) {
-  return text.empty() ? "" : absl::StrCat("<p>", Escaped(text), "</p>\n");
 }
 
 }  // namespace

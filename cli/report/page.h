@@ -10,7 +10,8 @@ namespace report {
 struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
-  size_t texts = 1;  // the first so many columns are texts, the others figures
+  size_t texts = 1;   // the first so many columns are texts, the others figures
+  std::string empty;  // what is said where there is no row
 };
 
 struct Section {

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ipc/job_options.h"
+
 namespace control {
 namespace {
 
@@ -28,6 +30,9 @@ bool TakeText(const Json& request, const char* name, std::string* text) {
 bool ParseCommandUntrusted(const std::string& text, Command* command) {
   const Json request = Json::parse(text, nullptr, false);
   if (!request.is_object() || request.count("command") == 0) return false;
+  const Json::const_iterator terms = request.find("terms");
+  if (terms != request.end() && !ipc::ReadTermsUntrusted(*terms, &command->scheduling))
+    return false;
   const Json::const_iterator force = request.find("force");
   if (force != request.end() && !force->is_boolean()) return false;
   command->force = force != request.end() && force->get<bool>();
@@ -35,6 +40,7 @@ bool ParseCommandUntrusted(const std::string& text, Command* command) {
          TakeText(request, "text", &command->text) &&
          TakeText(request, "ticket", &command->ticket) && TakeNumber(request, "id", &command->id) &&
          TakeNumber(request, "bytes", &command->bytes) &&
+         TakeNumber(request, "value", &command->value) &&
          TakeNumber(request, "after", &command->after) &&
          TakeNumber(request, "pid", &command->pid) && TakeNumber(request, "code", &command->code);
 }

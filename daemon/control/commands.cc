@@ -2,7 +2,8 @@
 //
 //     status   what runs (status.h)          job      a new run: its number, its job's ticket
 //     top      live figures (status.h)       journal  what happened lately, in parts
-//     why      what a job waits for          policy, pause, resume, evict, limit: steer.cc
+//     why      what a job, or each, waits for policy, pause, resume, evict, limit: steer.cc
+//                                            share, priority: terms.cc
 //     exited   how a job that `laneway run` started has ended
 //     stop     end everything; refused while programs live, unless forced
 #include "ipc/calls/vendor.h"
@@ -18,6 +19,7 @@
 #include "daemon/control/daemon.h"
 #include "daemon/control/live.h"
 #include "daemon/control/status.h"
+#include "ipc/job_options.h"
 #include "ipc/socket.h"
 #include "scheduler/why.h"
 
@@ -77,6 +79,11 @@ void Daemon::AnswerJob(const std::string& peer, const Command& command) {
   TakeAttributes(command, &terms);
   uint64_t run = 0;
   if (!outer.has_value()) {
+    terms.scheduling = command.scheduling;
+    if (const absl::Status chosen = ChooseDevices(DeviceLoads(), &terms.scheduling); !chosen.ok()) {
+      ReplyLater(peer, ErrorJson(std::string(chosen.message())));
+      return;
+    }
     terms = jobs_.New(terms);
     run = terms.number;
   } else {
@@ -108,12 +115,15 @@ void Daemon::AnswerExited(const std::string& peer, const Command& command) {
 void Daemon::AnswerWhy(const std::string& peer, const Command& command) {
   nlohmann::ordered_json sessions = nlohmann::ordered_json::array();
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    if (entry.second.record.job.number != command.id) continue;
-    sessions.push_back({{"session", entry.first},
-                        {"program", entry.second.record.program},
+    const ipc::control::SessionRecord& record = entry.second.record;
+    if (command.id != 0 && record.job.number != command.id) continue;
+    sessions.push_back({{"job", record.job.number},
+                        {"session", entry.first},
+                        {"program", record.program},
+                        {"terms", ipc::TermsJson(record.job.scheduling)},
                         {"why", WhyOf(entry.second)}});
   }
-  if (sessions.empty()) {
+  if (sessions.empty() && command.id != 0) {
     control_.Reply(peer, ErrorJson(NoSuchJob(command.id)));
     return;
   }
@@ -174,6 +184,8 @@ void Daemon::Answer(const ipc::ControlServer::Request& request) {
                                          {"evict", &Daemon::AnswerPause},
                                          {"resume", &Daemon::AnswerResume},
                                          {"limit", &Daemon::AnswerLimit},
+                                         {"share", &Daemon::AnswerTerms},
+                                         {"priority", &Daemon::AnswerTerms},
                                          {"stop", &Daemon::AnswerStop},
                                          {"upgrade-worker", &Daemon::AnswerUpgrade}};
   Command command;

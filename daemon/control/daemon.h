@@ -20,6 +20,7 @@
 #include "daemon/common/event_loop.h"
 #include "daemon/control/alone.h"
 #include "daemon/control/children.h"
+#include "daemon/control/choose_devices.h"
 #include "daemon/control/history.h"
 #include "daemon/control/http.h"
 #include "daemon/control/jobs.h"
@@ -151,6 +152,16 @@ class Daemon : public ChildrenListener {
   void GrantOrRevoke(uint64_t id, uint64_t lane, bool grant);
   void OnOverstay(const scheduler::Report& report);
   void PerformGrant(const scheduler::Action& action);
+  // --- on which terms sessions run, and on which device (terms.cc)
+  void TellQuotas();
+  std::vector<DeviceLoad> DeviceLoads() const;
+  // The device that a program means by this number.
+  uint32_t DeviceSeenAs(const Session& session, uint32_t seen) const;
+  // It asks for memory there. False: what it asked for there can't be.
+  bool NoteDevice(uint64_t id, uint32_t device, bool for_lane);
+  void AnswerTerms(const std::string& peer, const Command& command);
+  void TellTerms(uint64_t id, const ipc::SchedulingTerms& terms);
+
   void Leave(Session* session);
   // Its device memory goes; nobody will run it again.
   void ReleaseMemory(uint64_t id);

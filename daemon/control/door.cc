@@ -93,6 +93,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   record.transport = hello.transport;
   record.tables = ipc::CommonTables(hello.tables);
   ipc::control::SetText(record.program, hello.program);
+  record.device = FirstDeviceOf(record.job.scheduling);
   record.contained = hello.mode == ipc::Mode::kContained || IsQuarantined(record) ? 1 : 0;
   Session* const session = sessions_.Add(record);
   session->socket = std::move(socket);
@@ -257,7 +258,8 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   welcome.slot = session->record.slot;
   const Worker& worker = children_.workers().at(session->worker);
   welcome.worker_pid = static_cast<uint32_t>(worker.process.pid);
-  welcome.device_count = children_.keeper().description.device_count;
+  const uint32_t chosen = session->record.job.scheduling.device_count;
+  welcome.device_count = chosen != 0 ? chosen : children_.keeper().description.device_count;
   welcome.tables = ipc::OwnTables();
   ipc::control::SetText(welcome.zmq_endpoint, attached.zmq_endpoint);
   const int fds[] = {session->session_fd.get(), session->pinned_fd.get()};

@@ -26,11 +26,7 @@ int64_t Signed(uint64_t bytes) {
 }  // namespace
 
 scheduler::SessionArrived Daemon::Describe(const Session& session) const {
-  scheduler::SessionArrived arrived;
-  arrived.session = session.record.session_id;
-  arrived.job = session.record.job.number;
-  arrived.user = session.record.uid;
-  arrived.limit_bytes = Signed(session.record.job.memory_limit_bytes);
+  scheduler::SessionArrived arrived = ArrivedWith(session.record);
   arrived.fixed = session.in_process;
   if (const LearnedCommand* const known = history_.KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
@@ -77,6 +73,7 @@ void Daemon::TellCapacity() {
     capacity.capacity_bytes = static_cast<int64_t>(keeper.devices[i].capacity_bytes);
     Happen(capacity);
   }
+  TellQuotas();
 }
 
 // --- what workers say ----------------------------------------------------------------------------
@@ -132,12 +129,15 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
     OnGateReport(*report);
   } else if (const wire::MemoryNeeded* memory = std::get_if<wire::MemoryNeeded>(&message)) {
     spdlog::debug("session {} needs {} bytes", memory->session_id, memory->bytes);
+    (void)NoteDevice(memory->session_id, memory->device, false);
     HappenWhenServing(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
   } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
     Happen(scheduler::MemoryFreed{freed->session_id, Signed(freed->bytes)});
     if (const Session* const session = sessions_.Find(freed->session_id)) CountOutside(*session);
   } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
     if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
+    const bool gives_back = lane->bytes == 0;
+    if (!NoteDevice(lane->session_id, lane->device, true) && !gives_back) return true;
     HappenWhenServing(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
     journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
@@ -204,8 +204,8 @@ void Daemon::SendTo(const Session& session, const wire::Message& message) {
 
 void Daemon::TellLane(const Session& session) {
   if (session.lane == 0) return;
-  SendTo(session,
-         wire::AssignLane{session.record.session_id, session.lane, session.lane_bytes, 0, 0, 0, 0});
+  SendTo(session, wire::AssignLane{session.record.session_id, session.lane, session.lane_bytes,
+                                   session.record.device, 0, 0, 0});
 }
 
 void Daemon::AssignLane(const scheduler::AssignLane& assign) {
@@ -219,8 +219,8 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
     session->refusal.clear();
   }
   spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
-  SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes, 0, 0,
-                                    assign.answer ? 1u : 0u, 0});
+  SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes,
+                                    session->record.device, 0, assign.answer ? 1u : 0u, 0});
   TellShared();
   journal_.Add({.kind = EventKind::kLane,
                 .at_us = NowUs(),
@@ -263,8 +263,8 @@ void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
   spdlog::info("session {} gets no more memory: {}", refusal.session, refusal.reason);
   session->refusal = refusal.reason;
   if (std::exchange(session->asks_lane, false)) {
-    SendTo(*session, wire::AssignLane{refusal.session, session->lane, session->lane_bytes, 0,
-                                      kOutOfMemory, 1, 0});
+    SendTo(*session, wire::AssignLane{refusal.session, session->lane, session->lane_bytes,
+                                      session->record.device, kOutOfMemory, 1, 0});
   } else {
     SendTo(*session, wire::MemoryAnswer{refusal.session, kOutOfMemory, 0});
   }

@@ -61,6 +61,7 @@ class History {
   // What is known of the command that this session runs; null: it never ended before.
   const LearnedCommand* KnownOf(uint64_t session) const;
   const Learned& learned() const { return learned_; }
+  bool IsOpen(uint64_t job) const { return jobs_.count(job) != 0; }
   // No job is open.
   bool quiet() const { return jobs_.empty(); }
 

@@ -105,14 +105,15 @@ void Daemon::BeginProgram(Session* session) {
 // No more than the device has besides what others hold: it can't have that.
 uint64_t Daemon::BelievedBytes(const Session& session) const {
   const KeeperState& keeper = children_.keeper();
+  const uint32_t device = session.record.device;
   HeldClaim claim;
   claim.claimed_bytes = session.claimed_bytes.value_or(0);
-  claim.capacity_bytes = keeper.description.devices[0].capacity_bytes;
-  claim.used_bytes = keeper.description.devices[0].used_bytes;
+  claim.capacity_bytes = keeper.description.devices[device].capacity_bytes;
+  claim.used_bytes = keeper.description.devices[device].used_bytes;
   claim.limit_bytes = session.record.job.memory_limit_bytes;
   const wire::Owner owner{wire::OwnerKind::kSession, session.record.session_id};
   for (const wire::Usage& usage : keeper.usages) {
-    if (usage.owner == owner && usage.device == 0) claim.counted_bytes += usage.bytes;
+    if (usage.owner == owner && usage.device == device) claim.counted_bytes += usage.bytes;
   }
   return Believed(claim);
 }
@@ -144,7 +145,7 @@ void Daemon::OnProgramMessage(Session* session) {
     return;
   }
   if (const wire::GetMemory* memory = std::get_if<wire::GetMemory>(&received->message)) {
-    AnswerMemory(id, memory->device);
+    AnswerMemory(id, DeviceSeenAs(*session, memory->device));
   } else if (!IsItsOwn(received->message, id, session->lane)) {
     // A report about a lane that it is not in any more is merely late.
     if (!std::holds_alternative<wire::Switched>(received->message))

@@ -47,6 +47,14 @@ void Jobs::Adopt(const ipc::JobTerms& terms) {
   terms.id == 0 ? Take(terms.number, 0) : Remember(terms);
 }
 
+std::optional<ipc::JobTerms> Jobs::Find(uint64_t number) const {
+  const std::map<uint64_t, uint64_t>::const_iterator id = ids_.find(number);
+  const std::map<uint64_t, ipc::JobTerms>::const_iterator found =
+      id == ids_.end() ? by_id_.end() : by_id_.find(id->second);
+  if (found == by_id_.end()) return std::nullopt;
+  return found->second;
+}
+
 void Jobs::Change(const ipc::JobTerms& terms) {
   const std::map<uint64_t, ipc::JobTerms>::iterator known = by_id_.find(terms.id);
   if (known != by_id_.end()) known->second = terms;

@@ -34,6 +34,9 @@ class Jobs {
 
   // A session of it runs: its worker says so.
   void Adopt(const ipc::JobTerms& terms);
+  // Nothing: no job that has a ticket has this number.
+  std::optional<ipc::JobTerms> Find(uint64_t number) const;
+  const std::map<uint64_t, ipc::JobTerms>& all() const { return by_id_; }
   // Its attributes have changed (number and id tell which job it is).
   void Change(const ipc::JobTerms& terms);
 

@@ -43,6 +43,8 @@ const char* NameOf(EventKind kind) {
       return "policy";
     case EventKind::kLimit:
       return "limit";
+    case EventKind::kTerms:
+      return "terms";
   }
   return "?";
 }

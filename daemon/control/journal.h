@@ -33,6 +33,7 @@ enum class EventKind : uint8_t {
   kFault,   // text: the driver's sentence
   kPolicy,  // text: its name
   kLimit,   // text: of how much memory
+  kTerms,   // text: what is new
 };
 
 const char* NameOf(EventKind kind);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/control/status.h"
+#include "ipc/job_options.h"
 
 namespace control {
 namespace {
@@ -44,7 +45,10 @@ SessionView ViewOf(const Session& session, const TopInput& input) {
   const uint64_t id = session.record.session_id;
   const scheduler::Session* const known = input.state.Find(id);
   view.state = StateOf(session, known);
-  if (known != nullptr) view.lane = known->lane;
+  if (known != nullptr) {
+    view.lane = known->lane;
+    view.busy_us = static_cast<uint64_t>(std::max<int64_t>(known->busy_us, 0));
+  }
   if (session.page.get() == nullptr) return view;
   view.figures = input.watch.Of(id, session.page->iteration_times, input.now_us);
   const ipc::Progress& progress = session.page->progress;
@@ -73,6 +77,7 @@ Json ViewJson(const SessionView& view) {
           {"state", view.state},
           {"wait", view.wait},
           {"waiting_us", view.waiting_us},
+          {"device", session.record.device},
           {"lane", view.lane},
           {"rank", view.rank},
           {"iterations", view.figures.iterations},
@@ -80,10 +85,12 @@ Json ViewJson(const SessionView& view) {
           {"p50_us", view.figures.p50_us},
           {"p99_us", view.figures.p99_us},
           {"waited_us", view.figures.waited_us},
+          {"busy_us", view.busy_us},
           {"switches", view.figures.switches},
           {"persistent_bytes", view.persistent_bytes},
           {"ephemeral_bytes", view.ephemeral_bytes},
           {"device_bytes", view.device_bytes},
+          {"terms", ipc::TermsJson(session.record.job.scheduling)},
           {"recoverable", ObstacleOf(session).empty()},
           {"obstacle", ObstacleOf(session)},
           {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};

@@ -33,6 +33,7 @@ struct SessionView {
   uint64_t ephemeral_bytes = 0;
   uint64_t device_bytes = 0;  // that the keeper knows of
   uint64_t waiting_us = 0;    // how long the present wait has lasted
+  uint64_t busy_us = 0;       // for how long it has had the device, as the policy counts it
 };
 
 // In the order of session numbers. `input` outlives it.

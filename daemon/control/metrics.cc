@@ -53,6 +53,21 @@ void AddDevices(const TopInput& input, Page* page) {
   }
 }
 
+void AddUsers(const TopInput& input, Page* page) {
+  const auto each = [&input, page](const char* name, const char* help,
+                                   uint64_t (*value)(const scheduler::User& user)) {
+    page->Begin(name, "gauge", help);
+    for (const std::pair<const uint32_t, scheduler::User>& entry : input.state.users)
+      page->Add(absl::StrCat("user=\"", entry.first, "\""), value(entry.second));
+  };
+  each("laneway_user_sessions", "Sessions of the user that are let in.",
+       [](const scheduler::User& user) { return uint64_t{user.admitted}; });
+  each("laneway_user_sessions_quota", "How many may be; 0: no quota.",
+       [](const scheduler::User& user) { return uint64_t{user.sessions_max}; });
+  each("laneway_user_memory_quota_bytes", "Of each device, for the user; 0: no quota.",
+       [](const scheduler::User& user) { return static_cast<uint64_t>(user.memory_bytes); });
+}
+
 void AddSessions(const TopInput& input, Page* page) {
   const std::vector<SessionView> views = ViewsOf(input);
   std::map<std::string, uint64_t> states;
@@ -62,9 +77,11 @@ void AddSessions(const TopInput& input, Page* page) {
     page->Add(absl::StrCat("state=\"", state.first, "\""), state.second);
   }
   const auto labels = [](const SessionView& view) {
-    return absl::StrCat("job=\"", view.session->record.job.number, "\",session=\"",
-                        view.session->record.session_id, "\",program=\"",
-                        Label(view.session->record.program), "\"");
+    const ipc::control::SessionRecord& record = view.session->record;
+    const std::string label = Label(record.job.scheduling.label);
+    return absl::StrCat("job=\"", record.job.number, "\",session=\"", record.session_id,
+                        "\",program=\"", Label(record.program), "\"",
+                        label.empty() ? "" : absl::StrCat(",label=\"", label, "\""));
   };
   const struct {
     const char* name;
@@ -82,11 +99,30 @@ void AddSessions(const TopInput& input, Page* page) {
        [](const SessionView& view) { return view.ephemeral_bytes; }},
       {"laneway_session_lane", "gauge", "The lane's number; 0: none.",
        [](const SessionView& view) { return view.lane; }},
+      {"laneway_session_device", "gauge", "The device on which it is counted.",
+       [](const SessionView& view) { return uint64_t{view.session->record.device}; }},
+      {"laneway_session_priority", "gauge", "Its job's class; 0 is the most urgent.",
+       [](const SessionView& view) {
+         return uint64_t{view.session->record.job.scheduling.priority};
+       }},
+      {"laneway_session_weight", "gauge", "Its weight where time is shared by weights.",
+       [](const SessionView& view) {
+         return uint64_t{view.session->record.job.scheduling.weight};
+       }},
+      {"laneway_session_gang", "gauge", "Sessions of its job that run together; 0: no gang.",
+       [](const SessionView& view) { return uint64_t{view.session->record.job.scheduling.gang}; }},
   };
   for (const auto& word : kWords) {
     page->Begin(word.name, word.type, word.help);
     for (const SessionView& view : views) page->Add(labels(view), word.value(view));
   }
+  page->Begin("laneway_session_deadline_seconds", "gauge",
+              "When an iteration is due, from when its work is there; 0: never.");
+  for (const SessionView& view : views)
+    page->Add(labels(view), Seconds(view.session->record.job.scheduling.deadline_us));
+  page->Begin("laneway_session_busy_seconds_total", "counter",
+              "Time for which it had the device, as policies count it.");
+  for (const SessionView& view : views) page->Add(labels(view), Seconds(view.busy_us));
   page->Begin("laneway_session_waited_seconds_total", "counter", "Time spent waiting.");
   for (const SessionView& view : views) {
     page->Add(labels(view), Seconds(view.figures.waited_us + view.waiting_us));
@@ -111,6 +147,7 @@ std::string MetricsText(const TopInput& input, uint64_t faults, const Journal& j
       absl::StrCat("version=\"", LANEWAY_VERSION, "\",policy=\"", input.state.policy->name(), "\""),
       1);
   AddDevices(input, &page);
+  AddUsers(input, &page);
   AddSessions(input, &page);
   page.Begin("laneway_faults_total", "counter", "Faults since the daemon began.");
   page.Add("", faults);

@@ -57,6 +57,7 @@ struct Session {
   uint64_t lane = 0;  // as the scheduler has assigned it; 0: not yet
   uint64_t lane_bytes = 0;
   std::optional<ipc::control::Swap> swap;  // asked of its worker, not yet answered
+  bool on_several = false;                 // devices, as far as is known
   bool asks_lane = false;  // blocked in a request for its lane, not for persistent memory
   std::string refusal;     // why its last request for memory failed; empty: it did not
   // What the scheduler has been told of its page, and when.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ipc/client_words.h"
+#include "ipc/job_options.h"
 
 namespace control {
 namespace {
@@ -82,6 +83,8 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"empty_bytes", EmptyBytes(session, device_bytes)},
           {"iterations",
            session.page.get() == nullptr ? 0 : session.page->iteration_times.count.load()},
+          {"device", session.record.device},
+          {"terms", ipc::TermsJson(session.record.job.scheduling)},
           {"memory_limit_bytes", session.record.job.memory_limit_bytes},
           {"contained", session.record.contained != 0},
           {"in_process", session.in_process},
@@ -97,12 +100,14 @@ Json JobsJson(const StatusInput& input, const std::map<uint64_t, uint64_t>& byte
     uint64_t sessions = 0;
     uint64_t device_bytes = 0;
     uint64_t empty_bytes = 0;
+    ipc::SchedulingTerms terms;
   };
   std::map<uint64_t, Job> jobs;
   for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
     Job& job = jobs[entry.second.record.job.number];
     job.programs.insert(entry.second.record.program);
     ++job.sessions;
+    job.terms = entry.second.record.job.scheduling;
     const std::map<uint64_t, uint64_t>::const_iterator held = bytes.find(entry.first);
     if (held == bytes.end()) continue;
     job.device_bytes += held->second;
@@ -112,6 +117,7 @@ Json JobsJson(const StatusInput& input, const std::map<uint64_t, uint64_t>& byte
   for (const std::pair<const uint64_t, Job>& entry : jobs) {
     list.push_back({{"id", entry.first},
                     {"programs", entry.second.programs},
+                    {"terms", ipc::TermsJson(entry.second.terms)},
                     {"sessions", entry.second.sessions},
                     {"device_bytes", entry.second.device_bytes},
                     {"empty_bytes", entry.second.empty_bytes}});
@@ -151,6 +157,8 @@ std::string StatusJson(const StatusInput& input) {
                     {{"pid", getpid()},
                      {"runtime_dir", input.options.runtime_dir},
                      {"policy", input.policy},
+                     {"user_memory_bytes", ipc::BytesOption(input.options.user_memory, 0)},
+                     {"user_sessions", input.options.user_sessions},
                      {"mode", input.options.mode},
                      {"transport", input.options.transport}}},
                    {"keeper", KeeperJson(keeper)},
@@ -164,8 +172,11 @@ std::string StatusJson(const StatusInput& input) {
 std::string OkJson() { return DumpJson({{"ok", true}}); }
 
 std::string JobJson(uint64_t run, const ipc::JobTicket& ticket, ipc::control::DeviceKind kind) {
-  return DumpJson(
-      {{"ok", true}, {"job", run}, {"ticket", ipc::TextOf(ticket)}, {"device", NameOf(kind)}});
+  return DumpJson({{"ok", true},
+                   {"job", run},
+                   {"ticket", ipc::TextOf(ticket)},
+                   {"device", NameOf(kind)},
+                   {"devices", ipc::TermsJson(ticket.terms.scheduling)["devices"]}});
 }
 
 std::string ErrorJson(const std::string& sentence) {

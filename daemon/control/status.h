@@ -27,8 +27,8 @@ std::string StatusJson(const StatusInput& input);
 std::string OkJson();
 std::string ErrorJson(const std::string& sentence);
 
-// The number of a run, the ticket of the job that it is or is a part of, and the kind of device
-// that will serve it.
+// The number of a run, the ticket of the job that it is or is a part of, the kind of device that
+// will serve it, and which devices it may use (none named: all).
 std::string JobJson(uint64_t run, const ipc::JobTicket& ticket, ipc::control::DeviceKind kind);
 
 // Texts of programs may be in any encoding; what is not UTF-8 is replaced, never thrown over.

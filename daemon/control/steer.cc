@@ -131,7 +131,14 @@ void Daemon::ChangeJob(const ipc::JobTerms& terms) {
   for (const uint64_t id : ids) {
     // Each of its sessions gets an equal part: a job of one session, all of it.
     const int64_t part = bytes / static_cast<int64_t>(ids.size());
-    Steer(id, EventKind::kLimit, scheduler::LimitChanged{id, part}, absl::StrCat(part, " bytes"));
+    const Session* const known = sessions_.Find(id);
+    if (known == nullptr) continue;
+    const ipc::JobTerms before = known->record.job;
+    if (before.scheduling != terms.scheduling) TellTerms(id, terms.scheduling);
+    if (before.scheduling == terms.scheduling ||
+        before.memory_limit_bytes != terms.memory_limit_bytes) {
+      Steer(id, EventKind::kLimit, scheduler::LimitChanged{id, part}, absl::StrCat(part, " bytes"));
+    }
     // The worker holds the job to the whole of it, and every query tells of it.
     Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;

@@ -165,13 +165,15 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
   Post(ipc::control::LaneShrunk{lane, bytes});
 }
 
-// All that changes about a session that runs are its job's terms, and whether it is paused.
+// What changes about a session that runs: its job's terms, whether it is paused, and on which
+// device it is counted, which only lanewayd's successor asks for.
 void Control::OnRecord(const ipc::control::SessionRecord& record) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
       sessions_.find(record.session_id);
   if (found == sessions_.end()) return;
   found->second->record.job = record.job;
   found->second->record.pause = record.pause;
+  found->second->record.device = record.device;
   board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
   if (environment_.jobs != nullptr)
     environment_.jobs->SetLimit(record.job.number, record.job.memory_limit_bytes);

@@ -34,6 +34,7 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   setup.job_id = entry->record.job.number;
   setup.uid = entry->record.uid;
   setup.memory_limit_bytes = entry->record.job.memory_limit_bytes;
+  setup.scheduling = entry->record.job.scheduling;
   if (entry->record.transport == ipc::Transport::kZmq) {
     const std::string endpoint = ipc::SessionEndpoint(options_.runtime_dir, setup.session_id);
     absl::StatusOr<ipc::Channel> channel =

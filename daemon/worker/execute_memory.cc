@@ -231,9 +231,10 @@ CUresult SessionImpl::CopyPitchedStagedOut(uint64_t staging_offset, CUdeviceptr 
 }
 
 CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
-  if (device < 0 || static_cast<size_t>(device) >= environment_.contexts.size()) {
+  if (device < 0 || static_cast<size_t>(device) >= seen_devices_.count()) {
     return CUDA_ERROR_INVALID_DEVICE;
   }
+  device = seen_devices_.At(static_cast<size_t>(device));
   driver_.cuDeviceGetName(info->name, sizeof info->name, device);
   driver_.cuDeviceGetPCIBusId(info->pci_bus_id, sizeof info->pci_bus_id, device);
   CUuuid uuid{};

@@ -22,6 +22,7 @@
 #include "ipc/channel.h"
 #include "ipc/control.h"
 #include "ipc/driver_table.h"
+#include "ipc/scheduling_terms.h"
 #include "ipc/session_file.h"
 
 namespace worker {
@@ -89,6 +90,7 @@ struct SessionSetup {
   uint64_t job_id = 0;
   uint32_t uid = 0;
   uint64_t memory_limit_bytes = 0;  // of the job, on each device; 0: none
+  ipc::SchedulingTerms scheduling;  // of the job
 };
 
 struct SessionSnapshot {

@@ -89,7 +89,8 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       arena_(environment, TenantOf(setup, environment), setup.slot, ipc::UniqueFd(setup.swap_fd)),
       pinned_(environment, setup.slot, setup.pinned_fd),
       addresses_(&arena_, &pinned_, environment.backed, setup.slot),
-      streams_(environment, this),
+      seen_devices_(setup.scheduling, environment.contexts.size()),
+      streams_(environment, this, seen_devices_),
       frees_(environment),
       iteration_ends_(environment, &file_.page()->iteration_times),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
@@ -185,9 +186,8 @@ SessionSnapshot SessionImpl::Snapshot() const {
 }
 
 void SessionImpl::UseDevice(uint32_t header_context) {
-  const uint32_t ordinal = header_context & 0xff;
-  const int device =
-      ordinal == 0 || ordinal > environment_.contexts.size() ? 0 : static_cast<int>(ordinal - 1);
+  const uint32_t seen = header_context & 0xff;  // counted from 1
+  const int device = seen_devices_.At(seen == 0 || seen > seen_devices_.count() ? 0 : seen - 1);
   if (device == device_) return;
   driver_.cuCtxSetCurrent(environment_.contexts[static_cast<size_t>(device)]);
   device_ = device;

@@ -262,6 +262,7 @@ class SessionImpl final : public Session,
   Arena arena_;
   PinnedMemory pinned_;
   OwnAddresses addresses_;
+  const SeenDevices seen_devices_;
   StreamTable streams_;
   DeferredFrees frees_;
   HandleMap handles_;

@@ -79,7 +79,7 @@ StreamTable::Stream* StreamTable::Legacy(int device) {
   Stream* const stream = &legacy_[device];
   if (stream->driver == nullptr) {
     stream->legacy = true;
-    stream->slot = static_cast<uint32_t>(device);
+    stream->slot = devices_.NumberOf(device);  // as its client counts
     stream->device = device;
     if (Open(stream, 0) != CUDA_SUCCESS) {
       Close(stream);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "daemon/worker/seen_devices.h"
 #include "daemon/worker/session.h"
 #include "daemon/worker/stream_owners.h"
 #include "ipc/calls/limits.h"
@@ -38,8 +39,8 @@ class StreamTable {
         0;  // blocking: own `submitted` that the legacy stream is already after
   };
 
-  StreamTable(const Environment& environment, StreamOwner* owner)
-      : environment_(environment), owner_(owner) {}
+  StreamTable(const Environment& environment, StreamOwner* owner, const SeenDevices& devices)
+      : environment_(environment), owner_(owner), devices_(devices) {}
   ~StreamTable();
   StreamTable(const StreamTable&) = delete;
 
@@ -72,6 +73,7 @@ class StreamTable {
 
   const Environment& environment_;
   StreamOwner* const owner_;  // told to Environment::owners for every stream
+  const SeenDevices devices_;
   absl::flat_hash_map<CUstream, std::unique_ptr<Stream>> named_;
   std::vector<std::unique_ptr<Stream>> ending_;
   std::array<Stream, ipc::limits::kLegacySlots> legacy_;

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_replace.h"
 #include "cli/manual.h"
+#include "cli/terms_text.h"
+#include "ipc/job_options.h"
 #include "ipc/options.h"
+#include "ipc/text_field.h"
 
 namespace cli {
 namespace {
@@ -59,10 +64,29 @@ TEST(ShowTest, ALinePerSession) {
   EXPECT_EQ(SessionsText(R"({"sessions":[{"job":7,"session":3,"program":"train","pid":100,
       "state":"waits","wait":"its turn","lane":2,"iterations":40,"device_bytes":1572864,
       "ops":12345}]})"),
-            "JOB  PROGRAM  STATE            SESSION  PID  LANE  ITERATIONS  DEVICE MEMORY    OPS  "
-            "RECOVERABLE\n"
-            "7    train    waits: its turn        3  100     2          40        1.5 MiB  12345   "
-            "       yes\n");
+            "JOB  PROGRAM  STATE            TERMS  SESSION  PID  DEVICE  LANE  ITERATIONS  DEVICE "
+            "MEMORY    OPS  RECOVERABLE\n"
+            "7    train    waits: its turn  -            3  100       0     2          40        "
+            "1.5 MiB  12345          yes\n");
+}
+
+TEST(ShowTest, NoSessionsIsSaidInsteadOfAHeadAlone) {
+  EXPECT_EQ(SessionsText(R"({"sessions":[]})"), "no program uses the device\n");
+}
+
+TEST(ShowTest, TermsThatAreNotAsByDefaultAreNamed) {
+  EXPECT_EQ(TermsText(ipc::TermsJson({})), "");
+  ipc::SchedulingTerms terms;
+  terms.priority = 0;
+  terms.weight = 300;
+  terms.deadline_us = 20'000;
+  terms.gang = 2;
+  ASSERT_TRUE(ipc::ParseDevices("1,0", &terms));
+  ipc::control::SetText(terms.label, "night\x1b[2J");
+  EXPECT_EQ(TermsText(ipc::TermsJson(terms)),
+            "priority 0, weight 300, due in 20.0 ms, gang of 2, devices 1,0");
+  EXPECT_EQ(WithLabel("train", ipc::TermsJson(terms)), "train (night?[2J)");
+  EXPECT_EQ(WithLabel("train", {}), "train");
 }
 
 TEST(ManualTest, EveryCommandAndEveryFlagIsInIt) {

@@ -64,6 +64,24 @@ TEST(ReportTest, APageLoadsNothing) {
   EXPECT_NE(html.find("<td class=\"text\">x</td><td>1</td>"), std::string::npos);
 }
 
+TEST(ReportTest, ATableWithoutRowsSaysSoInsteadOfItsHead) {
+  Page page{"Title", "", {{"Heading", "", {{"a", "b"}, {}, 1, "Nothing yet."}, {}}}};
+  const std::string html = PageHtml(page);
+  EXPECT_EQ(html.find("<th"), std::string::npos);
+  EXPECT_NE(html.find("<p>Nothing yet.</p>"), std::string::npos);
+}
+
+TEST(ReportTest, ACurveHasTheColourThatItWasGiven) {
+  Chart chart;
+  chart.curves = {{"one", {{0, 0}, {1, 1}}}, {"two", {{0, 0}, {1, 1}}}};
+  EXPECT_NE(ChartSvg(chart).find("class=\"curve c1\""), std::string::npos);
+  chart.curves[1].tone = 13;
+  const std::string svg = ChartSvg(chart);
+  EXPECT_NE(svg.find("class=\"curve c5\""), std::string::npos);
+  EXPECT_NE(svg.find("class=\"key c5\""), std::string::npos);
+  EXPECT_EQ(svg.find("c1\""), std::string::npos);
+}
+
 TEST(ReportTest, TimesAreShort) {
   EXPECT_EQ(SecondsText(0), "0");
   EXPECT_EQ(SecondsText(0.00005), "50 us");

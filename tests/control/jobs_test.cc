@@ -117,6 +117,27 @@ TEST_F(SealTest, WhatHasChangedSinceHoldsForWhoComesLater) {
   EXPECT_EQ(next.Join(ticket)->memory_limit_bytes, 8192u);
 }
 
+TEST_F(SealTest, HowAJobIsScheduledStandsInItsTicketAndIsFoundByItsNumber) {
+  Jobs jobs = NewJobs();
+  ipc::JobTerms attributes;
+  attributes.scheduling.weight = 300;
+  attributes.scheduling.devices[0] = 1;
+  attributes.scheduling.device_count = 1;
+  const ipc::JobTerms terms = jobs.New(attributes);
+  ASSERT_TRUE(jobs.Find(terms.number).has_value());
+  EXPECT_EQ(*jobs.Find(terms.number), terms);
+  EXPECT_FALSE(jobs.Find(jobs.NewNumber()).has_value()) << "it has no ticket";
+  EXPECT_FALSE(jobs.Find(99).has_value());
+  const std::optional<ipc::JobTicket> shown =
+      ipc::ParseTicketUntrusted(ipc::TextOf(jobs.TicketOf(terms)));
+  ASSERT_TRUE(shown.has_value());
+  Jobs next = NewJobs();
+  EXPECT_EQ(next.Join(*shown)->scheduling, attributes.scheduling);
+  ipc::JobTicket forged = *shown;
+  forged.terms.scheduling.weight = 10'000;
+  EXPECT_FALSE(next.Join(forged).has_value());
+}
+
 TEST_F(SealTest, JobsWithoutEndTakeBoundedMemory) {
   Jobs jobs = NewJobs();
   const ipc::JobTicket oldest = jobs.TicketOf(jobs.New({.memory_limit_bytes = 4096}));

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "ipc/bytes.h"
+#include "ipc/job_options.h"
 #include "tests/ipc/testing.h"
 
 namespace ipc {
@@ -41,6 +42,32 @@ TEST_F(OptionsTest, TogglesAreTrueOrFalse) {
   EXPECT_FALSE(options_.no_sites);
   EXPECT_TRUE(AsArguments(options_).empty()) << "they are the client's alone";
   ExpectRefused("no-env = \"yes\"\n", "no-env");
+}
+
+TEST_F(OptionsTest, TermsOfJobsAreTheProgramsAndQuotasTheDaemons) {
+  ASSERT_TRUE(Read("priority = 0\nweight = 300\ndeadline = \"20ms\"\ngang = 2\ngpus = \"1,0\"\n"
+                   "label = \"night\"\n")
+                  .ok());
+  EXPECT_TRUE(AsArguments(options_).empty());
+  const SchedulingTerms terms = TermsOf(options_);
+  EXPECT_EQ(terms.priority, 0u);
+  EXPECT_EQ(terms.weight, 300u);
+  EXPECT_EQ(terms.deadline_us, 20'000u);
+  EXPECT_EQ(terms.gang, 2u);
+  EXPECT_EQ(terms.device_count, 2u);
+  EXPECT_EQ(terms.devices[0], 1);
+  EXPECT_STREQ(terms.label, "night");
+  ASSERT_TRUE(Read("user-memory = \"8GiB\"\nuser-sessions = 3\n").ok());
+  EXPECT_EQ(AsArguments(options_),
+            (std::vector<std::string>{"--user-memory=8GiB", "--user-sessions=3"}));
+  ExpectRefused("weight = 0\n", "1 to 10000");
+  ExpectRefused("priority = 100\n", "0 to 99");
+  ExpectRefused("deadline = \"20\"\n", "20ms");
+  ExpectRefused("deadline = \"-1s\"\n", "20ms");
+  ExpectRefused("deadline = \"inf\"\n", "20ms");
+  for (const char* const gpus : {"", "a", "0,", "0,0", "8", "any:0", "any:9", "anyone", "any:"})
+    ExpectRefused("gpus = \"" + std::string(gpus) + "\"\n", "any:2");
+  ExpectRefused("label = \"two\\nlines\"\n", "one line");
 }
 
 TEST_F(OptionsTest, NoFileIsFine) { EXPECT_TRUE(ReadConfig(&options_).ok()); }

@@ -122,7 +122,7 @@ TEST_F(ArenaTest, MemoryOfOthersIsZeroedFirst) {
 
 TEST_F(ArenaTest, FreedRangesWaitForTheirWork) {
   DeferredFrees frees(environment_);
-  StreamTable streams(environment_, nullptr);
+  StreamTable streams(environment_, nullptr, SeenDevices({}, 1));
   StreamTable::Stream* const legacy = streams.Legacy(0);
   EXPECT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
   recording_.busy_streams.insert(legacy->driver);

@@ -17,7 +17,7 @@ class StreamsTest : public testing::Test {
   }
   Recording& recording_ = FreshRecording();
   Environment environment_ = RecordingEnvironment();
-  StreamTable streams_{environment_, nullptr};
+  StreamTable streams_{environment_, nullptr, SeenDevices({}, 1)};
   uint32_t next_slot_ = ipc::limits::kLegacySlots;
 };
 
@@ -98,6 +98,23 @@ TEST_F(StreamsTest, StreamsThatEndAreBounded) {
   recording_.busy_streams.clear();
   EXPECT_EQ(streams_.Create(ipc::limits::kLegacySlots, CU_STREAM_NON_BLOCKING, 0, 0, &stream),
             CUDA_SUCCESS);
+}
+
+TEST_F(StreamsTest, ADevicesLegacyStreamHasTheSlotOfTheNumberThatItsClientGivesIt) {
+  ipc::SchedulingTerms terms;
+  terms.device_count = 2;
+  terms.devices[0] = 3;
+  terms.devices[1] = 1;
+  const SeenDevices seen(terms, 4);
+  EXPECT_EQ(seen.count(), 2u);
+  EXPECT_EQ(seen.At(0), 3);
+  StreamTable streams(environment_, nullptr, seen);
+  EXPECT_EQ(streams.Legacy(3)->slot, 0u);
+  EXPECT_EQ(streams.Legacy(1)->slot, 1u);
+  streams.Clear();
+  EXPECT_EQ(SeenDevices({}, 4).count(), 4u) << "all, where none is named";
+  EXPECT_EQ(SeenDevices({}, 4).At(2), 2);
+  EXPECT_EQ(SeenDevices({}, 4).NumberOf(2), 2u);
 }
 
 TEST_F(StreamsTest, RefusesForeignSlotsAndStreams) {
