@@ -101,7 +101,9 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
   if (stream->capturing()) return AddToCapture(*stream, HostWork{function, data});
-  return SubmitChecked(stream, MakeHostFunction(function, data));
+  std::unique_ptr<Operation> operation = MakeHostFunction(function, data);
+  operation->SetStream(handle);
+  return SubmitChecked(stream, std::move(operation));
 }
 
 CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* data,

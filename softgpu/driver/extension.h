@@ -21,6 +21,13 @@ CUresult softgpuSetPrintHandler(SoftgpuPrintHandler handler, void* data);
  * valid. Thread safe. */
 CUresult softgpuGetFault(CUstream* stream, const char** text);
 
+/* For a library that does on the host what a device would do, in host functions (cuLaunchHostFunc).
+ * softgpuHasMemory: 1 when a kernel could read all of [address, address + bytes).
+ * softgpuRaiseFault, from inside such a host function: when it returns, its stream has faulted with
+ * `code`, as by a kernel, and `text` says why. CUDA_ERROR_NOT_PERMITTED elsewhere. Thread safe. */
+int softgpuHasMemory(CUdeviceptr address, size_t bytes);
+CUresult softgpuRaiseFault(CUresult code, const char* text);
+
 #ifdef __cplusplus
 }
 #endif

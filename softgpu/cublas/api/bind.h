@@ -11,8 +11,10 @@
 #include <cuda_fp16.h>
 
 #include <new>
+#include <optional>
 
 #include "softgpu/cublas/core/handle.h"
+#include "softgpu/cublas/core/operands.h"
 
 namespace softgpu::cublas {
 
@@ -62,15 +64,59 @@ typename NativeT<T>::type Native(T value) {
   }
 }
 
-template <auto kImplementation, class Signature>
+// What a pointer argument, or each pointer of an array, points at; 0: bytes of a type that another
+// parameter tells.
+template <class T>
+constexpr int64_t PointedBytes() {
+  using To = std::remove_cv_t<std::remove_pointer_t<T>>;
+  if constexpr (!std::is_pointer_v<T> || std::is_void_v<To>) {
+    return 0;
+  } else if constexpr (std::is_pointer_v<To>) {
+    return PointedBytes<To>();
+  } else if constexpr (requires { sizeof(To); }) {
+    return sizeof(To);
+  } else {
+    return 0;  // a handle
+  }
+}
+
+template <class T>
+int64_t NumberOf(T value) {
+  if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<int64_t>(value);
+  } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+    return static_cast<int64_t>(value);
+  } else {
+    return 0;
+  }
+}
+
+// The call's description, when the function touches device memory.
+template <class... A>
+std::optional<CallRecord> RecordOf(const char* name, const ipc::blas::Family* family,
+                                   const Handle& handle, A... arguments) {
+  static_assert(sizeof...(A) < CallRecord::kParametersMax);
+  if (family == nullptr) return std::nullopt;
+  CallRecord record(name, family);
+  size_t index = 0;  // the handle's
+  (record.Set(++index, NumberOf(arguments), PointedBytes<A>()), ...);
+  record.SetDeviceScalars(handle.device_pointers());
+  record.NoteZeros();
+  return record;
+}
+
+template <auto kImplementation, class Signature, class Name>
 struct Entry;
 
-template <auto kImplementation, class... A>
-struct Entry<kImplementation, cublasStatus_t(cublasHandle_t, A...)> {
+template <auto kImplementation, class Name, class... A>
+struct Entry<kImplementation, cublasStatus_t(cublasHandle_t, A...), Name> {
   static cublasStatus_t Call(cublasHandle_t opaque, A... arguments) noexcept {
+    static const ipc::blas::Family* const family = ipc::blas::FamilyOf(Name::kText);
     Handle* const handle = Handle::From(opaque);
     if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
     try {
+      const std::optional<CallRecord> record = RecordOf(Name::kText, family, *handle, arguments...);
+      const CallScope scope(record ? &*record : nullptr);
       return kImplementation(*handle, Native(arguments)...);
     } catch (const std::bad_alloc&) {
       return CUBLAS_STATUS_ALLOC_FAILED;
@@ -79,9 +125,9 @@ struct Entry<kImplementation, cublasStatus_t(cublasHandle_t, A...)> {
 };
 
 // For functions without a handle, written in the vendor's own types.
-template <auto kImplementation, class R, class... A>
-requires(
-    std::is_same_v<decltype(kImplementation), R (*)(A...)>) struct Entry<kImplementation, R(A...)> {
+template <auto kImplementation, class Name, class R, class... A>
+requires(std::is_same_v<decltype(kImplementation), R (*)(A...)>) struct Entry<kImplementation,
+                                                                              R(A...), Name> {
   static R Call(A... arguments) noexcept { return kImplementation(arguments...); }
 };
 
@@ -89,8 +135,14 @@ requires(
 
 // The resolver of an ifunc runs during relocation: it may only return an address.
 #define SOFTGPU_EXPORT(fn, ...)                                                    \
+  namespace softgpu::cublas::names {                                               \
+  struct Name_##fn {                                                               \
+    static constexpr char kText[] = #fn;                                           \
+  };                                                                               \
+  }                                                                                \
   extern "C" LANEWAY_SIGNATURE(fn) * softgpu_resolve_##fn() {                      \
-    return &::softgpu::cublas::Entry<(__VA_ARGS__), LANEWAY_SIGNATURE(fn)>::Call;  \
+    return &::softgpu::cublas::Entry<(__VA_ARGS__), LANEWAY_SIGNATURE(fn),         \
+                                     ::softgpu::cublas::names::Name_##fn>::Call;   \
   }                                                                                \
   extern "C" __attribute__((ifunc("softgpu_resolve_" #fn), visibility("default"))) \
   LANEWAY_SIGNATURE(fn) fn;

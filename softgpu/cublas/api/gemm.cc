@@ -139,6 +139,15 @@ cublasStatus_t GemmBatchedEx(Handle& handle, Op op_a, Op op_b, int64_t m, int64_
                              batch});
 }
 
+// One group, as the call in batches that it is.
+template <class... A>
+CallRecord GroupOf(const char* family, A... arguments) {
+  CallRecord record("cublasGemmGroupedBatched", ipc::blas::FamilyOf(family));
+  size_t index = 0;
+  (record.Set(++index, NumberOf(arguments), PointedBytes<A>()), ...);
+  return record;
+}
+
 // Groups: everything of a group but the matrices comes in host arrays, read now; the pointers of
 // all groups follow each other in device arrays. Index is int or int64_t.
 template <class T>
@@ -152,6 +161,10 @@ struct GemmGroupedBatched {
     if (groups < 0) return CUBLAS_STATUS_INVALID_VALUE;
     int64_t first = 0;
     for (int64_t g = 0; g < groups; first += sizes[g++]) {
+      const CallRecord record =
+          GroupOf("cublasSgemmBatched", op_a[g], op_b[g], m[g], n[g], k[g], alpha + g, a + first,
+                  lda[g], b + first, ldb[g], beta + g, c + first, ldc[g], sizes[g]);
+      const CallScope scope(&record);
       const cublasStatus_t status = SubmitGemm(handle, {{op_a[g], op_b[g], m[g], n[g], k[g]},
                                                         kCompute<T>,
                                                         false,
@@ -183,6 +196,10 @@ struct GemmGroupedBatchedEx {
                                                                 : sizeof(float);
     int64_t first = 0;
     for (int64_t g = 0; g < groups; first += sizes[g++]) {
+      const CallRecord record = GroupOf("cublasGemmBatchedEx", op_a[g], op_b[g], m[g], n[g], k[g],
+                                        alpha, a + first, type_a, lda[g], b + first, type_b, ldb[g],
+                                        beta, c + first, type_c, ldc[g], sizes[g]);
+      const CallScope scope(&record);
       const cublasStatus_t status =
           SubmitGemm(handle, {{op_a[g], op_b[g], m[g], n[g], k[g]},
                               compute,

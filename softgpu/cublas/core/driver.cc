@@ -15,6 +15,10 @@ const Driver* Load() {
   complete = complete && driver.fn != nullptr;
   SOFTGPU_CUBLAS_DRIVER_CALLS(SOFTGPU_CUBLAS_LOAD)
 #undef SOFTGPU_CUBLAS_LOAD
+  driver.softgpuHasMemory =
+      reinterpret_cast<decltype(driver.softgpuHasMemory)>(dlsym(library, "softgpuHasMemory"));
+  driver.softgpuRaiseFault =
+      reinterpret_cast<decltype(driver.softgpuRaiseFault)>(dlsym(library, "softgpuRaiseFault"));
   return complete ? &driver : nullptr;
 }
 

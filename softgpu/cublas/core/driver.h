@@ -29,6 +29,9 @@ struct Driver {
 #define SOFTGPU_CUBLAS_MEMBER(fn) decltype(&::fn) fn = nullptr;
   SOFTGPU_CUBLAS_DRIVER_CALLS(SOFTGPU_CUBLAS_MEMBER)
 #undef SOFTGPU_CUBLAS_MEMBER
+  // What the software GPU's driver has besides (its extension.h); null on another.
+  int (*softgpuHasMemory)(CUdeviceptr address, size_t bytes) = nullptr;
+  CUresult (*softgpuRaiseFault)(CUresult code, const char* text) = nullptr;
 
   // nullptr when libcuda.so.1 can't be loaded or lacks one of the calls.
   SOFTGPU_CUBLAS_CORE static const Driver* Get();

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "softgpu/cublas/core/operands.h"
+
 namespace softgpu::cublas {
 namespace {
 
@@ -48,6 +50,15 @@ CUresult GiveToGraph(const Driver& driver, CUstream stream, std::unique_ptr<Work
   return driver.cuGraphRetainUserObject(graph, owner, 1, CU_GRAPH_USER_OBJECT_MOVE);
 }
 
+// With what the call needs looked for first.
+Work WithItsMemory(Work work) {
+  const CallRecord* const record = CallScope::Current();
+  if (record == nullptr) return work;
+  return [record = *record, work = std::move(work)] {
+    if (record.RequireMemory()) work();
+  };
+}
+
 }  // namespace
 
 cublasStatus_t EnqueueOn(CUstream stream, Work work) {
@@ -58,7 +69,7 @@ cublasStatus_t EnqueueOn(CUstream stream, Work work) {
   // A device that doesn't know capturing isn't capturing.
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED) return StatusOf(result);
 
-  std::unique_ptr<Work> owned = std::make_unique<Work>(std::move(work));
+  std::unique_ptr<Work> owned = std::make_unique<Work>(WithItsMemory(std::move(work)));
   Work* const address = owned.get();
   if (capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
     result = GiveToGraph(*driver, stream, std::move(owned));

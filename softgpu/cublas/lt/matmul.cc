@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "softgpu/cublas/api/check.h"
+#include "softgpu/cublas/core/operands.h"
 
 namespace softgpu::cublas {
 namespace {
@@ -159,7 +160,50 @@ void RunOne(const LtMatmul& matmul, int64_t index, E alpha, E beta) {
   }
 }
 
+constexpr char kName[] = "cublasLtMatmul";
+
+bool RequireMatrix(const LtOperand& operand, const Extent& extent, int64_t batch) {
+  const int64_t bytes = ElementBytes(operand.type);
+  if (!operand.pointer_array) {
+    return RequireRegion(kName,
+                         ipc::blas::MatrixRegion(extent.rows, extent.columns, operand.ld, bytes,
+                                                 batch, operand.stride),
+                         operand.data);
+  }
+  const ipc::blas::Region pointers = ipc::blas::MatrixRegion(batch, 1, batch, sizeof(void*));
+  if (!RequireRegion(kName, pointers, operand.data)) return false;
+  const ipc::blas::Region one =
+      ipc::blas::MatrixRegion(extent.rows, extent.columns, operand.ld, bytes);
+  for (int64_t i = 0; i < batch; ++i) {
+    if (!RequireRegion(kName, one, operand.At(i))) return false;
+  }
+  return true;
+}
+
+bool RequireMemory(const LtMatmul& matmul, bool reads_c) {
+  const GemmShape& shape = matmul.shape;
+  const Extent result{shape.m, shape.n};
+  const bool has_bias = (matmul.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
+  const Extent bias{matmul.bias_along_columns ? shape.n : shape.m, 1};
+  LtOperand bias_operand = matmul.bias;
+  bias_operand.ld = bias.rows;
+  return RequireMatrix(matmul.a, StoredExtent(shape.op_a, shape.m, shape.k), matmul.batch) &&
+         RequireMatrix(matmul.b, StoredExtent(shape.op_b, shape.k, shape.n), matmul.batch) &&
+         (!reads_c || RequireMatrix(matmul.c, result, matmul.batch)) &&
+         RequireMatrix(matmul.d, result, matmul.batch) &&
+         (!has_bias || RequireMatrix(bias_operand, bias, matmul.batch));
+}
+
 }  // namespace
+
+bool RequireScalars(const char* name, bool on_device, cudaDataType type,
+                    std::initializer_list<const void*> scalars) {
+  const ipc::blas::Region one = ipc::blas::MatrixRegion(1, 1, 1, ElementBytes(type));
+  for (const void* const scalar : scalars) {
+    if (on_device && !RequireRegion(name, one, scalar)) return false;
+  }
+  return true;
+}
 
 cublasStatus_t PlanLtMatmul(const MatmulDesc& desc, const LtLayouts& l, LtMatmul* matmul) {
   for (const MatrixLayout* layout : {l.a, l.b, l.c, l.d}) {
@@ -205,6 +249,7 @@ cublasStatus_t PlanLtMatmul(const MatmulDesc& desc, const LtLayouts& l, LtMatmul
 
 template <class E>
 void RunLtMatmul(const LtMatmul& matmul, E alpha, E beta) {
+  if (!RequireMemory(matmul, beta != E(0))) return;
   ParallelFor(matmul.batch, [&](int64_t index) { RunOne(matmul, index, alpha, beta); });
 }
 

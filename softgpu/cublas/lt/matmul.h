@@ -8,6 +8,7 @@
 // values.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 
 #include "softgpu/cublas/core/arithmetic.h"
@@ -50,7 +51,12 @@ struct LtLayouts {
 // Leaves the addresses of A to D null. INVALID_VALUE for contradictions, NOT_SUPPORTED otherwise.
 cublasStatus_t PlanLtMatmul(const MatmulDesc& desc, const LtLayouts& layouts, LtMatmul* matmul);
 
-// Runs it, in the calling thread and the pool.
+// From inside queued work: whether scalars that lie on the device are there; else the stream has
+// faulted.
+bool RequireScalars(const char* name, bool on_device, cudaDataType type,
+                    std::initializer_list<const void*> scalars);
+
+// Runs it, in the calling thread and the pool. Memory that is not there is a fault of the device.
 template <class E>
 void RunLtMatmul(const LtMatmul& matmul, E alpha, E beta);
 

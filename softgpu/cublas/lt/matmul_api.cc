@@ -36,7 +36,13 @@ cublasStatus_t SubmitAs(const LtMatmul& matmul, const void* alpha, const void* b
                         cudaStream_t stream) {
   const TypedScalar<E> alpha_of(matmul.scalars_on_device, alpha, matmul.plan.scale_type);
   const TypedScalar<E> beta_of(matmul.scalars_on_device, beta, matmul.plan.scale_type);
-  return EnqueueOn(stream, [=] { RunLtMatmul<E>(matmul, alpha_of(), beta_of()); });
+  return EnqueueOn(stream, [=] {
+    if (!RequireScalars("cublasLtMatmul", matmul.scalars_on_device, matmul.plan.scale_type,
+                        {alpha, beta})) {
+      return;
+    }
+    RunLtMatmul<E>(matmul, alpha_of(), beta_of());
+  });
 }
 
 cublasStatus_t Matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void* alpha,

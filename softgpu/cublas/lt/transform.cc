@@ -3,6 +3,8 @@
 #include "softgpu/cublas/api/bind.h"
 #include "softgpu/cublas/api/check.h"
 #include "softgpu/cublas/core/mixed.h"
+#include "softgpu/cublas/core/operands.h"
+#include "softgpu/cublas/lt/matmul.h"
 #include "softgpu/cublas/lt/objects.h"
 
 namespace softgpu::cublas {
@@ -43,8 +45,24 @@ E Element(const Term& term, int64_t batch, int64_t i, int64_t j) {
   return ConjIf(term.op == CUBLAS_OP_C, value);
 }
 
+bool RequireMatrix(const void* data, const MatrixLayout& layout) {
+  const bool row = layout.order == CUBLASLT_ORDER_ROW;
+  const int64_t rows = static_cast<int64_t>(layout.rows);
+  const int64_t columns = static_cast<int64_t>(layout.columns);
+  return RequireRegion(
+      "cublasLtMatrixTransform",
+      ipc::blas::MatrixRegion(row ? columns : rows, row ? rows : columns, layout.ld,
+                              ElementBytes(static_cast<cudaDataType>(layout.type)),
+                              layout.batch_count, layout.batch_stride),
+      data);
+}
+
 template <class E>
 void Run(E alpha, const Term& a, E beta, const Term& b, void* c, const MatrixLayout& layout) {
+  if ((alpha != E(0) && !RequireMatrix(a.data, a.layout)) ||
+      (beta != E(0) && !RequireMatrix(b.data, b.layout)) || !RequireMatrix(c, layout)) {
+    return;
+  }
   const int64_t rows = static_cast<int64_t>(layout.rows);
   const int64_t columns = static_cast<int64_t>(layout.columns);
   const cudaDataType type = static_cast<cudaDataType>(layout.type);
@@ -77,7 +95,11 @@ cublasStatus_t SubmitAs(const TransformDesc& desc, const void* alpha, const Term
   const E zero{};
   const TypedScalar<E> beta_of(has_b && on_device, has_b ? beta : &zero,
                                has_b ? scale : kDataType<E>);
-  return EnqueueOn(stream, [=] { Run<E>(alpha_of(), a, beta_of(), b, c, layout); });
+  return EnqueueOn(stream, [=] {
+    const bool has_scalars =
+        RequireScalars("cublasLtMatrixTransform", on_device, scale, {alpha, has_b ? beta : alpha});
+    if (has_scalars) Run<E>(alpha_of(), a, beta_of(), b, c, layout);
+  });
 }
 
 cublasStatus_t Transform(cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t desc_object,

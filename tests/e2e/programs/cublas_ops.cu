@@ -30,7 +30,7 @@ static void Level1(cublasHandle_t cublas, float* x, float* y) {
   CUBLAS_CHECK(cublasSaxpy(cublas, kCount, &alpha, x, 1, y, 1));
   CUBLAS_CHECK(cublasSdot(cublas, kCount, x, 1, y, 1, &dot));
   CUBLAS_CHECK(cublasSnrm2(cublas, kCount, x, 1, &norm));
-  CUBLAS_CHECK(cublasSasum(cublas, kCount, x, 2, &sum));
+  CUBLAS_CHECK(cublasSasum(cublas, kCount / 2, x, 2, &sum));
   CUBLAS_CHECK(cublasIsamax(cublas, kCount, x, 1, &largest));
   printf("level 1: dot %.9g, norm %.9g, sum %.9g, largest at %d\n", dot, norm, sum, largest);
   CUDA_CHECK(cudaMalloc(&device_dot, sizeof(float)));
