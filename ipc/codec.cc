@@ -72,6 +72,22 @@ uint64_t ReachOf(std::span<const Param> params, size_t index, Values values) {
   }
 }
 
+bool PutReply(const Row& row, uint32_t status, Values values, Writer& out) {
+  out.Put(status);
+  for (const bool ranges : {false, true}) {
+    for (const size_t i : Members(row.sets.returned)) {
+      const Param& param = row.params[i];
+      if (ranges != (param.role.kind == RoleKind::kBytesOut)) continue;
+      if (status != 0 && !param.role.on_failure) continue;
+      const void* from = nullptr;
+      std::memcpy(&from, values[i], sizeof from);
+      if (from == nullptr) continue;
+      out.Raw(from, ranges ? ReachOf(row.params, i, values) : param.bytes);
+    }
+  }
+  return out.ok();
+}
+
 size_t BytesOfDataType(cudaDataType type) {
   switch (type) {
     case CUDA_R_8I:

@@ -141,6 +141,10 @@ int64_t IntegerOf(const Param& param, const void* value);
 // parameters that it names are Value parameters.
 uint64_t ReachOf(std::span<const Param> params, size_t index, Values values);
 
+// Writes status and results of a call; false when they do not fit into a message. A failed call
+// returns only what its roles mark so.
+bool PutReply(const Row& row, uint32_t status, Values values, Writer& out);
+
 // The size of one element of a cuBLAS data type, or of alpha and beta under a compute type; 0:
 // unknown.
 size_t BytesOfDataType(cudaDataType type);

@@ -157,7 +157,9 @@ class RequestEncoder {
 
   void PutAddress(size_t i) {
     const uint64_t address = AddressOf(PointerAt(values_[i]));
-    const bool known = params_[i].role.rule != LengthRule::kNone;
+    // What a layout says lies in the worker.
+    const LengthRule rule = params_[i].role.rule;
+    const bool known = rule != LengthRule::kNone && rule != LengthRule::kLayout;
     const uint64_t bytes = known ? ReachOf(params_, i, values_) : 1;
     // A null of unknown extent is the callee's to judge.
     const bool free_pass = known ? bytes == 0 : address == 0;

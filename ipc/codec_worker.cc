@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "ipc/accepts_operands.h"
 #include "ipc/message.h"
 
 namespace ipc {
@@ -18,6 +19,8 @@ class Server {
  public:
   Server(Op op, const Row& row, std::span<const std::byte> request, Session& session)
       : own_(LibraryOf(op) == Library::kLaneway),
+        computes_(LibraryOf(op) == Library::kCublas || LibraryOf(op) == Library::kCublasLt),
+        family_(computes_ ? BlasFamilyOf(op) : nullptr),
         sets_(row.sets),
         params_(row.params),
         in_(request),
@@ -43,6 +46,8 @@ class Server {
       const Step step = Resolve(i);
       if (step != Step::kOn) return step;
     }
+    if (computes_ && !AcceptsOperands(family_, params_, values(), tags_.data(), session_))
+      return Step::kBadAddress;
     return sets_.scalars == 0 ? Step::kOn : ScalarMode();
   }
 
@@ -226,7 +231,7 @@ class Server {
       case RoleKind::kDevicePtr:
         return AddressStep(i);
       case RoleKind::kResult:
-        return Accepts(slots_[i].As<uint64_t>(), 1);
+        return family_ != nullptr ? Step::kOn : Accepts(slots_[i].As<uint64_t>(), 1);
       case RoleKind::kScalar:
         return ScalarStep(i);
       case RoleKind::kLtAttribute:
@@ -250,7 +255,11 @@ class Server {
 
   Step AddressStep(size_t i) {
     const uint64_t address = slots_[i].As<uint64_t>();
-    const bool known = params_[i].role.rule != LengthRule::kNone;
+    const LengthRule rule = params_[i].role.rule;
+    // What needs all parameters is asked when they are there.
+    if (rule == LengthRule::kLayout || (family_ != nullptr && rule == LengthRule::kNone))
+      return Step::kOn;
+    const bool known = rule != LengthRule::kNone;
     const uint64_t bytes = known ? ReachOf(params_, i, values()) : 1;
     if (known ? bytes == 0 : address == 0) return Step::kOn;
     return Accepts(address, bytes);
@@ -260,7 +269,7 @@ class Server {
     if (tags_[i] == ScalarTag::kNull) {
       Set(i, nullptr);
     } else if (tags_[i] == ScalarTag::kDevice) {
-      return Accepts(slots_[i].As<uint64_t>(), 1);
+      return Accepts(slots_[i].As<uint64_t>(), DeviceScalarBytes(params_, i, values()));
     } else {
       std::byte* room = Room(kScalarBytes);
       if (room == nullptr) return Step::kBadValue;
@@ -319,7 +328,9 @@ class Server {
                                                                              : Step::kBadHandle;
   }
 
-  const bool own_;  // one of Laneway's own calls
+  const bool own_;       // one of Laneway's own calls
+  const bool computes_;  // a library's
+  const blas::Family* const family_;
   const ParamSets& sets_;
   const std::span<const Param> params_;
   Reader in_;
@@ -345,23 +356,6 @@ Refusal RefusalOf(Step step) {
   }
 }
 
-// Writes status and results; false when they do not fit into a message.
-bool PutReply(const Row& row, uint32_t status, Values values, Writer& out) {
-  out.Put(status);
-  for (const bool ranges : {false, true}) {
-    for (const size_t i : Members(row.sets.returned)) {
-      const Param& param = row.params[i];
-      if (ranges != (param.role.kind == RoleKind::kBytesOut)) continue;
-      if (status != 0 && !param.role.on_failure) continue;
-      const void* from = nullptr;
-      std::memcpy(&from, values[i], sizeof from);
-      if (from == nullptr) continue;
-      out.Raw(from, ranges ? ReachOf(row.params, i, values) : param.bytes);
-    }
-  }
-  return out.ok();
-}
-
 }  // namespace
 
 Served ServeUntrusted(Op op, std::span<const std::byte> request, Invoker invoke, void* target,
@@ -373,7 +367,8 @@ Served ServeUntrusted(Op op, std::span<const std::byte> request, Invoker invoke,
   if (step == Step::kMalformed) return {Outcome::kMalformed};
   Served served{Outcome::kReplied};
   if (step != Step::kOn) {
-    served.status = StatusOf(LibraryOf(op), RefusalOf(step));
+    served.refusal = RefusalOf(step);
+    served.status = StatusOf(LibraryOf(op), served.refusal);
   } else if (target == nullptr) {
     served.status = StatusOf(LibraryOf(op), Refusal::kNotSupported);
   } else {

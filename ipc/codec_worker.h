@@ -43,6 +43,7 @@ struct Served {
   uint32_t status = 0;
   bool called =
       false;  // false: refused at the door (a stale name, a foreign address, no such function)
+  Refusal refusal = Refusal::kNone;  // why, when it was refused there
 };
 
 // Serves one request for `op`. A null target answers "not supported". `reply` receives the reply

@@ -37,6 +37,9 @@ class Session {
   // window, its modules' variables. For a call that touches it, all of it must be backed now.
   virtual bool Accepts(uint64_t address, uint64_t bytes) = 0;
 
+  // The same for a matrix, or a batch of them, as the driver's cublasLtMatrixLayout_t says.
+  virtual bool AcceptsMatrix(uint64_t address, void* layout) = 0;
+
   // Makes the library handle, or matmul descriptor, take its scalars from device or host memory.
   virtual bool UsePointerMode(HandleKind kind, void* driver_handle, bool device) = 0;
 

@@ -17,7 +17,10 @@
 //   DevicePtr               an address in the session's arena or pinned window; its extent is the
 //                           callee's business. DevicePtr(n [, scale]) checks n * scale bytes,
 //                           DeviceBytes(k) checks k, DevicePitched(pitch, width, height, scale) the
-//                           rows of a block whose rows hold width * scale bytes
+//                           rows of a block whose rows hold width * scale bytes; LtMatrix(n) is a
+//                           matrix as the layout in parameter n says. Operands of cuBLAS, whose
+//                           extent is more than a product, have rows of their own
+//                           (ipc/calls/blas_operands.inc)
 //   Scalar                  alpha, beta, ...: by value or a device address, by the pointer mode;
 //                           ScalarOfType(n) is sized by the data type in parameter n,
 //                           ScalarOfCompute(n, a) by compute type n and operand type a,
@@ -63,7 +66,16 @@ enum class RoleKind : uint8_t {
 };
 
 // Where a length, or a scalar's size, comes from.
-enum class LengthRule : uint8_t { kNone, kConstant, kParam, kPitched, kDataType, kCompute, kDesc };
+enum class LengthRule : uint8_t {
+  kNone,
+  kConstant,
+  kParam,
+  kPitched,
+  kDataType,
+  kCompute,
+  kDesc,
+  kLayout
+};
 
 struct Role {
   RoleKind kind = RoleKind::kDefault;
@@ -123,6 +135,9 @@ consteval Role DeviceBytes(uint16_t k) {
 consteval Role DevicePitched(uint16_t pitch, uint16_t width, uint16_t height, uint16_t scale) {
   return {RoleKind::kDevicePtr, LengthRule::kPitched, false, {pitch, width, height, scale}};
 }
+consteval Role LtMatrix(uint16_t n) {
+  return {RoleKind::kDevicePtr, LengthRule::kLayout, false, {n}};
+}
 consteval Role Below(uint16_t k) { return {RoleKind::kValue, LengthRule::kConstant, false, {k}}; }
 consteval Role Staging(uint16_t n, uint16_t m = 0) {
   return {RoleKind::kValue, LengthRule::kParam, false, {n, m}};
@@ -137,6 +152,8 @@ struct Param {
   uint16_t bytes =
       0;  // of the value; of the pointee for Out, In, InOut and arrays; of a typed scalar
   bool is_signed = false;  // of a value
+  // Of what a pointer, or each of the pointers that it points at, points at; 0: it does not say.
+  uint16_t element = 0;
 };
 inline constexpr size_t kParamsMax = 24;
 inline constexpr size_t kValueBytesMax = 16;
@@ -164,6 +181,7 @@ consteval uint16_t SizeOr(uint16_t otherwise) {
 struct CType {
   uint16_t bytes = 0;
   uint16_t pointee_bytes = 0;  // 0: no pointer, or the pointee has no size
+  uint16_t element_bytes = 0;  // the same, through an array of pointers
   bool pointer = false;
   bool void_pointee = false;
   bool const_pointee = false;
@@ -189,6 +207,8 @@ consteval CType Describe() {
     c.const_pointee = std::is_const_v<T>;
     c.scalar_pointee = std::is_arithmetic_v<U> || std::is_enum_v<U>;
     c.pointee_bytes = SizeOr<T>(0);
+    c.element_bytes =
+        SizeOr<std::conditional_t<std::is_pointer_v<U>, std::remove_pointer_t<U>, U>>(0);
     c.pointee_handle = kKindOf<U>;
   }
   return c;
@@ -245,7 +265,7 @@ consteval bool Fits(const Role& role, const CType& c, size_t count) {
 }
 
 consteval Param BindOne(const Role& role, const CType& c) {
-  Param p{role, c.handle, c.bytes, c.is_signed};
+  Param p{role, c.handle, c.bytes, c.is_signed, c.element_bytes};
   if (p.role.kind == RoleKind::kDefault) p.role.kind = DefaultKind(c);
   const RoleKind kind = p.role.kind;
   if (kind == RoleKind::kNewHandle || kind == RoleKind::kHandleArray) p.handle = c.pointee_handle;

@@ -236,6 +236,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
     environment_.poison->OnPoisoned(0, static_cast<CUresult>(served.status), "");
     return;
   }
+  if (served.refusal == ipc::Refusal::kBadAddress) AfterBadAddress(*op);
   if (served.status != 0) {
     NoteFailure(*op, served.status, wants_reply);
   } else if (*op == ipc::Op::cublasSetStream_v2) {

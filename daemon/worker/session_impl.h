@@ -82,6 +82,7 @@ class SessionImpl final : public Session,
   void Bind(ipc::HandleKind kind, ipc::HandleId id, void* driver_handle) override;
   void Release(ipc::HandleKind kind, ipc::HandleId id) override;
   bool Accepts(uint64_t address, uint64_t bytes) override;
+  bool AcceptsMatrix(uint64_t address, void* layout) override;
   bool UsePointerMode(ipc::HandleKind kind, void* driver_handle, bool device) override;
   std::span<std::byte> Scratch() override { return {scratch_.get(), ipc::kBodyBytesMax}; }
 
@@ -104,6 +105,8 @@ class SessionImpl final : public Session,
   void NoteFailure(ipc::Op op, uint32_t status, bool replied);
   // The device would have faulted: the session ends with 700 and the sentence, and nobody else.
   void LoseForAddress(const std::string& sentence);
+  // The door has refused an address of this call.
+  void AfterBadAddress(ipc::Op op);
   void End();
   void PublishModuleStates();
   // session_move.cc

@@ -28,6 +28,9 @@ CUresult softgpuGetFault(CUstream* stream, const char** text);
 int softgpuHasMemory(CUdeviceptr address, size_t bytes);
 CUresult softgpuRaiseFault(CUresult code, const char* text);
 
+/* The stream whose work the calling thread runs now; null: none's. Async-signal-safe. */
+CUstream softgpuRunningStream(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -85,6 +85,7 @@ class FakeSession : public Session {
   }
   void Release(HandleKind kind, HandleId id) override { released.insert({kind, id}); }
   bool Accepts(uint64_t address, uint64_t bytes) override { return InArena(address, bytes); }
+  bool AcceptsMatrix(uint64_t address, void*) override { return InArena(address, 1); }
   bool UsePointerMode(HandleKind, void*, bool device) override {
     device_mode = device;
     return true;

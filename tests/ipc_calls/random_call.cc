@@ -1,5 +1,7 @@
 #include "tests/ipc_calls/random_call.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 
 namespace ipc {
@@ -28,6 +30,7 @@ HandleId IdOf(HandleKind kind, void* value, bool per_thread) {
 
 RandomCall::RandomCall(Op op, std::mt19937_64& random, bool scalars_on_device)
     : own_(LibraryOf(op) == Library::kLaneway),
+      family_(BlasFamilyOf(op)),
       params_(RowOf(op).params),
       random_(random),
       scalars_on_device_(scalars_on_device) {
@@ -54,12 +57,34 @@ bool RandomCall::IsLength(size_t i) const {
   return false;
 }
 
+// Of an operand of cuBLAS: a small one, so that it lies in the arena, wherever it begins.
+bool RandomCall::IsExtent(size_t i) const {
+  if (family_ == nullptr) return false;
+  for (const blas::Operand& operand : family_->all()) {
+    for (const uint8_t number : {operand.rows.first, operand.rows.second, operand.rows.chosen_by,
+                                 operand.columns.first, operand.columns.second, operand.step,
+                                 operand.lower, operand.upper, operand.count, operand.stride}) {
+      if (number == i) return true;
+    }
+  }
+  return false;
+}
+
+bool RandomCall::IsType(size_t i) const {
+  if (family_ == nullptr) return false;
+  const std::span<const blas::Operand> operands = family_->all();
+  return std::any_of(operands.begin(), operands.end(),
+                     [i](const blas::Operand& operand) { return operand.type == i; });
+}
+
 void RandomCall::MakeValue(size_t i) {
   const Param& param = params_[i];
   uint64_t value = random_();
   if (param.role.rule == LengthRule::kConstant) value = Below(param.role.length[0]);
   if (param.role.rule == LengthRule::kParam) value = Below(1 << 20);
   if (IsLength(i)) value = Below(kLengthEnd);
+  if (IsExtent(i)) value = Below(5);
+  if (IsType(i)) value = CUDA_C_64F;
   for (const Param& other : params_) {  // scalars are sized by types that exist
     if (other.role.rule == LengthRule::kDataType && other.role.length[0] == i) value = CUDA_C_64F;
     if (other.role.rule == LengthRule::kCompute && other.role.length[0] == i)

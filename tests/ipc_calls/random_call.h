@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "ipc/accepts_operands.h"
 #include "ipc/calls.h"
 #include "ipc/codec_client.h"
 #include "ipc/codec_worker.h"
@@ -44,7 +45,11 @@ class RandomCall {
   void* Pointer(size_t i) const { return arguments_[i].As<void*>(); }
   uint64_t Below(uint64_t end) { return random_() % end; }
 
+  bool IsExtent(size_t i) const;
+  bool IsType(size_t i) const;
+
   const bool own_;  // one of Laneway's own calls
+  const blas::Family* const family_;
   const std::span<const Param> params_;
   std::mt19937_64& random_;
   const bool scalars_on_device_;
