@@ -36,6 +36,8 @@ absl::StatusOr<Driver> LoadDriver(ipc::control::DeviceKind kind) {
       dlsym(driver.library, "cuLogsUnregisterCallback"));
   driver.softgpuSetPrintHandler = reinterpret_cast<decltype(driver.softgpuSetPrintHandler)>(
       dlsym(driver.library, "softgpuSetPrintHandler"));
+  driver.softgpuRunningStream = reinterpret_cast<decltype(driver.softgpuRunningStream)>(
+      dlsym(driver.library, "softgpuRunningStream"));
   driver.softgpuGetFault =
       reinterpret_cast<decltype(driver.softgpuGetFault)>(dlsym(driver.library, "softgpuGetFault"));
   return driver;

@@ -44,6 +44,7 @@ struct Driver {
   CUresult (*softgpuSetPrintHandler)(void (*handler)(CUstream, const char*, size_t, void*),
                                      void* data) = nullptr;
   CUresult (*softgpuGetFault)(CUstream* stream, const char** text) = nullptr;
+  CUstream (*softgpuRunningStream)() = nullptr;
   void* library = nullptr;  // never closed
   ipc::control::DeviceKind kind = ipc::control::DeviceKind::kSoft;
 };

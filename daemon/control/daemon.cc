@@ -226,7 +226,9 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     OnKeeperFailed(sentence);
     return;
   }
-  const bool told = retired_.erase(worker) != 0 || std::exchange(poisoned_worker_, 0) == worker;
+  const uint64_t culprit = stopping_ ? 0 : BlameForCrash(worker);
+  const bool told =
+      culprit != 0 || retired_.erase(worker) != 0 || std::exchange(poisoned_worker_, 0) == worker;
   if (!stopping_ && !told) AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
   for (const uint64_t id : concerned) {
     Session* const session = sessions_.Find(id);
@@ -240,6 +242,10 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
       continue;
     }
     if (session->own_worker == worker) session->own_worker = 0;
+    if (id == culprit) {
+      LoseSession(session, "work of this program ended its worker (laneway status says how)");
+      continue;
+    }
     // Did its client get to run in that worker? If not, the session may be what ends workers.
     const bool ran = session->phase == Phase::kRunning &&
                      session->page->acknowledged.load() == session->record.generation;

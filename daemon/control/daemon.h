@@ -183,6 +183,7 @@ class Daemon : public ChildrenListener {
   void ReleaseForUpgrade();
   void FailUpgrade(const std::string& sentence);
   void CheckUpgrade();
+  uint64_t BlameForCrash(uint32_t worker);
   void NoteOffence(const Session& culprit);
   bool IsQuarantined(const ipc::control::SessionRecord& record) const;
   // From now on the session's end is waited for, by --kill-timeout.

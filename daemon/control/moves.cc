@@ -7,9 +7,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "daemon/common/crash_note.h"
 #include "daemon/common/swap_file.h"
 #include "daemon/control/daemon.h"
 #include "daemon/control/status.h"
@@ -253,6 +257,24 @@ void Daemon::NoteOffence(const Session& culprit) {
   if (times != kOffencesMax) return;
   spdlog::warn("{} has ended {} workers: its next sessions get workers of their own",
                culprit.record.program, times);
+}
+
+// A worker that a signal ended leaves a note of whose work its thread was doing. Returns the
+// session; 0: nobody knows.
+uint64_t Daemon::BlameForCrash(uint32_t worker) {
+  const std::optional<common::CrashNote> note =
+      common::TakeCrashNote(common::CrashNotePath(options_.runtime_dir, worker));
+  if (!note.has_value()) return 0;
+  const Session* const culprit = sessions_.Find(note->session_id);
+  if (culprit == nullptr || culprit->worker != worker) return 0;
+  const std::string text =
+      absl::StrFormat("ended worker %u by signal %d (%s) at address %#x", worker, note->signal,
+                      strsignal(note->signal), note->address);
+  spdlog::error("session {} ({}) {}", note->session_id, culprit->record.program, text);
+  AddFault({note->session_id, culprit->record.job.number, culprit->record.program,
+            CUDA_ERROR_MPS_RPC_FAILURE, text});
+  NoteOffence(*culprit);
+  return note->session_id;
 }
 
 // No interface cancels a running kernel: one that does not end takes its worker along. Who is, or

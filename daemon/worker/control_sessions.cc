@@ -1,12 +1,14 @@
 // The control side's part on the sessions' own threads: making one, running it, and what a poisoned
 // context means for all of them.
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/worker/control.h"
+#include "daemon/worker/crash_handler.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/zmq_channel.h"
 
@@ -57,6 +59,10 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
 }
 
 void Control::RunSession(Entry* entry) {
+  SetThreadSession(entry->record.session_id);
+  // Fifteen characters: what a debugger, top -H and /proc call the thread.
+  pthread_setname_np(pthread_self(),
+                     absl::StrCat("session-", entry->record.session_id).substr(0, 15).c_str());
   ipc::control::Attached attached;
   attached.session_id = entry->record.session_id;
   const std::string refusal = MakeSession(entry, &attached);

@@ -6,10 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
+#include "daemon/common/crash_note.h"
 #include "daemon/common/driver.h"
 #include "daemon/common/heap.h"
 #include "daemon/worker/backed_addresses.h"
 #include "daemon/worker/control.h"
+#include "daemon/worker/crash_handler.h"
 #include "daemon/worker/devices.h"
 #include "daemon/worker/extents.h"
 #include "daemon/worker/jobs.h"
@@ -30,6 +32,10 @@ int Main(const common::ChildArguments& arguments) {
   if (!driver.ok()) {
     return common::FailStart(arguments.control_fd, std::string(driver.status().message()));
   }
+  // Before the software GPU's own handler, which passes on what is no fault of a kernel or a copy.
+  static StreamOwners owners;  // the driver's threads may print until the process is gone
+  HandleCrashes(common::CrashNotePath(arguments.runtime_dir, arguments.number), &owners,
+                driver->softgpuRunningStream);
   Devices devices(*driver);
   const absl::Status opened = devices.Open();
   if (!opened.ok()) return common::FailStart(arguments.control_fd, std::string(opened.message()));
@@ -45,7 +51,6 @@ int Main(const common::ChildArguments& arguments) {
   environment.contexts = devices.contexts();
   environment.extents = &extents;
   environment.poison = &control;
-  static StreamOwners owners;  // the driver's threads may print until the process is gone
   environment.owners = &owners;
   devices.RoutePrints(&owners);
   BackedAddresses backed;

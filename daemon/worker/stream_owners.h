@@ -1,8 +1,10 @@
 // Which session a driver's stream belongs to: for what the driver tells by stream, device printf
-// and faults. Thread safety: all methods from any thread; With() keeps the owner alive while it
-// runs.
+// and faults. Thread safety: all methods from any thread, SessionInSignal() from a signal handler,
+// too; With() keeps the owner alive while it runs.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
@@ -25,12 +27,16 @@ class StreamOwners {
   void Add(CUstream stream, StreamOwner* owner) {
     absl::MutexLock lock(&mutex_);
     owners_[stream] = owner;
+    Note(stream, owner->session_id());
   }
   // A stream stays its owner's after its destruction, as its last work may still print; the
   // driver's next stream of that handle has its own owner. So owners go as a whole.
   void RemoveAll(const StreamOwner* owner) {
     absl::MutexLock lock(&mutex_);
     absl::erase_if(owners_, [owner](const auto& entry) { return entry.second == owner; });
+    for (Noted& noted : noted_) {
+      if (noted.session_id.load() == owner->session_id()) noted.stream.store(nullptr);
+    }
   }
   // Hands text printed on the stream to its session; false when it has none.
   bool Print(CUstream stream, std::string_view text) {
@@ -45,8 +51,36 @@ class StreamOwners {
     const auto it = owners_.find(stream);
     return it == owners_.end() ? 0 : it->second->session_id();
   }
+  // The same without a lock, for a thread that dies; also 0 of streams beyond the first few
+  // thousand.
+  uint64_t SessionInSignal(CUstream stream) const {
+    for (const Noted& noted : noted_) {
+      if (noted.stream.load() == stream) return noted.session_id.load();
+    }
+    return 0;
+  }
 
  private:
+  static constexpr size_t kNotedMax = 4096;
+  struct Noted {
+    std::atomic<CUstream> stream{nullptr};
+    std::atomic<uint64_t> session_id{0};
+  };
+
+  void Note(CUstream stream, uint64_t session_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Noted* place = nullptr;
+    for (Noted& noted : noted_) {
+      const CUstream there = noted.stream.load();
+      if (there != stream && (there != nullptr || place != nullptr)) continue;
+      place = &noted;
+      if (there == stream) break;
+    }
+    if (place == nullptr) return;
+    place->session_id.store(session_id);
+    place->stream.store(stream);
+  }
+
+  std::array<Noted, kNotedMax> noted_;
   absl::Mutex mutex_;
   absl::flat_hash_map<CUstream, StreamOwner*> owners_ ABSL_GUARDED_BY(mutex_);
 };

@@ -6,6 +6,7 @@
 
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
+#include "softgpu/driver/extension.h"
 #include "softgpu/driver/stream_threads.h"
 #include "softgpu/exec/spin.h"
 
@@ -15,6 +16,9 @@ namespace {
 constexpr uint64_t kQueuedMax = 1024;
 
 std::atomic<uint64_t> next_id{1};
+
+// Initial-exec: reading it in a signal handler must not allocate.
+[[gnu::tls_model("initial-exec")]] thread_local CUstream running_here = nullptr;
 
 }  // namespace
 
@@ -162,6 +166,7 @@ std::unique_ptr<Operation> Stream::TakeFirst() {
 // What the operation holds is released before a waiter goes on.
 void Stream::RunOne(std::unique_ptr<Operation> operation) {
   runner_.Note();
+  const CUstream outer = std::exchange(running_here, handle());
   CUresult fault = context_->Fault();
   if (fault == CUDA_SUCCESS) {
     fault = operation->Run();
@@ -169,6 +174,8 @@ void Stream::RunOne(std::unique_ptr<Operation> operation) {
   } else {
     operation->Skip(fault);
   }
+  operation.reset();
+  running_here = outer;
 }
 
 Stream::Streams Stream::Complete() {
@@ -314,3 +321,7 @@ void Stream::CopyAttributes(Stream& other) {
 }
 
 }  // namespace softgpu
+
+extern "C" __attribute__((visibility("default"))) CUstream softgpuRunningStream() {
+  return softgpu::running_here;
+}

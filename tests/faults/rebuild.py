@@ -4,10 +4,12 @@ A program is at rest when everything that was taken of it is complete on the dev
 goes, and is called recoverable by `laneway ps`, must finish with the bytes that it has alone; whoever is not gets 806.
 The seed is printed; --seed repeats a run.
 """
+import ctypes
 import json
 import pathlib
 import random
 import shutil
+import signal
 import statistics
 import sys
 import time
@@ -21,6 +23,7 @@ from stepped import STEPS, Stepped, Working, alone, at_rest, check_806, in_a_lan
 
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
 PAUSE_SECONDS_MAX = 1.0  # the median of what a program at rest loses when its worker does
+SYS_TGKILL = 234  # on x86-64: a signal for one thread
 OFFENCES_MAX = 2  # then a program's next sessions have workers of their own
 
 
@@ -194,6 +197,46 @@ def test_a_second_offence_quarantines():
         check(set(shared) & set(laneway.processes("laneway-worker")), "the shared worker must live on")
         neighbour.step()
         neighbour.step()
+        neighbour.finish()
+
+
+def crash_thread(laneway, session):
+    """The worker's thread of this session gets the signal of a bad access."""
+    (worker,) = laneway.processes("laneway-worker")
+    for task in pathlib.Path(f"/proc/{worker}/task").iterdir():
+        if (task / "comm").read_text().strip() == f"session-{session}":
+            check(ctypes.CDLL(None).syscall(SYS_TGKILL, worker, int(task.name), signal.SIGSEGV) == 0, "tgkill")
+            break
+    else:
+        check(False, f"no thread of session {session} in worker {worker}")
+    wait_for(lambda: not harness.alive(worker), "the worker is gone")
+
+
+def test_who_crashes_a_worker_is_blamed():
+    """A worker that dies of a signal says whose work it did; the others go on, and a second time it is contained."""
+    with Laneway() as laneway:
+        neighbour = Stepped(laneway, "device", alone(laneway, "device", 3), 3)
+        for number in range(OFFENCES_MAX):
+            neighbour.step()
+            before = {session["id"] for session in at_rest(laneway, 1)}
+            culprit = laneway.spawn([laneway.binary("connect"), "hold"], holding=True)
+            culprit.wait_for_line("open", 60)
+            (session,) = {session["id"] for session in laneway.sessions()} - before
+            at_rest(laneway, 2)
+            crash_thread(laneway, session)
+            said = f"ended worker {number + 1} by signal 11"
+            wait_for(lambda: said in laneway.status(), lambda: f"'{said}' is not in\n{laneway.status()}")
+            fault = next(fault for fault in json.loads(laneway.status())["faults"] if said in fault["text"])
+            check((fault["session"], fault["program"]) == (session, "connect"), f"{fault}")
+            lost = [s for s in laneway.sessions() if s["id"] == session]
+            check(all(s["state"] == "lost" for s in lost), f"the culprit goes on: {lost}")
+            culprit.kill()
+        neighbour.step()
+        contained = laneway.spawn([laneway.binary("connect"), "hold"], holding=True)
+        contained.wait_for_line("open", 60)
+        check([s["contained"] for s in laneway.sessions() if s["program"] == "connect"] == [True],
+              f"{laneway.sessions()}")
+        contained.kill()
         neighbour.finish()
 
 

@@ -1,0 +1,29 @@
+// What a worker leaves behind when a signal ends it: whose work its thread was doing.
+//
+// The worker's signal handler writes it to a file of the runtime directory, because a process that
+// dies can do no more; lanewayd takes it when the worker's pidfd says that it has ended, and so can
+// a lanewayd that was not there. Thread safety: functions of files, but for what says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace common {
+
+struct CrashNote {
+  uint64_t session_id = 0;
+  uint64_t address = 0;  // that could not be touched
+  int32_t signal = 0;
+};
+
+// Where worker `number` leaves its note.
+std::string CrashNotePath(const std::string& runtime_dir, uint32_t number);
+
+// From a signal handler. Nothing is said when the file cannot be written.
+void LeaveCrashNote(const char* path, const CrashNote& note);
+
+// Reads the note and removes it; nothing when there is none.
+std::optional<CrashNote> TakeCrashNote(const std::string& path);
+
+}  // namespace common

@@ -1,0 +1,23 @@
+// When a signal ends the worker: says whose work its thread was doing (daemon/common/crash_note.h),
+// and lets the process die of the signal.
+//
+// A thread that runs a stream of the software GPU does the work of the stream's session, whoever
+// waits for it; any other thread of a session does that session's. Thread safety: as said.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/worker/stream_owners.h"
+
+namespace worker {
+
+// From now on, until the process ends. running_stream: the driver's answer, from a signal handler,
+// whose stream this thread runs; null: no driver can say. Call once, before there are threads.
+void HandleCrashes(const std::string& note_path, const StreamOwners* owners,
+                   CUstream (*running_stream)());
+
+// This thread works for the session from now on.
+void SetThreadSession(uint64_t session_id);
+
+}  // namespace worker
