@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ipc/socket.h"
 #include "ipc/state_dir.h"
 #include "tests/ipc/testing.h"
 

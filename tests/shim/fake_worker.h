@@ -57,6 +57,7 @@ class FakeWorker : public ipc::Session, public ipc::LanewayCalls {
   void Bind(ipc::HandleKind kind, ipc::HandleId id, void* driver_handle) override;
   void Release(ipc::HandleKind kind, ipc::HandleId id) override;
   bool Accepts(uint64_t address, uint64_t bytes) override;
+  bool AcceptsMatrix(uint64_t address, void*) override { return Accepts(address, 1); }
   bool UsePointerMode(ipc::HandleKind, void*, bool) override { return true; }
   std::span<std::byte> Scratch() override { return {scratch_.get(), ipc::kBodyBytesMax}; }
 

@@ -27,6 +27,7 @@ class NullWorker : public ipc::Session, public ipc::LanewayCalls {
   void Bind(ipc::HandleKind, ipc::HandleId, void*) override {}
   void Release(ipc::HandleKind, ipc::HandleId) override {}
   bool Accepts(uint64_t address, uint64_t bytes) override;
+  bool AcceptsMatrix(uint64_t, void*) override { return true; }
   bool UsePointerMode(ipc::HandleKind, void*, bool) override { return true; }
   std::span<std::byte> Scratch() override { return {scratch_.get(), ipc::kBodyBytesMax}; }
 
