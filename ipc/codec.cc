@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "ipc/calls/capped.h"
+
 namespace ipc {
 
 namespace {
@@ -13,16 +15,6 @@ uint64_t CountOf(std::span<const Param> params, size_t index, Values values) {
   const int64_t count = IntegerOf(param, values[index]);
   if (!param.is_signed) return static_cast<uint64_t>(count);
   return static_cast<uint64_t>(std::max<int64_t>(count, 0));
-}
-
-uint64_t Times(uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-uint64_t Plus(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 template <class T>
@@ -57,15 +49,15 @@ uint64_t ReachOf(std::span<const Param> params, size_t index, Values values) {
       return length[0];
     case LengthRule::kParam: {
       const uint64_t count = CountOf(params, length[0], values);
-      if (param.role.kind == RoleKind::kDevicePtr) return Times(count, length[1]);
-      if (param.role.kind != RoleKind::kValue) return Times(count, param.bytes);
-      return length[1] == 0 ? count : Times(count, CountOf(params, length[1], values));
+      if (param.role.kind == RoleKind::kDevicePtr) return CappedProduct(count, length[1]);
+      if (param.role.kind != RoleKind::kValue) return CappedProduct(count, param.bytes);
+      return length[1] == 0 ? count : CappedProduct(count, CountOf(params, length[1], values));
     }
     case LengthRule::kPitched: {
       const uint64_t pitch = CountOf(params, length[0], values);
-      const uint64_t row = Times(CountOf(params, length[1], values), length[3]);
+      const uint64_t row = CappedProduct(CountOf(params, length[1], values), length[3]);
       const uint64_t rows = CountOf(params, length[2], values);
-      return row == 0 || rows == 0 ? 0 : Plus(Times(pitch, rows - 1), row);
+      return row == 0 || rows == 0 ? 0 : CappedSum(CappedProduct(pitch, rows - 1), row);
     }
     default:
       return 0;

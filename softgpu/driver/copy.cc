@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ipc/calls/capped.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/driver/access_operation.h"
 #include "softgpu/driver/capture.h"
@@ -26,20 +27,12 @@ constexpr uint64_t kSnapshotBytesMax = 64
 
 std::byte* Pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
-uint64_t Times(uint64_t a, uint64_t b) {
-  uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-uint64_t Plus(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 // Bytes from the first to one past the last byte of a side; UINT64_MAX when there is no such
 // number.
 uint64_t SpanOf(const CopySide& side, const CopyBox& box) {
-  return Plus(Plus(Times(box.depth - 1, side.slice), Times(box.height - 1, side.pitch)), box.width);
+  return ipc::CappedSum(ipc::CappedSum(ipc::CappedProduct(box.depth - 1, side.slice),
+                                       ipc::CappedProduct(box.height - 1, side.pitch)),
+                        box.width);
 }
 
 bool InWindow(uint64_t address) {
@@ -179,11 +172,11 @@ CUresult CheckFill(const Fill& fill) {
   if (fill.address % bytes != 0 || (fill.height > 1 && fill.pitch % bytes != 0)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the address or the pitch is not aligned to the element");
   }
-  const uint64_t row_bytes = Times(fill.width, bytes);
+  const uint64_t row_bytes = ipc::CappedProduct(fill.width, bytes);
   if (fill.height > 1 && fill.pitch < row_bytes) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the pitch is smaller than the row");
   }
-  const uint64_t span = Plus(Times(fill.height - 1, fill.pitch), row_bytes);
+  const uint64_t span = ipc::CappedSum(ipc::CappedProduct(fill.height - 1, fill.pitch), row_bytes);
   if (!Driver::Get().memory_map().Covers(fill.address, span)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the range is not allocated memory");
   }
