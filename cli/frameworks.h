@@ -1,5 +1,6 @@
-// What `laneway run` tells frameworks by their own documented variables, so that they work here
-// without their users' doing. Thread safety: functions of their arguments.
+// Environment variables, each documented by its framework, that `laneway run` sets. With them
+// frameworks work on Laneway, and their users set nothing. Thread safety: functions of their
+// arguments.
 #pragma once
 
 #include <string>

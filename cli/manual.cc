@@ -23,7 +23,7 @@ std::string FlagEntry(const ipc::Flag& flag) {
                       "\n", Roff(flag.help), ".", choices, "\n");
 }
 
-// What changes how jobs run.
+// Commands that change how jobs run.
 std::vector<CommandInfo> SteeringCommands() {
   return {
       {"pause", "JOB", "Stop a job at its next boundary, until it is resumed", {"runtime-dir"}},
@@ -49,7 +49,7 @@ std::vector<CommandInfo> SteeringCommands() {
   };
 }
 
-// What is asked and shown.
+// Commands that show what jobs do, and change nothing.
 std::vector<CommandInfo> WatchingCommands() {
   return {
       {"status", "[--json]", "Show daemon, devices, jobs and recent faults", {"runtime-dir"}},

@@ -29,7 +29,7 @@ const Json& TermsOf(const Json& object) {
   return found == object.end() ? kNone : *found;
 }
 
-// What each user may have; empty: as much as there is.
+// The line of a user's quotas, for `laneway status`; empty when the daemon has set none.
 std::string QuotaLine(const Json& daemon) {
   const uint64_t memory = daemon.value("user_memory_bytes", uint64_t{0});
   const uint64_t sessions = daemon.value("user_sessions", uint64_t{0});

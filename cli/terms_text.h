@@ -6,8 +6,8 @@
 
 namespace cli {
 
-// What `terms` (ipc::TermsJson) has that is not as by default: "priority 0, weight 300, due in
-// 20 ms, gang of 2, devices 1,0"; empty: nothing.
+// Names those of a job's terms (ipc::TermsJson) that differ from the defaults: "priority 0, weight
+// 300, due in 20 ms, gang of 2, devices 1,0". Empty when none differs.
 std::string TermsText(const nlohmann::json& terms);
 
 // "train.py (my label)".

@@ -1,4 +1,4 @@
-// What a worker leaves behind when a signal ends it: whose work its thread was doing.
+// The note that a worker leaves when a signal ends it: it names the session whose work was running.
 //
 // The worker's signal handler writes it to a file of the runtime directory, because a process that
 // dies can do no more; lanewayd takes it when the worker's pidfd says that it has ended, and so can

@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kJournalPart = 2000;  // events of one answer: within ipc::kControlTextBytesMax
 
-// What `laneway run` gives its job. What it leaves out stays as it is.
+// Takes the memory limit that `laneway run` gave. Without one the job keeps its limit.
 void TakeAttributes(const Command& command, ipc::JobTerms* terms) {
   if (command.bytes != 0) terms->memory_limit_bytes = command.bytes;
 }

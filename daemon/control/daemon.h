@@ -101,7 +101,6 @@ class Daemon : public ChildrenListener {
   void WatchClient(Session* session);
 
   // --- programs with a context of their own (in_process.cc)
-  ipc::Mac SealOf(uint64_t session_id, pid_t pid) const;
   uint64_t ForgetEarlier(pid_t pid, const ipc::Hello& hello);
   absl::Status OnlyPage(const Session& session);
   void BeginProgram(Session* session);

@@ -29,7 +29,7 @@ std::span<const std::byte> BytesOf(const ipc::Welcome& welcome) {
 
 }  // namespace
 
-// Who says nothing makes room for who comes: a program says hello at once.
+// A program says hello at once. So the oldest connection without a hello makes room for a new one.
 void Daemon::AcceptClient(ipc::UniqueFd socket) {
   if (greeting_.size() >= kGreetingsMax) {
     const auto older = [](const std::pair<const int, Greeting>& a,

@@ -17,8 +17,8 @@ struct MHD_Daemon;
 
 namespace control {
 
-// Whether a request's Host names this machine as its own programs do, with any port. Another name
-// that leads here is a web page's, which its visitor's browser would let read what comes.
+// Whether a request's Host is localhost, 127.0.0.1 or [::1], with any port. A web page can let
+// another name lead to this machine, and a browser would then let that page read the answer.
 bool IsThisMachine(std::string_view host);
 
 class MetricsServer {

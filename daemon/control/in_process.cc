@@ -25,7 +25,7 @@ namespace wire = ipc::control;
 // A program without a socket that does not come back has become another one (exec).
 constexpr int64_t kComeBackUs = 5'000'000;
 
-// What its Welcome seals: a session goes on in the process that it began in.
+// The content of the seal in a Welcome: with it a session goes on in its own process alone.
 struct SessionProof {
   uint64_t session_id = 0;
   uint64_t pid = 0;

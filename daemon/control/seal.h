@@ -1,5 +1,5 @@
-// What only the daemons of one runtime directory can say: a keyed hash (BLAKE2b, libsodium) over
-// what they gave out, which they recognise when a program shows it again.
+// A keyed hash (BLAKE2b, libsodium) that only the daemons of one runtime directory can make. A
+// daemon seals what it gives to a program, and each of them recognises it when it is shown again.
 //
 // The key is a file of the runtime directory, mode 0600, made by the first daemon and read by those
 // after it. A keeper or worker could hold it too, but any of them may die, all at once even, while

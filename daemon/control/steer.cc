@@ -34,7 +34,7 @@ void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
                                  {"policies", scheduler::PolicyNames()}}));
 }
 
-// Those that still run or wait.
+// The job's sessions that still run or wait.
 std::vector<uint64_t> Daemon::SessionsOf(uint64_t job) const {
   std::vector<uint64_t> ids;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
