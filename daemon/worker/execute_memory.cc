@@ -87,7 +87,7 @@ CUresult SessionImpl::LaneReserve(size_t bytes) {
 CUresult SessionImpl::LaneKeep(CUdeviceptr address, size_t bytes) {
   LaneTable* const lanes = arena_.lanes();
   LaneMember* const member = arena_.lane_member();
-  if (!lane_.uses() && file_.page()->replaying.load() == 0) return CUDA_ERROR_ILLEGAL_STATE;
+  if (!lane_.uses() && !Replays()) return CUDA_ERROR_ILLEGAL_STATE;
   const uint64_t fresh = lanes->FreshBytesFor(member, address, bytes);
   if (fresh != 0) {
     const CUresult asked = AskForMemory(fresh);

@@ -83,7 +83,7 @@ bool SessionImpl::AwaitsTurn(std::span<const std::byte> message) const {
   // What lies in the host's memory comes back before a part of it can go.
   if (op == ipc::Op::ArenaUnmap) return arena_.swapped();
   // A new worker is told of what an earlier one has kept already: nothing is taken out of the lane.
-  if (op == ipc::Op::LaneKeep && file_.page()->replaying.load() != 0) return false;
+  if (op == ipc::Op::LaneKeep && Replays()) return false;
   return IsWorkUntrusted(header.op);
 }
 

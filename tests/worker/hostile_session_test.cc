@@ -116,6 +116,13 @@ TEST_F(HostileSessionTest, WhatItSaysOfItsQuietPointDeceivesNobody) {
   EXPECT_FALSE(session_->Replays()) << "it never was in another worker";
 }
 
+TEST_F(HostileSessionTest, WhoPretendsToReplayKeepsNothingOfALaneThatItDoesNotUse) {
+  const CUdeviceptr in_lane = limits::kSlotBase + limits::kEphemeralOffset;
+  EXPECT_EQ(session_->LaneKeep(in_lane, 2 << 20), CUDA_ERROR_ILLEGAL_STATE);
+  file_->page()->replaying.store(1);
+  EXPECT_EQ(session_->LaneKeep(in_lane, 2 << 20), CUDA_ERROR_ILLEGAL_STATE);
+}
+
 // --- without end ---------------------------------------------------------------------------------
 
 TEST_F(HostileSessionTest, StreamsEndWithTheirSlots) {
