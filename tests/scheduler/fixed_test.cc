@@ -5,27 +5,23 @@
 
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/actions.h"
+#include "tests/scheduler/state_test.h"
 
 namespace scheduler {
 namespace {
 
-SessionArrived Job(SessionId id) { return {id, id}; }
 SessionArrived FixedJob(SessionId id) {
   SessionArrived about = Job(id);
   about.fixed = true;
   return about;
 }
 
-class FixedTest : public ::testing::Test {
+class FixedTest : public StateTest {
  protected:
-  FixedTest() : state_("fair") {
-    state_.limits.sessions_max = 100;
+  FixedTest() : StateTest("fair") {
+    now_us_ = 10'000'000;
     On(CapacityChanged{0, 100});
   }
-  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
-
-  State state_;
-  int64_t now_us_ = 10'000'000;
 };
 
 TEST_F(FixedTest, WhatIsFixedStaysAndWhoeverWaitsForItWaits) {

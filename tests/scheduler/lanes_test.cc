@@ -11,6 +11,7 @@
 #include "scheduler/core.h"
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/actions.h"
+#include "tests/scheduler/state_test.h"
 
 namespace scheduler {
 namespace {
@@ -23,24 +24,12 @@ std::mt19937_64 Seeded() {
   return std::mt19937_64(seed);
 }
 
-SessionArrived Job(SessionId id, int64_t persistent = 0, int64_t ephemeral = 0) {
-  SessionArrived about = {id, id};
-  about.estimate = {persistent, ephemeral};
-  return about;
-}
-
-class LanesTest : public ::testing::Test {
+class LanesTest : public StateTest {
  protected:
-  explicit LanesTest(const std::string& policy = "fair") : state_(policy) {
-    state_.limits.sessions_max = 100;
+  explicit LanesTest(const std::string& policy = "fair") : StateTest(policy) {
     state_.limits.swap_slice_us = 1'000;
     On(CapacityChanged{0, 100});
   }
-  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
-  const Session& Get(SessionId id) { return state_.sessions.at(id); }
-
-  State state_;
-  int64_t now_us_ = 0;
 };
 
 TEST_F(LanesTest, ANewLaneWhileThereIsRoomThenTheBestMatchThenTheSmallestGrows) {

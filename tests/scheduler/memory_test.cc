@@ -6,28 +6,16 @@
 
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/actions.h"
+#include "tests/scheduler/state_test.h"
 
 namespace scheduler {
 namespace {
 
-SessionArrived Job(SessionId id, int64_t persistent = 0) {
-  SessionArrived about = {id, id};
-  about.estimate.persistent_bytes = persistent;
-  return about;
-}
-
-class MemoryTest : public ::testing::Test {
+class MemoryTest : public StateTest {
  protected:
-  explicit MemoryTest(const std::string& policy = "fifo") : state_(policy) {
-    state_.limits.sessions_max = 100;
+  explicit MemoryTest(const std::string& policy = "fifo") : StateTest(policy) {
     On(CapacityChanged{0, 100});
   }
-  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
-  std::vector<Action> At(int64_t now_us, const Event& event) {
-    now_us_ = now_us - 1;
-    return On(event);
-  }
-  const Session& Get(SessionId id) { return state_.sessions.at(id); }
   // Memory that never leaves the device.
   void Hold(SessionId id, int64_t bytes) {
     SessionArrived about = Job(id);
@@ -35,9 +23,6 @@ class MemoryTest : public ::testing::Test {
     On(about);
     On(MemoryNeeded{id, bytes});
   }
-
-  State state_;
-  int64_t now_us_ = 0;
 };
 
 TEST_F(MemoryTest, NoNewcomerTakesWhatIsBeingFreedForWhoWaits) {

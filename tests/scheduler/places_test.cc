@@ -6,27 +6,14 @@
 #include "scheduler/core.h"
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/actions.h"
+#include "tests/scheduler/state_test.h"
 
 namespace scheduler {
 namespace {
 
-SessionArrived Job(SessionId id, int64_t persistent = 0, int64_t ephemeral = 0) {
-  SessionArrived about = {id, id};
-  about.estimate = {persistent, ephemeral};
-  return about;
-}
-
-class PlacesTest : public ::testing::Test {
+class PlacesTest : public StateTest {
  protected:
-  PlacesTest() : state_("fair") {
-    state_.limits.sessions_max = 100;
-    On(CapacityChanged{0, 100});
-  }
-  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
-  const Session& Get(SessionId id) { return state_.sessions.at(id); }
-
-  State state_;
-  int64_t now_us_ = 0;
+  PlacesTest() : StateTest("fair") { On(CapacityChanged{0, 100}); }
 };
 
 TEST_F(PlacesTest, OfLanesThatAreLargeEnoughTheSmallestIsJoined) {

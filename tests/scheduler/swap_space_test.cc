@@ -6,22 +6,17 @@
 #include "scheduler/scheduler.h"
 #include "scheduler/why.h"
 #include "tests/scheduler/actions.h"
+#include "tests/scheduler/state_test.h"
 
 namespace scheduler {
 namespace {
 
-class SwapSpaceTest : public ::testing::Test {
+class SwapSpaceTest : public StateTest {
  protected:
-  SwapSpaceTest() : state_("fifo") {
-    state_.limits.sessions_max = 100;
+  SwapSpaceTest() : StateTest("fifo") {
     state_.limits.swap_slice_us = 1'000;
     On(CapacityChanged{0, 100});
   }
-  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
-  const Session& Get(SessionId id) { return state_.sessions.at(id); }
-
-  State state_;
-  int64_t now_us_ = 0;
 };
 
 // 1 and 2 hold 45 of 100 bytes each, nothing can leave, and both ask for more.

@@ -8,22 +8,16 @@
 #include "scheduler/policies.h"
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/actions.h"
+#include "tests/scheduler/state_test.h"
 
 namespace scheduler {
 namespace {
 
-class TurnsTest : public ::testing::Test {
+class TurnsTest : public StateTest {
  protected:
-  explicit TurnsTest(const std::string& policy = "fifo") : state_(policy) {
-    state_.limits.sessions_max = 100;
+  explicit TurnsTest(const std::string& policy = "fifo") : StateTest(policy) {
     state_.limits.lanes_max = 1;
   }
-  std::vector<Action> On(const Event& event) { return OnEvent(&state_, event, ++now_us_); }
-  std::vector<Action> At(int64_t now_us, const Event& event) {
-    now_us_ = now_us - 1;
-    return On(event);
-  }
-  const Session& Get(SessionId id) { return state_.sessions.at(id); }
   void Add(const SessionArrived& about) {
     On(about);
     On(Runnable{about.session});
@@ -34,9 +28,6 @@ class TurnsTest : public ::testing::Test {
     ASSERT_TRUE(Get(id).granted);
     On(Progress{id, 1, busy_us});
   }
-
-  State state_;
-  int64_t now_us_ = 0;
 };
 
 TEST_F(TurnsTest, FifoGivesWayToAnEarlierOneThatComesBack) {

@@ -26,6 +26,18 @@ class GateTest : public ::testing::Test {
     }
     return {};
   }
+  // Sessions 1 and 2 are of lane 7: `one` holds it and ends while `two`, which is next, spins.
+  void EndWhileItsSuccessorSpins(std::unique_ptr<Gate>* one, Gate* two) {
+    two->Want();
+    board_.Grant(1, 7);
+    board_.SetLane(2, 7);
+    board_.SetSuccessors(7, {2});
+    (*one)->Close();
+    two->AwaitTurn([one] {  // called while it spins
+      one->reset();
+      return false;
+    });
+  }
 
   std::vector<wire::Message> told_;
   std::vector<uint64_t> woken_;
@@ -112,15 +124,7 @@ TEST_F(GateTest, ALaneIsNeverOpenedOverItsHolder) {
 TEST_F(GateTest, WhatASpinningSuccessorLeavesUntoldGoesBeforeTheEndOfWhoWasBefore) {
   std::unique_ptr<Gate> one = MakeGate(1);
   const std::unique_ptr<Gate> two = MakeGate(2);
-  two->Want();
-  board_.Grant(1, 7);
-  board_.SetLane(2, 7);
-  board_.SetSuccessors(7, {2});
-  one->Close();
-  two->AwaitTurn([&one] {  // called while it spins
-    one.reset();
-    return false;
-  });
+  EndWhileItsSuccessorSpins(&one, two.get());
   EXPECT_FALSE(two->closed());
   EXPECT_TRUE(two->unsettled());
   EXPECT_EQ(LastSwitch().to, 0u) << "the switch itself waits for nothing";
@@ -140,15 +144,7 @@ TEST_F(GateTest, WhoIsRevokedIsWoken) {
 TEST_F(GateTest, NoMessageOvertakesASwitchThatWasNotToldYet) {
   std::unique_ptr<Gate> one = MakeGate(1);
   const std::unique_ptr<Gate> two = MakeGate(2), three = MakeGate(3);
-  two->Want();
-  board_.Grant(1, 7);
-  board_.SetLane(2, 7);
-  board_.SetSuccessors(7, {2});
-  one->Close();
-  two->AwaitTurn([&one] {  // called while it spins
-    one.reset();
-    return false;
-  });
+  EndWhileItsSuccessorSpins(&one, two.get());
   ASSERT_EQ(LastSwitch().to, 0u);
   three->Want();
   ASSERT_GE(told_.size(), 2u);
