@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ipc/module_hash.h"
 #include "shim/rebuild/images.h"
 #include "shim/send.h"
 
@@ -33,7 +34,7 @@ CUresult Link::Add(CUjitInputType kind, std::string_view bytes, const char* name
   Input input;
   const std::byte* const begin = reinterpret_cast<const std::byte*>(bytes.data());
   input.bytes.assign(begin, begin + bytes.size());
-  input.wire.hash = Images::HashOf(input.bytes);
+  input.wire.hash = ipc::HashOfModule(input.bytes);
   input.wire.kind = static_cast<uint32_t>(kind);
   const std::string_view called(name != nullptr ? name : "");
   std::memcpy(input.wire.name, called.data(), std::min(called.size(), sizeof input.wire.name - 1));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ipc/module_hash.h"
 #include "shim/image.h"
 #include "shim/rebuild/images.h"
 #include "shim/say.h"
@@ -136,7 +137,7 @@ CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const
                            JitOptions* options, uint64_t* value) {
   const std::span<const std::byte> bytes = FindImage(image);
   if (bytes.empty()) return image == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_IMAGE;
-  const ipc::ModuleHash hash = Images::HashOf(bytes);
+  const ipc::ModuleHash hash = ipc::HashOfModule(bytes);
   const std::shared_ptr<const ModuleBytes> kept = Images::Keep(hash, bytes);
   if (const CUresult result = Send(context.wire, hash, bytes); result != CUDA_SUCCESS)
     return result;

@@ -1,26 +1,14 @@
 #include "daemon/worker/modules.h"
 
-#include <sodium.h>
-
-#include <cassert>
 #include <utility>
 
 #include "ipc/calls/limits.h"
+#include "ipc/module_hash.h"
 
 namespace worker {
 namespace {
 
 constexpr uint64_t kCacheBytesMax = 2 * ipc::limits::GiB;
-
-ModuleHash HashOf(std::span<const std::byte> image) {
-  static const int started = sodium_init();  // chooses what is fast on this processor
-  assert(started >= 0);
-  ModuleHash hash;
-  crypto_generichash(reinterpret_cast<unsigned char*>(hash.word), sizeof hash.word,
-                     reinterpret_cast<const unsigned char*>(image.data()), image.size(), nullptr,
-                     0);
-  return hash;
-}
 
 }  // namespace
 
@@ -38,13 +26,13 @@ ModuleImage ModuleCache::Find(const ModuleHash& hash) {
 }
 
 bool ModuleCache::Add(const ModuleHash& hash, std::vector<std::byte> bytes) {
-  if (HashOf(std::span(bytes).first(bytes.size() - 1)) != hash) return false;
+  if (ipc::HashOfModule(std::span(bytes).first(bytes.size() - 1)) != hash) return false;
   Insert(hash, std::move(bytes));
   return true;
 }
 
 ModuleHash ModuleCache::AddMade(std::span<const std::byte> image) {
-  const ModuleHash hash = HashOf(image);
+  const ModuleHash hash = ipc::HashOfModule(image);
   std::vector<std::byte> bytes(image.begin(), image.end());
   bytes.push_back(std::byte{0});
   Insert(hash, std::move(bytes));

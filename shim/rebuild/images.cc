@@ -1,7 +1,5 @@
 #include "shim/rebuild/images.h"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -31,16 +29,6 @@ Key KeyOf(const ipc::ModuleHash& hash) {
 }
 
 }  // namespace
-
-ipc::ModuleHash Images::HashOf(std::span<const std::byte> bytes) {
-  static const int started = sodium_init();  // chooses what is fast on this processor
-  (void)started;                             // without it, the hash is slower and the same
-  ipc::ModuleHash hash;
-  crypto_generichash(reinterpret_cast<unsigned char*>(hash.word), sizeof hash.word,
-                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr,
-                     0);
-  return hash;
-}
 
 std::shared_ptr<const ModuleBytes> Images::Keep(const ipc::ModuleHash& hash,
                                                 std::span<const std::byte> bytes) {

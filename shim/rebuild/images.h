@@ -14,7 +14,6 @@ namespace shim {
 
 class Images {
  public:
-  static ipc::ModuleHash HashOf(std::span<const std::byte> bytes);
   // Keeps the bytes as long as the result, or a later Find of the same hash, lives.
   static std::shared_ptr<const ModuleBytes> Keep(const ipc::ModuleHash& hash,
                                                  std::span<const std::byte> bytes);

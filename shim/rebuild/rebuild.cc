@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ipc/futex.h"
+#include "ipc/module_hash.h"
 #include "shim/caller.h"
 #include "shim/rebuild/images.h"
 #include "shim/state.h"
@@ -141,7 +142,7 @@ CUresult Replay::Call(ipc::Op op, uint32_t context, ipc::Values values, uint32_t
 CUresult Replay::Upload(const RebuildLog::Entry& entry, uint32_t context) {
   if (entry.image == nullptr) return Fail("the bytes of a module are gone");
   const std::span<const std::byte> image = *entry.image;
-  const ipc::ModuleHash hash = Images::HashOf(image);
+  const ipc::ModuleHash hash = ipc::HashOfModule(image);
   int known = 0;
   uint32_t status = 0;
   const ipc::Arguments<ipc::Op::HasModule> question(&hash, &known);
