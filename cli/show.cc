@@ -1,8 +1,11 @@
 #include "cli/show.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/table.h"
 #include "cli/terms_text.h"
 
@@ -33,14 +36,10 @@ const Json& TermsOf(const Json& object) {
 std::string QuotaLine(const Json& daemon) {
   const uint64_t memory = daemon.value("user_memory_bytes", uint64_t{0});
   const uint64_t sessions = daemon.value("user_sessions", uint64_t{0});
-  if (memory == 0 && sessions == 0) return {};
-  return absl::StrCat("a user may have", memory == 0 ? "" : " ",
-                      memory == 0 ? "" : BytesText(memory), memory == 0 ? "" : " of each device",
-                      memory != 0 && sessions != 0 ? " and " : "",
-                      sessions == 0 ? ""
-                      : memory == 0 ? " "
-                                    : "",
-                      sessions == 0 ? "" : absl::StrCat(sessions, " sessions at a time"), "\n");
+  std::vector<std::string> parts;
+  if (memory != 0) parts.push_back(absl::StrCat(BytesText(memory), " of each device"));
+  if (sessions != 0) parts.push_back(absl::StrCat(sessions, " sessions at a time"));
+  return parts.empty() ? "" : absl::StrCat("a user may have ", absl::StrJoin(parts, " and "), "\n");
 }
 
 std::string ProgramsOf(const Json& job) {
