@@ -33,15 +33,20 @@ CUresult FreePinned(const Allocation& allocation) {
                      PinnedSpare::Process().Keep({allocation.base, WholePages(allocation.bytes)}));
 }
 
+// The driver may still have what lay in a place before, as long as others work (600): then another
+// place is taken.
 CUresult MapPinned(uint32_t wire, size_t bytes, unsigned flags, uint64_t* base) {
-  size_t taken = 0;
-  if (const CUresult result = PinnedWindow::Process().Take(bytes, base, &taken);
-      result != CUDA_SUCCESS) {
-    return result;
+  std::vector<PinnedSpare::Range> later;
+  CUresult result = CUDA_ERROR_NOT_READY;
+  while (result == CUDA_ERROR_NOT_READY) {
+    size_t taken = 0;
+    result = PinnedWindow::Process().Take(bytes, base, &taken);
+    if (result != CUDA_SUCCESS) break;
+    result = Call<ipc::Op::PinnedAlloc>(wire, static_cast<CUdeviceptr>(*base), taken, flags);
+    if (result != CUDA_SUCCESS) later.push_back({*base, taken});
   }
-  const CUresult result =
-      Call<ipc::Op::PinnedAlloc>(wire, static_cast<CUdeviceptr>(*base), taken, flags);
-  if (result != CUDA_SUCCESS) PinnedWindow::Process().Give(*base, taken);
+  for (const PinnedSpare::Range& range : later)
+    PinnedWindow::Process().Give(range.address, range.bytes);
   return result;
 }
 

@@ -1,5 +1,6 @@
 // What library handles need beyond the tables: the session's stream, a workspace from its arena,
 // order.
+#include "daemon/worker/reaper.h"
 #include "daemon/worker/session_impl.h"
 #include "ipc/calls/limits.h"
 
@@ -75,7 +76,10 @@ bool SessionImpl::UsePointerMode(ipc::HandleKind kind, void* driver_handle, bool
 
 void SessionImpl::DestroyLibraryObjects() {
   handles_.Drain(ipc::HandleKind::kBlas, [this](void* handle) {
-    environment_.cublas->cublasDestroy_v2(static_cast<cublasHandle_t>(handle));
+    const ipc::CublasTable& cublas = *environment_.cublas;
+    const cublasHandle_t ending = static_cast<cublasHandle_t>(handle);
+    cublas.cublasSetStream_v2(ending, nullptr);  // the session's stream and workspace go before it
+    Later(environment_, [&cublas, ending] { cublas.cublasDestroy_v2(ending); });
   });
   blas_.clear();
   handles_.Drain(ipc::HandleKind::kBlasLt, [this](void* handle) {

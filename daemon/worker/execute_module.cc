@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/worker/reaper.h"
 #include "daemon/worker/session_impl.h"
 
 namespace worker {
@@ -177,7 +178,8 @@ CUresult SessionImpl::UnloadModule(CUmodule module) {
   addresses_.ForgetModule(module);
   module_states_.erase(module);
   PublishModuleStates();
-  return driver_.cuModuleUnload(module);
+  Later(environment_, [&driver = driver_, module] { driver.cuModuleUnload(module); });
+  return CUDA_SUCCESS;
 }
 
 CUresult SessionImpl::GetFunction(CUfunction* function, CUmodule module, const char* name,

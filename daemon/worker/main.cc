@@ -17,6 +17,7 @@
 #include "daemon/worker/jobs.h"
 #include "daemon/worker/lanes.h"
 #include "daemon/worker/libraries.h"
+#include "daemon/worker/reaper.h"
 #include "daemon/worker/swap.h"
 #include "ipc/control.h"
 #include "ipc/socket.h"
@@ -58,9 +59,11 @@ int Main(const common::ChildArguments& arguments) {
   LaneTable lanes(&environment);
   JobBooks jobs;
   SwapSpace swap(arguments.swap_bytes);
+  Reaper reaper([&] { environment.driver->cuCtxSetCurrent(environment.contexts[0]); });
   environment.lanes = &lanes;
   environment.jobs = &jobs;
   environment.swap = &swap;
+  environment.reaper = &reaper;
   environment.on_processors = kind == ipc::control::DeviceKind::kSoft;
   control.SetEnvironment(environment);
   if (common::DaemonIsGone(arguments.control_fd))

@@ -4,8 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <iterator>
 
+#include "daemon/worker/reaper.h"
 #include "ipc/calls/limits.h"
 #include "ipc/driver_table.h"
 
@@ -37,7 +39,10 @@ CUresult PinnedMemory::Map(uint64_t address, uint64_t bytes, unsigned flags) {
   // NOREPLACE: an overlap with an earlier range of this session is its mistake.
   void* const place = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_FIXED_NOREPLACE, fd_, static_cast<off_t>(offset));
-  if (place == MAP_FAILED) return CUDA_ERROR_INVALID_VALUE;
+  if (place == MAP_FAILED) {
+    return errno == EEXIST && !Overlaps(address, bytes) ? CUDA_ERROR_NOT_READY
+                                                        : CUDA_ERROR_INVALID_VALUE;
+  }
   // The pages exist from here on: pinned memory that is not there must fail now, not fault later.
   if (posix_fallocate(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
     munmap(place, bytes);
@@ -56,8 +61,16 @@ CUresult PinnedMemory::Map(uint64_t address, uint64_t bytes, unsigned flags) {
 
 void PinnedMemory::UnmapHere(uint64_t address, uint64_t bytes) {
   void* const place = reinterpret_cast<void*>(address);
-  environment_.driver->cuMemHostUnregister(place);
-  munmap(place, bytes);
+  Later(environment_, [driver = environment_.driver, place, bytes] {
+    driver->cuMemHostUnregister(place);
+    munmap(place, bytes);
+  });
+}
+
+bool PinnedMemory::Overlaps(uint64_t address, uint64_t bytes) const {
+  const std::map<uint64_t, uint64_t>::const_iterator next = ranges_.lower_bound(address + bytes);
+  if (next == ranges_.begin()) return false;
+  return std::prev(next)->first + std::prev(next)->second > address;
 }
 
 void PinnedMemory::Detach() {
@@ -71,9 +84,9 @@ CUresult PinnedMemory::Unmap(uint64_t address) {
   const std::map<uint64_t, uint64_t>::iterator it = ranges_.find(address);
   if (it == ranges_.end()) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t bytes = it->second;
-  UnmapHere(address, bytes);
   fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address - base_),
             static_cast<off_t>(bytes));
+  UnmapHere(address, bytes);
   ranges_.erase(it);
   bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   return CUDA_SUCCESS;

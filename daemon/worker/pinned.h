@@ -18,7 +18,11 @@ class PinnedMemory {
   ~PinnedMemory();  // REQUIRES: nothing on the device uses it any more
   PinnedMemory(const PinnedMemory&) = delete;
 
+  // CUDA_ERROR_NOT_READY while the driver still has what was unmapped there before, by this session
+  // or the slot's last one: the client takes another place.
   CUresult Map(uint64_t address, uint64_t bytes, unsigned flags);
+  // Its bytes go at once. The driver, which may wait for everybody's work before it lets the range
+  // go, is told later.
   CUresult Unmap(uint64_t address);
   // Whether [address, address + bytes) lies inside one mapped range.
   bool Contains(uint64_t address, uint64_t bytes) const;
@@ -32,6 +36,7 @@ class PinnedMemory {
   const uint64_t base_;
   const int fd_;
   void UnmapHere(uint64_t address, uint64_t bytes);
+  bool Overlaps(uint64_t address, uint64_t bytes) const;
 
   std::map<uint64_t, uint64_t> ranges_;  // start -> bytes
   std::atomic<uint64_t> bytes_{0};

@@ -48,6 +48,7 @@ class JobBooks;         // daemon/worker/jobs.h
 class SwapSpace;        // daemon/worker/swap.h
 class BackedAddresses;  // daemon/worker/backed_addresses.h
 class Board;            // daemon/worker/gate.h
+class Reaper;           // daemon/worker/reaper.h
 
 // The way to lanewayd. Thread safety: any thread.
 class DaemonLink {
@@ -73,6 +74,7 @@ struct Environment {
   JobBooks* jobs = nullptr;
   SwapSpace* swap = nullptr;          // null: nothing is ever swapped
   BackedAddresses* backed = nullptr;  // null: what lies in an arena counts as backed
+  Reaper* reaper = nullptr;  // null: calls that wait for the whole context are made at once
   bool on_processors = false;  // a software device: it works on the processors that this runs on
 };
 

@@ -19,7 +19,6 @@ namespace {
 
 constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
 constexpr absl::Duration kPoisonedNap = absl::Milliseconds(1);
-constexpr absl::Duration kDrainStep = absl::Microseconds(200);
 
 }  // namespace
 
@@ -69,9 +68,10 @@ CUresult CUDAAPI ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   return thread_event_times->Elapsed(milliseconds, start, end);
 }
 
-ipc::DriverTable WithEventTimes(const ipc::DriverTable& driver) {
+ipc::DriverTable TableOfCalls(const ipc::DriverTable& driver) {
   ipc::DriverTable table = driver;
   table.cuEventElapsedTime_v2 = &ElapsedTime;
+  OpenWaits::Hook(&table);
   return table;
 }
 
@@ -81,10 +81,11 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
     : environment_(environment),
       driver_(*environment.driver),
       event_times_(environment, setup.swap_fd),
-      table_(WithEventTimes(*environment.driver)),
+      table_(TableOfCalls(*environment.driver)),
       targets_{&table_, environment.cublas, environment.cublaslt, this},
       session_id_(setup.session_id),
-      file_(std::move(setup.file)),
+      shared_file_(std::make_shared<ipc::SessionFile>(std::move(setup.file))),
+      file_(*shared_file_),
       channel_(std::move(setup.channel)),
       arena_(environment, TenantOf(setup, environment), setup.slot, ipc::UniqueFd(setup.swap_fd)),
       pinned_(environment, setup.slot, setup.pinned_fd),
@@ -92,12 +93,11 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       seen_devices_(setup.scheduling, environment.contexts.size()),
       streams_(environment, this, seen_devices_),
       frees_(environment),
+      waits_(environment),
       iteration_ends_(environment, &file_.page()->iteration_times),
       scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
       awaited_(setup.generation) {}
-
-SessionImpl::~SessionImpl() = default;
 
 bool SessionImpl::Reserve(std::string* error) {
   if (!arena_.Reserve(error)) return false;
@@ -131,6 +131,7 @@ bool SessionImpl::Reserve(std::string* error) {
 
 void SessionImpl::Run() {
   thread_event_times = &event_times_;
+  const OpenWaits::Current waits(&waits_);
   thread_id_ = gettid();
   if (!AwaitClient()) {
     if (!released_) End();
@@ -156,17 +157,6 @@ void SessionImpl::Run() {
     }
   }
   End();
-}
-
-void SessionImpl::Stop() {
-  stop_.store(true);
-  poked_.store(1);
-  // The session's thread may be inside the driver, waiting for room in a stream that waits for the
-  // client.
-  ReleaseHeldStreams();
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  doorbell->fetch_add(1, std::memory_order_seq_cst);
-  ipc::FutexWakeAll(doorbell);
 }
 
 SessionSnapshot SessionImpl::Snapshot() const {
@@ -316,66 +306,6 @@ void SessionImpl::Release(ipc::HandleKind kind, ipc::HandleId id) {
   }
   if (kind == ipc::HandleKind::kBlas) ForgetBlas(static_cast<cublasHandle_t>(handle));
   handles_.Release(kind, id);
-}
-
-// --- the end -------------------------------------------------------------------------------------
-
-void SessionImpl::ReleaseHeldStreams() {
-  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
-}
-
-// No interface cancels a running kernel: memory goes when the last one ends. On a poisoned device
-// nothing may go at all: its callbacks still come, until the process exits.
-void SessionImpl::WaitForStreams() {
-  ReleaseHeldStreams();
-  for (StreamTable::Stream* stream : streams_.All()) {
-    CUresult result = driver_.cuStreamQuery(stream->driver);
-    for (; result == CUDA_ERROR_NOT_READY; result = driver_.cuStreamQuery(stream->driver))
-      absl::SleepFor(kDrainStep);
-    if (!IsSticky(result)) continue;
-    environment_.poison->OnPoisoned(0, result, "");
-    for (;;) absl::SleepFor(kPoisonedNap);
-  }
-}
-
-void SessionImpl::DestroyObjects() {
-  DestroyLibraryObjects();
-  DestroyGraphPieces();
-  handles_.Drain(ipc::HandleKind::kEvent,
-                 [this](void* handle) { driver_.cuEventDestroy_v2(static_cast<CUevent>(handle)); });
-  event_records_.clear();
-  event_times_.Clear(false);
-  iteration_ends_.Clear();
-  work_stream_ = nullptr;
-  handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
-  function_modules_.clear();
-  handles_.Drain(ipc::HandleKind::kModule,
-                 [this](void* handle) { driver_.cuModuleUnload(static_cast<CUmodule>(handle)); });
-  addresses_.ForgetModules();
-  module_states_.clear();
-  handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
-  streams_.Clear();
-  frees_.Clear();
-}
-
-CUresult SessionImpl::ContextReset(CUdevice) {
-  WaitForStreams();
-  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(0);
-  DestroyObjects();
-  event_times_.Clear(true);
-  arena_.Clear();
-  return CUDA_SUCCESS;
-}
-
-void SessionImpl::End() {
-  UseDevice(1);
-  WaitForStreams();
-  WaitForCallbacks();
-  DestroyObjects();
-  arena_.Clear();
-  gate_.reset();  // nothing of it is in its lane: the next goes on
-  pinned_.Clear();
-  if (registered_) driver_.cuMemHostUnregister(file_.base());
 }
 
 // What the program has not taken for long is lost, as from the driver's own buffer.

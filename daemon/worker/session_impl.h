@@ -1,11 +1,12 @@
 // Session, implemented: the two interfaces that the codec calls, over the session's parts.
 //
-//   session_impl.cc      the loop, the door for names, marks, the end
+//   session_impl.cc      the loop, the door for names, marks
 //   execute_memory.cc    allocation, pinned ranges, copies
 //   execute_module.cc    images, modules, functions, launches
 //   execute_stream.cc    streams, events, marks, host functions
 //   execute_graph.cc     pieces of executable graphs
 //   session_addresses.cc the door for addresses
+//   ending.cc            the end: work that is waited for, what goes at once and what goes later
 //   session_gate.cc      the gate: when messages may be taken, switches, commands
 //   session_memory.cc    what lanewayd decides about memory: growth, lanes, swaps
 //   session_loss.cc      whether the session is lost
@@ -19,11 +20,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "daemon/worker/arena.h"
 #include "daemon/worker/assigned_lane.h"
 #include "daemon/worker/deferred_frees.h"
@@ -34,6 +37,7 @@
 #include "daemon/worker/iteration_ends.h"
 #include "daemon/worker/module_state.h"
 #include "daemon/worker/modules.h"
+#include "daemon/worker/open_waits.h"
 #include "daemon/worker/own_addresses.h"
 #include "daemon/worker/pinned.h"
 #include "daemon/worker/session.h"
@@ -107,8 +111,15 @@ class SessionImpl final : public Session,
   void LoseForAddress(const std::string& sentence);
   // The door has refused an address of this call.
   void AfterBadAddress(ipc::Op op);
-  void End();
   void PublishModuleStates();
+  // ending.cc
+  void End();
+  void ReleaseHeldStreams();
+  void CutHeldStreams();
+  void WaitForStreams();
+  void ReleaseUntilDone();
+  void DestroyObjects();
+  void LetFileGo();
   // session_move.cc
   bool AwaitClient();
   void PublishQuiet();
@@ -117,8 +128,6 @@ class SessionImpl final : public Session,
   int64_t Patience(int64_t patience_us) const;
   bool TryLeave();
   void LeaveToSuccessor();
-  void ReleaseHeldStreams();
-  void WaitForStreams();
   // Makes an attempt again while it lacks memory and freed ranges are about to give some. When it
   // is at what nobody decided about: kAskAgain once somebody is there.
   CUresult WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt,
@@ -246,7 +255,6 @@ class SessionImpl final : public Session,
   void OrderBlasStream(cublasHandle_t handle);
   void UseBlasWorkspace(cublasHandle_t handle, const BlasState& state);
   void AfterSetStream();
-  void DestroyObjects();
   void DestroyLibraryObjects();
   void DestroyGraphPieces();
   void CaptureBlas(cublasHandle_t handle, BlasState* state);
@@ -260,7 +268,8 @@ class SessionImpl final : public Session,
   const ipc::DriverTable table_;  // what calls reach: the driver's, but for what it cannot know
   const ipc::Targets targets_;
   const uint64_t session_id_;
-  ipc::SessionFile file_;
+  const std::shared_ptr<ipc::SessionFile> shared_file_;  // with the driver, until it lets it go
+  ipc::SessionFile& file_;
   ipc::Channel channel_;
   Arena arena_;
   PinnedMemory pinned_;
@@ -268,6 +277,7 @@ class SessionImpl final : public Session,
   const SeenDevices seen_devices_;
   StreamTable streams_;
   DeferredFrees frees_;
+  OpenWaits waits_;
   HandleMap handles_;
   ModuleAssembly assembly_;
   absl::flat_hash_map<CUmodule, ModuleState> module_states_;
@@ -298,6 +308,8 @@ class SessionImpl final : public Session,
   cublasHandle_t captured_blas_ = nullptr;  // its handle, whose stream is the capture's
   bool registered_ = false;                 // the session file is known to the driver
   std::atomic<bool> stop_{false};
+  std::thread releaser_;      // runs ReleaseUntilDone once it is to stop
+  absl::Notification done_;   // its streams are done
   std::atomic<bool> release_{false};  // wanted by Release()
   bool released_ = false;
   uint32_t awaited_ = 0;           // the generation that the client must acknowledge first

@@ -102,7 +102,8 @@ void SessionImpl::LeaveToSuccessor() {
   arena_.Detach();
   gate_.reset();  // nothing of it is in its lane: the next goes on
   pinned_.Detach();
-  if (registered_) driver_.cuMemHostUnregister(file_.base());
+  LetFileGo();
+  done_.Notify();
   released_ = true;
 }
 

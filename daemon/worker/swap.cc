@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/worker/reaper.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
@@ -160,7 +161,10 @@ ChunkedCopy::~ChunkedCopy() {
   if (stream_.status() == CUDA_SUCCESS) (void)stream_.Wait();
   for (int i = 0; i < kBuffers; ++i) {
     if (done_[i] != nullptr) environment_.driver->cuEventDestroy_v2(done_[i]);
-    if (buffers_[i] != nullptr) environment_.driver->cuMemFreeHost(buffers_[i]);
+    if (buffers_[i] == nullptr) continue;
+    Later(environment_, [driver = environment_.driver, buffer = buffers_[i]] {
+      driver->cuMemFreeHost(buffer);
+    });
   }
 }
 

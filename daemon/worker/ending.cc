@@ -1,0 +1,147 @@
+// The end of a session: its work is waited for, then what it held goes.
+//
+// Nobody's end waits for others. What goes at once, by calls that CUDA documents as not waiting:
+// streams, events, device memory with its addresses, the lane. What may wait for the whole context
+// goes to the reaper: modules, library handles, registrations of host memory. So a session that is
+// still here when its program has gone has work of its own on the device.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "daemon/worker/reaper.h"
+#include "daemon/worker/session_impl.h"
+#include "ipc/futex.h"
+
+namespace worker {
+namespace {
+
+constexpr absl::Duration kUntilExit = absl::Milliseconds(1);
+constexpr absl::Duration kDrainStep = absl::Microseconds(200);
+constexpr absl::Duration kAnswerStep = absl::Milliseconds(5);  // a software stream looks each 2 ms
+// The session's thread may be inside the driver, waiting for room in a stream. It is not when it
+// gets to its end before.
+constexpr absl::Duration kStuck = absl::Milliseconds(100);
+
+}  // namespace
+
+SessionImpl::~SessionImpl() {
+  if (releaser_.joinable()) releaser_.join();
+}
+
+void SessionImpl::Stop() {
+  stop_.store(true);
+  poked_.store(1);
+  CutHeldStreams();
+  if (!releaser_.joinable()) releaser_ = std::thread(&SessionImpl::ReleaseUntilDone, this);
+  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  doorbell->fetch_add(1, std::memory_order_seq_cst);
+  ipc::FutexWakeAll(doorbell);
+}
+
+void SessionImpl::ReleaseUntilDone() {
+  absl::Duration step = kStuck;
+  while (!done_.WaitForNotificationWithTimeout(step)) {
+    ReleaseHeldStreams();
+    waits_.AnswerFirst();
+    step = kAnswerStep;
+  }
+}
+
+void SessionImpl::ReleaseHeldStreams() {
+  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
+}
+
+// Another process may have the file still and take the acknowledgements back. A software stream
+// reads them through this process's mapping: they become this process's own. A GPU reads the pages
+// that were registered, so there they are written again and again.
+void SessionImpl::CutHeldStreams() {
+  ReleaseHeldStreams();
+  if (!environment_.on_processors) return;
+  constexpr size_t kBytes = sizeof(ipc::CompletionWords);
+  void* const own =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (own == MAP_FAILED) return;
+  std::memcpy(own, file_.completions(), kBytes);
+  for (std::atomic<uint64_t>& word : static_cast<ipc::CompletionWords*>(own)->acknowledged)
+    word.store(UINT64_MAX);
+  // In one step: a stream's thread may be reading.
+  if (mremap(own, kBytes, kBytes, MREMAP_MAYMOVE | MREMAP_FIXED, file_.completions()) == MAP_FAILED)
+    munmap(own, kBytes);
+}
+
+// No interface cancels a running kernel: memory goes when the last one ends. On a poisoned device
+// nothing may go at all: its callbacks still come, until the process exits.
+void SessionImpl::WaitForStreams() {
+  absl::Time answered = absl::InfinitePast();
+  for (StreamTable::Stream* stream : streams_.All()) {
+    CUresult result = driver_.cuStreamQuery(stream->driver);
+    for (; result == CUDA_ERROR_NOT_READY; result = driver_.cuStreamQuery(stream->driver)) {
+      ReleaseHeldStreams();
+      if (absl::Now() - answered >= kAnswerStep) {
+        waits_.AnswerFirst();
+        answered = absl::Now();
+      }
+      absl::SleepFor(kDrainStep);
+    }
+    if (!IsSticky(result)) continue;
+    environment_.poison->OnPoisoned(0, result, "");
+    for (;;) absl::SleepFor(kUntilExit);
+  }
+  waits_.Clear();
+}
+
+void SessionImpl::DestroyObjects() {
+  DestroyLibraryObjects();
+  DestroyGraphPieces();
+  handles_.Drain(ipc::HandleKind::kEvent,
+                 [this](void* handle) { driver_.cuEventDestroy_v2(static_cast<CUevent>(handle)); });
+  event_records_.clear();
+  event_times_.Clear(false);
+  iteration_ends_.Clear();
+  work_stream_ = nullptr;
+  handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
+  function_modules_.clear();
+  handles_.Drain(ipc::HandleKind::kModule, [this](void* handle) {
+    Later(environment_, [&driver = driver_, module = static_cast<CUmodule>(handle)] {
+      driver.cuModuleUnload(module);
+    });
+  });
+  addresses_.ForgetModules();
+  module_states_.clear();
+  handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
+  streams_.Clear();
+  frees_.Clear();
+}
+
+CUresult SessionImpl::ContextReset(CUdevice) {
+  WaitForStreams();
+  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(0);
+  DestroyObjects();
+  event_times_.Clear(true);
+  arena_.Clear();
+  return CUDA_SUCCESS;
+}
+
+void SessionImpl::End() {
+  UseDevice(1);
+  CutHeldStreams();
+  WaitForStreams();
+  WaitForCallbacks();
+  done_.Notify();
+  DestroyObjects();
+  arena_.Clear();
+  gate_.reset();  // nothing of it is in its lane: the next goes on
+  pinned_.Clear();
+  LetFileGo();
+}
+
+void SessionImpl::LetFileGo() {
+  if (!std::exchange(registered_, false)) return;
+  Later(environment_, [&driver = driver_, file = shared_file_] {
+    driver.cuMemHostUnregister(file->base());
+  });
+}
+
+}  // namespace worker

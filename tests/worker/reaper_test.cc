@@ -1,0 +1,87 @@
+// What may wait for others is nobody's wait.
+#include "daemon/worker/reaper.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "absl/synchronization/notification.h"
+#include "daemon/worker/pinned.h"
+#include "ipc/calls/limits.h"
+#include "tests/worker/recording_driver.h"
+
+namespace worker {
+namespace {
+
+constexpr uint64_t kBytes = 1 << 20;
+constexpr uint32_t kSlot = 3;
+constexpr uint64_t kWindow =
+    ipc::limits::kSlotBase + kSlot * ipc::limits::kSlotBytes + ipc::limits::kDeviceArenaBytes;
+
+class ReaperTest : public testing::Test {
+ protected:
+  ReaperTest() : environment_(RecordingEnvironment()) { environment_.reaper = &reaper_; }
+  // The driver waits for somebody's work from here on.
+  void Hold() {
+    reaper_.Later([this] { others_done_.WaitForNotification(); });
+  }
+  void LetGo() {
+    others_done_.Notify();
+    absl::Notification done;
+    reaper_.Later([&done] { done.Notify(); });
+    done.WaitForNotification();
+  }
+  static int File() {
+    const int fd = memfd_create("pinned", MFD_CLOEXEC);
+    EXPECT_EQ(ftruncate(fd, static_cast<off_t>(ipc::limits::kPinnedWindowBytes)), 0);
+    return fd;
+  }
+
+  absl::Notification others_done_;
+  Reaper reaper_{[] {}};
+  Environment environment_;
+};
+
+TEST_F(ReaperTest, DoesAllInOrderBeforeItEnds) {
+  std::string done;
+  {
+    Reaper reaper([&done] { done += "begin "; });
+    for (const char* const job : {"a", "b", "c"}) reaper.Later([&done, job] { done += job; });
+  }
+  EXPECT_EQ(done, "begin abc");
+}
+
+TEST_F(ReaperTest, WithoutOneAJobIsDoneAtOnce) {
+  bool done = false;
+  Later(Environment(), [&done] { done = true; });
+  EXPECT_TRUE(done);
+}
+
+TEST_F(ReaperTest, PinnedMemoryIsFreedWhileTheDriverWaitsForOthers) {
+  PinnedMemory pinned(environment_, kSlot, File());
+  ASSERT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+  Hold();
+  EXPECT_EQ(pinned.Unmap(kWindow), CUDA_SUCCESS) << "it does not wait";
+  EXPECT_EQ(pinned.bytes(), 0u);
+  EXPECT_FALSE(pinned.Contains(kWindow, kBytes));
+  EXPECT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_ERROR_NOT_READY) << "the driver has it still";
+  EXPECT_EQ(pinned.Map(kWindow + kBytes, kBytes, 0), CUDA_SUCCESS) << "another place";
+  EXPECT_EQ(pinned.Map(kWindow + kBytes, kBytes, 0), CUDA_ERROR_INVALID_VALUE) << "its own";
+  LetGo();
+  EXPECT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+}
+
+TEST_F(ReaperTest, TheSlotsNextSessionIsToldOfWhatTheLastOneLeft) {
+  {
+    PinnedMemory pinned(environment_, kSlot, File());
+    ASSERT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+    Hold();
+  }
+  PinnedMemory next(environment_, kSlot, File());
+  EXPECT_EQ(next.Map(kWindow, kBytes, 0), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(next.Map(kWindow + kBytes, kBytes, 0), CUDA_SUCCESS);
+  LetGo();
+  EXPECT_EQ(next.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace worker
