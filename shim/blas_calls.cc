@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include "shim/contexts.h"
@@ -80,6 +81,27 @@ std::optional<uint32_t> Captured(const Stream& stream, ipc::Op op, uint32_t wire
   return status != 0 ? status : uint32_t{StatusOf(*result)};
 }
 
+// cublasGetVersion without a handle, as programs ask before they make one: what a call is sent for
+// is its handle, so the worker is asked by the calls that take none.
+uint32_t VersionWithoutHandle(ipc::Values values) {
+  int* const version = static_cast<int*>(HandleAt(values, 1));
+  if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  Context* context = nullptr;
+  uint64_t value = 0;
+  const CUresult result = BlasContext(&context, &value);
+  if (result != CUDA_SUCCESS) return StatusOf(result);
+  int parts[] = {0, 0, 0};
+  constexpr libraryPropertyType kParts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+  for (size_t i = 0; i < std::size(kParts); ++i) {
+    const ipc::Arguments<ipc::Op::cublasGetProperty> arguments(kParts[i], &parts[i]);
+    const uint32_t status =
+        CallValues(ipc::Op::cublasGetProperty, context->wire, arguments.values());
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
+  *version = parts[0] * 10000 + parts[1] * 100 + parts[2];  // CUBLAS_VERSION in its header
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 }  // namespace
 
 cublasStatus_t StatusOf(CUresult result) {
@@ -127,6 +149,8 @@ CUresult BlasContext(Context** context, uint64_t* value) {
 
 uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
   const ipc::Row& row = ipc::RowOf(op);
+  if (op == ipc::Op::cublasGetVersion_v2 && HandleAt(values, 0) == nullptr)
+    return VersionWithoutHandle(values);
   if (Client::Process().Ready() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!FirstIs(row, ipc::HandleKind::kBlas)) {
     Context* context = nullptr;

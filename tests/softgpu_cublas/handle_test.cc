@@ -14,6 +14,10 @@ TEST_F(HandleTest, Versions) {
   int version = 0;
   ASSERT_EQ(cublasGetVersion(handle_, &version), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(version, CUBLAS_VERSION);
+  int without_handle = 0;
+  EXPECT_EQ(cublasGetVersion(nullptr, &without_handle), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(without_handle, version);
+  EXPECT_EQ(cublasGetVersion(nullptr, nullptr), CUBLAS_STATUS_INVALID_VALUE);
   int major = 0, minor = 0, patch = 0;
   EXPECT_EQ(cublasGetProperty(MAJOR_VERSION, &major), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(cublasGetProperty(MINOR_VERSION, &minor), CUBLAS_STATUS_SUCCESS);

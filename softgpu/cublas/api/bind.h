@@ -109,7 +109,8 @@ template <auto kImplementation, class Signature, class Name>
 struct Entry;
 
 template <auto kImplementation, class Name, class... A>
-struct Entry<kImplementation, cublasStatus_t(cublasHandle_t, A...), Name> {
+requires(!std::is_same_v<decltype(kImplementation), cublasStatus_t (*)(cublasHandle_t, A...)>)  //
+    struct Entry<kImplementation, cublasStatus_t(cublasHandle_t, A...), Name> {
   static cublasStatus_t Call(cublasHandle_t opaque, A... arguments) noexcept {
     static const ipc::blas::Family* const family = ipc::blas::FamilyOf(Name::kText);
     Handle* const handle = Handle::From(opaque);

@@ -16,7 +16,8 @@ cublasStatus_t Create(cublasHandle_t* handle) {
 
 cublasStatus_t Destroy(Handle& handle) { return Handle::Destroy(&handle); }
 
-cublasStatus_t GetVersion(Handle&, int* version) {
+// Programs ask before they have a handle: the vendor's looks at none.
+cublasStatus_t GetVersion(cublasHandle_t, int* version) {
   if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *version = CUBLAS_VERSION;
   return CUBLAS_STATUS_SUCCESS;
@@ -126,7 +127,7 @@ using namespace softgpu::cublas;  // NOLINT: the exports below are C symbols
 
 SOFTGPU_EXPORT(cublasCreate_v2, &Create)
 SOFTGPU_EXPORT(cublasDestroy_v2, Destroy)
-SOFTGPU_EXPORT(cublasGetVersion_v2, GetVersion)
+SOFTGPU_EXPORT(cublasGetVersion_v2, &GetVersion)
 SOFTGPU_EXPORT(cublasGetProperty, &GetProperty)
 SOFTGPU_EXPORT(cublasGetCudartVersion, &GetCudartVersion)
 SOFTGPU_EXPORT(cublasSetWorkspace_v2, SetWorkspace)

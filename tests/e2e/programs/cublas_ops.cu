@@ -93,10 +93,11 @@ static void Refusals(cublasHandle_t cublas, const float* a, const float* b, floa
 int main() {
   float host[kCount], *a, *b, *c;
   cublasHandle_t cublas;
-  int version = 0;
+  int version = 0, before = 0;
+  CUBLAS_CHECK(cublasGetVersion(nullptr, &before));  // as XLA asks, before anything else
   CUBLAS_CHECK(cublasCreate(&cublas));
   CUBLAS_CHECK(cublasGetVersion(cublas, &version));
-  printf("cuBLAS %d\n", version / 10000);
+  printf("cuBLAS %d %s\n", version / 10000, version == before ? "as before" : "DIFFERS");
   for (float** buffer : {&a, &b, &c}) CUDA_CHECK(cudaMalloc(buffer, sizeof(host)));
   for (int i = 0; i < kCount; ++i) host[i] = static_cast<float>((i * 37) % 101) / 101.0f - 0.5f;
   CUBLAS_CHECK(cublasSetMatrix(kSize, kSize, sizeof(float), host, kSize, a, kSize));
