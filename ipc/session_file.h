@@ -146,13 +146,16 @@ struct SessionPage {
   char loss_text[kLossTextBytes];  // one sentence for stderr, zero-terminated
 };
 
+// The last ticket that a client may use, and the word that satisfies them all. The device compares
+// cyclically (CU_STREAM_WAIT_VALUE_GEQ in the driver's manual), so half of the numbers are left.
+inline constexpr uint64_t kEveryTicket = INT64_MAX;
+
 // One pair of words per client stream (its slot number; slot 0 is the legacy default stream).
 // completed: the sequence number of the last finished mark; the device writes it in stream order
 // and the
 //   client compares. 0: nothing finished yet. Sequences of a slot only grow.
-// acknowledged: the last host function that the client has run; a held stream waits for it. The
-// client
-//   writes it; when the client is gone the worker does.
+// acknowledged: the ticket of the last host function that the client has run; a held stream waits
+//   for it. The client writes it. When the client is gone the worker writes kEveryTicket.
 struct CompletionWords {
   std::atomic<uint64_t> completed[limits::kStreamsMax];
   std::atomic<uint64_t> acknowledged[limits::kStreamsMax];

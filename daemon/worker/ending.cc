@@ -50,7 +50,8 @@ void SessionImpl::ReleaseUntilDone() {
 }
 
 void SessionImpl::ReleaseHeldStreams() {
-  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(UINT64_MAX);
+  for (std::atomic<uint64_t>& word : file_.completions()->acknowledged)
+    word.store(ipc::kEveryTicket);
 }
 
 // Another process may have the file still and take the acknowledgements back. A software stream
@@ -65,7 +66,7 @@ void SessionImpl::CutHeldStreams() {
   if (own == MAP_FAILED) return;
   std::memcpy(own, file_.completions(), kBytes);
   for (std::atomic<uint64_t>& word : static_cast<ipc::CompletionWords*>(own)->acknowledged)
-    word.store(UINT64_MAX);
+    word.store(ipc::kEveryTicket);
   // In one step: a stream's thread may be reading.
   if (mremap(own, kBytes, kBytes, MREMAP_MAYMOVE | MREMAP_FIXED, file_.completions()) == MAP_FAILED)
     munmap(own, kBytes);

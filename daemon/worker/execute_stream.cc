@@ -88,6 +88,7 @@ CUresult SessionImpl::EventWake(CUevent event) {
 }
 
 CUresult SessionImpl::HostCall(CUstream stream, uint64_t ticket, ipc::Mark mark) {
+  if (ticket > ipc::kEveryTicket) return CUDA_ERROR_INVALID_VALUE;
   StreamTable::Stream* const held = CallStream();
   const CUresult result = PlaceMark(held, mark);
   if (result != CUDA_SUCCESS) return result;

@@ -59,7 +59,7 @@ int Main(const common::ChildArguments& arguments) {
   LaneTable lanes(&environment);
   JobBooks jobs;
   SwapSpace swap(arguments.swap_bytes);
-  Reaper reaper([&] { environment.driver->cuCtxSetCurrent(environment.contexts[0]); });
+  Reaper reaper;
   environment.lanes = &lanes;
   environment.jobs = &jobs;
   environment.swap = &swap;

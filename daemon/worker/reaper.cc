@@ -2,10 +2,11 @@
 
 #include <utility>
 
+#include "ipc/driver_table.h"
+
 namespace worker {
 
-Reaper::Reaper(std::function<void()> begin)
-    : thread_([this, begin = std::move(begin)] { Serve(begin); }) {}
+Reaper::Reaper() : thread_([this] { Serve(); }) {}
 
 Reaper::~Reaper() {
   {
@@ -20,8 +21,7 @@ void Reaper::Later(std::function<void()> job) {
   jobs_.push_back(std::move(job));
 }
 
-void Reaper::Serve(const std::function<void()>& begin) {
-  begin();
+void Reaper::Serve() {
   for (;;) {
     std::function<void()> job;
     {
@@ -39,7 +39,13 @@ void Reaper::Serve(const std::function<void()>& begin) {
 
 void Later(const Environment& environment, std::function<void()> job) {
   if (environment.reaper == nullptr) return job();
-  environment.reaper->Later(std::move(job));
+  const ipc::DriverTable* const driver = environment.driver;
+  CUcontext context = nullptr;
+  driver->cuCtxGetCurrent(&context);
+  environment.reaper->Later([driver, context, job = std::move(job)] {
+    driver->cuCtxSetCurrent(context);
+    job();
+  });
 }
 
 }  // namespace worker

@@ -1,9 +1,9 @@
 // A thread for driver calls that may wait for the whole context.
 //
-// In a shared context such a call waits for every session's work, though only one session's things
-// go: unregistering host memory, unloading a module, ending a library's handle. A session's thread
-// leaves them here, so that neither its calls nor its end wait for others. Thread safety: any
-// thread.
+// In a shared context such a call waits for the work of every session, although it concerns one
+// session only: unregistering host memory, unloading a module, destroying a library handle. The
+// session's thread leaves the call to the reaper, so that neither the session's calls nor its end
+// wait for other sessions. Thread safety: any thread.
 #pragma once
 
 #include <deque>
@@ -18,9 +18,8 @@ namespace worker {
 
 class Reaper {
  public:
-  // `begin` runs first on its thread: what makes a context current.
-  explicit Reaper(std::function<void()> begin);
-  // Waits until all is done.
+  Reaper();
+  // Waits until every job is done.
   ~Reaper();
   Reaper(const Reaper&) = delete;
 
@@ -28,7 +27,7 @@ class Reaper {
   void Later(std::function<void()> job);
 
  private:
-  void Serve(const std::function<void()>& begin);
+  void Serve();
 
   absl::Mutex mutex_;
   std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
@@ -36,7 +35,8 @@ class Reaper {
   std::thread thread_;
 };
 
-// The environment's reaper does it; without one, it is done at once.
+// Hands `job` to the environment's reaper, to run in the context that is current now. Without a
+// reaper (in tests) the job runs at once.
 void Later(const Environment& environment, std::function<void()> job);
 
 }  // namespace worker

@@ -1,4 +1,4 @@
-"""Nobody's end waits for others, and no stream outlives its program."""
+"""A session's end does not wait for other sessions, and no stream outlives its program."""
 import harness
 from harness import Laneway, check, wait_for
 
@@ -11,14 +11,14 @@ def start_held(laneway, way):
 
 def check_quiet(laneway):
     log = (laneway.runtime / "log" / "lanewayd.log").read_text(errors="replace")
-    check("left work" not in log, f"somebody is blamed:\n{log}")
+    check("left work" not in log, f"a session is blamed:\n{log}")
 
 
 def ends_beside_a_held_stream(way):
     with Laneway(start=False) as laneway:
         laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", "--kill-timeout=2"])
-        workers = laneway.processes("laneway-worker")
         held = start_held(laneway, way)
+        workers = laneway.processes("laneway-worker")
         used = laneway.used_bytes()
         for _ in range(3):
             result = laneway.run([laneway.binary("pinned")], seconds=30)
@@ -37,20 +37,22 @@ def ends_beside_a_held_stream(way):
         check_quiet(laneway)
 
 
-def test_nobody_waits_for_a_stream_that_waits_for_a_value():
+def test_ends_do_not_wait_for_a_stream_that_waits_for_a_value():
     ends_beside_a_held_stream("wait")
 
 
-def test_nobody_waits_for_a_host_function():
+def test_ends_do_not_wait_for_a_host_function():
     ends_beside_a_held_stream("host")
 
 
 def held_program_is_killed(way):
     with Laneway(start=False) as laneway:
         laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", "--kill-timeout=20"])
-        workers = laneway.processes("laneway-worker")
+        workers = None
         for _ in range(2):
-            start_held(laneway, way).kill()
+            held = start_held(laneway, way)
+            workers = workers or laneway.processes("laneway-worker")
+            held.kill()
             wait_for(lambda: laneway.sessions() == [], "the session ends with its program", 15)
             wait_for(lambda: laneway.used_bytes() == 0, "its memory comes back", 10)
         result = laneway.run([laneway.binary("pinned")], seconds=60)
@@ -61,6 +63,10 @@ def held_program_is_killed(way):
 
 def test_a_wait_for_a_value_ends_with_its_program():
     held_program_is_killed("wait")
+
+
+def test_a_full_stream_that_waits_ends_with_its_program():
+    held_program_is_killed("full")
 
 
 def test_a_host_function_ends_with_its_program():

@@ -1,6 +1,7 @@
 // A client that writes into its page what it likes, or asks without end: its session ends, or its
 // call fails, and nothing else does.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
