@@ -2,6 +2,7 @@
 // through them. Each part keeps the indexes of state.h in step with what it changes.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,36 @@
 
 namespace scheduler {
 
+// Numbers of devices, each once, in order. They are few: as nodes of a std::set they would cost an
+// event more than what is done with them.
+class DeviceSet {
+ public:
+  void insert(uint32_t device) {
+    const std::vector<uint32_t>::iterator at = Find(device);
+    if (at == numbers_.end() || *at != device) numbers_.insert(at, device);
+  }
+  void erase(uint32_t device) {
+    const std::vector<uint32_t>::iterator at = Find(device);
+    if (at != numbers_.end() && *at == device) numbers_.erase(at);
+  }
+  bool empty() const { return numbers_.empty(); }
+  std::vector<uint32_t>::const_iterator begin() const { return numbers_.begin(); }
+  std::vector<uint32_t>::const_iterator end() const { return numbers_.end(); }
+
+ private:
+  std::vector<uint32_t>::iterator Find(uint32_t device) {
+    return std::lower_bound(numbers_.begin(), numbers_.end(), device);
+  }
+
+  std::vector<uint32_t> numbers_;
+};
+
 // One event's work. `devices` are looked at again when the event itself is dealt with.
 struct Core {
   State* state = nullptr;
   int64_t now_us = 0;
   std::vector<Action> actions;
-  std::set<uint32_t> devices;
+  DeviceSet devices;
 
   Session* Find(SessionId session);  // null: unknown
   Lane* LaneOf(LaneId lane);         // null: unknown
@@ -39,8 +64,7 @@ void Unblock(Core* core, Session* session);  // forgets what it asked for
 void OnMoved(Core* core, Session* session, const SessionMoved& event);
 // From now on what it has and asks for counts, not what earlier runs needed.
 void ForgetEstimate(Core* core, Session* session);
-// Serves whom memory has become free for, then makes room for the first who waits. True: something
-// changed for turns.
+// Serves whom memory has become free for, then makes room for the first who waits.
 void ServeMemory(Core* core, Device* device);
 
 // --- room.cc: making room
@@ -107,8 +131,13 @@ void OnSwitched(Core* core, const Switched& event);
 void GiveTurns(Core* core, Device* device);
 // The one who is next in this lane; null: nobody who could run.
 Session* Head(Core* core, const Lane& lane);
-// Whether it has waited, for the device or for memory, past what is promised.
-bool Starves(const Core& core, const Session& waiting);
+// Whether it has waited, for the device or for memory, past what is promised. Asked of everybody
+// whom a decision looks at: what is nearly always false comes first.
+inline bool Starves(const Core& core, const Session& waiting) {
+  return waiting.waiting_us != 0 &&
+         core.now_us - waiting.waiting_us >= core.state->limits.starvation_us &&
+         core.state->policy->PromisesTurn();
+}
 bool ShouldPreempt(const Core& core, const Session& waiting, const Session& running);
 
 // --- gangs.cc

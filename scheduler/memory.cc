@@ -91,14 +91,14 @@ int64_t WantedBytes(const State& state, const Session& session) {
 
 // Of those who are blocked, the oldest first; true: one of them still waits.
 bool ServeNeeds(Core* core, Device* device) {
-  std::vector<SessionId> first;
+  std::vector<Session*> first;
+  first.reserve(kScanMax);
   for (const Key& key : device->needs) {
     if (first.size() == kScanMax) break;
-    first.push_back(key.session);
+    first.push_back(core->Find(key.session));
   }
   Session* oldest = nullptr;
-  for (const SessionId id : first) {
-    Session* const session = core->Find(id);
+  for (Session* const session : first) {
     if (!ServeNeed(core, session) && oldest == nullptr) oldest = session;
   }
   if (oldest == nullptr) return false;
@@ -172,22 +172,22 @@ bool ServeClaim(Core* core, Session* session, const Claimed& claimed) {
 }
 
 // Whoever has waited past what is promised, the oldest first; then as the policy wants.
-std::vector<SessionId> FirstClaims(Core* core, const Device& device) {
-  std::vector<SessionId> first;
-  for (const Key& key : device.oldest_claims) {
-    if (first.size() == kScanMax / 2 || !Starves(*core, *core->Find(key.session))) break;
-    first.push_back(key.session);
+std::vector<Session*> FirstClaims(const Core& core, const Device& device) {
+  std::vector<Session*> first;
+  first.reserve(kScanMax);
+  for (const Index::value_type& claim : device.oldest_claims) {
+    if (first.size() == kScanMax / 2 || !Starves(core, *claim.second)) break;
+    first.push_back(claim.second);
   }
-  for (const Key& key : device.claims) {
+  for (const Index::value_type& claim : device.claims) {
     if (first.size() >= kScanMax) break;
-    first.push_back(key.session);
+    first.push_back(claim.second);
   }
   return first;
 }
 
 void TryClaims(Core* core, Device* device, bool room_is_taken) {
-  for (const SessionId id : FirstClaims(core, *device)) {
-    Session* const session = core->Find(id);
+  for (Session* const session : FirstClaims(*core, *device)) {
     if (session->claim.session == 0) continue;  // it was served: it starved, too
     if (!HasPlace(*core->state, *session)) continue;
     if (core->now_us - session->swap_failed_us < core->state->limits.swap_slice_us) continue;
@@ -234,8 +234,9 @@ void Account(Core* core, Session* session) {
   if (!can_go) return;
   session->resident = {std::max(session->granted_us, session->resident_us), session->arrival,
                        session->id};
-  device->lru.insert(session->resident);
-  device->youngest.insert({-static_cast<int64_t>(session->arrival), session->arrival, session->id});
+  device->lru.emplace(session->resident, session);
+  const Key latest = {-static_cast<int64_t>(session->arrival), session->arrival, session->id};
+  device->youngest.emplace(latest, session);
 }
 
 bool HasPlace(const State& state, const Session& session) {

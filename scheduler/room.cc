@@ -3,6 +3,7 @@
 // begun is counted as coming, and whoever waits is served when it has come.
 #include <algorithm>
 #include <cassert>
+#include <tuple>
 #include <utility>
 
 #include "scheduler/core.h"
@@ -33,23 +34,43 @@ bool HasGang(Core* core, const Lane& lane) {
   return false;
 }
 
-void MergeLanes(Core* core, Device* device, int64_t bytes) {
-  std::map<uint32_t, Lane*> largest;  // by user
-  std::vector<Lane*> lanes;
-  for (Lane* const lane : device->lanes) {
-    if (!CanClose(*lane)) continue;
-    lanes.push_back(lane);
-    Lane*& best = largest[lane->user];
-    if (best == nullptr || lane->bytes > best->bytes) best = lane;
+struct Merge {
+  Lane* lane = nullptr;
+  Lane* into = nullptr;  // its user's largest, of equals the first
+};
+
+// What may be merged, the largest lanes first. On a full device that is often asked in vain: a user
+// with one lane costs little.
+std::vector<Merge> Merges(const Device& device) {
+  using Candidate = std::tuple<uint32_t, int64_t, size_t>;  // user, -bytes, place
+  std::vector<Candidate> lanes;
+  lanes.reserve(device.lanes.size());
+  for (size_t i = 0; i < device.lanes.size(); ++i) {
+    const Lane& lane = *device.lanes[i];
+    if (CanClose(lane)) lanes.push_back({lane.user, -lane.bytes, i});
   }
-  std::sort(lanes.begin(), lanes.end(), [](const Lane* one, const Lane* other) {
-    return std::make_pair(-one->bytes, one->id) < std::make_pair(-other->bytes, other->id);
+  std::sort(lanes.begin(), lanes.end());
+  std::vector<Merge> merges;
+  Lane* largest = nullptr;
+  for (const Candidate& candidate : lanes) {
+    Lane* const lane = device.lanes[std::get<2>(candidate)];
+    if (largest == nullptr || lane->user != largest->user) {
+      largest = lane;
+    } else if (lane->bytes != 0) {
+      merges.push_back({lane, largest});
+    }
+  }
+  std::sort(merges.begin(), merges.end(), [](const Merge& one, const Merge& other) {
+    return std::make_pair(-one.lane->bytes, one.lane->id) <
+           std::make_pair(-other.lane->bytes, other.lane->id);
   });
-  for (Lane* const lane : lanes) {
+  return merges;
+}
+
+void MergeLanes(Core* core, Device* device, int64_t bytes) {
+  for (const Merge& merge : Merges(*device)) {
     if (device->free_bytes() + device->coming_bytes >= bytes) return;
-    Lane* const into = largest.at(lane->user);
-    if (lane == into || lane->bytes == 0 || HasGang(core, *lane)) continue;
-    MergeLane(core, lane, into);
+    if (!HasGang(core, *merge.lane)) MergeLane(core, merge.lane, merge.into);
   }
 }
 
@@ -71,19 +92,17 @@ bool MayDisplace(const Core& core, const Session& waiting, const Session& reside
   return core.state->policy->Displaces(*core.state, waiting, resident, core.now_us);
 }
 
-void SwapVictims(Core* core, Device* device, Session* session, int64_t bytes,
-                 const std::set<Key>& order) {
-  std::vector<SessionId> victims;
+void SwapVictims(Core* core, Device* device, Session* session, int64_t bytes, const Index& order) {
+  std::vector<Session*> victims;
   int64_t found = device->free_bytes() + device->coming_bytes;
   int scanned = 0;
-  for (const Key& key : order) {
+  for (const Index::value_type& resident : order) {
     if (found >= bytes || scanned++ == kScanMax) break;
-    const Session& victim = *core->Find(key.session);
-    if (!MayDisplace(*core, *session, victim)) continue;
-    found += victim.charged_bytes;
-    victims.push_back(key.session);
+    if (!MayDisplace(*core, *session, *resident.second)) continue;
+    found += resident.second->charged_bytes;
+    victims.push_back(resident.second);
   }
-  for (const SessionId victim : victims) BeginSwapOut(core, core->Find(victim));
+  for (Session* const victim : victims) BeginSwapOut(core, victim);
 }
 
 // Somebody who runs has to stop first; it is a victim like others when it has.
@@ -146,15 +165,15 @@ struct Holders {
 };
 
 Holders HoldersOf(Core* core, const Device& device, const Session& waiting) {
-  std::vector<SessionId> candidates;
-  for (const Key& key : device.youngest) candidates.push_back(key.session);
+  std::vector<Session*> candidates;
+  candidates.reserve(device.youngest.size() + device.lanes.size());
+  for (const Index::value_type& resident : device.youngest) candidates.push_back(resident.second);
   for (const Lane* const lane : device.lanes) {
-    if (lane->holder != nullptr) candidates.push_back(lane->holder->id);
+    if (lane->holder != nullptr) candidates.push_back(lane->holder);
   }
   Holders holders;
-  for (const SessionId id : candidates) {
-    Session* const other = core->Find(id);
-    if (id == waiting.id || other->charged_bytes == 0 || other->progressing()) continue;
+  for (Session* const other : candidates) {
+    if (other == &waiting || other->charged_bytes == 0 || other->progressing()) continue;
     (other->about.fixed ? holders.fixed : holders.movable) = true;
     holders.asking |= other->need != Need::kNone;
     const bool is_last =
@@ -257,8 +276,8 @@ void LeaveIfEvicted(Core* core, Session* session) {
 void RetryEvictions(Core* core, Device* device) {
   if (device->retry_us == 0 || device->retry_us > core->now_us) return;
   device->retry_us = 0;
-  const std::set<Key> residents = device->lru;  // who goes leaves it
-  for (const Key& key : residents) LeaveIfEvicted(core, core->Find(key.session));
+  const Index residents = device->lru;  // who goes leaves it
+  for (const Index::value_type& resident : residents) LeaveIfEvicted(core, resident.second);
 }
 
 namespace {
@@ -354,8 +373,8 @@ void Claim(Core* core, Session* session) {
   session->claim = {core->state->policy->Rank(*core->state, *session), session->arrival,
                     session->id};
   session->claim_age = {session->waiting_us, session->arrival, session->id};
-  core->DeviceOf(*session)->claims.insert(session->claim);
-  core->DeviceOf(*session)->oldest_claims.insert(session->claim_age);
+  core->DeviceOf(*session)->claims.emplace(session->claim, session);
+  core->DeviceOf(*session)->oldest_claims.emplace(session->claim_age, session);
   core->devices.insert(session->about.device);
 }
 

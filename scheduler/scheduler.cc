@@ -319,7 +319,7 @@ Session* Stuck(Core* core, const Device& device) {
     }
   }
   if (!device.needs.empty()) return core->Find(device.needs.begin()->session);
-  Session* const first = core->Find(device.claims.begin()->session);
+  Session* const first = device.claims.begin()->second;
   return HasPlace(*core->state, *first) ? first : nullptr;
 }
 
@@ -333,7 +333,7 @@ void GiveAllTurns(Core* core) {
 }
 
 void Settle(Core* core) {
-  const std::set<uint32_t> touched = core->devices;
+  const DeviceSet touched = core->devices;
   for (const uint32_t id : touched) ServeMemory(core, &core->state->devices.at(id));
   if (!core->state->ready_gangs.empty() || core->state->assembling != 0) GiveGangTurns(core);
   GiveAllTurns(core);

@@ -22,6 +22,7 @@
 namespace scheduler {
 
 class Policy;
+struct Session;
 
 constexpr int64_t kUnlimited = int64_t{1} << 60;
 
@@ -53,6 +54,10 @@ struct Key {
     return std::tie(rank, arrival) < std::tie(other.rank, other.arrival);
   }
 };
+
+// Sessions in order. A decision looks at dozens of those who want memory or hold it: it finds each
+// at once.
+using Index = std::map<Key, Session*>;
 
 struct Session {
   SessionArrived about;
@@ -177,11 +182,11 @@ struct Device {
   unsigned running = 0;          // lanes whose holders progressed when it was last looked at
   int64_t running_since_us = 0;  // since when they have been so many
   std::vector<Lane*> lanes;      // oldest first
-  std::set<Key> claims;          // queued, and swapped out with work to do: by rank
-  std::set<Key> oldest_claims;   // the same, by waiting_us
+  Index claims;                  // queued, and swapped out with work to do: by rank
+  Index oldest_claims;           // the same, by waiting_us
   std::set<Key> needs;           // blocked in a request: by arrival
-  std::set<Key> lru;         // with memory here, not granted: who came or ran longest ago is first
-  std::set<Key> youngest;    // the same, youngest first
+  Index lru;                 // with memory here, not granted: who came or ran longest ago is first
+  Index youngest;            // the same, youngest first
   std::vector<Speed> speed;  // by lanes that ran at once
   int64_t tried_us = 0;      // when it became longer
   int64_t timer_us = kUnlimited;

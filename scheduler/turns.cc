@@ -186,11 +186,6 @@ void ReportOverstays(Core* core, const Device& device) {
 
 }  // namespace
 
-bool Starves(const Core& core, const Session& waiting) {
-  return core.state->policy->PromisesTurn() && waiting.waiting_us != 0 &&
-         core.now_us - waiting.waiting_us >= core.state->limits.starvation_us;
-}
-
 void List(Core* core, Session* session) {
   Unlist(core, session);
   if (!session->eligible()) {

@@ -1,7 +1,7 @@
 #include "scheduler/why.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 #include "scheduler/core.h"
 
@@ -9,11 +9,12 @@ namespace scheduler {
 namespace {
 
 std::string Number(double value, const char* unit) {
+  const int digits = value < 10 && value != static_cast<double>(static_cast<int64_t>(value));
   char text[48];
-  std::snprintf(text, sizeof(text),
-                value < 10 && value != static_cast<int64_t>(value) ? "%.1f %s" : "%.0f %s", value,
-                unit);
-  return text;
+  const std::to_chars_result end =
+      std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed, digits);
+  std::string said(text, end.ptr);
+  return said.append(" ").append(unit);
 }
 
 // How much longer its iteration takes, going by those before.
@@ -45,9 +46,9 @@ void AddHolder(const State& state, const Session& session, std::vector<Cause>* c
     if (holder == nullptr || holder->id == session.id) continue;
     if (largest == nullptr || holder->charged_bytes > largest->charged_bytes) largest = holder;
   }
-  for (const Key& key : device.lru) {
+  for (const Index::value_type& resident : device.lru) {
     if (largest != nullptr) break;
-    if (key.session != session.id) largest = state.Find(key.session);
+    if (resident.second != &session) largest = resident.second;
   }
   if (largest == nullptr) return;
   chain->push_back({Reason::kMemoryHeld, largest->charged_bytes, largest->lane, largest->id,

@@ -140,9 +140,8 @@ void SessionImpl::End() {
 
 void SessionImpl::LetFileGo() {
   if (!std::exchange(registered_, false)) return;
-  Later(environment_, [&driver = driver_, file = shared_file_] {
-    driver.cuMemHostUnregister(file->base());
-  });
+  Later(environment_,
+        [&driver = driver_, file = shared_file_] { driver.cuMemHostUnregister(file->base()); });
 }
 
 }  // namespace worker
