@@ -48,12 +48,19 @@ std::vector<uint64_t> ObjectsOf(const HandleTable<T, kKind>& table, uint64_t con
   return values;
 }
 
-bool IsLastOnDevice(uint64_t context, int ordinal) {
-  bool last = true;
+struct Others {
+  bool on_device = false, anywhere = false;
+};
+
+// The program's other contexts that are in use.
+Others OthersThan(uint64_t context, int ordinal) {
+  Others others;
   State::Process().contexts.ForEach([&](uint64_t value, const Context* other) {
-    if (value != context && other->device == ordinal && other->active) last = false;
+    if (value == context || !other->active) return;
+    others.anywhere = true;
+    others.on_device = others.on_device || other->device == ordinal;
   });
-  return last;
+  return others;
 }
 
 CUresult Empty(uint64_t value, const Context& context) {
@@ -68,11 +75,11 @@ CUresult Empty(uint64_t value, const Context& context) {
   for (uint64_t stream : ObjectsOf(state.streams, value)) state.DestroyStream(stream);
   for (uint64_t module : ObjectsOf(state.modules, value)) Modules::Unload(module);
   for (const Allocation& allocation : state.allocations.OfContext(value)) Memory::Free(allocation);
-  if (waited == CUDA_SUCCESS && IsLastOnDevice(value, context.device)) {
-    DeviceMemory::Process().OnContextReset(context.device);
-    return Call<ipc::Op::ContextReset>(context.wire, static_cast<CUdevice>(context.device));
-  }
-  return waited;
+  const Others others = OthersThan(value, context.device);
+  if (waited != CUDA_SUCCESS || others.on_device) return waited;
+  const bool had_lane = DeviceMemory::Process().OnContextReset(context.device);
+  if (!others.anywhere) return Call<ipc::Op::ContextReset>(context.wire, context.device);
+  return had_lane ? Call<ipc::Op::LaneReserve>(context.wire, size_t{0}) : CUDA_SUCCESS;
 }
 
 }  // namespace

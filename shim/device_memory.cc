@@ -324,12 +324,13 @@ void DeviceMemory::Trim(int device) {
   Unmap(device, unmap);
 }
 
-void DeviceMemory::OnContextReset(int device) {
+bool DeviceMemory::OnContextReset(int device) {
   Trim(device);
   const Lock lock(mutex_);
-  if (device != lane_device_) return;
+  if (device != lane_device_) return false;
   ephemeral_.OnLaneLost();
   CountInLane(-static_cast<int32_t>(lane_blocks_));
+  return true;
 }
 
 // The worker may hand the lane on while there are none, and nothing is on its way to the device.

@@ -70,8 +70,8 @@ class DeviceMemory {
   void EndOwner(int device, uint32_t owner);
   // Gives back all that is not live, of pools too.
   void Trim(int device);
-  // The last context on the device ends, and with it everything that the worker has mapped there.
-  void OnContextReset(int device);
+  // The last context on the device ends, and with it all memory there. True: the lane was there.
+  bool OnContextReset(int device);
 
   // --- iterations
   struct AtBoundary {

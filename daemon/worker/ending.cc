@@ -109,7 +109,7 @@ void SessionImpl::DestroyObjects() {
       driver.cuModuleUnload(module);
     });
   });
-  addresses_.ForgetModules();
+  addresses_.ForgetAll();
   module_states_.clear();
   handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
   streams_.Clear();
@@ -118,9 +118,12 @@ void SessionImpl::DestroyObjects() {
 
 CUresult SessionImpl::ContextReset(CUdevice) {
   WaitForStreams();
+  WaitForCallbacks();
+  (void)frees_.Poll();  // ranges that the program freed are told to lanewayd as such
   for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(0);
   DestroyObjects();
   event_times_.Clear(true);
+  ExitLane();  // the arena leaves it; the session enters anew before its next work
   arena_.Clear();
   return CUDA_SUCCESS;
 }

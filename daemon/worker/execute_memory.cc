@@ -75,7 +75,10 @@ CUresult SessionImpl::ArenaUnmap(CUdeviceptr address) {
   if (!arena_.IsRange(address) || address >= arena_.ephemeral_base()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return frees_.Free(streams_.All(), [this, address] { FreeRange(address); });
+  if (!addresses_.GiveUp(address, arena_.RangeBytes(address))) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = frees_.Free(streams_.All(), [this, address] { FreeRange(address); });
+  if (result != CUDA_SUCCESS) addresses_.Gone(address);
+  return result;
 }
 
 CUresult SessionImpl::LaneReserve(size_t bytes) {

@@ -11,7 +11,8 @@ bool OwnAddresses::Owns(uint64_t address, uint64_t bytes) const {
 }
 
 bool OwnAddresses::Backs(uint64_t address, uint64_t bytes) {
-  if (arena_.Contains(address, bytes)) return !checks_ || backed_.Covers(address, bytes);
+  if (arena_.Contains(address, bytes))
+    return !IsGivenUp(address, bytes) && (!checks_ || backed_.Covers(address, bytes));
   return pinned_.Contains(address, bytes) || InVariable(address, bytes);
 }
 
@@ -21,6 +22,17 @@ bool OwnAddresses::InVariable(uint64_t address, uint64_t bytes) const {
   --variable;
   const uint64_t offset = address - variable->first, size = variable->second.bytes;
   return offset < size && bytes <= size - offset;
+}
+
+bool OwnAddresses::GiveUp(uint64_t address, uint64_t bytes) {
+  if (!given_up_.emplace(address, address + bytes).second) return false;
+  ++losses_;
+  return true;
+}
+
+bool OwnAddresses::IsGivenUp(uint64_t address, uint64_t bytes) const {
+  std::map<uint64_t, uint64_t>::const_iterator range = given_up_.lower_bound(address + bytes);
+  return range != given_up_.begin() && (--range)->second > address;
 }
 
 void OwnAddresses::AddVariable(CUmodule module, uint64_t address, uint64_t bytes) {
@@ -33,8 +45,9 @@ void OwnAddresses::ForgetModule(CUmodule module) {
   ++losses_;
 }
 
-void OwnAddresses::ForgetModules() {
+void OwnAddresses::ForgetAll() {
   variables_.clear();
+  given_up_.clear();
   ++losses_;
 }
 

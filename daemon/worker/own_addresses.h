@@ -35,10 +35,17 @@ class OwnAddresses {
   // Changes whenever something may be gone that was backed before.
   uint64_t losses() const { return losses_ + backed_.removals(); }
 
+  // The program has freed this range of the arena. The range stays mapped until the device is done
+  // with the work before the free, and no later call may touch it. False: it is freed already.
+  bool GiveUp(uint64_t address, uint64_t bytes);
+  // The range is unmapped, or could not be freed after all.
+  void Gone(uint64_t address) { given_up_.erase(address); }
+
   // --- what can be lost besides the arena
   void AddVariable(CUmodule module, uint64_t address, uint64_t bytes);
   void ForgetModule(CUmodule module);
-  void ForgetModules();
+  // Modules and ranges alike, at the end or a reset of the session.
+  void ForgetAll();
   void LostPinned() { ++losses_; }
 
  private:
@@ -47,12 +54,14 @@ class OwnAddresses {
     CUmodule module;
   };
   bool InVariable(uint64_t address, uint64_t bytes) const;
+  bool IsGivenUp(uint64_t address, uint64_t bytes) const;  // a part of it is
 
   const Arena& arena_;
   const PinnedMemory& pinned_;
   const bool checks_;
   BackedView backed_;
   std::map<uint64_t, Variable> variables_;  // by address
+  std::map<uint64_t, uint64_t> given_up_;   // ends by start
   uint64_t losses_ = 0;
 };
 

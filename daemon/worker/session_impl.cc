@@ -209,7 +209,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
       ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets_, *this, &reply);
   if (into_capture_) AfterCapturedCall();
   if (served.outcome == ipc::Outcome::kMalformed) {
-    Lose("laneway: a malformed call reached the worker; the session ends");
+    LoseForMalformed(header.op);
     return;
   }
   if (call_stream_ != nullptr && !at_boundary_) work_stream_ = call_stream_;
@@ -233,6 +233,14 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
     AfterSetStream();
   }
   if (wants_reply) SendReply(header, reply.size());
+}
+
+void SessionImpl::LoseForMalformed(uint16_t op_untrusted) {
+  const std::optional<ipc::Op> op = ipc::OpFromUntrusted(op_untrusted);
+  const std::string name = op.has_value() ? std::string(ipc::RowOf(*op).name)
+                                          : absl::StrCat("of an unknown number ", op_untrusted);
+  Lose(absl::StrCat("laneway: a malformed call, ", name, ", reached the worker; the session ends")
+           .c_str());
 }
 
 bool SessionImpl::IsPoison(ipc::Op op, uint32_t status) {

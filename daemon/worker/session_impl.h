@@ -107,6 +107,7 @@ class SessionImpl final : public Session,
   void SendReply(const ipc::MessageHeader& request, size_t body_bytes);  // the body is in reply_
   static bool IsPoison(ipc::Op op, uint32_t status);
   void NoteFailure(ipc::Op op, uint32_t status, bool replied);
+  void LoseForMalformed(uint16_t op_untrusted);
   // The device would have faulted: the session ends with 700 and the sentence, and nobody else.
   void LoseForAddress(const std::string& sentence);
   // The door has refused an address of this call.
@@ -215,7 +216,8 @@ class SessionImpl final : public Session,
   void WaitForFrees();  // of what the program has freed, until the device has done with it
 
   // --- the lane (session_memory.cc)
-  void WaitUntilQuiet();
+  // False: the session ends before its device work does, so its mappings must stay as they are.
+  [[nodiscard]] bool WaitUntilQuiet();
   bool TryEnterLane();
   bool HasItsLane() const;
   // What was granted to it has not been taken back, and it has not given it up.

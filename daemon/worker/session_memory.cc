@@ -107,6 +107,7 @@ void SessionImpl::GiveMemoryBack(uint64_t bytes) {
 void SessionImpl::FreeRange(CUdeviceptr address) {
   const uint64_t bytes = arena_.RangeBytes(address);
   if (arena_.Free(address) == CUDA_SUCCESS) GiveMemoryBack(bytes);
+  addresses_.Gone(address);
 }
 
 // lanewayd counts what it knows of; memory that it does not know of (a stray worker's) may still be
@@ -126,8 +127,12 @@ bool SessionImpl::WaitForMemory(uint64_t bytes) {
 
 // --- the lane ------------------------------------------------------------------------------------
 
-void SessionImpl::WaitUntilQuiet() {
-  while (Alive() && (undone_.load() != 0 || !StreamsIdle())) absl::SleepFor(kQuietStep);
+bool SessionImpl::WaitUntilQuiet() {
+  while (undone_.load() != 0 || !StreamsIdle()) {
+    if (!Alive()) return false;
+    absl::SleepFor(kQuietStep);
+  }
+  return true;
 }
 
 CUresult SessionImpl::EnterLane() {
@@ -192,7 +197,7 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
   if (answer.has_value()) {
     if (answer->result != 0) return static_cast<CUresult>(answer->result);
     const uint64_t lane = lane_.told();
-    if (arena_.lane_member()->lane() != lane) WaitUntilQuiet();
+    if (arena_.lane_member()->lane() != lane && !WaitUntilQuiet()) return CUDA_ERROR_OUT_OF_MEMORY;
     result = ChangeLane(lane);
     // What it had in another worker: lanewayd holds it to its limit where it asks for more.
     if (result == CUDA_SUCCESS && !inside_ && Replays())
@@ -213,8 +218,7 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
 // Only then lanewayd hears of it, and may give the lane to the next.
 CUresult SessionImpl::GiveLaneBack() {
   if (PinsLane()) return CUDA_ERROR_NOT_READY;
-  WaitUntilQuiet();
-  if (!Alive()) return CUDA_SUCCESS;
+  if (!WaitUntilQuiet()) return CUDA_SUCCESS;
   ForsakeLane();
   lane_.GivenBack();
   (void)Ask<wire::AssignLane>(

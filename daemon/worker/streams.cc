@@ -90,6 +90,7 @@ StreamTable::Stream* StreamTable::Legacy(int device) {
 }
 
 StreamTable::Stream* StreamTable::OfDriver(CUstream driver) {
+  if (driver == nullptr) return nullptr;  // as of a legacy stream that was never used
   const auto it = named_.find(driver);
   if (it != named_.end()) return it->second.get();
   for (Stream& stream : legacy_) {

@@ -104,7 +104,7 @@ namespace laneway {
 // --- session
 using Ping = CUresult(uint64_t token, uint64_t* echo);
 using GetDeviceInfo = CUresult(CUdevice device, DeviceInfo* info);
-// The client's last context on the device ended: what it forgot to destroy there goes now. The
+// The client's last context ended: all that it forgot to destroy goes now, on every device. The
 // client has waited for the work before.
 using ContextReset = CUresult(CUdevice device);
 

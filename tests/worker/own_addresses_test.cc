@@ -114,6 +114,21 @@ TEST_F(OwnAddressesTest, AnArenaIsOwnedAndOnlyItsRangesAreBacked) {
   EXPECT_FALSE(addresses_.Backs(base_ + 4 * MiB, 1));
 }
 
+TEST_F(OwnAddressesTest, AFreedRangeThatIsStillMappedIsNotBacked) {
+  ASSERT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(arena_.Map(0, base_ + 4 * MiB, 2 * MiB), CUDA_SUCCESS);
+  ASSERT_TRUE(addresses_.Backs(base_ + 2 * MiB, 4 * MiB));
+  const uint64_t losses = addresses_.losses();
+  EXPECT_TRUE(addresses_.GiveUp(base_, 4 * MiB));
+  EXPECT_NE(addresses_.losses(), losses) << "graphs look again at what they touch";
+  EXPECT_FALSE(addresses_.GiveUp(base_, 4 * MiB)) << "freed twice";
+  EXPECT_FALSE(addresses_.Backs(base_, 8));
+  EXPECT_FALSE(addresses_.Backs(base_ + 4 * MiB - 1, 2));
+  EXPECT_TRUE(addresses_.Backs(base_ + 4 * MiB, 2 * MiB));
+  addresses_.Gone(base_);  // it could not be freed after all
+  EXPECT_TRUE(addresses_.Backs(base_, 6 * MiB));
+}
+
 TEST_F(OwnAddressesTest, WhatIsOnTheHostIsNotBacked) {
   ASSERT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
   CUdeviceptr workspace = 0;

@@ -122,6 +122,8 @@ TEST_F(StreamsTest, RefusesForeignSlotsAndStreams) {
   EXPECT_EQ(streams_.Create(0, 0, 0, 0, &stream), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(streams_.Create(ipc::limits::kStreamsMax, 0, 0, 0, &stream), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(streams_.Destroy(reinterpret_cast<CUstream>(77)), CUDA_ERROR_INVALID_HANDLE);
+  // A name of nothing leads to no driver stream, and legacy streams that were never used have none.
+  EXPECT_EQ(streams_.OfDriver(nullptr), nullptr);
 }
 
 TEST_F(StreamsTest, AJoinOrdersAllStreamsBehindTheBusyOnes) {
