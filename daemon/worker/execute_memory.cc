@@ -194,7 +194,10 @@ CUresult SessionImpl::FetchAhead(uint64_t staging_offset, CUdeviceptr from, size
 
 CUresult SessionImpl::CopyDevice(CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream,
                                  ipc::Mark mark) {
-  const bool at_once = mark.sequence != 0 && CanCopyAtOnce(count, stream);
+  // The driver waits for such a copy only when one side is the host's: between two places of the
+  // device cuMemcpy returns before the copy is done.
+  const bool with_host = pinned_.Contains(to, count) || pinned_.Contains(from, count);
+  const bool at_once = mark.sequence != 0 && with_host && CanCopyAtOnce(count, stream);
   return MarkCopy(
       at_once ? driver_.cuMemcpy(to, from, count) : driver_.cuMemcpyAsync(to, from, count, stream),
       mark, at_once);

@@ -80,10 +80,9 @@ CUresult OpenWaits::Add(CUstream stream, const Wait& wait) {
   CUresult result = CUDA_SUCCESS;
   if (event == nullptr) result = driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
   if (result == CUDA_SUCCESS) {
-    result = wait.wide
-                 ? driver.cuStreamWaitValue64_v2(stream, wait.address, wait.value, wait.flags)
-                 : driver.cuStreamWaitValue32_v2(stream, wait.address,
-                                                 static_cast<cuuint32_t>(wait.value), wait.flags);
+    result = wait.wide ? driver.cuStreamWaitValue64_v2(stream, wait.address, wait.value, wait.flags)
+                       : driver.cuStreamWaitValue32_v2(
+                             stream, wait.address, static_cast<cuuint32_t>(wait.value), wait.flags);
   }
   if (result == CUDA_SUCCESS) result = driver.cuEventRecord(event, stream);
   const absl::MutexLock lock(&mutex_);
@@ -127,9 +126,8 @@ void OpenWaits::AnswerFirst() {
       environment_.driver->cuStreamWriteValue64_v2(stream.get(), word.first, value,
                                                    CU_STREAM_WRITE_VALUE_DEFAULT);
     } else {
-      environment_.driver->cuStreamWriteValue32_v2(stream.get(), word.first,
-                                                   static_cast<cuuint32_t>(value),
-                                                   CU_STREAM_WRITE_VALUE_DEFAULT);
+      environment_.driver->cuStreamWriteValue32_v2(
+          stream.get(), word.first, static_cast<cuuint32_t>(value), CU_STREAM_WRITE_VALUE_DEFAULT);
     }
     (void)stream.Wait();
   }

@@ -162,9 +162,8 @@ ChunkedCopy::~ChunkedCopy() {
   for (int i = 0; i < kBuffers; ++i) {
     if (done_[i] != nullptr) environment_.driver->cuEventDestroy_v2(done_[i]);
     if (buffers_[i] == nullptr) continue;
-    Later(environment_, [driver = environment_.driver, buffer = buffers_[i]] {
-      driver->cuMemFreeHost(buffer);
-    });
+    Later(environment_,
+          [driver = environment_.driver, buffer = buffers_[i]] { driver->cuMemFreeHost(buffer); });
   }
 }
 

@@ -80,20 +80,21 @@ absl::StatusOr<std::unique_ptr<RawClient>> RawClient::Open(ipc::Hello hello) {
   return client;
 }
 
-bool RawClient::Send(ipc::Op op, std::span<const std::byte> body, uint16_t flags,
-                     uint32_t context) {
+bool RawClient::Send(ipc::Op op, std::span<const std::byte> body, uint16_t flags, uint32_t context,
+                     int64_t patience_us) {
   ipc::MessageHeader header;
   header.bytes = static_cast<uint32_t>(sizeof header + body.size());
   header.op = static_cast<uint16_t>(op);
   header.flags = flags;
   header.request = ++requests_;
   header.context = context;
-  const int64_t end_ns = ipc::MonotonicNs() + kPatienceUs * 1000;
+  const int64_t end_ns = ipc::MonotonicNs() + patience_us * 1000;
   while (loss() == 0 && ipc::MonotonicNs() < end_ns) {
     const std::span<std::byte> room = sender()->Reserve(header.bytes, kLookUs);
     if (room.empty()) continue;
     std::memcpy(room.data(), &header, sizeof header);
     if (!body.empty()) std::memcpy(room.data() + sizeof header, body.data(), body.size());
+    placed_ = room.data();
     sender()->Commit(header.bytes);
     return true;
   }
@@ -123,16 +124,28 @@ Reply RawClient::Call(ipc::Op op, const Body& body, int64_t timeout_us) {
   return Await(timeout_us);
 }
 
+// A call that fails places no mark.
 bool RawClient::AwaitMark(uint64_t sequence) {
   const std::atomic<uint64_t>& word = file_->completions()->completed[0];
+  (void)AwaitWord([&] { return word.load() >= sequence || page()->async_error.load() != 0; });
+  return word.load() >= sequence && page()->async_error.load() == 0;
+}
+
+bool RawClient::AwaitLoss() {
+  (void)AwaitWord([] { return false; });
+  return loss() != 0;
+}
+
+// True when `done` holds; false when the session is lost, or the time is over.
+bool RawClient::AwaitWord(const std::function<bool()>& done) {
   std::atomic<uint32_t>* const doorbell = &page()->client_doorbell;
   const int64_t end_ns = ipc::MonotonicNs() + kPatienceUs * 1000;
-  while (word.load() < sequence) {
+  for (;;) {
     const uint32_t ticket = doorbell->load();
+    if (done()) return true;
     if (loss() != 0 || ipc::MonotonicNs() > end_ns) return false;
-    if (word.load() < sequence) ipc::FutexWait(doorbell, ticket, kLookUs);
+    ipc::FutexWait(doorbell, ticket, kLookUs);
   }
-  return async_error() == 0;
 }
 
 bool RawClient::Write(uint64_t to, std::span<const std::byte> bytes) {

@@ -1,11 +1,12 @@
 // A client of lanewayd that says what it likes: the hello, rings and bodies of calls made by hand.
 //
 // What the shim never sends, tests of the daemon's side need: calls out of order, of wrong lengths,
-// with names and addresses of nobody. Thread safety: none; one thread per object.
+// with names and addresses that are no object's. Thread safety: none; one thread per object.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,6 +64,7 @@ class RawClient {
   // lanewayd's sentence.
   static absl::StatusOr<std::unique_ptr<RawClient>> Open(ipc::Hello hello = {});
 
+  uint64_t session_id() const { return welcome_.session_id; }
   uint32_t slot() const { return welcome_.slot; }
   uint64_t base() const { return ipc::limits::kSlotBase + slot() * ipc::limits::kSlotBytes; }
   uint64_t lane() const { return base() + ipc::limits::kEphemeralOffset; }
@@ -75,17 +77,21 @@ class RawClient {
   // 0 while the session lives.
   uint32_t loss() const { return page()->loss.load(); }
   std::string_view loss_text() const { return page()->loss_text; }
+  // Until the session is lost.
+  bool AwaitLoss();
 
-  // False when the session was lost, or its worker takes nothing.
+  // False when the session was lost, or its worker takes nothing for so long.
   bool Send(ipc::Op op, std::span<const std::byte> body, uint16_t flags,
-            uint32_t context = kContext);
+            uint32_t context = kContext, int64_t patience_us = kPatienceUs);
+  // Where the message that was sent last lies in the ring.
+  std::byte* placed() const { return placed_; }
   bool Post(ipc::Op op, const Body& body) { return Send(op, body.Bytes(), 0); }
   Reply Call(ipc::Op op, const Body& body, int64_t timeout_us = kPatienceUs);
   // The reply to what Send asked last.
   Reply Await(int64_t timeout_us);
 
   // Bytes to and from the device, in the order of the legacy stream. False: lost, or an error,
-  // which async_error() has then.
+  // which async_error() takes then.
   bool Write(uint64_t to, std::span<const std::byte> bytes);
   bool Read(uint64_t from, std::span<std::byte> bytes);
   uint32_t async_error() { return page()->async_error.exchange(0); }
@@ -95,11 +101,13 @@ class RawClient {
  private:
   RawClient() = default;
   bool AwaitMark(uint64_t sequence);
+  bool AwaitWord(const std::function<bool()>& done);
 
   ipc::UniqueFd socket_, session_fd_, pinned_fd_;
   std::unique_ptr<ipc::SessionFile> file_;
   ipc::Channel channel_;
   ipc::Welcome welcome_;
+  std::byte* placed_ = nullptr;
   uint32_t requests_ = 0;
   uint64_t marks_ = 0;
   uint64_t iterations_ = 0;

@@ -23,29 +23,29 @@ namespace {
 using ipc::Op;
 using ipc::limits::MiB;
 
-constexpr int kCalls = 400;            // of one session
-constexpr int64_t kReplyUs = 200'000;  // some calls wait for others, or for their turn
-constexpr uint32_t kNames = 4;         // of each kind
+constexpr int kCalls = 400;           // of one session
+constexpr int64_t kReplyUs = 30'000;  // some calls wait for other sessions, or for their turn
+// Then the session waits for a stream that it holds itself: its end is all that is left to see.
+constexpr int kSilentMax = 8;
+constexpr uint32_t kNames = 4;  // of each kind
 constexpr uint64_t kMapped = 4 * MiB, kLane = 8 * MiB, kPinned = 1 * MiB;
 
 constexpr char kImage[] =
     ".version 8.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry idle(.param .u64 unused) { ret; }\n";
 
-// Rows that are not called at random. A stream that waits for a word of its own program's memory
-// waits for ever, as the program asked for, and lanewayd ends a worker that such a program leaves;
-// cuBLAS's calls may reach beyond what their program has, which ends the worker as on hardware.
-bool IsLeftOut(ipc::Library library, const ipc::Row& row) {
-  return row.name.starts_with("cuStreamWaitValue") ||
-         (library != ipc::Library::kLaneway && library != ipc::Library::kDriver &&
-          row.name.starts_with("cublas") && row.route == ipc::Route::kAsync);
+// A batched cuBLAS call reads pointers that lie in device memory, which the worker, like a kernel's
+// parameters, does not inspect: one that reaches nowhere ends the worker, as on hardware.
+bool ReadsPointersOnDevice(const ipc::Row& row) {
+  return row.name.find("Batched") != std::string_view::npos &&
+         row.name.find("StridedBatched") == std::string_view::npos;
 }
 
 std::vector<Op> RemoteOps(ipc::Library library) {
   std::vector<Op> ops;
   const std::span<const ipc::Row> rows = ipc::RowsOf(library);
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].remote && !IsLeftOut(library, rows[i])) ops.push_back(ipc::OpAt(library, i));
+    if (rows[i].remote && !ReadsPointersOnDevice(rows[i])) ops.push_back(ipc::OpAt(library, i));
   }
   return ops;
 }
@@ -97,7 +97,7 @@ class WildSession {
 
   int Run(int calls) {
     int sent = 0;
-    for (; sent < calls && client_.loss() == 0; ++sent) {
+    for (; sent < calls && client_.loss() == 0 && silent_ < kSilentMax; ++sent) {
       if (random_() % 16 == 0) client_.Boundary();
       CallAny();
     }
@@ -112,6 +112,8 @@ class WildSession {
     size_t library = 0;
     while (at >= kWeights[library]) at -= kWeights[library++];
     const Op op = ops_[library][random_() % ops_[library].size()];
+    // After such a call the stream takes no more work until the session ends.
+    if (ipc::RowOf(op).name.starts_with("cuStreamWaitValue") && random_() % 16 != 0) return;
     const std::vector<std::byte> body = WildCall(op, target_, &random_).Body();
     const bool asks = ipc::RowOf(op).route == ipc::Route::kSync || random_() % 4 == 0;
     const uint32_t context =
@@ -124,12 +126,14 @@ class WildSession {
     }
     if (!client_.Send(op, body, asks ? ipc::kWantsReply : 0, context) || !asks) return;
     const Reply reply = client_.Await(kReplyUs);
+    silent_ = reply.came ? 0 : silent_ + 1;
     if (talks_) std::printf("  -> %s %u\n", reply.came ? "replied" : "no reply", reply.status);
   }
 
   RawClient& client_;
   std::mt19937_64 random_;
   const bool talks_;
+  int silent_ = 0;  // calls without a reply, one after the other
   Target target_;
   std::vector<std::vector<Op>> ops_;
 };

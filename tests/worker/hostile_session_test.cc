@@ -124,6 +124,29 @@ TEST_F(HostileSessionTest, WhoPretendsToReplayKeepsNothingOfALaneThatItDoesNotUs
   EXPECT_EQ(session_->LaneKeep(in_lane, 2 << 20), CUDA_ERROR_ILLEGAL_STATE);
 }
 
+// The driver's own stream is in no table: work there outlives the session that put it there.
+TEST_F(HostileSessionTest, AShortCopyWithinTheDeviceStaysInItsStream) {
+  static int synchronous, asynchronous;
+  synchronous = asynchronous = 0;
+  driver_.cuMemcpy = [](CUdeviceptr, CUdeviceptr, size_t) {
+    ++synchronous;
+    return CUDA_SUCCESS;
+  };
+  driver_.cuMemcpyAsync = [](CUdeviceptr, CUdeviceptr, size_t, CUstream) {
+    ++asynchronous;
+    return CUDA_SUCCESS;
+  };
+  session_->UseDevice(1);
+  void* stream = nullptr;
+  ASSERT_TRUE(session_->Translate(ipc::HandleKind::kStream, ipc::HandleId::kLegacyStream, &stream));
+  const ipc::Mark waited_for{1, 1, 0};
+  EXPECT_EQ(session_->CopyDevice(limits::kSlotBase, limits::kSlotBase + 4096, 8,
+                                 static_cast<CUstream>(stream), waited_for),
+            CUDA_SUCCESS);
+  EXPECT_EQ(synchronous, 0);
+  EXPECT_EQ(asynchronous, 1);
+}
+
 // --- without end ---------------------------------------------------------------------------------
 
 TEST_F(HostileSessionTest, StreamsEndWithTheirSlots) {
