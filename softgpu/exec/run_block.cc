@@ -221,7 +221,7 @@ Progress Trapped(const Work& work) {
   _mm_setcsr(0x1f80);
   PushTrap(&trap);
   Progress progress = Progress::kFault;
-  if (sigsetjmp(trap.target, 0) == 0) {
+  if (sigsetjmp(trap.target, kSaveSignalMask) == 0) {
     progress = work(&trap);
   } else {
     _mm_setcsr(0x1f80);
