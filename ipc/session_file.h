@@ -62,9 +62,9 @@ enum class WaitState : uint32_t {
   kSwapped,  // its memory is on its way between device and host
 };
 
-// How far a session is: written by the worker, read by lanewayd, which needs no message per
-// iteration. Times are CLOCK_MONOTONIC. The client could write it too: it informs, nothing safe
-// rests on it.
+// How far a session is: read by lanewayd, which needs no message per iteration. A worker writes it
+// where its client can't (daemon/common/progress_map.h). A program with a context of its own writes
+// it into its page, and speaks for itself alone. Times are CLOCK_MONOTONIC.
 struct Progress {
   std::atomic<uint64_t> iterations;         // boundaries passed
   std::atomic<uint64_t> held_us;            // time with its lane, up to the last boundary

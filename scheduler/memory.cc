@@ -14,10 +14,7 @@ constexpr int kScanMax = 16;  // a decision looks at no more of those who wait
 bool UserFits(const State& state, const Session& session, int64_t bytes) {
   const std::map<uint32_t, User>::const_iterator user = state.users.find(session.about.user);
   if (user == state.users.end() || user->second.memory_bytes == 0 || bytes <= 0) return true;
-  const std::map<uint32_t, int64_t>::const_iterator used =
-      user->second.used_bytes.find(session.about.device);
-  return (used == user->second.used_bytes.end() ? 0 : used->second) + bytes <=
-         user->second.memory_bytes;
+  return user->second.UsedOn(session.about.device) + bytes <= user->second.memory_bytes;
 }
 
 // What persistent memory of the session's would have to be found for `bytes` more.

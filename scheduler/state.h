@@ -207,6 +207,10 @@ struct User {
   uint32_t admitted = 0;
   uint32_t active = 0;                     // sessions that run or could
   std::map<uint32_t, int64_t> used_bytes;  // by device
+  int64_t UsedOn(uint32_t device) const {
+    const std::map<uint32_t, int64_t>::const_iterator used = used_bytes.find(device);
+    return used == used_bytes.end() ? 0 : used->second;
+  }
 };
 
 struct Gang {

@@ -57,17 +57,29 @@ void AddHolder(const State& state, const Session& session, std::vector<Cause>* c
     chain->push_back({Reason::kNoSwapSpace, state.limits.swap_bytes});
 }
 
+// False: the user's quota leaves enough.
+bool AddUserMemory(const State& state, const Session& session, int64_t bytes,
+                   std::vector<Cause>* chain) {
+  const std::map<uint32_t, User>::const_iterator user = state.users.find(session.about.user);
+  if (user == state.users.end() || user->second.memory_bytes <= 0) return false;
+  Cause cause = {Reason::kUserMemory, bytes};
+  cause.used = user->second.UsedOn(session.about.device);
+  cause.quota = user->second.memory_bytes;
+  if (bytes <= cause.quota - cause.used) return false;
+  chain->push_back(cause);
+  return true;
+}
+
 void AddMemory(const State& state, const Session& session, int64_t bytes,
                std::vector<Cause>* chain) {
   const Device& device = state.devices.at(session.about.device);
+  if (AddUserMemory(state, session, bytes, chain)) return;
   if (device.free_bytes() < bytes) {
     chain->push_back({Reason::kMemory, bytes});
     AddHolder(state, session, chain);
     return;
   }
-  const std::map<uint32_t, User>::const_iterator user = state.users.find(session.about.user);
-  const bool quota = user != state.users.end() && user->second.memory_bytes > 0;
-  chain->push_back({quota ? Reason::kUserMemory : Reason::kMemoryOrder, bytes});
+  chain->push_back({Reason::kMemoryOrder, bytes});
 }
 
 bool AddPlace(const State& state, const Session& session, std::vector<Cause>* chain) {
@@ -76,8 +88,12 @@ bool AddPlace(const State& state, const Session& session, std::vector<Cause>* ch
   const bool quota = user != state.users.end() && user->second.sessions_max > 0 &&
                      user->second.admitted >= user->second.sessions_max;
   if (!full && !quota) return false;
-  Cause cause = {Reason::kNoPlace};
-  cause.count = full ? state.limits.sessions_max : user->second.sessions_max;
+  Cause cause = {full ? Reason::kNoPlace : Reason::kUserPlace};
+  cause.count = state.limits.sessions_max;
+  if (!full) {
+    cause.used = user->second.admitted;
+    cause.quota = user->second.sessions_max;
+  }
   chain->push_back(cause);
   return true;
 }
@@ -140,7 +156,11 @@ std::string Phrase(const Cause& cause, bool first) {
     case Reason::kMemory:
       return "waits for " + Bytes(cause.bytes) + " of device memory";
     case Reason::kUserMemory:
-      return "waits for " + Bytes(cause.bytes) + " of its user's memory";
+      return "waits for " + Bytes(cause.bytes) + " in its user's quota: " + Bytes(cause.used) +
+             " of " + Bytes(cause.quota) + " are used (--user-memory)";
+    case Reason::kUserPlace:
+      return "waits for a place in its user's quota: " + std::to_string(cause.used) + " of " +
+             std::to_string(cause.quota) + " sessions run (--user-sessions)";
     case Reason::kMemoryOrder:
       return "waits until those before it have their memory";
     case Reason::kSwapping:

@@ -16,9 +16,10 @@ enum class Reason {
   kIdle,     // it has no work
   kEnding,
   kPaused,
-  kNoPlace,      // sessions_max, or its user's
+  kNoPlace,      // all `count` of sessions_max are taken
+  kUserPlace,    // `used` of its user's `quota` of sessions are taken
   kMemory,       // `bytes` of the device's
-  kUserMemory,   // `bytes` of its user's quota
+  kUserMemory,   // `bytes` more than its user's `quota` leaves, of which `used` is taken
   kMemoryOrder,  // there is enough, and others are before it
   kSwapping,     // its memory is on its way
   kLaneHeld,     // `lane` by `session` of `job`, for about `us` more
@@ -40,6 +41,8 @@ struct Cause {
   uint64_t job = 0;
   int64_t us = 0;  // how long it may take; 0: not known
   int64_t count = 0;
+  int64_t used = 0;
+  int64_t quota = 0;
 };
 
 // Never empty; [0] is the session's own.

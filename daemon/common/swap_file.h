@@ -1,7 +1,8 @@
 // What a worker leaves of a session to the next one: an unsealed memfd of the session, made by
 // lanewayd, which holds it, and filled by its worker. Sparse: what is written takes memory.
 //
-//     uint64_t count | from kTimesOffset on: EventTime[kHandlesMax], by the event's name |
+//     uint64_t count | at kProgressOffset: ipc::Progress (progress_map.h) |
+//     from kTimesOffset on: EventTime[kHandlesMax], by the event's name |
 //     from kSwapOffset on: SwapRecord[count] | from a page's edge on: their bytes, in order
 //
 // The records are the session's device memory while that is in the host's. `count` is written last
@@ -21,6 +22,7 @@ struct EventTime {
   uint64_t device = 0;  // its ordinal and 1; 0: it has no time
 };
 
+inline constexpr size_t kProgressOffset = 64;
 inline constexpr size_t kTimesOffset = 4096;
 inline constexpr size_t kSwapOffset = kTimesOffset + ipc::limits::kHandlesMax * sizeof(EventTime);
 

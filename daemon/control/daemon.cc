@@ -150,6 +150,7 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   session->pidfd = std::move(received->fds[1]);
   session->pinned_fd = std::move(received->fds[2]);
   session->swap_fd = std::move(received->fds[3]);
+  session->progress = common::ProgressMap(session->swap_fd.get());
   session->page = common::SessionPageMap(session->session_fd.get());
   if (record.contained != 0) session->own_worker = worker;
   NoteBegin(*session);

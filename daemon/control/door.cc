@@ -195,7 +195,9 @@ absl::Status Daemon::MakeFiles(Session* session) {
   session->pinned_fd =
       ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   session->swap_fd = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
-  if (session->page.get() == nullptr || !session->pinned_fd.valid() || !session->swap_fd.valid() ||
+  session->progress = common::ProgressMap(session->swap_fd.get());
+  if (session->page.get() == nullptr || !session->pinned_fd.valid() ||
+      !session->progress.shared() ||
       ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0 ||
       fcntl(session->pinned_fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
           0) {

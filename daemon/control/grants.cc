@@ -82,7 +82,7 @@ void Daemon::NoteProgress(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || session->page.get() == nullptr || session->phase != Phase::kRunning)
     return;
-  const ipc::Progress& progress = session->page->progress;
+  const ipc::Progress& progress = ProgressOf(*session);
   const uint64_t iterations = progress.iterations.load(std::memory_order_acquire);
   const uint64_t held_us = progress.held_us.load(std::memory_order_relaxed);
   const int64_t now_us = NowUs();

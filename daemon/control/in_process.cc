@@ -94,6 +94,7 @@ void Daemon::BeginProgram(Session* session) {
     return;
   }
   session->phase = Phase::kRunning;
+  session->progress_us = NowUs();  // its page can't say more than the time since
   if (!WelcomeProgram(session)) {
     Leave(session);
     return;

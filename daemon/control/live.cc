@@ -51,7 +51,7 @@ SessionView ViewOf(const Session& session, const TopInput& input) {
   }
   if (session.page.get() == nullptr) return view;
   view.figures = input.watch.Of(id, session.page->iteration_times, input.now_us);
-  const ipc::Progress& progress = session.page->progress;
+  const ipc::Progress& progress = ProgressOf(session);
   view.persistent_bytes = progress.persistent_bytes.load();
   view.ephemeral_bytes = progress.ephemeral_bytes.load();
   if (session.phase != Phase::kRunning) return view;

@@ -49,7 +49,7 @@ void Daemon::SampleSession(const Session& session) {
   if (session.page.get() == nullptr) return;
   const ipc::IterationTimes& times = session.page->iteration_times;
   watch_.Sample(session.record.session_id, session.record.job.number, times, NowUs(), &journal_);
-  const ipc::Progress& progress = session.page->progress;
+  const ipc::Progress& progress = ProgressOf(session);
   watch_.SampleWait(session.record.session_id, session.record.job.number, progress, NowUs(),
                     &journal_);
   SessionReading reading;

@@ -88,6 +88,7 @@ void Daemon::LoseSession(Session* session, const std::string& sentence) {
   session->phase = Phase::kLost;
   ReleaseMemory(id);
   session->swap_fd.Reset();
+  session->progress = {};
   session->has_slot = false;
   Happen(scheduler::SessionLeft{id});
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/common/progress_map.h"
 #include "daemon/common/session_page.h"
 #include "ipc/control.h"
 #include "ipc/unique_fd.h"
@@ -32,6 +33,9 @@ const char* NameOf(Phase phase);
 struct Session;
 // What stands against another worker's taking the session over; empty: nothing.
 std::string ObstacleOf(const Session& session);
+// How far it is, as its worker says; in-process sessions say so themselves. REQUIRES: it has a
+// page.
+inline const ipc::Progress& ProgressOf(const Session& session);
 // Something that was taken is not complete on the device.
 bool HasWorkInFlight(const Session& session);
 
@@ -53,6 +57,7 @@ struct Session {
   bool faulted = false;  // its worker ended by its fault: nobody takes it over
   int moves_failed = 0;  // in a row: workers that were lost while they took it over
   common::SessionPageMap page;
+  common::ProgressMap progress;  // its worker's word
 
   uint64_t lane = 0;  // as the scheduler has assigned it; 0: not yet
   uint64_t lane_bytes = 0;
@@ -65,6 +70,10 @@ struct Session {
   uint64_t held_us_seen = 0;
   int64_t progress_us = 0;
 };
+
+inline const ipc::Progress& ProgressOf(const Session& session) {
+  return session.in_process ? session.page->progress : *session.progress.get();
+}
 
 class SessionTable {
  public:

@@ -116,7 +116,7 @@ CUresult SessionImpl::StreamsJoin() {
 
 void SessionImpl::WaitForFrees() {
   if (frees_.Poll()) return;
-  const Waiting waiting(file_.page(), ipc::WaitState::kMemory);
+  const Waiting waiting(this, ipc::WaitState::kMemory);
   while (!frees_.Poll() && Alive()) absl::SleepFor(kFreeWaitStep);
 }
 

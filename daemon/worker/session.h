@@ -74,7 +74,7 @@ struct Environment {
   JobBooks* jobs = nullptr;
   SwapSpace* swap = nullptr;          // null: nothing is ever swapped
   BackedAddresses* backed = nullptr;  // null: what lies in an arena counts as backed
-  Reaper* reaper = nullptr;  // null: calls that wait for the whole context are made at once
+  Reaper* reaper = nullptr;    // null: calls that wait for the whole context are made at once
   bool on_processors = false;  // a software device: it works on the processors that this runs on
 };
 

@@ -26,15 +26,17 @@ constexpr int64_t kShortRestUs = 50'000;  // not worth telling of when nobody wa
 
 }  // namespace
 
-SessionImpl::Waiting::Waiting(ipc::SessionPage* page, ipc::WaitState reason)
-    : page_(page), begin_us_(NowUs()) {
-  page->progress.wait_since_us.store(static_cast<uint64_t>(begin_us_), std::memory_order_relaxed);
-  page->progress.wait.store(reason, std::memory_order_release);
+SessionImpl::Waiting::Waiting(SessionImpl* session, ipc::WaitState reason)
+    : session_(*session), begin_us_(NowUs()) {
+  ipc::Progress& progress = *session_.progress_.get();
+  progress.wait_since_us.store(static_cast<uint64_t>(begin_us_), std::memory_order_relaxed);
+  progress.wait.store(reason, std::memory_order_release);
 }
 
 SessionImpl::Waiting::~Waiting() {
-  page_->progress.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
-  ipc::CountWait(&page_->iteration_times, static_cast<uint64_t>(NowUs() - begin_us_));
+  session_.progress_.get()->wait.store(ipc::WaitState::kNothing, std::memory_order_release);
+  ipc::CountWait(&session_.file_.page()->iteration_times,
+                 static_cast<uint64_t>(NowUs() - begin_us_));
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -114,14 +116,14 @@ bool SessionImpl::TryEnterLane() {
 // Its gate is open, and who was in the lane before has yet to leave it: told of another lane while
 // the device was busy, for one. Nobody tells when it has.
 void SessionImpl::AwaitLane() {
-  const Waiting waiting(file_.page(), ipc::WaitState::kTurn);
+  const Waiting waiting(this, ipc::WaitState::kTurn);
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
   ipc::FutexWait(doorbell, ticket, kRetryUs);
 }
 
 void SessionImpl::Park() {
-  const Waiting waiting(file_.page(), ipc::WaitState::kTurn);
+  const Waiting waiting(this, ipc::WaitState::kTurn);
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   while (Alive() && gate_->closed()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
@@ -150,7 +152,7 @@ void SessionImpl::OnSilence() {
     unquiet_us_ = gate_->alone() ? std::min(unquiet_us_ * 2, kPatienceUs) : kUnquietUs;
     return;
   }
-  clock_.Stop(&file_.page()->progress, NowUs());
+  clock_.Stop(progress_.get(), NowUs());
   ReclaimLane();
   rested_us_ = NowUs();
   gate_->Rest(MayLeave());
@@ -160,7 +162,7 @@ void SessionImpl::OnSilence() {
 
 bool SessionImpl::MayLeave() {
   if (!LaneIsEmpty()) return false;
-  at_boundary_ = at_boundary_ || WaitsAtTheEnd() || !clock_.Iterates(file_.page()->progress);
+  at_boundary_ = at_boundary_ || WaitsAtTheEnd() || !clock_.Iterates(*progress_.get());
   return at_boundary_;
 }
 
@@ -184,7 +186,7 @@ bool SessionImpl::WaitsAtTheEnd() const {
 // The lane's memory may be another's only when the device has finished with it: one mapping's
 // writes are visible through another only across completed work (CUDA's rule for aliased memory).
 void SessionImpl::LeaveLane() {
-  clock_.Stop(&file_.page()->progress, NowUs());
+  clock_.Stop(progress_.get(), NowUs());
   ipc::CountSwitch(&file_.page()->iteration_times);
   gate_->Close();
   std::vector<StreamTable::Stream*> busy = streams_.All();
@@ -229,7 +231,7 @@ CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
   at_boundary_ = true;
   work_before_ = std::exchange(work_, 0);
   const int64_t began_us = clock_.began_us(), now_us = NowUs();
-  const uint64_t held_us = clock_.EndIteration(*info, &file_.page()->progress, now_us);
+  const uint64_t held_us = clock_.EndIteration(*info, progress_.get(), now_us);
   iteration_ends_.OnBoundary(work_stream_ == nullptr ? nullptr : work_stream_->driver,
                              {began_us, now_us, held_us});
   ReclaimLane();

@@ -80,6 +80,7 @@ ipc::DriverTable TableOfCalls(const ipc::DriverTable& driver) {
 SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
     : environment_(environment),
       driver_(*environment.driver),
+      progress_(setup.swap_fd),
       event_times_(environment, setup.swap_fd),
       table_(TableOfCalls(*environment.driver)),
       targets_{&table_, environment.cublas, environment.cublaslt, this},

@@ -27,6 +27,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "daemon/common/progress_map.h"
 #include "daemon/worker/arena.h"
 #include "daemon/worker/assigned_lane.h"
 #include "daemon/worker/deferred_frees.h"
@@ -185,12 +186,12 @@ class SessionImpl final : public Session,
   // Tells what the session waits for, as long as it lives.
   class Waiting {
    public:
-    Waiting(ipc::SessionPage* page, ipc::WaitState reason);
+    Waiting(SessionImpl* session, ipc::WaitState reason);
     ~Waiting();
     Waiting(const Waiting&) = delete;
 
    private:
-    ipc::SessionPage* const page_;
+    SessionImpl& session_;
     const int64_t begin_us_;
   };
   static constexpr int64_t kPatienceUs = 5'000;  // silent for so long: idle
@@ -266,6 +267,7 @@ class SessionImpl final : public Session,
 
   const Environment& environment_;
   const ipc::DriverTable& driver_;
+  common::ProgressMap progress_;
   EventTimes event_times_;
   const ipc::DriverTable table_;  // what calls reach: the driver's, but for what it cannot know
   const ipc::Targets targets_;
@@ -310,8 +312,8 @@ class SessionImpl final : public Session,
   cublasHandle_t captured_blas_ = nullptr;  // its handle, whose stream is the capture's
   bool registered_ = false;                 // the session file is known to the driver
   std::atomic<bool> stop_{false};
-  std::thread releaser_;      // runs ReleaseUntilDone once it is to stop
-  absl::Notification done_;   // its streams are done
+  std::thread releaser_;              // runs ReleaseUntilDone once it is to stop
+  absl::Notification done_;           // its streams are done
   std::atomic<bool> release_{false};  // wanted by Release()
   bool released_ = false;
   uint32_t awaited_ = 0;           // the generation that the client must acknowledge first

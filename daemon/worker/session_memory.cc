@@ -43,7 +43,7 @@ template <class Answer>
 std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
                                        const ipc::control::Message& question) {
   if (environment_.daemon == nullptr) return std::nullopt;
-  const Waiting waiting(file_.page(), reason);
+  const Waiting waiting(this, reason);
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   uint64_t asked = 0;
   while (Alive()) {
@@ -114,7 +114,7 @@ void SessionImpl::FreeRange(CUdeviceptr address) {
 // in the way for a while.
 bool SessionImpl::WaitForMemory(uint64_t bytes) {
   if (!arena_.OthersHold(device_, bytes)) return false;
-  const Waiting waiting(file_.page(), ipc::WaitState::kMemory);
+  const Waiting waiting(this, ipc::WaitState::kMemory);
   if (gate_ != nullptr) gate_->Settle();  // no work comes soon
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);

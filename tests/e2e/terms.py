@@ -213,7 +213,7 @@ def test_a_third_session_waits_for_its_users_quota():
         session = wait_for(lambda: of_pid(laneway, third), "the third has come")
         check(session["state"] == "queued", f"{session}")
         why = laneway.command("why", str(session["job"]))
-        check("waits for a place: all 2" in why.out, f"{why}")
+        check("in its user's quota: 2 of 2 sessions run (--user-sessions)" in why.out, f"{why}")
         check("open" not in third.output(), "it was let in")
         programs[0].release()
         third.wait_for_line("open")

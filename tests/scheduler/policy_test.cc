@@ -225,5 +225,23 @@ TEST(WhyTest, NamesTheRest) {
   EXPECT_EQ(WhyOf(&machine, 99), "is not known");
 }
 
+TEST(WhyTest, NamesAUsersQuota) {
+  Machine machine("fifo");
+  const int64_t mib = int64_t{1} << 20;
+  machine.Tell(CapacityChanged{0, 1024 * mib});
+  machine.Tell(UserChanged{7, 100, 64 * mib, 2});
+  for (const SessionId id : {1, 2, 3}) {
+    SessionArrived job = Job(id);
+    job.user = 7;
+    machine.Add(job, 1'000);
+  }
+  machine.Tell(MemoryNeeded{1, 40 * mib});
+  machine.Tell(MemoryNeeded{2, 30 * mib});
+  EXPECT_EQ(WhyOf(&machine, 2),
+            "waits for 30 MiB in its user's quota: 40 MiB of 64 MiB are used (--user-memory)");
+  EXPECT_EQ(WhyOf(&machine, 3),
+            "waits for a place in its user's quota: 2 of 2 sessions run (--user-sessions)");
+}
+
 }  // namespace
 }  // namespace scheduler
