@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
+#include <sodium.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ void Append(std::string* text, const T& value) {
   text->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+// Each list follows its length, so that no two programs give the same bytes.
 void AppendProgram(std::string* text, const Program& program) {
   Append(text, program.constants_begin);
   Append(text, program.linear);
@@ -37,12 +39,14 @@ void AppendProgram(std::string* text, const Program& program) {
       Append(text, field);
     Append(text, i.imm);
   }
+  Append(text, program.constants.size());
   for (const ProgramConstant& constant : program.constants) {
     Append(text, constant.offset);
     Append(text, constant.bytes);
     Append(text, constant.bits);
     Append(text, constant.known);
   }
+  Append(text, program.tables.size());
   for (const std::vector<uint32_t>& table : program.tables) {
     Append(text, table.size());
     for (uint32_t target : table) Append(text, target);
@@ -133,10 +137,11 @@ std::string CacheName(const Program& program, const std::string& compiler) {
     Append(&text, s.st_mtim.tv_sec);
     Append(&text, s.st_mtim.tv_nsec);
   }
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  char name[40];
-  std::snprintf(name, sizeof name, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
-                static_cast<unsigned long long>(hash.low64));
+  unsigned char hash[32];
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(text.data()),
+                     text.size(), nullptr, 0);
+  char name[2 * sizeof hash + 1];
+  sodium_bin2hex(name, sizeof name, hash, sizeof hash);
   return name;
 }
 

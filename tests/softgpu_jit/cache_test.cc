@@ -87,8 +87,19 @@ TEST(CacheNameTest, TellsProgramsApart) {
   program.code.resize(2);
   const std::string name = CacheName(program, "/nowhere");
   EXPECT_EQ(name, CacheName(program, "/nowhere"));
+  EXPECT_EQ(name.size(), 64u);
+  EXPECT_EQ(name.find_first_not_of("0123456789abcdef"), std::string::npos);
   program.code[1].imm = 1;
   EXPECT_NE(name, CacheName(program, "/nowhere"));
+}
+
+// Four constants take as many bytes as a table of fifteen targets with its length.
+TEST(CacheNameTest, TellsConstantsFromATableOfTheSameBytes) {
+  Program constants, table;
+  constants.constants.resize(4);
+  constants.constants[0].offset = 15;
+  table.tables.emplace_back(15);
+  EXPECT_NE(CacheName(constants, "/nowhere"), CacheName(table, "/nowhere"));
 }
 
 }  // namespace
