@@ -65,7 +65,10 @@ bool Sanitize(UsageList* body) {
   return true;
 }
 
-bool Sanitize(AssignLane* body) { return body->device < kDevicesMax; }
+// Only a refusal may name no lane.
+bool Sanitize(AssignLane* body) {
+  return body->device < kDevicesMax && (body->lane != 0 || body->result != 0);
+}
 bool Sanitize(MemoryNeeded* body) { return body->device < kDevicesMax; }
 bool Sanitize(LaneNeeded* body) { return body->device < kDevicesMax; }
 bool Sanitize(Successors* body) { return body->count <= kSuccessorsMax; }

@@ -156,7 +156,7 @@ inline constexpr unsigned kSuccessorsMax = 16;  // the next ones are published a
 // at its next boundary. A result other than 0 refuses: the need can never be met.
 struct AssignLane {
   uint64_t session_id = 0;
-  uint64_t lane = 0;
+  uint64_t lane = 0;  // 0, for none, only in a refusal
   uint64_t bytes = 0;
   uint32_t device = 0;
   uint32_t result = 0;  // CUresult

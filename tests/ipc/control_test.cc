@@ -94,6 +94,9 @@ TEST(ControlTest, WhatIsOutOfRangeIsRefused) {
   EXPECT_FALSE(DecodeControlUntrusted(Encode(extents)).has_value());
   EXPECT_FALSE(
       DecodeControlUntrusted(Encode(AssignLane{1, 2, 3, kDevicesMax, 0, 0, 0})).has_value());
+  EXPECT_FALSE(DecodeControlUntrusted(Encode(AssignLane{1, 0, 3, 0, 0, 0, 0})).has_value());
+  EXPECT_TRUE(DecodeControlUntrusted(Encode(AssignLane{1, 0, 3, 0, 2, 1, 0})).has_value())
+      << "a refusal of who is in no lane";
   EXPECT_FALSE(DecodeControlUntrusted(Encode(MemoryNeeded{1, 2, kDevicesMax, 0})).has_value());
   EXPECT_FALSE(DecodeControlUntrusted(Encode(LaneNeeded{1, 2, kDevicesMax, 0})).has_value());
   EXPECT_FALSE(
