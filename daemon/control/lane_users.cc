@@ -110,7 +110,8 @@ void Daemon::ReleaseLane(uint64_t lane) {
 
 // A session may have come into a lane that had ended when it heard of it, and have left it since.
 void Daemon::ReleaseIfEnded(uint64_t lane) {
-  if (!serving_ || !WorkersOf(lane).empty()) return;
+  // Lane 0 stands for any lane in LaneChanged, and is none that could have ended.
+  if (!serving_ || lane == 0 || !WorkersOf(lane).empty()) return;
   if (state_.lanes.count(static_cast<scheduler::LaneId>(lane)) != 0) return;
   ReleaseLane(lane);
 }

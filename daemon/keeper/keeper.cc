@@ -11,6 +11,9 @@
 #include "absl/strings/str_cat.h"
 
 namespace keeper {
+
+using ipc::control::OwnerKind;
+
 namespace {
 
 CUmemAllocationProp PropertiesOf(CUdevice device) {
@@ -121,6 +124,15 @@ ipc::control::ExtentReply Keeper::Create(uint32_t worker, const ExtentRecord& wa
   return reply;
 }
 
+// An extent goes from a lane to a session and never back: of two workers that hand it over, the one
+// that says a session has heard more.
+void Keeper::TakeOwner(const ExtentRecord& told, ExtentRecord* known) {
+  if (told.owner.kind != OwnerKind::kSession || known->owner.kind != OwnerKind::kLane) return;
+  known->owner = told.owner;
+  known->address = told.address;
+  known->range = told.range;
+}
+
 CUresult Keeper::Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::UniqueFd& fd) {
   if (extent.device >= devices_.size()) return CUDA_ERROR_INVALID_DEVICE;
   if (extent.bytes == 0 || !fd.valid()) return CUDA_ERROR_INVALID_VALUE;
@@ -130,6 +142,7 @@ CUresult Keeper::Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::U
       return CUDA_ERROR_INVALID_VALUE;
     }
     known->second.workers.insert(worker);
+    TakeOwner(extent, &known->second.record);
     return CUDA_SUCCESS;
   }
   Extent adopted{0, extent, {worker}};

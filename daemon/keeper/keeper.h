@@ -43,7 +43,8 @@ class Keeper {
 
   // On success *fd is the extent's descriptor, to be sent and closed.
   ipc::control::ExtentReply Create(uint32_t worker, const ExtentRecord& wanted, ipc::UniqueFd* fd);
-  // A worker hands over an extent that an earlier keeper made; others may have it, too.
+  // A worker hands over an extent that an earlier keeper made; others may have it, too, and know it
+  // as a lane's still when it is a session's already.
   CUresult Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::UniqueFd& fd);
   // One more worker maps it. CUDA_ERROR_INVALID_VALUE when it is not there or given up.
   ipc::control::ExtentReply Import(uint32_t worker, uint64_t id, ipc::UniqueFd* fd);
@@ -87,6 +88,7 @@ class Keeper {
   CUresult CheckRoom(uint32_t device, uint64_t bytes) const;
   CUresult Export(CUmemGenericAllocationHandle handle, ipc::UniqueFd* fd) const;
   bool MustClear(const ExtentRecord& extent) const;
+  static void TakeOwner(const ExtentRecord& told, ExtentRecord* known);
   void Leave(uint32_t worker, uint64_t id, bool give_up);
   void ReleaseIfUnused(Extents::iterator extent);
 

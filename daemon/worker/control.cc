@@ -137,6 +137,8 @@ void Control::Handle(int fd, ipc::control::Received* received) {
     AnswerQuery(fd);
   } else if (std::holds_alternative<ipc::control::KeeperChanged>(message)) {
     extents_->OnKeeperChanged();
+    // Others have looked at lanes, perhaps, before the keeper knew what this worker knows of them.
+    Post(ipc::control::LaneChanged{0});
   } else if (std::holds_alternative<ipc::control::Stop>(message)) {
     StopAll();
   } else if (!HandleGrants(message)) {

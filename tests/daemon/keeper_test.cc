@@ -116,6 +116,24 @@ TEST_F(KeeperTest, AdoptedExtentsKeepTheirNamesAndCount) {
   EXPECT_TRUE(keeper_.Empty());
 }
 
+// Two workers have a lane, and one of them has not heard yet that a session took the extent out.
+TEST_F(KeeperTest, WhatASessionTookOutOfALaneIsAdoptedAsItsOwn) {
+  const ipc::UniqueFd fd(memfd_create("handed-over", MFD_CLOEXEC));
+  const ExtentRecord before{42, {OwnerKind::kLane, 3}, 8 * kMiB, 16 * kMiB, 0, 0, 0};
+  const ExtentRecord after{42, {OwnerKind::kSession, 9}, 8 * kMiB, 64 * kMiB, 64 * kMiB, 0, 0};
+  for (const bool old_word_first : {true, false}) {
+    Keeper keeper(driver_, 0);
+    ASSERT_TRUE(keeper.Open().ok());
+    EXPECT_EQ(keeper.Adopt(1, old_word_first ? before : after, fd), CUDA_SUCCESS);
+    EXPECT_EQ(keeper.Adopt(2, old_word_first ? after : before, fd), CUDA_SUCCESS);
+    EXPECT_TRUE(keeper.List(before.owner).empty()) << old_word_first;
+    const std::vector<ipc::control::ExtentList> lists = keeper.List(after.owner);
+    ASSERT_EQ(lists.size(), 1u) << old_word_first;
+    EXPECT_EQ(lists[0].extents[0].address, 64 * kMiB);
+    EXPECT_EQ(lists[0].extents[0].range, 64 * kMiB);
+  }
+}
+
 TEST_F(KeeperTest, MemoryOfAnotherTenantMustBeZeroed) {
   common::Driver cuda = FakeDriver();
   cuda.kind = ipc::control::DeviceKind::kCuda;
