@@ -124,8 +124,8 @@ ipc::control::ExtentReply Keeper::Create(uint32_t worker, const ExtentRecord& wa
   return reply;
 }
 
-// An extent goes from a lane to a session and never back: of two workers that hand it over, the one
-// that says a session has heard more.
+// An extent goes from a lane to a session and never back. So when two workers hand it over and name
+// different owners, the worker that names a session knows the later state.
 void Keeper::TakeOwner(const ExtentRecord& told, ExtentRecord* known) {
   if (told.owner.kind != OwnerKind::kSession || known->owner.kind != OwnerKind::kLane) return;
   known->owner = told.owner;
@@ -215,9 +215,11 @@ void Keeper::ReleaseIfUnused(Extents::iterator extent) {
 
 void Keeper::CountOutside(const ipc::control::CountOutside& count) {
   if (count.device >= devices_.size()) return;
+  Device& device = devices_[count.device];
   uint64_t& counted = outside_[{count.owner, count.device}];
-  devices_[count.device].used_bytes += count.bytes - counted;
-  counted = count.bytes;
+  const uint64_t bytes = std::min(count.bytes, device.capacity_bytes);
+  device.used_bytes += bytes - counted;
+  counted = bytes;
 }
 
 uint64_t Keeper::ReleaseOwner(const Owner& owner) {

@@ -43,8 +43,8 @@ class Keeper {
 
   // On success *fd is the extent's descriptor, to be sent and closed.
   ipc::control::ExtentReply Create(uint32_t worker, const ExtentRecord& wanted, ipc::UniqueFd* fd);
-  // A worker hands over an extent that an earlier keeper made; others may have it, too, and know it
-  // as a lane's still when it is a session's already.
+  // A worker hands over an extent that an earlier keeper made. Other workers may have it, too, and
+  // may still believe it a lane's when it is a session's already.
   CUresult Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::UniqueFd& fd);
   // One more worker maps it. CUDA_ERROR_INVALID_VALUE when it is not there or given up.
   ipc::control::ExtentReply Import(uint32_t worker, uint64_t id, ipc::UniqueFd* fd);
@@ -54,7 +54,7 @@ class Keeper {
   void ChangeOwner(uint32_t worker, const ipc::control::ChangeOwner& change);
   // What the owner has, by address, in as many messages as it takes.
   std::vector<ipc::control::ExtentList> List(const Owner& owner) const;
-  // A program with a context of its own has this much in all.
+  // A program with a context of its own has this much in all. Counts at most the whole device.
   void CountOutside(const ipc::control::CountOutside& count);
   // Returns the number of bytes that are given up now; they are free when no worker has them.
   uint64_t ReleaseOwner(const Owner& owner);

@@ -116,7 +116,7 @@ TEST_F(KeeperTest, AdoptedExtentsKeepTheirNamesAndCount) {
   EXPECT_TRUE(keeper_.Empty());
 }
 
-// Two workers have a lane, and one of them has not heard yet that a session took the extent out.
+// Two workers share a lane, and one has not heard yet that a session took the extent out of it.
 TEST_F(KeeperTest, WhatASessionTookOutOfALaneIsAdoptedAsItsOwn) {
   const ipc::UniqueFd fd(memfd_create("handed-over", MFD_CLOEXEC));
   const ExtentRecord before{42, {OwnerKind::kLane, 3}, 8 * kMiB, 16 * kMiB, 0, 0, 0};
@@ -132,6 +132,18 @@ TEST_F(KeeperTest, WhatASessionTookOutOfALaneIsAdoptedAsItsOwn) {
     EXPECT_EQ(lists[0].extents[0].address, 64 * kMiB);
     EXPECT_EQ(lists[0].extents[0].range, 64 * kMiB);
   }
+}
+
+TEST_F(KeeperTest, WhatIsCountedOutsideIsAtMostTheDevice) {
+  const Owner owner{OwnerKind::kSession, 9};
+  uint64_t id = 0;
+  ASSERT_EQ(Create(1, 10, 4 * kMiB, &id), CUDA_SUCCESS);
+  keeper_.CountOutside({owner, ~uint64_t{0}, 0, 0});
+  EXPECT_EQ(keeper_.Memory(0).free_bytes, 0u);
+  keeper_.Free(1, id);
+  EXPECT_EQ(keeper_.Memory(0).free_bytes, 0u);
+  EXPECT_EQ(keeper_.ReleaseOwner(owner), kDeviceBytes);
+  EXPECT_EQ(Used(), 0u);
 }
 
 TEST_F(KeeperTest, MemoryOfAnotherTenantMustBeZeroed) {
