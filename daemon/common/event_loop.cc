@@ -1,9 +1,10 @@
 #include "daemon/common/event_loop.h"
 
-#include <sys/epoll.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <utility>
 
 #include "ipc/futex.h"
@@ -13,22 +14,50 @@ namespace {
 
 constexpr int kEventsAtOnce = 64;
 
+bool IsReadable(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  return poll(&entry, 1, 0) == 1;
+}
+
 }  // namespace
 
-EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)) { assert(epoll_.valid()); }
+EventLoop::EventLoop(EpollControl control)
+    : control_(control), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  assert(epoll_.valid());
+}
 
 void EventLoop::Watch(int fd, Handler handler) {
+  const std::shared_ptr<Handler> shared = std::make_shared<Handler>(std::move(handler));
+  handlers_[fd] = shared;
+  if (!Add(fd)) AddLater(fd, shared);
+}
+
+bool EventLoop::Add(int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = fd;
-  const int result = epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
-  assert(result == 0);
-  (void)result;
-  handlers_[fd] = std::make_shared<Handler>(std::move(handler));
+  if (control_(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return true;
+  // The programs of the user can use up the memory, and the number of descriptors that all
+  // processes of the user may watch (fs.epoll.max_user_watches). Any other error is a mistake of
+  // this process.
+  assert(errno == ENOSPC || errno == ENOMEM);
+  return false;
+}
+
+// Until the timer fires, the watch may have ended, and a new one of the same number may have begun.
+void EventLoop::AddLater(int fd, const std::shared_ptr<Handler>& handler) {
+  After(kRetryUs, [this, fd, handler] {
+    const std::map<int, std::shared_ptr<Handler>>::iterator found = handlers_.find(fd);
+    if (found == handlers_.end() || found->second != handler) return;
+    if (Add(fd)) return;  // epoll reports in the next round that it is readable
+    AddLater(fd, handler);
+    if (IsReadable(fd)) (*handler)();
+  });
 }
 
 void EventLoop::Unwatch(int fd) {
-  if (handlers_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  // The deletion fails for a descriptor that was never added, which does no harm.
+  if (handlers_.erase(fd) != 0) control_(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 EventLoop::TimerId EventLoop::After(int64_t delay_us, Handler handler) {

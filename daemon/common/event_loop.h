@@ -1,8 +1,12 @@
 // The loop that every daemon process waits in: descriptors and timers of one thread.
 //
 // A handler may add and remove anything, its own descriptor too. Descriptors are level-triggered.
+// When the system refuses to watch one more descriptor for lack of room, the loop polls that
+// descriptor itself, every kRetryUs, until the system accepts it.
 // Thread safety: one thread; other threads reach the loop through an eventfd that it watches.
 #pragma once
+
+#include <sys/epoll.h>
 
 #include <cstdint>
 #include <functional>
@@ -17,8 +21,10 @@ class EventLoop {
  public:
   using Handler = std::function<void()>;
   using TimerId = uint64_t;
+  using EpollControl = int (*)(int epoll, int operation, int fd, epoll_event* event);
+  static constexpr int64_t kRetryUs = 20'000;
 
-  EventLoop();
+  explicit EventLoop(EpollControl control = &epoll_ctl);
 
   // Calls `handler` whenever fd is readable or at its end. The descriptor stays the caller's, who
   // removes it here before closing it.
@@ -39,9 +45,12 @@ class EventLoop {
     TimerId id;
     Handler handler;
   };
+  bool Add(int fd);  // false: the system has no room
+  void AddLater(int fd, const std::shared_ptr<Handler>& handler);
   int WaitMs() const;
   void RunDueTimers();
 
+  const EpollControl control_;
   ipc::UniqueFd epoll_;
   bool quit_ = false;
   TimerId next_timer_ = 1;

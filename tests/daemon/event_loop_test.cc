@@ -1,0 +1,96 @@
+// The loop where the system has no room for one more descriptor to be watched.
+#include "daemon/common/event_loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "ipc/unique_fd.h"
+
+namespace common {
+namespace {
+
+class EventLoopTest : public ::testing::Test {
+ protected:
+  EventLoopTest() { failure_ = ENOSPC; }
+  static int Control(int epoll, int operation, int fd, epoll_event* event) {
+    if (operation != EPOLL_CTL_ADD || failure_ == 0) return epoll_ctl(epoll, operation, fd, event);
+    ++failures_;
+    errno = failure_;
+    return -1;
+  }
+  void Signal() {
+    const uint64_t one = 1;
+    ASSERT_EQ(write(event_.get(), &one, sizeof one), ssize_t{sizeof one});
+  }
+  // Reads as handlers do. Without anything to read it would wait for ever.
+  void Count() {
+    uint64_t value = 0;
+    ASSERT_EQ(read(event_.get(), &value, sizeof value), ssize_t{sizeof value});
+    ++count_;
+  }
+  // Until epoll has refused `number` times in all.
+  void RunUntilFailure(int number) {
+    while (failures_ < number) loop_.RunOnce();
+  }
+
+  static inline int failure_ = 0, failures_ = 0;  // errno, and how often
+  EventLoop loop_{&Control};
+  const ipc::UniqueFd event_{eventfd(0, EFD_CLOEXEC)};
+  int count_ = 0;
+};
+
+TEST_F(EventLoopTest, WithoutRoomItAsksUntilThereIsSome) {
+  for (const int failure : {ENOSPC, ENOMEM}) {
+    failure_ = failure;
+    failures_ = count_ = 0;
+    loop_.Watch(event_.get(), [this] { Count(); });
+    RunUntilFailure(3);
+    EXPECT_EQ(count_, 0) << "there was nothing to read";
+    Signal();
+    RunUntilFailure(4);
+    EXPECT_EQ(count_, 1) << "nothing is missed";
+    failure_ = 0;
+    Signal();
+    while (count_ < 2) loop_.RunOnce();
+    Signal();
+    loop_.RunOnce();
+    EXPECT_EQ(count_, 3) << "it is watched as any other";
+    EXPECT_EQ(failures_, 4);
+    loop_.Unwatch(event_.get());
+  }
+}
+
+TEST_F(EventLoopTest, WhatIsNotWatchedAnyMoreIsNotAskedAfter) {
+  failures_ = 0;
+  loop_.Watch(event_.get(), [this] { Count(); });
+  Signal();
+  loop_.Unwatch(event_.get());
+  failure_ = 0;
+  loop_.Watch(event_.get(), [this] { Count(); });  // another one of the same number
+  bool passed = false;
+  loop_.After(2 * EventLoop::kRetryUs, [&passed] { passed = true; });
+  while (!passed) loop_.RunOnce();
+  EXPECT_EQ(count_, 1);
+  EXPECT_EQ(failures_, 1);
+}
+
+TEST_F(EventLoopTest, AHandlerMayEndAWatchThatNeverBegan) {
+  loop_.Watch(event_.get(), [this] {
+    Count();
+    loop_.Unwatch(event_.get());
+  });
+  Signal();
+  while (count_ == 0) loop_.RunOnce();
+  failure_ = failures_ = 0;
+  bool passed = false;
+  loop_.After(2 * EventLoop::kRetryUs, [&passed] { passed = true; });
+  Signal();
+  while (!passed) loop_.RunOnce();
+  EXPECT_EQ(count_, 1);
+}
+
+}  // namespace
+}  // namespace common
