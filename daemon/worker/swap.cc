@@ -70,11 +70,13 @@ absl::Status SwapFile::Begin(SwapSpace* space, std::vector<SwapRecord> records) 
   return status;
 }
 
-// All of its pages are taken now: a host without memory is an error here, and no fault later.
+// Takes all pages now, including the page of the count: when the host has no memory this fails, and
+// no later write does.
 absl::Status SwapFile::Map() {
   if (!fd_.valid()) fd_ = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
   const uint64_t size = DataOffset(records_.size()) + bytes();
-  if (fallocate(fd_.get(), 0, kSwapOffset, static_cast<off_t>(size)) == 0) {
+  if (fallocate(fd_.get(), 0, 0, sizeof(uint64_t)) == 0 &&
+      fallocate(fd_.get(), 0, kSwapOffset, static_cast<off_t>(size)) == 0) {
     void* const base =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), kSwapOffset);
     if (base != MAP_FAILED) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <memory>
 #include <random>
@@ -191,6 +192,17 @@ TEST_F(ArenaTest, WhatFitsExactlyIsSwapped) {
   EXPECT_FALSE(space.Take(1).ok());
   space.Give(4 * MiB);
   EXPECT_FALSE(space.Take(4 * MiB + 1).ok());
+}
+
+// Without a page for the count, a swap could neither be completed nor undone.
+TEST_F(ArenaTest, WhatASwapWritesIsTakenBeforeItBegins) {
+  SwapFile file(ipc::UniqueFd(fcntl(swap_file_.get(), F_DUPFD_CLOEXEC, 0)));
+  ASSERT_TRUE(file.Begin(&swap_, {{base_, 2 * MiB, 0, 0}}).ok());
+  struct stat before = {}, after = {};
+  ASSERT_EQ(fstat(swap_file_.get(), &before), 0);
+  file.Commit();
+  ASSERT_EQ(fstat(swap_file_.get(), &after), 0);
+  EXPECT_EQ(after.st_blocks, before.st_blocks);
 }
 
 // Before anything is asked of the keeper, which may have none left.
