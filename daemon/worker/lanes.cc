@@ -279,12 +279,14 @@ CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   return result;
 }
 
-void LaneTable::ReserveAgain(LaneMember* member, uint64_t bytes) {
+CUresult LaneTable::ReserveAgain(LaneMember* member, uint64_t bytes) {
   assert(member->lane_ != nullptr);
+  if (bytes > limits::kEphemeralBytes) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t want = RoundUpToExtent(bytes), have = member->reserved_bytes_;
-  if (want <= have) return;
+  if (want <= have) return CUDA_SUCCESS;
   member->job_->Force(member->lane_->device, want - have);
   member->reserved_bytes_ = want;
+  return CUDA_SUCCESS;
 }
 
 // No more than `bytes` may stay, for no more are counted: an extent that reaches beyond goes as a

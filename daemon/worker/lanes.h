@@ -97,8 +97,9 @@ class LaneTable {
   // shrinks. CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
   CUresult Reserve(LaneMember* member, uint64_t bytes);
   // The same for who comes back with what it had before: a limit that came later refuses growth,
-  // and takes nothing away. REQUIRES: the member is not inside.
-  void ReserveAgain(LaneMember* member, uint64_t bytes);
+  // and takes nothing away. CUDA_ERROR_OUT_OF_MEMORY: its part of the addresses is smaller.
+  // REQUIRES: the member is not inside.
+  CUresult ReserveAgain(LaneMember* member, uint64_t bytes);
   // Gives extents at its end back until it is no larger than `bytes`, also of a lane that nobody
   // here has joined. False while somebody is inside: then it is as it was.
   bool Shrink(uint64_t lane, uint64_t bytes);

@@ -174,8 +174,7 @@ CUresult SessionImpl::ChangeLane(uint64_t lane) {
   if (member->lane() == lane) return CUDA_SUCCESS;
   ForsakeLane();
   const CUresult result = arena_.lanes()->Join(member, lane, lane_.device());
-  if (result == CUDA_SUCCESS) arena_.lanes()->ReserveAgain(member, lane_.bytes());
-  return result;
+  return result == CUDA_SUCCESS ? arena_.lanes()->ReserveAgain(member, lane_.bytes()) : result;
 }
 
 CUresult SessionImpl::GrowInLane(uint64_t bytes) {
@@ -201,7 +200,7 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
     result = ChangeLane(lane);
     // What it had in another worker: lanewayd holds it to its limit where it asks for more.
     if (result == CUDA_SUCCESS && !inside_ && Replays())
-      arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
+      result = arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
   }
   const bool undecided = !answer.has_value();
   // Only who is inside changes its size.

@@ -162,12 +162,22 @@ TEST_F(LanesTest, WhatItHadBeforeALimitItHasAgain) {
   lanes_.Leave(member(0));
   job_->SetLimit(4 * MiB);
   ASSERT_EQ(lanes_.Join(member(0), kLane + 1, 0), CUDA_SUCCESS);
-  lanes_.ReserveAgain(member(0), 8 * MiB);
+  EXPECT_EQ(lanes_.ReserveAgain(member(0), 8 * MiB), CUDA_SUCCESS);
   EXPECT_EQ(job_->used(0), 8 * MiB);
   ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
   EXPECT_TRUE(recording_.mapped.count(Base(0)) == 1 && recording_.used_bytes == 16 * MiB)
       << "its lane, beside the other";
   EXPECT_EQ(lanes_.Reserve(member(0), 10 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+// Behind the addresses of its lane are the worker's own in its slot, and another session's.
+TEST_F(LanesTest, NobodyReservesMoreThanItsAddressesAgain) {
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  constexpr uint64_t kMost = ipc::limits::kEphemeralBytes;
+  EXPECT_EQ(lanes_.ReserveAgain(member(0), kMost + 1), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(lanes_.ReserveAgain(member(0), ~uint64_t{0}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(member(0)->reserved_bytes(), 0u);
+  EXPECT_EQ(lanes_.ReserveAgain(member(0), kMost), CUDA_SUCCESS);
 }
 
 TEST_F(LanesTest, ManySmallExtentsBecomeFewUnderABudget) {
