@@ -40,6 +40,10 @@ void LaneTable::Exit(LaneMember* member) {
   member->lane_->holder.compare_exchange_strong(expected, nullptr);
 }
 
+bool LaneTable::Inside(const LaneMember* member) const {
+  return member->lane_ != nullptr && member->lane_->holder.load() == member;
+}
+
 bool LaneTable::Pinned(LaneMember* member) {
   const std::unique_lock<std::mutex> lock = LockOf(member);
   return !member->pins_.empty();
@@ -213,8 +217,9 @@ uint64_t LaneTable::Reclaim(LaneMember* member) {
     member->kept_.erase(offset);
     bytes += extent.bytes;
   }
-  // What can't be mapped now is tried again by Enter.
-  if (member->lane_ != nullptr) (void)Sync(member->lane_.get(), member);
+  // When the mapping fails the member leaves the lane, for a block could come to lie in the hole.
+  // Enter maps what is missing.
+  if (member->lane_ != nullptr && Sync(member->lane_.get(), member) != CUDA_SUCCESS) Exit(member);
   return bytes;
 }
 

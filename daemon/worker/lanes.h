@@ -97,7 +97,7 @@ class LaneTable {
   // shrinks. CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
   CUresult Reserve(LaneMember* member, uint64_t bytes);
   // The same for who comes back with what it had before: a limit that came later refuses growth,
-  // and takes nothing away. CUDA_ERROR_OUT_OF_MEMORY: its part of the addresses is smaller.
+  // and takes nothing away. CUDA_ERROR_OUT_OF_MEMORY when the need exceeds the addresses of a lane.
   // REQUIRES: the member is not inside.
   CUresult ReserveAgain(LaneMember* member, uint64_t bytes);
   // Gives extents at its end back until it is no larger than `bytes`, also of a lane that nobody
@@ -122,8 +122,9 @@ class LaneTable {
   // The block is gone. False: no block of Keep. What backed it stays where it is: blocks of the
   // iteration may lie beside it, or already in its place.
   bool Drop(LaneMember* member, CUdeviceptr address);
-  // Gives up what the member keeps for no block any more; the lane is mapped there again. Returns
-  // the bytes. REQUIRES: no block of an iteration lives, and the device has finished.
+  // Gives up what the member keeps for no block any more, and maps the lane there again. When that
+  // fails, the member leaves the lane (Exit). Returns the bytes. REQUIRES: no block of an iteration
+  // lives, and the device has finished.
   uint64_t Reclaim(LaneMember* member);
   // Blocks of the member live in the lane itself: nobody else may enter.
   bool Pinned(LaneMember* member);
@@ -135,6 +136,7 @@ class LaneTable {
   CUresult Enter(LaneMember* member);
   // From a driver's callback, too: calls no driver function and takes no lock.
   void Exit(LaneMember* member);
+  bool Inside(const LaneMember* member) const;
 
   // --- what the session keeps, for swapping and moving
   struct KeptExtent {

@@ -166,6 +166,7 @@ void SessionImpl::ReclaimLane() {
   // What another worker kept for it is told again until the replay is complete.
   if (Replays() || !StreamsIdle()) return;
   if (const uint64_t bytes = arena_.lanes()->Reclaim(member); bytes != 0) GiveMemoryBack(bytes);
+  inside_ = inside_ && arena_.lanes()->Inside(member);
 }
 
 // Its reservation goes along. REQUIRES: quiet, and nothing of it lives in the lane that it leaves.

@@ -4,19 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <future>
-#include <memory>
-#include <string>
 #include <utility>
 
 #include "daemon/worker/handle_map.h"
-#include "daemon/worker/jobs.h"
-#include "daemon/worker/lanes.h"
 #include "daemon/worker/pinned.h"
-#include "daemon/worker/session_impl.h"
-#include "tests/worker/recording_driver.h"
+#include "tests/worker/session_fixture.h"
 
 namespace worker {
 namespace {
@@ -25,44 +19,14 @@ namespace limits = ipc::limits;
 
 constexpr std::chrono::seconds kEndsWithin{20};
 
-class IgnorePoison : public PoisonSink {
- public:
-  void OnPoisoned(uint64_t, CUresult, const std::string&) override {}
-};
-
-// A session over the rings of its file, and the client's end of them.
-class HostileSessionTest : public ::testing::Test {
+class HostileSessionTest : public SessionTest {
  protected:
-  void SetUp() override {
-    FreshRecording().capacity_bytes = 64 << 20;
-    environment_ = RecordingEnvironment();
-    driver_ = *environment_.driver;
+  void Equip() override {
     driver_.cuLaunchKernelEx = [](const CUlaunchConfig*, CUfunction, void**, void**) {
       ++launches;
       return CUDA_SUCCESS;
     };
-    environment_.driver = &driver_;
-    environment_.cublas = &ipc::NullCublas();
-    environment_.cublaslt = &ipc::NullCublasLt();
-    environment_.contexts = {reinterpret_cast<CUcontext>(1)};
-    environment_.poison = &poison_;
-    environment_.lanes = &lanes_;
-    environment_.jobs = &jobs_;
-    const absl::StatusOr<int> fd = ipc::SessionFile::Create(1, 0);
-    ASSERT_TRUE(fd.ok()) << fd.status();
-    absl::StatusOr<ipc::SessionFile> theirs = ipc::SessionFile::Map(*fd);
-    absl::StatusOr<ipc::SessionFile> ours = ipc::SessionFile::Map(*fd);
-    close(*fd);
-    ASSERT_TRUE(theirs.ok() && ours.ok());
-    file_ = std::make_unique<ipc::SessionFile>(std::move(*ours));
-    client_ = file_->ClientChannel();
-    SessionSetup setup{.session_id = 1, .slot = 0, .file = std::move(*theirs), .channel = {}};
-    setup.channel = setup.file.WorkerChannel();
-    std::string error;
-    session_ = std::make_unique<SessionImpl>(std::move(setup), environment_);
-    ASSERT_TRUE(session_->Reserve(&error)) << error;
   }
-
   void Send(ipc::MessageHeader header, size_t bytes) {
     const std::span<std::byte> room = client_.sender->Reserve(bytes, 1'000'000);
     ASSERT_EQ(room.size(), bytes);
@@ -78,14 +42,6 @@ class HostileSessionTest : public ::testing::Test {
   }
 
   static inline int launches = 0;
-  IgnorePoison poison_;
-  ipc::DriverTable driver_;
-  Environment environment_;
-  LaneTable lanes_{&environment_};
-  JobBooks jobs_;
-  std::unique_ptr<ipc::SessionFile> file_;
-  ipc::Channel client_;
-  std::unique_ptr<SessionImpl> session_;
 };
 
 TEST_F(HostileSessionTest, AnImpossibleLengthEndsTheSession) {

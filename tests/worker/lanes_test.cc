@@ -72,6 +72,28 @@ TEST_F(LanesTest, WhatOutlivesItsIterationLeavesTheLane) {
   EXPECT_EQ(HandleAt(Base(0) + 32 * MiB), HandleAt(Base(1) + 32 * MiB));
 }
 
+TEST_F(LanesTest, WhoCanNotMapItsLaneAgainIsNotInside) {
+  ipc::DriverTable driver = *environment_.driver;
+  environment_.driver = &driver;
+  ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
+  EXPECT_FALSE(lanes_.Inside(member(0)));
+  ASSERT_EQ(Size(&lanes_, member(0), 4 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Keep(member(0), Base(0), kStep), CUDA_SUCCESS);
+  ASSERT_TRUE(lanes_.Drop(member(0), Base(0)));
+  EXPECT_TRUE(lanes_.Inside(member(0)));
+  driver.cuMemMap = [](CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+                       unsigned long long) { return CUDA_ERROR_OUT_OF_MEMORY; };
+  EXPECT_EQ(lanes_.Reclaim(member(0)), 4 * MiB);
+  EXPECT_FALSE(lanes_.Inside(member(0)));
+  EXPECT_EQ(lanes_.Enter(member(0)), CUDA_ERROR_OUT_OF_MEMORY);
+  driver.cuMemMap = RecordingEnvironment().driver->cuMemMap;
+  EXPECT_EQ(lanes_.Enter(member(0)), CUDA_SUCCESS);
+  EXPECT_TRUE(lanes_.Inside(member(0)));
+  EXPECT_EQ(recording_.mapped.count(Base(0)), 1u);
+  lanes_.Leave(member(0));
+}
+
 TEST_F(LanesTest, WhatIsKeptLiesAcrossAnotherLanesExtents) {
   constexpr uint64_t kOther = kLane + 1;
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
@@ -170,7 +192,7 @@ TEST_F(LanesTest, WhatItHadBeforeALimitItHasAgain) {
   EXPECT_EQ(lanes_.Reserve(member(0), 10 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-// Behind the addresses of its lane are the worker's own in its slot, and another session's.
+// The addresses behind a lane's are the worker's own, and then another session's.
 TEST_F(LanesTest, NobodyReservesMoreThanItsAddressesAgain) {
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
   constexpr uint64_t kMost = ipc::limits::kEphemeralBytes;

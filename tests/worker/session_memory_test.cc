@@ -1,0 +1,118 @@
+// What a session does about its memory: as lanewayd says, at boundaries, and where its client
+// begins anew.
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "daemon/worker/backed_addresses.h"
+#include "daemon/worker/gate.h"
+#include "daemon/worker/swap.h"
+#include "tests/worker/session_fixture.h"
+
+namespace worker {
+namespace {
+
+namespace limits = ipc::limits;
+namespace wire = ipc::control;
+using limits::MiB;
+
+constexpr uint64_t kLane = 5;
+constexpr uint64_t kStep = 2 * MiB;
+constexpr CUdeviceptr kPersistent = limits::kSlotBase;
+constexpr CUdeviceptr kEphemeral = limits::kSlotBase + limits::kEphemeralOffset;
+
+// A lanewayd that grants all that is asked of it, and the gate open into its lane.
+class SessionMemoryTest : public SessionTest, public DaemonLink {
+ protected:
+  void Equip() override {
+    environment_.board = &board_;
+    environment_.daemon = this;
+    environment_.swap = &swap_;
+    environment_.backed = &backed_;
+  }
+  void SetUp() override {
+    SessionTest::SetUp();
+    board_.Grant(1, kLane);
+    session_->UseDevice(1);
+  }
+  void TearDown() override { session_.reset(); }  // its gate before the board
+
+  void Post(const wire::Message& message) override {
+    if (std::holds_alternative<wire::MemoryNeeded>(message)) {
+      session_->OnDecision(wire::MemoryAnswer{1, 0, 0});
+    } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
+      session_->OnDecision(wire::AssignLane{1, kLane, lane->bytes, 0, 0, 1, 0});
+    } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      swapped_ = *swapped;
+      mapped_ = recording_.mapped;
+      ++moves_;
+      moved_.notify_all();
+    }
+  }
+  uint64_t Daemon() const override { return 1; }
+
+  // Its thread does as it is told; what it answers, and what it has mapped then, is noted.
+  wire::Swapped Move(bool out) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const int before = moves_;
+    session_->OnDecision(wire::Swap{1, out ? 1u : 0u, 0});
+    moved_.wait(lock, [&] { return moves_ > before; });
+    return swapped_;
+  }
+  // The device does not map anything.
+  void LetMappingFail(bool fails) {
+    driver_.cuMemMap = !fails ? RecordingEnvironment().driver->cuMemMap
+                              : [](CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+                                   unsigned long long) { return CUDA_ERROR_OUT_OF_MEMORY; };
+  }
+
+  Recording& recording_ = FreshRecording();
+  BackedAddresses backed_;
+  SwapSpace swap_{64 * MiB};
+  Board board_{[](const wire::Message&) {}};
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  int moves_ = 0;
+  wire::Swapped swapped_;
+  std::set<CUdeviceptr> mapped_;
+};
+
+// A session and its thread.
+class RunningSessionTest : public SessionMemoryTest {
+ protected:
+  void Start() {
+    thread_ = std::thread([this] { session_->Run(); });
+  }
+  void TearDown() override {
+    session_->Stop();
+    if (thread_.joinable()) thread_.join();
+    SessionMemoryTest::TearDown();
+  }
+  std::thread thread_;
+};
+
+// --- at boundaries -------------------------------------------------------------------------------
+
+// Blocks would lie where nothing is, and be kept there.
+TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
+  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->LaneReserve(2 * kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->LaneKeep(kEphemeral, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->LaneDrop(kEphemeral), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.Look(kLane).holder, 1u);
+  LetMappingFail(true);
+  const ipc::BoundaryInfo boundary;
+  ASSERT_EQ(session_->Boundary(&boundary), CUDA_SUCCESS);
+  EXPECT_EQ(recording_.mapped.count(kEphemeral), 0u);
+  EXPECT_EQ(session_->LaneKeep(kEphemeral, kStep), CUDA_ERROR_ILLEGAL_STATE);
+  LetMappingFail(false);
+  ASSERT_EQ(session_->LaneReserve(3 * kStep), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.Look(kLane).holder, 1u);
+  EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
+}
+
+}  // namespace
+}  // namespace worker
