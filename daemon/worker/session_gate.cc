@@ -265,13 +265,19 @@ void SessionImpl::Post(std::function<void()> command) {
 }
 
 // What cannot be done now is tried again at the next silence, or when the lane is handed over.
+// Deferred frees are done before the commands, for DoSwap saves all ranges that are still there.
+// They are done without the mutex, for they post to lanewayd, and Control calls Snapshot() under
+// its own.
 bool SessionImpl::RunCommands() {
   poked_.store(0, std::memory_order_seq_cst);
   std::vector<std::function<void()>> commands;
   {
     const absl::MutexLock lock(&command_mutex_);
     if (commands_.empty()) return true;
-    if (undone_.load() != 0 || !StreamsIdle()) return false;
+  }
+  if (undone_.load() != 0 || !StreamsIdle() || !frees_.Poll()) return false;
+  {
+    const absl::MutexLock lock(&command_mutex_);
     commands.swap(commands_);
   }
   for (const std::function<void()>& command : commands) command();

@@ -1,5 +1,6 @@
 // What a session does about its memory: as lanewayd says, at boundaries, and where its client
 // begins anew.
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -50,16 +51,21 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
       mapped_ = recording_.mapped;
       ++moves_;
       moved_.notify_all();
+    } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
+      freed_bytes_ += freed->bytes;
     }
   }
   uint64_t Daemon() const override { return 1; }
 
-  // Its thread does as it is told; what it answers, and what it has mapped then, is noted.
-  wire::Swapped Move(bool out) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const int before = moves_;
+  void Order(bool out) {
+    ++ordered_;
     session_->OnDecision(wire::Swap{1, out ? 1u : 0u, 0});
-    moved_.wait(lock, [&] { return moves_ > before; });
+  }
+  // Its thread does as it is told; the last answer, and what is mapped then.
+  wire::Swapped Move(bool out) {
+    Order(out);
+    std::unique_lock<std::mutex> lock(mutex_);
+    moved_.wait(lock, [&] { return moves_ == ordered_; });
     return swapped_;
   }
   // The device does not map anything.
@@ -75,7 +81,8 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
   Board board_{[](const wire::Message&) {}};
   std::mutex mutex_;
   std::condition_variable moved_;
-  int moves_ = 0;
+  std::atomic<uint64_t> freed_bytes_{0};
+  int ordered_ = 0, moves_ = 0;
   wire::Swapped swapped_;
   std::set<CUdeviceptr> mapped_;
 };
@@ -112,6 +119,28 @@ TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
   ASSERT_EQ(session_->LaneReserve(3 * kStep), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Look(kLane).holder, 1u);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
+}
+
+// --- to the host and back ------------------------------------------------------------------------
+
+// Freed while the device was busy, and told to go to the host before anything else happened.
+TEST_F(RunningSessionTest, WhatWasFreedDoesNotComeBackFromTheHost) {
+  CUstream stream = nullptr;
+  ASSERT_EQ(session_->StreamCreate(&stream, 0, 0, limits::kLegacySlots), CUDA_SUCCESS);
+  ASSERT_EQ(session_->ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->ArenaMap(kPersistent + kStep, kStep), CUDA_SUCCESS);
+  recording_.busy_streams.insert(stream);
+  recording_.unfinished_events.insert(reinterpret_cast<CUevent>(
+      static_cast<uintptr_t>(recording_.next_handle)));  // that the free waits for
+  ASSERT_EQ(session_->ArenaUnmap(kPersistent), CUDA_SUCCESS);
+  ASSERT_EQ(recording_.mapped.count(kPersistent), 1u);
+  recording_.busy_streams.clear();
+  recording_.unfinished_events.clear();
+  Order(true);
+  Start();
+  EXPECT_EQ(Move(false).result, uint32_t{CUDA_SUCCESS});
+  EXPECT_EQ(mapped_, std::set<CUdeviceptr>{kPersistent + kStep});
+  EXPECT_EQ(freed_bytes_, kStep) << "lanewayd counts it no more";
 }
 
 }  // namespace
