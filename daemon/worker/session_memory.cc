@@ -263,7 +263,8 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   swapped.out = out;
   if (out) {
     const absl::Status status =
-        !lane_.MayGo(inside_, at_boundary_ && !PinsLane(), with_lane)
+        arena_.swapped() ? absl::FailedPreconditionError("it is there already")
+        : !lane_.MayGo(inside_, at_boundary_ && !PinsLane(), with_lane)
             ? absl::FailedPreconditionError("it has begun an iteration")
         : TakesMemory() ? absl::FailedPreconditionError("it is about to take what it was granted")
                         : arena_.SwapOut(with_lane);

@@ -143,5 +143,17 @@ TEST_F(RunningSessionTest, WhatWasFreedDoesNotComeBackFromTheHost) {
   EXPECT_EQ(freed_bytes_, kStep) << "lanewayd counts it no more";
 }
 
+TEST_F(RunningSessionTest, WhoIsOnTheHostIsNotToldThereAgain) {
+  ASSERT_EQ(session_->ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
+  recording_.At(kPersistent) = 77;
+  Start();
+  EXPECT_EQ(Move(true).result, uint32_t{CUDA_SUCCESS});
+  const wire::Swapped again = Move(true);
+  EXPECT_NE(again.result, uint32_t{CUDA_SUCCESS});
+  EXPECT_STREQ(again.sentence, "it is there already");
+  EXPECT_EQ(Move(false).result, uint32_t{CUDA_SUCCESS});
+  EXPECT_EQ(recording_.At(kPersistent), 77);
+}
+
 }  // namespace
 }  // namespace worker
