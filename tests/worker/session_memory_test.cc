@@ -1,5 +1,4 @@
-// What a session does about its memory: as lanewayd says, at boundaries, and where its client
-// begins anew.
+// The memory of a session at boundaries, after a reset, and on its way to the host and back.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -24,7 +23,7 @@ constexpr uint64_t kStep = 2 * MiB;
 constexpr CUdeviceptr kPersistent = limits::kSlotBase;
 constexpr CUdeviceptr kEphemeral = limits::kSlotBase + limits::kEphemeralOffset;
 
-// A lanewayd that grants all that is asked of it, and the gate open into its lane.
+// The test is the session's lanewayd and grants every request. The session's gate is open.
 class SessionMemoryTest : public SessionTest, public DaemonLink {
  protected:
   void Equip() override {
@@ -55,20 +54,20 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
       freed_bytes_ += freed->bytes;
     }
   }
-  uint64_t Daemon() const override { return 1; }
+  uint64_t Daemon() const override { return daemon_; }
 
   void Order(bool out) {
     ++ordered_;
     session_->OnDecision(wire::Swap{1, out ? 1u : 0u, 0});
   }
-  // Its thread does as it is told; the last answer, and what is mapped then.
+  // Orders it, and waits for the answer of the session's thread.
   wire::Swapped Move(bool out) {
     Order(out);
     std::unique_lock<std::mutex> lock(mutex_);
     moved_.wait(lock, [&] { return moves_ == ordered_; });
     return swapped_;
   }
-  // The device does not map anything.
+  // From now on, or no longer.
   void LetMappingFail(bool fails) {
     driver_.cuMemMap = !fails ? RecordingEnvironment().driver->cuMemMap
                               : [](CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
@@ -76,6 +75,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
   }
 
   Recording& recording_ = FreshRecording();
+  uint64_t daemon_ = 1;
   BackedAddresses backed_;
   SwapSpace swap_{64 * MiB};
   Board board_{[](const wire::Message&) {}};
@@ -87,7 +87,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
   std::set<CUdeviceptr> mapped_;
 };
 
-// A session and its thread.
+// The same session on a thread of its own.
 class RunningSessionTest : public SessionMemoryTest {
  protected:
   void Start() {
@@ -103,7 +103,7 @@ class RunningSessionTest : public SessionMemoryTest {
 
 // --- at boundaries -------------------------------------------------------------------------------
 
-// Blocks would lie where nothing is, and be kept there.
+// A block could come to lie in the hole, and be kept there.
 TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
   ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
   ASSERT_EQ(session_->LaneReserve(2 * kStep), CUDA_SUCCESS);
@@ -121,9 +121,23 @@ TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
 }
 
+// --- where its client begins anew ----------------------------------------------------------------
+
+// There is no lanewayd, which would put it into another lane and so have it enter.
+TEST_F(SessionMemoryTest, AfterAResetItEntersItsLaneAnew) {
+  constexpr uint64_t kOwnLane = wire::OwnLaneOf(1);
+  daemon_ = 0;
+  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.Look(kOwnLane).holder, 1u);
+  ASSERT_EQ(session_->ContextReset(0), CUDA_SUCCESS);
+  EXPECT_TRUE(recording_.mapped.empty());
+  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.Look(kOwnLane).holder, 1u);
+}
+
 // --- to the host and back ------------------------------------------------------------------------
 
-// Freed while the device was busy, and told to go to the host before anything else happened.
+// The range is freed while the device is busy, and the order to swap comes right after that.
 TEST_F(RunningSessionTest, WhatWasFreedDoesNotComeBackFromTheHost) {
   CUstream stream = nullptr;
   ASSERT_EQ(session_->StreamCreate(&stream, 0, 0, limits::kLegacySlots), CUDA_SUCCESS);
@@ -131,7 +145,7 @@ TEST_F(RunningSessionTest, WhatWasFreedDoesNotComeBackFromTheHost) {
   ASSERT_EQ(session_->ArenaMap(kPersistent + kStep, kStep), CUDA_SUCCESS);
   recording_.busy_streams.insert(stream);
   recording_.unfinished_events.insert(reinterpret_cast<CUevent>(
-      static_cast<uintptr_t>(recording_.next_handle)));  // that the free waits for
+      static_cast<uintptr_t>(recording_.next_handle)));  // the free waits for it
   ASSERT_EQ(session_->ArenaUnmap(kPersistent), CUDA_SUCCESS);
   ASSERT_EQ(recording_.mapped.count(kPersistent), 1u);
   recording_.busy_streams.clear();
