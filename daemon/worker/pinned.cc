@@ -19,10 +19,23 @@ constexpr uint64_t kPage = 4096;
 
 }  // namespace
 
-PinnedMemory::PinnedMemory(const Environment& environment, uint32_t slot, int fd)
+PinnedBudget& SharedPinnedBudget() {
+  static PinnedBudget* const budget = new PinnedBudget(limits::kPinnedRangesShared);
+  return *budget;
+}
+
+bool PinnedBudget::Take() {
+  if (used_.fetch_add(1) < ranges_max_) return true;
+  Give();
+  return false;
+}
+
+PinnedMemory::PinnedMemory(const Environment& environment, uint32_t slot, int fd,
+                           PinnedBudget* budget)
     : environment_(environment),
       base_(limits::kSlotBase + slot * limits::kSlotBytes + limits::kDeviceArenaBytes),
-      fd_(fd) {}
+      fd_(fd),
+      budget_(budget) {}
 
 PinnedMemory::~PinnedMemory() {
   Clear();
@@ -34,7 +47,19 @@ CUresult PinnedMemory::Map(uint64_t address, uint64_t bytes, unsigned flags) {
       bytes > limits::kPinnedWindowBytes || address - base_ > limits::kPinnedWindowBytes - bytes) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (ranges_.size() >= limits::kPinnedRangesMax) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (ranges_.size() >= limits::kPinnedRangesMax || !budget_->Take())
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = MapHere(address, bytes);
+  if (result != CUDA_SUCCESS) {
+    budget_->Give();
+    return result;
+  }
+  ranges_[address] = bytes;
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+CUresult PinnedMemory::MapHere(uint64_t address, uint64_t bytes) {
   const uint64_t offset = address - base_;
   // NOREPLACE: an overlap with an earlier range of this session is its mistake.
   void* const place = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
@@ -50,20 +75,16 @@ CUresult PinnedMemory::Map(uint64_t address, uint64_t bytes, unsigned flags) {
   }
   const unsigned register_flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
   const CUresult result = environment_.driver->cuMemHostRegister_v2(place, bytes, register_flags);
-  if (result != CUDA_SUCCESS) {
-    munmap(place, bytes);
-    return result;
-  }
-  ranges_[address] = bytes;
-  bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  return CUDA_SUCCESS;
+  if (result != CUDA_SUCCESS) munmap(place, bytes);
+  return result;
 }
 
 void PinnedMemory::UnmapHere(uint64_t address, uint64_t bytes) {
   void* const place = reinterpret_cast<void*>(address);
-  Later(environment_, [driver = environment_.driver, place, bytes] {
+  Later(environment_, [driver = environment_.driver, budget = budget_, place, bytes] {
     driver->cuMemHostUnregister(place);
     munmap(place, bytes);
+    budget->Give();
   });
 }
 

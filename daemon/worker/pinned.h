@@ -11,15 +11,33 @@
 
 namespace worker {
 
+// Counts the ranges of all sessions of a worker. A range takes one of the process's mappings until
+// it is unmapped, which may be after the end of its session. Thread safety: any thread.
+class PinnedBudget {
+ public:
+  explicit PinnedBudget(unsigned ranges_max) : ranges_max_(ranges_max) {}
+  bool Take();  // false: there are ranges_max already
+  void Give() { used_.fetch_sub(1); }
+
+ private:
+  const unsigned ranges_max_;
+  std::atomic<unsigned> used_{0};
+};
+
+// The worker's one budget.
+PinnedBudget& SharedPinnedBudget();
+
 class PinnedMemory {
  public:
-  // Takes over `fd`, a sparse file of limits::kPinnedWindowBytes.
-  PinnedMemory(const Environment& environment, uint32_t slot, int fd);
+  // Takes over `fd`, a sparse file of limits::kPinnedWindowBytes. The budget outlives the reaper.
+  PinnedMemory(const Environment& environment, uint32_t slot, int fd,
+               PinnedBudget* budget = &SharedPinnedBudget());
   ~PinnedMemory();  // REQUIRES: nothing on the device uses it any more
   PinnedMemory(const PinnedMemory&) = delete;
 
   // CUDA_ERROR_NOT_READY while the driver still has what was unmapped there before, by this session
-  // or the slot's last one: the client takes another place.
+  // or the slot's last one: the client takes another place. CUDA_ERROR_OUT_OF_MEMORY when this
+  // session or all sessions together have too many ranges, or the host has no memory.
   CUresult Map(uint64_t address, uint64_t bytes, unsigned flags);
   // Its bytes go at once. The driver, which may wait for everybody's work before it lets the range
   // go, is told later.
@@ -35,6 +53,8 @@ class PinnedMemory {
   const Environment& environment_;
   const uint64_t base_;
   const int fd_;
+  PinnedBudget* const budget_;
+  CUresult MapHere(uint64_t address, uint64_t bytes);
   void UnmapHere(uint64_t address, uint64_t bytes);
   bool Overlaps(uint64_t address, uint64_t bytes) const;
 

@@ -69,7 +69,10 @@ inline constexpr unsigned kGraphEdgesMax = 1u << 22;      // of all its pieces
 inline constexpr unsigned kLibraryHandlesMax = 1u << 8;   // of cuBLAS, and as many of cublasLt
 inline constexpr unsigned kLibraryObjectsMax = 1u << 14;  // descriptors of one kind
 inline constexpr unsigned kPinnedRangesMax = 1u << 12;    // each is a mapping of the worker's
-inline constexpr unsigned kKernelParamBytesMax = 32764;   // sm_70 and later, since CUDA 12.1
+// The same of all sessions of a worker: the system limits the mappings of a process
+// (vm.max_map_count, 65530 by default), and device memory needs some of them.
+inline constexpr unsigned kPinnedRangesShared = 1u << 14;
+inline constexpr unsigned kKernelParamBytesMax = 32764;  // sm_70 and later, since CUDA 12.1
 inline constexpr unsigned long long kModuleBytesMax = 1 * GiB;
 // Of modules that have not arrived as a whole: each session may have the first, and all sessions of
 // a worker share the second for what is beyond.

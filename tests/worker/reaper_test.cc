@@ -37,6 +37,7 @@ class ReaperTest : public testing::Test {
   }
 
   absl::Notification others_done_;
+  PinnedBudget two_{2};
   Reaper reaper_;
   Environment environment_;
 };
@@ -81,6 +82,22 @@ TEST_F(ReaperTest, TheSlotsNextSessionIsToldOfWhatTheLastOneLeft) {
   EXPECT_EQ(next.Map(kWindow + kBytes, kBytes, 0), CUDA_SUCCESS);
   LetGo();
   EXPECT_EQ(next.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+}
+
+// A range takes one of the process's mappings until the reaper has unmapped it.
+TEST_F(ReaperTest, PinnedRangesOfAllSessionsCountUntilTheyAreUnmapped) {
+  PinnedMemory one(environment_, kSlot, File(), &two_);
+  PinnedMemory other(environment_, kSlot + 1, File(), &two_);
+  constexpr uint64_t kOther = kWindow + ipc::limits::kSlotBytes;
+  EXPECT_EQ(one.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(one.Map(kWindow, kBytes, 0), CUDA_ERROR_INVALID_VALUE) << "counts as none";
+  EXPECT_EQ(other.Map(kOther, kBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(other.Map(kOther + kBytes, kBytes, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  Hold();
+  EXPECT_EQ(one.Unmap(kWindow), CUDA_SUCCESS);
+  EXPECT_EQ(other.Map(kOther + kBytes, kBytes, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  LetGo();
+  EXPECT_EQ(other.Map(kOther + kBytes, kBytes, 0), CUDA_SUCCESS);
 }
 
 }  // namespace
