@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
 #include "daemon/common/heap.h"
+#include "daemon/common/threads.h"
 #include "daemon/worker/lanes.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
@@ -137,7 +138,7 @@ void Control::Handle(int fd, ipc::control::Received* received) {
     AnswerQuery(fd);
   } else if (std::holds_alternative<ipc::control::KeeperChanged>(message)) {
     extents_->OnKeeperChanged();
-    // Others have looked at lanes, perhaps, before the keeper knew what this worker knows of them.
+    // Other workers may have looked at their lanes before this one handed its extents over.
     Post(ipc::control::LaneChanged{0});
   } else if (std::holds_alternative<ipc::control::Stop>(message)) {
     StopAll();
@@ -284,7 +285,10 @@ void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc:
   devices_->SetNeeded(true);
   board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
   loop_.Watch(raw->pidfd.get(), [this, id = record.session_id] { OnClientEnded(id); });
-  raw->thread = std::thread(&Control::RunSession, this, raw);
+  raw->thread = common::StartThread("for a session", [this, raw] { RunSession(raw); });
+  if (raw->thread.joinable()) return;
+  Forget(record.session_id);
+  Refuse(record.session_id, "the worker gets no thread for another session; see its log");
 }
 
 void Control::OnClientEnded(uint64_t session_id) {
@@ -330,6 +334,11 @@ void Control::Retire(uint64_t session_id) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   assert(found != sessions_.end());
   found->second->thread.join();
+  Forget(session_id);
+}
+
+void Control::Forget(uint64_t session_id) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   loop_.Unwatch(found->second->pidfd.get());
   {
     const std::lock_guard<std::mutex> lock(mutex_);

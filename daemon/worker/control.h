@@ -88,6 +88,7 @@ class Control : public PoisonSink, public DaemonLink {
   void RequestRelease(uint64_t session_id);
   ipc::control::WorkerReady Describe() const;
   void Retire(uint64_t session_id);
+  void Forget(uint64_t session_id);  // REQUIRES: the session has no thread
   void StopAll();
   void Enqueue(const ipc::control::Message& message);  // any thread
   void Broadcast(const ipc::control::Message& message);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "daemon/common/threads.h"
 #include "daemon/worker/reaper.h"
 #include "daemon/worker/session_impl.h"
 #include "ipc/futex.h"
@@ -20,8 +21,8 @@ namespace {
 constexpr absl::Duration kUntilExit = absl::Milliseconds(1);
 constexpr absl::Duration kDrainStep = absl::Microseconds(200);
 constexpr absl::Duration kAnswerStep = absl::Milliseconds(5);  // a software stream looks each 2 ms
-// The session's thread may be inside the driver, waiting for room in a stream. It is not when it
-// gets to its end before.
+// The session's thread may be inside the driver, waiting for room in a stream. A session that gets
+// to its end before this time needs no help: its own thread releases the streams there.
 constexpr absl::Duration kStuck = absl::Milliseconds(100);
 
 }  // namespace
@@ -34,7 +35,8 @@ void SessionImpl::Stop() {
   stop_.store(true);
   poked_.store(1);
   CutHeldStreams();
-  if (!releaser_.joinable()) releaser_ = std::thread(&SessionImpl::ReleaseUntilDone, this);
+  if (!releaser_.joinable())
+    releaser_ = common::StartThread("for a session's end", [this] { ReleaseUntilDone(); });
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   doorbell->fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(doorbell);

@@ -1,11 +1,13 @@
 // Hellos that say what is not so: whose session it was, how much memory it has, whose job it is of.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 
@@ -182,6 +184,45 @@ TEST_F(HelloTest, ConnectionsWithoutAHelloAreFewAndDelayNobody) {
     ++descriptors;
   }
   EXPECT_LT(descriptors, 300u);
+}
+
+// --- a worker that cannot serve one more ---------------------------------------------------------
+
+// While it lives, the process can map no stack for another thread.
+class NoThreads {
+ public:
+  explicit NoThreads(pid_t pid) : pid_(pid) {
+    uint64_t pages = 0;
+    std::ifstream("/proc/" + std::to_string(pid) + "/statm") >> pages;
+    const rlimit none{pages * static_cast<uint64_t>(getpagesize()) + (uint64_t{1} << 20),
+                      RLIM_INFINITY};
+    EXPECT_EQ(prlimit(pid, RLIMIT_AS, &none, &before_), 0);
+  }
+  ~NoThreads() { prlimit(pid_, RLIMIT_AS, &before_, nullptr); }
+  NoThreads(const NoThreads&) = delete;
+
+ private:
+  const pid_t pid_;
+  rlimit before_{};
+};
+
+TEST_F(HelloTest, AWorkerWithoutAThreadRefusesTheSessionAndServesTheOthers) {
+  const std::unique_ptr<Program> daemon = installation_.StartDaemon();
+  const std::unique_ptr<Program> client = installation_.StartClient();
+  EXPECT_EQ(client->ReadLine().rfind("open ", 0), 0u);
+  EXPECT_EQ(client->ReadLine(), "ready");
+  const std::vector<pid_t> workers = installation_.Processes("laneway-worker");
+  ASSERT_EQ(workers.size(), 1u);
+  {
+    const NoThreads none(workers[0]);
+    const std::unique_ptr<Program> refused = installation_.StartClient();
+    EXPECT_EQ(refused->ReadLine().rfind("refused 304 the worker gets no thread", 0), 0u);
+  }
+  client->Write("ping");
+  EXPECT_EQ(client->ReadLine(), "pong");
+  const std::unique_ptr<Program> next = installation_.StartClient();
+  EXPECT_EQ(next->ReadLine().rfind("open ", 0), 0u);
+  EXPECT_EQ(installation_.Processes("laneway-worker"), workers);
 }
 
 TEST_F(HelloTest, NothingInTheRuntimeDirectoryIsOpenToOthers) {
