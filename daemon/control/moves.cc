@@ -107,7 +107,6 @@ absl::Status Daemon::EnsureWorkerFor(Session* session) {
 
 void Daemon::Enter(Session* session) {
   const Worker* const worker = WorkerFor(*session);
-  ipc::SessionPage* const page = session->page.get();
   session->phase = Phase::kEntering;
   session->worker = worker->number;
   ++session->record.generation;

@@ -20,11 +20,11 @@ namespace {
 using ipc::Op;
 using ipc::limits::MiB;
 
-constexpr uint64_t kMapped = 64 * MiB;
+constexpr uint64_t kHeld = 64 * MiB;
 
 // The legacy stream waits for a word that no call writes.
 std::unique_ptr<RawClient> HoldStream() {
-  std::unique_ptr<RawClient> client = EnterWithMemory(kMapped);
+  std::unique_ptr<RawClient> client = EnterWithMemory(kHeld);
   if (client == nullptr) return nullptr;
   const Body wait = Body().U32(1).U64(client->base()).U32(1).U32(0);
   PrintReply("wait", client->Call(Op::cuStreamWaitValue32_v2, wait));
@@ -49,7 +49,7 @@ int Wait(const Arguments&) { return HoldStream() == nullptr ? 1 : 0; }
 int HostCall(const Arguments& arguments) {
   if (arguments.size() != 1) return 2;
   const uint64_t ticket = std::strtoull(arguments[0].c_str(), nullptr, 10);
-  const std::unique_ptr<RawClient> client = EnterWithMemory(kMapped);
+  const std::unique_ptr<RawClient> client = EnterWithMemory(kHeld);
   if (client == nullptr) return 1;
   absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(client->session_fd());
   int begun[2];
@@ -73,7 +73,7 @@ int HostCall(const Arguments& arguments) {
 // The page says that the session's loss is being written already; then a length that no message
 // has.
 int Spin(const Arguments&) {
-  const std::unique_ptr<RawClient> client = EnterWithMemory(kMapped);
+  const std::unique_ptr<RawClient> client = EnterWithMemory(kHeld);
   if (client == nullptr) return 1;
   AwaitGo();
   client->page()->loss_text_ready.store(1);
