@@ -1,9 +1,10 @@
-// The end of a session: its work is waited for, then what it held goes.
+// The end of a session: the worker waits for the session's work, then gives up all that the session
+// held.
 //
-// Nobody's end waits for others. What goes at once, by calls that CUDA documents as not waiting:
-// streams, events, device memory with its addresses, the lane. What may wait for the whole context
-// goes to the reaper: modules, library handles, registrations of host memory. So a session that is
-// still here when its program has gone has work of its own on the device.
+// An end does not wait for other sessions. Streams, events, device memory with its addresses and
+// the lane go at once, by calls that CUDA documents as not waiting. Modules, library handles and
+// registrations of host memory go to the reaper, since the driver may wait for the whole context
+// there. So a session that is still here after its program has work of its own on the device.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -56,9 +57,9 @@ void SessionImpl::ReleaseHeldStreams() {
     word.store(ipc::kEveryTicket);
 }
 
-// Another process may have the file still and take the acknowledgements back. A software stream
-// reads them through this process's mapping: they become this process's own. A GPU reads the pages
-// that were registered, so there they are written again and again.
+// Another process may still map the session file and take the acknowledgements back. A software
+// stream reads them through this process's mapping, so that becomes a private copy. A GPU reads the
+// pages that were registered, so there the worker writes them again and again.
 void SessionImpl::CutHeldStreams() {
   ReleaseHeldStreams();
   if (!environment_.on_processors) return;
@@ -74,8 +75,8 @@ void SessionImpl::CutHeldStreams() {
     munmap(own, kBytes);
 }
 
-// No interface cancels a running kernel: memory goes when the last one ends. On a poisoned device
-// nothing may go at all: its callbacks still come, until the process exits.
+// No interface cancels a running kernel, so memory goes when the last kernel ends. On a poisoned
+// device nothing may go at all: callbacks still come until the process exits.
 void SessionImpl::WaitForStreams() {
   absl::Time answered = absl::InfinitePast();
   for (StreamTable::Stream* stream : streams_.All()) {

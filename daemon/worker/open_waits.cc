@@ -61,7 +61,8 @@ int OpenWaits::CurrentDevice() const {
   return 0;
 }
 
-// It is noted first: who ends the session must find it while the driver waits for room.
+// The wait is noted first: the thread that ends the session must find it while the driver waits for
+// room.
 CUresult OpenWaits::Add(CUstream stream, const Wait& wait) {
   const ipc::DriverTable& driver = *environment_.driver;
   uint64_t value = 0;

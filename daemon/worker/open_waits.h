@@ -1,11 +1,11 @@
 // The values that a session's streams wait for (cuStreamWaitValue*).
 //
-// CUDA ends such a wait by nothing but the value. When the session ends, nobody of its program is
-// left to write it, and the stream, with all that lies under it, would stay until the worker does.
-// So the worker writes what they wait for itself, one wait of each stream after the other.
+// CUDA ends such a wait by the value alone. A program that has ended writes no value, and its
+// stream, with all memory under it, would stay until the worker exits. So the worker writes the
+// values itself, one wait of each stream after the other.
 //
-// A wait is known to be over by an event behind it. Thread safety: any thread; no lock is held
-// while the driver is called for a wait, as that call may itself wait for room in the stream.
+// An event behind each wait tells when the wait is over. Thread safety: any thread. No lock is held
+// while the driver takes a wait, as that call may itself wait for room in the stream.
 #pragma once
 
 #include <cstdint>
@@ -32,20 +32,20 @@ class OpenWaits {
   ~OpenWaits();
   OpenWaits(const OpenWaits&) = delete;
 
-  // What ends the wait. False: no value does, as none has a bit of 0, nor lacks one of all.
+  // The value that ends the wait. False: none does (AND with 0, NOR with all bits).
   static bool Answer(const Wait& wait, uint64_t* value);
 
   // Puts the wait on the stream. CUDA_ERROR_INVALID_VALUE when no value can end it.
   CUresult Add(CUstream stream, const Wait& wait);
-  // Writes what one open wait of each stream waits for; to be called until the streams are done.
-  // Several that wait for one word have their turns. REQUIRES: the words are the session's still,
-  // as they are while it waits for its streams.
+  // Writes the value for the first open wait of each stream; to be called until the streams are
+  // done. Waits for one word take turns. REQUIRES: the words are still the session's, as they are
+  // while the session waits for its streams.
   void AnswerFirst();
   // All streams are done.
   void Clear();
 
-  // While one lives, the calling thread's waits are this session's: what the hooked functions of a
-  // table put on streams.
+  // While one lives, waits that the calling thread puts on streams, by a table's hooked functions,
+  // belong to this session.
   class Current {
    public:
     explicit Current(OpenWaits* waits);

@@ -20,9 +20,9 @@ struct FaultTrap {
   FaultTrap* outer = nullptr;
 };
 
-// Whether sigsetjmp saves the signal mask, for the handler leaves by a jump. Saving costs a system
-// call and is needless, as the handler blocks nothing. ThreadSanitizer blocks every signal around
-// the handler, whatever was asked for: there the next fault of the thread would end the process.
+// 1: sigsetjmp saves the signal mask, and the handler's jump restores it. That costs a system call
+// and is needless, as the handler blocks nothing. ThreadSanitizer blocks every signal around the
+// handler, whatever was asked for: there the next fault of the thread would end the process.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr int kSaveSignalMask = 1;
 #else

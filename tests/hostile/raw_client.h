@@ -1,6 +1,6 @@
 // A client of lanewayd that says what it likes: the hello, rings and bodies of calls made by hand.
 //
-// What the shim never sends, tests of the daemon's side need: calls out of order, of wrong lengths,
+// Tests of the daemon's side need what the shim never sends: calls out of order, of wrong lengths,
 // with names and addresses that are no object's. Thread safety: none; one thread per object.
 #pragma once
 

@@ -116,7 +116,7 @@ void WildCall::PutMark(size_t i) {
   std::memcpy(slots_[i].data(), &mark, sizeof mark);
 }
 
-// Whoever has the next slot may be there, or nobody.
+// The neighbouring slots may have sessions, or none.
 uint64_t WildCall::Address() {
   const uint64_t lane = target_.base + ipc::limits::kEphemeralOffset;
   const uint64_t pinned = target_.base + ipc::limits::kDeviceArenaBytes;

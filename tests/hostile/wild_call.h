@@ -1,6 +1,6 @@
 // One call of any row, made from the row's roles alone: names that exist or not, addresses of the
-// session's own memory, of neighbours' and of nobody's, sizes of nothing, of too much and below
-// nothing, and, rarely, a body of a wrong length. Unlike RandomCall (tests/ipc_calls), which makes
+// session's own memory, of neighbours' and of no session's, sizes of 0, too large and negative,
+// and, rarely, a body of a wrong length. Unlike RandomCall (tests/ipc_calls), which makes
 // what a program could pass, it makes what only a hostile client sends.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace hostile {
 
-// What a session has, for calls that hit something.
+// Memory and names of a session, for calls that hit something.
 struct Target {
   uint64_t base = 0;    // of its slot
   uint64_t mapped = 0;  // bytes of the arena that are backed, from the base on

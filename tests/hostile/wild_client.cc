@@ -4,7 +4,7 @@
 //     wild_client SEED SECONDS [SESSION]
 //     -> "session N: CALLS calls, ENDED" for each; with SESSION that one alone, and every call
 //
-// What a session sends follows from the seed and its number alone.
+// The calls of a session follow from the seed and its number alone.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What may wait for others is nobody's wait.
+// Driver calls that may wait for other sessions keep no session waiting.
 #include "daemon/worker/reaper.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr uint64_t kWindow =
 class ReaperTest : public testing::Test {
  protected:
   ReaperTest() : environment_(RecordingEnvironment()) { environment_.reaper = &reaper_; }
-  // The driver waits for somebody's work from here on.
+  // From here on the driver waits for another session's work.
   void Hold() {
     reaper_.Later([this] { others_done_.WaitForNotification(); });
   }

@@ -43,7 +43,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
     if (std::holds_alternative<wire::MemoryNeeded>(message)) {
       session_->OnDecision(wire::MemoryAnswer{1, 0, 0});
     } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
-      session_->OnDecision(wire::AssignLane{1, kLane, lane->bytes, 0, 0, 1, 0});
+      session_->OnDecision(wire::AssignLane{1, lane_, lane->bytes, 0, 0, 1, 0});
     } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
       const std::lock_guard<std::mutex> lock(mutex_);
       swapped_ = *swapped;
@@ -76,6 +76,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
 
   Recording& recording_ = FreshRecording();
   uint64_t daemon_ = 1;
+  uint64_t lane_ = kLane;
   BackedAddresses backed_;
   SwapSpace swap_{64 * MiB};
   Board board_{[](const wire::Message&) {}};
@@ -119,6 +120,24 @@ TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
   ASSERT_EQ(session_->LaneReserve(3 * kStep), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Look(kLane).holder, 1u);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
+}
+
+// The program ends while its session waits to change lanes, and what holds its stream lets go
+// later.
+TEST_F(SessionMemoryTest, ASessionThatEndsBeforeItsWorkLeavesItsLaneMapped) {
+  static std::atomic<uint32_t>* loss;
+  loss = &file_->page()->loss;
+  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  ASSERT_EQ(session_->StreamCreate(&stream, 0, 0, limits::kLegacySlots), CUDA_SUCCESS);
+  driver_.cuStreamQuery = [](CUstream) {
+    loss->store(CUDA_ERROR_MPS_RPC_FAILURE);
+    return CUDA_ERROR_NOT_READY;
+  };
+  lane_ = kLane + 1;
+  EXPECT_EQ(session_->LaneReserve(2 * kStep), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
+  driver_.cuStreamQuery = RecordingEnvironment().driver->cuStreamQuery;
 }
 
 // --- where its client begins anew ----------------------------------------------------------------
