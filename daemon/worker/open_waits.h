@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "daemon/worker/session.h"
 
 namespace worker {
@@ -64,7 +64,7 @@ class OpenWaits {
   int CurrentDevice() const;
 
   const Environment& environment_;
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   std::map<CUstream, std::deque<Open>> waits_ ABSL_GUARDED_BY(mutex_);
   std::vector<CUevent> spare_ ABSL_GUARDED_BY(mutex_);
   uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -10,25 +10,27 @@ Reaper::Reaper() : thread_([this] { Serve(); }) {}
 
 Reaper::~Reaper() {
   {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     ends_ = true;
   }
+  called_.notify_one();
   thread_.join();
 }
 
 void Reaper::Later(std::function<void()> job) {
-  const absl::MutexLock lock(&mutex_);
-  jobs_.push_back(std::move(job));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  called_.notify_one();
 }
 
 void Reaper::Serve() {
   for (;;) {
     std::function<void()> job;
     {
-      const auto called = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return ends_ || !jobs_.empty();
-      };
-      const absl::MutexLock lock(&mutex_, absl::Condition(&called));
+      std::unique_lock<std::mutex> lock(mutex_);
+      called_.wait(lock, [this] { return ends_ || !jobs_.empty(); });
       if (jobs_.empty()) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();

@@ -6,12 +6,13 @@
 // wait for other sessions. Thread safety: any thread.
 #pragma once
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "daemon/worker/session.h"
 
 namespace worker {
@@ -29,7 +30,8 @@ class Reaper {
  private:
   void Serve();
 
-  absl::Mutex mutex_;
+  std::mutex mutex_;
+  std::condition_variable called_;
   std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -258,7 +258,7 @@ void SessionImpl::Poke() {
 
 void SessionImpl::Post(std::function<void()> command) {
   {
-    const absl::MutexLock lock(&command_mutex_);
+    const std::lock_guard<std::mutex> lock(command_mutex_);
     commands_.push_back(std::move(command));
   }
   Poke();
@@ -272,12 +272,12 @@ bool SessionImpl::RunCommands() {
   poked_.store(0, std::memory_order_seq_cst);
   std::vector<std::function<void()>> commands;
   {
-    const absl::MutexLock lock(&command_mutex_);
+    const std::lock_guard<std::mutex> lock(command_mutex_);
     if (commands_.empty()) return true;
   }
   if (undone_.load() != 0 || !StreamsIdle() || !frees_.Poll()) return false;
   {
-    const absl::MutexLock lock(&command_mutex_);
+    const std::lock_guard<std::mutex> lock(command_mutex_);
     commands.swap(commands_);
   }
   for (const std::function<void()>& command : commands) command();

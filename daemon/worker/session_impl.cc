@@ -163,7 +163,7 @@ void SessionImpl::Run() {
 SessionSnapshot SessionImpl::Snapshot() const {
   const bool going_out = going_out_.load();  // first: it may arrive at this moment
   const bool coming_in = coming_in_.load();
-  const absl::MutexLock lock(&command_mutex_);  // see AskForMemory
+  const std::lock_guard<std::mutex> lock(command_mutex_);  // see AskForMemory
   const AssignedLane::Where where = lane_.where();
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = arena_.bytes(),

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -346,7 +347,7 @@ class SessionImpl final : public Session,
   int64_t unquiet_us_ = kUnquietUs;       // the same while the device is busy
   int64_t rested_us_ = 0;                 // since when it has had no work
   ipc::IterationClock clock_;
-  mutable absl::Mutex command_mutex_;
+  mutable std::mutex command_mutex_;  // not Abseil's, whose packaged library TSan does not see
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);
   std::vector<ipc::control::Message> answers_ ABSL_GUARDED_BY(command_mutex_);
 };

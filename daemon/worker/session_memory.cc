@@ -28,7 +28,7 @@ constexpr absl::Duration kQuietStep = absl::Microseconds(50);
 
 template <class Answer>
 std::optional<Answer> SessionImpl::TakeAnswer() {
-  const absl::MutexLock lock(&command_mutex_);
+  const std::lock_guard<std::mutex> lock(command_mutex_);
   for (size_t i = 0; i < answers_.size(); ++i) {
     const Answer* const answer = std::get_if<Answer>(&answers_[i]);
     if (answer == nullptr) continue;
@@ -86,7 +86,7 @@ CUresult SessionImpl::AskForMemory(uint64_t bytes, bool* undecided) {
         wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
     if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
-    const absl::MutexLock lock(&command_mutex_);    // a new lanewayd is told of these, or asked
+    const std::lock_guard<std::mutex> lock(command_mutex_);    // a new lanewayd is told of these, or asked
     if (!answer.has_value() && HasDaemon()) continue;
     asked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (undecided != nullptr) *undecided = !answer.has_value();
@@ -244,7 +244,7 @@ void SessionImpl::OnDecision(const wire::Message& message) {
     return;
   }
   {
-    const absl::MutexLock lock(&command_mutex_);
+    const std::lock_guard<std::mutex> lock(command_mutex_);
     answers_.push_back(message);
   }
   Poke();
@@ -253,7 +253,7 @@ void SessionImpl::OnDecision(const wire::Message& message) {
 // It was granted some, in a message that came before the one that is obeyed now, and has it not
 // yet.
 bool SessionImpl::TakesMemory() {
-  const absl::MutexLock lock(&command_mutex_);
+  const std::lock_guard<std::mutex> lock(command_mutex_);
   return takes_memory_ || !answers_.empty();
 }
 

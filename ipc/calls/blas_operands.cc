@@ -67,7 +67,7 @@ Region Place(const Extent& extent, const Wide& bytes, int64_t batch, int64_t str
   Region region;
   const Wide begin = extent.begin * bytes, end = extent.end * bytes, piece = extent.piece * bytes,
              step = extent.step * bytes;
-  const Wide batch_step = Wide(stride) * bytes, reach = Wide(batch - 1) * batch_step + end;
+  const Wide batch_step = Wide(stride) * bytes, reach = (Wide(batch) - 1) * batch_step + end;
   if (batch <= 0 || (end.fits() && begin.fits() && begin.value() == end.value())) return region;
   region.countable = begin.fits() && end.fits() && piece.fits() && step.fits() &&
                      extent.pieces.fits() && batch_step.fits() && reach.fits() &&

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include "absl/synchronization/notification.h"
+#include <future>
+
 #include "daemon/worker/pinned.h"
 #include "ipc/calls/limits.h"
 #include "tests/worker/recording_driver.h"
@@ -22,13 +23,13 @@ class ReaperTest : public testing::Test {
   ReaperTest() : environment_(RecordingEnvironment()) { environment_.reaper = &reaper_; }
   // From here on the driver waits for another session's work.
   void Hold() {
-    reaper_.Later([this] { others_done_.WaitForNotification(); });
+    reaper_.Later([done = others_done_.get_future().share()] { done.wait(); });
   }
   void LetGo() {
-    others_done_.Notify();
-    absl::Notification done;
-    reaper_.Later([&done] { done.Notify(); });
-    done.WaitForNotification();
+    others_done_.set_value();
+    std::promise<void> done;
+    reaper_.Later([&done] { done.set_value(); });
+    done.get_future().wait();
   }
   static int File() {
     const int fd = memfd_create("pinned", MFD_CLOEXEC);
@@ -36,7 +37,7 @@ class ReaperTest : public testing::Test {
     return fd;
   }
 
-  absl::Notification others_done_;
+  std::promise<void> others_done_;
   PinnedBudget two_{2};
   Reaper reaper_;
   Environment environment_;
