@@ -13,7 +13,7 @@ void SessionImpl::Lose(const char* text, CUresult code) {
 bool SessionImpl::Alive() const {
   if (file_.page()->loss.load(std::memory_order_relaxed) != 0)
     lost_.store(true, std::memory_order_relaxed);
-  return !stop_.load(std::memory_order_relaxed) && !lost_.load(std::memory_order_relaxed);
+  return !stop_.load(std::memory_order_acquire) && !lost_.load(std::memory_order_relaxed);
 }
 
 // Where no other worker was before, there is nothing to replay, whatever the page says.
