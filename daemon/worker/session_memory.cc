@@ -86,7 +86,8 @@ CUresult SessionImpl::AskForMemory(uint64_t bytes, bool* undecided) {
         wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
     if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
-    const std::lock_guard<std::mutex> lock(command_mutex_);    // a new lanewayd is told of these, or asked
+    const std::lock_guard<std::mutex> lock(
+        command_mutex_);  // a new lanewayd is told of these, or asked
     if (!answer.has_value() && HasDaemon()) continue;
     asked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (undecided != nullptr) *undecided = !answer.has_value();

@@ -127,6 +127,23 @@ TEST_F(HistoryTest, WhoRunsBesideWhomIsMeasured) {
   EXPECT_EQ(known->beside.begin()->second.permille, 1200);
 }
 
+TEST_F(HistoryTest, BesideTwoOthersNothingIsMeasured) {
+  History history(state_);
+  for (uint64_t id = 1; id <= 3; ++id) history.Begin(id, id, getpid(), {0, 100});
+  history.Read(1, {10, 10'000, 0, 0, 0, 1});  // alone: 1 ms
+  history.EndOfReadings({1, 100});
+  history.Read(1, {20, 30'000, 0, 0, 0, 1});  // beside two: 2 ms
+  history.Read(2, {10, 20'000, 0, 0, 0, 2});
+  history.Read(3, {10, 20'000, 0, 0, 0, 3});
+  history.EndOfReadings({2, 100});
+  history.End(1, {}, "", {3, 100});
+  history.Begin(4, 4, getpid(), {4, 100});
+  const LearnedCommand* const known = history.KnownOf(4);
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->needs.iteration_us, 1000);
+  EXPECT_TRUE(known->beside.empty());
+}
+
 TEST_F(HistoryTest, AFaultIsNotedAndTeachesNothing) {
   History history(state_);
   history.Begin(1, 1, getpid(), {0, 100});
@@ -173,6 +190,18 @@ TEST_F(HistoryTest, AFullDiskLosesLinesAndNothingElse) {
   EXPECT_EQ(history.learned().size(), 1u);  // the old file is whole
   Run(&history, 9, 9, 10);
   EXPECT_EQ(Records().size(), 2u);
+}
+
+TEST_F(HistoryTest, WhatAnotherDaemonHasLearnedMeanwhileIsKept) {
+  History history(state_);
+  Learned theirs;
+  theirs.Learn(1, "another command", {10, 1000, 10'000, 0, 0}, 100);
+  ASSERT_TRUE(ipc::WriteWhole(state_ + "/learned.jsonl", theirs.Encode()).ok());
+  Run(&history, 1, 1, 10);
+  history.EndOfReadings({4, 100});
+  const History next(state_);
+  EXPECT_EQ(next.learned().size(), 2u);
+  EXPECT_NE(next.learned().Find(1), nullptr);
 }
 
 TEST_F(HistoryTest, AForeignFileIsTakenForAnEmptyOne) {

@@ -73,6 +73,35 @@ TEST(LearnedTest, WhatIsNoEntryIsSkipped) {
   EXPECT_EQ(Learned().MergeUntrusted(""), 0u);
 }
 
+TEST(LearnedTest, AnEntryWithTooManyNeighboursIsSkipped) {
+  Learned learned;
+  learned.Learn(1, "a", kRun, 50);
+  for (uint64_t other = 0; other < Learned::kBesideMax; ++other) {
+    learned.LearnBeside(1, other, 1000);
+  }
+  std::string text = learned.Encode();
+  EXPECT_EQ(Learned().MergeUntrusted(text), 0u);
+  const std::string list = "\"beside\":[";
+  const size_t begin = text.find(list);
+  ASSERT_NE(begin, std::string::npos);
+  text.insert(begin + list.size(), R"({"key":"00000000000000ff","permille":1000,"samples":1},)");
+  Learned again;
+  EXPECT_EQ(again.MergeUntrusted(text), 1u);
+  EXPECT_EQ(again.size(), 0u);
+}
+
+TEST(LearnedTest, ALineThatIsTooLongIsSkipped) {
+  Learned learned;
+  learned.Learn(1, "a", kRun, 50);
+  std::string text = learned.Encode();
+  text.insert(text.size() - 1, std::string(100, ' '));  // spaces are no fault
+  EXPECT_EQ(Learned().MergeUntrusted(text), 0u);
+  text.insert(text.size() - 1, std::string(10'000, ' '));
+  Learned again;
+  EXPECT_EQ(again.MergeUntrusted(text), 1u);
+  EXPECT_EQ(again.size(), 0u);
+}
+
 TEST(LearnedTest, TheLaterOfTwoDaemonsWins) {
   Learned mine, theirs;
   mine.Learn(1, "a", kRun, 50);

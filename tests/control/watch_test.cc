@@ -57,6 +57,14 @@ TEST_F(WatchTest, QuantilesAreWithinABucket) {
   EXPECT_EQ(QuantileUs({}, 0.5), 0u);
 }
 
+TEST_F(WatchTest, AQuantileAtTheEndOfABucketIsInIt) {
+  TimeCounts counts = {};
+  counts[ipc::BucketOf(1)] = 1;
+  counts[ipc::BucketOf(100'000)] = 1;
+  EXPECT_EQ(QuantileUs(counts, 0.5), 2u);  // where the bucket of 1 ends
+  EXPECT_GE(QuantileUs(counts, 0.51), 90'000u);
+}
+
 TEST_F(WatchTest, FewIterationsAreToldOneByOneAndManyTogether) {
   Sample(0);
   Iterate(3, 100'000, 400'000);
@@ -70,6 +78,18 @@ TEST_F(WatchTest, FewIterationsAreToldOneByOneAndManyTogether) {
   EXPECT_EQ(events[3].count, 1000u);
   EXPECT_EQ(events[3].at_us, 900'000);
   EXPECT_EQ(events[3].took_us, 100'000);
+}
+
+TEST_F(WatchTest, IterationsBeforeTheFirstLookAreNotTold) {
+  Iterate(3, 100'000, 400'000);
+  Sample(500'000);
+  EXPECT_TRUE(journal_.After(0, 100).empty());
+  Iterate(1, 50'000, 600'000);
+  Sample(700'000);
+  const std::vector<Event> events = journal_.After(0, 100);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].at_us, 600'000);
+  EXPECT_EQ(events[0].took_us, 50'000);
 }
 
 // Whatever a client writes into its page, the journal's times stay in order and in the past.
