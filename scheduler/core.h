@@ -131,8 +131,8 @@ void OnSwitched(Core* core, const Switched& event);
 void GiveTurns(Core* core, Device* device);
 // The one who is next in this lane; null: nobody who could run.
 Session* Head(Core* core, const Lane& lane);
-// Whether it has waited, for the device or for memory, past what is promised. Asked of everybody
-// whom a decision looks at: what is nearly always false comes first.
+// The session has waited, for the device or for memory, longer than is promised. A decision asks
+// this of every session that it looks at, so the test that nearly always fails comes first.
 inline bool Starves(const Core& core, const Session& waiting) {
   return waiting.waiting_us != 0 &&
          core.now_us - waiting.waiting_us >= core.state->limits.starvation_us &&

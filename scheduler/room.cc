@@ -39,8 +39,8 @@ struct Merge {
   Lane* into = nullptr;  // its user's largest, of equals the first
 };
 
-// What may be merged, the largest lanes first. On a full device that is often asked in vain: a user
-// with one lane costs little.
+// The merges of lanes that are possible, the largest lanes first. A full device often asks in vain,
+// so a user with one lane costs little.
 std::vector<Merge> Merges(const Device& device) {
   using Candidate = std::tuple<uint32_t, int64_t, size_t>;  // user, -bytes, place
   std::vector<Candidate> lanes;

@@ -1,5 +1,5 @@
-// What hostile_client does, a function for each mode. Each prints what its session got, a line for
-// a fact, and returns the program's exit code: 0 when it came to its end, whatever it was answered.
+// The modes of hostile_client, a function for each. A function prints what its session got, a line
+// for a fact, and returns the program's exit code: 0 when it came to its end, whatever the answers.
 //
 // A test and an attack take turns by lines: the attack prints "ready" and waits for a line, and
 // "stop" is the end of its standard input. Thread safety: one thread.

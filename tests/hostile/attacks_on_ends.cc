@@ -93,7 +93,8 @@ int Spin(const Arguments&) {
 
 namespace {
 
-// What a program with a context of its own may say of itself alone, said of another's session.
+// Says of another program's session what a program with a context of its own may say of its own
+// session alone.
 void SpeakFor(int socket, uint64_t session) {
   namespace wire = ipc::control;
   const wire::Message lies[] = {

@@ -26,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) void* mmap(void* address, size
 namespace softgpu::testing {
 namespace {
 
-// Whether the byte can be read.
+// True when the byte can be read.
 bool IsThere(CUdeviceptr address) {
   int ends[2] = {};
   EXPECT_EQ(pipe(ends), 0);
