@@ -79,6 +79,8 @@ bool SwapSpaceFits(const State& state, const Session& session);
 // Everybody waits for everybody: the youngest gives way to `session`. If nobody can, a request
 // fails, unless somebody goes on before `refuse_us`, or kUnlimited: before Limits::standstill_us.
 void BreakWait(Core* core, Device* device, Session* session, int64_t refuse_us);
+
+// --- swaps.cc
 // Of who is evicted: its memory leaves as soon as it can.
 void LeaveIfEvicted(Core* core, Session* session);
 // Those whom a swap that failed has left here, once it is time to try again.

@@ -25,6 +25,7 @@ int64_t Beyond(const Session& session, int64_t bytes) {
 void Block(Core* core, Session* session, Need need, int64_t bytes) {
   session->need = need;
   session->need_bytes = bytes;
+  session->need_comes = false;
   session->need_us = core->now_us;
   core->devices.insert(session->about.device);
   List(core, session);
@@ -138,8 +139,10 @@ void LetIn(Core* core, Session* session, const LaneChoice& choice, int64_t persi
     core->actions.push_back(Admit{session->id});
   }
   Account(core, session);
+  session->answered_bytes = session->ephemeral_bytes;
   TakeLane(core, session, choice, ephemeral, false);
   if (queued) return;
+  session->need_comes = session->need != Need::kNone;
   ++core->DeviceOf(*session)->swapping;
   core->actions.push_back(SwapIn{session->id, session->lane_saved});
   if (session->lane_saved) {
@@ -314,6 +317,7 @@ void OnMoved(Core* core, Session* session, const SessionMoved& event) {
   session->persistent_bytes -= lost;
   if (session->residence != Residence::kResident) core->state->swapped_bytes -= lost;
   core->devices.insert(session->about.device);
+  if (session->need_comes) SetEphemeral(core, session, session->answered_bytes);
   Unblock(core, session);
   Account(core, session);
   Claim(core, session);
@@ -328,6 +332,7 @@ void ForgetEstimate(Core* core, Session* session) {
 void Unblock(Core* core, Session* session) {
   if (session->need == Need::kNone) return;
   session->need = Need::kNone;
+  session->need_comes = false;
   core->devices.insert(session->about.device);
   core->DeviceOf(*session)->needs.erase(
       {static_cast<int64_t>(session->arrival), session->arrival, session->id});

@@ -92,7 +92,7 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   ++state->admitted;
   ++core->UserOf(*session)->admitted;
   session->persistent_bytes = event.persistent_bytes;
-  session->ephemeral_bytes = event.ephemeral_bytes;
+  session->ephemeral_bytes = session->answered_bytes = event.ephemeral_bytes;
   session->uses_lane = event.ephemeral_bytes > 0;
   session->resident_us = core->now_us;
   if (event.swapped) {
@@ -273,7 +273,7 @@ void On(Core* core, const LimitChanged& event) {
   if (session == nullptr) return;
   session->about.limit_bytes = event.limit_bytes;
   // What it asked for is on its way with it: the new limit is for what it asks for next.
-  if (session->need == Need::kNone || session->residence == Residence::kSwappingIn) return;
+  if (session->need == Need::kNone || session->need_comes) return;
   std::string why;
   const bool lane = session->need == Need::kLane;
   if (lane && session->need_bytes <= session->asked_lane_bytes()) return;  // it has that already

@@ -72,6 +72,7 @@ struct Session {
   int64_t charged_bytes = 0;     // what of it counts on the device now
   int64_t coming_bytes = 0;      // of these, what is on its way to the host
   int64_t ephemeral_bytes = 0;   // of one iteration, as last asked for
+  int64_t answered_bytes = 0;    // the same, without what a session asks for that is on its way in
   bool uses_lane = false;        // it asked for it: ephemeral_bytes are no mere estimate
   LaneId lane = 0;               // 0: queued or swapped out
   Residence residence = Residence::kResident;
@@ -85,6 +86,7 @@ struct Session {
   Need need = Need::kNone;
   int64_t need_bytes = 0;
   int64_t need_us = 0;
+  bool need_comes = false;  // it is counted with what is on its way in: answered on arrival
 
   // --- work
   bool runnable = false;

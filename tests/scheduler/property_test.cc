@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <iostream>
 
+#include "tests/harness/seed.h"
 #include "tests/scheduler/world.h"
 
 namespace scheduler {
@@ -15,14 +15,6 @@ constexpr uint64_t kEvents = 50'000;
 constexpr uint64_t kEvents = 1'000'000;
 #endif
 constexpr uint64_t kEventsPerWorld = 2'500;
-
-uint64_t Seed() {
-  const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
-  return seed;
-}
 
 uint64_t Total() {
   const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
@@ -42,7 +34,7 @@ World::Options Random(const std::string& policy, uint64_t seed) {
 class PropertyTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PropertyTest, RandomEvents) {
-  uint64_t seed = Seed();
+  uint64_t seed = harness::Seed();
   for (uint64_t events = 0; events < Total(); ++seed) {
     World world(Random(GetParam(), seed), seed);
     try {
@@ -60,7 +52,7 @@ TEST_P(PropertyTest, RandomEvents) {
 }
 
 TEST_P(PropertyTest, TheSameEventsGetTheSameActions) {
-  const uint64_t seed = Seed();
+  const uint64_t seed = harness::Seed();
   for (uint64_t round = 0; round < 4; ++round) {
     World one(Random(GetParam(), seed + round), seed + round);
     World other(Random(GetParam(), seed + round), seed + round);

@@ -3,22 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <iostream>
 #include <random>
 #include <set>
 
+#include "tests/harness/seed.h"
 #include "tests/scheduler/actions.h"
 
 namespace scheduler {
 namespace {
-
-std::mt19937_64 Seeded() {
-  const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
-  return std::mt19937_64(seed);
-}
 
 class SchedulerTest : public ::testing::Test {
  protected:
@@ -160,7 +152,7 @@ TEST(PolicyTest, UnknownNamesAreNull) {
 // Random events: never more admitted than places, nobody admitted twice, and nobody waits while a
 // place is free.
 TEST(SchedulerPropertyTest, RandomEvents) {
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   for (int round = 0; round < 200; ++round) {
     State state;
     state.limits.sessions_max = 1 + random() % 8;

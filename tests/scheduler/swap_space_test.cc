@@ -93,6 +93,67 @@ TEST_F(SwapSpaceTest, WhoAsksForALaneFromTheHostComesBackWithIt) {
   EXPECT_EQ(Of<SwapIn>(On(Swapped{2, true, true})).size(), 1u);
 }
 
+class OnItsWayInTest : public SwapSpaceTest {
+ protected:
+  // 1 has 10 bytes of its own and 20 of its lane, and is on the host; 2 keeps 50 on the device.
+  OnItsWayInTest() {
+    On(SessionArrived{1, 1});
+    On(MemoryNeeded{1, 10});
+    On(LaneNeeded{1, 20});
+    const LaneId lane = Get(1).lane;
+    On(Paused{1, true});
+    On(Swapped{1, true, true});
+    On(LaneShrunk{lane, 0});
+    SessionArrived neighbour = {2, 2};
+    neighbour.fixed = true;
+    On(neighbour);
+    On(MemoryNeeded{2, 50});
+  }
+  void ComesIn() {
+    On(Resumed{1});
+    On(Runnable{1});
+    ASSERT_EQ(Get(1).residence, Residence::kSwappingIn);
+  }
+};
+
+TEST_F(OnItsWayInTest, WhatASessionAskedForIsNotItsOwnWhenTheWayFails) {
+  On(LaneNeeded{1, 40});
+  ComesIn();
+  EXPECT_TRUE(Of<AssignLane>(On(Swapped{1, false, false})).empty());
+  EXPECT_EQ(Get(1).ephemeral_bytes, 20);
+  EXPECT_EQ(Get(1).need, Need::kLane) << "it still waits for it";
+  On(SessionMoved{1, 10});
+  now_us_ += 2 * state_.limits.swap_slice_us;
+  ASSERT_EQ(Of<SwapIn>(On(Timer{})).size(), 1u);
+  On(Swapped{1, false, true});
+  EXPECT_EQ(Get(1).ephemeral_bytes, 20) << "its new worker did not ask for more";
+}
+
+TEST_F(OnItsWayInTest, WhatAMovedSessionAskedForIsForgotten) {
+  On(LaneNeeded{1, 40});
+  ComesIn();
+  On(SessionMoved{1, 10});
+  EXPECT_EQ(Get(1).ephemeral_bytes, 20);
+  EXPECT_TRUE(Of<AssignLane>(On(Swapped{1, false, true})).empty());
+  EXPECT_EQ(Get(1).ephemeral_bytes, 20);
+}
+
+TEST_F(OnItsWayInTest, MemoryAskedForMeanwhileWaitsUntilItIsFree) {
+  ComesIn();
+  EXPECT_EQ(Of<Wait>(On(MemoryNeeded{1, 30})).size(), 1u);
+  EXPECT_TRUE(Of<GrantMemory>(On(Swapped{1, false, true})).empty()) << "20 are free";
+  EXPECT_EQ(Get(1).persistent_bytes, 10);
+  EXPECT_EQ(Of<GrantMemory>(On(MemoryFreed{2, 10})).size(), 1u);
+}
+
+TEST_F(OnItsWayInTest, ALaneAskedForMeanwhileIsAsLargeAsAsked) {
+  ComesIn();
+  EXPECT_EQ(Of<Wait>(On(LaneNeeded{1, 35})).size(), 1u);
+  const std::vector<AssignLane> lanes = Of<AssignLane>(On(Swapped{1, false, true}));
+  ASSERT_EQ(lanes.size(), 1u);
+  EXPECT_EQ(lanes[0].bytes, 35);
+}
+
 // Who was there first is not failed by what came later, though that one rests.
 TEST_F(NoSwapSpaceTest, WhoCameEarlierWaitsForMemoryOfALaterOneThatRests) {
   On(Idle{2});

@@ -188,12 +188,13 @@ void World::Boundary(Tenant* tenant) {
 }
 
 void World::Ask(Tenant* tenant) {
-  if (!tenant->admitted || tenant->ending || tenant->blocked || !tenant->resident ||
-      tenant->swapping != 0) {
-    return;
-  }
+  if (!tenant->admitted || tenant->ending || tenant->blocked) return;
+  // It asks before it hears that it goes, or on its way back.
+  const bool away = !tenant->resident || tenant->swapping != 0;
+  if (away && Random(4) != 0) return;
   const uint64_t what = Random(4);
   if (what == 0 && tenant->persistent_bytes > 0) {
+    if (away) return;
     const int64_t bytes = 1 + Random(tenant->persistent_bytes);
     tenant->persistent_bytes -= bytes;
     Tell(MemoryFreed{tenant->id, bytes});

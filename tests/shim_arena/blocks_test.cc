@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/harness/seed.h"
 #include "tests/shim_arena/model.h"
 #include "tests/shim_arena/random.h"
 
@@ -94,7 +95,7 @@ TEST(Blocks, RemembersTheStampOfWhatWasThere) {
 
 // No overlap, alignment, exact accounts, and nothing lost: when all is free every range is whole.
 TEST(Blocks, RandomEventsAgreeWithAModel) {
-  const uint64_t seed = Seed("blocks");
+  const uint64_t seed = harness::Seed();
   Random random(seed);
   Blocks blocks;
   Live<Blocks::Index> live;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tests/harness/seed.h"
 #include "tests/shim_arena/model.h"
 #include "tests/shim_arena/random.h"
 
@@ -65,7 +66,7 @@ std::vector<uint64_t> RunOnce(const std::vector<Step>& steps, Ephemeral* part,
 }
 
 TEST(Ephemeral, EqualIterationsGetEqualAddresses) {
-  const uint64_t seed = Seed("ephemeral");
+  const uint64_t seed = harness::Seed();
   Random random(seed);
   for (int job = 0; job < 200; ++job) {
     Ephemeral part(kBase, kPart);
@@ -94,7 +95,7 @@ TEST(Ephemeral, EqualIterationsGetEqualAddresses) {
 
 // Another iteration in between (a validation pass) changes nothing.
 TEST(Ephemeral, TwoBodiesDoNotDisturbEachOther) {
-  Random random(Seed("two bodies"));
+  Random random(harness::Seed());
   for (int job = 0; job < 100; ++job) {
     Ephemeral part(kBase, kPart);
     Live<Blocks::Index> live;
@@ -109,7 +110,7 @@ TEST(Ephemeral, TwoBodiesDoNotDisturbEachOther) {
 
 // What outlives its boundary stays where it is; iterations around it still repeat.
 TEST(Ephemeral, SurvivorsStayAndTheRestRepeats) {
-  Random random(Seed("survivors"));
+  Random random(harness::Seed());
   for (int job = 0; job < 100; ++job) {
     Ephemeral part(kBase, kPart);
     Live<Blocks::Index> live;

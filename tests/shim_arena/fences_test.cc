@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "tests/harness/seed.h"
 #include "tests/shim_arena/random.h"
 
 namespace shim_arena_test {
@@ -216,7 +217,7 @@ class Model {
 };
 
 TEST(Fences, RandomProgramsNeverUseMemoryTooEarly) {
-  const uint64_t seed = Seed("fences");
+  const uint64_t seed = harness::Seed();
   for (uint64_t job = 0; job < 300; ++job) {
     Model model(seed + job);
     model.SetStreams(1 + job % 4);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shim/arena/addresses.h"
+#include "tests/harness/seed.h"
 #include "tests/shim_arena/model.h"
 #include "tests/shim_arena/random.h"
 
@@ -134,7 +135,7 @@ TEST(Persistent, WhenNothingCanBeMappedAnyGroupServes) {
 
 // No overlap; every block inside a mapped range; accounts exact; all given back at the end.
 TEST(Persistent, RandomEventsAgreeWithAModel) {
-  const uint64_t seed = Seed("persistent");
+  const uint64_t seed = harness::Seed();
   Random random(seed);
   Mapped memory;
   Live<Persistent::Block> live;
@@ -194,7 +195,7 @@ TEST(Persistent, RandomEventsAgreeWithAModel) {
 }
 
 TEST(Addresses, GiveEverythingOutAgainInOnePiece) {
-  Random random(Seed("addresses"));
+  Random random(harness::Seed());
   Addresses addresses(kGiB, kGiB);
   std::vector<Range> taken;
   for (int i = 0; i < 20'000; ++i) {

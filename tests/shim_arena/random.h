@@ -1,20 +1,10 @@
-// A seed that is printed, so that a failure can be seen again: LANEWAY_TEST_SEED=N.
+// Random sizes and choices for the tests of the arena.
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 
 namespace shim_arena_test {
-
-inline uint64_t Seed(const char* name) {
-  const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::printf("%s: LANEWAY_TEST_SEED=%llu\n", name, static_cast<unsigned long long>(seed));
-  return seed;
-}
 
 class Random {
  public:

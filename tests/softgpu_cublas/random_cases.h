@@ -1,24 +1,24 @@
 // Random matrices and vectors whose products are exact: small integers, so that a reference and the
 // library must agree to the last bit whatever the order of their sums.
 //
-// The seed is LANEWAY_TEST_SEED, or new in every run; every test prints it when it fails.
+// The seed is new in every run, or given (tests/harness/seed.h); each test names it when it fails.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "softgpu/cublas/core/convert.h"
+#include "tests/harness/seed.h"
 
 namespace softgpu::cublas {
 
 class Random {
  public:
-  Random() : seed_(SeedFromEnvironment()), generator_(seed_) {}
+  Random() : seed_(static_cast<uint32_t>(harness::Seed())), generator_(seed_) {}
 
   std::string Describe() const { return "LANEWAY_TEST_SEED=" + std::to_string(seed_); }
 
@@ -46,12 +46,6 @@ class Random {
   }
 
  private:
-  static uint32_t SeedFromEnvironment() {
-    const char* const given = std::getenv("LANEWAY_TEST_SEED");
-    if (given != nullptr) return static_cast<uint32_t>(std::strtoul(given, nullptr, 10));
-    return std::random_device()();
-  }
-
   uint32_t seed_;
   std::mt19937 generator_;
 };

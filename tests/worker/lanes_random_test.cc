@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "tests/harness/seed.h"
 #include "tests/worker/lanes_fixture.h"
 
 namespace worker {
@@ -212,11 +213,7 @@ using LanesRandomTest = LanesTest;
 // The sessions are two workers', of which each hears of the other's changes at times, and before a
 // session of its own enters.
 TEST_F(LanesRandomTest, NoTwoWritersUnderRandomEvents) {
-  const char* const told = std::getenv("LANEWAY_TEST_SEED");
-  const unsigned seed = told != nullptr ? static_cast<unsigned>(std::strtoul(told, nullptr, 10))
-                                        : std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+  std::mt19937 random(static_cast<uint32_t>(harness::Seed()));
   Environment environments[2] = {environment_, environment_};
   LaneMail mail[2];
   for (size_t i = 0; i < 2; ++i) environments[i].daemon = &mail[i];
