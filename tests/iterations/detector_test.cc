@@ -96,6 +96,20 @@ TEST(DetectorTest, MicroBatchesAreNoIterationsOfTheirOwn) {
   }
 }
 
+// Steps without a wait of the host, then an evaluation that waits: many steps are no micro-batches.
+TEST(DetectorTest, AnEpochOfManyStepsIsNoIteration) {
+  Detector detector;
+  for (size_t epoch = 0; epoch < 8; ++epoch) {
+    for (size_t step = 0; step < 200; ++step) {
+      for (const Op& op : Step(false, 1, 6)) {
+        const bool boundary = detector.Next(op).boundary;
+        if (step >= 8) EXPECT_EQ(boundary, op.identity == Work(1).identity) << epoch << " " << step;
+      }
+    }
+    for (const Op& op : Step(true, 50, 5)) (void)detector.Next(op);
+  }
+}
+
 TEST(DetectorTest, NothingIsFoundWhereNothingRepeats) {
   Detector detector;
   std::mt19937 random(1);
