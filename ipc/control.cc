@@ -104,6 +104,8 @@ constexpr size_t BodyBytes() {
 template <class Body>
 std::optional<Message> DecodeBody(std::span<const std::byte> bytes) {
   static_assert(std::is_trivially_copyable_v<Body>);
+  static_assert(std::is_empty_v<Body> || std::has_unique_object_representations_v<Body>,
+                "padding would carry bytes of the sender's memory");
   if (bytes.size() != BodyBytes<Body>()) return std::nullopt;
   Body body;
   if (!bytes.empty()) std::memcpy(&body, bytes.data(), bytes.size());

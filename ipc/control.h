@@ -121,7 +121,7 @@ struct SessionEnded {
 
 struct Poisoned {
   uint64_t session_id = 0;  // the culprit; 0: it can't be told
-  uint32_t code = 0;        // CUresult
+  uint64_t code = 0;        // CUresult
   char text[kLossTextBytes] = {};
 };
 
@@ -134,7 +134,7 @@ struct DeviceRecord {
 struct KeeperReady {
   int32_t pid = 0;
   DeviceKind kind = DeviceKind::kSoft;
-  uint32_t device_count = 0;
+  uint64_t device_count = 0;
   DeviceRecord devices[kDevicesMax];
 };
 
@@ -160,8 +160,7 @@ struct AssignLane {
   uint64_t bytes = 0;
   uint32_t device = 0;
   uint32_t result = 0;  // CUresult
-  uint32_t answer = 0;  // 1: to LaneNeeded
-  uint32_t reserved = 0;
+  uint64_t answer = 0;  // 1: to LaneNeeded
 };
 
 // No more than so many bytes of the lane stay, which nobody holds. Answered by LaneShrunk, each
@@ -202,8 +201,7 @@ struct Revoke {
 // not listed: the worker reports the lane free and the daemon grants.
 struct Successors {
   uint64_t lane = 0;
-  uint32_t count = 0;
-  uint32_t reserved = 0;
+  uint64_t count = 0;
   uint64_t session_ids[kSuccessorsMax] = {};
 };
 
@@ -224,14 +222,12 @@ struct Swapped {
 struct MemoryNeeded {
   uint64_t session_id = 0;
   uint64_t bytes = 0;
-  uint32_t device = 0;
-  uint32_t reserved = 0;
+  uint64_t device = 0;
 };
 // Try again (0), or fail the call with this CUresult.
 struct MemoryAnswer {
   uint64_t session_id = 0;
-  uint32_t result = 0;
-  uint32_t reserved = 0;
+  uint64_t result = 0;
 };
 struct MemoryFreed {
   uint64_t session_id = 0;
@@ -240,8 +236,7 @@ struct MemoryFreed {
 struct LaneNeeded {
   uint64_t session_id = 0;
   uint64_t bytes = 0;
-  uint32_t device = 0;
-  uint32_t reserved = 0;
+  uint64_t device = 0;
 };
 
 // `from` has left the lane (0: nobody held it) and `to` runs in it now (0: it is free).
@@ -252,7 +247,7 @@ struct Switched {
   int64_t at_us = 0;  // CLOCK_MONOTONIC
 };
 
-enum class GateEvent : uint32_t {
+enum class GateEvent : uint64_t {
   kRunnable = 0,  // it has work
   kIdle = 1,      // it has none, and is at a boundary or holds no ephemeral memory
   kStalled = 2,   // it has none, in the middle of an iteration
@@ -261,7 +256,6 @@ enum class GateEvent : uint32_t {
 struct GateReport {
   uint64_t session_id = 0;
   GateEvent event = GateEvent::kRunnable;
-  uint32_t reserved = 0;
 };
 
 // The order is the wire's type number: append only.

@@ -50,8 +50,7 @@ struct Usage {
 };
 
 struct UsageList {
-  uint32_t count = 0;
-  uint32_t reserved = 0;
+  uint64_t count = 0;
   Usage usages[kUsagesMax];
 };
 
@@ -90,8 +89,7 @@ struct ListExtents {
   Owner owner;
 };
 struct ExtentList {
-  uint32_t count = 0;
-  uint32_t reserved = 0;
+  uint64_t count = 0;
   ExtentRecord extents[kExtentsMax];
 };
 
@@ -113,8 +111,7 @@ struct ReleaseOwner {
 struct CountOutside {
   Owner owner;
   uint64_t bytes = 0;
-  uint32_t device = 0;
-  uint32_t reserved = 0;
+  uint64_t device = 0;
 };
 
 struct ExtentReply {

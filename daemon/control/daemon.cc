@@ -205,7 +205,8 @@ void Daemon::OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned)
   Session* const culprit = sessions_.Find(poisoned.session_id);
   spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);
   AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job.number,
-            culprit == nullptr ? "" : culprit->record.program, poisoned.code, poisoned.text});
+            culprit == nullptr ? "" : culprit->record.program, static_cast<uint32_t>(poisoned.code),
+            poisoned.text});
   if (culprit == nullptr) return;
   culprit->faulted = true;
   NoteOffence(*culprit);
@@ -373,10 +374,7 @@ void Daemon::StopEverything() {
 }
 
 void Daemon::OnTerminate() {
-  if (sessions_.CountAlive() == 0) {
-    StopEverything();
-    return;
-  }
+  if (sessions_.CountAlive() == 0) return StopEverything();
   spdlog::info("told to end while {} program(s) run: they go on, the next daemon adopts them",
                sessions_.CountAlive());
   Quit(0);

@@ -129,7 +129,7 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
     OnGateReport(*report);
   } else if (const wire::MemoryNeeded* memory = std::get_if<wire::MemoryNeeded>(&message)) {
     spdlog::debug("session {} needs {} bytes", memory->session_id, memory->bytes);
-    (void)NoteDevice(memory->session_id, memory->device, false);
+    (void)NoteDevice(memory->session_id, static_cast<uint32_t>(memory->device), false);
     HappenWhenServing(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
   } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
     Happen(scheduler::MemoryFreed{freed->session_id, Signed(freed->bytes)});
@@ -137,7 +137,8 @@ bool Daemon::OnGrantMessage(const wire::Message& message) {
   } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
     if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
     const bool gives_back = lane->bytes == 0;
-    if (!NoteDevice(lane->session_id, lane->device, true) && !gives_back) return true;
+    const bool possible = NoteDevice(lane->session_id, static_cast<uint32_t>(lane->device), true);
+    if (!possible && !gives_back) return true;
     HappenWhenServing(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
   } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
     journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
@@ -205,7 +206,7 @@ void Daemon::SendTo(const Session& session, const wire::Message& message) {
 void Daemon::TellLane(const Session& session) {
   if (session.lane == 0) return;
   SendTo(session, wire::AssignLane{session.record.session_id, session.lane, session.lane_bytes,
-                                   session.record.device, 0, 0, 0});
+                                   session.record.device, 0, 0});
 }
 
 void Daemon::AssignLane(const scheduler::AssignLane& assign) {
@@ -220,7 +221,7 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   }
   spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
   SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes,
-                                    session->record.device, 0, assign.answer ? 1u : 0u, 0});
+                                    session->record.device, 0, assign.answer ? 1u : 0u});
   TellShared();
   journal_.Add({.kind = EventKind::kLane,
                 .at_us = NowUs(),
@@ -264,9 +265,9 @@ void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
   session->refusal = refusal.reason;
   if (std::exchange(session->asks_lane, false)) {
     SendTo(*session, wire::AssignLane{refusal.session, session->lane, session->lane_bytes,
-                                      session->record.device, kOutOfMemory, 1, 0});
+                                      session->record.device, kOutOfMemory, 1});
   } else {
-    SendTo(*session, wire::MemoryAnswer{refusal.session, kOutOfMemory, 0});
+    SendTo(*session, wire::MemoryAnswer{refusal.session, kOutOfMemory});
   }
 }
 
@@ -330,7 +331,7 @@ void Daemon::PerformGrant(const scheduler::Action& action) {
     if (Session* const session = sessions_.Find(memory->session)) {
       session->refusal.clear();
       CountOutside(*session);
-      SendTo(*session, wire::MemoryAnswer{memory->session, 0, 0});
+      SendTo(*session, wire::MemoryAnswer{memory->session, 0});
     }
   } else if (const scheduler::RefuseMemory* no = std::get_if<scheduler::RefuseMemory>(&action)) {
     RefuseMemory(*no);

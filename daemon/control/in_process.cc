@@ -195,8 +195,7 @@ void Daemon::CountOutside(const Session& session) {
   if (!session.in_process || known == nullptr) return;
   children_.TellKeeper(wire::CountOutside{{wire::OwnerKind::kSession, known->id},
                                           static_cast<uint64_t>(known->persistent_bytes),
-                                          known->about.device,
-                                          0});
+                                          known->about.device});
 }
 
 void Daemon::OnKeeperReplaced() {

@@ -82,7 +82,7 @@ bool Daemon::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
   // Its lane is on the other device: here its temporary memory is its own.
   session->asks_lane = false;
   SendTo(*session, wire::AssignLane{id, session->lane, session->lane_bytes, session->record.device,
-                                    CUDA_ERROR_NOT_SUPPORTED, 1, 0});
+                                    CUDA_ERROR_NOT_SUPPORTED, 1});
   return false;
 }
 

@@ -56,7 +56,7 @@ void Gate::Want() {
   wanted_ = ++board_->wants_;
   if (std::exchange(untold_rest_, std::nullopt).has_value()) return;  // it is believed to run
   if (board_->daemon_.load()) {
-    board_->TellLocked(ipc::control::GateReport{session_id_, GateEvent::kRunnable, 0});
+    board_->TellLocked(ipc::control::GateReport{session_id_, GateEvent::kRunnable});
     return;
   }
   Board::Lane& lane = board_->lanes_[lane_];
@@ -83,7 +83,7 @@ void Gate::TellRest() {
 
 void Gate::TellRestLocked() {
   if (!untold_rest_.has_value()) return;
-  board_->TellLocked(ipc::control::GateReport{session_id_, *untold_rest_, 0});
+  board_->TellLocked(ipc::control::GateReport{session_id_, *untold_rest_});
   untold_rest_.reset();
 }
 

@@ -83,7 +83,7 @@ CUresult SessionImpl::AskForMemory(uint64_t bytes, bool* undecided) {
   for (;;) {
     const std::optional<wire::MemoryAnswer> answer = AskForRoom<wire::MemoryAnswer>(
         ipc::WaitState::kMemory,
-        wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_), 0});
+        wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_)});
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
     if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
     const std::lock_guard<std::mutex> lock(
@@ -192,7 +192,7 @@ CUresult SessionImpl::GrowInLane(uint64_t bytes) {
 CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
   const std::optional<wire::AssignLane> answer = AskForRoom<wire::AssignLane>(
       ipc::WaitState::kLane,
-      wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_.device()), 0});
+      wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_.device())});
   CUresult result = CUDA_SUCCESS;
   if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;
   if (answer.has_value()) {
@@ -224,7 +224,7 @@ CUresult SessionImpl::GiveLaneBack() {
   lane_.GivenBack();
   (void)Ask<wire::AssignLane>(
       ipc::WaitState::kLane,
-      wire::LaneNeeded{session_id_, 0, static_cast<uint32_t>(lane_.device()), 0});
+      wire::LaneNeeded{session_id_, 0, static_cast<uint32_t>(lane_.device())});
   return CUDA_SUCCESS;
 }
 

@@ -38,7 +38,7 @@ CUresult Account::Take(uint64_t bytes) {
   }
   if (more != 0) {
     const std::optional<wire::MemoryAnswer> answer =
-        Ask(wire::MemoryNeeded{link_->session_id(), more, 0, 0}, &answer_);
+        Ask(wire::MemoryNeeded{link_->session_id(), more, 0}, &answer_);
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
   }
   const std::lock_guard<std::mutex> lock(mutex_);

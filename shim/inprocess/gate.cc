@@ -40,7 +40,7 @@ void Gate::WaitForGrant(bool boundary) {
   Lock lock(state_);
   if (session_id_ == 0) return;
   if (resting_.exchange(false)) {
-    hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kRunnable, 0});
+    hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kRunnable});
     hooks_.wake();
   }
   if (granted_ && revoked_ && (boundary || !Iterates())) LeaveLane(&lock);
@@ -154,7 +154,7 @@ void Gate::RestIfSilent() {
   if (session_id_ == 0) return;
   resting_.store(true);
   Refresh();
-  hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kIdle, 0});
+  hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kIdle});
   if (granted_ && revoked_) HandOver();
 }
 

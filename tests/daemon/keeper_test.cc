@@ -138,7 +138,7 @@ TEST_F(KeeperTest, WhatIsCountedOutsideIsAtMostTheDevice) {
   const Owner owner{OwnerKind::kSession, 9};
   uint64_t id = 0;
   ASSERT_EQ(Create(1, 10, 4 * kMiB, &id), CUDA_SUCCESS);
-  keeper_.CountOutside({owner, ~uint64_t{0}, 0, 0});
+  keeper_.CountOutside({owner, ~uint64_t{0}, 0});
   EXPECT_EQ(keeper_.Memory(0).free_bytes, 0u);
   keeper_.Free(1, id);
   EXPECT_EQ(keeper_.Memory(0).free_bytes, 0u);

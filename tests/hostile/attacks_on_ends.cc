@@ -98,8 +98,8 @@ namespace {
 void SpeakFor(int socket, uint64_t session) {
   namespace wire = ipc::control;
   const wire::Message lies[] = {
-      wire::GateReport{session, wire::GateEvent::kStalled, 0},
-      wire::MemoryNeeded{session, 192 * ipc::limits::GiB, 0, 0},
+      wire::GateReport{session, wire::GateEvent::kStalled},
+      wire::MemoryNeeded{session, 192 * ipc::limits::GiB, 0},
       wire::MemoryFreed{session, 192 * ipc::limits::GiB},
       wire::Switched{1, session, 0, 0},
       wire::SessionEnded{session},

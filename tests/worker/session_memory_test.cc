@@ -41,9 +41,9 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
 
   void Post(const wire::Message& message) override {
     if (std::holds_alternative<wire::MemoryNeeded>(message)) {
-      session_->OnDecision(wire::MemoryAnswer{1, 0, 0});
+      session_->OnDecision(wire::MemoryAnswer{1, 0});
     } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
-      session_->OnDecision(wire::AssignLane{1, lane_, lane->bytes, 0, 0, 1, 0});
+      session_->OnDecision(wire::AssignLane{1, lane_, lane->bytes, 0, 0, 1});
     } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
       const std::lock_guard<std::mutex> lock(mutex_);
       swapped_ = *swapped;
