@@ -2,13 +2,11 @@
 
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 namespace ipc::control {
 namespace {
 
-// --- what must hold for a body to be believed, per type; most are any bytes
-// -------------------------
+// --- what must hold for a body to be believed, per type; most are any bytes ----------------------
 
 template <size_t kBytes>
 void Terminate(char (&text)[kBytes]) {
@@ -97,74 +95,58 @@ bool Sanitize(ExtentList* body) {
 bool Sanitize(GetMemory* body) { return body->device < kDevicesMax; }
 
 template <class Body>
-constexpr size_t BodyBytes() {
-  return std::is_empty_v<Body> ? 0 : sizeof(Body);
-}
-
-template <class Body>
-std::optional<Message> DecodeBody(std::span<const std::byte> bytes) {
+std::optional<Body> DecodeBody(std::span<const std::byte> bytes) {
   static_assert(std::is_trivially_copyable_v<Body>);
   static_assert(std::is_empty_v<Body> || std::has_unique_object_representations_v<Body>,
                 "padding would carry bytes of the sender's memory");
-  if (bytes.size() != BodyBytes<Body>()) return std::nullopt;
+  if (bytes.size() != (std::is_empty_v<Body> ? 0 : sizeof(Body))) return std::nullopt;
   Body body;
   if (!bytes.empty()) std::memcpy(&body, bytes.data(), bytes.size());
   if (!Sanitize(&body)) return std::nullopt;
-  return Message(body);
+  return body;
 }
 
-using Decoder = std::optional<Message> (*)(std::span<const std::byte>);
-
-template <size_t... kTypes>
-std::optional<Message> DecodeType(uint32_t type, std::span<const std::byte> bytes,
-                                  std::index_sequence<kTypes...>) {
-  static constexpr Decoder kDecoders[] = {
-      &DecodeBody<std::variant_alternative_t<kTypes, Message>>...};
-  return kDecoders[type](bytes);
+// The body of that type, where the direction has it.
+template <class... Bodies>
+std::optional<std::variant<Bodies...>> DecodeType(uint32_t type, std::span<const std::byte> bytes,
+                                                  const std::variant<Bodies...>*) {
+  std::optional<std::variant<Bodies...>> message;
+  (void)((kTypeOf<Bodies> == type && (message = DecodeBody<Bodies>(bytes), true)) || ...);
+  return message;
 }
 
 }  // namespace
 
-std::vector<std::byte> Encode(const Message& message) {
-  return std::visit(
-      [&message](const auto& body) {
-        using Body = std::decay_t<decltype(body)>;
-        ControlHeader header;
-        header.type = static_cast<uint32_t>(message.index());
-        header.bytes = static_cast<uint32_t>(sizeof header + BodyBytes<Body>());
-        std::vector<std::byte> bytes(header.bytes);
-        std::memcpy(bytes.data(), &header, sizeof header);
-        if (BodyBytes<Body>() != 0)
-          std::memcpy(bytes.data() + sizeof header, &body, BodyBytes<Body>());
-        return bytes;
-      },
-      message);
+std::vector<std::byte> EncodeBody(uint32_t type, std::span<const std::byte> body) {
+  ControlHeader header;
+  header.type = type;
+  header.bytes = static_cast<uint32_t>(sizeof header + body.size());
+  std::vector<std::byte> bytes(header.bytes);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  if (!body.empty()) std::memcpy(bytes.data() + sizeof header, body.data(), body.size());
+  return bytes;
 }
 
-std::optional<Message> DecodeControlUntrusted(std::span<const std::byte> bytes) {
+template <class Direction>
+std::optional<Direction> DecodeControlUntrusted(std::span<const std::byte> bytes) {
   ControlHeader header;
   if (bytes.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != kMagic || header.protocol_version != kProtocolVersion ||
-      header.bytes != bytes.size() || header.type >= std::variant_size_v<Message>) {
+      header.bytes != bytes.size()) {
     return std::nullopt;
   }
   return DecodeType(header.type, bytes.subspan(sizeof header),
-                    std::make_index_sequence<std::variant_size_v<Message>>());
+                    static_cast<const Direction*>(nullptr));
 }
 
-absl::Status Send(int socket, const Message& message, std::span<const int> fds) {
-  return SendPacket(socket, Encode(message), fds);
-}
-
-absl::StatusOr<Received> Receive(int socket, int64_t timeout_us) {
-  absl::StatusOr<Packet> packet = ReceivePacket(socket, timeout_us);
-  if (!packet.ok()) return packet.status();
-  std::optional<Message> message = DecodeControlUntrusted(packet->bytes);
-  if (!message.has_value()) {
-    return absl::InvalidArgumentError("a control packet that no process of this version sends");
-  }
-  return Received{*message, std::move(packet->fds)};
-}
+template std::optional<DaemonToWorker> DecodeControlUntrusted(std::span<const std::byte> bytes);
+template std::optional<WorkerToDaemon> DecodeControlUntrusted(std::span<const std::byte> bytes);
+template std::optional<DaemonToProgram> DecodeControlUntrusted(std::span<const std::byte> bytes);
+template std::optional<ProgramToDaemon> DecodeControlUntrusted(std::span<const std::byte> bytes);
+template std::optional<ToKeeper> DecodeControlUntrusted(std::span<const std::byte> bytes);
+template std::optional<WorkerToKeeper> DecodeControlUntrusted(std::span<const std::byte> bytes);
+template std::optional<KeeperToDaemon> DecodeControlUntrusted(std::span<const std::byte> bytes);
+template std::optional<KeeperToWorker> DecodeControlUntrusted(std::span<const std::byte> bytes);
 
 }  // namespace ipc::control

@@ -1,25 +1,20 @@
-// What lanewayd, the keeper and the workers say to each other: small fixed-size messages, one per
-// packet (ipc/socket.h), native byte order, because all of them are of one build on one machine.
+// What lanewayd, the keeper, the workers and programs in in-process mode say to each other: small
+// fixed-size messages, one per packet (ipc/socket.h), native byte order, because all of them are of
+// one build on one machine.
 //
 //     ControlHeader | body of the type
 //
-//   lanewayd -> worker   Query, AttachSession + {session file, pinned file, pidfd, swap file},
-//                        DetachSession, KeeperChanged, ReleaseSession, Stop; AssignLane,
-//                        ResizeLane, Grant, Revoke, Successors, Swap, MemoryAnswer,
-//                        LaneChanged, LaneShared
-//   worker -> lanewayd   WorkerReady, SessionRecord + {session file, pidfd, pinned file, swap
-//                        file}, ListEnd, Attached, SessionEnded, SessionReleased, Poisoned,
-//                        StartFailed; Switched, GateReport, LaneNeeded, LaneShrunk, LaneChanged,
-//                        MemoryNeeded, MemoryFreed, Swapped
-//   lanewayd -> keeper   Query, ReleaseWorker, ReleaseOwner, CountOutside, Stop
-//   keeper -> lanewayd   KeeperReady, UsageList, ListEnd, StartFailed
-//   worker -> keeper     Register, CreateExtent, AdoptExtent + {extent}, FreeExtent, DropExtent,
-//                        ImportExtent, ListExtents, ChangeOwner, GetMemory
-//   keeper -> worker     ExtentReply (+ {extent}), ExtentList, ListEnd, MemoryReply
-// A program in in-process mode is for lanewayd the worker of one session, and may say GetMemory.
+// Each direction is a variant of its own (the end of this file), with its own decoder: a message of
+// another direction does not decode. Descriptors travel with some:
 //
-// A Query is answered by Ready, then the records, then ListEnd. Nothing outside this file may read
-// the bytes of a packet. Thread safety: functions without state.
+//   lanewayd -> worker   AttachSession + {session file, pinned file, pidfd, swap file}
+//   worker -> lanewayd   SessionRecord + {session file, pidfd, pinned file, swap file}
+//   worker -> keeper     AdoptExtent + {extent}
+//   keeper -> worker     ExtentReply (+ {extent})
+//
+// A program in in-process mode is for lanewayd the worker of one session, and says less. A Query is
+// answered by Ready, then the records, then ListEnd. Nothing outside this file may read the bytes
+// of a packet. Thread safety: functions without state.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +22,13 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ipc/calls/limits.h"
 #include "ipc/control_extents.h"
 #include "ipc/hello.h"
@@ -258,16 +256,28 @@ struct GateReport {
   GateEvent event = GateEvent::kRunnable;
 };
 
-// The order is the wire's type number: append only.
-using Message =
-    std::variant<Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord,
-                 AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
-                 ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
-                 GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
-                 Revoke, Successors, Swap, Swapped, MemoryNeeded, MemoryAnswer, MemoryFreed,
-                 LaneNeeded, Switched, GateReport, DropExtent, ImportExtent, ListExtents,
-                 ExtentList, ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased,
-                 CountOutside, LaneChanged, LaneShared>;
+// --- the wire
+
+// The place in this list is the wire's type number, whichever way a message goes.
+using Types =
+    std::tuple<Query, Stop, ListEnd, KeeperChanged, StartFailed, WorkerReady, SessionRecord,
+               AttachSession, Attached, SessionEnded, Poisoned, KeeperReady, UsageList,
+               ReleaseWorker, Register, CreateExtent, AdoptExtent, FreeExtent, ExtentReply,
+               GetMemory, MemoryReply, DetachSession, AssignLane, ResizeLane, LaneShrunk, Grant,
+               Revoke, Successors, Swap, Swapped, MemoryNeeded, MemoryAnswer, MemoryFreed,
+               LaneNeeded, Switched, GateReport, DropExtent, ImportExtent, ListExtents, ExtentList,
+               ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased, CountOutside,
+               LaneChanged, LaneShared>;
+
+template <class Body, class... Bodies>
+constexpr uint32_t PlaceIn(const std::tuple<Bodies...>*) {
+  static_assert((std::is_same_v<Body, Bodies> + ... + 0) == 1, "in Types, once");
+  uint32_t place = 0;
+  (void)((std::is_same_v<Body, Bodies> || (++place, false)) || ...);
+  return place;
+}
+template <class Body>
+inline constexpr uint32_t kTypeOf = PlaceIn<Body>(static_cast<const Types*>(nullptr));
 
 struct ControlHeader {
   uint32_t magic = kMagic;
@@ -276,20 +286,87 @@ struct ControlHeader {
   uint32_t bytes = 0;  // header and body
 };
 
-std::vector<std::byte> Encode(const Message& message);
+// --- directions
 
-// Nothing unless the bytes are exactly one message of this version with counts, enums and lengths
-// in range. Every text in what comes back is zero-terminated.
-std::optional<Message> DecodeControlUntrusted(std::span<const std::byte> bytes);
+using DaemonToWorker =
+    std::variant<Query, Stop, KeeperChanged, AttachSession, DetachSession, ReleaseSession,
+                 SessionRecord, AssignLane, ResizeLane, Grant, Revoke, Successors, Swap,
+                 MemoryAnswer, LaneChanged, LaneShared>;
+using WorkerToDaemon =
+    std::variant<WorkerReady, ListEnd, StartFailed, SessionRecord, Attached, SessionEnded,
+                 SessionReleased, Poisoned, Switched, GateReport, LaneNeeded, LaneShrunk,
+                 LaneChanged, MemoryNeeded, MemoryFreed, Swapped>;
 
-absl::Status Send(int socket, const Message& message, std::span<const int> fds = {});
+// A program in in-process mode.
+using DaemonToProgram = std::variant<Grant, Revoke, MemoryAnswer, MemoryReply>;
+using ProgramToDaemon = std::variant<Switched, GateReport, MemoryNeeded, MemoryFreed, GetMemory>;
 
+// On one socket file the keeper hears lanewayd and workers. A connection is lanewayd's until it
+// says Register: from then on it is a worker's.
+using ToKeeper = std::variant<Query, Stop, ReleaseWorker, ReleaseOwner, CountOutside, Register>;
+using WorkerToKeeper = std::variant<CreateExtent, AdoptExtent, FreeExtent, DropExtent, ImportExtent,
+                                    ListExtents, ChangeOwner, GetMemory>;
+using KeeperToDaemon = std::variant<KeeperReady, UsageList, ListEnd, StartFailed>;
+using KeeperToWorker = std::variant<ExtentReply, ExtentList, ListEnd, MemoryReply>;
+
+// The only message of a keeper or worker that can't start: of both their directions.
+using ChildToDaemon = std::variant<StartFailed>;
+
+// The same message in another direction; nothing when it does not exist there.
+template <class To, class From>
+std::optional<To> Redirected(const From& message) {
+  return std::visit(
+      [](const auto& body) -> std::optional<To> {
+        if constexpr (std::is_constructible_v<To, decltype(body)>) return To(body);
+        return std::nullopt;
+      },
+      message);
+}
+
+// --- packets
+
+// The packet of a body of that type; an empty body has no bytes.
+std::vector<std::byte> EncodeBody(uint32_t type, std::span<const std::byte> body);
+
+template <class Direction>
+std::vector<std::byte> Encode(const Direction& message) {
+  return std::visit(
+      [](const auto& body) {
+        using Body = std::decay_t<decltype(body)>;
+        const std::span<const std::byte> bytes = std::as_bytes(std::span(&body, 1));
+        return EncodeBody(kTypeOf<Body>, std::is_empty_v<Body> ? bytes.first(0) : bytes);
+      },
+      message);
+}
+
+// Nothing unless the bytes are exactly one message of this direction and version, with counts,
+// enums and lengths in range. Every text in what comes back is zero-terminated. For the directions
+// above, but ChildToDaemon.
+template <class Direction>
+std::optional<Direction> DecodeControlUntrusted(std::span<const std::byte> bytes);
+
+template <class Direction>
+absl::Status Send(int socket, const std::type_identity_t<Direction>& message,
+                  std::span<const int> fds = {}) {
+  return SendPacket(socket, Encode<Direction>(message), fds);
+}
+
+template <class Direction>
 struct Received {
-  Message message;
+  Direction message;
   std::vector<UniqueFd> fds;
 };
 
-// ReceivePacket's errors; InvalidArgument for bytes that are no control message.
-absl::StatusOr<Received> Receive(int socket, int64_t timeout_us);
+// ReceivePacket's errors; InvalidArgument for bytes that are no message of this direction.
+template <class Direction>
+absl::StatusOr<Received<Direction>> Receive(int socket, int64_t timeout_us) {
+  absl::StatusOr<Packet> packet = ReceivePacket(socket, timeout_us);
+  if (!packet.ok()) return packet.status();
+  const std::optional<Direction> message = DecodeControlUntrusted<Direction>(packet->bytes);
+  if (!message.has_value()) {
+    return absl::InvalidArgumentError("a control packet that no peer of this version sends here");
+  }
+  return Received<Direction>{*message, std::move(packet->fds)};
+}
 
 }  // namespace ipc::control

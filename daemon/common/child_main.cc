@@ -68,7 +68,7 @@ int FailStart(int control_fd, std::string_view sentence) {
   std::fprintf(stderr, "%.*s\n", static_cast<int>(sentence.size()), sentence.data());
   ipc::control::StartFailed failed;
   ipc::control::SetText(failed.sentence, sentence);
-  if (control_fd >= 0) (void)ipc::control::Send(control_fd, failed);
+  if (control_fd >= 0) (void)ipc::control::Send<ipc::control::ChildToDaemon>(control_fd, failed);
   return 1;
 }
 

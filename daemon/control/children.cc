@@ -10,11 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "ipc/install.h"
+#include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
 
 namespace control {
 namespace {
+
+namespace wire = ipc::control;
 
 constexpr int64_t kAdoptTimeoutUs = 5'000'000;
 constexpr int64_t kUsageTimeoutUs = 2'000'000;
@@ -57,7 +60,7 @@ void Children::AdoptKeeper(Process process) {
   spdlog::info("adopting the keeper, pid {}", process.pid);
   keeper_ = KeeperState{std::move(process), true, false, true, {}, {}, {}};
   WatchKeeper();
-  (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::Query{});
+  TellKeeper(wire::Query{});
 }
 
 void Children::StartKeeper() {
@@ -71,7 +74,7 @@ void Children::StartKeeper() {
     return;
   }
   spdlog::info("started the keeper, pid {}", process->pid);
-  const ipc::control::KeeperReady last = keeper_.description;
+  const wire::KeeperReady last = keeper_.description;
   keeper_ = KeeperState{std::move(*process), true, false, false, {}, last, {}};
   WatchKeeper();
 }
@@ -83,7 +86,8 @@ void Children::WatchKeeper() {
 
 void Children::OnKeeperReadable() {
   const int fd = keeper_.process.connection.get();
-  const absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
+  const absl::StatusOr<wire::Received<wire::KeeperToDaemon>> received =
+      wire::Receive<wire::KeeperToDaemon>(fd, 0);
   if (absl::IsDeadlineExceeded(received.status())) return;
   if (!received.ok()) {  // its pidfd will say whether it has ended
     loop_->Unwatch(fd);
@@ -93,21 +97,20 @@ void Children::OnKeeperReadable() {
     });
     return;
   }
-  const ipc::control::Message& message = received->message;
-  if (const ipc::control::KeeperReady* ready = std::get_if<ipc::control::KeeperReady>(&message)) {
-    OnKeeperReady(*ready);
-  } else if (const ipc::control::UsageList* list = std::get_if<ipc::control::UsageList>(&message)) {
-    keeper_.usages.insert(keeper_.usages.end(), list->usages, list->usages + list->count);
-  } else if (std::holds_alternative<ipc::control::ListEnd>(message)) {
-    OnKeeperListEnd();
-  } else if (const ipc::control::StartFailed* failed =
-                 std::get_if<ipc::control::StartFailed>(&message)) {
-    keeper_.failure = failed->sentence;
-  }
+  std::visit(ipc::Overloaded{
+                 [this](const wire::KeeperReady& ready) { OnKeeperReady(ready); },
+                 [this](const wire::UsageList& list) {
+                   keeper_.usages.insert(keeper_.usages.end(), list.usages,
+                                         list.usages + list.count);
+                 },
+                 [this](const wire::ListEnd&) { OnKeeperListEnd(); },
+                 [this](const wire::StartFailed& failed) { keeper_.failure = failed.sentence; },
+             },
+             received->message);
 }
 
 // First when it begins to serve, then at the head of every answer to a Query.
-void Children::OnKeeperReady(const ipc::control::KeeperReady& ready) {
+void Children::OnKeeperReady(const wire::KeeperReady& ready) {
   keeper_.description = ready;
   keeper_.usages.clear();
   if (std::exchange(keeper_.ready, true)) return;
@@ -115,7 +118,7 @@ void Children::OnKeeperReady(const ipc::control::KeeperReady& ready) {
   spdlog::info("the keeper serves {} device(s)", ready.device_count);
   if (adopted_) {
     for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-      (void)Send(entry.first, ipc::control::KeeperChanged{});
+      (void)Send(entry.first, wire::KeeperChanged{});
     }
     listener_->OnKeeperReplaced();
   }
@@ -136,11 +139,10 @@ void Children::OnKeeperEnded() {
   loop_->Unwatch(keeper_.process.pidfd.get());
   if (keeper_.process.connection.valid()) {
     while (keeper_.failure.empty()) {  // what it still said
-      const absl::StatusOr<ipc::control::Received> last =
-          ipc::control::Receive(keeper_.process.connection.get(), 0);
+      const absl::StatusOr<wire::Received<wire::KeeperToDaemon>> last =
+          wire::Receive<wire::KeeperToDaemon>(keeper_.process.connection.get(), 0);
       if (!last.ok()) break;
-      const ipc::control::StartFailed* failed =
-          std::get_if<ipc::control::StartFailed>(&last->message);
+      const wire::StartFailed* failed = std::get_if<wire::StartFailed>(&last->message);
       if (failed != nullptr) keeper_.failure = failed->sentence;
     }
     loop_->Unwatch(keeper_.process.connection.get());
@@ -152,10 +154,7 @@ void Children::OnKeeperEnded() {
   keeper_.running = keeper_.ready = keeper_.listing = false;
   keeper_.usages.clear();
   OnKeeperListEnd();  // whoever waits for an answer gets the one without a keeper
-  if (stopping_) {
-    FinishStop();
-    return;
-  }
+  if (stopping_) return FinishStop();
   spdlog::warn("the keeper ended ({})", how);
   if (!was_ready && !adopted_) {
     listener_->OnKeeperFailed(failure.empty()
@@ -172,19 +171,16 @@ void Children::OnKeeperEnded() {
 
 // Without a keeper it needs no word: a new one hears only of what workers have, and is told the
 // rest.
-void Children::TellKeeper(const ipc::control::Message& message) {
-  if (!keeper_.process.connection.valid()) return;
-  (void)ipc::control::Send(keeper_.process.connection.get(), message);
+bool Children::TellKeeper(const wire::ToKeeper& message) {
+  return keeper_.process.connection.valid() &&
+         wire::Send<wire::ToKeeper>(keeper_.process.connection.get(), message).ok();
 }
 
 void Children::RefreshUsage(std::function<void()> done) {
-  if (!keeper_.ready || !keeper_.process.connection.valid()) {
-    done();
-    return;
-  }
+  if (!keeper_.ready || !keeper_.process.connection.valid()) return done();
   usage_waiters_.push_back(std::move(done));
   if (usage_waiters_.size() > 1) return;  // one Query answers all who wait
-  (void)ipc::control::Send(keeper_.process.connection.get(), ipc::control::Query{});
+  TellKeeper(wire::Query{});
   usage_timer_ = loop_->After(kUsageTimeoutUs, [this] {
     usage_timer_ = 0;
     OnKeeperListEnd();
@@ -204,7 +200,7 @@ void Children::AdoptWorkers() {
     }
     spdlog::info("adopting worker {}, pid {}", number, process->pid);
     AddWorker(number, std::move(*process), true);
-    (void)Send(number, ipc::control::Query{});
+    (void)Send(number, wire::Query{});
   }
 }
 
@@ -232,7 +228,7 @@ void Children::KillWorker(uint32_t worker) {
 
 absl::StatusOr<uint32_t> Children::StartWorker(bool own) {
   if (!keeper_.ready) return 0;
-  const bool cuda = keeper_.description.kind == ipc::control::DeviceKind::kCuda;
+  const bool cuda = keeper_.description.kind == wire::DeviceKind::kCuda;
   const uint32_t number = next_worker_++;
   std::vector<std::string> arguments = ArgumentsFor(cuda ? "cuda" : "soft");
   arguments.push_back(absl::StrCat("--number=", number));
@@ -277,21 +273,21 @@ const Worker* Children::Ready(uint32_t worker) const {
   return ready ? &found->second : nullptr;
 }
 
-absl::Status Children::Send(uint32_t worker, const ipc::control::Message& message,
+absl::Status Children::Send(uint32_t worker, const wire::DaemonToWorker& message,
                             std::span<const int> fds) {
   const std::map<uint32_t, Worker>::const_iterator found = workers_.find(worker);
   if (found == workers_.end() || !found->second.process.connection.valid()) {
     return absl::UnavailableError("the worker is gone");
   }
-  return ipc::control::Send(found->second.process.connection.get(), message, fds);
+  return wire::Send<wire::DaemonToWorker>(found->second.process.connection.get(), message, fds);
 }
 
 bool Children::OnWorkerReadable(uint32_t number) {
   const std::map<uint32_t, Worker>::iterator found = workers_.find(number);
   if (found == workers_.end() || !found->second.process.connection.valid()) return false;
   Process& process = found->second.process;
-  absl::StatusOr<ipc::control::Received> received =
-      ipc::control::Receive(process.connection.get(), 0);
+  absl::StatusOr<wire::Received<wire::WorkerToDaemon>> received =
+      wire::Receive<wire::WorkerToDaemon>(process.connection.get(), 0);
   if (absl::IsDeadlineExceeded(received.status())) return false;
   if (!received.ok()) {
     loop_->Unwatch(process.connection.get());
@@ -307,23 +303,30 @@ bool Children::OnWorkerReadable(uint32_t number) {
   return true;
 }
 
-void Children::HandleWorker(Worker* worker, ipc::control::Received* received) {
-  const ipc::control::Message& message = received->message;
-  if (const ipc::control::WorkerReady* ready = std::get_if<ipc::control::WorkerReady>(&message)) {
-    worker->own = ready->own != 0;
-    if (std::exchange(worker->ready, true) || worker->listing) return;
-    spdlog::info("worker {} is ready", worker->number);
-    listener_->OnWorkerReady(worker->number);
-  } else if (std::holds_alternative<ipc::control::ListEnd>(message)) {
-    if (!std::exchange(worker->listing, false)) return;
-    listener_->OnWorkerReady(worker->number);
-    CheckAdopted();
-  } else if (const ipc::control::StartFailed* failed =
-                 std::get_if<ipc::control::StartFailed>(&message)) {
-    worker->failure = failed->sentence;
-  } else {
-    listener_->OnWorkerMessage(worker->number, received);
-  }
+void Children::HandleWorker(Worker* worker, wire::Received<wire::WorkerToDaemon>* received) {
+  std::visit(ipc::Overloaded{
+                 [&](const wire::WorkerReady& ready) { NoteReady(worker, ready); },
+                 [&](const wire::ListEnd&) { EndListing(worker); },
+                 [&](const wire::StartFailed& failed) { worker->failure = failed.sentence; },
+                 // Compiles for reports alone.
+                 [&](const auto& report) {
+                   listener_->OnWorkerReport(worker->number, report, &received->fds);
+                 },
+             },
+             received->message);
+}
+
+void Children::NoteReady(Worker* worker, const wire::WorkerReady& ready) {
+  worker->own = ready.own != 0;
+  if (std::exchange(worker->ready, true) || worker->listing) return;
+  spdlog::info("worker {} is ready", worker->number);
+  listener_->OnWorkerReady(worker->number);
+}
+
+void Children::EndListing(Worker* worker) {
+  if (!std::exchange(worker->listing, false)) return;
+  listener_->OnWorkerReady(worker->number);
+  CheckAdopted();
 }
 
 void Children::OnWorkerEnded(uint32_t number) {
@@ -341,7 +344,7 @@ void Children::OnWorkerEnded(uint32_t number) {
   spdlog::log(stopping_ ? spdlog::level::info : spdlog::level::warn, "worker {} ended ({})", number,
               how);
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, number).c_str());
-  TellKeeper(ipc::control::ReleaseWorker{number});
+  TellKeeper(wire::ReleaseWorker{number});
   listener_->OnWorkerLost(
       number, worker.ready,
       worker.failure.empty()
@@ -360,14 +363,14 @@ void Children::CheckAdopted() {
     if (entry.second.listing) return;
   }
   adopted_ = true;
-  for (const ipc::control::Usage& usage : keeper_.usages) {
+  for (const wire::Usage& usage : keeper_.usages) {
     if (usage.worker == 0) continue;
     next_worker_ = std::max(next_worker_, usage.worker + 1);
-    if (workers_.count(usage.worker) == 0) TellKeeper(ipc::control::ReleaseWorker{usage.worker});
+    if (workers_.count(usage.worker) == 0) TellKeeper(wire::ReleaseWorker{usage.worker});
   }
   // The keeper may be younger than the workers, or they may have missed that it changed.
   for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-    (void)Send(entry.first, ipc::control::KeeperChanged{});
+    (void)Send(entry.first, wire::KeeperChanged{});
   }
   listener_->OnChildrenReady();
 }
@@ -375,7 +378,7 @@ void Children::CheckAdopted() {
 void Children::Stop() {
   if (std::exchange(stopping_, true)) return;
   for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-    if (!Send(entry.first, ipc::control::Stop{}).ok()) Kill(entry.second.process);
+    if (!Send(entry.first, wire::Stop{}).ok()) Kill(entry.second.process);
   }
   loop_->After(kStopTimeoutUs, [this] {
     for (const std::pair<const uint32_t, Worker>& entry : workers_) Kill(entry.second.process);
@@ -391,10 +394,7 @@ void Children::FinishStop() {
     listener_->OnAllStopped();
     return;
   }
-  if (!keeper_.process.connection.valid() ||
-      !ipc::control::Send(keeper_.process.connection.get(), ipc::control::Stop{}).ok()) {
-    Kill(keeper_.process);
-  }
+  if (!TellKeeper(wire::Stop{})) Kill(keeper_.process);
 }
 
 }  // namespace control

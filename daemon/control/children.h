@@ -10,12 +10,14 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/control/process.h"
 #include "ipc/control.h"
+#include "ipc/unique_fd.h"
 
 namespace control {
 
@@ -27,6 +29,14 @@ struct ChildrenOptions {
   int64_t swap_bytes = -1;  // -1: common::DefaultSwapBytes()
 };
 
+// The messages of a worker about its sessions and lanes; the others are about its process.
+using WorkerReport =
+    std::variant<ipc::control::SessionRecord, ipc::control::Attached, ipc::control::SessionEnded,
+                 ipc::control::SessionReleased, ipc::control::Poisoned, ipc::control::Switched,
+                 ipc::control::GateReport, ipc::control::LaneNeeded, ipc::control::LaneShrunk,
+                 ipc::control::LaneChanged, ipc::control::MemoryNeeded, ipc::control::MemoryFreed,
+                 ipc::control::Swapped>;
+
 // What happens to children; called on the loop.
 class ChildrenListener {
  public:
@@ -34,8 +44,9 @@ class ChildrenListener {
   // Once: the keeper serves, and all that an earlier daemon left is adopted.
   virtual void OnChildrenReady() = 0;
   virtual void OnWorkerReady(uint32_t worker) = 0;
-  // SessionRecord, Attached, SessionEnded, Poisoned.
-  virtual void OnWorkerMessage(uint32_t worker, ipc::control::Received* received) = 0;
+  // `fds`: the descriptors of the report.
+  virtual void OnWorkerReport(uint32_t worker, const WorkerReport& report,
+                              std::vector<ipc::UniqueFd>* fds) = 0;
   // Its process has ended. `was_ready` false: it never served; `sentence` says why.
   virtual void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) = 0;
   // Another keeper serves: it knows only what workers have handed to it.
@@ -84,12 +95,12 @@ class Children {
   void KillWorker(uint32_t worker);
   // The worker that takes new sessions; null while none is ready.
   const Worker* Current() const;
-  absl::Status Send(uint32_t worker, const ipc::control::Message& message,
+  absl::Status Send(uint32_t worker, const ipc::control::DaemonToWorker& message,
                     std::span<const int> fds = {});
 
   // ReleaseOwner: a session or lane has ended, its device memory is freed once no living worker has
   // it. CountOutside: what a program of its own context has.
-  void TellKeeper(const ipc::control::Message& message);
+  bool TellKeeper(const ipc::control::ToKeeper& message);  // false: the keeper is gone
   // Brings keeper().usages up to date, then calls back; at once when there is no keeper.
   void RefreshUsage(std::function<void()> done);
   // Asks all to end, kills who does not, then OnAllStopped().
@@ -110,7 +121,9 @@ class Children {
   void AdoptWorkers();
   void AddWorker(uint32_t number, Process process, bool listing);
   bool OnWorkerReadable(uint32_t number);  // false: nothing more to read
-  void HandleWorker(Worker* worker, ipc::control::Received* received);
+  void HandleWorker(Worker* worker, ipc::control::Received<ipc::control::WorkerToDaemon>* received);
+  void NoteReady(Worker* worker, const ipc::control::WorkerReady& ready);
+  void EndListing(Worker* worker);
   void OnWorkerEnded(uint32_t number);
 
   void CheckAdopted();

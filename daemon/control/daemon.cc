@@ -14,6 +14,7 @@
 #include "daemon/common/swap_file.h"
 #include "daemon/control/command.h"
 #include "ipc/futex.h"
+#include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
@@ -109,47 +110,42 @@ void Daemon::OnWorkerReady(uint32_t worker) {
   ReleaseForUpgrade();
 }
 
-void Daemon::OnWorkerMessage(uint32_t worker, ipc::control::Received* received) {
-  const ipc::control::Message& message = received->message;
-  if (std::holds_alternative<ipc::control::SessionRecord>(message)) {
-    AdoptSession(worker, received);
-  } else if (const ipc::control::Attached* attached =
-                 std::get_if<ipc::control::Attached>(&message)) {
-    OnAttached(*attached);
-  } else if (const ipc::control::SessionEnded* ended =
-                 std::get_if<ipc::control::SessionEnded>(&message)) {
-    OnSessionEnded(ended->session_id);
-  } else if (const ipc::control::SessionReleased* released =
-                 std::get_if<ipc::control::SessionReleased>(&message)) {
-    OnReleased(released->session_id);
-  } else if (const ipc::control::Poisoned* poisoned =
-                 std::get_if<ipc::control::Poisoned>(&message)) {
-    OnPoisoned(worker, *poisoned);
-  } else if (const ipc::control::LaneChanged* changed =
-                 std::get_if<ipc::control::LaneChanged>(&message)) {
-    TellOthers(worker, message);
-    ReleaseIfEnded(changed->lane);
-  } else if (const ipc::control::LaneShrunk* shrunk =
-                 std::get_if<ipc::control::LaneShrunk>(&message)) {
-    OnLaneShrunk(worker, *shrunk);
-  } else if (!OnGrantMessage(message)) {
-    spdlog::warn("worker {} says what no worker says", worker);
-  }
+void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
+                            std::vector<ipc::UniqueFd>* fds) {
+  namespace wire = ipc::control;
+  std::visit(ipc::Overloaded{
+                 [&](const wire::SessionRecord& record) { AdoptSession(worker, record, fds); },
+                 [&](const wire::Attached& attached) { FinishAttach(attached); },
+                 [&](const wire::SessionEnded& ended) { EndSession(ended.session_id); },
+                 [&](const wire::SessionReleased& released) { FinishRelease(released.session_id); },
+                 [&](const wire::Poisoned& poisoned) { RecordFault(worker, poisoned); },
+                 [&](const wire::Switched& switched) { RecordSwitch(switched); },
+                 [&](const wire::GateReport& gate) { ApplyGateReport(gate); },
+                 [&](const wire::LaneNeeded& needed) { RequestLane(needed); },
+                 [&](const wire::LaneShrunk& shrunk) { RecordShrink(worker, shrunk); },
+                 [&](const wire::LaneChanged& changed) {
+                   TellOthers(worker, changed);
+                   ReleaseIfEnded(changed.lane);
+                 },
+                 [&](const wire::MemoryNeeded& needed) { RequestMemory(needed); },
+                 [&](const wire::MemoryFreed& freed) { TakeMemoryBack(freed); },
+                 [&](const wire::Swapped& swapped) { FinishSwap(swapped); },
+             },
+             report);
 }
 
-void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
-  const ipc::control::SessionRecord& record =
-      std::get<ipc::control::SessionRecord>(received->message);
-  if (received->fds.size() != 4 || sessions_.Find(record.session_id) != nullptr) return;
+void Daemon::AdoptSession(uint32_t worker, const ipc::control::SessionRecord& record,
+                          std::vector<ipc::UniqueFd>* fds) {
+  if (fds->size() != 4 || sessions_.Find(record.session_id) != nullptr) return;
   Session* const session = sessions_.Add(record);
   jobs_.Adopt(record.job);
   session->phase = Phase::kRunning;
   session->worker = worker;
   session->has_slot = true;
-  session->session_fd = std::move(received->fds[0]);
-  session->pidfd = std::move(received->fds[1]);
-  session->pinned_fd = std::move(received->fds[2]);
-  session->swap_fd = std::move(received->fds[3]);
+  session->session_fd = std::move((*fds)[0]);
+  session->pidfd = std::move((*fds)[1]);
+  session->pinned_fd = std::move((*fds)[2]);
+  session->swap_fd = std::move((*fds)[3]);
   session->progress = common::ProgressMap(session->swap_fd.get());
   session->page = common::SessionPageMap(session->session_fd.get());
   if (record.contained != 0) session->own_worker = worker;
@@ -162,7 +158,7 @@ void Daemon::AdoptSession(uint32_t worker, ipc::control::Received* received) {
   AdoptGrants(*session);
 }
 
-void Daemon::OnAttached(const ipc::control::Attached& attached) {
+void Daemon::FinishAttach(const ipc::control::Attached& attached) {
   Session* const session = sessions_.Find(attached.session_id);
   if (session != nullptr && session->phase == Phase::kEntering) OnEntered(session, attached);
   if (session == nullptr || session->phase != Phase::kAttaching) return;
@@ -182,7 +178,7 @@ void Daemon::OnAttached(const ipc::control::Attached& attached) {
   spdlog::warn("session {} is refused by its worker: {}", attached.session_id, attached.sentence);
 }
 
-void Daemon::OnSessionEnded(uint64_t id) {
+void Daemon::EndSession(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || session->phase == Phase::kLost) return;
   spdlog::info("session {} ended", id);
@@ -200,7 +196,7 @@ void Daemon::OnSessionEnded(uint64_t id) {
   Leave(session);
 }
 
-void Daemon::OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned) {
+void Daemon::RecordFault(uint32_t worker, const ipc::control::Poisoned& poisoned) {
   poisoned_worker_ = worker;
   Session* const culprit = sessions_.Find(poisoned.session_id);
   spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);

@@ -68,7 +68,8 @@ class Daemon : public ChildrenListener {
   // --- ChildrenListener
   void OnChildrenReady() override;
   void OnWorkerReady(uint32_t worker) override;
-  void OnWorkerMessage(uint32_t worker, ipc::control::Received* received) override;
+  void OnWorkerReport(uint32_t worker, const WorkerReport& report,
+                      std::vector<ipc::UniqueFd>* fds) override;
   void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) override;
   void OnKeeperReplaced() override;
   void OnKeeperFailed(const std::string& sentence) override;
@@ -108,15 +109,17 @@ class Daemon : public ChildrenListener {
   uint64_t BelievedBytes(const Session& session) const;
   bool WelcomeProgram(Session* session);
   void OnProgramMessage(Session* session);
+  void HandleProgram(const Session& session, const ipc::control::ProgramToDaemon& message);
   void OnProgramAway(Session* session);
   void AnswerMemory(uint64_t id, uint32_t device);
   void CountOutside(const Session& session);
 
   // --- sessions (daemon.cc)
-  void AdoptSession(uint32_t worker, ipc::control::Received* received);
-  void OnAttached(const ipc::control::Attached& attached);
-  void OnSessionEnded(uint64_t id);
-  void OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned);
+  void AdoptSession(uint32_t worker, const ipc::control::SessionRecord& record,
+                    std::vector<ipc::UniqueFd>* fds);
+  void FinishAttach(const ipc::control::Attached& attached);
+  void EndSession(uint64_t id);
+  void RecordFault(uint32_t worker, const ipc::control::Poisoned& poisoned);
 
   // --- lanes and grants (grants.cc)
   scheduler::SessionArrived Describe(const Session& session) const;
@@ -126,14 +129,18 @@ class Daemon : public ChildrenListener {
   void ArmSchedule();
   void TellCapacity();
   void NoteProgress(uint64_t id);
-  void OnSwitched(const ipc::control::Switched& switched);
-  void OnGateReport(const ipc::control::GateReport& report);
-  bool OnGrantMessage(const ipc::control::Message& message);  // false: not one of these
+  void RecordSwitch(const ipc::control::Switched& switched);
+  void ApplyGateReport(const ipc::control::GateReport& report);
+  void RequestMemory(const ipc::control::MemoryNeeded& needed);
+  void TakeMemoryBack(const ipc::control::MemoryFreed& freed);
+  void RequestLane(const ipc::control::LaneNeeded& needed);
+  void FinishSwap(const ipc::control::Swapped& swapped);
   void AdoptGrants(const Session& session);
   void NoteWorkerLost(uint32_t worker);
-  void SendTo(const Session& session, const ipc::control::Message& message);
+  void SendTo(const Session& session, const ipc::control::DaemonToWorker& message);
+  void SendToProgram(const Session& session, const ipc::control::DaemonToProgram& message);
   void TellLane(const Session& session);
-  void TellOthers(uint32_t worker, const ipc::control::Message& message);
+  void TellOthers(uint32_t worker, const ipc::control::LaneChanged& changed);
   void TellShared();
   void TellAlone();
   void AssignLane(const scheduler::AssignLane& assign);
@@ -143,7 +150,7 @@ class Daemon : public ChildrenListener {
   void ReleaseLanesOf(uint64_t session);  // that has left
   void ResizeLane(const scheduler::ResizeLane& resize);
   void TellToShrink(const Shrinking::Order& order);
-  void OnLaneShrunk(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
+  void RecordShrink(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
   void TellUntoldShrinks();
   void Publish(const scheduler::Successors& successors);
   void RefuseMemory(const scheduler::RefuseMemory& refusal);
@@ -175,7 +182,7 @@ class Daemon : public ChildrenListener {
   absl::Status EnsureWorkerFor(Session* session);
   void Enter(Session* session);
   void OnEntered(Session* session, const ipc::control::Attached& attached);
-  void OnReleased(uint64_t id);
+  void FinishRelease(uint64_t id);
   void RetireIfUnused(uint32_t number);
   void AnswerUpgrade(const std::string& peer, const Command& command);
   std::string UpgradeWorkers(const std::string& peer);  // a sentence: why not; else answered later

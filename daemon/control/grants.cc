@@ -98,7 +98,7 @@ void Daemon::NoteProgress(uint64_t id) {
   if (event.iterations != 0 || event.busy_us != 0) Happen(event);
 }
 
-void Daemon::OnSwitched(const wire::Switched& switched) {
+void Daemon::RecordSwitch(const wire::Switched& switched) {
   spdlog::debug("lane {} went from session {} to {}", switched.lane, switched.from, switched.to);
   NoteProgress(switched.from);
   journal_.Add({.kind = EventKind::kSwitch,
@@ -110,7 +110,7 @@ void Daemon::OnSwitched(const wire::Switched& switched) {
                              switched.to});
 }
 
-void Daemon::OnGateReport(const wire::GateReport& report) {
+void Daemon::ApplyGateReport(const wire::GateReport& report) {
   Session* const session = sessions_.Find(report.session_id);
   if (session == nullptr || session->phase != Phase::kRunning) return;
   spdlog::debug("session {} reports {}", report.session_id, static_cast<uint32_t>(report.event));
@@ -122,37 +122,34 @@ void Daemon::OnGateReport(const wire::GateReport& report) {
   HappenWhenServing(scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
 }
 
-bool Daemon::OnGrantMessage(const wire::Message& message) {
-  if (const wire::Switched* switched = std::get_if<wire::Switched>(&message)) {
-    OnSwitched(*switched);
-  } else if (const wire::GateReport* report = std::get_if<wire::GateReport>(&message)) {
-    OnGateReport(*report);
-  } else if (const wire::MemoryNeeded* memory = std::get_if<wire::MemoryNeeded>(&message)) {
-    spdlog::debug("session {} needs {} bytes", memory->session_id, memory->bytes);
-    (void)NoteDevice(memory->session_id, static_cast<uint32_t>(memory->device), false);
-    HappenWhenServing(scheduler::MemoryNeeded{memory->session_id, Signed(memory->bytes)});
-  } else if (const wire::MemoryFreed* freed = std::get_if<wire::MemoryFreed>(&message)) {
-    Happen(scheduler::MemoryFreed{freed->session_id, Signed(freed->bytes)});
-    if (const Session* const session = sessions_.Find(freed->session_id)) CountOutside(*session);
-  } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
-    if (Session* const session = sessions_.Find(lane->session_id)) session->asks_lane = true;
-    const bool gives_back = lane->bytes == 0;
-    const bool possible = NoteDevice(lane->session_id, static_cast<uint32_t>(lane->device), true);
-    if (!possible && !gives_back) return true;
-    HappenWhenServing(scheduler::LaneNeeded{lane->session_id, Signed(lane->bytes)});
-  } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
-    journal_.Add({.kind = swapped->out != 0 ? EventKind::kSwapOut : EventKind::kSwapIn,
-                  .at_us = NowUs(),
-                  .session = swapped->session_id});
-    spdlog::debug("session {} is {} ({}) {}", swapped->session_id, swapped->out != 0 ? "out" : "in",
-                  swapped->result, swapped->sentence);
-    if (Session* const session = sessions_.Find(swapped->session_id)) session->swap.reset();
-    Happen(scheduler::Swapped{swapped->session_id, swapped->out != 0, swapped->result == 0,
-                              swapped->sentence});
-  } else {
-    return false;
-  }
-  return true;
+void Daemon::RequestMemory(const wire::MemoryNeeded& needed) {
+  spdlog::debug("session {} needs {} bytes", needed.session_id, needed.bytes);
+  (void)NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), false);
+  HappenWhenServing(scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
+}
+
+void Daemon::TakeMemoryBack(const wire::MemoryFreed& freed) {
+  Happen(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
+  if (const Session* const session = sessions_.Find(freed.session_id)) CountOutside(*session);
+}
+
+void Daemon::RequestLane(const wire::LaneNeeded& needed) {
+  if (Session* const session = sessions_.Find(needed.session_id)) session->asks_lane = true;
+  const bool gives_back = needed.bytes == 0;
+  const bool possible = NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), true);
+  if (!possible && !gives_back) return;
+  HappenWhenServing(scheduler::LaneNeeded{needed.session_id, Signed(needed.bytes)});
+}
+
+void Daemon::FinishSwap(const wire::Swapped& swapped) {
+  const bool out = swapped.out != 0;
+  journal_.Add({.kind = out ? EventKind::kSwapOut : EventKind::kSwapIn,
+                .at_us = NowUs(),
+                .session = swapped.session_id});
+  spdlog::debug("session {} is {} ({}) {}", swapped.session_id, out ? "out" : "in", swapped.result,
+                swapped.sentence);
+  if (Session* const session = sessions_.Find(swapped.session_id)) session->swap.reset();
+  Happen(scheduler::Swapped{swapped.session_id, out, swapped.result == 0, swapped.sentence});
 }
 
 void Daemon::AdoptGrants(const Session& session) {
@@ -193,10 +190,12 @@ void Daemon::NoteWorkerLost(uint32_t worker) {
 
 // --- what the scheduler asks for -----------------------------------------------------------------
 
-void Daemon::SendTo(const Session& session, const wire::Message& message) {
+void Daemon::SendTo(const Session& session, const wire::DaemonToWorker& message) {
   if (session.phase != Phase::kRunning) return;
   if (session.in_process) {
-    if (session.socket.valid()) (void)wire::Send(session.socket.get(), message);
+    const std::optional<wire::DaemonToProgram> told =
+        wire::Redirected<wire::DaemonToProgram>(message);
+    if (told.has_value()) SendToProgram(session, *told);
     return;
   }
   // A send fails when the worker is ending: its pidfd settles its sessions a moment later.
@@ -230,9 +229,9 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
                 .bytes = static_cast<uint64_t>(assign.bytes)});
 }
 
-void Daemon::TellOthers(uint32_t worker, const wire::Message& message) {
+void Daemon::TellOthers(uint32_t worker, const wire::LaneChanged& changed) {
   for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
-    if (entry.first != worker) (void)children_.Send(entry.first, message);
+    if (entry.first != worker) (void)children_.Send(entry.first, changed);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "daemon/control/daemon.h"
 #include "daemon/control/greeting.h"
+#include "ipc/overloaded.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
 
@@ -32,17 +33,20 @@ struct SessionProof {
 };
 constexpr char kProofPurpose[] = "session";
 
-// What a program may say, and only about itself.
-bool IsItsOwn(const wire::Message& message, uint64_t id, uint64_t lane) {
-  if (const wire::Switched* switched = std::get_if<wire::Switched>(&message)) {
-    return switched->from == id && switched->to == 0 && switched->lane == lane;
-  }
-  if (const wire::GateReport* report = std::get_if<wire::GateReport>(&message))
-    return report->session_id == id;
-  if (const wire::MemoryNeeded* needed = std::get_if<wire::MemoryNeeded>(&message))
-    return needed->session_id == id;
-  const wire::MemoryFreed* const freed = std::get_if<wire::MemoryFreed>(&message);
-  return freed != nullptr && freed->session_id == id;
+// A program speaks about its own session alone. A report about a lane that the session has left
+// already is merely late, and causes no warning.
+bool IsOwnExit(const wire::Switched& switched, const Session& session) {
+  return switched.from == session.record.session_id && switched.to == 0 &&
+         switched.lane == session.lane;
+}
+
+// Warns about a report of another session.
+template <class Report>
+bool IsOwn(const Report& report, const Session& session) {
+  const uint64_t id = session.record.session_id;
+  if (report.session_id == id) return true;
+  spdlog::warn("session {} says what no program says", id);
+  return false;
 }
 
 }  // namespace
@@ -138,22 +142,42 @@ void Daemon::AdoptProgram(uint64_t id) {
 }
 
 void Daemon::OnProgramMessage(Session* session) {
-  const uint64_t id = session->record.session_id;
-  const absl::StatusOr<wire::Received> received = wire::Receive(session->socket.get(), 0);
+  const absl::StatusOr<wire::Received<wire::ProgramToDaemon>> received =
+      wire::Receive<wire::ProgramToDaemon>(session->socket.get(), 0);
   if (absl::IsDeadlineExceeded(received.status())) return;
-  if (!received.ok()) {
-    OnProgramAway(session);
+  if (received.ok()) {
+    HandleProgram(*session, received->message);
     return;
   }
-  if (const wire::GetMemory* memory = std::get_if<wire::GetMemory>(&received->message)) {
-    AnswerMemory(id, DeviceSeenAs(*session, memory->device));
-  } else if (!IsItsOwn(received->message, id, session->lane)) {
-    // A report about a lane that it is not in any more is merely late.
-    if (!std::holds_alternative<wire::Switched>(received->message))
-      spdlog::warn("session {} says what no program says", id);
-  } else {
-    (void)OnGrantMessage(received->message);
-  }
+  if (absl::IsInvalidArgument(received.status()))
+    spdlog::warn("session {} says what no program says", session->record.session_id);
+  OnProgramAway(session);
+}
+
+void Daemon::HandleProgram(const Session& session, const wire::ProgramToDaemon& message) {
+  std::visit(ipc::Overloaded{
+                 [&](const wire::GetMemory& memory) {
+                   AnswerMemory(session.record.session_id, DeviceSeenAs(session, memory.device));
+                 },
+                 [&](const wire::Switched& switched) {
+                   if (IsOwnExit(switched, session)) RecordSwitch(switched);
+                 },
+                 [&](const wire::GateReport& report) {
+                   if (IsOwn(report, session)) ApplyGateReport(report);
+                 },
+                 [&](const wire::MemoryNeeded& needed) {
+                   if (IsOwn(needed, session)) RequestMemory(needed);
+                 },
+                 [&](const wire::MemoryFreed& freed) {
+                   if (IsOwn(freed, session)) TakeMemoryBack(freed);
+                 },
+             },
+             message);
+}
+
+void Daemon::SendToProgram(const Session& session, const wire::DaemonToProgram& message) {
+  if (session.phase != Phase::kRunning || !session.socket.valid()) return;
+  (void)wire::Send<wire::DaemonToProgram>(session.socket.get(), message);
 }
 
 // It may be gone, or go on by itself until it says hello again.
@@ -186,7 +210,7 @@ void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
       reply.free_bytes =
           std::min(reply.free_bytes, reply.total_bytes - std::min(reply.total_bytes, own));
     }
-    SendTo(*session, reply);
+    SendToProgram(*session, reply);
   });
 }
 

@@ -91,7 +91,7 @@ void Daemon::TellToShrink(const Shrinking::Order& order) {
                                static_cast<int64_t>(order.bytes)});
 }
 
-void Daemon::OnLaneShrunk(uint32_t worker, const wire::LaneShrunk& shrunk) {
+void Daemon::RecordShrink(uint32_t worker, const wire::LaneShrunk& shrunk) {
   if (!shrinking_.Answer(worker, {shrunk.lane, shrunk.bytes})) return;
   // Nobody has it mapped any more: what the keeper still keeps for it goes. Of a lane that stays it
   // might be what a worker has just made.

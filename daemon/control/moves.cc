@@ -146,7 +146,7 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   CheckUpgrade();
 }
 
-void Daemon::OnReleased(uint64_t id) {
+void Daemon::FinishRelease(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || session->phase == Phase::kLost) return;
   const uint32_t left = session->worker;

@@ -8,11 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
+#include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
 
 namespace keeper {
 
-using ipc::control::Send;
+namespace wire = ipc::control;
 
 absl::Status Server::Listen(const std::string& runtime_dir) {
   absl::StatusOr<ipc::UniqueFd> listener = ipc::ListenAt(ipc::KeeperSocketPath(runtime_dir));
@@ -24,7 +25,8 @@ absl::Status Server::Listen(const std::string& runtime_dir) {
 }
 
 void Server::Greet(ipc::UniqueFd connection) {
-  if (Send(connection.get(), keeper_->Describe()).ok()) Add(std::move(connection));
+  if (wire::Send<wire::KeeperToDaemon>(connection.get(), keeper_->Describe()).ok())
+    Add(std::move(connection));
 }
 
 void Server::Run() {
@@ -57,101 +59,97 @@ void Server::ArmLinger() {
 
 bool Server::Hear(int fd) {
   if (connections_.count(fd) == 0) return false;
-  absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
-  if (absl::IsDeadlineExceeded(received.status())) return false;
-  if (!received.ok()) {
-    if (!absl::IsUnavailable(received.status())) {
-      common::Log("keeper", received.status().ToString());
-    }
-    Drop(fd);
-    return false;
-  }
-  Handle(&connections_[fd], &*received);
-  return true;
+  Connection* const connection = &connections_[fd];
+  const absl::Status heard = connection->worker.has_value()
+                                 ? ReceiveFrom<wire::WorkerToKeeper>(connection)
+                                 : ReceiveFrom<wire::ToKeeper>(connection);
+  if (heard.ok()) return true;
+  if (absl::IsDeadlineExceeded(heard)) return false;
+  if (!absl::IsUnavailable(heard)) common::Log("keeper", heard.ToString());
+  Drop(fd);
+  return false;
+}
+
+template <class Direction>
+absl::Status Server::ReceiveFrom(Connection* connection) {
+  absl::StatusOr<wire::Received<Direction>> received =
+      wire::Receive<Direction>(connection->socket.get(), 0);
+  if (received.ok()) Handle(connection, &*received);
+  return received.status();
 }
 
 void Server::HearOthers() { hearing_.HearOthers(connections_); }
 
 void Server::AnswerQuery(int fd) {
   HearOthers();
-  (void)Send(fd, keeper_->Describe());
-  for (const ipc::control::UsageList& list : keeper_->Usages()) (void)Send(fd, list);
-  (void)Send(fd, ipc::control::ListEnd{});
+  (void)wire::Send<wire::KeeperToDaemon>(fd, keeper_->Describe());
+  for (const wire::UsageList& list : keeper_->Usages())
+    (void)wire::Send<wire::KeeperToDaemon>(fd, list);
+  (void)wire::Send<wire::KeeperToDaemon>(fd, wire::ListEnd{});
 }
 
-void Server::Reply(int fd, const ipc::control::ExtentReply& reply, const ipc::UniqueFd& extent) {
+void Server::AnswerList(int fd, const wire::Owner& owner) {
+  HearOthers();
+  for (const wire::ExtentList& part : keeper_->List(owner))
+    (void)wire::Send<wire::KeeperToWorker>(fd, part);
+  (void)wire::Send<wire::KeeperToWorker>(fd, wire::ListEnd{});
+}
+
+void Server::ReleaseWorker(uint32_t worker) {
+  HearOthers();
+  const uint64_t bytes = keeper_->ReleaseWorker(worker);
+  common::Log("keeper", absl::StrCat("worker ", worker, " is gone: freed ", bytes, " bytes"));
+}
+
+void Server::Reply(int fd, const wire::ExtentReply& reply, const ipc::UniqueFd& extent) {
   const int fds[] = {extent.get()};
-  (void)Send(fd, reply, extent.valid() ? std::span<const int>(fds) : std::span<const int>());
+  (void)wire::Send<wire::KeeperToWorker>(
+      fd, reply, extent.valid() ? std::span<const int>(fds) : std::span<const int>());
 }
 
-void Server::Handle(Connection* connection, ipc::control::Received* received) {
+void Server::Handle(Connection* connection, wire::Received<wire::ToKeeper>* received) {
+  std::visit(ipc::Overloaded{
+                 [&](const wire::Register& hello) { connection->worker = hello.worker; },
+                 [&](const wire::Query&) { AnswerQuery(connection->socket.get()); },
+                 [&](const wire::ReleaseWorker& gone) { ReleaseWorker(gone.worker); },
+                 [&](const wire::ReleaseOwner& ended) {
+                   HearOthers();
+                   keeper_->ReleaseOwner(ended.owner);
+                 },
+                 [&](const wire::CountOutside& count) { keeper_->CountOutside(count); },
+                 [&](const wire::Stop&) { loop_.Quit(); },
+             },
+             received->message);
+}
+
+void Server::Handle(Connection* connection, wire::Received<wire::WorkerToKeeper>* received) {
   const int fd = connection->socket.get();
-  const ipc::control::Message& message = received->message;
-  if (const ipc::control::Register* hello = std::get_if<ipc::control::Register>(&message)) {
-    connection->is_worker = true;
-    connection->worker = hello->worker;
-  } else if (std::holds_alternative<ipc::control::Query>(message)) {
-    AnswerQuery(fd);
-  } else if (const ipc::control::ReleaseWorker* gone =
-                 std::get_if<ipc::control::ReleaseWorker>(&message)) {
-    HearOthers();
-    const uint64_t bytes = keeper_->ReleaseWorker(gone->worker);
-    common::Log("keeper",
-                absl::StrCat("worker ", gone->worker, " is gone: freed ", bytes, " bytes"));
-  } else if (const ipc::control::ReleaseOwner* ended =
-                 std::get_if<ipc::control::ReleaseOwner>(&message)) {
-    HearOthers();
-    keeper_->ReleaseOwner(ended->owner);
-  } else if (const ipc::control::CountOutside* count =
-                 std::get_if<ipc::control::CountOutside>(&message)) {
-    keeper_->CountOutside(*count);
-  } else if (std::holds_alternative<ipc::control::Stop>(message)) {
-    loop_.Quit();
-  } else if (const ipc::control::GetMemory* memory =
-                 std::get_if<ipc::control::GetMemory>(&message)) {
-    HearOthers();
-    (void)Send(fd, keeper_->Memory(memory->device));
-  } else if (connection->is_worker) {
-    HandleWorker(*connection, received);
-  } else {
-    common::Log("keeper", "a message that only workers may send, or none that is known");
-  }
-}
-
-void Server::HandleWorker(const Connection& worker, ipc::control::Received* received) {
-  const int fd = worker.socket.get();
-  const ipc::control::Message& message = received->message;
+  const uint32_t worker = *connection->worker;
   ipc::UniqueFd extent;
-  if (const ipc::control::CreateExtent* create =
-          std::get_if<ipc::control::CreateExtent>(&message)) {
-    const ipc::control::ExtentReply reply = keeper_->Create(worker.worker, create->extent, &extent);
-    Reply(fd, reply, extent);
-  } else if (const ipc::control::ImportExtent* import =
-                 std::get_if<ipc::control::ImportExtent>(&message)) {
-    const ipc::control::ExtentReply reply = keeper_->Import(worker.worker, import->id, &extent);
-    Reply(fd, reply, extent);
-  } else if (const ipc::control::AdoptExtent* adopt =
-                 std::get_if<ipc::control::AdoptExtent>(&message)) {
-    if (!received->fds.empty()) extent = std::move(received->fds[0]);
-    const uint32_t result = keeper_->Adopt(worker.worker, adopt->extent, extent);
-    Reply(fd, {adopt->extent.id, result, 0}, {});
-  } else if (const ipc::control::FreeExtent* free =
-                 std::get_if<ipc::control::FreeExtent>(&message)) {
-    keeper_->Free(worker.worker, free->id);
-  } else if (const ipc::control::DropExtent* drop =
-                 std::get_if<ipc::control::DropExtent>(&message)) {
-    keeper_->Drop(worker.worker, drop->id);
-  } else if (const ipc::control::ChangeOwner* change =
-                 std::get_if<ipc::control::ChangeOwner>(&message)) {
-    keeper_->ChangeOwner(worker.worker, *change);
-  } else if (const ipc::control::ListExtents* list =
-                 std::get_if<ipc::control::ListExtents>(&message)) {
-    HearOthers();
-    for (const ipc::control::ExtentList& part : keeper_->List(list->owner)) (void)Send(fd, part);
-    (void)Send(fd, ipc::control::ListEnd{});
-  } else {
-    common::Log("keeper", "a message that no worker of this version sends");
-  }
+  std::visit(ipc::Overloaded{
+                 [&](const wire::CreateExtent& create) {
+                   const wire::ExtentReply reply = keeper_->Create(worker, create.extent, &extent);
+                   Reply(fd, reply, extent);
+                 },
+                 [&](const wire::ImportExtent& import) {
+                   const wire::ExtentReply reply = keeper_->Import(worker, import.id, &extent);
+                   Reply(fd, reply, extent);
+                 },
+                 [&](const wire::AdoptExtent& adopt) {
+                   if (!received->fds.empty()) extent = std::move(received->fds[0]);
+                   const uint32_t result = keeper_->Adopt(worker, adopt.extent, extent);
+                   Reply(fd, {adopt.extent.id, result, 0}, {});
+                 },
+                 [&](const wire::FreeExtent& free) { keeper_->Free(worker, free.id); },
+                 [&](const wire::DropExtent& drop) { keeper_->Drop(worker, drop.id); },
+                 [&](const wire::ChangeOwner& change) { keeper_->ChangeOwner(worker, change); },
+                 [&](const wire::ListExtents& list) { AnswerList(fd, list.owner); },
+                 [&](const wire::GetMemory& memory) {
+                   HearOthers();
+                   (void)wire::Send<wire::KeeperToWorker>(fd, keeper_->Memory(memory.device));
+                 },
+             },
+             received->message);
 }
 
 }  // namespace keeper

@@ -1,8 +1,9 @@
-// The keeper's door: keeper.sock and the connection that lanewayd started it with. Thread safety:
-// one thread.
+// The keeper's door: keeper.sock and the connection that lanewayd started it with. A connection is
+// lanewayd's until it says Register; from then on it is a worker's. Thread safety: one thread.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -28,8 +29,7 @@ class Server {
  private:
   struct Connection {
     ipc::UniqueFd socket;
-    bool is_worker = false;
-    uint32_t worker = 0;
+    std::optional<uint32_t> worker;  // after its Register
   };
 
   void Add(ipc::UniqueFd socket);
@@ -40,8 +40,13 @@ class Server {
   // made: the end of the worker that asks for it may be said there, too.
   void HearOthers();
   void Drop(int fd);
-  void Handle(Connection* connection, ipc::control::Received* received);
-  void HandleWorker(const Connection& worker, ipc::control::Received* received);
+  template <class Direction>
+  absl::Status ReceiveFrom(Connection* connection);
+  void Handle(Connection* connection, ipc::control::Received<ipc::control::ToKeeper>* received);
+  void Handle(Connection* connection,
+              ipc::control::Received<ipc::control::WorkerToKeeper>* received);
+  void ReleaseWorker(uint32_t worker);
+  void AnswerList(int fd, const ipc::control::Owner& owner);
   static void Reply(int fd, const ipc::control::ExtentReply& reply, const ipc::UniqueFd& extent);
   void AnswerQuery(int fd);
   void ArmLinger();

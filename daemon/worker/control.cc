@@ -13,6 +13,7 @@
 #include "daemon/common/heap.h"
 #include "daemon/common/threads.h"
 #include "daemon/worker/lanes.h"
+#include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
 #include "ipc/zmq_channel.h"
@@ -53,7 +54,7 @@ ipc::control::WorkerReady Control::Describe() const {
 }
 
 void Control::Greet(ipc::UniqueFd connection) {
-  if (!ipc::control::Send(connection.get(), Describe()).ok()) return;
+  if (!ipc::control::Send<ipc::control::WorkerToDaemon>(connection.get(), Describe()).ok()) return;
   AddConnection(std::move(connection));
   SetDaemon(true);
 }
@@ -109,7 +110,8 @@ void Control::ArmLinger() {
 
 bool Control::Hear(int fd) {
   if (connections_.count(fd) == 0) return false;
-  absl::StatusOr<ipc::control::Received> received = ipc::control::Receive(fd, 0);
+  absl::StatusOr<ipc::control::Received<ipc::control::DaemonToWorker>> received =
+      ipc::control::Receive<ipc::control::DaemonToWorker>(fd, 0);
   if (absl::IsDeadlineExceeded(received.status())) return false;
   if (!received.ok()) {
     common::Log("worker",
@@ -121,37 +123,54 @@ bool Control::Hear(int fd) {
   return true;
 }
 
-void Control::Handle(int fd, ipc::control::Received* received) {
-  const ipc::control::Message& message = received->message;
-  if (const ipc::control::AttachSession* attach =
-          std::get_if<ipc::control::AttachSession>(&message)) {
-    Attach(attach->session, &received->fds);
-  } else if (const ipc::control::DetachSession* detach =
-                 std::get_if<ipc::control::DetachSession>(&message)) {
-    const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
-        sessions_.find(detach->session_id);
-    if (found != sessions_.end()) RequestStop(found->second.get());
-  } else if (const ipc::control::ReleaseSession* release =
-                 std::get_if<ipc::control::ReleaseSession>(&message)) {
-    RequestRelease(release->session_id);
-  } else if (std::holds_alternative<ipc::control::Query>(message)) {
-    AnswerQuery(fd);
-  } else if (std::holds_alternative<ipc::control::KeeperChanged>(message)) {
-    extents_->OnKeeperChanged();
-    // Other workers may have looked at their lanes before this one handed its extents over.
-    Post(ipc::control::LaneChanged{0});
-  } else if (std::holds_alternative<ipc::control::Stop>(message)) {
-    StopAll();
-  } else if (!HandleGrants(message)) {
-    common::Log("worker", "a message that no daemon of this version sends");
-  }
+void Control::Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker>* received) {
+  namespace wire = ipc::control;
+  LaneTable* const lanes = environment_.lanes;
+  std::visit(
+      ipc::Overloaded{
+          [&](const wire::Query&) { AnswerQuery(fd); },
+          [&](const wire::Stop&) { StopAll(); },
+          [&](const wire::KeeperChanged&) { FollowKeeper(); },
+          [&](const wire::AttachSession& attach) { Attach(attach.session, &received->fds); },
+          [&](const wire::DetachSession& detach) { RequestStop(detach.session_id); },
+          [&](const wire::ReleaseSession& release) { RequestRelease(release.session_id); },
+          [&](const wire::SessionRecord& record) { ChangeTerms(record); },
+          [&](const wire::AssignLane& lane) {
+            board_.SetLane(lane.session_id, lane.lane);
+            Decide(lane.session_id, lane);
+          },
+          [&](const wire::ResizeLane& size) {
+            if (lanes != nullptr) ResizeLane(size.lane, size.bytes);
+          },
+          [&](const wire::Grant& grant) { board_.Grant(grant.session_id, grant.lane); },
+          [&](const wire::Revoke& revoke) { board_.Revoke(revoke.session_id); },
+          [&](const wire::Successors& next) {
+            board_.SetSuccessors(next.lane, {next.session_ids, next.session_ids + next.count});
+          },
+          [&](const wire::Swap& swap) { Decide(swap.session_id, swap); },
+          [&](const wire::MemoryAnswer& answer) { Decide(answer.session_id, answer); },
+          [&](const wire::LaneChanged& changed) {
+            if (lanes != nullptr) lanes->OnChanged(changed.lane);
+          },
+          [&](const wire::LaneShared& shared) {
+            board_.SetShared(shared.lane, shared.shared != 0);
+            board_.SetAlone(shared.lane, shared.alone != 0);
+          },
+      },
+      received->message);
 }
 
-void Control::Decide(uint64_t session_id, const ipc::control::Message& message) {
+void Control::FollowKeeper() {
+  extents_->OnKeeperChanged();
+  // Other workers may have looked at their lanes before this one handed its extents over.
+  Post(ipc::control::LaneChanged{0});
+}
+
+void Control::Decide(uint64_t session_id, const Decision& decision) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   if (found == sessions_.end()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (found->second->session != nullptr) found->second->session->OnDecision(message);
+  if (found->second->session != nullptr) found->second->session->Obey(decision);
 }
 
 // Lanes grow when a session needs it; here they give memory back, as soon as nobody uses it.
@@ -170,7 +189,7 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
 
 // What changes about a session that runs: its job's terms, whether it is paused, and on which
 // device it is counted, which only lanewayd's successor asks for.
-void Control::OnRecord(const ipc::control::SessionRecord& record) {
+void Control::ChangeTerms(const ipc::control::SessionRecord& record) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
       sessions_.find(record.session_id);
   if (found == sessions_.end()) return;
@@ -180,36 +199,6 @@ void Control::OnRecord(const ipc::control::SessionRecord& record) {
   board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
   if (environment_.jobs != nullptr)
     environment_.jobs->SetLimit(record.job.number, record.job.memory_limit_bytes);
-}
-
-bool Control::HandleGrants(const ipc::control::Message& message) {
-  namespace wire = ipc::control;
-  if (const wire::Grant* grant = std::get_if<wire::Grant>(&message)) {
-    board_.Grant(grant->session_id, grant->lane);
-  } else if (const wire::Revoke* revoke = std::get_if<wire::Revoke>(&message)) {
-    board_.Revoke(revoke->session_id);
-  } else if (const wire::Successors* next = std::get_if<wire::Successors>(&message)) {
-    board_.SetSuccessors(next->lane, {next->session_ids, next->session_ids + next->count});
-  } else if (const wire::SessionRecord* record = std::get_if<wire::SessionRecord>(&message)) {
-    OnRecord(*record);
-  } else if (const wire::AssignLane* lane = std::get_if<wire::AssignLane>(&message)) {
-    board_.SetLane(lane->session_id, lane->lane);
-    Decide(lane->session_id, message);
-  } else if (const wire::ResizeLane* size = std::get_if<wire::ResizeLane>(&message)) {
-    if (environment_.lanes != nullptr) ResizeLane(size->lane, size->bytes);
-  } else if (const wire::LaneChanged* changed = std::get_if<wire::LaneChanged>(&message)) {
-    if (environment_.lanes != nullptr) environment_.lanes->OnChanged(changed->lane);
-  } else if (const wire::LaneShared* shared = std::get_if<wire::LaneShared>(&message)) {
-    board_.SetShared(shared->lane, shared->shared != 0);
-    board_.SetAlone(shared->lane, shared->alone != 0);
-  } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
-    Decide(answer->session_id, message);
-  } else if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {
-    Decide(swap->session_id, message);
-  } else {
-    return false;
-  }
-  return true;
 }
 
 void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRecord* record) {
@@ -223,10 +212,11 @@ void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRec
 }
 
 void Control::AnswerQuery(int fd) {
+  using ipc::control::WorkerToDaemon;
   hearing_.HearOthers(connections_);  // what a daemon that is no more has ordered
   OnOutbox();                         // what happened before is told before
   SetDaemon(true);
-  (void)ipc::control::Send(fd, Describe());
+  (void)ipc::control::Send<WorkerToDaemon>(fd, Describe());
   for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
     Entry& entry = *item.second;
     {
@@ -239,14 +229,15 @@ void Control::AnswerQuery(int fd) {
     entry.record.wants = gate.wants;
     const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get(),
                        entry.swap_fd.get()};
-    (void)ipc::control::Send(fd, entry.record, fds);
+    (void)ipc::control::Send<WorkerToDaemon>(fd, entry.record, fds);
   }
-  (void)ipc::control::Send(fd, ipc::control::ListEnd{});
+  (void)ipc::control::Send<WorkerToDaemon>(fd, ipc::control::ListEnd{});
 }
 
-void Control::Broadcast(const ipc::control::Message& message) {
+void Control::Broadcast(const ipc::control::WorkerToDaemon& message) {
   for (const std::pair<const int, ipc::UniqueFd>& connection : connections_) {
-    (void)ipc::control::Send(connection.first, message);  // its end is seen by Hear
+    // Its end is seen by Hear.
+    (void)ipc::control::Send<ipc::control::WorkerToDaemon>(connection.first, message);
   }
 }
 
@@ -304,6 +295,11 @@ void Control::RequestStop(Entry* entry) {
   if (entry->session != nullptr) entry->session->Stop();
 }
 
+void Control::RequestStop(uint64_t session_id) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
+  if (found != sessions_.end()) RequestStop(found->second.get());
+}
+
 void Control::RequestRelease(uint64_t session_id) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   if (found == sessions_.end()) return;  // it has just ended, and says so
@@ -355,12 +351,12 @@ void Control::Forget(uint64_t session_id) {
 void Control::OnOutbox() {
   uint64_t count = 0;
   if (read(outbox_event_.get(), &count, sizeof count) < 0) return;
-  std::vector<ipc::control::Message> messages;
+  std::vector<ipc::control::WorkerToDaemon> messages;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     messages.swap(outbox_);
   }
-  for (const ipc::control::Message& message : messages) {
+  for (const ipc::control::WorkerToDaemon& message : messages) {
     if (const ipc::control::SessionEnded* ended =
             std::get_if<ipc::control::SessionEnded>(&message)) {
       Retire(ended->session_id);
@@ -377,12 +373,12 @@ void Control::OnOutbox() {
   }
 }
 
-void Control::Post(const ipc::control::Message& message) {
+void Control::Post(const ipc::control::WorkerToDaemon& message) {
   board_.Settle();
   Enqueue(message);
 }
 
-void Control::Enqueue(const ipc::control::Message& message) {
+void Control::Enqueue(const ipc::control::WorkerToDaemon& message) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     outbox_.push_back(message);

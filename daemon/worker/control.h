@@ -51,7 +51,7 @@ class Control : public PoisonSink, public DaemonLink {
   void Run();
 
   void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) override;
-  void Post(const ipc::control::Message& message) override;
+  void Post(const ipc::control::WorkerToDaemon& message) override;
   uint64_t Daemon() const override { return daemon_.load(); }
 
  private:
@@ -73,25 +73,26 @@ class Control : public PoisonSink, public DaemonLink {
   void AddConnection(ipc::UniqueFd socket);
   void DropConnection(int fd);
   bool Hear(int fd);  // false: nothing more from there, for now
-  void Handle(int fd, ipc::control::Received* received);
-  void OnRecord(const ipc::control::SessionRecord& record);
-  bool HandleGrants(const ipc::control::Message& message);  // false: not one of theirs
+  void Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker>* received);
+  void ChangeTerms(const ipc::control::SessionRecord& record);
+  void FollowKeeper();  // when a new keeper serves
   static void Describe(const SessionSnapshot& snapshot, ipc::control::SessionRecord* record);
   void ResizeLane(uint64_t lane, uint64_t bytes);
-  void Decide(uint64_t session_id, const ipc::control::Message& message);
+  void Decide(uint64_t session_id, const Decision& decision);
   void SetDaemon(bool present);
   void Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds);
   void Refuse(uint64_t session_id, const char* sentence);
   void AnswerQuery(int fd);
   void OnClientEnded(uint64_t session_id);
   void RequestStop(Entry* entry);
+  void RequestStop(uint64_t session_id);
   void RequestRelease(uint64_t session_id);
   ipc::control::WorkerReady Describe() const;
   void Retire(uint64_t session_id);
   void Forget(uint64_t session_id);  // REQUIRES: the session has no thread
   void StopAll();
-  void Enqueue(const ipc::control::Message& message);  // any thread
-  void Broadcast(const ipc::control::Message& message);
+  void Enqueue(const ipc::control::WorkerToDaemon& message);  // any thread
+  void Broadcast(const ipc::control::WorkerToDaemon& message);
   void OnOutbox();
   void ArmLinger();
   bool Unneeded() const { return connections_.empty() && sessions_.empty(); }
@@ -104,7 +105,7 @@ class Control : public PoisonSink, public DaemonLink {
   Devices* const devices_;
   KeeperExtents* const extents_;
   Environment environment_;
-  Board board_{[this](const ipc::control::Message& message) { Enqueue(message); }};
+  Board board_{[this](const ipc::control::WorkerToDaemon& message) { Enqueue(message); }};
   std::atomic<uint64_t> daemon_{0};
   uint64_t daemons_ = 0;  // so far
   common::EventLoop loop_;
@@ -116,7 +117,7 @@ class Control : public PoisonSink, public DaemonLink {
   common::EventLoop::TimerId linger_timer_ = 0;
 
   std::mutex mutex_;  // guards what follows, and what Entry says
-  std::vector<ipc::control::Message> outbox_;
+  std::vector<ipc::control::WorkerToDaemon> outbox_;
   std::map<uint64_t, std::unique_ptr<Entry>> sessions_;  // changed by the main thread alone
   bool poisoned_ = false;
 };

@@ -15,6 +15,8 @@
 namespace worker {
 namespace {
 
+namespace wire = ipc::control;
+
 constexpr int64_t kReplyTimeoutUs = 30'000'000;  // creating a large extent clears it
 constexpr int64_t kNewKeeperTimeoutUs = 10'000'000;
 constexpr std::chrono::milliseconds kRetryStep(50);
@@ -33,11 +35,11 @@ bool DescriptorsAbound(size_t held) {
 KeeperExtents::KeeperExtents(const common::Driver& driver, std::string runtime_dir, uint32_t worker)
     : driver_(driver), runtime_dir_(std::move(runtime_dir)), worker_(worker) {}
 
-absl::StatusOr<ipc::control::Received> KeeperExtents::AskOnce(const ipc::control::Message& request,
-                                                              std::span<const int> fds) {
-  const absl::Status sent = ipc::control::Send(socket_.get(), request, fds);
+absl::StatusOr<KeeperExtents::Reply> KeeperExtents::AskOnce(const wire::WorkerToKeeper& request,
+                                                            std::span<const int> fds) {
+  const absl::Status sent = wire::Send<wire::WorkerToKeeper>(socket_.get(), request, fds);
   if (!sent.ok()) return sent;
-  return ipc::control::Receive(socket_.get(), kReplyTimeoutUs);
+  return wire::Receive<wire::KeeperToWorker>(socket_.get(), kReplyTimeoutUs);
 }
 
 absl::Status KeeperExtents::HandOver(const Held& held) {
@@ -50,10 +52,9 @@ absl::Status KeeperExtents::HandOver(const Held& held) {
     exported = ipc::UniqueFd(fd);
   }
   const int fds[] = {held.fd.valid() ? held.fd.get() : exported.get()};
-  const absl::StatusOr<ipc::control::Received> reply =
-      AskOnce(ipc::control::AdoptExtent{held.record}, fds);
+  const absl::StatusOr<Reply> reply = AskOnce(wire::AdoptExtent{held.record}, fds);
   if (!reply.ok()) return reply.status();
-  const ipc::control::ExtentReply* answer = std::get_if<ipc::control::ExtentReply>(&reply->message);
+  const wire::ExtentReply* answer = std::get_if<wire::ExtentReply>(&reply->message);
   if (answer != nullptr && answer->result == CUDA_SUCCESS) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the keeper does not take extent ", held.record.id));
 }
@@ -62,7 +63,7 @@ absl::Status KeeperExtents::ConnectAndHandOver() {
   absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::KeeperSocketPath(runtime_dir_));
   if (!socket.ok()) return socket.status();
   socket_ = std::move(*socket);
-  absl::Status status = ipc::control::Send(socket_.get(), ipc::control::Register{worker_});
+  absl::Status status = wire::Send<wire::ToKeeper>(socket_.get(), wire::Register{worker_});
   for (const std::pair<const uint64_t, Held>& entry : held_) {
     if (!status.ok()) break;
     status = HandOver(entry.second);
@@ -76,13 +77,13 @@ absl::Status KeeperExtents::ConnectAndHandOver() {
   return status;
 }
 
-absl::StatusOr<ipc::control::Received> KeeperExtents::Ask(Lock* lock,
-                                                          const ipc::control::Message& request) {
+absl::StatusOr<KeeperExtents::Reply> KeeperExtents::Ask(Lock* lock,
+                                                        const wire::WorkerToKeeper& request) {
   const int64_t deadline = ipc::MonotonicNs() + kNewKeeperTimeoutUs * 1000;
   for (;;) {
     absl::Status status = socket_.valid() ? absl::OkStatus() : ConnectAndHandOver();
     if (status.ok()) {
-      absl::StatusOr<ipc::control::Received> reply = AskOnce(request, {});
+      absl::StatusOr<Reply> reply = AskOnce(request, {});
       if (reply.ok()) return reply;
       status = reply.status();
       socket_.Reset();
@@ -102,14 +103,12 @@ void KeeperExtents::OnKeeperChanged() {
   keeper_changed_.notify_all();
 }
 
-CUresult KeeperExtents::Take(absl::StatusOr<ipc::control::Received>* reply, ExtentRecord record,
-                             Extent* extent) {
+CUresult KeeperExtents::Take(absl::StatusOr<Reply>* reply, ExtentRecord record, Extent* extent) {
   if (!reply->ok()) {
     common::Log("worker", absl::StrCat("no keeper: ", std::string(reply->status().message())));
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  const ipc::control::ExtentReply* answer =
-      std::get_if<ipc::control::ExtentReply>(&(*reply)->message);
+  const wire::ExtentReply* answer = std::get_if<wire::ExtentReply>(&(*reply)->message);
   if (answer == nullptr) return CUDA_ERROR_MPS_RPC_FAILURE;
   if (answer->result != CUDA_SUCCESS) return static_cast<CUresult>(answer->result);
   if ((*reply)->fds.empty()) return CUDA_ERROR_MPS_RPC_FAILURE;
@@ -128,12 +127,12 @@ CUresult KeeperExtents::Take(absl::StatusOr<ipc::control::Received>* reply, Exte
 
 CUresult KeeperExtents::Create(const ExtentRecord& wanted, Extent* extent) {
   Lock lock(mutex_);
-  absl::StatusOr<ipc::control::Received> reply = Ask(&lock, ipc::control::CreateExtent{wanted});
+  absl::StatusOr<Reply> reply = Ask(&lock, wire::CreateExtent{wanted});
   const CUresult result = Take(&reply, wanted, extent);
   if (result != CUDA_SUCCESS && reply.ok() && socket_.valid()) {
-    const ipc::control::ExtentReply* made = std::get_if<ipc::control::ExtentReply>(&reply->message);
+    const wire::ExtentReply* made = std::get_if<wire::ExtentReply>(&reply->message);
     if (made != nullptr && made->result == CUDA_SUCCESS) {
-      (void)ipc::control::Send(socket_.get(), ipc::control::FreeExtent{made->id});
+      (void)wire::Send<wire::WorkerToKeeper>(socket_.get(), wire::FreeExtent{made->id});
     }
   }
   return result;
@@ -141,25 +140,21 @@ CUresult KeeperExtents::Create(const ExtentRecord& wanted, Extent* extent) {
 
 CUresult KeeperExtents::Import(const ExtentRecord& record, Extent* extent) {
   Lock lock(mutex_);
-  absl::StatusOr<ipc::control::Received> reply = Ask(&lock, ipc::control::ImportExtent{record.id});
+  absl::StatusOr<Reply> reply = Ask(&lock, wire::ImportExtent{record.id});
   return Take(&reply, record, extent);
 }
 
-void KeeperExtents::Leave(const Extent& extent, const ipc::control::Message& word) {
+void KeeperExtents::Leave(const Extent& extent, const wire::WorkerToKeeper& word) {
   const Lock lock(mutex_);
   driver_.cuMemRelease(extent.handle);
   held_.erase(extent.id);
   // A keeper that is gone needs no word: its successor is told only what is held.
-  if (socket_.valid()) (void)ipc::control::Send(socket_.get(), word);
+  if (socket_.valid()) (void)wire::Send<wire::WorkerToKeeper>(socket_.get(), word);
 }
 
-void KeeperExtents::Free(const Extent& extent) {
-  Leave(extent, ipc::control::FreeExtent{extent.id});
-}
+void KeeperExtents::Free(const Extent& extent) { Leave(extent, wire::FreeExtent{extent.id}); }
 
-void KeeperExtents::Drop(const Extent& extent) {
-  Leave(extent, ipc::control::DropExtent{extent.id});
-}
+void KeeperExtents::Drop(const Extent& extent) { Leave(extent, wire::DropExtent{extent.id}); }
 
 void KeeperExtents::ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
                                 uint64_t range) {
@@ -169,20 +164,20 @@ void KeeperExtents::ChangeOwner(const Extent& extent, const Owner& owner, uint64
   record.address = address;
   record.range = range;
   if (!socket_.valid()) return;
-  (void)ipc::control::Send(socket_.get(),
-                           ipc::control::ChangeOwner{extent.id, owner, address, range});
+  (void)wire::Send<wire::WorkerToKeeper>(socket_.get(),
+                                         wire::ChangeOwner{extent.id, owner, address, range});
 }
 
 CUresult KeeperExtents::List(const Owner& owner, std::vector<ExtentRecord>* extents) {
   Lock lock(mutex_);
   extents->clear();
-  absl::StatusOr<ipc::control::Received> reply = Ask(&lock, ipc::control::ListExtents{owner});
+  absl::StatusOr<Reply> reply = Ask(&lock, wire::ListExtents{owner});
   while (reply.ok()) {
-    if (std::holds_alternative<ipc::control::ListEnd>(reply->message)) return CUDA_SUCCESS;
-    const ipc::control::ExtentList* part = std::get_if<ipc::control::ExtentList>(&reply->message);
+    if (std::holds_alternative<wire::ListEnd>(reply->message)) return CUDA_SUCCESS;
+    const wire::ExtentList* part = std::get_if<wire::ExtentList>(&reply->message);
     if (part == nullptr) break;
     extents->insert(extents->end(), part->extents, part->extents + part->count);
-    reply = ipc::control::Receive(socket_.get(), kReplyTimeoutUs);
+    reply = wire::Receive<wire::KeeperToWorker>(socket_.get(), kReplyTimeoutUs);
   }
   socket_.Reset();  // what it says next would be taken for another answer
   return CUDA_ERROR_MPS_RPC_FAILURE;
@@ -190,10 +185,9 @@ CUresult KeeperExtents::List(const Owner& owner, std::vector<ExtentRecord>* exte
 
 CUresult KeeperExtents::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) {
   Lock lock(mutex_);
-  const absl::StatusOr<ipc::control::Received> reply =
-      Ask(&lock, ipc::control::GetMemory{static_cast<uint32_t>(device)});
+  const absl::StatusOr<Reply> reply = Ask(&lock, wire::GetMemory{static_cast<uint32_t>(device)});
   if (!reply.ok()) return CUDA_ERROR_MPS_RPC_FAILURE;
-  const ipc::control::MemoryReply* answer = std::get_if<ipc::control::MemoryReply>(&reply->message);
+  const wire::MemoryReply* answer = std::get_if<wire::MemoryReply>(&reply->message);
   if (answer == nullptr) return CUDA_ERROR_MPS_RPC_FAILURE;
   *free_bytes = answer->free_bytes;
   *total_bytes = answer->total_bytes;

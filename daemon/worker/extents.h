@@ -42,16 +42,17 @@ class KeeperExtents : public ExtentSource {
     ipc::UniqueFd fd;  // invalid when descriptors are scarce: exported anew when needed
   };
   using Lock = std::unique_lock<std::mutex>;
+  using Reply = ipc::control::Received<ipc::control::KeeperToWorker>;
 
   // A request and its reply; waits, bounded, for a new keeper when the connection fails.
-  absl::StatusOr<ipc::control::Received> Ask(Lock* lock, const ipc::control::Message& request);
-  absl::StatusOr<ipc::control::Received> AskOnce(const ipc::control::Message& request,
-                                                 std::span<const int> fds);
+  absl::StatusOr<Reply> Ask(Lock* lock, const ipc::control::WorkerToKeeper& request);
+  absl::StatusOr<Reply> AskOnce(const ipc::control::WorkerToKeeper& request,
+                                std::span<const int> fds);
   absl::Status ConnectAndHandOver();
   absl::Status HandOver(const Held& held);
   // Imports the descriptor of a reply to CreateExtent or ImportExtent.
-  CUresult Take(absl::StatusOr<ipc::control::Received>* reply, ExtentRecord record, Extent* extent);
-  void Leave(const Extent& extent, const ipc::control::Message& word);
+  CUresult Take(absl::StatusOr<Reply>* reply, ExtentRecord record, Extent* extent);
+  void Leave(const Extent& extent, const ipc::control::WorkerToKeeper& word);
 
   const common::Driver& driver_;
   const std::string runtime_dir_;

@@ -220,7 +220,7 @@ void Board::HandOverLocked(Gate* gate) {
   TellLocked(switched);
 }
 
-void Board::TellLocked(const ipc::control::Message& message) {
+void Board::TellLocked(const ipc::control::WorkerToDaemon& message) {
   SettleLocked();
   tell_(message);
 }
@@ -231,7 +231,7 @@ void Board::Settle() {
 }
 
 void Board::SettleLocked() {
-  for (const ipc::control::Message& message : untold_) tell_(message);
+  for (const ipc::control::Switched& switched : untold_) tell_(switched);
   untold_.clear();
 }
 

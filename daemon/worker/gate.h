@@ -119,7 +119,7 @@ struct GateView {
 
 class Board {
  public:
-  using Tell = std::function<void(const ipc::control::Message&)>;
+  using Tell = std::function<void(const ipc::control::WorkerToDaemon&)>;
 
   // `tell` takes what lanewayd must know: Switched, GateReport. Called under the lock.
   explicit Board(Tell tell) : tell_(std::move(tell)) {}
@@ -179,7 +179,7 @@ class Board {
   void FreeLane(Gate* gate);
   bool WaitsInLane(const Gate& but) const;
   bool IsAloneLocked(const Gate& gate) const;
-  void TellLocked(const ipc::control::Message& message);
+  void TellLocked(const ipc::control::WorkerToDaemon& message);
   void SettleLocked();
 
   const Tell tell_;
@@ -188,7 +188,7 @@ class Board {
   std::map<uint64_t, Lane> lanes_;
   std::set<uint64_t> paused_;
   uint64_t wants_ = 0;
-  std::vector<ipc::control::Message> untold_;  // goes before anything else
+  std::vector<ipc::control::Switched> untold_;  // goes before anything else
   std::atomic<bool> daemon_{true};
 };
 

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "daemon/worker/extent_source.h"
@@ -50,11 +51,15 @@ class BackedAddresses;  // daemon/worker/backed_addresses.h
 class Board;            // daemon/worker/gate.h
 class Reaper;           // daemon/worker/reaper.h
 
+// A decision of lanewayd about one session.
+using Decision =
+    std::variant<ipc::control::AssignLane, ipc::control::MemoryAnswer, ipc::control::Swap>;
+
 // The way to lanewayd. Thread safety: any thread.
 class DaemonLink {
  public:
   virtual ~DaemonLink() = default;
-  virtual void Post(const ipc::control::Message& message) = 0;
+  virtual void Post(const ipc::control::WorkerToDaemon& message) = 0;
   // Which daemon listens, counted from 1; 0: none does, and nobody answers. A new one knows nothing
   // of what the last one was asked.
   virtual uint64_t Daemon() const = 0;
@@ -132,8 +137,8 @@ class Session {
   // messages, nothing of it on the device. Any thread; returns at once. A session that ends before
   // that moment drops it.
   virtual void Post(std::function<void()> command) {}
-  // What lanewayd says to this session alone: AssignLane, MemoryAnswer, Swap. Any thread.
-  virtual void OnDecision(const ipc::control::Message& message) {}
+  // Follows the decision at the session's next moment for it. Any thread.
+  virtual void Obey(const Decision& decision) {}
 };
 
 }  // namespace worker

@@ -76,7 +76,7 @@ class SessionImpl final : public Session,
   bool quiet() const override { return quiet_.load(); }
   SessionSnapshot Snapshot() const override;
   void Post(std::function<void()> command) override;
-  void OnDecision(const ipc::control::Message& message) override;
+  void Obey(const Decision& decision) override;
 
   // StreamOwner
   uint64_t session_id() const override { return session_id_; }
@@ -197,15 +197,18 @@ class SessionImpl final : public Session,
   };
   static constexpr int64_t kPatienceUs = 5'000;  // silent for so long: idle
   static constexpr int64_t kUnquietUs = 1'000;   // nobody tells when a stream is done
+  using LanewaydAnswer = std::variant<ipc::control::AssignLane, ipc::control::MemoryAnswer>;
   // Asks lanewayd and waits for its answer; nothing when nobody decides, or the session ends.
   template <class Answer>
-  std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::Message& question);
+  std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::WorkerToDaemon& question);
   template <class Answer>
   std::optional<Answer> TakeAnswer();
+  void KeepAnswer(const LanewaydAnswer& answer);  // any thread
   // Asks for memory: again where a refusal counted what the program had freed while the device
   // still used it.
   template <class Answer>
-  std::optional<Answer> AskForRoom(ipc::WaitState reason, const ipc::control::Message& question);
+  std::optional<Answer> AskForRoom(ipc::WaitState reason,
+                                   const ipc::control::WorkerToDaemon& question);
   // Before persistent memory grows: waits until there is room, or fails the call. `undecided`, when
   // given: nobody was there to decide, and the keeper may not have so much.
   CUresult AskForMemory(uint64_t bytes, bool* undecided = nullptr);
@@ -349,7 +352,7 @@ class SessionImpl final : public Session,
   ipc::IterationClock clock_;
   mutable std::mutex command_mutex_;  // not Abseil's, whose packaged library TSan does not see
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);
-  std::vector<ipc::control::Message> answers_ ABSL_GUARDED_BY(command_mutex_);
+  std::vector<LanewaydAnswer> answers_ ABSL_GUARDED_BY(command_mutex_);
 };
 
 }  // namespace worker

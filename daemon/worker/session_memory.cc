@@ -12,6 +12,7 @@
 #include "daemon/worker/session_impl.h"
 #include "ipc/calls/limits.h"
 #include "ipc/futex.h"
+#include "ipc/overloaded.h"
 
 namespace worker {
 namespace {
@@ -41,7 +42,7 @@ std::optional<Answer> SessionImpl::TakeAnswer() {
 
 template <class Answer>
 std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
-                                       const ipc::control::Message& question) {
+                                       const ipc::control::WorkerToDaemon& question) {
   if (environment_.daemon == nullptr) return std::nullopt;
   const Waiting waiting(this, reason);
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
@@ -67,7 +68,7 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
 
 template <class Answer>
 std::optional<Answer> SessionImpl::AskForRoom(ipc::WaitState reason,
-                                              const ipc::control::Message& question) {
+                                              const ipc::control::WorkerToDaemon& question) {
   for (;;) {
     const uint64_t given_back = given_back_;
     const std::optional<Answer> answer = Ask<Answer>(reason, question);
@@ -230,23 +231,28 @@ CUresult SessionImpl::GiveLaneBack() {
 
 // --- decisions -----------------------------------------------------------------------------------
 
-void SessionImpl::OnDecision(const wire::Message& message) {
-  if (const wire::Swap* swap = std::get_if<wire::Swap>(&message)) {
-    (swap->out != 0 ? going_out_ : coming_in_).store(true);
-    Post([this, swap = *swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
-    return;
-  }
-  const wire::AssignLane* const assign = std::get_if<wire::AssignLane>(&message);
-  if (assign != nullptr && assign->result == 0) lane_.Told(assign->lane);
-  if (assign != nullptr && assign->answer == 0) {
-    Post([this, told = assign->lane] {
-      if (const uint64_t lane = lane_.Obey(told); lane != 0) (void)ChangeLane(lane);
-    });
-    return;
-  }
+void SessionImpl::Obey(const Decision& decision) {
+  std::visit(ipc::Overloaded{
+                 [this](const wire::Swap& swap) {
+                   (swap.out != 0 ? going_out_ : coming_in_).store(true);
+                   Post([this, swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
+                 },
+                 [this](const wire::AssignLane& assign) {
+                   if (assign.result == 0) lane_.Told(assign.lane);
+                   if (assign.answer != 0) return KeepAnswer(assign);
+                   Post([this, told = assign.lane] {
+                     if (const uint64_t lane = lane_.Obey(told); lane != 0) (void)ChangeLane(lane);
+                   });
+                 },
+                 [this](const wire::MemoryAnswer& answer) { KeepAnswer(answer); },
+             },
+             decision);
+}
+
+void SessionImpl::KeepAnswer(const LanewaydAnswer& answer) {
   {
     const std::lock_guard<std::mutex> lock(command_mutex_);
-    answers_.push_back(message);
+    answers_.push_back(answer);
   }
   Poke();
 }

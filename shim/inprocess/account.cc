@@ -15,7 +15,8 @@ uint64_t RoundUp(uint64_t bytes) { return arena::RoundUp(bytes, ipc::limits::kEx
 }  // namespace
 
 template <class Answer>
-std::optional<Answer> Account::Ask(const wire::Message& question, std::optional<Answer>* slot) {
+std::optional<Answer> Account::Ask(const wire::ProgramToDaemon& question,
+                                   std::optional<Answer>* slot) {
   std::unique_lock<std::mutex> lock(mutex_);
   slot->reset();
   const uint64_t downs = downs_;

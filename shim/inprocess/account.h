@@ -53,7 +53,8 @@ class Account {
 
  private:
   template <class Answer>
-  std::optional<Answer> Ask(const ipc::control::Message& question, std::optional<Answer>* slot);
+  std::optional<Answer> Ask(const ipc::control::ProgramToDaemon& question,
+                            std::optional<Answer>* slot);
 
   Link* const link_;
   iterations::Iterations* const iterations_;

@@ -32,7 +32,7 @@ class Gate {
   // finished all that was submitted. wake: the program is active again, so that somebody calls
   // RestIfSilent() now and then.
   struct Hooks {
-    std::function<void(const ipc::control::Message&)> tell;
+    std::function<void(const ipc::control::ProgramToDaemon&)> tell;
     std::function<void()> drain;
     std::function<void()> wake;
   };

@@ -64,21 +64,26 @@ bool Link::Connect(ConnectError* error) {
 
 bool Link::Ours() const { return socket_.valid() && InodeOf(socket_.get()) == inode_; }
 
-void Link::Tell(const ipc::control::Message& message) {
+void Link::Tell(const ipc::control::ProgramToDaemon& message) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (there() && Ours()) (void)ipc::control::Send(socket_.get(), message);
+  if (there() && Ours())
+    (void)ipc::control::Send<ipc::control::ProgramToDaemon>(socket_.get(), message);
 }
 
 void Link::Serve() {
   std::atomic<uint32_t> never{0};
   for (;;) {
-    absl::StatusOr<ipc::control::Received> received = absl::UnavailableError("closed");
-    if (Ours()) received = ipc::control::Receive(socket_.get(), kLookUs);
+    absl::StatusOr<ipc::control::Received<ipc::control::DaemonToProgram>> received =
+        absl::UnavailableError("closed");
+    if (Ours())
+      received = ipc::control::Receive<ipc::control::DaemonToProgram>(socket_.get(), kLookUs);
     if (received.ok()) {
       hooks_.message(received->message);
       continue;
     }
     if (absl::IsDeadlineExceeded(received.status())) continue;
+    // An earlier build of lanewayd sends to programs what it sends to workers.
+    if (absl::IsInvalidArgument(received.status())) continue;
     there_.store(false, std::memory_order_release);
     hooks_.down();
     ConnectError error;

@@ -24,7 +24,7 @@ class Link {
     // There is a daemon again. `held_bytes` was told to it.
     std::function<void(uint64_t session_id, ipc::SessionPage* page)> up;
     std::function<void()> down;
-    std::function<void(const ipc::control::Message&)> message;
+    std::function<void(const ipc::control::DaemonToProgram&)> message;
     std::function<uint64_t()> held_bytes;
   };
   explicit Link(Hooks hooks) : hooks_(std::move(hooks)) {}
@@ -34,7 +34,7 @@ class Link {
   bool Start(ConnectError* error);
 
   // Dropped when there is no daemon.
-  void Tell(const ipc::control::Message& message);
+  void Tell(const ipc::control::ProgramToDaemon& message);
 
   uint64_t session_id() const { return session_id_.load(std::memory_order_relaxed); }
   bool there() const { return there_.load(std::memory_order_acquire); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ipc/futex.h"
+#include "ipc/overloaded.h"
 #include "shim/inprocess/next_driver.h"
 #include "shim/say.h"
 #include "shim/service_thread.h"
@@ -24,10 +25,10 @@ Process::Process()
                gate_.Open();
                account_.OnDown();
              },
-             [this](const ipc::control::Message& message) { OnMessage(message); },
+             [this](const ipc::control::DaemonToProgram& message) { Obey(message); },
              [this] { return account_.held_bytes(); }}),
       account_(&link_, &iterations::Iterations::Process()),
-      gate_({[this](const ipc::control::Message& message) { link_.Tell(message); },
+      gate_({[this](const ipc::control::ProgramToDaemon& message) { link_.Tell(message); },
              [this] { Drain(); }, [this] { Wake(); }},
             &iterations::Iterations::Process()) {}
 
@@ -63,17 +64,15 @@ void Process::End() {
   process->contexts_.clear();
 }
 
-void Process::OnMessage(const ipc::control::Message& message) {
+void Process::Obey(const ipc::control::DaemonToProgram& message) {
   namespace wire = ipc::control;
-  if (const wire::Grant* grant = std::get_if<wire::Grant>(&message)) {
-    gate_.Grant(grant->lane);
-  } else if (std::holds_alternative<wire::Revoke>(message)) {
-    gate_.Revoke();
-  } else if (const wire::MemoryAnswer* answer = std::get_if<wire::MemoryAnswer>(&message)) {
-    account_.OnAnswer(*answer);
-  } else if (const wire::MemoryReply* reply = std::get_if<wire::MemoryReply>(&message)) {
-    account_.OnReply(*reply);
-  }
+  std::visit(ipc::Overloaded{
+                 [this](const wire::Grant& grant) { gate_.Grant(grant.lane); },
+                 [this](const wire::Revoke&) { gate_.Revoke(); },
+                 [this](const wire::MemoryAnswer& answer) { account_.OnAnswer(answer); },
+                 [this](const wire::MemoryReply& reply) { account_.OnReply(reply); },
+             },
+             message);
 }
 
 // --- contexts ------------------------------------------------------------------------------------

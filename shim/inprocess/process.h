@@ -45,7 +45,7 @@ class Process {
   void Drain();
   void Watch();
   void Wake();
-  void OnMessage(const ipc::control::Message& message);
+  void Obey(const ipc::control::DaemonToProgram& message);
   static void End();
 
   static std::atomic<Process*> active_;

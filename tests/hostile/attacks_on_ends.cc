@@ -94,20 +94,22 @@ int Spin(const Arguments&) {
 namespace {
 
 // Says of another program's session what a program with a context of its own may say of its own
-// session alone.
+// session alone, then what only workers say. lanewayd may close the connection after the first.
 void SpeakFor(int socket, uint64_t session) {
   namespace wire = ipc::control;
-  const wire::Message lies[] = {
+  const wire::ProgramToDaemon lies[] = {
       wire::GateReport{session, wire::GateEvent::kStalled},
       wire::MemoryNeeded{session, 192 * ipc::limits::GiB, 0},
       wire::MemoryFreed{session, 192 * ipc::limits::GiB},
       wire::Switched{1, session, 0, 0},
-      wire::SessionEnded{session},
-      wire::Poisoned{session, CUDA_ERROR_ILLEGAL_ADDRESS, "a lie"},
   };
   int sent = 0;
-  for (const wire::Message& lie : lies) sent += wire::Send(socket, lie).ok();
+  for (const wire::ProgramToDaemon& lie : lies)
+    sent += wire::Send<wire::ProgramToDaemon>(socket, lie).ok();
+  sent += wire::Send<wire::WorkerToDaemon>(socket, wire::SessionEnded{session}).ok();
   std::printf("lies %d\n", sent);
+  (void)wire::Send<wire::WorkerToDaemon>(
+      socket, wire::Poisoned{session, CUDA_ERROR_ILLEGAL_ADDRESS, "a lie"});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ def test_a_program_of_its_own_context_speaks_for_itself_alone():
         check(liar["in_process"] and liar["device_bytes"] == 0 and laneway.used_bytes() == used,
               f"what it says to have is not counted\n{liar}")
         victim.computes()
-        attack.go().said("lies 6")
+        attack.go().said("lies 5")
         log = laneway.runtime / "log" / "lanewayd.log"
         wait_for(lambda: f"session {liar['id']} says what no program says" in log.read_text(), "the lies arrive")
         victim.check_right()

@@ -21,17 +21,17 @@ class InprocessGateTest : public ::testing::Test {
   InprocessGateTest()
       : page_(std::make_unique<ipc::SessionPage>()),
         iterations_(iterations::From::kHeader, nullptr),
-        gate_({[this](const wire::Message& message) { Tell(message); }, [this] { ++drained_; },
-               [] {}},
+        gate_({[this](const wire::ProgramToDaemon& message) { Tell(message); },
+               [this] { ++drained_; }, [] {}},
               &iterations_) {}
 
-  void Tell(const wire::Message& message) {
+  void Tell(const wire::ProgramToDaemon& message) {
     const std::lock_guard<std::mutex> lock(mutex_);
     told_.push_back(message);
     changed_.notify_all();
   }
   // The message of that number, from 0, when it has been told.
-  wire::Message Told(size_t number) {
+  wire::ProgramToDaemon Told(size_t number) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return told_.size() > number; });
     return told_[number];
@@ -41,14 +41,14 @@ class InprocessGateTest : public ::testing::Test {
     return told_.size();
   }
   void ExpectReport(size_t number, wire::GateEvent event) {
-    const wire::Message message = Told(number);
+    const wire::ProgramToDaemon message = Told(number);
     const wire::GateReport* const report = std::get_if<wire::GateReport>(&message);
     ASSERT_NE(report, nullptr);
     EXPECT_EQ(report->session_id, kSession);
     EXPECT_EQ(report->event, event);
   }
   void ExpectFree(size_t number) {
-    const wire::Message message = Told(number);
+    const wire::ProgramToDaemon message = Told(number);
     const wire::Switched* const switched = std::get_if<wire::Switched>(&message);
     ASSERT_NE(switched, nullptr);
     EXPECT_TRUE(switched->lane == kLane && switched->from == kSession && switched->to == 0);
@@ -72,7 +72,7 @@ class InprocessGateTest : public ::testing::Test {
   const std::unique_ptr<ipc::SessionPage> page_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<wire::Message> told_;
+  std::vector<wire::ProgramToDaemon> told_;
   int drained_ = 0;
   iterations::Iterations iterations_;
   Gate gate_;

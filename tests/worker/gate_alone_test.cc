@@ -16,7 +16,7 @@ namespace wire = ipc::control;
 class AloneTest : public ::testing::Test {
  protected:
   AloneTest()
-      : board_([this](const wire::Message& message) { told_.push_back(message); }),
+      : board_([this](const wire::WorkerToDaemon& message) { told_.push_back(message); }),
         gate_(std::make_unique<Gate>(&board_, 1, [this] { ++woken_; })) {
     gate_->Want();
     board_.Grant(1, 7);
@@ -26,13 +26,13 @@ class AloneTest : public ::testing::Test {
   // What it was told of the session, and nothing else.
   std::vector<wire::GateEvent> Reports() const {
     std::vector<wire::GateEvent> events;
-    for (const wire::Message& message : told_)
+    for (const wire::WorkerToDaemon& message : told_)
       events.push_back(std::get<wire::GateReport>(message).event);
     return events;
   }
 
   using Events = std::vector<wire::GateEvent>;
-  std::vector<wire::Message> told_;
+  std::vector<wire::WorkerToDaemon> told_;
   int woken_ = 0;
   Board board_;
   std::unique_ptr<Gate> gate_;

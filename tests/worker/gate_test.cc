@@ -14,7 +14,7 @@ namespace wire = ipc::control;
 
 class GateTest : public ::testing::Test {
  protected:
-  GateTest() : board_([this](const wire::Message& message) { told_.push_back(message); }) {}
+  GateTest() : board_([this](const wire::WorkerToDaemon& message) { told_.push_back(message); }) {}
 
   std::unique_ptr<Gate> MakeGate(uint64_t id) {
     return std::make_unique<Gate>(&board_, id, [this, id] { woken_.push_back(id); });
@@ -39,7 +39,7 @@ class GateTest : public ::testing::Test {
     });
   }
 
-  std::vector<wire::Message> told_;
+  std::vector<wire::WorkerToDaemon> told_;
   std::vector<uint64_t> woken_;
   Board board_;
 };
@@ -333,7 +333,7 @@ TEST(GateThreadsTest, OneAtATime) {
     uint64_t rings = 0;
   };
   Sleeper sleepers[kSessions + 1];
-  Board board([](const wire::Message&) {});
+  Board board([](const wire::WorkerToDaemon&) {});
   std::atomic<int> inside{0};
   std::atomic<bool> overlap{false};
   const auto live = [&](std::unique_ptr<Gate> gate, Sleeper* sleeper) {

@@ -196,7 +196,7 @@ class LaneModel {
 // What each table posts goes to the other ones.
 class LaneMail : public DaemonLink {
  public:
-  void Post(const ipc::control::Message& message) override {
+  void Post(const ipc::control::WorkerToDaemon& message) override {
     changed_.push_back(std::get<ipc::control::LaneChanged>(message).lane);
   }
   uint64_t Daemon() const override { return 1; }

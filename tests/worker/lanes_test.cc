@@ -163,9 +163,9 @@ TEST_F(LanesTest, ALaneThatNobodyHasJoinedShrinks) {
 // It may have ended before they came, and lanewayd believes it empty.
 TEST_F(LanesTest, TheLastToLeaveALaneSaysSo) {
   struct Link : DaemonLink {
-    void Post(const ipc::control::Message& message) override { posted.push_back(message); }
+    void Post(const ipc::control::WorkerToDaemon& message) override { posted.push_back(message); }
     uint64_t Daemon() const override { return 1; }
-    std::vector<ipc::control::Message> posted;
+    std::vector<ipc::control::WorkerToDaemon> posted;
   } link;
   environment_.daemon = &link;
   ASSERT_EQ(lanes_.Join(member(0), kLane, 0), CUDA_SUCCESS);
