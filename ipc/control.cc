@@ -28,7 +28,8 @@ bool Sanitize(WorkerReady* body) { return body->device_count <= kDevicesMax; }
 bool Sanitize(SessionRecord* body) {
   Terminate(body->program);
   return body->slot < limits::kSlots && body->device < kDevicesMax &&
-         SanitizeTerms(&body->job.scheduling) &&
+         SanitizeTerms(&body->job.scheduling) && scheduler::Valid(body->place) &&
+         body->pause <= scheduler::Pause::kEvicted &&
          (body->transport == Transport::kRing || body->transport == Transport::kZmq);
 }
 

@@ -36,6 +36,7 @@
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
 #include "ipc/text_field.h"
+#include "scheduler/place.h"
 
 namespace ipc::control {
 
@@ -62,13 +63,6 @@ struct WorkerReady {
   uint32_t own = 0;  // 1: it serves one session that shares it with nobody
 };
 
-// What people have ordered for a session: it outlives the daemon that was told.
-enum class Pause : uint32_t {
-  kNone = 0,
-  kPaused = 1,   // stops at its next boundary and is granted nothing
-  kEvicted = 2,  // and leaves its memory
-};
-
 // How one session is told to a worker and, by Query, told back by it to a new daemon. Sent alone,
 // it tells that the job's terms, the pause or the device of one that runs have changed.
 struct SessionRecord {
@@ -84,11 +78,8 @@ struct SessionRecord {
   uint64_t persistent_bytes = 0;
   uint32_t granted = 0;  // it may run now
   uint32_t wants = 0;    // it has work
-  Pause pause = Pause::kNone;
-  uint32_t swapped = 0;     // its persistent memory is in the host's
-  uint32_t lane_saved = 0;  // and, with it, what lives in its lane: inside an iteration
-  uint32_t going_out = 0;   // it is to go there, or on its way: Swapped will tell
-  uint32_t coming_in = 0;   // it is to come back, or on its way: Swapped will tell
+  scheduler::Pause pause = scheduler::Pause::kNone;
+  scheduler::Place place;   // on the way, Swapped will tell how it ended
   uint32_t generation = 0;  // other than 0: it has run in another worker before
   uint32_t contained = 0;   // 1: it gets a worker of its own
   uint32_t device = 0;      // on which it is counted and has its lane

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "scheduler/place.h"
+
 namespace scheduler {
 
 using SessionId = uint64_t;
@@ -48,12 +50,8 @@ struct SessionAdopted {
   LaneId lane = 0;
   int64_t lane_bytes = 0;
   bool granted = false;
-  bool swapped = false;
-  bool lane_saved = false;  // swapped out inside an iteration
-  bool going_out = false;   // to the host, as it was told before: Swapped follows
-  bool coming_in = false;   // swapped, and on its way back to `lane`: Swapped follows
-  bool paused = false;
-  bool evicted = false;
+  Place place;  // on its way, as it was told before, Swapped follows; it comes back to `lane`
+  Pause pause = Pause::kNone;
 };
 // Another worker has it now, with no more persistent memory than this: what was granted last may
 // not have reached it. What it waited for it asks for again.

@@ -13,7 +13,7 @@ constexpr int kScanMax = 4;  // gangs that a decision looks at
 bool GivesWay(const Core& core, const Session& rank, const Session& holder) {
   if (holder.revoked) return true;
   if (holder.progressing()) return ShouldPreempt(core, rank, holder);
-  return !holder.inside && holder.residence == Residence::kResident;
+  return !holder.inside && holder.place.residence == Residence::kDevice;
 }
 
 bool LaneCanBegin(Core* core, const Session& rank) {

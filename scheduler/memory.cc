@@ -29,10 +29,10 @@ void Block(Core* core, Session* session, Need need, int64_t bytes) {
   session->need_us = core->now_us;
   core->devices.insert(session->about.device);
   List(core, session);
-  if (session->residence == Residence::kResident) {
+  if (session->place.residence == Residence::kDevice) {
     core->DeviceOf(*session)->needs.insert(
         {static_cast<int64_t>(session->arrival), session->arrival, session->id});
-  } else if (session->residence == Residence::kSwapped) {
+  } else if (session->place.residence == Residence::kHost) {
     Claim(core, session);  // it asked before it heard that it is on the host
   }
   core->actions.push_back(
@@ -108,7 +108,7 @@ bool ServeNeeds(Core* core, Device* device) {
 // A lane for a session that comes: one that nobody holds when it brings live ephemeral memory.
 LaneChoice LaneForClaim(Core* core, Session* session, int64_t persistent, int64_t ephemeral) {
   const LaneChoice choice = FindLane(*core->state, *session, persistent, ephemeral);
-  if (!session->lane_saved || choice.lane == 0) return choice;
+  if (!session->place.lane_saved || choice.lane == 0) return choice;
   Lane* const lane = core->LaneOf(choice.lane);
   if (lane->holder == 0 && (lane->reserved == 0 || lane->reserved == session->id)) return choice;
   Device* const device = core->DeviceOf(*session);
@@ -129,7 +129,7 @@ void LetIn(Core* core, Session* session, const LaneChoice& choice, int64_t persi
   Unclaim(core, session);
   session->promised_bytes = persistent;
   const bool queued = session->phase == Phase::kQueued;
-  session->residence = queued ? Residence::kResident : Residence::kSwappingIn;
+  if (!queued) session->Move({Residence::kComingIn, session->place.lane_saved});
   session->resident_us = core->now_us;
   if (queued) {
     session->phase = Phase::kAdmitted;
@@ -144,8 +144,8 @@ void LetIn(Core* core, Session* session, const LaneChoice& choice, int64_t persi
   if (queued) return;
   session->need_comes = session->need != Need::kNone;
   ++core->DeviceOf(*session)->swapping;
-  core->actions.push_back(SwapIn{session->id, session->lane_saved});
-  if (session->lane_saved) {
+  core->actions.push_back(SwapIn{session->id, session->place.lane_saved != 0});
+  if (session->place.lane_saved) {
     Hold(core, core->LaneOf(session->lane), session);
     session->inside = true;
   }
@@ -221,11 +221,11 @@ void Account(Core* core, Session* session) {
   device->charged_bytes += charged - session->charged_bytes;
   core->UserOf(*session)->used_bytes[device->id] += charged - session->charged_bytes;
   session->charged_bytes = charged;
-  const int64_t coming = session->residence == Residence::kSwappingOut ? charged : 0;
+  const int64_t coming = session->place.residence == Residence::kGoingOut ? charged : 0;
   device->coming_bytes += coming - session->coming_bytes;
   session->coming_bytes = coming;
   const bool can_go = session->phase == Phase::kAdmitted && charged > 0 && !session->granted &&
-                      session->residence == Residence::kResident;
+                      session->place.residence == Residence::kDevice;
   if (session->resident.session != 0) {
     device->lru.erase(session->resident);
     device->youngest.erase({-static_cast<int64_t>(session->arrival), session->arrival});
@@ -285,7 +285,7 @@ void OnMemoryNeeded(Core* core, Session* session, int64_t bytes) {
   if (!AloneFits(*core->state, *session, session->persistent_bytes + bytes,
                  session->asked_lane_bytes(), &why)) {
     core->actions.push_back(RefuseMemory{session->id, why});
-  } else if (session->residence == Residence::kResident &&
+  } else if (session->place.residence == Residence::kDevice &&
              Fits(*core->state, *session, Beyond(*session, bytes))) {
     GivePersistent(core, session, bytes);
   } else {
@@ -301,8 +301,9 @@ void OnLaneNeeded(Core* core, Session* session, int64_t bytes) {
     core->actions.push_back(RefuseMemory{session->id, why});
     return;
   }
-  const LaneChoice choice =
-      session->residence == Residence::kResident ? LaneFor(core, *session, bytes) : LaneChoice();
+  const LaneChoice choice = session->place.residence == Residence::kDevice
+                                ? LaneFor(core, *session, bytes)
+                                : LaneChoice();
   if (choice.kind == LaneChoice::kNone) {
     Block(core, session, Need::kLane, bytes);
     return;
@@ -315,7 +316,7 @@ void OnLaneNeeded(Core* core, Session* session, int64_t bytes) {
 void OnMoved(Core* core, Session* session, const SessionMoved& event) {
   const int64_t lost = std::max<int64_t>(0, session->persistent_bytes - event.persistent_bytes);
   session->persistent_bytes -= lost;
-  if (session->residence != Residence::kResident) core->state->swapped_bytes -= lost;
+  if (session->place.residence != Residence::kDevice) core->state->swapped_bytes -= lost;
   core->devices.insert(session->about.device);
   if (session->need_comes) SetEphemeral(core, session, session->answered_bytes);
   Unblock(core, session);

@@ -75,14 +75,14 @@ void MergeLanes(Core* core, Device* device, int64_t bytes) {
 }
 
 bool CanSwap(const Core& core, const Session& session) {
-  return session.phase == Phase::kAdmitted && session.residence == Residence::kResident &&
+  return session.phase == Phase::kAdmitted && session.place.residence == Residence::kDevice &&
          !session.about.fixed && SwapSpaceFits(*core.state, session) &&
          core.now_us - session.swap_failed_us >= core.state->limits.swap_slice_us;
 }
 
 bool MayDisplace(const Core& core, const Session& waiting, const Session& resident) {
   if (waiting.id == resident.id || !CanSwap(core, resident)) return false;
-  const bool at_rest = resident.paused || (!resident.runnable && resident.need == Need::kNone);
+  const bool at_rest = resident.paused() || (!resident.runnable && resident.need == Need::kNone);
   if (at_rest && !resident.inside) return true;
   if (Starves(core, resident) || core.now_us < resident.promised_us) return false;
   if (Starves(core, waiting) && resident.need == Need::kNone &&

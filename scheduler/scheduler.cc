@@ -73,15 +73,14 @@ void On(Core* core, const SessionArrived& event) {
   core->actions.push_back(Queue{event.session, Sentence(Why(*state, event.session, core->now_us))});
 }
 
-void Pause(Core* core, Session* session, bool evict) {
-  session->paused = true;
-  session->evicted = evict && !session->about.fixed;
+void Stop(Core* core, Session* session, Pause pause) {
+  session->pause = session->about.fixed ? Pause::kPaused : pause;
   core->devices.insert(session->about.device);
   List(core, session);
   if (session->phase == Phase::kAdmitted) Claim(core, session);
-  if (session->residence != Residence::kResident || session->phase != Phase::kAdmitted) return;
+  if (session->place.residence != Residence::kDevice || session->phase != Phase::kAdmitted) return;
   LeaveIfEvicted(core, session);
-  if (session->granted && session->residence == Residence::kResident) {
+  if (session->granted && session->place.residence == Residence::kDevice) {
     RevokeHolder(core, core->LaneOf(session->lane), true);
   }
 }
@@ -95,12 +94,13 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   session->ephemeral_bytes = session->answered_bytes = event.ephemeral_bytes;
   session->uses_lane = event.ephemeral_bytes > 0;
   session->resident_us = core->now_us;
-  if (event.swapped) {
-    session->residence = event.coming_in ? Residence::kSwappingIn : Residence::kSwapped;
-    session->lane_saved = event.lane_saved;
-    session->saved_lane_bytes = event.lane_saved ? event.ephemeral_bytes : 0;
+  const Residence residence = event.place.residence;
+  const bool here = residence == Residence::kDevice || residence == Residence::kGoingOut;
+  if (!here) {
+    session->place = event.place;
+    session->saved_lane_bytes = event.place.lane_saved != 0 ? event.ephemeral_bytes : 0;
     state->swapped_bytes += session->host_bytes();
-    if (!event.coming_in) return Claim(core, session);
+    if (residence == Residence::kHost) return Claim(core, session);
     ++core->DeviceOf(*session)->swapping;
   }
   Account(core, session);
@@ -113,17 +113,17 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   lane->needs.insert(session->ephemeral_bytes);
   session->lane = id;
   if (!known && event.lane == 0) core->actions.push_back(AssignLane{session->id, id, lane->bytes});
-  if ((event.swapped ? event.lane_saved : event.granted) && lane->holder == nullptr) {
+  if ((here ? event.granted : event.place.lane_saved != 0) && lane->holder == nullptr) {
     session->runnable = true;
     Hold(core, lane, session);
   }
-  if (event.going_out && !event.swapped) AwaitSwapOut(core, session);
+  if (residence == Residence::kGoingOut) AwaitSwapOut(core, session);
 }
 
 void On(Core* core, const SessionAdopted& event) {
   Session* const session = Enter(core, event.arrived);
   Adopt(core, event, session);
-  if (event.paused) Pause(core, session, event.evicted);
+  if (event.pause != Pause::kNone) Stop(core, session, event.pause);
 }
 
 void On(Core* core, const SessionMoved& event) {
@@ -151,8 +151,8 @@ void On(Core* core, const SessionLeft& event) {
   Unclaim(core, session);
   Unblock(core, session);
   const bool queued = session->phase == Phase::kQueued;
-  const Residence residence = session->residence;
-  if (residence == Residence::kSwappingOut || residence == Residence::kSwappingIn) {
+  const Residence residence = session->place.residence;
+  if (residence == Residence::kGoingOut || residence == Residence::kComingIn) {
     --core->DeviceOf(*session)->swapping;
   }
   state->swapped_bytes -= session->host_bytes();
@@ -161,7 +161,7 @@ void On(Core* core, const SessionLeft& event) {
   core->UserOf(*session)->admitted -= !queued;
   state->ending -= session->phase == Phase::kEnding;
   session->phase = Phase::kEnding;
-  session->residence = Residence::kSwapped;  // nothing of it is on the device
+  session->place = {Residence::kHost};  // nothing of it is on the device
   LeaveLane(core, session);
   Account(core, session);
   if (session->gang()) LeaveGang(state, *session);
@@ -174,7 +174,7 @@ void On(Core* core, const Runnable& event) {
   session->runnable = true;
   core->devices.insert(session->about.device);
   // On its way to the host it gets no further: its memory goes as it was when that began.
-  if (session->granted && session->residence == Residence::kResident) {
+  if (session->granted && session->place.residence == Residence::kDevice) {
     session->inside = session->enters();
   }
   List(core, session);
@@ -186,7 +186,7 @@ void On(Core* core, const Idle& event) {
   if (session == nullptr) return;
   session->runnable = false;
   core->devices.insert(session->about.device);
-  if (event.at_boundary && session->residence == Residence::kResident) session->inside = false;
+  if (event.at_boundary && session->place.residence == Residence::kDevice) session->inside = false;
   List(core, session);
   if (session->phase == Phase::kAdmitted) Claim(core, session);
 }
@@ -213,10 +213,10 @@ void On(Core* core, const LaneNeeded& event) {
 
 void On(Core* core, const MemoryFreed& event) {
   Session* const session = core->Find(event.session);
-  if (session == nullptr || session->residence == Residence::kSwapped) return;
+  if (session == nullptr || session->place.residence == Residence::kHost) return;
   const int64_t freed = std::min(event.bytes, session->persistent_bytes);
   session->persistent_bytes -= freed;
-  if (session->residence != Residence::kResident) core->state->swapped_bytes -= freed;
+  if (session->place.residence != Residence::kDevice) core->state->swapped_bytes -= freed;
   core->devices.insert(session->about.device);
   Account(core, session);
 }
@@ -252,7 +252,7 @@ void On(Core* core, const DeviceLost& event) {
   device->lost = true;
   for (Lane* const lane : device->lanes) {
     Session* const holder = lane->holder;
-    if (holder == nullptr || holder->residence != Residence::kResident) continue;
+    if (holder == nullptr || holder->place.residence != Residence::kDevice) continue;
     LetGo(core, holder);
     List(core, holder);
   }
@@ -288,14 +288,13 @@ void On(Core* core, const LimitChanged& event) {
 
 void On(Core* core, const Paused& event) {
   Session* const session = core->Find(event.session);
-  if (session != nullptr) Pause(core, session, event.swap_out);
+  if (session != nullptr) Stop(core, session, event.swap_out ? Pause::kEvicted : Pause::kPaused);
 }
 
 void On(Core* core, const Resumed& event) {
   Session* const session = core->Find(event.session);
   if (session == nullptr) return;
-  session->paused = false;
-  session->evicted = false;
+  session->pause = Pause::kNone;
   core->devices.insert(session->about.device);
   List(core, session);
   Claim(core, session);

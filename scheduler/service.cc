@@ -110,7 +110,7 @@ void OnProgress(Core* core, Session* session, const Progress& event) {
   // It is known now, or goes on for longer than it did before: then it is another kind of run.
   const bool known = session->iterations_done >= kLearnedIterations ||
                      session->busy_us > session->about.estimate.total_us;
-  if (known && session->residence == Residence::kResident) ForgetEstimate(core, session);
+  if (known && session->place.residence == Residence::kDevice) ForgetEstimate(core, session);
   if (session->turn.session != 0) List(core, session);  // told late: its rank is another
 }
 

@@ -9,6 +9,7 @@
 // less than is committed gives no more memory until it fits again. Thread safety: none; one thread.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -42,7 +43,6 @@ struct Limits {
 };
 
 enum class Phase { kQueued, kAdmitted, kEnding };
-enum class Residence { kResident, kSwappingOut, kSwapped, kSwappingIn };
 enum class Need { kNone, kPersistent, kLane };
 
 // Orders sessions in an index: smaller first. The rank is the policy's, or a time.
@@ -75,11 +75,10 @@ struct Session {
   int64_t answered_bytes = 0;    // the same, without what a session asks for that is on its way in
   bool uses_lane = false;        // it asked for it: ephemeral_bytes are no mere estimate
   LaneId lane = 0;               // 0: queued or swapped out
-  Residence residence = Residence::kResident;
-  int64_t resident_us = 0;       // since when residence is what it is
+  Place place;
+  int64_t resident_us = 0;       // since when its residence is what it is
   int64_t moved_in_us = 0;       // how long its last way back from the host took
   int64_t busy_before_us = 0;    // busy_us when it came back
-  bool lane_saved = false;       // swapped out inside an iteration
   int64_t saved_lane_bytes = 0;  // of its lane, which it took along: it may ask for more meanwhile
   LaneId reserving = 0;          // the lane that is to become free for it, being so
   int64_t swap_failed_us = -kUnlimited;
@@ -90,8 +89,7 @@ struct Session {
 
   // --- work
   bool runnable = false;
-  bool paused = false;
-  bool evicted = false;  // paused, and off its memory
+  Pause pause = Pause::kNone;
   bool granted = false;  // holds its lane and may run
   bool inside = false;   // holds live ephemeral memory: it came to no boundary since
   bool revoked = false;
@@ -119,24 +117,31 @@ struct Session {
   int64_t progress_us = 0;     // the last report
 
   bool gang() const { return about.gang_size >= 2; }
+  bool paused() const { return pause != Pause::kNone; }
+  bool evicted() const { return pause == Pause::kEvicted; }
+  // REQUIRES: Legal(place, to).
+  void Move(Place to) {
+    assert(Legal(place, to));
+    place = to;
+  }
   // What it asked for of its lane; what was only estimated is nobody's claim.
   int64_t asked_lane_bytes() const { return uses_lane ? ephemeral_bytes : 0; }
   // On the host, or on its way there or back.
   int64_t host_bytes() const {
-    return residence == Residence::kResident ? 0 : persistent_bytes + saved_lane_bytes;
+    return place.residence == Residence::kDevice ? 0 : persistent_bytes + saved_lane_bytes;
   }
-  bool on_device() const { return phase != Phase::kQueued && residence != Residence::kSwapped; }
+  bool on_device() const { return phase != Phase::kQueued && place.residence != Residence::kHost; }
   // Could run if its lane and the policy let it.
   bool eligible() const {
-    return phase == Phase::kAdmitted && residence == Residence::kResident && need == Need::kNone &&
-           runnable && !paused && lane != 0 && !granted;
+    return phase == Phase::kAdmitted && place.residence == Residence::kDevice &&
+           need == Need::kNone && runnable && !paused() && lane != 0 && !granted;
   }
   // With its lane and work it holds live ephemeral memory, as far as anybody knows.
   bool enters() const { return granted && runnable && uses_lane && ephemeral_bytes > 0; }
   // Holds its lane and gets somewhere: the device is not idle on its account.
   bool progressing() const {
     return granted && phase == Phase::kAdmitted && need == Need::kNone &&
-           residence == Residence::kResident && (runnable || inside);
+           place.residence == Residence::kDevice && (runnable || inside);
   }
 };
 

@@ -9,16 +9,15 @@
 namespace scheduler {
 
 void BeginSwapOut(Core* core, Session* session) {
-  assert(!session->granted || session->need != Need::kNone || session->paused);
+  assert(!session->granted || session->need != Need::kNone || session->paused());
   AwaitSwapOut(core, session);
   core->actions.push_back(SwapOut{session->id, session->inside});
 }
 
 void AwaitSwapOut(Core* core, Session* session) {
-  assert(session->residence == Residence::kResident && session->phase == Phase::kAdmitted);
-  session->residence = Residence::kSwappingOut;
+  assert(session->phase == Phase::kAdmitted);
+  session->Move({Residence::kGoingOut, session->inside});
   session->resident_us = core->now_us;
-  session->lane_saved = session->inside;
   session->saved_lane_bytes = session->inside ? session->ephemeral_bytes : 0;
   core->state->swapped_bytes += session->host_bytes();
   ++core->DeviceOf(*session)->swapping;
@@ -32,8 +31,8 @@ void AwaitSwapOut(Core* core, Session* session) {
 }
 
 void LeaveIfEvicted(Core* core, Session* session) {
-  if (!session->evicted || session->phase != Phase::kAdmitted) return;
-  if (session->residence != Residence::kResident) return;
+  if (!session->evicted() || session->phase != Phase::kAdmitted) return;
+  if (session->place.residence != Residence::kDevice) return;
   // Who waits for memory comes to no boundary.
   if (!session->granted || session->need != Need::kNone) BeginSwapOut(core, session);
 }
@@ -55,8 +54,7 @@ void AwaitRoom(Core* core, Session* session) {
 
 void Stay(Core* core, Session* session) {
   core->state->swapped_bytes -= session->host_bytes();
-  session->residence = Residence::kResident;
-  session->lane_saved = false;
+  session->Move({});
   session->saved_lane_bytes = 0;
   if (session->enters()) session->inside = true;  // work came for it meanwhile
   Account(core, session);
@@ -85,7 +83,7 @@ void AnswerNeed(Core* core, Session* session) {
 
 void OnSwappedIn(Core* core, Session* session, bool ok) {
   if (!ok) {
-    session->residence = Residence::kSwapped;
+    session->Move({Residence::kHost, session->place.lane_saved});
     LeaveLane(core, session);
     session->ephemeral_bytes = session->answered_bytes;
     session->need_comes = false;
@@ -94,20 +92,19 @@ void OnSwappedIn(Core* core, Session* session, bool ok) {
     return;
   }
   core->state->swapped_bytes -= session->host_bytes();
-  session->residence = Residence::kResident;
+  session->Move({});
+  session->saved_lane_bytes = 0;
   AnswerNeed(core, session);
   session->promised_bytes = 0;
   Account(core, session);
   if (session->granted && session->phase == Phase::kAdmitted) {  // goes on inside its iteration
     core->actions.push_back(Grant{session->id, session->lane});
     // What was revoked while it came back is revoked now that it is there.
-    if (session->paused || std::exchange(session->revoked, false)) {
+    if (session->paused() || std::exchange(session->revoked, false)) {
       session->revoked = false;
       RevokeHolder(core, core->LaneOf(session->lane), false);
     }
   }
-  session->lane_saved = false;
-  session->saved_lane_bytes = 0;
   List(core, session);
   LeaveIfEvicted(core, session);
 }
@@ -115,8 +112,8 @@ void OnSwappedIn(Core* core, Session* session, bool ok) {
 }  // namespace
 
 void OnSwapped(Core* core, Session* session, const Swapped& event) {
-  const Residence expected = event.out ? Residence::kSwappingOut : Residence::kSwappingIn;
-  if (session->residence != expected) return;
+  const Residence expected = event.out ? Residence::kGoingOut : Residence::kComingIn;
+  if (session->place.residence != expected) return;
   Device* const device = core->DeviceOf(*session);
   core->devices.insert(device->id);
   --device->swapping;
@@ -137,7 +134,7 @@ void OnSwapped(Core* core, Session* session, const Swapped& event) {
     Stay(core, session);
     return;
   }
-  session->residence = Residence::kSwapped;
+  session->Move({Residence::kHost, session->place.lane_saved});
   LeaveLane(core, session);
   Account(core, session);
   Claim(core, session);
@@ -146,7 +143,7 @@ void OnSwapped(Core* core, Session* session, const Swapped& event) {
 void Claim(Core* core, Session* session) {
   Unclaim(core, session);
   const bool comes_back = session->phase == Phase::kAdmitted &&
-                          session->residence == Residence::kSwapped && !session->paused &&
+                          session->place.residence == Residence::kHost && !session->paused() &&
                           (session->runnable || session->need != Need::kNone);
   if (session->phase != Phase::kQueued && !comes_back) return;
   if (session->waiting_us == 0) session->waiting_us = core->now_us;

@@ -8,7 +8,7 @@ namespace scheduler {
 namespace {
 
 bool MayBePlaced(const Session& session) {
-  return session.phase == Phase::kAdmitted && session.residence == Residence::kResident &&
+  return session.phase == Phase::kAdmitted && session.place.residence == Residence::kDevice &&
          session.need == Need::kNone && session.persistent_bytes == 0 && !session.uses_lane;
 }
 

@@ -24,7 +24,7 @@ bool IsOpen(const Lane& lane) {
 // Holds its lane for nothing: idle at a boundary, or blocked without live ephemeral memory.
 bool Yields(const Session& holder) {
   return !holder.progressing() && !holder.inside && holder.phase == Phase::kAdmitted &&
-         holder.residence == Residence::kResident;
+         holder.place.residence == Residence::kDevice;
 }
 
 void Publish(Core* core, Lane* lane) {
@@ -189,7 +189,7 @@ void ReportOverstays(Core* core, const Device& device) {
 void List(Core* core, Session* session) {
   Unlist(core, session);
   if (!session->eligible()) {
-    if (session->phase == Phase::kAdmitted && session->residence == Residence::kResident) {
+    if (session->phase == Phase::kAdmitted && session->place.residence == Residence::kDevice) {
       session->waiting_us = 0;
     }
     return;
@@ -292,7 +292,7 @@ void OnSwitched(Core* core, const Switched& event) {
   Session* const from = lane == nullptr ? nullptr : lane->holder;
   if (from == nullptr || from->id != event.from) return;
   core->devices.insert(lane->device);
-  if (from->lane_saved) return;  // it is being swapped, lane and all
+  if (from->place.lane_saved) return;  // it is being swapped, lane and all
   LetGo(core, from);
   List(core, from);
   Session* const to = core->Find(event.to);

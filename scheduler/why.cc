@@ -198,11 +198,11 @@ std::vector<Cause> Why(const State& state, SessionId id, int64_t now_us) {
   const bool queued = session->phase == Phase::kQueued;
   std::vector<Cause> chain;
   if (session->phase == Phase::kEnding) return {{Reason::kEnding}};
-  if (session->paused) return {{Reason::kPaused}};
+  if (session->paused()) return {{Reason::kPaused}};
   if (state.devices.at(session->about.device).lost) return {{Reason::kDeviceLost}};
   if (queued && AddPlace(state, *session, &chain)) return chain;
-  if (session->residence == Residence::kSwappingOut ||
-      session->residence == Residence::kSwappingIn) {
+  if (session->place.residence == Residence::kGoingOut ||
+      session->place.residence == Residence::kComingIn) {
     return {{Reason::kSwapping, session->persistent_bytes}};
   }
   if (queued || session->need != Need::kNone || !session->on_device()) {

@@ -230,7 +230,7 @@ class Daemon : public ChildrenListener {
   std::vector<uint64_t> SessionsToSteer(const std::string& peer, uint64_t job);
   void ChangeJob(const ipc::JobTerms& terms);
   void TellQueued(uint64_t id, const std::string& reason);
-  void TellPause(uint64_t id, ipc::control::Pause pause);
+  void TellPause(uint64_t id, scheduler::Pause pause);
   void Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
              const std::string& text = {});
   void AnswerWhy(const std::string& peer, const Command& command);

@@ -161,12 +161,8 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.lane = static_cast<scheduler::LaneId>(record.lane);
   adopted.lane_bytes = Signed(record.lane_bytes);
   adopted.granted = record.granted != 0;
-  adopted.swapped = record.swapped != 0;
-  adopted.lane_saved = record.lane_saved != 0;
-  adopted.going_out = record.going_out != 0;
-  adopted.coming_in = record.coming_in != 0;
-  adopted.paused = record.pause != wire::Pause::kNone;
-  adopted.evicted = record.pause == wire::Pause::kEvicted;
+  adopted.place = record.place;
+  adopted.pause = record.pause;
   Happen(adopted);
   // Who holds which lane is known only when all have been adopted.
   if (record.wants != 0) HappenWhenServing(scheduler::Runnable{record.session_id});

@@ -18,7 +18,7 @@ std::map<scheduler::SessionId, uint64_t> RanksOf(const scheduler::State& state) 
   std::vector<std::pair<scheduler::Key, scheduler::SessionId>> order;
   for (const std::pair<const scheduler::SessionId, scheduler::Session>& entry : state.sessions) {
     const scheduler::Session& session = entry.second;
-    if (session.phase == scheduler::Phase::kEnding || session.paused) continue;
+    if (session.phase == scheduler::Phase::kEnding || session.paused()) continue;
     const int64_t rank = state.policy->Rank(state, session);
     order.push_back({{rank, session.arrival, session.id}, session.id});
   }
@@ -31,9 +31,9 @@ std::map<scheduler::SessionId, uint64_t> RanksOf(const scheduler::State& state) 
 
 std::string StateOf(const Session& session, const scheduler::Session* known) {
   if (session.phase != Phase::kRunning || known == nullptr) return NameOf(session.phase);
-  if (known->evicted) return "evicted";
-  if (known->paused) return "paused";
-  if (known->residence != scheduler::Residence::kResident) return "swapped";
+  if (known->evicted()) return "evicted";
+  if (known->paused()) return "paused";
+  if (known->place.residence != scheduler::Residence::kDevice) return "swapped";
   if (known->need != scheduler::Need::kNone) return "waits";
   if (known->granted && known->runnable) return "runs";
   return known->runnable ? "waits" : "idle";
@@ -57,7 +57,7 @@ SessionView ViewOf(const Session& session, const TopInput& input) {
   if (session.phase != Phase::kRunning) return view;
   view.wait = NameOf(progress.wait.load());
   // To the worker a pause is a turn that does not come.
-  if (known != nullptr && known->paused && !view.wait.empty()) {
+  if (known != nullptr && known->paused() && !view.wait.empty()) {
     view.wait = NameOf(ipc::WaitState::kPaused);
   }
   const uint64_t since_us = progress.wait_since_us.load();

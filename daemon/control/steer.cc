@@ -71,7 +71,7 @@ void Daemon::Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
 }
 
 // Before the scheduler: what it grants then comes to a gate that may open.
-void Daemon::TellPause(uint64_t id, ipc::control::Pause pause) {
+void Daemon::TellPause(uint64_t id, scheduler::Pause pause) {
   Session* const session = sessions_.Find(id);
   session->record.pause = pause;
   SendTo(*session, session->record);
@@ -89,7 +89,7 @@ void Daemon::AnswerPause(const std::string& peer, const Command& command) {
     return;
   }
   for (const uint64_t id : ids) {
-    TellPause(id, evict ? ipc::control::Pause::kEvicted : ipc::control::Pause::kPaused);
+    TellPause(id, evict ? scheduler::Pause::kEvicted : scheduler::Pause::kPaused);
     Steer(id, evict ? EventKind::kEvict : EventKind::kPause, scheduler::Paused{id, evict});
   }
   if (!ids.empty()) control_.Reply(peer, OkJson());
@@ -100,14 +100,14 @@ void Daemon::AnswerResume(const std::string& peer, const Command& command) {
   if (ids.empty()) return;
   const bool paused = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
     const scheduler::Session* const known = state_.Find(id);
-    return known != nullptr && known->paused;
+    return known != nullptr && known->paused();
   });
   if (!paused) {
     control_.Reply(peer, ErrorJson(absl::StrCat("job ", command.id, " is not paused")));
     return;
   }
   for (const uint64_t id : ids) {
-    TellPause(id, ipc::control::Pause::kNone);
+    TellPause(id, scheduler::Pause::kNone);
     Steer(id, EventKind::kResume, scheduler::Resumed{id});
   }
   control_.Reply(peer, OkJson());

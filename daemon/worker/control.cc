@@ -196,7 +196,7 @@ void Control::ChangeTerms(const ipc::control::SessionRecord& record) {
   found->second->record.job = record.job;
   found->second->record.pause = record.pause;
   found->second->record.device = record.device;
-  board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
+  board_.SetPaused(record.session_id, record.pause != scheduler::Pause::kNone);
   if (environment_.jobs != nullptr)
     environment_.jobs->SetLimit(record.job.number, record.job.memory_limit_bytes);
 }
@@ -205,10 +205,7 @@ void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRec
   record->pinned_bytes = snapshot.pinned_bytes;
   record->persistent_bytes = snapshot.persistent_bytes;
   record->lane_bytes = snapshot.lane_bytes;
-  record->swapped = snapshot.swapped;
-  record->lane_saved = snapshot.lane_saved;
-  record->going_out = snapshot.going_out;
-  record->coming_in = snapshot.coming_in;
+  record->place = snapshot.place;
 }
 
 void Control::AnswerQuery(int fd) {
@@ -274,7 +271,7 @@ void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc:
     sessions_[record.session_id] = std::move(entry);
   }
   devices_->SetNeeded(true);
-  board_.SetPaused(record.session_id, record.pause != ipc::control::Pause::kNone);
+  board_.SetPaused(record.session_id, record.pause != scheduler::Pause::kNone);
   loop_.Watch(raw->pidfd.get(), [this, id = record.session_id] { OnClientEnded(id); });
   raw->thread = common::StartThread("for a session", [this, raw] { RunSession(raw); });
   if (raw->thread.joinable()) return;

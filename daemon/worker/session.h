@@ -25,6 +25,7 @@
 #include "ipc/driver_table.h"
 #include "ipc/scheduling_terms.h"
 #include "ipc/session_file.h"
+#include "scheduler/place.h"
 
 namespace worker {
 
@@ -106,10 +107,8 @@ struct SessionSnapshot {
   uint64_t pinned_bytes = 0;
   uint64_t persistent_bytes = 0;  // that lanewayd has granted
   uint64_t lane_bytes = 0;        // reserved
-  bool swapped = false;
-  bool lane_saved = false;  // swapped inside an iteration
-  bool going_out = false;   // was told to, and has not posted Swapped yet
-  bool coming_in = false;   // the same
+  // On the way from when the session was told of it until it posts Swapped.
+  scheduler::Place place;
 };
 
 class Session {

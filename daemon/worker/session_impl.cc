@@ -165,15 +165,19 @@ SessionSnapshot SessionImpl::Snapshot() const {
   const bool coming_in = coming_in_.load();
   const std::lock_guard<std::mutex> lock(command_mutex_);  // see AskForMemory
   const AssignedLane::Where where = lane_.where();
+  scheduler::Place place;
+  if (where != AssignedLane::Where::kHere) {
+    place.residence = coming_in ? scheduler::Residence::kComingIn : scheduler::Residence::kHost;
+    place.lane_saved = where == AssignedLane::Where::kOnHostWithLane;
+  } else if (going_out) {
+    place.residence = scheduler::Residence::kGoingOut;
+  }
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = arena_.bytes(),
           .pinned_bytes = pinned_.bytes(),
           .persistent_bytes = asked_bytes_.load(std::memory_order_relaxed),
           .lane_bytes = lane_.bytes(),
-          .swapped = where != AssignedLane::Where::kHere,
-          .lane_saved = where == AssignedLane::Where::kOnHostWithLane,
-          .going_out = going_out,
-          .coming_in = coming_in};
+          .place = place};
 }
 
 void SessionImpl::UseDevice(uint32_t header_context) {

@@ -30,9 +30,9 @@ class LiveTest : public ::testing::Test {
 TEST_F(LiveTest, APausedSessionIsShownAsPaused) {
   scheduler::Session* const session = Add(1);
   EXPECT_EQ(Views().at(0).state, "waits");
-  session->paused = true;
+  session->pause = scheduler::Pause::kPaused;
   EXPECT_EQ(Views().at(0).state, "paused");
-  session->evicted = true;
+  session->pause = scheduler::Pause::kEvicted;
   EXPECT_EQ(Views().at(0).state, "evicted");
 }
 
@@ -41,7 +41,7 @@ TEST_F(LiveTest, APausedSessionHasNoRank) {
   Add(2);
   EXPECT_EQ(Views().at(0).rank, 1u);
   EXPECT_EQ(Views().at(1).rank, 2u);
-  first->paused = true;
+  first->pause = scheduler::Pause::kPaused;
   EXPECT_EQ(Views().at(0).rank, 0u);
   EXPECT_EQ(Views().at(1).rank, 1u);
 }

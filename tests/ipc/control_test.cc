@@ -173,6 +173,12 @@ TEST(ControlTest, WhatIsOutOfRangeIsRefused) {
   record.job.scheduling.weight = 0;
   EXPECT_FALSE(Decodes<DaemonToWorker>(record));
   record.job.scheduling.weight = 1;
+  record.place = {scheduler::Residence::kDevice, 1};
+  EXPECT_FALSE(Decodes<WorkerToDaemon>(record)) << "on the device, with its lane on the host";
+  record.place = {scheduler::Residence::kHost, 1};
+  record.pause = static_cast<scheduler::Pause>(3);
+  EXPECT_FALSE(Decodes<WorkerToDaemon>(record));
+  record.pause = scheduler::Pause::kEvicted;
   EXPECT_TRUE(Decodes<DaemonToWorker>(record));
   EXPECT_FALSE(Decodes<WorkerToDaemon>(WorkerReady{1, 2, kDevicesMax + 1, 0}));
   EXPECT_FALSE(Decodes<WorkerToDaemon>(GateReport{1, static_cast<GateEvent>(3)}));

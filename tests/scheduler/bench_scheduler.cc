@@ -77,7 +77,7 @@ struct Loop {
         break;
       case 3:
         if (session->need == Need::kNone && session->phase == Phase::kAdmitted &&
-            session->residence == Residence::kResident)
+            session->place.residence == Residence::kDevice)
           Tell(MemoryNeeded{one, 2 << 20});
         break;
       default:

@@ -223,7 +223,7 @@ TEST_F(FifoLanesTest, WhenAllWaitForEachOtherTheYoungestIsSwappedOut) {
   EXPECT_EQ(
       Of<SwapOut>(On(MemoryNeeded{2, 20})).size() + Of<SwapOut>(On(MemoryNeeded{1, 20})).size(),
       1u);
-  EXPECT_EQ(Get(3).residence, Residence::kSwappingOut);
+  EXPECT_EQ(Get(3).place.residence, Residence::kGoingOut);
   const std::vector<Action> actions = On(Swapped{3, true});
   ASSERT_GE(Of<GrantMemory>(actions).size(), 1u);
   EXPECT_EQ(Of<GrantMemory>(actions)[0].session, 1u);
@@ -364,12 +364,12 @@ TEST(LaneAssignmentTest, AdmitsWheneverSomePartitionIsSafe) {
         if (actions.empty()) break;
       }
       for (const std::pair<const SessionId, Session>& entry : state.sessions) {
-        ASSERT_NE(entry.second.residence, Residence::kSwapped);
+        ASSERT_NE(entry.second.place.residence, Residence::kHost);
       }
       const bool admitted = state.sessions.at(id).phase == Phase::kAdmitted;
       bool others_rest = false;  // idle ones are swapped out for it: not what is asked here
       for (const std::pair<const SessionId, Session>& entry : state.sessions) {
-        others_rest = others_rest || entry.second.residence == Residence::kSwappingOut;
+        others_rest = others_rest || entry.second.place.residence == Residence::kGoingOut;
       }
       if (others_rest) break;
       ASSERT_EQ(admitted, AnyPartitionFits(jobs, 100)) << "job " << id;

@@ -44,10 +44,12 @@ TEST_F(SchedulerTest, WaitsForAPlaceThatIsComing) {
 TEST_F(SchedulerTest, WhoIsAdoptedPausedStaysPaused) {
   On(CapacityChanged{0, 100});
   SessionAdopted one{{1, 1}, 10, 10, 1, 10};
-  one.granted = one.paused = true;
+  one.granted = true;
+  one.pause = Pause::kPaused;
   EXPECT_EQ(Of<Revoke>(On(one)).size(), 1u) << "it is revoked at its next boundary";
   SessionAdopted two{{2, 1}, 10, 0};
-  two.swapped = two.paused = two.evicted = true;
+  two.place = {Residence::kHost};
+  two.pause = Pause::kEvicted;
   EXPECT_TRUE(Of<SwapIn>(On(two)).empty());
   EXPECT_TRUE(Of<SwapIn>(On(Runnable{2})).empty());
   On(Switched{1, 1, 0});
@@ -61,7 +63,7 @@ TEST_F(SchedulerTest, WhoIsAdoptedOnTheWayToTheHostComesBackFromThere) {
   for (const bool arrives : {true, false}) {
     On(CapacityChanged{0, 100});
     SessionAdopted event{{1, 1}, 10, 0};
-    event.going_out = true;
+    event.place = {Residence::kGoingOut};
     EXPECT_TRUE(Of<SwapOut>(On(event)).empty()) << "it was told";
     EXPECT_TRUE(Of<Grant>(On(Runnable{1})).empty()) << "its memory is not there";
     const std::vector<Action> actions = On(Swapped{1, true, arrives, "no room"});
@@ -76,7 +78,7 @@ TEST_F(SchedulerTest, WhoIsAdoptedOnTheHostWithItsLaneComesBackWithIt) {
   On(CapacityChanged{0, 100});
   On(SessionAdopted{{1, 1}, 10, 20, 1, 20, true});
   SessionAdopted event{{2, 1}, 10, 20};
-  event.swapped = event.lane_saved = true;
+  event.place = {Residence::kHost, 1};
   EXPECT_TRUE(Of<SwapIn>(On(event)).empty()) << "another is in the lane";
   EXPECT_EQ(state_.swapped_bytes, 30);
   std::vector<Action> actions = On(Runnable{2});
@@ -96,7 +98,7 @@ TEST_F(SchedulerTest, WhoIsAdoptedOnTheWayBackKeepsItsLane) {
   for (const bool arrives : {true, false}) {
     On(CapacityChanged{0, 100});
     SessionAdopted event{{1, 1}, 10, 20, 7, 20};
-    event.swapped = event.lane_saved = event.coming_in = true;
+    event.place = {Residence::kComingIn, 1};
     EXPECT_TRUE(On(event).empty()) << "it was told";
     EXPECT_EQ(state_.swapped_bytes, 30);
     EXPECT_EQ(state_.devices.at(0).free_bytes(), 70);

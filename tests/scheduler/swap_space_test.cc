@@ -112,7 +112,7 @@ class OnItsWayInTest : public SwapSpaceTest {
   void ComesIn() {
     On(Resumed{1});
     On(Runnable{1});
-    ASSERT_EQ(Get(1).residence, Residence::kSwappingIn);
+    ASSERT_EQ(Get(1).place.residence, Residence::kComingIn);
   }
 };
 

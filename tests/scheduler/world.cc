@@ -382,7 +382,7 @@ void World::CheckGangs() {
     const std::map<uint64_t, Gang>::const_iterator gang = state_.gangs.find(session.about.job);
     for (const SessionId mate : gang->second.members) {
       const Session& other = *state_.Find(mate);
-      if (!other.granted || session.lane_saved || other.lane_saved) continue;
+      if (!other.granted || session.place.lane_saved || other.place.lane_saved) continue;
       Require(other.lane != session.lane || other.id == session.id, "two ranks in one lane");
     }
   }
