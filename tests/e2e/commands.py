@@ -1,13 +1,16 @@
 """What the `laneway` command does for its user: exit codes, sentences, starting and stopping."""
 import json
 import os
+import pathlib
 import socket
 import stat
 import struct
 import subprocess
+import sys
 
-import harness
-from harness import Laneway, Skip, check, name_of, open_files, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, Skip, check, name_of, open_files, wait_for  # noqa: E402
 
 HELLO_MAGIC = 0x4C4E4849
 WELCOME = "=IIIIQIIII108s256s52x"  # ipc/hello.h

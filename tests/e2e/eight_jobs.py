@@ -7,9 +7,11 @@ time, nearly all of them to compile its kernels. Elsewhere another example takes
 import gzip
 import os
 import pathlib
+import sys
 
-import harness
-from harness import Laneway, check, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv/bin/python"

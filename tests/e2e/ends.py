@@ -1,6 +1,10 @@
 """A session's end does not wait for other sessions, and no stream outlives its program."""
-import harness
-from harness import Laneway, check, wait_for
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
 
 
 def start_held(laneway, way):

@@ -11,8 +11,9 @@ import difflib
 import pathlib
 import sys
 
-import harness
-from harness import Failure, Laneway
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Failure, Laneway  # noqa: E402
 
 
 def difference(expected, actual):

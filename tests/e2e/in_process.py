@@ -1,11 +1,15 @@
 """In-process mode: the program has its own context and driver; Laneway gives turns and counts memory."""
 import itertools
 import json
+import os
+import pathlib
+import signal
+import sys
 
-import harness
-from harness import Laneway, check, wait_for
-from lanes import HOLD, changes, go_on_together, iterate, overlaps, spans, started
-from watching import check_trace
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
+from harness.jobs import HOLD, changes, check_trace, go_on_together, iterate, overlaps, spans, started  # noqa: E402
 
 MODE = "--mode=in-process"
 MIB = 1 << 20
@@ -162,7 +166,7 @@ def test_a_program_survives_its_daemon_and_meets_the_next():
         pairs = [iterate_in_process(laneway, name, "--iterations", 800, "--kernel-us", 500) for name in ("one", "two")]
         for program, _ in pairs:
             program.wait_for_line("started")
-        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        os.kill(laneway.processes("lanewayd")[0], signal.SIGKILL)
         laneway.daemon.wait()
         started(laneway, "rr", "--lanes=1", "--slice=5")
         wait_for(lambda: len([s for s in laneway.sessions() if s["in_process"] and s["device_bytes"] > 0]) == 2,

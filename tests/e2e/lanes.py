@@ -1,53 +1,19 @@
 """Lanes and grants: who runs when, and that nobody's results or memory suffer from it."""
 import itertools
 import json
+import os
+import pathlib
 import random
+import signal
+import sys
 
-import harness
-from harness import Laneway, check, chosen, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, check, chosen, wait_for  # noqa: E402
+from harness.jobs import HOLD, all_equal, changes, go_on_together, iterate, overlaps, sharing, spans, started  # noqa: E402
 
 POLICIES = ("fifo", "srtf", "pack", "fair", "rr", "priority", "edf", "shares")
 NS_PER_MS = 1_000_000
-# Iterations of two programs may touch by as much as a clock read lies from what it is to measure.
-TOUCH_NS = 20_000
-HOLD = ("--hold", "1")  # of iterate: it waits after its first iteration (go_on_together)
-
-
-def started(laneway, policy, *options):
-    """A daemon's command line; the harness starts it."""
-    return laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", f"--policy={policy}", *options])
-
-
-def iterate(laneway, name, *options):
-    """A loop that writes when its iterations ran: the program, and where the times will be."""
-    times = laneway.root / f"{name}.times"
-    program = laneway.spawn([laneway.binary("iterate"), "--times", str(times), *map(str, options)],
-                            holding=HOLD[0] in options)
-    return program, times
-
-
-def go_on_together(programs):
-    """Releases programs with HOLD when the last of them has started: none is done before another has begun."""
-    for program in programs:
-        program.wait_for_line("started")
-    for program in programs:
-        program.release()
-
-
-def spans(path):
-    return [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
-
-
-def overlaps(one, other):
-    """Pairs of iterations that ran at the same time."""
-    return sum(1 for a, b in itertools.product(one, other)
-               if min(a[1], b[1]) - max(a[0], b[0]) > TOUCH_NS)
-
-
-def changes(one, other):
-    """How often the device went from one program to the other."""
-    order = [name for _, name in sorted([(s, 0) for s in one] + [(s, 1) for s in other])]
-    return sum(1 for a, b in itertools.pairwise(order) if a != b)
 
 
 def run_two(laneway, *options):
@@ -104,7 +70,7 @@ def test_nobody_waits_for_a_daemon_that_is_gone():
         programs = [iterate(laneway, name, "--iterations", 120, *HOLD)[0] for name in ("one", "two")]
         go_on_together(programs)
         daemon = laneway.processes("lanewayd")[0]
-        harness.os.kill(daemon, harness.signal.SIGKILL)
+        os.kill(daemon, signal.SIGKILL)
         results = [program.wait() for program in programs]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
         check(results[0].out == results[1].out, "the results differ")
@@ -116,7 +82,7 @@ def test_a_new_daemon_goes_on_granting():
         started(laneway, "rr", "--lanes=1", "--slice=5")
         programs = [iterate(laneway, name, "--iterations", 200, *HOLD)[0] for name in ("one", "two", "three")]
         go_on_together(programs)
-        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        os.kill(laneway.processes("lanewayd")[0], signal.SIGKILL)
         laneway.daemon.wait()
         started(laneway, "rr", "--lanes=1", "--slice=5")
         results = [program.wait() for program in programs]
@@ -142,7 +108,7 @@ def test_a_pause_outlives_the_daemon():
         wait_for(lambda: by_pid()[0]["wait"] == "resume" and by_pid()[1]["device_bytes"] == 0,
                  lambda: f"both stop: {by_pid()}")
         before = [s["iterations"] for s in by_pid()[:2]]
-        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        os.kill(laneway.processes("lanewayd")[0], signal.SIGKILL)
         laneway.daemon.wait()
         result = programs[2].wait()  # which needs no daemon
         check(result.code == 0, str(result))
@@ -191,7 +157,7 @@ def test_without_a_daemon_two_workers_do_not_open_their_lane():
     with Laneway(start=False) as laneway:
         started(laneway, "fair", "--lanes=1", "--slice=5")
         triples = two_workers(laneway)
-        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        os.kill(laneway.processes("lanewayd")[0], signal.SIGKILL)
         laneway.daemon.wait()
         started(laneway, "fair", "--lanes=1", "--slice=5")
         check_two_workers(laneway, triples)
@@ -208,23 +174,6 @@ def test_the_holder_of_a_full_lane_is_killed():
         go_on_together(others)
         results = [program.wait() for program in others]
         check(all(result.code == 0 for result in results), "\n".join(map(str, results)))
-
-
-def sharing(laneway, count, iterations=120):
-    """Programs that fill a device of 192 MiB: in one lane they fit, side by side they do not."""
-    command = [laneway.binary("iterate"), "--iterations", str(iterations), "--kernel-us", "500", "--persistent", "24",
-               "--ephemeral", "48"]
-    programs = [laneway.spawn([*command, *HOLD], holding=True) for _ in range(count)]
-    go_on_together(programs)
-    return command, programs
-
-
-def all_equal(laneway, command, programs):
-    expected = laneway.bare(command)
-    for program in programs:
-        result = program.wait()
-        check((result.code, result.out) == (0, expected.out), f"another result than alone:\n{result}\n{expected}")
-    wait_for(lambda: laneway.used_bytes() == 0, "memory is left in use")
 
 
 def queued(laneway):
@@ -245,7 +194,7 @@ def test_who_is_queued_says_hello_to_the_next_daemon():
     with Laneway(softgpu="memory=96MiB", start=False) as laneway:
         started(laneway, "fifo")
         program, holder, expected = queued(laneway)
-        harness.os.kill(laneway.processes("lanewayd")[0], harness.signal.SIGKILL)
+        os.kill(laneway.processes("lanewayd")[0], signal.SIGKILL)
         laneway.daemon.wait()
         wait_for(lambda: "waits for the next one" in program.errors(), program.errors)
         started(laneway, "fifo")
@@ -336,7 +285,7 @@ def test_a_worker_is_lost_while_its_lane_is_full():
     with Laneway(softgpu="memory=192MiB", start=False) as laneway:
         started(laneway, "fair")
         command, programs = sharing(laneway, 3)
-        harness.os.kill(laneway.processes("laneway-worker")[0], harness.signal.SIGKILL)
+        os.kill(laneway.processes("laneway-worker")[0], signal.SIGKILL)
         expected = laneway.bare(command)
         for program in programs:
             result = program.wait()

@@ -1,10 +1,12 @@
 """Limits and refusals: each gives its documented error code, one sentence, and leaves the others alone."""
-import os
+import pathlib
+import sys
 import tempfile
 import time
 
-import harness
-from harness import Laneway, check, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
 
 SESSIONS_MAX = 64
 

@@ -1,9 +1,12 @@
 """One view of memory: what driver, runtime and pools tell a program, and status tells everyone, agrees to the byte."""
 import json
 import os
+import pathlib
+import sys
 
-import harness
-from harness import Laneway, check, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
 
 MIB = 1 << 20
 STEPS = 9  # that memory_view tells of

@@ -5,11 +5,14 @@ What is compared is order and the daemon's own counters, never times of this mac
 import http.client
 import json
 import os
+import pathlib
 import signal
 import socket
+import sys
 
-import harness
-from harness import Laneway, check, wait_for
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
 
 HOLD = ("--hold", "1")  # of iterate: it waits after its first iteration
 EVER = 1_000_000

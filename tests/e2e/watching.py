@@ -1,14 +1,16 @@
 """What people see and steer: top, why, policy, pause, limit, trace, report, history, metrics."""
-import http.client
 import json
 import os
 import pathlib
 import re
 import socket
 import subprocess
+import sys
 
-from harness import Laneway, Skip, check, wait_for
-import harness
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Laneway, Skip, check, wait_for  # noqa: E402
+from harness.jobs import check_trace, free_port, of_job, scrape, top  # noqa: E402
 
 TRAIN = ["train_digits", "--epochs", "1000000"]
 
@@ -24,22 +26,6 @@ def train(laneway):
     session = wait_for(lambda: next((s for s in top(laneway)["sessions"] if s["pid"] == program.pid), None),
                        "the job appears in top")
     return program, session["job"]
-
-
-def top(laneway):
-    result = laneway.command("top", "--json")
-    check(result.code == 0, f"top --json\n{result}")
-    return json.loads(result.out)
-
-
-def of_job(laneway, job):
-    return next(session for session in top(laneway)["sessions"] if session["job"] == job)
-
-
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
 
 
 def test_top_shows_iterations():
@@ -163,23 +149,6 @@ def test_limit():
         wait_for(lambda: of_job(laneway, job)["iterations"] > before, "what is within the limit goes on")
 
 
-def check_trace(text):
-    """Perfetto's rules, as far as we use them: the slices of a thread nest, times do not go back."""
-    events = json.loads(text)["traceEvents"]
-    last, ends = 0, {}
-    for event in events:
-        check(event["ph"] in "MXCi", f"{event}")
-        if event["ph"] == "M":
-            continue
-        check(event["ts"] >= last, f"times go back at {event}")
-        last = event["ts"]
-        if event["ph"] == "X":
-            track = (event["pid"], event["tid"])
-            check(event["dur"] >= 0 and event["ts"] >= ends.get(track, 0), f"{event} overlaps the one before")
-            ends[track] = event["ts"] + event["dur"]
-    return events
-
-
 def test_trace_and_report():
     with Laneway() as laneway:
         jobs = [train(laneway)[1] for _ in range(2)]
@@ -255,13 +224,6 @@ def test_full_disk_for_state():
             wait_for(lambda: not laneway.processes(), "the daemon ends")
         finally:
             subprocess.run(["umount", "-l", str(state)], check=True)
-
-
-def scrape(port, path="/metrics", method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request(method, path)
-    response = connection.getresponse()
-    return response.status, response.read().decode()
 
 
 def parse_metrics(text):

@@ -5,47 +5,13 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-import harness  # noqa: E402 (lies beside us)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from harness import Laneway, Skip, check, wait_for  # noqa: E402
-from lanes import all_equal, sharing, started  # noqa: E402
-from watching import of_job  # noqa: E402
+from harness.growing import GROW_MIB, Growing  # noqa: E402
+from harness.jobs import all_equal, of_job, session_of, sharing, started  # noqa: E402
 
 MEMORY = "memory=192MiB"
-GROW_MIB = 8  # what a growing program asks for at a time
-
-
-def session_of(laneway, program):
-    return next((s for s in laneway.sessions() if s["pid"] == program.pid), None)
-
-
-class Growing:
-    """A program that allocates GROW_MIB whenever it is told to, and what it was answered."""
-
-    def __init__(self, laneway, *options):
-        self.laneway = laneway
-        self.program = laneway.spawn([laneway.binary("allocate"), str(GROW_MIB), "step"], *options, holding=True)
-        wait_for(lambda: session_of(laneway, self.program), "it has a session")
-        self.job = session_of(laneway, self.program)["job"]
-        self.asked = 0
-
-    def grow(self):
-        os.write(self.program.process.stdin.fileno(), b"x")
-        self.asked += 1
-
-    def answers(self):
-        return [int(line) for line in self.program.output().splitlines()]
-
-    def grows(self):
-        """The code of one more allocation."""
-        self.grow()
-        wait_for(lambda: len(self.answers()) == self.asked,
-                 lambda: f"it is answered: {self.laneway.command('why', str(self.job)).out}", 60)
-        return self.answers()[-1]
-
-    def end(self):
-        self.program.release()
-        check(self.program.wait().code == 0, f"it ends by itself\n{self.program.errors()}")
 
 
 def test_who_is_evicted_comes_back_with_its_bytes():

@@ -6,14 +6,14 @@ Whoever lives must get on within a deadline. The seed is printed; --seed repeats
 """
 import pathlib
 import random
-import signal
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-import harness  # noqa: E402 (lies beside us)
-from harness import Failure, Laneway, alive, check, chosen, state_of, wait_for  # noqa: E402
-from stepped import Working, check_806, stop  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import Failure, Laneway, check, chosen, state_of, wait_for  # noqa: E402
+from harness.jobs import kill_process  # noqa: E402
+from harness.stepped import Working, check_806, stop  # noqa: E402
 
 VICTIM_CALLS_MAX = 400  # `repeat` and `train` make more calls than this; the others end earlier
 VICTIMS_MAX = 20  # of one round, until one of them is killed
@@ -134,15 +134,6 @@ def compare(program, expected):
     result = program.wait()
     check((result.code, harness.without_times(result.out)) == (expected.code, harness.without_times(expected.out)),
           f"{program.process.args}: its results changed\n{result}\nalone:\n{expected}")
-
-
-def kill_process(laneway, name):
-    """Kills the one process of this name and returns its pid."""
-    pids = laneway.processes(name)
-    check(len(pids) == 1, f"one {name} must run, not {pids}")
-    harness.os.kill(pids[0], signal.SIGKILL)
-    wait_for(lambda: not alive(pids[0]), f"{name} is gone")
-    return pids[0]
 
 
 def wait_for_progress(program, numbers):

@@ -7,14 +7,12 @@ import pathlib
 import signal
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import harness  # noqa: E402 (lies beside us)
-from full_lanes import GROW_MIB, Growing  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from harness import Laneway, alive, check, wait_for  # noqa: E402
-from lanes import started  # noqa: E402
-from stepped import STEPS, Stepped, alone, at_rest, kill_worker, stop  # noqa: E402
-from watching import of_job  # noqa: E402
+from harness.growing import GROW_MIB, Growing  # noqa: E402
+from harness.jobs import of_job, started  # noqa: E402
+from harness.stepped import STEPS, Stepped, alone, at_rest, kill_worker, stop  # noqa: E402
 
 MIB = 1 << 20
 WIDE_MIB = 72  # what another job leaves of its lane

@@ -14,12 +14,11 @@ import statistics
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import harness  # noqa: E402 (lies beside us)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from harness import Laneway, check, chosen, wait_for  # noqa: E402
-from lanes import HOLD, go_on_together  # noqa: E402
-from stepped import STEPS, Stepped, Working, alone, at_rest, check_806, in_a_lane, kill_worker  # noqa: E402
+from harness.jobs import HOLD, go_on_together  # noqa: E402
+from harness.stepped import STEPS, Stepped, Working, alone, at_rest, check_806, in_a_lane, kill_worker  # noqa: E402
 
 CREW = ("device", "pinned", "lane", "device")  # the memory of programs that live through many rounds
 PAUSE_SECONDS_MAX = 1.0  # the median of what a program at rest loses when its worker does

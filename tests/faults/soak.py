@@ -19,8 +19,8 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-import harness  # noqa: E402 (lies beside us)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from harness import Failure, Laneway, alive, check, wait_for  # noqa: E402
 
 POLICIES = ("fifo", "srtf", "pack", "fair", "rr", "priority", "edf", "shares")

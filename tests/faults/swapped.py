@@ -9,14 +9,13 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import harness  # noqa: E402 (lies beside us)
-from full_lanes import Growing  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from harness import Laneway, Program, check, chosen, wait_for  # noqa: E402
-from kills import kill_process  # noqa: E402
-from stepped import Stepped, alone, at_rest, check_806, in_a_lane, kill_worker, rests_or_is_lost, stop  # noqa: E402
-from watching import of_job  # noqa: E402
+from harness.growing import Growing  # noqa: E402
+from harness.jobs import kill_process, of_job  # noqa: E402
+from harness.stepped import (Stepped, alone, at_rest, check_806, in_a_lane, kill_worker, rests_or_is_lost,  # noqa: E402
+                             stop)
 
 
 def steer(laneway, command):

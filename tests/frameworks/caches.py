@@ -4,8 +4,8 @@ import pathlib
 import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-import harness  # noqa: E402 (lies beside us)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from harness import Laneway, check  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ import struct
 
 from beside import Attack, Victim, check_said, harness, world
 from harness import check, wait_for
-from watching import free_port, scrape
+from harness.jobs import free_port, scrape
 
 
 def test_a_program_of_its_own_context_speaks_for_itself_alone():

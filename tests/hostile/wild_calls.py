@@ -2,10 +2,10 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-import harness  # noqa: E402 (lies there)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from harness import Laneway, Program, check, chosen  # noqa: E402
-from lanes import started  # noqa: E402
+from harness.jobs import started  # noqa: E402
 
 LOOP = ("--iterations", "40", "--kernels", "4", "--kernel-us", "500", "--persistent", "4", "--ephemeral", "16")
 

@@ -1,19 +1,12 @@
-"""What the end-to-end and fault tests stand on: a Laneway of their own, programs under it, and deadlines.
+"""A Laneway of a test's own, and programs under it.
 
 A `Laneway` owns a temporary directory with everything that a Laneway on this machine would otherwise share: the
 runtime directory, configuration, state and caches. Leaving it stops the daemon and fails the test when a process of
-ours or a file in the runtime directory is left. Nothing here sleeps to synchronise: waiting is polling a condition
-until a deadline, after which the test fails and says what it waited for.
-
-A test script defines functions named test_* that take a `Laneway` class bound to the build, and ends with
-`harness.main()`; ctest runs `script.py --build DIR test_name`.
+ours or a file in the runtime directory is left.
 """
-import argparse
-import inspect
 import json
 import os
 import pathlib
-import random
 import shutil
 import signal
 import subprocess
@@ -21,102 +14,10 @@ import sys
 import tempfile
 import time
 
-POLL_SECONDS = 0.01
+from harness.checks import HANG_SECONDS, POLL_SECONDS, Failure, check, wait_for
+from harness.processes import alive, children_of, name_of
+
 PROGRAM_SECONDS = 360
-# So that nothing hangs: far more than anything takes on a loaded machine. Where a time is the claim, the test says it.
-HANG_SECONDS = 60
-SKIPPED = 77  # ctest's SKIP_RETURN_CODE
-
-
-class Failure(Exception):
-    """A check that did not hold; the text is all that the reader gets."""
-
-
-class Skip(Exception):
-    """What a test needs and this machine lacks."""
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
-
-
-def wait_for(condition, what, seconds=HANG_SECONDS):
-    """Returns the first true value of `condition()`; `what` may be a function, which tells how it stands then."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise Failure(f"after {seconds} s: {what() if callable(what) else what}")
-        time.sleep(POLL_SECONDS)
-
-
-def chosen(seed):
-    """The seed itself, printed; a new one when none is given."""
-    seed = random.SystemRandom().randrange(10**9) if seed is None else seed
-    print(f"seed {seed} (repeat with --seed {seed})", flush=True)
-    return seed
-
-
-def without_times(text):
-    """Standard output less the lines that carry times."""
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("time:"))
-
-
-def without_waits(text):
-    """Standard error less the line that says what a program waits for before it is admitted."""
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("laneway: this program waits "))
-
-
-def alive(pid):
-    """True until the last of its threads has ended: until then its files and locks are its own."""
-    state = state_of(pid)
-    if state != "Z":
-        return state not in (None, "X")
-    try:
-        return len(os.listdir(f"/proc/{pid}/task")) > 1  # the first thread alone is a zombie
-    except OSError:
-        return False
-
-
-def state_of(pid):
-    """The state letter of a process (R, S, T, Z, ...), or None when there is no such process."""
-    try:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return text.rpartition(")")[2].split()[0]
-
-
-def children_of(pid):
-    try:
-        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def name_of(pid):
-    try:
-        return os.path.basename(os.readlink(f"/proc/{pid}/exe")).removesuffix(" (deleted)")
-    except OSError:
-        return None
-
-
-def open_files(pid):
-    """What the descriptors of a process lead to, less those that it closes meanwhile; nothing when it has ended."""
-    targets = []
-    try:
-        for entry in list(pathlib.Path(f"/proc/{pid}/fd").iterdir()):
-            try:
-                targets.append(os.readlink(entry))
-            except FileNotFoundError:
-                continue
-    except OSError:
-        if alive(pid):
-            raise
-    return targets
 
 
 class Result:
@@ -324,38 +225,3 @@ class Laneway:
             return {program.pid for program in programs} <= {session["pid"] for session in self.sessions()}
         wait_for(connected, "three neighbours did not connect")
         return programs
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--list", action="store_true", help="print the tests' names")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--long", action="store_true", help="also what takes too long for every run")
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    tests = {name: value for name, value in vars(sys.modules["__main__"]).items() if name.startswith("test_")}
-    if options.list:
-        print("\n".join(tests))
-        return
-    Laneway.build = options.build.resolve()
-    code = 0
-    for name in options.names or tests:
-        code = max(code, run_test(name, tests[name], options))
-    sys.exit(code)
-
-
-def run_test(name, test, options):
-    given = {"rounds": options.rounds, "seed": options.seed, "long": options.long}
-    wanted = inspect.signature(test).parameters
-    try:
-        test(**{key: value for key, value in given.items() if key in wanted})
-    except Skip as reason:
-        print(f"{name}: skipped: {reason}")
-        return SKIPPED
-    except Failure as failure:
-        print(f"{name}: FAILED: {failure}")
-        return 1
-    print(f"{name}: ok")
-    return 0

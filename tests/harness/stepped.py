@@ -1,14 +1,13 @@
 """Programs that wait for us before each of their rounds, or work without a pause and tell each round, and when they
 rest: what tests of lost workers stand on.
-
-It is a module beside the tests; whoever imports it has harness.py on its path.
 """
 import json
 import os
 import signal
 import time
 
-from harness import HANG_SECONDS, alive, check, state_of, wait_for
+from harness.checks import HANG_SECONDS, check, wait_for
+from harness.processes import alive, state_of
 
 STEPS = 40  # of a stepped program, unless it is told otherwise
 
