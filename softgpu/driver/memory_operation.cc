@@ -92,7 +92,7 @@ class MemoryOperation final : public Operation {
     if (SpinUntil([&] { return Reached(wait); })) return;
     while (!Reached(wait)) {
       const Clock::duration waited = (Clock::now() - begin) / 16;
-      // tidy: allow banned, because a writer may be another process, which rings no bell.
+      // A writer may be another process, which rings no bell.
       std::this_thread::sleep_for(std::clamp<Clock::duration>(waited, kSleepMin, kSleepMax));
     }
   }
