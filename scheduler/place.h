@@ -28,7 +28,8 @@ constexpr bool Valid(Place place) {
          (place.residence != Residence::kDevice || place.lane_saved == 0);
 }
 
-// A way leads on or, when it fails, back to where it began; it takes along what it began with.
+// A swap ends at the other side or, when it fails, where it began. Between the two the lane is
+// saved or not as it was at the start.
 constexpr bool Legal(Place from, Place to) {
   if (!Valid(from) || !Valid(to)) return false;
   const bool same_lane = from.lane_saved == to.lane_saved;

@@ -62,7 +62,8 @@ void Stay(Core* core, Session* session) {
   List(core, session);
 }
 
-// What it asked for was counted when it was let in; what it asked for since waits its turn.
+// A need from before the session was let in was counted then, and is met now. A need from the way
+// waits for room like those of sessions on the device.
 void AnswerNeed(Core* core, Session* session) {
   if (!session->need_comes) {
     AwaitRoom(core, session);

@@ -165,6 +165,7 @@ SessionSnapshot SessionImpl::Snapshot() const {
   const bool coming_in = coming_in_.load();
   const std::lock_guard<std::mutex> lock(command_mutex_);  // see AskForMemory
   const AssignedLane::Where where = lane_.where();
+  // An order is a way from when the session hears of it: lanewayd waits for its end.
   scheduler::Place place;
   if (where != AssignedLane::Where::kHere) {
     place.residence = coming_in ? scheduler::Residence::kComingIn : scheduler::Residence::kHost;
