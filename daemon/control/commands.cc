@@ -18,6 +18,7 @@
 #include "daemon/control/command.h"
 #include "daemon/control/daemon.h"
 #include "daemon/control/live.h"
+#include "daemon/control/metrics.h"
 #include "daemon/control/status.h"
 #include "ipc/job_options.h"
 #include "ipc/socket.h"
@@ -48,22 +49,30 @@ void Daemon::ReplyLater(const std::string& peer, const std::string& text) {
 
 void Daemon::AnswerStatus(const std::string& peer, const Command&) {
   children_.RefreshUsage([this, peer] {
-    ReplyLater(peer, StatusJson({options_, state_.policy->name(), children_, sessions_, faults_}));
+    ReplyLater(peer, StatusJson({options_, state_.policy->name(), children_, sessions_,
+                                 observers_.faults()}));
   });
 }
 
-TopInput Daemon::LiveInput() const { return {children_, sessions_, state_, watch_, NowUs()}; }
+TopInput Daemon::LiveInput() const {
+  return {children_, sessions_, state_, observers_.watch(), NowUs()};
+}
 
 void Daemon::AnswerTop(const std::string& peer, const Command&) {
   children_.RefreshUsage([this, peer] {
-    SampleSessions();
+    observers_.Sample();
     ReplyLater(peer, TopJson(LiveInput()));
   });
 }
 
+std::string Daemon::Metrics() {
+  observers_.Sample();
+  return MetricsText(LiveInput(), observers_.faults_seen(), observers_.journal());
+}
+
 void Daemon::AnswerJournal(const std::string& peer, const Command& command) {
-  SampleSessions();
-  control_.Reply(peer, JournalJson(journal_, command.after, kJournalPart));
+  observers_.Sample();
+  control_.Reply(peer, JournalJson(observers_.journal(), command.after, kJournalPart));
 }
 
 // A run that a program of another run starts is a part of that one's job; what it gives is the
@@ -91,7 +100,7 @@ void Daemon::AnswerJob(const std::string& peer, const Command& command) {
     if (terms != *outer) ChangeJob(terms);
   }
   absl::StatusOr<ipc::UniqueFd> process = ipc::OpenPidfd(static_cast<pid_t>(command.pid));
-  if (command.pid != 0 && process.ok()) history_.Launched(run, command.text, std::move(*process));
+  if (command.pid != 0 && process.ok()) observers_.Launched(run, command.text, std::move(*process));
   ReplyLater(peer, JobJson(run, jobs_.TicketOf(terms), children_.keeper().description.kind));
 }
 
@@ -106,8 +115,7 @@ void Daemon::AnswerWaitingJobs(const std::string& failure) {
 }
 
 void Daemon::AnswerExited(const std::string& peer, const Command& command) {
-  history_.Exited(command.id, static_cast<int>(std::min<uint64_t>(command.code, 255)),
-                  ReadClocks());
+  observers_.Exited(command.id, static_cast<int>(std::min<uint64_t>(command.code, 255)));
   UpdateLinger();
   control_.Reply(peer, OkJson());
 }

@@ -23,7 +23,6 @@
 namespace control {
 namespace {
 
-constexpr size_t kFaultsMax = 16;
 constexpr int64_t kLanesMax = 64;
 constexpr int64_t kOverstayS = 10;  // without a boundary, then it is reported
 constexpr int kAttemptsMax =
@@ -34,11 +33,11 @@ constexpr int kAttemptsMax =
 Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
     : options_(options),
       on_ready_(std::move(on_ready)),
-      history_(ipc::StateDir()),
       children_({options.runtime_dir, options.device, options.linger_s, options.scrub,
                  ipc::BytesOption(options.swap, -1)},
                 &loop_, this),
       state_(options.policy),
+      observers_(ipc::StateDir(), {&loop_, &sessions_, &state_}),
       metrics_(&loop_, [this] { return Metrics(); }) {
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
   state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
@@ -149,7 +148,7 @@ void Daemon::AdoptSession(uint32_t worker, const ipc::control::SessionRecord& re
   session->progress = common::ProgressMap(session->swap_fd.get());
   session->page = common::SessionPageMap(session->session_fd.get());
   if (record.contained != 0) session->own_worker = worker;
-  NoteBegin(*session);
+  observers_.Begin(*session);
   // It has its place already: the scheduler only learns of it.
   session->lane = record.lane;
   if (record.lane != 0) lane_guests_[record.lane].insert(record.session_id);
@@ -200,9 +199,9 @@ void Daemon::RecordFault(uint32_t worker, const ipc::control::Poisoned& poisoned
   poisoned_worker_ = worker;
   Session* const culprit = sessions_.Find(poisoned.session_id);
   spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);
-  AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job.number,
-            culprit == nullptr ? "" : culprit->record.program, static_cast<uint32_t>(poisoned.code),
-            poisoned.text});
+  observers_.AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job.number,
+                       culprit == nullptr ? "" : culprit->record.program,
+                       static_cast<uint32_t>(poisoned.code), poisoned.text});
   if (culprit == nullptr) return;
   culprit->faulted = true;
   NoteOffence(*culprit);
@@ -227,7 +226,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
   const uint64_t culprit = stopping_ ? 0 : BlameForCrash(worker);
   const bool told =
       culprit != 0 || retired_.erase(worker) != 0 || std::exchange(poisoned_worker_, 0) == worker;
-  if (!stopping_ && !told) AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
+  if (!stopping_ && !told) observers_.AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
   for (const uint64_t id : concerned) {
     Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;
@@ -317,7 +316,7 @@ void Daemon::Leave(Session* session) {
   loop_.Unwatch(session->pidfd.get());
   // Its worker may have been killed before it could.
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
-  NoteEnd(*session);
+  observers_.End(*session);
   sessions_.Remove(id);
   Happen(scheduler::SessionLeft{id});
   ReleaseLanesOf(id);
@@ -329,23 +328,12 @@ void Daemon::Leave(Session* session) {
   common::TrimHeap();
 }
 
-void Daemon::AddFault(Fault fault) {
-  ++faults_seen_;
-  journal_.Add({.kind = EventKind::kFault,
-                .at_us = NowUs(),
-                .session = fault.session_id,
-                .job = fault.job_id},
-               fault.text);
-  faults_.push_back(std::move(fault));
-  if (faults_.size() > kFaultsMax) faults_.pop_front();
-}
-
 void Daemon::UpdateLinger() {
   if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
   if (sessions_.CountAlive() != 0 || stopping_ || !serving_) return;
   linger_timer_ = loop_.After(options_.linger_s * 1'000'000, [this] {
     linger_timer_ = 0;
-    if (history_.HasPrograms()) {
+    if (observers_.history().HasPrograms()) {
       spdlog::debug("stays: a program of laneway run has not ended");
       return UpdateLinger();
     }
@@ -377,8 +365,7 @@ void Daemon::OnTerminate() {
 }
 
 void Daemon::Quit(int code) {
-  SampleSessions();
-  history_.CloseAll(stopping_, ReadClocks());
+  observers_.Close(stopping_);
   exit_code_ = code != 0 ? code : exit_code_;
   loop_.Quit();
 }

@@ -21,14 +21,12 @@
 #include "daemon/control/alone.h"
 #include "daemon/control/children.h"
 #include "daemon/control/choose_devices.h"
-#include "daemon/control/history.h"
 #include "daemon/control/http.h"
 #include "daemon/control/jobs.h"
-#include "daemon/control/journal.h"
+#include "daemon/control/observers.h"
 #include "daemon/control/seal.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/shrinking.h"
-#include "daemon/control/watch.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
 #include "ipc/unique_fd.h"
@@ -40,18 +38,8 @@ namespace control {
 struct Command;
 struct TopInput;
 
-struct Fault {
-  uint64_t session_id = 0;  // 0: no session's
-  uint64_t job_id = 0;
-  std::string program;
-  uint32_t code = 0;  // CUresult
-  std::string text;
-};
-
 class Daemon : public ChildrenListener {
  public:
-  static constexpr int64_t kSampleUs = 500'000;  // between two looks at the sessions' counters
-
   using OnReady = std::function<void(const std::string& failure)>;  // empty: ready
 
   // `options.runtime_dir` is set and locked by the caller. `on_ready` is called once.
@@ -196,19 +184,11 @@ class Daemon : public ChildrenListener {
   void AwaitEnd(Session* session);
   void OnStillThere(uint64_t id);
 
-  void AddFault(Fault fault);
   void ServeWaiting();
   void UpdateLinger();
   void StopEverything();
   void Quit(int code);
 
-  // --- what sessions do (looking.cc)
-  Now ReadClocks() const;
-  void NoteBegin(const Session& session);
-  void NoteEnd(const Session& session);
-  void SampleSession(const Session& session);
-  void SampleSessions();
-  void SampleAgain();
   std::string Metrics();
 
   // --- people's commands (commands.cc)
@@ -244,13 +224,13 @@ class Daemon : public ChildrenListener {
 
   const ipc::Options options_;
   OnReady on_ready_;
-  History history_;
   common::EventLoop loop_;
   Children children_;
   SessionTable sessions_;
   Seal seal_;
   Jobs jobs_;
   scheduler::State state_;
+  Observers observers_;
   common::Acceptor hellos_{&loop_};
   ipc::ControlServer control_;
   struct Greeting {
@@ -261,11 +241,6 @@ class Daemon : public ChildrenListener {
   static constexpr size_t kGreetingsMax = 128;
   std::map<int, Greeting> greeting_;  // connected, hello not yet heard
   uint64_t greeted_ = 0;
-  std::deque<Fault> faults_;  // newest last
-  uint64_t faults_seen_ = 0;
-  Journal journal_;
-  Watch watch_;
-  common::EventLoop::TimerId sample_timer_ = 0;
   MetricsServer metrics_;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
   std::vector<std::pair<std::string, Command>> waiting_jobs_;

@@ -101,7 +101,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   session->in_process = in_process;
   if (goes_on != 0) session->claimed_bytes = hello.held_bytes;
   WatchClient(session);
-  NoteBegin(*session);
+  observers_.Begin(*session);
   UpdateLinger();
   if (!serving_) return;  // OnChildrenReady comes back to it
   NoticeEnding();

@@ -28,7 +28,7 @@ int64_t Signed(uint64_t bytes) {
 scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   scheduler::SessionArrived arrived = ArrivedWith(session.record);
   arrived.fixed = session.in_process;
-  if (const LearnedCommand* const known = history_.KnownOf(session.record.session_id)) {
+  if (const LearnedCommand* const known = observers_.history().KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
     arrived.estimate.total_us = known->needs.total_us;
     if (!session.in_process) {  // which has no lane, and never makes room for who needs it more
@@ -101,11 +101,11 @@ void Daemon::NoteProgress(uint64_t id) {
 void Daemon::RecordSwitch(const wire::Switched& switched) {
   spdlog::debug("lane {} went from session {} to {}", switched.lane, switched.from, switched.to);
   NoteProgress(switched.from);
-  journal_.Add({.kind = EventKind::kSwitch,
-                .at_us = std::min(switched.at_us, NowUs()),
-                .session = switched.from,
-                .lane = switched.lane,
-                .other = switched.to});
+  observers_.Note({.kind = EventKind::kSwitch,
+                   .at_us = std::min(switched.at_us, NowUs()),
+                   .session = switched.from,
+                   .lane = switched.lane,
+                   .other = switched.to});
   Happen(scheduler::Switched{static_cast<scheduler::LaneId>(switched.lane), switched.from,
                              switched.to});
 }
@@ -143,9 +143,8 @@ void Daemon::RequestLane(const wire::LaneNeeded& needed) {
 
 void Daemon::FinishSwap(const wire::Swapped& swapped) {
   const bool out = swapped.out != 0;
-  journal_.Add({.kind = out ? EventKind::kSwapOut : EventKind::kSwapIn,
-                .at_us = NowUs(),
-                .session = swapped.session_id});
+  observers_.Note(
+      {.kind = out ? EventKind::kSwapOut : EventKind::kSwapIn, .session = swapped.session_id});
   spdlog::debug("session {} is {} ({}) {}", swapped.session_id, out ? "out" : "in", swapped.result,
                 swapped.sentence);
   if (Session* const session = sessions_.Find(swapped.session_id)) session->swap.reset();
@@ -218,11 +217,10 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes,
                                     session->record.device, 0, assign.answer ? 1u : 0u});
   TellShared();
-  journal_.Add({.kind = EventKind::kLane,
-                .at_us = NowUs(),
-                .session = assign.session,
-                .lane = assign.lane,
-                .bytes = static_cast<uint64_t>(assign.bytes)});
+  observers_.Note({.kind = EventKind::kLane,
+                   .session = assign.session,
+                   .lane = assign.lane,
+                   .bytes = static_cast<uint64_t>(assign.bytes)});
 }
 
 void Daemon::TellOthers(uint32_t worker, const wire::LaneChanged& changed) {
@@ -275,11 +273,10 @@ void Daemon::GrantOrRevoke(uint64_t id, uint64_t lane, bool grant) {
   } else {
     SendTo(*session, wire::Revoke{id});
   }
-  journal_.Add({.kind = grant ? EventKind::kGrant : EventKind::kRevoke,
-                .at_us = NowUs(),
-                .session = id,
-                .job = session->record.job.number,
-                .lane = lane});
+  observers_.Note({.kind = grant ? EventKind::kGrant : EventKind::kRevoke,
+                   .session = id,
+                   .job = session->record.job.number,
+                   .lane = lane});
 }
 
 void Daemon::OnOverstay(const scheduler::Report& report) {
@@ -288,7 +285,8 @@ void Daemon::OnOverstay(const scheduler::Report& report) {
   const std::string text = absl::StrCat("came to no boundary for ", report.overstay_us / 1'000'000,
                                         " s after it was to leave lane ", report.lane);
   spdlog::warn("session {} ({}) {}", report.session, session->record.program, text);
-  AddFault({report.session, session->record.job.number, session->record.program, 0, text});
+  observers_.AddFault(
+      {report.session, session->record.job.number, session->record.program, 0, text});
   const bool served = session->phase == Phase::kRunning && !session->in_process;
   if (options_.max_iteration_s == 0 || !served) return;
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,

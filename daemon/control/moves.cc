@@ -138,11 +138,10 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   TellShared();
   if (session->swap.has_value()) SendTo(*session, *session->swap);
   spdlog::info("session {} goes on in worker {}", id, session->worker);
-  journal_.Add({.kind = EventKind::kMove,
-                .at_us = NowUs(),
-                .session = id,
-                .job = session->record.job.number,
-                .other = session->worker});
+  observers_.Note({.kind = EventKind::kMove,
+                   .session = id,
+                   .job = session->record.job.number,
+                   .other = session->worker});
   CheckUpgrade();
 }
 
@@ -271,8 +270,8 @@ uint64_t Daemon::BlameForCrash(uint32_t worker) {
       absl::StrFormat("ended worker %u by signal %d (%s) at address %#x", worker, note->signal,
                       strsignal(note->signal), note->address);
   spdlog::error("session {} ({}) {}", note->session_id, culprit->record.program, text);
-  AddFault({note->session_id, culprit->record.job.number, culprit->record.program,
-            CUDA_ERROR_MPS_RPC_FAILURE, text});
+  observers_.AddFault({note->session_id, culprit->record.job.number, culprit->record.program,
+                       CUDA_ERROR_MPS_RPC_FAILURE, text});
   NoteOffence(*culprit);
   return note->session_id;
 }
@@ -296,7 +295,7 @@ void Daemon::OnStillThere(uint64_t id) {
   const std::string text = absl::StrCat("left work that did not end within ",
                                         options_.kill_timeout_s, " s: its worker is ended");
   spdlog::warn("session {} ({}) {}", id, culprit->record.program, text);
-  AddFault({id, culprit->record.job.number, culprit->record.program, 0, text});
+  observers_.AddFault({id, culprit->record.job.number, culprit->record.program, 0, text});
   NoteOffence(*culprit);
   children_.SetLeaving(number, true);
   size_t leaving = 0;

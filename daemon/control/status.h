@@ -7,7 +7,7 @@
 #include <string>
 
 #include "daemon/control/children.h"
-#include "daemon/control/daemon.h"
+#include "daemon/control/observers.h"
 #include "daemon/control/session_table.h"
 #include "ipc/options.h"
 

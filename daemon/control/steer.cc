@@ -27,7 +27,7 @@ void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
     }
     Happen(scheduler::PolicyChanged{command.text});
     spdlog::info("the policy is {} now", state_.policy->name());
-    journal_.Add({.kind = EventKind::kPolicy, .at_us = NowUs()}, state_.policy->name());
+    observers_.Note({.kind = EventKind::kPolicy}, state_.policy->name());
   }
   control_.Reply(peer, DumpJson({{"ok", true},
                                  {"policy", state_.policy->name()},
@@ -64,9 +64,8 @@ std::vector<uint64_t> Daemon::SessionsToSteer(const std::string& peer, uint64_t 
 void Daemon::Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
                    const std::string& text) {
   spdlog::info("told to {} session {}", NameOf(kind), id);
-  journal_.Add(
-      {.kind = kind, .at_us = NowUs(), .session = id, .job = sessions_.Find(id)->record.job.number},
-      text);
+  observers_.Note({.kind = kind, .session = id, .job = sessions_.Find(id)->record.job.number},
+                  text);
   Happen(event);
 }
 

@@ -46,7 +46,8 @@ std::vector<DeviceLoad> Daemon::DeviceLoads() const {
   for (const std::pair<const uint64_t, ipc::JobTerms>& entry : jobs_.all()) {
     const ipc::JobTerms& job = entry.second;
     const uint32_t first = FirstDeviceOf(job.scheduling);
-    if (job.scheduling.device_count != 0 && first < loads.size() && history_.IsOpen(job.number))
+    if (job.scheduling.device_count != 0 && first < loads.size() &&
+        observers_.history().IsOpen(job.number))
       ++loads[first].sessions;
   }
   return loads;
@@ -97,7 +98,7 @@ void Daemon::TellTerms(uint64_t id, const ipc::SchedulingTerms& terms) {
 void Daemon::AnswerTerms(const std::string& peer, const Command& command) {
   const bool share = command.name == "share";
   const std::optional<ipc::JobTerms> begun = jobs_.Find(command.id);
-  const bool waited_for = begun.has_value() && history_.IsOpen(command.id);
+  const bool waited_for = begun.has_value() && observers_.history().IsOpen(command.id);
   std::vector<uint64_t> ids = SessionsOf(command.id);
   if (ids.empty() && !waited_for) {
     (void)SessionsToSteer(peer, command.id);  // says why not
