@@ -44,22 +44,22 @@ void Daemon::OnControl() {
 // ZeroMQ's edge may have passed while we replied later than at once.
 void Daemon::ReplyLater(const std::string& peer, const std::string& text) {
   control_.Reply(peer, text);
-  loop_.After(0, [this] { OnControl(); });
+  loop_->After(0, [this] { OnControl(); });
 }
 
 void Daemon::AnswerStatus(const std::string& peer, const Command&) {
-  children_.RefreshUsage([this, peer] {
-    ReplyLater(peer, StatusJson({options_, state_.policy->name(), children_, sessions_,
+  children_->RefreshUsage([this, peer] {
+    ReplyLater(peer, StatusJson({options_, state_.policy->name(), *children_, sessions_,
                                  observers_.faults()}));
   });
 }
 
 TopInput Daemon::LiveInput() const {
-  return {children_, sessions_, state_, observers_.watch(), NowUs()};
+  return {*children_, sessions_, state_, observers_.watch(), NowUs()};
 }
 
 void Daemon::AnswerTop(const std::string& peer, const Command&) {
-  children_.RefreshUsage([this, peer] {
+  children_->RefreshUsage([this, peer] {
     observers_.Sample();
     ReplyLater(peer, TopJson(LiveInput()));
   });
@@ -101,7 +101,7 @@ void Daemon::AnswerJob(const std::string& peer, const Command& command) {
   }
   absl::StatusOr<ipc::UniqueFd> process = ipc::OpenPidfd(static_cast<pid_t>(command.pid));
   if (command.pid != 0 && process.ok()) observers_.Launched(run, command.text, std::move(*process));
-  ReplyLater(peer, JobJson(run, jobs_.TicketOf(terms), children_.keeper().description.kind));
+  ReplyLater(peer, JobJson(run, jobs_.TicketOf(terms), children_->keeper().description.kind));
 }
 
 void Daemon::AnswerWaitingJobs(const std::string& failure) {

@@ -30,15 +30,15 @@ constexpr int kAttemptsMax =
 
 }  // namespace
 
-Daemon::Daemon(const ipc::Options& options, OnReady on_ready)
+Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* children,
+               OnReady on_ready)
     : options_(options),
       on_ready_(std::move(on_ready)),
-      children_({options.runtime_dir, options.device, options.linger_s, options.scrub,
-                 ipc::BytesOption(options.swap, -1)},
-                &loop_, this),
+      loop_(loop),
+      children_(children),
       state_(options.policy),
-      observers_(ipc::StateDir(), {&loop_, &sessions_, &state_}),
-      metrics_(&loop_, [this] { return Metrics(); }) {
+      observers_(ipc::StateDir(), {loop_, &sessions_, &state_}),
+      metrics_(loop_, [this] { return Metrics(); }) {
   state_.limits.sessions_max = ipc::limits::kSessionsMax;
   state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
   state_.limits.slice_us = std::max<int64_t>(1, options.slice_ms) * 1000;
@@ -63,14 +63,14 @@ absl::Status Daemon::Listen() {
       [](const std::string& sentence) { spdlog::warn("{}; raise ulimit -n", sentence); });
   const absl::Status bound = control_.Bind(ipc::ControlEndpoint(options_.runtime_dir));
   if (!bound.ok()) return bound;
-  loop_.Watch(control_.descriptor(), [this] { OnControl(); });
+  loop_->Watch(control_.descriptor(), [this] { OnControl(); });
   if (options_.metrics_port == 0) return absl::OkStatus();
   return metrics_.Listen(static_cast<uint16_t>(options_.metrics_port));
 }
 
 int Daemon::Run() {
-  children_.Start();
-  loop_.Run();
+  children_->Start(this);
+  loop_->Run();
   return exit_code_;
 }
 
@@ -86,7 +86,7 @@ void Daemon::OnChildrenReady() {
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
                state_.sessions.size());
   // The first program then need not wait for the driver to start.
-  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok()) {
+  if (const absl::Status ensured = children_->EnsureWorker(); !ensured.ok()) {
     OnKeeperFailed(std::string(ensured.message()));
     return;
   }
@@ -100,7 +100,7 @@ void Daemon::OnChildrenReady() {
   for (const scheduler::Event& event : std::exchange(held_events_, {})) Happen(event);
   AnswerWaitingJobs("");
   UpdateLinger();
-  if (children_.Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
+  if (children_->Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
 }
 
 void Daemon::OnWorkerReady(uint32_t worker) {
@@ -295,16 +295,16 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
 // -----------------------------------------------------------------------------------------
 
 void Daemon::ReleaseMemory(uint64_t id) {
-  children_.TellKeeper(ipc::control::ReleaseOwner{{ipc::control::OwnerKind::kSession, id}});
+  children_->TellKeeper(ipc::control::ReleaseOwner{{ipc::control::OwnerKind::kSession, id}});
   ReleaseLane(ipc::control::OwnLaneOf(id));
 }
 
 // What a keeper still has of sessions that ended while no daemon was there, or whose worker did.
 void Daemon::ReleaseUnknownOwners() {
-  for (const ipc::control::Usage& usage : children_.keeper().usages) {
+  for (const ipc::control::Usage& usage : children_->keeper().usages) {
     const uint64_t id = ipc::control::SessionOf(usage.owner);
     if (id != 0 && sessions_.Find(id) == nullptr)
-      children_.TellKeeper(ipc::control::ReleaseOwner{usage.owner});
+      children_->TellKeeper(ipc::control::ReleaseOwner{usage.owner});
   }
 }
 
@@ -313,7 +313,7 @@ void Daemon::Leave(Session* session) {
   const uint32_t worker = session->own_worker != 0 ? session->own_worker : session->worker;
   ReleaseMemory(id);
   CloseSocket(session);
-  loop_.Unwatch(session->pidfd.get());
+  loop_->Unwatch(session->pidfd.get());
   // Its worker may have been killed before it could.
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
   observers_.End(*session);
@@ -329,9 +329,9 @@ void Daemon::Leave(Session* session) {
 }
 
 void Daemon::UpdateLinger() {
-  if (linger_timer_ != 0) loop_.Cancel(std::exchange(linger_timer_, 0));
+  if (linger_timer_ != 0) loop_->Cancel(std::exchange(linger_timer_, 0));
   if (sessions_.CountAlive() != 0 || stopping_ || !serving_) return;
-  linger_timer_ = loop_.After(options_.linger_s * 1'000'000, [this] {
+  linger_timer_ = loop_->After(options_.linger_s * 1'000'000, [this] {
     linger_timer_ = 0;
     if (observers_.history().HasPrograms()) {
       spdlog::debug("stays: a program of laneway run has not ended");
@@ -354,7 +354,7 @@ void Daemon::StopEverything() {
     ipc::MarkLost(entry.second.page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
                   "Laneway was stopped while this program was running (laneway stop --force)");
   }
-  children_.Stop();
+  children_->Stop();
 }
 
 void Daemon::OnTerminate() {
@@ -367,7 +367,7 @@ void Daemon::OnTerminate() {
 void Daemon::Quit(int code) {
   observers_.Close(stopping_);
   exit_code_ = code != 0 ? code : exit_code_;
-  loop_.Quit();
+  loop_->Quit();
 }
 
 void Daemon::OnAllStopped() {

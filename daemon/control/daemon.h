@@ -42,8 +42,10 @@ class Daemon : public ChildrenListener {
  public:
   using OnReady = std::function<void(const std::string& failure)>;  // empty: ready
 
-  // `options.runtime_dir` is set and locked by the caller. `on_ready` is called once.
-  Daemon(const ipc::Options& options, OnReady on_ready);
+  // `options.runtime_dir` is set and locked by the caller. `loop` and `children` outlive this
+  // object. `on_ready` is called once.
+  Daemon(const ipc::Options& options, common::EventLoop* loop, Children* children,
+         OnReady on_ready);
   ~Daemon() override;
 
   absl::Status Listen();
@@ -62,8 +64,6 @@ class Daemon : public ChildrenListener {
   void OnKeeperReplaced() override;
   void OnKeeperFailed(const std::string& sentence) override;
   void OnAllStopped() override;
-
-  common::EventLoop* loop() { return &loop_; }
 
  private:
   // --- the door (door.cc)
@@ -224,14 +224,14 @@ class Daemon : public ChildrenListener {
 
   const ipc::Options options_;
   OnReady on_ready_;
-  common::EventLoop loop_;
-  Children children_;
+  common::EventLoop* const loop_;
+  Children* const children_;
   SessionTable sessions_;
   Seal seal_;
   Jobs jobs_;
   scheduler::State state_;
   Observers observers_;
-  common::Acceptor hellos_{&loop_};
+  common::Acceptor hellos_{loop_};
   ipc::ControlServer control_;
   struct Greeting {
     ipc::UniqueFd socket;

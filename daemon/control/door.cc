@@ -42,14 +42,14 @@ void Daemon::AcceptClient(ipc::UniqueFd socket) {
   Greeting& greeting = greeting_[fd];
   greeting.socket = std::move(socket);
   greeting.number = ++greeted_;
-  greeting.timer = loop_.After(kHelloTimeoutUs, [this, fd] { DropGreeting(fd); });
-  loop_.Watch(fd, [this, fd] { OnHello(fd); });
+  greeting.timer = loop_->After(kHelloTimeoutUs, [this, fd] { DropGreeting(fd); });
+  loop_->Watch(fd, [this, fd] { OnHello(fd); });
 }
 
 void Daemon::DropGreeting(int fd) {
   const std::map<int, Greeting>::iterator found = greeting_.find(fd);
-  loop_.Cancel(found->second.timer);
-  loop_.Unwatch(fd);
+  loop_->Cancel(found->second.timer);
+  loop_->Unwatch(fd);
   greeting_.erase(found);
 }
 
@@ -59,8 +59,8 @@ void Daemon::OnHello(int fd) {
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(fd, 0);
   if (absl::IsDeadlineExceeded(packet.status())) return;
   ipc::UniqueFd socket = std::move(found->second.socket);
-  loop_.Cancel(found->second.timer);
-  loop_.Unwatch(fd);
+  loop_->Cancel(found->second.timer);
+  loop_->Unwatch(fd);
   greeting_.erase(found);
   const absl::StatusOr<ipc::Peer> peer = ipc::PeerOf(fd);
   if (!packet.ok() || !peer.ok()) return;
@@ -140,9 +140,9 @@ void Daemon::NoticeEnding() {
 
 void Daemon::WatchClient(Session* session) {
   const uint64_t id = session->record.session_id;
-  loop_.Watch(session->pidfd.get(), [this, id] { OnClientEnded(id); });
+  loop_->Watch(session->pidfd.get(), [this, id] { OnClientEnded(id); });
   if (session->socket.valid())
-    loop_.Watch(session->socket.get(), [this, id] { OnClientSocket(id); });
+    loop_->Watch(session->socket.get(), [this, id] { OnClientSocket(id); });
 }
 
 // Its program waits for another welcome.
@@ -242,7 +242,7 @@ void Daemon::SendAttach(const Session& session) {
   const int fds[] = {session.session_fd.get(), session.pinned_fd.get(), session.pidfd.get(),
                      session.swap_fd.get()};
   const absl::Status sent =
-      children_.Send(session.worker, ipc::control::AttachSession{session.record}, fds);
+      children_->Send(session.worker, ipc::control::AttachSession{session.record}, fds);
   // A send fails when the worker is ending: its pidfd settles the session a moment later.
   if (!sent.ok()) spdlog::warn("worker {}: {}", session.worker, std::string(sent.message()));
 }
@@ -258,10 +258,10 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   ipc::Welcome welcome;
   welcome.session_id = session->record.session_id;
   welcome.slot = session->record.slot;
-  const Worker& worker = children_.workers().at(session->worker);
+  const Worker& worker = children_->workers().at(session->worker);
   welcome.worker_pid = static_cast<uint32_t>(worker.process.pid);
   const uint32_t chosen = session->record.job.scheduling.device_count;
-  welcome.device_count = chosen != 0 ? chosen : children_.keeper().description.device_count;
+  welcome.device_count = chosen != 0 ? chosen : children_->keeper().description.device_count;
   welcome.tables = ipc::OwnTables();
   ipc::control::SetText(welcome.zmq_endpoint, attached.zmq_endpoint);
   const int fds[] = {session->session_fd.get(), session->pinned_fd.get()};
@@ -278,7 +278,7 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   }
   spdlog::info("session {} gave up: {}", session->record.session_id, std::string(sent.message()));
   session->phase = Phase::kEnding;
-  (void)children_.Send(session->worker, ipc::control::DetachSession{session->record.session_id});
+  (void)children_->Send(session->worker, ipc::control::DetachSession{session->record.session_id});
 }
 
 void Daemon::TellRefused(const Session& session, unsigned code, const std::string& sentence) {
@@ -297,7 +297,7 @@ void Daemon::Turn(Session* session, unsigned code, const std::string& sentence) 
 
 void Daemon::CloseSocket(Session* session) {
   if (!session->socket.valid()) return;
-  loop_.Unwatch(session->socket.get());
+  loop_->Unwatch(session->socket.get());
   session->socket.Reset();
 }
 
@@ -319,7 +319,7 @@ void Daemon::OnClientSocket(uint64_t id) {
 void Daemon::OnClientEnded(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
-  loop_.Unwatch(session->pidfd.get());
+  loop_->Unwatch(session->pidfd.get());
   CloseSocket(session);
   if (session->in_process) {  // it was its own worker
     Leave(session);

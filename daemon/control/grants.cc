@@ -55,10 +55,10 @@ void Daemon::HappenWhenServing(const scheduler::Event& event) {
 void Daemon::ArmSchedule() {
   const int64_t due_us = scheduler::NextTimerUs(state_);
   if (schedule_timer_ != 0 && due_us == schedule_due_us_) return;
-  if (schedule_timer_ != 0) loop_.Cancel(std::exchange(schedule_timer_, 0));
+  if (schedule_timer_ != 0) loop_->Cancel(std::exchange(schedule_timer_, 0));
   schedule_due_us_ = due_us;
   if (due_us >= scheduler::kUnlimited || stopping_) return;
-  schedule_timer_ = loop_.After(std::max<int64_t>(0, due_us - NowUs()), [this] {
+  schedule_timer_ = loop_->After(std::max<int64_t>(0, due_us - NowUs()), [this] {
     schedule_timer_ = 0;
     for (const uint64_t id : sessions_.Ids()) NoteProgress(id);
     Happen(scheduler::Timer{});
@@ -66,7 +66,7 @@ void Daemon::ArmSchedule() {
 }
 
 void Daemon::TellCapacity() {
-  const wire::KeeperReady& keeper = children_.keeper().description;
+  const wire::KeeperReady& keeper = children_->keeper().description;
   for (uint32_t i = 0; i < keeper.device_count; ++i) {
     scheduler::CapacityChanged capacity;
     capacity.device = i;
@@ -194,7 +194,7 @@ void Daemon::SendTo(const Session& session, const wire::DaemonToWorker& message)
     return;
   }
   // A send fails when the worker is ending: its pidfd settles its sessions a moment later.
-  (void)children_.Send(session.worker, message);
+  (void)children_->Send(session.worker, message);
 }
 
 void Daemon::TellLane(const Session& session) {
@@ -224,8 +224,8 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
 }
 
 void Daemon::TellOthers(uint32_t worker, const wire::LaneChanged& changed) {
-  for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
-    if (entry.first != worker) (void)children_.Send(entry.first, changed);
+  for (const std::pair<const uint32_t, Worker>& entry : children_->workers()) {
+    if (entry.first != worker) (void)children_->Send(entry.first, changed);
   }
 }
 
@@ -247,7 +247,7 @@ void Daemon::Publish(const scheduler::Successors& successors) {
       if (foreign || message.count == wire::kSuccessorsMax) break;
       message.session_ids[message.count++] = id;
     }
-    (void)children_.Send(entry.first, message);
+    (void)children_->Send(entry.first, message);
   }
 }
 

@@ -80,7 +80,7 @@ absl::Status Daemon::OnlyPage(const Session& session) {
 bool Daemon::WelcomeProgram(Session* session) {
   ipc::Welcome welcome;
   welcome.session_id = session->record.session_id;
-  welcome.device_count = children_.keeper().description.device_count;
+  welcome.device_count = children_->keeper().description.device_count;
   welcome.tables = ipc::OwnTables();
   const SessionProof proof{welcome.session_id, static_cast<uint64_t>(session->record.pid)};
   welcome.session_seal = seal_.Of(kProofPurpose, std::as_bytes(std::span(&proof, 1)));
@@ -109,7 +109,7 @@ void Daemon::BeginProgram(Session* session) {
 
 // No more than the device has besides what others hold: it can't have that.
 uint64_t Daemon::BelievedBytes(const Session& session) const {
-  const KeeperState& keeper = children_.keeper();
+  const KeeperState& keeper = children_->keeper();
   const uint32_t device = session.record.device;
   HeldClaim claim;
   claim.claimed_bytes = session.claimed_bytes.value_or(0);
@@ -125,7 +125,7 @@ uint64_t Daemon::BelievedBytes(const Session& session) const {
 
 // It has run for a while: admitted is what runs.
 void Daemon::AdoptProgram(uint64_t id) {
-  children_.RefreshUsage([this, id] {
+  children_->RefreshUsage([this, id] {
     Session* const session = sessions_.Find(id);
     if (session == nullptr || !session->claimed_bytes.has_value()) return;
     session->record.persistent_bytes = BelievedBytes(*session);
@@ -187,7 +187,7 @@ void Daemon::OnProgramAway(Session* session) {
   if (ipc::ProcessEnded(session->pidfd.get())) return;
   Happen(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
   Happen(scheduler::Idle{id, true});
-  loop_.After(kComeBackUs, [this, id] {
+  loop_->After(kComeBackUs, [this, id] {
     Session* const still = sessions_.Find(id);
     if (still != nullptr && still->in_process && !still->socket.valid()) Leave(still);
   });
@@ -195,10 +195,10 @@ void Daemon::OnProgramAway(Session* session) {
 
 // The device as others see it, within what the session may have.
 void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
-  children_.RefreshUsage([this, id, device] {
+  children_->RefreshUsage([this, id, device] {
     const Session* const session = sessions_.Find(id);
     const scheduler::Session* const known = state_.Find(id);
-    const wire::KeeperReady& keeper = children_.keeper().description;
+    const wire::KeeperReady& keeper = children_->keeper().description;
     wire::MemoryReply reply;
     if (session == nullptr || known == nullptr) return;
     if (device < keeper.device_count) {
@@ -217,9 +217,9 @@ void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
 void Daemon::CountOutside(const Session& session) {
   const scheduler::Session* const known = state_.Find(session.record.session_id);
   if (!session.in_process || known == nullptr) return;
-  children_.TellKeeper(wire::CountOutside{{wire::OwnerKind::kSession, known->id},
-                                          static_cast<uint64_t>(known->persistent_bytes),
-                                          known->about.device});
+  children_->TellKeeper(wire::CountOutside{{wire::OwnerKind::kSession, known->id},
+                                           static_cast<uint64_t>(known->persistent_bytes),
+                                           known->about.device});
 }
 
 void Daemon::OnKeeperReplaced() {

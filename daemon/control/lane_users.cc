@@ -28,7 +28,7 @@ void Daemon::TellShared() {
     const std::set<uint32_t>& before = lane_workers_[entry.first];
     if (entry.second == before || (entry.second.size() < 2 && before.size() < 2)) continue;
     for (const uint32_t worker : entry.second)
-      (void)children_.Send(worker, wire::LaneShared{entry.first, entry.second.size() > 1, 0});
+      (void)children_->Send(worker, wire::LaneShared{entry.first, entry.second.size() > 1, 0});
   }
   lane_workers_ = std::move(now);
 }
@@ -36,7 +36,7 @@ void Daemon::TellShared() {
 // Before anything is decided with somebody new: who was alone tells then that it rests.
 void Daemon::TellAlone() {
   for (const Alone::Word& word : alone_.Change(PlaceOfOnly(sessions_.all()))) {
-    (void)children_.Send(word.place.worker, wire::LaneShared{word.place.lane, 0, word.alone});
+    (void)children_->Send(word.place.worker, wire::LaneShared{word.place.lane, 0, word.alone});
   }
 }
 
@@ -62,17 +62,17 @@ void Daemon::TellToShrink(const Shrinking::Order& order) {
   const wire::ResizeLane message{order.lane, order.bytes};
   std::set<uint32_t> told = WorkersOf(order.lane);
   // A send fails when the worker is ending: what is ordered is told anew when it has.
-  for (const uint32_t worker : told) (void)children_.Send(worker, message);
+  for (const uint32_t worker : told) (void)children_->Send(worker, message);
   if (told.empty()) {  // its sessions have left it: whoever of the workers knows it lets go of it
-    for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
-      if (children_.Send(entry.first, message).ok()) told.insert(entry.first);
+    for (const std::pair<const uint32_t, Worker>& entry : children_->workers()) {
+      if (children_->Send(entry.first, message).ok()) told.insert(entry.first);
     }
     const bool any_ready = std::any_of(told.begin(), told.end(), [this](uint32_t worker) {
-      return children_.Ready(worker) != nullptr;
+      return children_->Ready(worker) != nullptr;
     });
     // Who starts has none of it, and hears this before it gets any.
     if (any_ready)
-      std::erase_if(told, [this](uint32_t worker) { return children_.Ready(worker) == nullptr; });
+      std::erase_if(told, [this](uint32_t worker) { return children_->Ready(worker) == nullptr; });
   }
   shrinking_.Tell(order, told);
   if (!told.empty()) return;
@@ -105,7 +105,7 @@ void Daemon::TellUntoldShrinks() {
 }
 
 void Daemon::ReleaseLane(uint64_t lane) {
-  children_.TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
+  children_->TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
 }
 
 // A session may have come into a lane that had ended when it heard of it, and have left it since.

@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/heap.h"
+#include "daemon/control/child_processes.h"
 #include "daemon/control/daemon.h"
 #include "ipc/command_line.h"
 #include "ipc/options.h"
@@ -100,11 +101,15 @@ int Serve(ipc::Options options, int ready_fd) {
   const ipc::UniqueFd signal_fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 
   std::string failure;
-  Daemon daemon(options, [ready_fd, &failure](const std::string& sentence) {
+  common::EventLoop loop;
+  ChildProcesses children({options.runtime_dir, options.device, options.linger_s, options.scrub,
+                           ipc::BytesOption(options.swap, -1)},
+                          &loop);
+  Daemon daemon(options, &loop, &children, [ready_fd, &failure](const std::string& sentence) {
     failure = sentence;
     if (failure.empty()) Tell(ready_fd, failure);
   });
-  daemon.loop()->Watch(signal_fd.get(), [&daemon, &signal_fd] {
+  loop.Watch(signal_fd.get(), [&daemon, &signal_fd] {
     signalfd_siginfo info;
     if (read(signal_fd.get(), &info, sizeof info) > 0) daemon.OnTerminate();
   });

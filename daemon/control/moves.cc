@@ -94,13 +94,14 @@ void Daemon::LoseSession(Session* session, const std::string& sentence) {
 }
 
 const Worker* Daemon::WorkerFor(const Session& session) const {
-  return session.record.contained != 0 ? children_.Ready(session.own_worker) : children_.Current();
+  return session.record.contained != 0 ? children_->Ready(session.own_worker)
+                                       : children_->Current();
 }
 
 absl::Status Daemon::EnsureWorkerFor(Session* session) {
-  if (session->record.contained == 0) return children_.EnsureWorker();
+  if (session->record.contained == 0) return children_->EnsureWorker();
   if (session->own_worker != 0) return absl::OkStatus();
-  absl::StatusOr<uint32_t> started = children_.StartWorker(true);
+  absl::StatusOr<uint32_t> started = children_->StartWorker(true);
   if (started.ok()) session->own_worker = *started;
   return started.status();
 }
@@ -125,7 +126,7 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
                       .c_str());
     return;
   }
-  const Worker* const worker = children_.Ready(session->worker);
+  const Worker* const worker = children_->Ready(session->worker);
   if (worker == nullptr) return;  // its pidfd settles the session
   page->worker_pid = static_cast<uint32_t>(worker->process.pid);
   page->moving.store(0, std::memory_order_seq_cst);
@@ -163,8 +164,8 @@ void Daemon::FinishRelease(uint64_t id) {
 
 // A worker that takes no more sessions ends with its last one.
 void Daemon::RetireIfUnused(uint32_t number) {
-  const std::map<uint32_t, Worker>::const_iterator found = children_.workers().find(number);
-  if (found == children_.workers().end() || retired_.count(number) != 0) return;
+  const std::map<uint32_t, Worker>::const_iterator found = children_->workers().find(number);
+  if (found == children_->workers().end() || retired_.count(number) != 0) return;
   if (!found->second.own && !found->second.leaving) return;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Session& session = entry.second;
@@ -172,7 +173,7 @@ void Daemon::RetireIfUnused(uint32_t number) {
     if (session.worker == number || session.own_worker == number) return;
   }
   retired_.insert(number);
-  (void)children_.Send(number, ipc::control::Stop{});
+  (void)children_->Send(number, ipc::control::Stop{});
 }
 
 // --- upgrade -------------------------------------------------------------------------------------
@@ -189,14 +190,14 @@ std::string Daemon::UpgradeWorkers(const std::string& peer) {
     return {};
   }
   upgrade_ = {};
-  for (const std::pair<const uint32_t, Worker>& entry : children_.workers()) {
+  for (const std::pair<const uint32_t, Worker>& entry : children_->workers()) {
     if (entry.second.own) continue;
     upgrade_.from.insert(entry.first);
     if (!entry.second.leaving) upgrade_.stays.insert(entry.first);
   }
-  for (const uint32_t number : upgrade_.from) children_.SetLeaving(number, true);
+  for (const uint32_t number : upgrade_.from) children_->SetLeaving(number, true);
   upgrade_.peers.push_back(peer);
-  if (const absl::Status ensured = children_.EnsureWorker(); !ensured.ok()) {
+  if (const absl::Status ensured = children_->EnsureWorker(); !ensured.ok()) {
     FailUpgrade(std::string(ensured.message()));
     return {};
   }
@@ -207,7 +208,7 @@ std::string Daemon::UpgradeWorkers(const std::string& peer) {
 
 // Once there is a place to go to.
 void Daemon::ReleaseForUpgrade() {
-  if (upgrade_.peers.empty() || children_.Current() == nullptr || upgrade_.released) return;
+  if (upgrade_.peers.empty() || children_->Current() == nullptr || upgrade_.released) return;
   upgrade_.released = true;
   for (std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     Session& session = entry.second;
@@ -216,7 +217,7 @@ void Daemon::ReleaseForUpgrade() {
       ++upgrade_.kept;
       continue;
     }
-    if (children_.Send(session.worker, ipc::control::ReleaseSession{entry.first}).ok())
+    if (children_->Send(session.worker, ipc::control::ReleaseSession{entry.first}).ok())
       upgrade_.moving.insert(entry.first);
   }
   upgrade_.moved = upgrade_.moving.size();
@@ -226,9 +227,9 @@ void Daemon::ReleaseForUpgrade() {
 
 // The place to go to does not come: whoever was to leave stays.
 void Daemon::FailUpgrade(const std::string& sentence) {
-  if (upgrade_.peers.empty() || upgrade_.released || children_.HasWorker()) return;
+  if (upgrade_.peers.empty() || upgrade_.released || children_->HasWorker()) return;
   for (const uint32_t number : upgrade_.stays) {
-    if (retired_.count(number) == 0) children_.SetLeaving(number, false);
+    if (retired_.count(number) == 0) children_->SetLeaving(number, false);
   }
   const std::string answer = ErrorJson(sentence);
   for (const std::string& peer : upgrade_.peers) ReplyLater(peer, answer);
@@ -282,7 +283,7 @@ void Daemon::AwaitEnd(Session* session) {
   const uint64_t id = session->record.session_id;
   session->phase = Phase::kEnding;
   if (options_.kill_timeout_s > 0)
-    loop_.After(options_.kill_timeout_s * 1'000'000, [this, id] { OnStillThere(id); });
+    loop_->After(options_.kill_timeout_s * 1'000'000, [this, id] { OnStillThere(id); });
   Happen(scheduler::SessionEnding{id});
 }
 
@@ -290,23 +291,23 @@ void Daemon::OnStillThere(uint64_t id) {
   const Session* const culprit = sessions_.Find(id);
   if (culprit == nullptr || culprit->phase != Phase::kEnding || stopping_) return;
   const uint32_t number = culprit->worker;
-  const std::map<uint32_t, Worker>::const_iterator found = children_.workers().find(number);
-  if (found == children_.workers().end() || !retired_.insert(number).second) return;
+  const std::map<uint32_t, Worker>::const_iterator found = children_->workers().find(number);
+  if (found == children_->workers().end() || !retired_.insert(number).second) return;
   const std::string text = absl::StrCat("left work that did not end within ",
                                         options_.kill_timeout_s, " s: its worker is ended");
   spdlog::warn("session {} ({}) {}", id, culprit->record.program, text);
   observers_.AddFault({id, culprit->record.job.number, culprit->record.program, 0, text});
   NoteOffence(*culprit);
-  children_.SetLeaving(number, true);
+  children_->SetLeaving(number, true);
   size_t leaving = 0;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Session& session = entry.second;
     if (session.worker != number || session.phase != Phase::kRunning) continue;
     if (!ObstacleOf(session).empty()) continue;
-    leaving += children_.Send(number, ipc::control::ReleaseSession{entry.first}).ok();
+    leaving += children_->Send(number, ipc::control::ReleaseSession{entry.first}).ok();
   }
-  if (leaving != 0) (void)children_.EnsureWorker();  // a failure is told to those who need it
-  loop_.After(leaving != 0 ? kLeaveUs : 0, [this, number] { children_.KillWorker(number); });
+  if (leaving != 0) (void)children_->EnsureWorker();  // a failure is told to those who need it
+  loop_->After(leaving != 0 ? kLeaveUs : 0, [this, number] { children_->KillWorker(number); });
 }
 
 bool Daemon::IsQuarantined(const ipc::control::SessionRecord& record) const {

@@ -33,7 +33,7 @@ void Daemon::TellQuotas() {
 }
 
 std::vector<DeviceLoad> Daemon::DeviceLoads() const {
-  const wire::KeeperReady& keeper = children_.keeper().description;
+  const wire::KeeperReady& keeper = children_->keeper().description;
   std::vector<DeviceLoad> loads(keeper.device_count);
   for (uint32_t i = 0; i < keeper.device_count; ++i)
     loads[i].used_bytes = keeper.devices[i].used_bytes;
@@ -64,7 +64,7 @@ bool Daemon::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
   // A program in a context of its own counts devices as it sees them; a worker as they are.
   if (session->in_process) device = DeviceSeenAs(*session, device);
   if (device == session->record.device) return true;
-  if (device >= children_.keeper().description.device_count) return true;
+  if (device >= children_->keeper().description.device_count) return true;
   Happen(scheduler::SessionPlaced{id, device});
   const scheduler::Session* const known = state_.Find(id);
   if (known == nullptr) return true;

@@ -1,6 +1,7 @@
 #include "daemon/control/live.h"
 
 #include <gtest/gtest.h>
+#include "tests/control/testing.h"
 
 namespace control {
 namespace {
@@ -21,7 +22,7 @@ class LiveTest : public ::testing::Test {
     return ViewsOf({children_, sessions_, state_, watch_, 1'000'000});
   }
 
-  const Children children_{{}, nullptr, nullptr};
+  const FakeChildren children_;
   SessionTable sessions_;
   scheduler::State state_;
   const Watch watch_;

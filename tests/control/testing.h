@@ -1,14 +1,103 @@
-// Sessions for unit tests of lanewayd's parts: records with real pages, and no process behind them.
+// Sessions and children for unit tests of lanewayd's parts: records, and no process behind them.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
 
+#include "daemon/control/children.h"
 #include "daemon/control/session_table.h"
 #include "ipc/session_file.h"
 
 namespace control {
+
+// Workers and a keeper that do nothing but keep what they are told.
+class FakeChildren : public Children {
+ public:
+  FakeChildren() {
+    keeper_.running = keeper_.ready = true;
+    keeper_.description.device_count = 1;
+    keeper_.description.devices[0].capacity_bytes = uint64_t{1} << 30;
+  }
+
+  void AddWorker(uint32_t number, bool ready = true, bool own = false) {
+    Worker& worker = workers_[number];
+    worker.number = number;
+    worker.ready = ready;
+    worker.own = own;
+    worker.process.connection = ipc::UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC));
+  }
+  void RemoveWorker(uint32_t number) { workers_.erase(number); }
+
+  // The messages of type `M` to a worker since the last call of Forget().
+  template <class M>
+  std::vector<M> SentTo(uint32_t worker) const {
+    std::vector<M> messages;
+    for (const std::pair<uint32_t, ipc::control::DaemonToWorker>& one : sent_) {
+      const M* const message = std::get_if<M>(&one.second);
+      if (one.first == worker && message != nullptr) messages.push_back(*message);
+    }
+    return messages;
+  }
+  template <class M>
+  std::vector<M> ToldKeeper() const {
+    std::vector<M> messages;
+    for (const ipc::control::ToKeeper& one : told_) {
+      if (const M* const message = std::get_if<M>(&one)) messages.push_back(*message);
+    }
+    return messages;
+  }
+  void Forget() {
+    sent_.clear();
+    told_.clear();
+  }
+  bool stopped() const { return stopped_; }
+  const std::vector<uint32_t>& killed() const { return killed_; }
+  ChildrenListener* listener() const { return listener_; }
+
+  // --- Children
+  void Start(ChildrenListener* listener) override { listener_ = listener; }
+  void Stop() override { stopped_ = true; }
+  absl::Status EnsureWorker() override {
+    return HasWorker() ? absl::OkStatus() : StartWorker(false).status();
+  }
+  absl::StatusOr<uint32_t> StartWorker(bool own) override {
+    AddWorker(next_worker_, false, own);
+    return next_worker_++;
+  }
+  void SetLeaving(uint32_t worker, bool leaving) override {
+    if (workers_.count(worker) != 0) workers_[worker].leaving = leaving;
+  }
+  void KillWorker(uint32_t worker) override { killed_.push_back(worker); }
+  absl::Status Send(uint32_t worker, const ipc::control::DaemonToWorker& message,
+                    std::span<const int> fds = {}) override {
+    if (workers_.count(worker) == 0) return absl::UnavailableError("the worker is gone");
+    sent_.emplace_back(worker, message);
+    return absl::OkStatus();
+  }
+  const std::map<uint32_t, Worker>& workers() const override { return workers_; }
+  bool TellKeeper(const ipc::control::ToKeeper& message) override {
+    told_.push_back(message);
+    return true;
+  }
+  void RefreshUsage(std::function<void()> done) override { done(); }
+  const KeeperState& keeper() const override { return keeper_; }
+
+ private:
+  KeeperState keeper_;
+  std::map<uint32_t, Worker> workers_;
+  uint32_t next_worker_ = 100;
+  std::vector<std::pair<uint32_t, ipc::control::DaemonToWorker>> sent_;
+  std::vector<ipc::control::ToKeeper> told_;
+  std::vector<uint32_t> killed_;
+  ChildrenListener* listener_ = nullptr;
+  bool stopped_ = false;
+};
 
 // A running session of worker 1. Its page is that of a fresh session file.
 inline Session* AddRunning(SessionTable* sessions, uint64_t id, uint64_t lane = 0,
