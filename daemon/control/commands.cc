@@ -49,13 +49,13 @@ void Daemon::ReplyLater(const std::string& peer, const std::string& text) {
 
 void Daemon::AnswerStatus(const std::string& peer, const Command&) {
   children_->RefreshUsage([this, peer] {
-    ReplyLater(peer, StatusJson({options_, state_.policy->name(), *children_, sessions_,
+    ReplyLater(peer, StatusJson({options_, scheduler_.state().policy->name(), *children_, sessions_,
                                  observers_.faults()}));
   });
 }
 
 TopInput Daemon::LiveInput() const {
-  return {*children_, sessions_, state_, observers_.watch(), NowUs()};
+  return {*children_, sessions_, scheduler_.state(), observers_.watch(), NowUs()};
 }
 
 void Daemon::AnswerTop(const std::string& peer, const Command&) {
@@ -78,7 +78,7 @@ void Daemon::AnswerJournal(const std::string& peer, const Command& command) {
 // A run that a program of another run starts is a part of that one's job; what it gives is the
 // whole job's.
 void Daemon::AnswerJob(const std::string& peer, const Command& command) {
-  if (!serving_) {  // which device there is, is not known yet
+  if (!scheduler_.serving()) {  // which device there is, is not known yet
     waiting_jobs_.emplace_back(peer, command);
     return;
   }
@@ -154,7 +154,7 @@ std::string Daemon::WhyOf(const Session& session) const {
       break;
   }
   const std::string why =
-      scheduler::Sentence(scheduler::Why(state_, session.record.session_id, NowUs()));
+      scheduler::Sentence(scheduler::Why(scheduler_.state(), session.record.session_id, NowUs()));
   if (session.refusal.empty()) return why;
   return absl::StrCat(why, "; its last request for memory was refused: ", session.refusal);
 }

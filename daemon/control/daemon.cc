@@ -28,6 +28,17 @@ constexpr int64_t kOverstayS = 10;  // without a boundary, then it is reported
 constexpr int kAttemptsMax =
     3;  // of attaching one session: a worker may die of another's fault just then
 
+scheduler::Limits LimitsOf(const ipc::Options& options) {
+  scheduler::Limits limits;
+  limits.sessions_max = ipc::limits::kSessionsMax;
+  limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
+  limits.slice_us = std::max<int64_t>(1, options.slice_ms) * 1000;
+  limits.swap_bytes = ipc::BytesOption(options.swap, common::DefaultSwapBytes());
+  const int64_t overstay_s = options.max_iteration_s > 0 ? options.max_iteration_s : kOverstayS;
+  limits.iteration_max_us = overstay_s * 1'000'000;
+  return limits;
+}
+
 }  // namespace
 
 Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* children,
@@ -36,20 +47,13 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       on_ready_(std::move(on_ready)),
       loop_(loop),
       children_(children),
-      state_(options.policy),
-      observers_(ipc::StateDir(), {loop_, &sessions_, &state_}),
-      metrics_(loop_, [this] { return Metrics(); }) {
-  state_.limits.sessions_max = ipc::limits::kSessionsMax;
-  state_.limits.lanes_max = static_cast<unsigned>(std::clamp<int64_t>(options.lanes, 1, kLanesMax));
-  state_.limits.slice_us = std::max<int64_t>(1, options.slice_ms) * 1000;
-  state_.limits.swap_bytes = ipc::BytesOption(options.swap, common::DefaultSwapBytes());
-  const int64_t overstay_s = options.max_iteration_s > 0 ? options.max_iteration_s : kOverstayS;
-  state_.limits.iteration_max_us = overstay_s * 1'000'000;
-}
+      scheduler_(options.policy, LimitsOf(options), loop, this, NowUs),
+      observers_(ipc::StateDir(), {loop_, &sessions_, &scheduler_.state()}),
+      metrics_(loop_, [this] { return Metrics(); }) {}
 
 Daemon::~Daemon() = default;
 
-int64_t Daemon::NowUs() const { return ipc::MonotonicNs() / 1000; }
+int64_t Daemon::NowUs() { return ipc::MonotonicNs() / 1000; }
 
 absl::Status Daemon::Listen() {
   const absl::StatusOr<Seal> seal = Seal::Load(options_.runtime_dir);
@@ -78,13 +82,13 @@ int Daemon::Run() {
 // ----------------------------------------------------------------------------------------
 
 void Daemon::OnChildrenReady() {
-  serving_ = true;
+  scheduler_.Serve();
   TellCapacity();
   ReleaseUnknownOwners();
   OnKeeperReplaced();
   TellShared();
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
-               state_.sessions.size());
+               scheduler_.state().sessions.size());
   // The first program then need not wait for the driver to start.
   if (const absl::Status ensured = children_->EnsureWorker(); !ensured.ok()) {
     OnKeeperFailed(std::string(ensured.message()));
@@ -97,14 +101,14 @@ void Daemon::OnChildrenReady() {
   for (const uint64_t id : waiting) {
     if (const Session* const session = sessions_.Find(id)) Enlist(*session);
   }
-  for (const scheduler::Event& event : std::exchange(held_events_, {})) Happen(event);
+  scheduler_.ApplyHeld();
   AnswerWaitingJobs("");
   UpdateLinger();
   if (children_->Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
 }
 
 void Daemon::OnWorkerReady(uint32_t worker) {
-  if (on_ready_ && serving_) std::exchange(on_ready_, nullptr)("");
+  if (on_ready_ && scheduler_.serving()) std::exchange(on_ready_, nullptr)("");
   ServeWaiting();
   ReleaseForUpgrade();
 }
@@ -187,7 +191,7 @@ void Daemon::EndSession(uint64_t id) {
     session->phase = Phase::kLost;
     ReleaseMemory(id);
     session->has_slot = false;
-    Happen(scheduler::SessionLeft{id});
+    scheduler_.Apply(scheduler::SessionLeft{id});
     RetireIfUnused(session->worker);
     UpdateLinger();
     return;
@@ -318,7 +322,7 @@ void Daemon::Leave(Session* session) {
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
   observers_.End(*session);
   sessions_.Remove(id);
-  Happen(scheduler::SessionLeft{id});
+  scheduler_.Apply(scheduler::SessionLeft{id});
   ReleaseLanesOf(id);
   TellUntoldShrinks();
   TellShared();
@@ -330,7 +334,7 @@ void Daemon::Leave(Session* session) {
 
 void Daemon::UpdateLinger() {
   if (linger_timer_ != 0) loop_->Cancel(std::exchange(linger_timer_, 0));
-  if (sessions_.CountAlive() != 0 || stopping_ || !serving_) return;
+  if (sessions_.CountAlive() != 0 || stopping_ || !scheduler_.serving()) return;
   linger_timer_ = loop_->After(options_.linger_s * 1'000'000, [this] {
     linger_timer_ = 0;
     if (observers_.history().HasPrograms()) {
@@ -344,6 +348,7 @@ void Daemon::UpdateLinger() {
 
 void Daemon::StopEverything() {
   if (std::exchange(stopping_, true)) return;
+  scheduler_.Stop();
   AnswerWaitingJobs("the daemon was stopped while it started");
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     if (entry.second.page.get() == nullptr) {

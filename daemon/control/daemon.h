@@ -6,7 +6,6 @@
 // the loop's.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,6 +23,7 @@
 #include "daemon/control/http.h"
 #include "daemon/control/jobs.h"
 #include "daemon/control/observers.h"
+#include "daemon/control/scheduler_port.h"
 #include "daemon/control/seal.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/shrinking.h"
@@ -38,7 +38,7 @@ namespace control {
 struct Command;
 struct TopInput;
 
-class Daemon : public ChildrenListener {
+class Daemon : public ChildrenListener, public ActionExecutor {
  public:
   using OnReady = std::function<void(const std::string& failure)>;  // empty: ready
 
@@ -65,6 +65,11 @@ class Daemon : public ChildrenListener {
   void OnKeeperFailed(const std::string& sentence) override;
   void OnAllStopped() override;
 
+  // --- ActionExecutor
+  void BeforeEvent() override;
+  void BeforeTimer() override;
+  void Execute(const scheduler::Action& action) override;
+
  private:
   // --- the door (door.cc)
   void AcceptClient(ipc::UniqueFd socket);
@@ -75,7 +80,6 @@ class Daemon : public ChildrenListener {
   ipc::JobTerms JobOf(const ipc::JobTicket& ticket);
   void Enlist(const Session& session);
   void NoticeEnding();
-  void Perform(const std::vector<scheduler::Action>& actions);
   void Begin(Session* session);
   void Attach(Session* session);
   void SendAttach(const Session& session);
@@ -111,10 +115,6 @@ class Daemon : public ChildrenListener {
 
   // --- lanes and grants (grants.cc)
   scheduler::SessionArrived Describe(const Session& session) const;
-  void Happen(const scheduler::Event& event);
-  // What gives out time or memory: only when it is known how much there is, and who has it.
-  void HappenWhenServing(const scheduler::Event& event);
-  void ArmSchedule();
   void TellCapacity();
   void NoteProgress(uint64_t id);
   void RecordSwitch(const ipc::control::Switched& switched);
@@ -220,7 +220,7 @@ class Daemon : public ChildrenListener {
   std::string WhyOf(const Session& session) const;
   std::string StopRefusal(bool force);
 
-  int64_t NowUs() const;
+  static int64_t NowUs();
 
   const ipc::Options options_;
   OnReady on_ready_;
@@ -229,7 +229,7 @@ class Daemon : public ChildrenListener {
   SessionTable sessions_;
   Seal seal_;
   Jobs jobs_;
-  scheduler::State state_;
+  SchedulerPort scheduler_;
   Observers observers_;
   common::Acceptor hellos_{loop_};
   ipc::ControlServer control_;
@@ -259,16 +259,10 @@ class Daemon : public ChildrenListener {
   static constexpr int kOffencesMax = 2;                      // then it runs alone
   std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
   common::EventLoop::TimerId linger_timer_ = 0;
-  common::EventLoop::TimerId schedule_timer_ = 0;
-  int64_t schedule_due_us_ = 0;  // of the timer, while there is one
   Shrinking shrinking_;
   std::map<uint64_t, std::set<uint32_t>> lane_workers_;  // as they were told last
   std::map<uint64_t, std::set<uint64_t>> lane_guests_;   // sessions that were ever told of a lane
   Alone alone_;
-  std::deque<scheduler::Action> to_do_;
-  bool performing_ = false;
-  std::vector<scheduler::Event> held_events_;  // until adoption is done
-  bool serving_ = false;                       // adoption is done
   bool stopping_ = false;
   int exit_code_ = 0;
 };

@@ -103,7 +103,7 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   WatchClient(session);
   observers_.Begin(*session);
   UpdateLinger();
-  if (!serving_) return;  // OnChildrenReady comes back to it
+  if (!scheduler_.serving()) return;  // OnChildrenReady comes back to it
   NoticeEnding();
   Enlist(*session);
 }
@@ -112,7 +112,7 @@ void Daemon::Enlist(const Session& session) {
   if (session.claimed_bytes.has_value()) {
     AdoptProgram(session.record.session_id);
   } else {
-    Happen(Describe(session));
+    scheduler_.Apply(Describe(session));
   }
 }
 
@@ -158,29 +158,19 @@ void Daemon::TellQueued(uint64_t id, const std::string& reason) {
   (void)ipc::SendPacket(session->socket.get(), BytesOf(welcome));
 }
 
-// In the order in which they were decided: what performing one of them sets off comes after.
-void Daemon::Perform(const std::vector<scheduler::Action>& actions) {
-  to_do_.insert(to_do_.end(), actions.begin(), actions.end());
-  if (performing_) return;
-  performing_ = true;
-  while (!to_do_.empty()) {
-    const scheduler::Action action = std::move(to_do_.front());
-    to_do_.pop_front();
-    if (const scheduler::Admit* admit = std::get_if<scheduler::Admit>(&action)) {
-      if (Session* const session = sessions_.Find(admit->session)) Begin(session);
-    } else if (const scheduler::Queue* queue = std::get_if<scheduler::Queue>(&action)) {
-      TellQueued(queue->session, queue->reason);
-    } else if (const scheduler::Reject* reject = std::get_if<scheduler::Reject>(&action)) {
-      Session* const session = sessions_.Find(reject->session);
-      if (session == nullptr) continue;
-      Turn(session, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
-           absl::StrCat(reject->reason, "; end a program or wait for one (laneway ps lists them)"));
-    } else {
-      PerformGrant(action);
-    }
+void Daemon::Execute(const scheduler::Action& action) {
+  if (const scheduler::Admit* admit = std::get_if<scheduler::Admit>(&action)) {
+    if (Session* const session = sessions_.Find(admit->session)) Begin(session);
+  } else if (const scheduler::Queue* queue = std::get_if<scheduler::Queue>(&action)) {
+    TellQueued(queue->session, queue->reason);
+  } else if (const scheduler::Reject* reject = std::get_if<scheduler::Reject>(&action)) {
+    Session* const session = sessions_.Find(reject->session);
+    if (session == nullptr) return;
+    Turn(session, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
+         absl::StrCat(reject->reason, "; end a program or wait for one (laneway ps lists them)"));
+  } else {
+    PerformGrant(action);
   }
-  performing_ = false;
-  ArmSchedule();
 }
 
 absl::Status Daemon::MakeFiles(Session* session) {

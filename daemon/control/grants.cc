@@ -39,30 +39,10 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   return arrived;
 }
 
-void Daemon::Happen(const scheduler::Event& event) {
-  TellAlone();
-  Perform(scheduler::OnEvent(&state_, event, NowUs()));
-}
+void Daemon::BeforeEvent() { TellAlone(); }
 
-void Daemon::HappenWhenServing(const scheduler::Event& event) {
-  if (serving_) {
-    Happen(event);
-  } else {
-    held_events_.push_back(event);
-  }
-}
-
-void Daemon::ArmSchedule() {
-  const int64_t due_us = scheduler::NextTimerUs(state_);
-  if (schedule_timer_ != 0 && due_us == schedule_due_us_) return;
-  if (schedule_timer_ != 0) loop_->Cancel(std::exchange(schedule_timer_, 0));
-  schedule_due_us_ = due_us;
-  if (due_us >= scheduler::kUnlimited || stopping_) return;
-  schedule_timer_ = loop_->After(std::max<int64_t>(0, due_us - NowUs()), [this] {
-    schedule_timer_ = 0;
-    for (const uint64_t id : sessions_.Ids()) NoteProgress(id);
-    Happen(scheduler::Timer{});
-  });
+void Daemon::BeforeTimer() {
+  for (const uint64_t id : sessions_.Ids()) NoteProgress(id);
 }
 
 void Daemon::TellCapacity() {
@@ -71,7 +51,7 @@ void Daemon::TellCapacity() {
     scheduler::CapacityChanged capacity;
     capacity.device = i;
     capacity.capacity_bytes = static_cast<int64_t>(keeper.devices[i].capacity_bytes);
-    Happen(capacity);
+    scheduler_.Apply(capacity);
   }
   TellQuotas();
 }
@@ -95,7 +75,7 @@ void Daemon::NoteProgress(uint64_t id) {
       std::min<uint64_t>(held_us - session->held_us_seen, static_cast<uint64_t>(passed_us)));
   session->iterations_seen = iterations;
   session->held_us_seen = held_us;
-  if (event.iterations != 0 || event.busy_us != 0) Happen(event);
+  if (event.iterations != 0 || event.busy_us != 0) scheduler_.Apply(event);
 }
 
 void Daemon::RecordSwitch(const wire::Switched& switched) {
@@ -106,8 +86,8 @@ void Daemon::RecordSwitch(const wire::Switched& switched) {
                    .session = switched.from,
                    .lane = switched.lane,
                    .other = switched.to});
-  Happen(scheduler::Switched{static_cast<scheduler::LaneId>(switched.lane), switched.from,
-                             switched.to});
+  scheduler_.Apply(scheduler::Switched{static_cast<scheduler::LaneId>(switched.lane), switched.from,
+                                       switched.to});
 }
 
 void Daemon::ApplyGateReport(const wire::GateReport& report) {
@@ -115,21 +95,22 @@ void Daemon::ApplyGateReport(const wire::GateReport& report) {
   if (session == nullptr || session->phase != Phase::kRunning) return;
   spdlog::debug("session {} reports {}", report.session_id, static_cast<uint32_t>(report.event));
   if (report.event == wire::GateEvent::kRunnable) {
-    HappenWhenServing(scheduler::Runnable{report.session_id});
+    scheduler_.ApplyWhenServing(scheduler::Runnable{report.session_id});
     return;
   }
   NoteProgress(report.session_id);
-  HappenWhenServing(scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
+  scheduler_.ApplyWhenServing(
+      scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
 }
 
 void Daemon::RequestMemory(const wire::MemoryNeeded& needed) {
   spdlog::debug("session {} needs {} bytes", needed.session_id, needed.bytes);
   (void)NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), false);
-  HappenWhenServing(scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
+  scheduler_.ApplyWhenServing(scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
 void Daemon::TakeMemoryBack(const wire::MemoryFreed& freed) {
-  Happen(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
+  scheduler_.Apply(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
   if (const Session* const session = sessions_.Find(freed.session_id)) CountOutside(*session);
 }
 
@@ -138,7 +119,7 @@ void Daemon::RequestLane(const wire::LaneNeeded& needed) {
   const bool gives_back = needed.bytes == 0;
   const bool possible = NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), true);
   if (!possible && !gives_back) return;
-  HappenWhenServing(scheduler::LaneNeeded{needed.session_id, Signed(needed.bytes)});
+  scheduler_.ApplyWhenServing(scheduler::LaneNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
 void Daemon::FinishSwap(const wire::Swapped& swapped) {
@@ -148,7 +129,8 @@ void Daemon::FinishSwap(const wire::Swapped& swapped) {
   spdlog::debug("session {} is {} ({}) {}", swapped.session_id, out ? "out" : "in", swapped.result,
                 swapped.sentence);
   if (Session* const session = sessions_.Find(swapped.session_id)) session->swap.reset();
-  Happen(scheduler::Swapped{swapped.session_id, out, swapped.result == 0, swapped.sentence});
+  scheduler_.Apply(
+      scheduler::Swapped{swapped.session_id, out, swapped.result == 0, swapped.sentence});
 }
 
 void Daemon::AdoptGrants(const Session& session) {
@@ -162,9 +144,9 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.granted = record.granted != 0;
   adopted.place = record.place;
   adopted.pause = record.pause;
-  Happen(adopted);
+  scheduler_.Apply(adopted);
   // Who holds which lane is known only when all have been adopted.
-  if (record.wants != 0) HappenWhenServing(scheduler::Runnable{record.session_id});
+  if (record.wants != 0) scheduler_.ApplyWhenServing(scheduler::Runnable{record.session_id});
 }
 
 // Its sessions run nowhere until another worker takes them over. First none of them has work: a
@@ -175,11 +157,11 @@ void Daemon::NoteWorkerLost(uint32_t worker) {
     if (entry.second.worker == worker && entry.second.phase == Phase::kRunning)
       concerned.push_back(entry.first);
   }
-  for (const uint64_t id : concerned) Happen(scheduler::Idle{id, true});
+  for (const uint64_t id : concerned) scheduler_.Apply(scheduler::Idle{id, true});
   for (const uint64_t id : concerned) {
     const Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;
-    Happen(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
+    scheduler_.Apply(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
   }
 }
 
@@ -301,7 +283,8 @@ void Daemon::Swap(const wire::Swap& swap) {
   spdlog::debug("session {} {} the host", swap.session_id, swap.out != 0 ? "goes to" : "leaves");
   const bool between = session->phase == Phase::kMoving || session->phase == Phase::kEntering;
   if (session->phase != Phase::kRunning && (swap.out != 0 || !between)) {
-    Happen(scheduler::Swapped{swap.session_id, swap.out != 0, false, "no worker has it now"});
+    scheduler_.Apply(
+        scheduler::Swapped{swap.session_id, swap.out != 0, false, "no worker has it now"});
     return;
   }
   session->swap = swap;  // between two workers, the next one is asked

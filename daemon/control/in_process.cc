@@ -185,8 +185,8 @@ void Daemon::OnProgramAway(Session* session) {
   const uint64_t id = session->record.session_id;
   CloseSocket(session);
   if (ipc::ProcessEnded(session->pidfd.get())) return;
-  Happen(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
-  Happen(scheduler::Idle{id, true});
+  scheduler_.Apply(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
+  scheduler_.Apply(scheduler::Idle{id, true});
   loop_->After(kComeBackUs, [this, id] {
     Session* const still = sessions_.Find(id);
     if (still != nullptr && still->in_process && !still->socket.valid()) Leave(still);
@@ -197,7 +197,7 @@ void Daemon::OnProgramAway(Session* session) {
 void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
   children_->RefreshUsage([this, id, device] {
     const Session* const session = sessions_.Find(id);
-    const scheduler::Session* const known = state_.Find(id);
+    const scheduler::Session* const known = scheduler_.state().Find(id);
     const wire::KeeperReady& keeper = children_->keeper().description;
     wire::MemoryReply reply;
     if (session == nullptr || known == nullptr) return;
@@ -215,7 +215,7 @@ void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
 }
 
 void Daemon::CountOutside(const Session& session) {
-  const scheduler::Session* const known = state_.Find(session.record.session_id);
+  const scheduler::Session* const known = scheduler_.state().Find(session.record.session_id);
   if (!session.in_process || known == nullptr) return;
   children_->TellKeeper(wire::CountOutside{{wire::OwnerKind::kSession, known->id},
                                            static_cast<uint64_t>(known->persistent_bytes),

@@ -53,8 +53,9 @@ std::set<uint32_t> Daemon::WorkersOf(uint64_t lane) const {
 // Growing needs no word: whoever enters makes it as large as it needs it.
 void Daemon::ResizeLane(const scheduler::ResizeLane& resize) {
   const std::unordered_map<scheduler::LaneId, scheduler::Lane>::const_iterator lane =
-      state_.lanes.find(resize.lane);
-  const bool grows = lane != state_.lanes.end() && lane->second.shrinking_to != resize.bytes;
+      scheduler_.state().lanes.find(resize.lane);
+  const bool grows =
+      lane != scheduler_.state().lanes.end() && lane->second.shrinking_to != resize.bytes;
   if (!grows) TellToShrink({resize.lane, static_cast<uint64_t>(resize.bytes)});
 }
 
@@ -87,8 +88,8 @@ void Daemon::TellToShrink(const Shrinking::Order& order) {
   // Nobody has it: what the keeper keeps for it goes at once.
   shrinking_.Forget(order.lane);
   ReleaseLane(order.lane);
-  Happen(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(order.lane),
-                               static_cast<int64_t>(order.bytes)});
+  scheduler_.Apply(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(order.lane),
+                                         static_cast<int64_t>(order.bytes)});
 }
 
 void Daemon::RecordShrink(uint32_t worker, const wire::LaneShrunk& shrunk) {
@@ -96,8 +97,8 @@ void Daemon::RecordShrink(uint32_t worker, const wire::LaneShrunk& shrunk) {
   // Nobody has it mapped any more: what the keeper still keeps for it goes. Of a lane that stays it
   // might be what a worker has just made.
   if (shrunk.bytes == 0 && WorkersOf(shrunk.lane).empty()) ReleaseLane(shrunk.lane);
-  Happen(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk.lane),
-                               static_cast<int64_t>(shrunk.bytes)});
+  scheduler_.Apply(scheduler::LaneShrunk{static_cast<scheduler::LaneId>(shrunk.lane),
+                                         static_cast<int64_t>(shrunk.bytes)});
 }
 
 void Daemon::TellUntoldShrinks() {
@@ -111,8 +112,8 @@ void Daemon::ReleaseLane(uint64_t lane) {
 // A session may have come into a lane that had ended when it heard of it, and have left it since.
 void Daemon::ReleaseIfEnded(uint64_t lane) {
   // Lane 0 stands for any lane in LaneChanged, and is none that could have ended.
-  if (!serving_ || lane == 0 || !WorkersOf(lane).empty()) return;
-  if (state_.lanes.count(static_cast<scheduler::LaneId>(lane)) != 0) return;
+  if (!scheduler_.serving() || lane == 0 || !WorkersOf(lane).empty()) return;
+  if (scheduler_.state().lanes.count(static_cast<scheduler::LaneId>(lane)) != 0) return;
   ReleaseLane(lane);
 }
 
@@ -124,7 +125,8 @@ void Daemon::ReleaseLanesOf(uint64_t session) {
        it != lane_guests_.end();) {
     const std::map<uint64_t, std::set<uint64_t>>::iterator entry = it++;
     entry->second.erase(session);
-    const bool ended = state_.lanes.count(static_cast<scheduler::LaneId>(entry->first)) == 0;
+    const bool ended =
+        scheduler_.state().lanes.count(static_cast<scheduler::LaneId>(entry->first)) == 0;
     if (!entry->second.empty() || (!ended && !sessions_.all().empty())) continue;
     ReleaseLane(entry->first);
     lane_guests_.erase(entry);

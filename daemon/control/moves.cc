@@ -75,7 +75,8 @@ void Daemon::SettleSwap(Session* session) {
   const bool out = common::HoldsMemory(session->swap_fd.get());
   if (out && session->swap->out == 0) return;
   const ipc::control::Swap swap = *std::exchange(session->swap, std::nullopt);
-  Happen(scheduler::Swapped{swap.session_id, swap.out != 0, (swap.out != 0) == out, "it moved"});
+  scheduler_.Apply(
+      scheduler::Swapped{swap.session_id, swap.out != 0, (swap.out != 0) == out, "it moved"});
 }
 
 void Daemon::LoseSession(Session* session, const std::string& sentence) {
@@ -90,7 +91,7 @@ void Daemon::LoseSession(Session* session, const std::string& sentence) {
   session->swap_fd.Reset();
   session->progress = {};
   session->has_slot = false;
-  Happen(scheduler::SessionLeft{id});
+  scheduler_.Apply(scheduler::SessionLeft{id});
 }
 
 const Worker* Daemon::WorkerFor(const Session& session) const {
@@ -134,7 +135,7 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   page->client_doorbell.fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(&page->client_doorbell);
   session->asks_lane = false;
-  Happen(scheduler::SessionMoved{id, static_cast<int64_t>(attached.persistent_bytes)});
+  scheduler_.Apply(scheduler::SessionMoved{id, static_cast<int64_t>(attached.persistent_bytes)});
   TellLane(*session);
   TellShared();
   if (session->swap.has_value()) SendTo(*session, *session->swap);
@@ -153,7 +154,7 @@ void Daemon::FinishRelease(uint64_t id) {
   if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
     Leave(session);
   } else if (BeginMove(session)) {
-    Happen(scheduler::Idle{id, true});
+    scheduler_.Apply(scheduler::Idle{id, true});
     ServeWaiting();
   } else {
     LoseSession(session, "the session left its worker and can't enter another; start it again");
@@ -184,7 +185,7 @@ void Daemon::AnswerUpgrade(const std::string& peer, const Command&) {
 }
 
 std::string Daemon::UpgradeWorkers(const std::string& peer) {
-  if (!serving_ || stopping_) return "the daemon is starting or stopping; try again";
+  if (!scheduler_.serving() || stopping_) return "the daemon is starting or stopping; try again";
   if (!upgrade_.peers.empty()) {
     upgrade_.peers.push_back(peer);
     return {};
@@ -284,7 +285,7 @@ void Daemon::AwaitEnd(Session* session) {
   session->phase = Phase::kEnding;
   if (options_.kill_timeout_s > 0)
     loop_->After(options_.kill_timeout_s * 1'000'000, [this, id] { OnStillThere(id); });
-  Happen(scheduler::SessionEnding{id});
+  scheduler_.Apply(scheduler::SessionEnding{id});
 }
 
 void Daemon::OnStillThere(uint64_t id) {

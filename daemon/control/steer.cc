@@ -25,12 +25,12 @@ void Daemon::AnswerPolicy(const std::string& peer, const Command& command) {
                                                   "; use one of ", scheduler::PolicyNames())));
       return;
     }
-    Happen(scheduler::PolicyChanged{command.text});
-    spdlog::info("the policy is {} now", state_.policy->name());
-    observers_.Note({.kind = EventKind::kPolicy}, state_.policy->name());
+    scheduler_.Apply(scheduler::PolicyChanged{command.text});
+    spdlog::info("the policy is {} now", scheduler_.state().policy->name());
+    observers_.Note({.kind = EventKind::kPolicy}, scheduler_.state().policy->name());
   }
   control_.Reply(peer, DumpJson({{"ok", true},
-                                 {"policy", state_.policy->name()},
+                                 {"policy", scheduler_.state().policy->name()},
                                  {"policies", scheduler::PolicyNames()}}));
 }
 
@@ -66,7 +66,7 @@ void Daemon::Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
   spdlog::info("told to {} session {}", NameOf(kind), id);
   observers_.Note({.kind = kind, .session = id, .job = sessions_.Find(id)->record.job.number},
                   text);
-  Happen(event);
+  scheduler_.Apply(event);
 }
 
 // Before the scheduler: what it grants then comes to a gate that may open.
@@ -98,7 +98,7 @@ void Daemon::AnswerResume(const std::string& peer, const Command& command) {
   const std::vector<uint64_t> ids = SessionsToSteer(peer, command.id);
   if (ids.empty()) return;
   const bool paused = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
-    const scheduler::Session* const known = state_.Find(id);
+    const scheduler::Session* const known = scheduler_.state().Find(id);
     return known != nullptr && known->paused();
   });
   if (!paused) {

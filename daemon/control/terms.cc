@@ -29,7 +29,7 @@ void Daemon::TellQuotas() {
   user.user = geteuid();
   user.memory_bytes = ipc::BytesOption(options_.user_memory, 0);
   user.sessions_max = static_cast<uint32_t>(options_.user_sessions);
-  Happen(user);
+  scheduler_.Apply(user);
 }
 
 std::vector<DeviceLoad> Daemon::DeviceLoads() const {
@@ -65,8 +65,8 @@ bool Daemon::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
   if (session->in_process) device = DeviceSeenAs(*session, device);
   if (device == session->record.device) return true;
   if (device >= children_->keeper().description.device_count) return true;
-  Happen(scheduler::SessionPlaced{id, device});
-  const scheduler::Session* const known = state_.Find(id);
+  scheduler_.Apply(scheduler::SessionPlaced{id, device});
+  const scheduler::Session* const known = scheduler_.state().Find(id);
   if (known == nullptr) return true;
   if (known->about.device == device) {
     session->record.device = device;

@@ -1,0 +1,70 @@
+// The scheduler as lanewayd's other parts see it: they apply events, read the state, and one
+// executor performs what the scheduler decides.
+//
+// Executing an action may apply more events. Their actions are executed after those that are
+// waiting already, in the order in which they were decided, and never inside one another. Before
+// lanewayd serves, it does not know how much memory there is and which sessions hold it: until then
+// events that give out time or memory are held. Thread safety: one thread, the loop's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/common/event_loop.h"
+#include "scheduler/scheduler.h"
+
+namespace control {
+
+class ActionExecutor {
+ public:
+  virtual ~ActionExecutor() = default;
+  // An event is about to be decided. Must not apply events.
+  virtual void BeforeEvent() = 0;
+  // The scheduler's timer is about to be applied. May apply events.
+  virtual void BeforeTimer() = 0;
+  virtual void Execute(const scheduler::Action& action) = 0;
+};
+
+class SchedulerPort {
+ public:
+  // A monotonic time in microseconds.
+  using Clock = std::function<int64_t()>;
+
+  // `loop` and `executor` outlive this object.
+  SchedulerPort(const std::string& policy, const scheduler::Limits& limits, common::EventLoop* loop,
+                ActionExecutor* executor, Clock now_us);
+  ~SchedulerPort();
+  SchedulerPort(const SchedulerPort&) = delete;
+
+  void Apply(const scheduler::Event& event);
+  // As Apply(); an event that comes before Serve() is held until ApplyHeld().
+  void ApplyWhenServing(const scheduler::Event& event);
+
+  void Serve() { serving_ = true; }
+  void ApplyHeld();
+  bool serving() const { return serving_; }
+  // lanewayd ends: the timer is armed no more.
+  void Stop() { stopped_ = true; }
+
+  const scheduler::State& state() const { return state_; }
+
+ private:
+  void ArmTimer();
+
+  scheduler::State state_;
+  common::EventLoop* const loop_;
+  ActionExecutor* const executor_;
+  const Clock now_us_;
+  std::deque<scheduler::Action> to_do_;
+  bool executing_ = false;
+  std::vector<scheduler::Event> held_;
+  bool serving_ = false;
+  bool stopped_ = false;
+  common::EventLoop::TimerId timer_ = 0;
+  int64_t due_us_ = 0;  // of the timer, while there is one
+};
+
+}  // namespace control
