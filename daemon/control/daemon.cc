@@ -49,6 +49,7 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       children_(children),
       scheduler_(options.policy, LimitsOf(options), loop, this, NowUs),
       observers_(ipc::StateDir(), {loop_, &sessions_, &scheduler_.state()}),
+      lanes_({&sessions_, &scheduler_, children}),
       metrics_(loop_, [this] { return Metrics(); }) {}
 
 Daemon::~Daemon() = default;
@@ -86,7 +87,7 @@ void Daemon::OnChildrenReady() {
   TellCapacity();
   ReleaseUnknownOwners();
   OnKeeperReplaced();
-  TellShared();
+  lanes_.TellShared();
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
                scheduler_.state().sessions.size());
   // The first program then need not wait for the driver to start.
@@ -125,10 +126,10 @@ void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
                  [&](const wire::Switched& switched) { RecordSwitch(switched); },
                  [&](const wire::GateReport& gate) { ApplyGateReport(gate); },
                  [&](const wire::LaneNeeded& needed) { RequestLane(needed); },
-                 [&](const wire::LaneShrunk& shrunk) { RecordShrink(worker, shrunk); },
+                 [&](const wire::LaneShrunk& shrunk) { lanes_.OnShrunk(worker, shrunk); },
                  [&](const wire::LaneChanged& changed) {
-                   TellOthers(worker, changed);
-                   ReleaseIfEnded(changed.lane);
+                   lanes_.ForwardChange(worker, changed);
+                   lanes_.ReleaseIfEnded(changed.lane);
                  },
                  [&](const wire::MemoryNeeded& needed) { RequestMemory(needed); },
                  [&](const wire::MemoryFreed& freed) { TakeMemoryBack(freed); },
@@ -155,7 +156,7 @@ void Daemon::AdoptSession(uint32_t worker, const ipc::control::SessionRecord& re
   observers_.Begin(*session);
   // It has its place already: the scheduler only learns of it.
   session->lane = record.lane;
-  if (record.lane != 0) lane_guests_[record.lane].insert(record.session_id);
+  if (record.lane != 0) lanes_.AddGuest(record.lane, record.session_id);
   session->lane_bytes = record.lane_bytes;
   WatchClient(session);
   AdoptGrants(*session);
@@ -189,7 +190,7 @@ void Daemon::EndSession(uint64_t id) {
   if (program_lives && session->phase == Phase::kRunning) {
     // It broke a rule (a malformed message) and is out; listed until its program ends.
     session->phase = Phase::kLost;
-    ReleaseMemory(id);
+    lanes_.ReleaseSession(id);
     session->has_slot = false;
     scheduler_.Apply(scheduler::SessionLeft{id});
     RetireIfUnused(session->worker);
@@ -213,7 +214,7 @@ void Daemon::RecordFault(uint32_t worker, const ipc::control::Poisoned& poisoned
 
 void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
   NoteWorkerLost(worker);
-  TellOthers(worker, ipc::control::LaneChanged{0});  // it may have said so no more
+  lanes_.ForwardChange(worker, ipc::control::LaneChanged{0});  // it may have said so no more
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Phase phase = entry.second.phase;
@@ -254,9 +255,9 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     if (session->phase != Phase::kEnding && BeginMove(session)) continue;
     LoseSession(session, absl::StrCat(sentence, "; start the program again"));
   }
-  TellShared();
+  lanes_.TellShared();
   ServeWaiting();
-  for (const Shrinking::Order& order : shrinking_.Lose(worker)) TellToShrink(order);
+  lanes_.RepeatOrdersOf(worker);
   FailUpgrade(sentence);
   CheckUpgrade();
   UpdateLinger();
@@ -283,7 +284,7 @@ void Daemon::ServeWaiting() {
       moves ? Enter(session) : Attach(session);
     }
   }
-  TellUntoldShrinks();
+  lanes_.TellUntold();
 }
 
 void Daemon::OnKeeperFailed(const std::string& sentence) {
@@ -298,11 +299,6 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
 // --- leaving
 // -----------------------------------------------------------------------------------------
 
-void Daemon::ReleaseMemory(uint64_t id) {
-  children_->TellKeeper(ipc::control::ReleaseOwner{{ipc::control::OwnerKind::kSession, id}});
-  ReleaseLane(ipc::control::OwnLaneOf(id));
-}
-
 // What a keeper still has of sessions that ended while no daemon was there, or whose worker did.
 void Daemon::ReleaseUnknownOwners() {
   for (const ipc::control::Usage& usage : children_->keeper().usages) {
@@ -315,7 +311,7 @@ void Daemon::ReleaseUnknownOwners() {
 void Daemon::Leave(Session* session) {
   const uint64_t id = session->record.session_id;
   const uint32_t worker = session->own_worker != 0 ? session->own_worker : session->worker;
-  ReleaseMemory(id);
+  lanes_.ReleaseSession(id);
   CloseSocket(session);
   loop_->Unwatch(session->pidfd.get());
   // Its worker may have been killed before it could.
@@ -323,9 +319,7 @@ void Daemon::Leave(Session* session) {
   observers_.End(*session);
   sessions_.Remove(id);
   scheduler_.Apply(scheduler::SessionLeft{id});
-  ReleaseLanesOf(id);
-  TellUntoldShrinks();
-  TellShared();
+  lanes_.OnSessionGone(id);
   RetireIfUnused(worker);
   CheckUpgrade();
   UpdateLinger();

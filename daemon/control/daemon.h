@@ -17,16 +17,15 @@
 #include "absl/status/status.h"
 #include "daemon/common/acceptor.h"
 #include "daemon/common/event_loop.h"
-#include "daemon/control/alone.h"
 #include "daemon/control/children.h"
 #include "daemon/control/choose_devices.h"
 #include "daemon/control/http.h"
 #include "daemon/control/jobs.h"
+#include "daemon/control/lane_registry.h"
 #include "daemon/control/observers.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/seal.h"
 #include "daemon/control/session_table.h"
-#include "daemon/control/shrinking.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
 #include "ipc/unique_fd.h"
@@ -128,19 +127,7 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   void SendTo(const Session& session, const ipc::control::DaemonToWorker& message);
   void SendToProgram(const Session& session, const ipc::control::DaemonToProgram& message);
   void TellLane(const Session& session);
-  void TellOthers(uint32_t worker, const ipc::control::LaneChanged& changed);
-  void TellShared();
-  void TellAlone();
   void AssignLane(const scheduler::AssignLane& assign);
-  std::set<uint32_t> WorkersOf(uint64_t lane) const;  // of its sessions that run
-  void ReleaseLane(uint64_t lane);
-  void ReleaseIfEnded(uint64_t lane);
-  void ReleaseLanesOf(uint64_t session);  // that has left
-  void ResizeLane(const scheduler::ResizeLane& resize);
-  void TellToShrink(const Shrinking::Order& order);
-  void RecordShrink(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
-  void TellUntoldShrinks();
-  void Publish(const scheduler::Successors& successors);
   void RefuseMemory(const scheduler::RefuseMemory& refusal);
   void Swap(const ipc::control::Swap& swap);
   void GrantOrRevoke(uint64_t id, uint64_t lane, bool grant);
@@ -157,8 +144,6 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   void TellTerms(uint64_t id, const ipc::SchedulingTerms& terms);
 
   void Leave(Session* session);
-  // Its device memory goes; nobody will run it again.
-  void ReleaseMemory(uint64_t id);
   void ReleaseUnknownOwners();
 
   // --- sessions that change their worker (moves.cc)
@@ -231,6 +216,7 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   Jobs jobs_;
   SchedulerPort scheduler_;
   Observers observers_;
+  LaneRegistry lanes_;
   common::Acceptor hellos_{loop_};
   ipc::ControlServer control_;
   struct Greeting {
@@ -259,10 +245,6 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   static constexpr int kOffencesMax = 2;                      // then it runs alone
   std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
   common::EventLoop::TimerId linger_timer_ = 0;
-  Shrinking shrinking_;
-  std::map<uint64_t, std::set<uint32_t>> lane_workers_;  // as they were told last
-  std::map<uint64_t, std::set<uint64_t>> lane_guests_;   // sessions that were ever told of a lane
-  Alone alone_;
   bool stopping_ = false;
   int exit_code_ = 0;
 };

@@ -39,7 +39,7 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   return arrived;
 }
 
-void Daemon::BeforeEvent() { TellAlone(); }
+void Daemon::BeforeEvent() { lanes_.TellAlone(); }
 
 void Daemon::BeforeTimer() {
   for (const uint64_t id : sessions_.Ids()) NoteProgress(id);
@@ -190,7 +190,7 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   if (session == nullptr) return;
   session->lane = assign.lane;
   session->lane_bytes = static_cast<uint64_t>(assign.bytes);
-  lane_guests_[session->lane].insert(assign.session);
+  lanes_.AddGuest(assign.lane, assign.session);
   if (assign.answer) {
     session->asks_lane = false;
     session->refusal.clear();
@@ -198,39 +198,11 @@ void Daemon::AssignLane(const scheduler::AssignLane& assign) {
   spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
   SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes,
                                     session->record.device, 0, assign.answer ? 1u : 0u});
-  TellShared();
+  lanes_.TellShared();
   observers_.Note({.kind = EventKind::kLane,
                    .session = assign.session,
                    .lane = assign.lane,
                    .bytes = static_cast<uint64_t>(assign.bytes)});
-}
-
-void Daemon::TellOthers(uint32_t worker, const wire::LaneChanged& changed) {
-  for (const std::pair<const uint32_t, Worker>& entry : children_->workers()) {
-    if (entry.first != worker) (void)children_->Send(entry.first, changed);
-  }
-}
-
-// A worker may pass the lane on by itself for as long as those whose turn it is are its own; then
-// it reports the lane free.
-void Daemon::Publish(const scheduler::Successors& successors) {
-  std::map<uint32_t, wire::Successors> messages;
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    const Session& session = entry.second;
-    if (session.lane != successors.lane || session.phase != Phase::kRunning || session.in_process)
-      continue;
-    messages[session.worker].lane = successors.lane;
-  }
-  for (std::pair<const uint32_t, wire::Successors>& entry : messages) {
-    wire::Successors& message = entry.second;
-    for (const scheduler::SessionId id : successors.sessions) {
-      const Session* const next = sessions_.Find(id);
-      const bool foreign = next != nullptr && (next->in_process || next->worker != entry.first);
-      if (foreign || message.count == wire::kSuccessorsMax) break;
-      message.session_ids[message.count++] = id;
-    }
-    (void)children_->Send(entry.first, message);
-  }
 }
 
 void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
@@ -295,13 +267,13 @@ void Daemon::PerformGrant(const scheduler::Action& action) {
   if (const scheduler::AssignLane* assign = std::get_if<scheduler::AssignLane>(&action)) {
     AssignLane(*assign);
   } else if (const scheduler::ResizeLane* resize = std::get_if<scheduler::ResizeLane>(&action)) {
-    ResizeLane(*resize);
+    lanes_.Resize(*resize);
   } else if (const scheduler::Grant* grant = std::get_if<scheduler::Grant>(&action)) {
     GrantOrRevoke(grant->session, grant->lane, true);
   } else if (const scheduler::Revoke* revoke = std::get_if<scheduler::Revoke>(&action)) {
     GrantOrRevoke(revoke->session, revoke->lane, false);
   } else if (const scheduler::Successors* next = std::get_if<scheduler::Successors>(&action)) {
-    Publish(*next);
+    lanes_.Publish(*next);
   } else if (const scheduler::GrantMemory* memory = std::get_if<scheduler::GrantMemory>(&action)) {
     spdlog::debug("session {} gets {} bytes", memory->session, memory->bytes);
     if (Session* const session = sessions_.Find(memory->session)) {

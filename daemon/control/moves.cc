@@ -87,7 +87,7 @@ void Daemon::LoseSession(Session* session, const std::string& sentence) {
     return;
   }
   session->phase = Phase::kLost;
-  ReleaseMemory(id);
+  lanes_.ReleaseSession(id);
   session->swap_fd.Reset();
   session->progress = {};
   session->has_slot = false;
@@ -137,7 +137,7 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   session->asks_lane = false;
   scheduler_.Apply(scheduler::SessionMoved{id, static_cast<int64_t>(attached.persistent_bytes)});
   TellLane(*session);
-  TellShared();
+  lanes_.TellShared();
   if (session->swap.has_value()) SendTo(*session, *session->swap);
   spdlog::info("session {} goes on in worker {}", id, session->worker);
   observers_.Note({.kind = EventKind::kMove,

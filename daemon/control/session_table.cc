@@ -50,6 +50,11 @@ Session* SessionTable::Find(uint64_t id) {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
+const Session* SessionTable::Find(uint64_t id) const {
+  const std::map<uint64_t, Session>::const_iterator found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
 std::vector<uint64_t> SessionTable::Ids() const {
   std::vector<uint64_t> ids;
   for (const std::pair<const uint64_t, Session>& entry : sessions_) ids.push_back(entry.first);

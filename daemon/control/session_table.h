@@ -71,6 +71,11 @@ struct Session {
   int64_t progress_us = 0;
 };
 
+// Whether a worker runs it now, so that it uses its lane there.
+inline bool RunsInWorker(const Session& session) {
+  return session.phase == Phase::kRunning && !session.in_process;
+}
+
 inline const ipc::Progress& ProgressOf(const Session& session) {
   return session.in_process ? session.page->progress : *session.progress.get();
 }
@@ -83,6 +88,7 @@ class SessionTable {
   Session* Add(ipc::control::SessionRecord record);
   // Null when there is none.
   Session* Find(uint64_t id);
+  const Session* Find(uint64_t id) const;
   void Remove(uint64_t id);
 
   // Takes the lowest free slot. REQUIRES: one is free (the scheduler admits no more than there

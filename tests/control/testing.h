@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/control/children.h"
+#include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_table.h"
 #include "ipc/session_file.h"
 
@@ -98,6 +99,21 @@ class FakeChildren : public Children {
   ChildrenListener* listener_ = nullptr;
   bool stopped_ = false;
 };
+
+// Performs nothing of what the scheduler decides.
+class NoExecutor : public ActionExecutor {
+ public:
+  void BeforeEvent() override {}
+  void BeforeTimer() override {}
+  void Execute(const scheduler::Action&) override {}
+};
+
+inline scheduler::Limits FewSessions() {
+  scheduler::Limits limits;
+  limits.sessions_max = 4;
+  limits.lanes_max = 1;
+  return limits;
+}
 
 // A running session of worker 1. Its page is that of a fresh session file.
 inline Session* AddRunning(SessionTable* sessions, uint64_t id, uint64_t lane = 0,

@@ -1,0 +1,176 @@
+#include "daemon/control/lane_registry.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace control {
+
+namespace wire = ipc::control;
+
+namespace {
+
+scheduler::LaneId IdOf(uint64_t lane) { return static_cast<scheduler::LaneId>(lane); }
+
+}  // namespace
+
+// --- who is in a lane ----------------------------------------------------------------------------
+
+void LaneRegistry::TellShared() {
+  std::map<uint64_t, std::set<uint32_t>> now;
+  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+    const Session& session = entry.second;
+    if (session.lane != 0 && RunsInWorker(session)) now[session.lane].insert(session.worker);
+  }
+  for (const std::pair<const uint64_t, std::set<uint32_t>>& entry : now) {
+    const std::set<uint32_t>& before = workers_[entry.first];
+    if (entry.second == before || (entry.second.size() < 2 && before.size() < 2)) continue;
+    for (const uint32_t worker : entry.second) {
+      (void)parts_.children->Send(worker,
+                                  wire::LaneShared{entry.first, entry.second.size() > 1, 0});
+    }
+  }
+  workers_ = std::move(now);
+}
+
+void LaneRegistry::TellAlone() {
+  for (const Alone::Word& word : alone_.Change(PlaceOfOnly(parts_.sessions->all()))) {
+    (void)parts_.children->Send(word.place.worker,
+                                wire::LaneShared{word.place.lane, 0, word.alone});
+  }
+}
+
+void LaneRegistry::Publish(const scheduler::Successors& successors) const {
+  for (const uint32_t worker : WorkersOf(successors.lane)) {
+    wire::Successors message;
+    message.lane = successors.lane;
+    for (const scheduler::SessionId id : successors.sessions) {
+      const Session* const next = parts_.sessions->Find(id);
+      const bool foreign = next != nullptr && (next->in_process || next->worker != worker);
+      if (foreign || message.count == wire::kSuccessorsMax) break;
+      message.session_ids[message.count++] = id;
+    }
+    (void)parts_.children->Send(worker, message);
+  }
+}
+
+void LaneRegistry::ForwardChange(uint32_t worker, const wire::LaneChanged& changed) const {
+  for (const std::pair<const uint32_t, Worker>& entry : parts_.children->workers()) {
+    if (entry.first != worker) (void)parts_.children->Send(entry.first, changed);
+  }
+}
+
+std::set<uint32_t> LaneRegistry::WorkersOf(uint64_t lane) const {
+  std::set<uint32_t> workers;
+  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+    const Session& session = entry.second;
+    if (session.lane == lane && RunsInWorker(session)) workers.insert(session.worker);
+  }
+  return workers;
+}
+
+// --- a lane's memory -----------------------------------------------------------------------------
+
+bool LaneRegistry::Exists(uint64_t lane) const {
+  return parts_.scheduler->state().lanes.count(IdOf(lane)) != 0;
+}
+
+void LaneRegistry::Resize(const scheduler::ResizeLane& resize) {
+  const std::unordered_map<scheduler::LaneId, scheduler::Lane>& lanes =
+      parts_.scheduler->state().lanes;
+  const std::unordered_map<scheduler::LaneId, scheduler::Lane>::const_iterator lane =
+      lanes.find(resize.lane);
+  const bool grows = lane != lanes.end() && lane->second.shrinking_to != resize.bytes;
+  if (!grows) Shrink({resize.lane, static_cast<uint64_t>(resize.bytes)});
+}
+
+// A worker that starts has none of the lane, and hears the order before it gets any: it need not
+// answer when a ready worker does.
+std::set<uint32_t> LaneRegistry::TellAllWorkers(const wire::ResizeLane& order) const {
+  std::set<uint32_t> told;
+  for (const std::pair<const uint32_t, Worker>& entry : parts_.children->workers()) {
+    if (parts_.children->Send(entry.first, order).ok()) told.insert(entry.first);
+  }
+  const auto ready = [this](uint32_t worker) { return parts_.children->Ready(worker) != nullptr; };
+  if (std::any_of(told.begin(), told.end(), ready))
+    std::erase_if(told, [&ready](uint32_t worker) { return !ready(worker); });
+  return told;
+}
+
+// Whether a session of the lane waits for its worker, which then gets the order.
+bool LaneRegistry::IsAwaited(uint64_t lane) const {
+  const std::map<uint64_t, Session>& all = parts_.sessions->all();
+  return std::any_of(all.begin(), all.end(), [lane](const auto& entry) {
+    const Phase phase = entry.second.phase;
+    return entry.second.lane == lane && (phase == Phase::kWaiting || phase == Phase::kAttaching ||
+                                         phase == Phase::kMoving || phase == Phase::kEntering);
+  });
+}
+
+void LaneRegistry::Shrink(const Shrinking::Order& order) {
+  const wire::ResizeLane message{order.lane, order.bytes};
+  std::set<uint32_t> told = WorkersOf(order.lane);
+  // A send fails when the worker is ending: its orders are repeated when it has ended.
+  for (const uint32_t worker : told) (void)parts_.children->Send(worker, message);
+  if (told.empty()) told = TellAllWorkers(message);  // a worker may have it without its sessions
+  shrinking_.Tell(order, told);
+  if (!told.empty()) return;
+  if (IsAwaited(order.lane) && order.bytes != 0) return;
+  // No worker has it: what the keeper keeps for it goes at once.
+  shrinking_.Forget(order.lane);
+  Release(order.lane);
+  parts_.scheduler->Apply(
+      scheduler::LaneShrunk{IdOf(order.lane), static_cast<int64_t>(order.bytes)});
+}
+
+void LaneRegistry::OnShrunk(uint32_t worker, const wire::LaneShrunk& shrunk) {
+  if (!shrinking_.Answer(worker, {shrunk.lane, shrunk.bytes})) return;
+  // No worker has the lane mapped any more: what the keeper still keeps for it goes. Of a lane that
+  // stays, it might be memory that a worker has just made.
+  if (shrunk.bytes == 0 && WorkersOf(shrunk.lane).empty()) Release(shrunk.lane);
+  parts_.scheduler->Apply(
+      scheduler::LaneShrunk{IdOf(shrunk.lane), static_cast<int64_t>(shrunk.bytes)});
+}
+
+void LaneRegistry::RepeatOrdersOf(uint32_t worker) {
+  for (const Shrinking::Order& order : shrinking_.Lose(worker)) Shrink(order);
+}
+
+void LaneRegistry::TellUntold() {
+  for (const Shrinking::Order& order : shrinking_.Untold()) Shrink(order);
+}
+
+void LaneRegistry::Release(uint64_t lane) const {
+  parts_.children->TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
+}
+
+void LaneRegistry::ReleaseIfEnded(uint64_t lane) const {
+  // Lane 0 stands for any lane in LaneChanged, and is none that could have ended. An adopted lane
+  // is known to the scheduler only when lanewayd serves.
+  if (!parts_.scheduler->serving() || lane == 0 || Exists(lane)) return;
+  if (WorkersOf(lane).empty()) Release(lane);
+}
+
+void LaneRegistry::ReleaseSession(uint64_t session) const {
+  parts_.children->TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kSession, session}});
+  Release(wire::OwnLaneOf(session));
+}
+
+// A lane's memory is made by the sessions that were told of it, whichever lanes they were told of
+// since, and perhaps in a worker that is lost before it says so. When the last of them has ended no
+// session makes any, and when there is no session at all none uses any.
+void LaneRegistry::OnSessionGone(uint64_t session) {
+  for (std::map<uint64_t, std::set<uint64_t>>::iterator it = guests_.begin();
+       it != guests_.end();) {
+    const std::map<uint64_t, std::set<uint64_t>>::iterator entry = it++;
+    entry->second.erase(session);
+    if (!entry->second.empty()) continue;
+    if (Exists(entry->first) && !parts_.sessions->all().empty()) continue;
+    Release(entry->first);
+    guests_.erase(entry);
+  }
+  TellUntold();
+  TellShared();
+}
+
+}  // namespace control

@@ -1,0 +1,79 @@
+// Which workers and sessions are in which lane, and when the memory of a lane is given back.
+//
+// The scheduler assigns lanes; the workers make, share and shrink them. The registry tells workers
+// whether a lane is shared between them and which sessions hold it next, carries orders to shrink a
+// lane to the workers that have it mapped, and tells the keeper to free a lane's memory once no
+// session can use it any more. It remembers what each worker was told last, so each Tell function
+// may be called at any time: it sends what has changed since. Thread safety: one thread, the
+// loop's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "daemon/control/alone.h"
+#include "daemon/control/children.h"
+#include "daemon/control/scheduler_port.h"
+#include "daemon/control/session_table.h"
+#include "daemon/control/shrinking.h"
+
+namespace control {
+
+class LaneRegistry {
+ public:
+  struct Parts {
+    const SessionTable* sessions;
+    SchedulerPort* scheduler;
+    Children* children;
+  };
+  // The parts outlive this object.
+  explicit LaneRegistry(const Parts& parts) : parts_(parts) {}
+
+  // --- who is in a lane
+  // The session is told of the lane, by this lanewayd or an earlier one: it may make memory there.
+  void AddGuest(uint64_t lane, uint64_t session) { guests_[lane].insert(session); }
+  // The session has left the table and the scheduler.
+  void OnSessionGone(uint64_t session);
+  // Tells workers which of their lanes other workers have, too.
+  void TellShared();
+  // Tells the worker of the only session that it is the only one. Called before each event is
+  // decided: a session that is alone no more has its unreported idle periods told first.
+  void TellAlone();
+  // A worker may pass a lane on by itself to sessions of its own; so each worker is told of the
+  // successors up to the first one that it does not have.
+  void Publish(const scheduler::Successors& successors) const;
+  // A lane has changed hands in `worker`, or may have: the other workers look at it. Lane 0: any.
+  void ForwardChange(uint32_t worker, const ipc::control::LaneChanged& changed) const;
+
+  // --- a lane's memory
+  // An order of the scheduler. Only a shrink needs a word: a worker grows a lane when it enters.
+  void Resize(const scheduler::ResizeLane& resize);
+  void OnShrunk(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
+  // The worker was lost before it answered its orders to shrink.
+  void RepeatOrdersOf(uint32_t worker);
+  // Tells the orders for which no worker was there so far.
+  void TellUntold();
+  // Has a lane that has ended freed, unless a session runs in it. A session may have come into a
+  // lane that had ended by then, and have left it since.
+  void ReleaseIfEnded(uint64_t lane) const;
+  // The session is out: its own memory and its own lane go.
+  void ReleaseSession(uint64_t session) const;
+
+ private:
+  std::set<uint32_t> WorkersOf(uint64_t lane) const;  // of its sessions that run
+  bool Exists(uint64_t lane) const;
+  bool IsAwaited(uint64_t lane) const;
+  void Shrink(const Shrinking::Order& order);
+  // Sends an order to every worker. Returns those that have to answer it.
+  std::set<uint32_t> TellAllWorkers(const ipc::control::ResizeLane& order) const;
+  void Release(uint64_t lane) const;
+
+  const Parts parts_;
+  Shrinking shrinking_;
+  std::map<uint64_t, std::set<uint32_t>> workers_;  // by lane, as they were told last
+  std::map<uint64_t, std::set<uint64_t>> guests_;   // by lane: sessions that were ever told of it
+  Alone alone_;
+};
+
+}  // namespace control
