@@ -28,7 +28,7 @@ struct Slot {
   }
 };
 
-// Makes the call: `target` is a library function, or the LanewayCalls object; slots[i] is parameter
+// Makes the call: `target` is a library function, or the LanewayParts; slots[i] is parameter
 // i.
 using Invoker = uint32_t (*)(void* target, const Slot* slots);
 

@@ -14,6 +14,12 @@ extern const Invoker kLanewayInvokers[];
 
 namespace {
 
+// An invoker of a laneway call takes the parts, and reads them alone.
+void* TargetOf(const Targets& targets, Op op) {
+  if (LibraryOf(op) != Library::kLaneway) return FunctionAt(targets, op);
+  return targets.laneway.empty() ? nullptr : const_cast<LanewayParts*>(&targets.laneway);
+}
+
 Invoker InvokerOf(Op op) {
   switch (LibraryOf(op)) {
     case Library::kDriver:
@@ -34,8 +40,7 @@ Served DispatchUntrusted(uint16_t number, std::span<const std::byte> request,
                          const Targets& targets, Session& session, Writer* reply) {
   const std::optional<Op> op = OpFromUntrusted(number);
   if (!op.has_value() || !RowOf(*op).remote) return {Outcome::kMalformed};
-  void* target = LibraryOf(*op) == Library::kLaneway ? static_cast<void*>(targets.laneway)
-                                                     : FunctionAt(targets, *op);
+  void* const target = TargetOf(targets, *op);
   return ServeUntrusted(*op, request, InvokerOf(*op), target, session, reply);
 }
 

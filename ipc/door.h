@@ -11,6 +11,7 @@
 #include <span>
 
 #include "ipc/calls/laneway_calls.h"
+#include "ipc/driver_table.h"
 #include "ipc/handles.h"
 
 namespace ipc {
@@ -53,13 +54,103 @@ class Session {
 inline constexpr CUresult kReplyLater = static_cast<CUresult>(-1);
 
 // The worker's implementation of Laneway's own calls: one method per row of laneway.inc, with the C
-// type that laneway_calls.h declares. Arguments are decoded and checked.
-class LanewayCalls {
+// type that laneway_calls.h declares, in the interface of the part that serves the row. Arguments
+// are decoded and checked. A row that no part declares does not compile (invokers_laneway.cc).
+
+// The session itself, and its iterations.
+class SessionCalls {
  public:
-  virtual ~LanewayCalls() = default;
-#define CALL(fn, ...) virtual laneway::fn fn = 0;
-#include "ipc/calls/laneway.inc"
-#undef CALL
+  virtual ~SessionCalls() = default;
+  virtual laneway::Ping Ping = 0;
+  virtual laneway::GetDeviceInfo GetDeviceInfo = 0;
+  virtual laneway::ContextReset ContextReset = 0;
+  virtual laneway::Boundary Boundary = 0;
 };
+
+// Allocation: persistent memory, the lane, pinned host memory.
+class MemoryCalls {
+ public:
+  virtual ~MemoryCalls() = default;
+  virtual laneway::MemInfo MemInfo = 0;
+  virtual laneway::PinnedAlloc PinnedAlloc = 0;
+  virtual laneway::PinnedFree PinnedFree = 0;
+  virtual laneway::ArenaMap ArenaMap = 0;
+  virtual laneway::ArenaUnmap ArenaUnmap = 0;
+  virtual laneway::LaneReserve LaneReserve = 0;
+  virtual laneway::LaneKeep LaneKeep = 0;
+  virtual laneway::LaneDrop LaneDrop = 0;
+};
+
+// Copies between the client and the device, and within the device.
+class CopyCalls {
+ public:
+  virtual ~CopyCalls() = default;
+  virtual laneway::CopyInline CopyInline = 0;
+  virtual laneway::CopyStagedIn CopyStagedIn = 0;
+  virtual laneway::CopyStagedOut CopyStagedOut = 0;
+  virtual laneway::CopyDevice CopyDevice = 0;
+  virtual laneway::CopyPitched CopyPitched = 0;
+  virtual laneway::CopyPitchedStagedIn CopyPitchedStagedIn = 0;
+  virtual laneway::CopyPitchedStagedOut CopyPitchedStagedOut = 0;
+  virtual laneway::FetchAhead FetchAhead = 0;
+};
+
+// Module images, functions, launches.
+class ModuleCalls {
+ public:
+  virtual ~ModuleCalls() = default;
+  virtual laneway::HasModule HasModule = 0;
+  virtual laneway::ModuleBytes ModuleBytes = 0;
+  virtual laneway::LoadModule LoadModule = 0;
+  virtual laneway::UnloadModule UnloadModule = 0;
+  virtual laneway::GetFunction GetFunction = 0;
+  virtual laneway::GetGlobal GetGlobal = 0;
+  virtual laneway::FunctionNames FunctionNames = 0;
+  virtual laneway::Launch Launch = 0;
+  virtual laneway::LinkImages LinkImages = 0;
+  virtual laneway::ImageBytes ImageBytes = 0;
+};
+
+// Streams, events, host functions.
+class StreamCalls {
+ public:
+  virtual ~StreamCalls() = default;
+  virtual laneway::StreamCreate StreamCreate = 0;
+  virtual laneway::StreamDestroy StreamDestroy = 0;
+  virtual laneway::StreamMark StreamMark = 0;
+  virtual laneway::StreamsJoin StreamsJoin = 0;
+  virtual laneway::EventRecord EventRecord = 0;
+  virtual laneway::EventWake EventWake = 0;
+  virtual laneway::HostCall HostCall = 0;
+};
+
+// Pieces of executable graphs.
+class GraphCalls {
+ public:
+  virtual ~GraphCalls() = default;
+  virtual laneway::GraphBegin GraphBegin = 0;
+  virtual laneway::GraphKernel GraphKernel = 0;
+  virtual laneway::GraphFill GraphFill = 0;
+  virtual laneway::GraphCopy GraphCopy = 0;
+  virtual laneway::GraphEmpty GraphEmpty = 0;
+  virtual laneway::GraphEdges GraphEdges = 0;
+  virtual laneway::GraphChild GraphChild = 0;
+  virtual laneway::GraphSeal GraphSeal = 0;
+  virtual laneway::GraphSetKernel GraphSetKernel = 0;
+  virtual laneway::GraphLaunch GraphLaunch = 0;
+  virtual laneway::GraphEnd GraphEnd = 0;
+  virtual laneway::GraphCapture GraphCapture = 0;
+  virtual laneway::GraphCaptured GraphCaptured = 0;
+};
+
+// All parts in one object, for small implementations.
+class LanewayCalls : public SessionCalls,
+                     public MemoryCalls,
+                     public CopyCalls,
+                     public ModuleCalls,
+                     public StreamCalls,
+                     public GraphCalls {};
+
+inline LanewayParts::LanewayParts(LanewayCalls* all) : parts_(all, all, all, all, all, all) {}
 
 }  // namespace ipc

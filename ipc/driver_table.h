@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,13 +46,41 @@ const DriverTable& NullDriver();
 const CublasTable& NullCublas();
 const CublasLtTable& NullCublasLt();
 
-// What serving a session needs besides the session. Null: those calls are not supported.
+class SessionCalls;  // these are declared in ipc/door.h
+class MemoryCalls;
+class CopyCalls;
+class ModuleCalls;
+class StreamCalls;
+class GraphCalls;
 class LanewayCalls;
+
+// The objects that serve Laneway's own calls, one per part of the table. They outlive this object.
+class LanewayParts {
+ public:
+  LanewayParts() = default;
+  LanewayParts(SessionCalls* session, MemoryCalls* memory, CopyCalls* copies, ModuleCalls* modules,
+               StreamCalls* streams, GraphCalls* graphs)
+      : parts_(session, memory, copies, modules, streams, graphs) {}
+  // One object is all parts. Null: none is there.
+  LanewayParts(LanewayCalls* all);
+
+  bool empty() const { return std::get<0>(parts_) == nullptr; }
+  template <class Part>
+  Part* Of() const {
+    return std::get<Part*>(parts_);
+  }
+
+ private:
+  std::tuple<SessionCalls*, MemoryCalls*, CopyCalls*, ModuleCalls*, StreamCalls*, GraphCalls*>
+      parts_;
+};
+
+// What serving a session needs besides the session. Null: those calls are not supported.
 struct Targets {
   const DriverTable* driver = nullptr;
   const CublasTable* cublas = nullptr;
   const CublasLtTable* cublaslt = nullptr;
-  LanewayCalls* laneway = nullptr;
+  LanewayParts laneway;  // all of them, or none
 };
 
 // The function of `op` as a plain pointer; null when there is none.

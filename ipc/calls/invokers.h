@@ -23,17 +23,19 @@ struct FunctionInvoker<R(A...)> {
   }
 };
 
-template <auto kMethod, class Signature>
+// The method's class is the part that serves the row.
+template <auto kMethod>
 struct MethodInvoker;
-template <auto kMethod, class R, class... A>
-struct MethodInvoker<kMethod, R(A...)> {
+template <class Part, class R, class... A, R (Part::*kMethod)(A...)>
+struct MethodInvoker<kMethod> {
   static uint32_t Invoke(void* target, const Slot* slots) {
-    return Call(static_cast<LanewayCalls*>(target), slots, std::index_sequence_for<A...>());
+    return Call(static_cast<const LanewayParts*>(target)->Of<Part>(), slots,
+                std::index_sequence_for<A...>());
   }
 
  private:
   template <size_t... i>
-  static uint32_t Call(LanewayCalls* calls, const Slot* slots, std::index_sequence<i...>) {
+  static uint32_t Call(Part* calls, const Slot* slots, std::index_sequence<i...>) {
     return static_cast<uint32_t>((calls->*kMethod)(slots[i].As<A>()...));
   }
 };

@@ -5,7 +5,7 @@ namespace ipc::internal {
 
 extern const Invoker kLanewayInvokers[];
 const Invoker kLanewayInvokers[] = {
-#define LANEWAY_INVOKER(fn) &MethodInvoker<&LanewayCalls::fn, laneway::fn>::Invoke
+#define LANEWAY_INVOKER(fn) &MethodInvoker<&LanewayCalls::fn>::Invoke
 #define CALL(fn, route, ...) LANEWAY_INVOKER_##route(fn __VA_OPT__(, ) __VA_ARGS__)
 #include "ipc/calls/laneway.inc"
 #undef CALL
