@@ -13,7 +13,7 @@
 //     magic, slot, ids,    Nothing after the file was made. A next worker checks the magic.
 //     call_token
 //     loss, loss_text      Nothing: they tell the client. Whether a session is lost is a word of
-//                          its worker (SessionImpl::Lose) and of lanewayd (Session::phase). A
+//                          its worker (SessionLife::Lose) and of lanewayd (Session::phase). A
 //                          client that writes loss ends its own session.
 //     doorbells, sleeping  Nothing: every wait has a bound. A ring for nothing makes the client's
 //                          own thread look.

@@ -33,7 +33,7 @@ SessionImpl::~SessionImpl() {
 }
 
 void SessionImpl::Stop() {
-  stop_.store(true);
+  life_.Stop();
   poked_.store(1);
   CutHeldStreams();
   if (!releaser_.joinable())
@@ -79,7 +79,7 @@ void SessionImpl::CutHeldStreams() {
 // device nothing may go at all: callbacks still come until the process exits.
 void SessionImpl::WaitForStreams() {
   absl::Time answered = absl::InfinitePast();
-  for (StreamTable::Stream* stream : streams_.All()) {
+  for (StreamTable::Stream* stream : held_.streams.All()) {
     CUresult result = driver_.cuStreamQuery(stream->driver);
     for (; result == CUDA_ERROR_NOT_READY; result = driver_.cuStreamQuery(stream->driver)) {
       ReleaseHeldStreams();
@@ -96,51 +96,30 @@ void SessionImpl::WaitForStreams() {
   waits_.Clear();
 }
 
-void SessionImpl::DestroyObjects() {
-  DestroyLibraryObjects();
-  DestroyGraphPieces();
-  handles_.Drain(ipc::HandleKind::kEvent,
-                 [this](void* handle) { driver_.cuEventDestroy_v2(static_cast<CUevent>(handle)); });
-  event_records_.clear();
-  event_times_.Clear(false);
-  iteration_ends_.Clear();
-  work_stream_ = nullptr;
-  handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
-  function_modules_.clear();
-  handles_.Drain(ipc::HandleKind::kModule, [this](void* handle) {
-    Later(environment_, [&driver = driver_, module = static_cast<CUmodule>(handle)] {
-      driver.cuModuleUnload(module);
-    });
-  });
-  addresses_.ForgetAll();
-  module_states_.clear();
-  handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
-  streams_.Clear();
-  frees_.Clear();
-}
-
 CUresult SessionImpl::ContextReset(CUdevice) {
   WaitForStreams();
-  WaitForCallbacks();
-  (void)frees_.Poll();  // ranges that the program freed are told to lanewayd as such
+  callbacks_.Wait();
+  (void)held_.frees.Poll();  // ranges that the program freed are told to lanewayd as such
   for (std::atomic<uint64_t>& word : file_.completions()->acknowledged) word.store(0);
-  DestroyObjects();
-  event_times_.Clear(true);
+  iteration_ends_.Clear();
+  handlers_.DestroyObjects();
+  handlers_.streams().times()->Clear(true);
   ExitLane();  // the arena leaves it; the session enters anew before its next work
-  arena_.Clear();
+  held_.arena.Clear();
   return CUDA_SUCCESS;
 }
 
 void SessionImpl::End() {
-  UseDevice(1);
+  handlers_.UseDevice(1);
   CutHeldStreams();
   WaitForStreams();
-  WaitForCallbacks();
+  callbacks_.Wait();
   done_.Notify();
-  DestroyObjects();
-  arena_.Clear();
+  iteration_ends_.Clear();
+  handlers_.DestroyObjects();
+  held_.arena.Clear();
   gate_.reset();  // nothing of it is in its lane: the next goes on
-  pinned_.Clear();
+  held_.pinned.Clear();
   LetFileGo();
 }
 

@@ -4,8 +4,6 @@
 // The gate is asked before a message is taken, so what waits stays in the ring: a session that
 // waits here with nothing on the device can be moved to another worker with all that it has not
 // done yet.
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -19,7 +17,6 @@
 namespace worker {
 namespace {
 
-constexpr absl::Duration kCallbackStep = absl::Microseconds(50);
 constexpr int64_t kRetryUs = 500;         // until the device has finished
 constexpr int64_t kNapUs = 250'000;       // whatever matters rings the doorbell; this is only a net
 constexpr int64_t kShortRestUs = 50'000;  // not worth telling of when nobody waits
@@ -40,16 +37,6 @@ SessionImpl::Waiting::~Waiting() {
 }
 
 // --- messages ------------------------------------------------------------------------------------
-
-// Each message would interrupt the kernel that it comes after, or its own program. So messages
-// gather until the device has nothing to do, or another processor is free. A client that has waited
-// for the device waits for this thread next, to copy a result, and the thread is not to wait for a
-// whole slice of somebody else's then.
-void SessionImpl::GiveWay(bool gives) {
-  if (!environment_.on_processors || gives_way_.exchange(gives) == gives) return;
-  const sched_param none{};
-  sched_setscheduler(thread_id_, gives ? SCHED_BATCH : SCHED_OTHER, &none);  // refused: as before
-}
 
 // A message that comes soon is worth looking out for, but not on a processor that the device's own
 // threads may want: they would wait for this one until it sleeps.
@@ -83,9 +70,9 @@ bool SessionImpl::AwaitsTurn(std::span<const std::byte> message) const {
   std::memcpy(&header, message.data(), sizeof header);
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
   // What lies in the host's memory comes back before a part of it can go.
-  if (op == ipc::Op::ArenaUnmap) return arena_.swapped();
+  if (op == ipc::Op::ArenaUnmap) return held_.arena.swapped();
   // A new worker is told of what an earlier one has kept already: nothing is taken out of the lane.
-  if (op == ipc::Op::LaneKeep && Replays()) return false;
+  if (op == ipc::Op::LaneKeep && life_.Replays()) return false;
   return IsWorkUntrusted(header.op);
 }
 
@@ -101,15 +88,15 @@ bool SessionImpl::HasItsLane() const { return !lane_.uses() || inside_; }
 // command that it runs while it waits here may be the way to the host.
 bool SessionImpl::TryEnterLane() {
   if (!RunCommands()) return false;  // it may be told to change its lane first
-  const bool lacks_lane = lane_.Lacks(arena_.lane_member()->lane() != 0);
+  const bool lacks_lane = lane_.Lacks(held_.arena.lane_member()->lane() != 0);
   CUresult result = lacks_lane ? GrowInLane(lane_.bytes()) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
     result = WhenThereIsRoom(0, [this] { return EnterGrantedLane(); });
   }
   if (result == CUDA_SUCCESS && !gate_->closed() && !HasItsLane()) AwaitLane();
-  if (result == CUDA_SUCCESS || !Alive())
+  if (result == CUDA_SUCCESS || !life_.Alive())
     return result == CUDA_SUCCESS && HasItsLane() && !gate_->closed();
-  Lose("laneway: the driver does not map the session's lane; its session ends");
+  life_.Lose("laneway: the driver does not map the session's lane; its session ends");
   return false;
 }
 
@@ -125,21 +112,21 @@ void SessionImpl::AwaitLane() {
 void SessionImpl::Park() {
   const Waiting waiting(this, ipc::WaitState::kTurn);
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  while (Alive() && gate_->closed()) {
+  while (life_.Alive() && gate_->closed()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
     const bool done = RunCommands();
     PublishQuiet();
     ReclaimLane();
     if (release_.load() && quiet_) break;  // it leaves from here
-    gate_->AwaitTurn([this] { return !Alive() || release_.load(); });
+    gate_->AwaitTurn([this] { return !life_.Alive() || release_.load(); });
     if (gate_->closed()) ipc::FutexWait(doorbell, ticket, done ? Patience(kNapUs) : kRetryUs);
   }
-  if (!Alive() || release_.load()) gate_->Settle();
+  if (!life_.Alive() || release_.load()) gate_->Settle();
 }
 
 void SessionImpl::OnSilence() {
   iteration_ends_.Settle();
-  at_boundary_ = at_boundary_ || (StreamsIdle() && LaneIsEmpty());
+  at_boundary_ = at_boundary_ || (held_.StreamsIdle() && LaneIsEmpty());
   PublishQuiet();
   RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
@@ -148,7 +135,7 @@ void SessionImpl::OnSilence() {
     if (NowUs() - rested_us_ >= kShortRestUs) gate_->TellRest();
     return;
   }
-  if (!StreamsIdle()) {
+  if (!held_.StreamsIdle()) {
     unquiet_us_ = gate_->alone() ? std::min(unquiet_us_ * 2, kPatienceUs) : kUnquietUs;
     return;
   }
@@ -175,12 +162,12 @@ bool SessionImpl::LaneIsEmpty() {
          !channel_.receiver->Pending();
 }
 
-bool SessionImpl::PinsLane() { return arena_.lanes()->Pinned(arena_.lane_member()); }
+bool SessionImpl::PinsLane() { return held_.arena.lanes()->Pinned(held_.arena.lane_member()); }
 
 // Then the lane changes hands when the device is done, and need not lie idle until the client wakes
 // up and says so.
 bool SessionImpl::WaitsAtTheEnd() const {
-  return client_sleeps_ && work_before_ != 0 && work_ >= work_before_;
+  return bell_.client_sleeps() && work_before_ != 0 && work_ >= work_before_;
 }
 
 // The lane's memory may be another's only when the device has finished with it: one mapping's
@@ -189,33 +176,17 @@ void SessionImpl::LeaveLane() {
   clock_.Stop(progress_.get(), NowUs());
   ipc::CountSwitch(&file_.page()->iteration_times);
   gate_->Close();
-  std::vector<StreamTable::Stream*> busy = streams_.All();
+  std::vector<StreamTable::Stream*> busy = held_.streams.All();
   std::erase_if(busy, [this](const StreamTable::Stream* stream) {
     return driver_.cuStreamQuery(stream->driver) == CUDA_SUCCESS;
   });
   // The next session goes first: waking the client keeps the device's thread for longer.
-  ring_waits_.store(client_sleeps_ && busy.size() == 1 && busy.front() == rung_after_);
+  bell_.BeginHandOver(busy);
   undone_.store(static_cast<uint32_t>(2 + busy.size()));  // this call, and the way out itself
   for (const StreamTable::Stream* const stream : busy) {
-    if (CallBackAfter<&SessionImpl::NoteStreamDone>(stream->driver) != CUDA_SUCCESS)
-      NoteStreamDone();
+    if (callbacks_.After(stream->driver, &stream_done_) != CUDA_SUCCESS) NoteStreamDone();
   }
   NoteStreamDone();
-}
-
-CUresult SessionImpl::AddCallback(CUstream stream, CUstreamCallback callback) {
-  callbacks_.fetch_add(1);
-  const CUresult result = driver_.cuStreamAddCallback(stream, callback, this, 0);
-  if (result != CUDA_SUCCESS) callbacks_.fetch_sub(1);
-  return result;
-}
-
-void SessionImpl::NoteResult(CUresult status) {
-  if (IsSticky(status)) environment_.poison->OnPoisoned(0, status, "");
-}
-
-void SessionImpl::WaitForCallbacks() {
-  while (callbacks_.load() != 0) absl::SleepFor(kCallbackStep);
 }
 
 void SessionImpl::NoteStreamDone() {
@@ -223,8 +194,7 @@ void SessionImpl::NoteStreamDone() {
   ExitLane();
   undone_.store(0);
   gate_->HandOver();
-  ring_waits_.store(false);
-  if (ring_owed_.exchange(false)) RingClient();
+  bell_.EndHandOver();
 }
 
 CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
@@ -232,8 +202,8 @@ CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
   work_before_ = std::exchange(work_, 0);
   const int64_t began_us = clock_.began_us(), now_us = NowUs();
   const uint64_t held_us = clock_.EndIteration(*info, progress_.get(), now_us);
-  iteration_ends_.OnBoundary(work_stream_ == nullptr ? nullptr : work_stream_->driver,
-                             {began_us, now_us, held_us});
+  const StreamTable::Stream* const last = handlers_.streams().last_work();
+  iteration_ends_.OnBoundary(last == nullptr ? nullptr : last->driver, {began_us, now_us, held_us});
   ReclaimLane();
   if (gate_ == nullptr || gate_->closed()) return CUDA_SUCCESS;
   if ((gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) && MayLeave()) LeaveLane();
@@ -241,13 +211,6 @@ CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
 }
 
 // --- commands ------------------------------------------------------------------------------------
-
-bool SessionImpl::StreamsIdle() {
-  for (StreamTable::Stream* stream : streams_.All()) {
-    if (driver_.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY) return false;
-  }
-  return true;
-}
 
 void SessionImpl::Poke() {
   poked_.store(1, std::memory_order_seq_cst);
@@ -275,7 +238,7 @@ bool SessionImpl::RunCommands() {
     const std::lock_guard<std::mutex> lock(command_mutex_);
     if (commands_.empty()) return true;
   }
-  if (undone_.load() != 0 || !StreamsIdle() || !frees_.Poll()) return false;
+  if (undone_.load() != 0 || !held_.StreamsIdle() || !held_.frees.Poll()) return false;
   {
     const std::lock_guard<std::mutex> lock(command_mutex_);
     commands.swap(commands_);

@@ -1,17 +1,13 @@
 #include "daemon/worker/session_impl.h"
 
-#include <unistd.h>
-
 #include <cassert>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "daemon/worker/graph_piece.h"
 #include "daemon/worker/work_ops.h"
 #include "ipc/calls/limits.h"
-#include "ipc/dispatch.h"
 #include "ipc/futex.h"
 
 namespace worker {
@@ -22,25 +18,6 @@ constexpr absl::Duration kPoisonedNap = absl::Milliseconds(1);
 
 }  // namespace
 
-bool IsSticky(CUresult result) {
-  switch (result) {
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-    case CUDA_ERROR_EXTERNAL_DEVICE:
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& environment,
                                          std::string* error) {
   std::unique_ptr<SessionImpl> session =
@@ -49,59 +26,28 @@ std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& 
   return session;
 }
 
-namespace {
-
-Tenant TenantOf(const SessionSetup& setup, const Environment& environment) {
-  Tenant tenant{setup.session_id, setup.uid, nullptr};
-  if (environment.jobs != nullptr) {
-    tenant.job = environment.jobs->Of(setup.job_id, setup.memory_limit_bytes);
-  } else {
-    tenant.job = std::make_shared<JobMemory>();
-    tenant.job->SetLimit(setup.memory_limit_bytes);
-  }
-  return tenant;
-}
-
-thread_local EventTimes* thread_event_times = nullptr;  // of the session that this thread runs
-
-CUresult CUDAAPI ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  return thread_event_times->Elapsed(milliseconds, start, end);
-}
-
-ipc::DriverTable TableOfCalls(const ipc::DriverTable& driver) {
-  ipc::DriverTable table = driver;
-  table.cuEventElapsedTime_v2 = &ElapsedTime;
-  OpenWaits::Hook(&table);
-  return table;
-}
-
-}  // namespace
-
 SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
     : environment_(environment),
       driver_(*environment.driver),
-      progress_(setup.swap_fd),
-      event_times_(environment, setup.swap_fd),
-      table_(TableOfCalls(*environment.driver)),
-      targets_{&table_, environment.cublas, environment.cublaslt, this},
       session_id_(setup.session_id),
+      progress_(setup.swap_fd),
       shared_file_(std::make_shared<ipc::SessionFile>(std::move(setup.file))),
       file_(*shared_file_),
       channel_(std::move(setup.channel)),
-      arena_(environment, TenantOf(setup, environment), setup.slot, ipc::UniqueFd(setup.swap_fd)),
-      pinned_(environment, setup.slot, setup.pinned_fd),
-      addresses_(&arena_, &pinned_, environment.backed, setup.slot),
-      seen_devices_(setup.scheduling, environment.contexts.size()),
-      streams_(environment, this, seen_devices_),
-      frees_(environment),
+      life_(file_.page(), setup.generation),
+      courtesy_(environment.on_processors),
+      callbacks_(environment),
+      bell_(environment, &file_, &callbacks_, &courtesy_),
+      prints_(setup.session_id, &file_),
+      held_(environment, setup, &prints_),
+      handlers_({&held_, &life_, this, this, &file_, &bell_, setup.swap_fd}),
       waits_(environment),
       iteration_ends_(environment, &file_.page()->iteration_times),
-      scratch_(std::make_unique<std::byte[]>(ipc::kBodyBytesMax)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
-      awaited_(setup.generation) {}
+      stream_done_(&callbacks_, [this] { NoteStreamDone(); }) {}
 
 bool SessionImpl::Reserve(std::string* error) {
-  if (!arena_.Reserve(error)) return false;
+  if (!held_.arena.Reserve(error)) return false;
   driver_.cuCtxSetCurrent(environment_.contexts[0]);
   // The device writes completion words and copies to and from staging.
   const CUresult result =
@@ -113,14 +59,14 @@ bool SessionImpl::Reserve(std::string* error) {
     return false;
   }
   registered_ = true;
-  if (awaited_ != 0) {
-    const CUresult restored = arena_.Restore();
+  if (life_.generation() != 0) {
+    const CUresult restored = held_.arena.Restore();
     if (restored != CUDA_SUCCESS) {
       *error = absl::StrCat("its device memory cannot be mapped again (error ", restored, ")");
       return false;
     }
-    asked_bytes_.store(arena_.bytes() + arena_.swapped_bytes());
-    if (arena_.swapped()) lane_.Gone(false);
+    asked_bytes_.store(held_.arena.bytes() + held_.arena.swapped_bytes());
+    if (held_.arena.swapped()) lane_.Gone(false);
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
   if (environment_.board != nullptr) {
@@ -131,20 +77,20 @@ bool SessionImpl::Reserve(std::string* error) {
 }
 
 void SessionImpl::Run() {
-  thread_event_times = &event_times_;
+  handlers_.BeginThread();
   const OpenWaits::Current waits(&waits_);
-  thread_id_ = gettid();
+  courtesy_.Begin();
   if (!AwaitClient()) {
     if (!released_) End();
     return;
   }
-  while (Alive()) {
+  while (life_.Alive()) {
     if (environment_.poison->poisoned.load(std::memory_order_relaxed)) {
       absl::SleepFor(kPoisonedNap);  // the process is about to exit
       continue;
     }
     if (release_.load(std::memory_order_relaxed) && TryLeave()) return LeaveToSuccessor();
-    GiveWay(true);
+    courtesy_.GiveWay(true);
     if (!PassGate()) continue;
     const std::span<const std::byte> message =
         channel_.receiver->NextUntrusted(SpinUs(), Patience(patience_us_));
@@ -152,7 +98,7 @@ void SessionImpl::Run() {
       ServeMessage(message);
       if (gate_ != nullptr && gate_->unsettled()) gate_->Settle();
     } else if (channel_.receiver->broken()) {
-      Lose("laneway: a message of this program had an impossible length; its session ends");
+      life_.Lose("laneway: a message of this program had an impossible length; its session ends");
     } else {
       OnSilence();
     }
@@ -174,19 +120,11 @@ SessionSnapshot SessionImpl::Snapshot() const {
     place.residence = scheduler::Residence::kGoingOut;
   }
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
-          .device_bytes = arena_.bytes(),
-          .pinned_bytes = pinned_.bytes(),
+          .device_bytes = held_.arena.bytes(),
+          .pinned_bytes = held_.pinned.bytes(),
           .persistent_bytes = asked_bytes_.load(std::memory_order_relaxed),
           .lane_bytes = lane_.bytes(),
           .place = place};
-}
-
-void SessionImpl::UseDevice(uint32_t header_context) {
-  const uint32_t seen = header_context & 0xff;  // counted from 1
-  const int device = seen_devices_.At(seen == 0 || seen > seen_devices_.count() ? 0 : seen - 1);
-  if (device == device_) return;
-  driver_.cuCtxSetCurrent(environment_.contexts[static_cast<size_t>(device)]);
-  device_ = device;
 }
 
 void SessionImpl::ServeMessage(std::span<const std::byte> message) {
@@ -196,29 +134,24 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   const bool was_quiet = quiet_.exchange(false);
   patience_us_ = kPatienceUs;
   unquiet_us_ = kUnquietUs;
-  client_sleeps_ = false;
-  into_capture_ = capture_ != nullptr && (header.context & ipc::kIntoCapture) != 0 &&
-                  IsLibraryCallUntrusted(header.op);
-  serves_work_ = IsWorkUntrusted(header.op) && !into_capture_;
-  named_.clear();
-  if (serves_work_) {
+  bell_.OnMessage();
+  handlers_.Begin(header);
+  if (handlers_.call().serves_work) {
     at_boundary_ = false;
     busy_ = true;
     ++work_;
   } else if (gate_ == nullptr || gate_->resting()) {
     busy_ = false;
   }
-  UseDevice(header.context);
-  call_stream_ = nullptr;
+  handlers_.UseDevice(header.context);
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
   const ipc::Served served =
-      ipc::DispatchUntrusted(header.op, message.subspan(sizeof header), targets_, *this, &reply);
-  if (into_capture_) AfterCapturedCall();
+      handlers_.ServeUntrusted(header.op, message.subspan(sizeof header), &reply);
   if (served.outcome == ipc::Outcome::kMalformed) {
     LoseForMalformed(header.op);
     return;
   }
-  if (call_stream_ != nullptr && !at_boundary_) work_stream_ = call_stream_;
+  if (!at_boundary_) handlers_.streams().NoteWork();
   const bool wants_reply = (header.flags & ipc::kWantsReply) != 0;
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
   assert(op.has_value());
@@ -236,7 +169,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   if (served.status != 0) {
     NoteFailure(*op, served.status, wants_reply);
   } else if (*op == ipc::Op::cublasSetStream_v2) {
-    AfterSetStream();
+    handlers_.blas().AfterSetStream();
   }
   if (wants_reply) SendReply(header, reply.size());
 }
@@ -245,8 +178,9 @@ void SessionImpl::LoseForMalformed(uint16_t op_untrusted) {
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(op_untrusted);
   const std::string name = op.has_value() ? std::string(ipc::RowOf(*op).name)
                                           : absl::StrCat("of an unknown number ", op_untrusted);
-  Lose(absl::StrCat("laneway: a malformed call, ", name, ", reached the worker; the session ends")
-           .c_str());
+  life_.Lose(
+      absl::StrCat("laneway: a malformed call, ", name, ", reached the worker; the session ends")
+          .c_str());
 }
 
 bool SessionImpl::IsPoison(ipc::Op op, uint32_t status) {
@@ -269,7 +203,7 @@ void SessionImpl::SendReply(const ipc::MessageHeader& request, size_t body_bytes
   header.bytes = static_cast<uint32_t>(sizeof header + body_bytes);
   header.flags = ipc::kIsReply;
   std::memcpy(reply_.get(), &header, sizeof header);
-  while (Alive()) {
+  while (life_.Alive()) {
     const std::span<std::byte> room = channel_.sender->Reserve(header.bytes, kReplyWaitUs);
     if (room.empty()) continue;
     std::memcpy(room.data(), reply_.get(), header.bytes);
@@ -278,59 +212,42 @@ void SessionImpl::SendReply(const ipc::MessageHeader& request, size_t body_bytes
   }
 }
 
-// --- the door ------------------------------------------------------------------------------------
-
-bool SessionImpl::Translate(ipc::HandleKind kind, ipc::HandleId id, void** driver_handle) {
-  if (kind == ipc::HandleKind::kStream && into_capture_) {
-    *driver_handle = capture_->capture();
-    return true;
-  }
-  if (kind == ipc::HandleKind::kStream) {
-    call_stream_ = id == ipc::HandleId::kLegacyStream
-                       ? streams_.Legacy(device_)
-                       : streams_.OfDriver(static_cast<CUstream>(handles_.Find(kind, id)));
-    if (call_stream_ == nullptr) return false;
-    streams_.Use(call_stream_);
-    *driver_handle = call_stream_->driver;
-    return true;
-  }
-  void* const handle = handles_.Find(kind, id);
-  if (handle == nullptr) return false;
-  if (kind == ipc::HandleKind::kEvent) call_event_ = id;
-  if (kind == ipc::HandleKind::kBlas) OrderBlasStream(static_cast<cublasHandle_t>(handle));
-  *driver_handle = handle;
-  return true;
-}
-
-bool SessionImpl::MayName(ipc::HandleKind kind, ipc::HandleId id) {
-  return handles_.MayName(kind, id);
-}
-
-void SessionImpl::Bind(ipc::HandleKind kind, ipc::HandleId id, void* driver_handle) {
-  handles_.Bind(kind, id, driver_handle);
-  if (kind == ipc::HandleKind::kEvent) event_times_.OnBind(id, static_cast<CUevent>(driver_handle));
-  if (kind == ipc::HandleKind::kBlas) SetUpBlas(static_cast<cublasHandle_t>(driver_handle));
-}
-
-void SessionImpl::Release(ipc::HandleKind kind, ipc::HandleId id) {
-  void* const handle = handles_.Find(kind, id);
-  if (kind == ipc::HandleKind::kEvent) {
-    event_records_.erase(static_cast<CUevent>(handle));
-    event_times_.OnRelease(id, static_cast<CUevent>(handle));
-  }
-  if (kind == ipc::HandleKind::kBlas) ForgetBlas(static_cast<cublasHandle_t>(handle));
-  handles_.Release(kind, id);
-}
-
-// What the program has not taken for long is lost, as from the driver's own buffer.
-void SessionImpl::Print(std::string_view text) {
-  absl::MutexLock lock(&print_mutex_);
-  file_.prints()->Append(text);
+// The driver's own calls say so with a status. A library would have faulted.
+void SessionImpl::AfterBadAddress(ipc::Op op) {
+  const ipc::Library library = ipc::LibraryOf(op);
+  const bool computes = library == ipc::Library::kCublas || library == ipc::Library::kCublasLt;
+  if (!computes || !handlers_.call().serves_work) return;
+  const std::string sentence = absl::StrCat(
+      "laneway: ", std::string(ipc::RowOf(op).name),
+      " would reach memory that this program has not allocated; look at its sizes, leading "
+      "dimensions and strides. The session ends, as after an illegal address");
+  life_.Lose(sentence.c_str(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 CUresult SessionImpl::Ping(uint64_t token, uint64_t* echo) {
   *echo = token;
   return CUDA_SUCCESS;
+}
+
+CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
+  if (device < 0 || static_cast<size_t>(device) >= held_.seen_devices.count()) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  device = held_.seen_devices.At(static_cast<size_t>(device));
+  driver_.cuDeviceGetName(info->name, sizeof info->name, device);
+  driver_.cuDeviceGetPCIBusId(info->pci_bus_id, sizeof info->pci_bus_id, device);
+  CUuuid uuid{};
+  driver_.cuDeviceGetUuid_v2(&uuid, device);
+  std::memcpy(info->uuid, uuid.bytes, sizeof info->uuid);
+  for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
+    const CUdevice_attribute attribute = static_cast<CUdevice_attribute>(i);
+    int value = 0;
+    if (driver_.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS) {
+      info->attributes[i] = value;
+    }
+  }
+  uint64_t free_bytes = 0;
+  return held_.arena.MemoryInfo(device, &free_bytes, &info->memory_bytes);
 }
 
 }  // namespace worker

@@ -21,6 +21,7 @@ namespace wire = ipc::control;
 constexpr int64_t kRetryUs = 500;  // until the device has finished
 constexpr int64_t kKeeperRetryUs = 5'000;
 constexpr int64_t kNapUs = 250'000;
+constexpr absl::Duration kFreeWaitStep = absl::Microseconds(50);
 constexpr absl::Duration kQuietStep = absl::Microseconds(50);
 
 }  // namespace
@@ -47,7 +48,7 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
   const Waiting waiting(this, reason);
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
   uint64_t asked = 0;
-  while (Alive()) {
+  while (life_.Alive()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
     const uint64_t daemon = environment_.daemon->Daemon();
     // Who is on the host has nothing to go on with: the next daemon brings it back.
@@ -60,7 +61,7 @@ std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
                         (!lane_.uses() || (at_boundary_ && !PinsLane()));
     if (leaves) LeaveLane();
     const bool done = RunCommands();
-    frees_.Poll();
+    held_.frees.Poll();
     ipc::FutexWait(doorbell, ticket, done ? kNapUs : kRetryUs);
   }
   return std::nullopt;
@@ -74,7 +75,7 @@ std::optional<Answer> SessionImpl::AskForRoom(ipc::WaitState reason,
     const std::optional<Answer> answer = Ask<Answer>(reason, question);
     if (!answer.has_value() || answer->result == 0) return answer;
     WaitForFrees();
-    if (given_back_ == given_back || !Alive()) return answer;
+    if (given_back_ == given_back || !life_.Alive()) return answer;
   }
 }
 
@@ -84,9 +85,10 @@ CUresult SessionImpl::AskForMemory(uint64_t bytes, bool* undecided) {
   for (;;) {
     const std::optional<wire::MemoryAnswer> answer = AskForRoom<wire::MemoryAnswer>(
         ipc::WaitState::kMemory,
-        wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(device_)});
+        wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(handlers_.call().device)});
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
-    if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
+    if (!life_.Alive())
+      return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
     const std::lock_guard<std::mutex> lock(
         command_mutex_);  // a new lanewayd is told of these, or asked
     if (!answer.has_value() && HasDaemon()) continue;
@@ -107,15 +109,15 @@ void SessionImpl::GiveMemoryBack(uint64_t bytes) {
 }
 
 void SessionImpl::FreeRange(CUdeviceptr address) {
-  const uint64_t bytes = arena_.RangeBytes(address);
-  if (arena_.Free(address) == CUDA_SUCCESS) GiveMemoryBack(bytes);
-  addresses_.Gone(address);
+  const uint64_t bytes = held_.arena.RangeBytes(address);
+  if (held_.arena.Free(address) == CUDA_SUCCESS) GiveMemoryBack(bytes);
+  held_.addresses.Gone(address);
 }
 
 // lanewayd counts what it knows of; memory that it does not know of (a stray worker's) may still be
 // in the way for a while.
 bool SessionImpl::WaitForMemory(uint64_t bytes) {
-  if (!arena_.OthersHold(device_, bytes)) return false;
+  if (!held_.arena.OthersHold(handlers_.call().device, bytes)) return false;
   const Waiting waiting(this, ipc::WaitState::kMemory);
   if (gate_ != nullptr) gate_->Settle();  // no work comes soon
   std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
@@ -124,29 +126,66 @@ bool SessionImpl::WaitForMemory(uint64_t bytes) {
   (void)RunCommands();
   takes_memory_ = false;
   ipc::FutexWait(doorbell, ticket, kKeeperRetryUs);
-  return Alive();
+  return life_.Alive();
+}
+
+// Room may come back when work that uses freed memory ends (the program would have waited for that
+// in its own cuMemFree), or when others give theirs up.
+CUresult SessionImpl::WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt,
+                                      bool undecided) {
+  const auto attempt_or_ask = [&] { return undecided && HasDaemon() ? kAskAgain : attempt(); };
+  held_.frees.Poll();
+  CUresult result = attempt_or_ask();
+  while (result == CUDA_ERROR_OUT_OF_MEMORY && life_.Alive()) {
+    const bool all_free = held_.frees.Poll();
+    result = attempt_or_ask();
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) break;
+    if (!all_free) {
+      absl::SleepFor(kFreeWaitStep);
+    } else if (!WaitForMemory(bytes)) {
+      break;
+    }
+  }
+  return result;
+}
+
+CUresult SessionImpl::MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) {
+  for (;;) {
+    bool undecided = false;
+    CUresult result = AskForMemory(bytes, &undecided);
+    if (result != CUDA_SUCCESS) return result;
+    result = WhenThereIsRoom(bytes, map, undecided);
+    if (result != CUDA_SUCCESS) GiveMemoryBack(bytes);
+    if (result != kAskAgain) return result;
+  }
+}
+
+void SessionImpl::WaitForFrees() {
+  if (held_.frees.Poll()) return;
+  const Waiting waiting(this, ipc::WaitState::kMemory);
+  while (!held_.frees.Poll() && life_.Alive()) absl::SleepFor(kFreeWaitStep);
 }
 
 // --- the lane ------------------------------------------------------------------------------------
 
 bool SessionImpl::WaitUntilQuiet() {
-  while (undone_.load() != 0 || !StreamsIdle()) {
-    if (!Alive()) return false;
+  while (undone_.load() != 0 || !held_.StreamsIdle()) {
+    if (!life_.Alive()) return false;
     absl::SleepFor(kQuietStep);
   }
   return true;
 }
 
 CUresult SessionImpl::EnterLane() {
-  LaneMember* const member = arena_.lane_member();
+  LaneMember* const member = held_.arena.lane_member();
   if (inside_ || member->lane() == 0) return CUDA_SUCCESS;
-  const CUresult result = arena_.lanes()->Enter(member);
+  const CUresult result = held_.arena.lanes()->Enter(member);
   inside_ = result == CUDA_SUCCESS;
   return result;
 }
 
 CUresult SessionImpl::EnterGrantedLane() {
-  const uint64_t lane = arena_.lane_member()->lane();
+  const uint64_t lane = held_.arena.lane_member()->lane();
   const bool granted =
       gate_ == nullptr || (wire::IsOwnLane(lane) ? !gate_->closed() : gate_->OpensInto(lane));
   const CUresult result = granted ? EnterLane() : CUDA_SUCCESS;
@@ -154,35 +193,37 @@ CUresult SessionImpl::EnterGrantedLane() {
 }
 
 void SessionImpl::ExitLane() {
-  if (std::exchange(inside_, false)) arena_.lanes()->Exit(arena_.lane_member());
+  if (std::exchange(inside_, false)) held_.arena.lanes()->Exit(held_.arena.lane_member());
 }
 
 void SessionImpl::ForsakeLane() {
   ExitLane();
-  arena_.lanes()->Leave(arena_.lane_member());
+  held_.arena.lanes()->Leave(held_.arena.lane_member());
 }
 
 void SessionImpl::ReclaimLane() {
-  LaneMember* const member = arena_.lane_member();
+  LaneMember* const member = held_.arena.lane_member();
   if (!member->has_spare() || !at_boundary_ || undone_.load() != 0) return;
   // What another worker kept for it is told again until the replay is complete.
-  if (Replays() || !StreamsIdle()) return;
-  if (const uint64_t bytes = arena_.lanes()->Reclaim(member); bytes != 0) GiveMemoryBack(bytes);
-  inside_ = inside_ && arena_.lanes()->Inside(member);
+  if (life_.Replays() || !held_.StreamsIdle()) return;
+  if (const uint64_t bytes = held_.arena.lanes()->Reclaim(member); bytes != 0)
+    GiveMemoryBack(bytes);
+  inside_ = inside_ && held_.arena.lanes()->Inside(member);
 }
 
 // Its reservation goes along. REQUIRES: quiet, and nothing of it lives in the lane that it leaves.
 CUresult SessionImpl::ChangeLane(uint64_t lane) {
-  LaneMember* const member = arena_.lane_member();
+  LaneMember* const member = held_.arena.lane_member();
   if (member->lane() == lane) return CUDA_SUCCESS;
   ForsakeLane();
-  const CUresult result = arena_.lanes()->Join(member, lane, lane_.device());
-  return result == CUDA_SUCCESS ? arena_.lanes()->ReserveAgain(member, lane_.bytes()) : result;
+  const CUresult result = held_.arena.lanes()->Join(member, lane, lane_.device());
+  return result == CUDA_SUCCESS ? held_.arena.lanes()->ReserveAgain(member, lane_.bytes()) : result;
 }
 
 CUresult SessionImpl::GrowInLane(uint64_t bytes) {
   const uint64_t wanted = RoundUpToExtent(bytes);
-  if (!lane_.MustAsk(wanted, device_, arena_.lane_member()->lane() != 0)) return CUDA_SUCCESS;
+  if (!lane_.MustAsk(wanted, handlers_.call().device, held_.arena.lane_member()->lane() != 0))
+    return CUDA_SUCCESS;
   CUresult result = kAskAgain;
   while (result == kAskAgain) result = TryGrowInLane(wanted);
   if (result != CUDA_SUCCESS) return result;
@@ -195,15 +236,16 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
       ipc::WaitState::kLane,
       wire::LaneNeeded{session_id_, wanted, static_cast<uint32_t>(lane_.device())});
   CUresult result = CUDA_SUCCESS;
-  if (!Alive()) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!life_.Alive()) return CUDA_ERROR_OUT_OF_MEMORY;
   if (answer.has_value()) {
     if (answer->result != 0) return static_cast<CUresult>(answer->result);
     const uint64_t lane = lane_.told();
-    if (arena_.lane_member()->lane() != lane && !WaitUntilQuiet()) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (held_.arena.lane_member()->lane() != lane && !WaitUntilQuiet())
+      return CUDA_ERROR_OUT_OF_MEMORY;
     result = ChangeLane(lane);
     // What it had in another worker: lanewayd holds it to its limit where it asks for more.
-    if (result == CUDA_SUCCESS && !inside_ && Replays())
-      result = arena_.lanes()->ReserveAgain(arena_.lane_member(), wanted);
+    if (result == CUDA_SUCCESS && !inside_ && life_.Replays())
+      result = held_.arena.lanes()->ReserveAgain(held_.arena.lane_member(), wanted);
   }
   const bool undecided = !answer.has_value();
   // Only who is inside changes its size.
@@ -211,10 +253,10 @@ CUresult SessionImpl::TryGrowInLane(uint64_t wanted) {
     result = WhenThereIsRoom(
         0, [this] { return EnterGrantedLane(); }, undecided);
   if (result != CUDA_SUCCESS) return result;
-  const uint64_t have = arena_.lane_member()->reserved_bytes();
+  const uint64_t have = held_.arena.lane_member()->reserved_bytes();
   return WhenThereIsRoom(
-      wanted > have ? wanted - have : 0, [&] { return arena_.ReserveLane(device_, wanted); },
-      undecided);
+      wanted > have ? wanted - have : 0,
+      [&] { return held_.arena.ReserveLane(handlers_.call().device, wanted); }, undecided);
 }
 
 // Only then lanewayd hears of it, and may give the lane to the next.
@@ -270,11 +312,11 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   swapped.out = out;
   if (out) {
     const absl::Status status =
-        arena_.swapped() ? absl::FailedPreconditionError("it is there already")
+        held_.arena.swapped() ? absl::FailedPreconditionError("it is there already")
         : !lane_.MayGo(inside_, at_boundary_ && !PinsLane(), with_lane)
             ? absl::FailedPreconditionError("it has begun an iteration")
         : TakesMemory() ? absl::FailedPreconditionError("it is about to take what it was granted")
-                        : arena_.SwapOut(with_lane);
+                        : held_.arena.SwapOut(with_lane);
     if (status.ok()) {
       ForsakeLane();
       gate_->Abandon();
@@ -286,7 +328,7 @@ void SessionImpl::DoSwap(bool out, bool with_lane) {
   } else {
     if (const uint64_t lane = lane_.ForReturn(); lane != 0) (void)ChangeLane(lane);
     if (with_lane) swapped.result = gate_->TakeLane() ? EnterLane() : CUDA_ERROR_OUT_OF_MEMORY;
-    if (swapped.result == 0) swapped.result = arena_.SwapIn();
+    if (swapped.result == 0) swapped.result = held_.arena.SwapIn();
     if (swapped.result == 0) {
       gate_->Return();
       lane_.Back();

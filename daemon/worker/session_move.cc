@@ -1,7 +1,6 @@
 // How a session goes from one worker to another: where it can be left, how it is left, how it is
 // taken over. docs/recovery.md has the whole.
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -21,12 +20,12 @@ constexpr absl::Duration kLeaveStep = absl::Microseconds(100);
 // The words in the ring are the client's until it says that they are in order, which a program that
 // computes or sleeps does only when it calls again. Its memory may have to go to the host before.
 bool SessionImpl::AwaitClient() {
-  if (awaited_ == 0) return true;
+  if (life_.generation() == 0) return true;
   ipc::SessionPage* const page = file_.page();
   std::atomic<uint32_t>* const doorbell = &page->worker_doorbell;
-  while (Alive()) {
+  while (life_.Alive()) {
     const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
-    if (page->acknowledged.load(std::memory_order_seq_cst) == awaited_) {
+    if (page->acknowledged.load(std::memory_order_seq_cst) == life_.generation()) {
       channel_ = file_.WorkerChannel();
       channel_.receiver->Heed(&poked_);
       return true;
@@ -48,32 +47,19 @@ int64_t SessionImpl::Patience(int64_t patience_us) const {
 
 // Everything that was taken is complete: a successor can go on from here.
 void SessionImpl::PublishQuiet() {
-  const bool freed = frees_.Poll();
+  const bool freed = held_.frees.Poll();
   if (quiet_) return;
-  if (!freed || assembly_.begun()) return;
+  if (!freed || handlers_.modules().HasPartOfAnImage()) return;
   if (!LaneIsEmpty()) return;  // the lane is another's before it could go on
-  for (StreamTable::Stream* stream : streams_.All()) {
+  for (StreamTable::Stream* stream : held_.streams.All()) {
     if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS)
       return;  // busy, or the device failed
   }
-  SaveEventTimes();
+  handlers_.streams().SaveTimes();
   ipc::SessionPage* const page = file_.page();
   page->quiet_position.store(page->to_worker.tail.load(std::memory_order_relaxed),
                              std::memory_order_seq_cst);
   quiet_ = true;
-}
-
-// Before the quiet point is published: who goes on from there has all of them.
-void SessionImpl::SaveEventTimes() {
-  if (!std::exchange(unsaved_records_, false)) return;
-  std::map<int, std::vector<EventTimes::Recorded>> unsaved;
-  for (std::pair<const CUevent, LastRecord>& entry : event_records_) {
-    LastRecord& record = entry.second;
-    if (!std::exchange(record.saved, true))
-      unsaved[record.device].push_back({record.id, entry.first});
-  }
-  for (const std::pair<const int, std::vector<EventTimes::Recorded>>& entry : unsaved)
-    event_times_.Save(entry.first, entry.second);
 }
 
 void SessionImpl::Release() {
@@ -90,18 +76,19 @@ bool SessionImpl::TryLeave() {
   for (;;) {
     PublishQuiet();
     if (quiet_) return true;
-    if (absl::Now() >= deadline || !Alive()) return false;
+    if (absl::Now() >= deadline || !life_.Alive()) return false;
     absl::SleepFor(kLeaveStep);
   }
 }
 
 void SessionImpl::LeaveToSuccessor() {
-  UseDevice(1);
-  WaitForCallbacks();
-  DestroyObjects();
-  arena_.Detach();
+  handlers_.UseDevice(1);
+  callbacks_.Wait();
+  iteration_ends_.Clear();
+  handlers_.DestroyObjects();
+  held_.arena.Detach();
   gate_.reset();  // nothing of it is in its lane: the next goes on
-  pinned_.Detach();
+  held_.pinned.Detach();
   LetFileGo();
   done_.Notify();
   released_ = true;

@@ -58,9 +58,9 @@ TEST_F(HostileSessionTest, WhoKeepsItsLossFromBeingWrittenEndsAllTheSame) {
 
 TEST_F(HostileSessionTest, WhoSaysThatItIsLostCannotTakeItBack) {
   file_->page()->loss.store(CUDA_ERROR_MPS_RPC_FAILURE);
-  EXPECT_FALSE(session_->Alive());
+  EXPECT_FALSE(session_->life().Alive());
   file_->page()->loss.store(0);
-  EXPECT_FALSE(session_->Alive());
+  EXPECT_FALSE(session_->life().Alive());
   EXPECT_TRUE(EndsByItself());
 }
 
@@ -68,16 +68,16 @@ TEST_F(HostileSessionTest, WhatItSaysOfItsQuietPointDeceivesNobody) {
   EXPECT_TRUE(session_->quiet());
   file_->page()->quiet_position.store(4711);
   EXPECT_TRUE(session_->quiet());
-  EXPECT_FALSE(session_->Replays());
+  EXPECT_FALSE(session_->life().Replays());
   file_->page()->replaying.store(1);
-  EXPECT_FALSE(session_->Replays()) << "it never was in another worker";
+  EXPECT_FALSE(session_->life().Replays()) << "it never was in another worker";
 }
 
 TEST_F(HostileSessionTest, WhoPretendsToReplayKeepsNothingOfALaneThatItDoesNotUse) {
   const CUdeviceptr in_lane = limits::kSlotBase + limits::kEphemeralOffset;
-  EXPECT_EQ(session_->LaneKeep(in_lane, 2 << 20), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(session_->handlers().memory().LaneKeep(in_lane, 2 << 20), CUDA_ERROR_ILLEGAL_STATE);
   file_->page()->replaying.store(1);
-  EXPECT_EQ(session_->LaneKeep(in_lane, 2 << 20), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(session_->handlers().memory().LaneKeep(in_lane, 2 << 20), CUDA_ERROR_ILLEGAL_STATE);
 }
 
 // The driver's own stream is in no table: work there outlives the session that put it there.
@@ -92,12 +92,13 @@ TEST_F(HostileSessionTest, AShortCopyWithinTheDeviceStaysInItsStream) {
     ++asynchronous;
     return CUDA_SUCCESS;
   };
-  session_->UseDevice(1);
+  session_->handlers().UseDevice(1);
   void* stream = nullptr;
-  ASSERT_TRUE(session_->Translate(ipc::HandleKind::kStream, ipc::HandleId::kLegacyStream, &stream));
+  ASSERT_TRUE(session_->handlers().door().Translate(ipc::HandleKind::kStream,
+                                                    ipc::HandleId::kLegacyStream, &stream));
   const ipc::Mark waited_for{1, 1, 0};
-  EXPECT_EQ(session_->CopyDevice(limits::kSlotBase, limits::kSlotBase + 4096, 8,
-                                 static_cast<CUstream>(stream), waited_for),
+  EXPECT_EQ(session_->handlers().copies().CopyDevice(limits::kSlotBase, limits::kSlotBase + 4096, 8,
+                                                     static_cast<CUstream>(stream), waited_for),
             CUDA_SUCCESS);
   EXPECT_EQ(synchronous, 0);
   EXPECT_EQ(asynchronous, 1);
@@ -107,13 +108,15 @@ TEST_F(HostileSessionTest, AShortCopyWithinTheDeviceStaysInItsStream) {
 
 TEST_F(HostileSessionTest, StreamsEndWithTheirSlots) {
   CUstream stream = nullptr;
-  session_->UseDevice(1);
+  session_->handlers().UseDevice(1);
   for (unsigned slot = limits::kLegacySlots; slot < limits::kStreamsMax; ++slot)
-    ASSERT_EQ(session_->StreamCreate(&stream, 0, 0, slot), CUDA_SUCCESS);
+    ASSERT_EQ(session_->handlers().streams().StreamCreate(&stream, 0, 0, slot), CUDA_SUCCESS);
   CUstream more = nullptr;
-  EXPECT_EQ(session_->StreamCreate(&more, 0, 0, limits::kLegacySlots), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(session_->StreamDestroy(stream), CUDA_SUCCESS);
-  EXPECT_EQ(session_->StreamCreate(&more, 0, 0, limits::kStreamsMax - 1), CUDA_SUCCESS);
+  EXPECT_EQ(session_->handlers().streams().StreamCreate(&more, 0, 0, limits::kLegacySlots),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(session_->handlers().streams().StreamDestroy(stream), CUDA_SUCCESS);
+  EXPECT_EQ(session_->handlers().streams().StreamCreate(&more, 0, 0, limits::kStreamsMax - 1),
+            CUDA_SUCCESS);
 }
 
 TEST_F(HostileSessionTest, NamesOfEachKindEnd) {
@@ -147,10 +150,11 @@ TEST_F(HostileSessionTest, PinnedRangesEnd) {
 // --- launches ------------------------------------------------------------------------------------
 
 TEST_F(HostileSessionTest, ALaunchHasTheAttributesThatConcernItAlone) {
-  session_->UseDevice(1);
+  session_->handlers().UseDevice(1);
   const auto launch = [this](unsigned id) {
     const ipc::LaunchAttribute attribute{.id = id, .value = {1, 1, 1}};
-    return session_->Launch(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, &attribute, 1, nullptr, 0);
+    return session_->handlers().modules().Launch(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, &attribute,
+                                                 1, nullptr, 0);
   };
   launches = 0;
   EXPECT_EQ(launch(CU_LAUNCH_ATTRIBUTE_COOPERATIVE), CUDA_SUCCESS);

@@ -35,7 +35,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
   void SetUp() override {
     SessionTest::SetUp();
     board_.Grant(1, kLane);
-    session_->UseDevice(1);
+    session_->handlers().UseDevice(1);
   }
   void TearDown() override { session_.reset(); }  // its gate before the board
 
@@ -106,18 +106,18 @@ class RunningSessionTest : public SessionMemoryTest {
 
 // A block could come to lie in the hole, and be kept there.
 TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
-  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
-  ASSERT_EQ(session_->LaneReserve(2 * kStep), CUDA_SUCCESS);
-  ASSERT_EQ(session_->LaneKeep(kEphemeral, kStep), CUDA_SUCCESS);
-  ASSERT_EQ(session_->LaneDrop(kEphemeral), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneReserve(kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneReserve(2 * kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneKeep(kEphemeral, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneDrop(kEphemeral), CUDA_SUCCESS);
   ASSERT_EQ(lanes_.Look(kLane).holder, 1u);
   LetMappingFail(true);
   const ipc::BoundaryInfo boundary;
   ASSERT_EQ(session_->Boundary(&boundary), CUDA_SUCCESS);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 0u);
-  EXPECT_EQ(session_->LaneKeep(kEphemeral, kStep), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(session_->handlers().memory().LaneKeep(kEphemeral, kStep), CUDA_ERROR_ILLEGAL_STATE);
   LetMappingFail(false);
-  ASSERT_EQ(session_->LaneReserve(3 * kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneReserve(3 * kStep), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Look(kLane).holder, 1u);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
 }
@@ -127,15 +127,16 @@ TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
 TEST_F(SessionMemoryTest, ASessionThatEndsBeforeItsWorkLeavesItsLaneMapped) {
   static std::atomic<uint32_t>* loss;
   loss = &file_->page()->loss;
-  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneReserve(kStep), CUDA_SUCCESS);
   CUstream stream = nullptr;
-  ASSERT_EQ(session_->StreamCreate(&stream, 0, 0, limits::kLegacySlots), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().streams().StreamCreate(&stream, 0, 0, limits::kLegacySlots),
+            CUDA_SUCCESS);
   driver_.cuStreamQuery = [](CUstream) {
     loss->store(CUDA_ERROR_MPS_RPC_FAILURE);
     return CUDA_ERROR_NOT_READY;
   };
   lane_ = kLane + 1;
-  EXPECT_EQ(session_->LaneReserve(2 * kStep), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(session_->handlers().memory().LaneReserve(2 * kStep), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
   driver_.cuStreamQuery = RecordingEnvironment().driver->cuStreamQuery;
 }
@@ -146,11 +147,11 @@ TEST_F(SessionMemoryTest, ASessionThatEndsBeforeItsWorkLeavesItsLaneMapped) {
 TEST_F(SessionMemoryTest, AfterAResetItEntersItsLaneAnew) {
   constexpr uint64_t kOwnLane = wire::OwnLaneOf(1);
   daemon_ = 0;
-  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneReserve(kStep), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Look(kOwnLane).holder, 1u);
   ASSERT_EQ(session_->ContextReset(0), CUDA_SUCCESS);
   EXPECT_TRUE(recording_.mapped.empty());
-  ASSERT_EQ(session_->LaneReserve(kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().LaneReserve(kStep), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Look(kOwnLane).holder, 1u);
 }
 
@@ -159,13 +160,14 @@ TEST_F(SessionMemoryTest, AfterAResetItEntersItsLaneAnew) {
 // The range is freed while the device is busy, and the order to swap comes right after that.
 TEST_F(RunningSessionTest, WhatWasFreedDoesNotComeBackFromTheHost) {
   CUstream stream = nullptr;
-  ASSERT_EQ(session_->StreamCreate(&stream, 0, 0, limits::kLegacySlots), CUDA_SUCCESS);
-  ASSERT_EQ(session_->ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
-  ASSERT_EQ(session_->ArenaMap(kPersistent + kStep, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().streams().StreamCreate(&stream, 0, 0, limits::kLegacySlots),
+            CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().ArenaMap(kPersistent + kStep, kStep), CUDA_SUCCESS);
   recording_.busy_streams.insert(stream);
   recording_.unfinished_events.insert(reinterpret_cast<CUevent>(
       static_cast<uintptr_t>(recording_.next_handle)));  // the free waits for it
-  ASSERT_EQ(session_->ArenaUnmap(kPersistent), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().ArenaUnmap(kPersistent), CUDA_SUCCESS);
   ASSERT_EQ(recording_.mapped.count(kPersistent), 1u);
   recording_.busy_streams.clear();
   recording_.unfinished_events.clear();
@@ -177,7 +179,7 @@ TEST_F(RunningSessionTest, WhatWasFreedDoesNotComeBackFromTheHost) {
 }
 
 TEST_F(RunningSessionTest, WhoIsOnTheHostIsNotToldThereAgain) {
-  ASSERT_EQ(session_->ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().memory().ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
   recording_.At(kPersistent) = 77;
   Start();
   EXPECT_EQ(Move(true).result, uint32_t{CUDA_SUCCESS});

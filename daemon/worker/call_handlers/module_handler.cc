@@ -1,14 +1,13 @@
-// Images, modules, functions and launches.
-#include <cstring>
+#include "daemon/worker/call_handlers/module_handler.h"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/worker/reaper.h"
-#include "daemon/worker/session_impl.h"
 
 namespace worker {
 namespace {
@@ -79,13 +78,20 @@ class JitOptions {
 
 }  // namespace
 
-CUresult SessionImpl::HasModule(const ipc::ModuleHash* hash, int* known) {
+ModuleHandler::ModuleHandler(Holdings* held, HandleMap* handles, ipc::SessionPage* page)
+    : environment_(held->environment),
+      driver_(*held->environment.driver),
+      held_(*held),
+      handles_(*handles),
+      page_(*page) {}
+
+CUresult ModuleHandler::HasModule(const ipc::ModuleHash* hash, int* known) {
   *known = SharedModuleCache().Find(*hash) != nullptr;
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset,
-                                  uint64_t total_bytes, const void* bytes, size_t count) {
+CUresult ModuleHandler::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset,
+                                    uint64_t total_bytes, const void* bytes, size_t count) {
   const std::byte* const piece = static_cast<const std::byte*>(bytes);
   const CUresult appended = assembly_.AppendUntrusted(*hash, total_bytes, offset, {piece, count});
   if (appended != CUDA_SUCCESS) return appended;
@@ -94,10 +100,10 @@ CUresult SessionImpl::ModuleBytes(const ipc::ModuleHash* hash, uint64_t offset,
                                                              : CUDA_ERROR_INVALID_IMAGE;
 }
 
-CUresult SessionImpl::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
-                                 const CUjit_option* options, const uint64_t* option_values,
-                                 unsigned option_count, char* info_log, unsigned info_log_bytes,
-                                 char* error_log, unsigned error_log_bytes) {
+CUresult ModuleHandler::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
+                                   const CUjit_option* options, const uint64_t* option_values,
+                                   unsigned option_count, char* info_log, unsigned info_log_bytes,
+                                   char* error_log, unsigned error_log_bytes) {
   const ModuleImage image = SharedModuleCache().Find(*hash);
   if (image == nullptr) return CUDA_ERROR_INVALID_IMAGE;
   if (option_count > kJitOptionsMax) return CUDA_ERROR_INVALID_VALUE;
@@ -106,17 +112,17 @@ CUresult SessionImpl::LoadModule(CUmodule* module, const ipc::ModuleHash* hash,
   const CUresult result =
       driver_.cuModuleLoadDataEx(module, image->data(), jit.count(), jit.names(), jit.values());
   if (result == CUDA_SUCCESS) {
-    module_states_[*module] = StateOfModule(*image);
-    PublishModuleStates();
+    states_[*module] = StateOfModule(*image);
+    PublishStates();
   }
   return result;
 }
 
-CUresult SessionImpl::LinkImages(const ipc::LinkInput* inputs, unsigned count,
-                                 const CUjit_option* options, const uint64_t* option_values,
-                                 unsigned option_count, ipc::ModuleHash* linked,
-                                 uint64_t* linked_bytes, char* info_log, unsigned info_log_bytes,
-                                 char* error_log, unsigned error_log_bytes) {
+CUresult ModuleHandler::LinkImages(const ipc::LinkInput* inputs, unsigned count,
+                                   const CUjit_option* options, const uint64_t* option_values,
+                                   unsigned option_count, ipc::ModuleHash* linked,
+                                   uint64_t* linked_bytes, char* info_log, unsigned info_log_bytes,
+                                   char* error_log, unsigned error_log_bytes) {
   if (option_count > kJitOptionsMax) return CUDA_ERROR_INVALID_VALUE;
   JitOptions jit(options, option_values, option_count,
                  {info_log, info_log_bytes, error_log, error_log_bytes});
@@ -147,8 +153,8 @@ CUresult SessionImpl::LinkImages(const ipc::LinkInput* inputs, unsigned count,
   return result;
 }
 
-CUresult SessionImpl::ImageBytes(const ipc::ModuleHash* hash, uint64_t offset, void* bytes,
-                                 size_t count) {
+CUresult ModuleHandler::ImageBytes(const ipc::ModuleHash* hash, uint64_t offset, void* bytes,
+                                   size_t count) {
   const ModuleImage image = SharedModuleCache().Find(*hash);
   if (image == nullptr || offset > image->size() || count > image->size() - offset) {
     return CUDA_ERROR_INVALID_IMAGE;
@@ -157,37 +163,51 @@ CUresult SessionImpl::ImageBytes(const ipc::ModuleHash* hash, uint64_t offset, v
   return CUDA_SUCCESS;
 }
 
-void SessionImpl::PublishModuleStates() {
+void ModuleHandler::PublishStates() {
   uint32_t bits = 0;
-  for (const auto& [module, state] : module_states_) {
+  for (const auto& [module, state] : states_) {
     if (state == ModuleState::kHeld) bits |= ipc::kModuleState;
     if (state == ModuleState::kUnknown) bits |= ipc::kUnknownImage;
   }
-  std::atomic<uint32_t>& obstacles = file_.page()->obstacles;
+  std::atomic<uint32_t>& obstacles = page_.obstacles;
   obstacles.fetch_or(bits);
   obstacles.fetch_and(~(ipc::kModuleState | ipc::kUnknownImage) | bits);
 }
 
 // The module's functions end with it: a stale name must not reach the driver.
-CUresult SessionImpl::UnloadModule(CUmodule module) {
+CUresult ModuleHandler::UnloadModule(CUmodule module) {
   handles_.ReleaseIf(ipc::HandleKind::kFunction, [&](void* handle) {
-    const auto it = function_modules_.find(static_cast<CUfunction>(handle));
-    return it != function_modules_.end() && it->second == module;
+    const auto it = modules_of_functions_.find(static_cast<CUfunction>(handle));
+    return it != modules_of_functions_.end() && it->second == module;
   });
-  absl::erase_if(function_modules_, [module](const auto& entry) { return entry.second == module; });
-  addresses_.ForgetModule(module);
-  module_states_.erase(module);
-  PublishModuleStates();
+  absl::erase_if(modules_of_functions_,
+                 [module](const auto& entry) { return entry.second == module; });
+  held_.addresses.ForgetModule(module);
+  states_.erase(module);
+  PublishStates();
   Later(environment_, [&driver = driver_, module] { driver.cuModuleUnload(module); });
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::GetFunction(CUfunction* function, CUmodule module, const char* name,
-                                  ipc::FunctionInfo* info, ipc::ParamLayout* params,
-                                  unsigned params_max) {
+void ModuleHandler::Destroy() {
+  handles_.Drain(ipc::HandleKind::kFunction, [](void*) {});
+  modules_of_functions_.clear();
+  const Environment& environment = environment_;
+  handles_.Drain(ipc::HandleKind::kModule, [&environment](void* handle) {
+    Later(environment, [&driver = *environment.driver, module = static_cast<CUmodule>(handle)] {
+      driver.cuModuleUnload(module);
+    });
+  });
+  held_.addresses.ForgetAll();
+  states_.clear();
+}
+
+CUresult ModuleHandler::GetFunction(CUfunction* function, CUmodule module, const char* name,
+                                    ipc::FunctionInfo* info, ipc::ParamLayout* params,
+                                    unsigned params_max) {
   const CUresult result = driver_.cuModuleGetFunction(function, module, name);
   if (result != CUDA_SUCCESS) return result;
-  function_modules_[*function] = module;
+  modules_of_functions_[*function] = module;
   for (int i = 0; i < CU_FUNC_ATTRIBUTE_MAX; ++i) {
     int value = 0;
     const CUfunction_attribute attribute = static_cast<CUfunction_attribute>(i);
@@ -205,15 +225,15 @@ CUresult SessionImpl::GetFunction(CUfunction* function, CUmodule module, const c
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::GetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
-                                const char* name) {
+CUresult ModuleHandler::GetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
+                                  const char* name) {
   const CUresult result = driver_.cuModuleGetGlobal_v2(address, bytes, module, name);
-  if (result == CUDA_SUCCESS) addresses_.AddVariable(module, *address, *bytes);
+  if (result == CUDA_SUCCESS) held_.addresses.AddVariable(module, *address, *bytes);
   return result;
 }
 
-CUresult SessionImpl::FunctionNames(CUmodule module, unsigned* count, char* names,
-                                    unsigned names_bytes) {
+CUresult ModuleHandler::FunctionNames(CUmodule module, unsigned* count, char* names,
+                                      unsigned names_bytes) {
   CUresult result = driver_.cuModuleGetFunctionCount(count, module);
   if (result != CUDA_SUCCESS) return result;
   std::vector<CUfunction> functions(*count);
@@ -232,11 +252,11 @@ CUresult SessionImpl::FunctionNames(CUmodule module, unsigned* count, char* name
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                             unsigned block_x, unsigned block_y, unsigned block_z,
-                             unsigned shared_bytes, CUstream stream,
-                             const ipc::LaunchAttribute* attributes, unsigned attribute_count,
-                             const void* params, unsigned param_bytes) {
+CUresult ModuleHandler::Launch(CUfunction function, unsigned grid_x, unsigned grid_y,
+                               unsigned grid_z, unsigned block_x, unsigned block_y,
+                               unsigned block_z, unsigned shared_bytes, CUstream stream,
+                               const ipc::LaunchAttribute* attributes, unsigned attribute_count,
+                               const void* params, unsigned param_bytes) {
   if (attribute_count > kLaunchAttributesMax) return CUDA_ERROR_INVALID_VALUE;
   size_t bytes = param_bytes;
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(params),

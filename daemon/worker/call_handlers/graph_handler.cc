@@ -1,10 +1,10 @@
-// Pieces of executable graphs.
+#include "daemon/worker/call_handlers/graph_handler.h"
+
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "daemon/worker/graph_piece.h"
-#include "daemon/worker/session_impl.h"
 
 namespace worker {
 namespace {
@@ -45,35 +45,38 @@ class KernelNode {
 
 }  // namespace
 
-CUresult SessionImpl::GraphBegin(CUgraphExec* piece) {
-  const CUcontext context = environment_.contexts[static_cast<size_t>(device_)];
-  *piece = (new GraphPiece(driver_, context, &graph_books_))->handle();
+GraphHandler::GraphHandler(Holdings* held, CallContext* call, SessionLife* life)
+    : environment_(held->environment), held_(*held), call_(*call), life_(*life) {}
+
+CUresult GraphHandler::GraphBegin(CUgraphExec* piece) {
+  const CUcontext context = environment_.contexts[static_cast<size_t>(call_.device)];
+  *piece = (new GraphPiece(*environment_.driver, context, &books_))->handle();
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::GraphKernel(CUgraphExec piece, unsigned node, CUfunction function,
-                                  unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                  unsigned block_x, unsigned block_y, unsigned block_z,
-                                  unsigned shared_bytes, unsigned cooperative, const void* params,
-                                  unsigned param_bytes) {
+CUresult GraphHandler::GraphKernel(CUgraphExec piece, unsigned node, CUfunction function,
+                                   unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z,
+                                   unsigned shared_bytes, unsigned cooperative, const void* params,
+                                   unsigned param_bytes) {
   const KernelNode kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
                           shared_bytes, params, param_bytes);
   return On(piece, &GraphPiece::AddKernel, node, kernel.params(), cooperative != 0);
 }
 
-CUresult SessionImpl::GraphSetKernel(CUgraphExec piece, unsigned node, CUfunction function,
-                                     unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                     unsigned block_x, unsigned block_y, unsigned block_z,
-                                     unsigned shared_bytes, const void* params,
-                                     unsigned param_bytes) {
+CUresult GraphHandler::GraphSetKernel(CUgraphExec piece, unsigned node, CUfunction function,
+                                      unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                      unsigned block_x, unsigned block_y, unsigned block_z,
+                                      unsigned shared_bytes, const void* params,
+                                      unsigned param_bytes) {
   const KernelNode kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
                           shared_bytes, params, param_bytes);
   return On(piece, &GraphPiece::SetKernel, node, kernel.params());
 }
 
-CUresult SessionImpl::GraphFill(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t pitch,
-                                unsigned value, unsigned element_bytes, size_t row_bytes,
-                                size_t height) {
+CUresult GraphHandler::GraphFill(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t pitch,
+                                 unsigned value, unsigned element_bytes, size_t row_bytes,
+                                 size_t height) {
   if (element_bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   NoteTouched(piece);
   const CUDA_MEMSET_NODE_PARAMS_v1 fill = {
@@ -81,8 +84,8 @@ CUresult SessionImpl::GraphFill(CUgraphExec piece, unsigned node, CUdeviceptr to
   return On(piece, &GraphPiece::AddFill, node, fill);
 }
 
-CUresult SessionImpl::GraphCopy(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t to_pitch,
-                                CUdeviceptr from, size_t from_pitch, size_t width, size_t height) {
+CUresult GraphHandler::GraphCopy(CUgraphExec piece, unsigned node, CUdeviceptr to, size_t to_pitch,
+                                 CUdeviceptr from, size_t from_pitch, size_t width, size_t height) {
   NoteTouched(piece);
   CUDA_MEMCPY3D copy{};
   copy.dstMemoryType = copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;  // it may be pinned
@@ -96,75 +99,63 @@ CUresult SessionImpl::GraphCopy(CUgraphExec piece, unsigned node, CUdeviceptr to
   return On(piece, &GraphPiece::AddCopy, node, copy);
 }
 
-CUresult SessionImpl::GraphEmpty(CUgraphExec piece, unsigned node) {
+CUresult GraphHandler::GraphEmpty(CUgraphExec piece, unsigned node) {
   return On(piece, &GraphPiece::AddEmpty, node);
 }
 
-CUresult SessionImpl::GraphEdges(CUgraphExec piece, unsigned, const uint32_t* edges,
-                                 unsigned count) {
+CUresult GraphHandler::GraphEdges(CUgraphExec piece, unsigned, const uint32_t* edges,
+                                  unsigned count) {
   return On(piece, &GraphPiece::AddEdges, std::span<const uint32_t>(edges, count));
 }
 
-CUresult SessionImpl::GraphChild(CUgraphExec piece, unsigned node, CUgraphExec captured) {
+CUresult GraphHandler::GraphChild(CUgraphExec piece, unsigned node, CUgraphExec captured) {
   if (captured == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return On(piece, &GraphPiece::AddChild, node, *GraphPiece::Of(captured));
 }
 
-CUresult SessionImpl::GraphSeal(CUgraphExec piece) { return On(piece, &GraphPiece::Seal); }
+CUresult GraphHandler::GraphSeal(CUgraphExec piece) { return On(piece, &GraphPiece::Seal); }
 
 // The nodes were accepted when they named what is the session's; it may have been freed since.
-CUresult SessionImpl::GraphLaunch(CUgraphExec piece, CUstream stream) {
-  if (piece != nullptr && !GraphPiece::Of(piece)->touched().AreBacked(&addresses_)) {
-    LoseForAddress(
+CUresult GraphHandler::GraphLaunch(CUgraphExec piece, CUstream stream) {
+  if (piece != nullptr && !GraphPiece::Of(piece)->touched().AreBacked(&held_.addresses)) {
+    life_.Lose(
         "laneway: a graph was launched that copies, fills or computes with memory which "
-        "this program has freed; the session ends, as after an illegal address");
+        "this program has freed; the session ends, as after an illegal address",
+        CUDA_ERROR_ILLEGAL_ADDRESS);
     return CUDA_SUCCESS;  // it gets the code with everything that it calls from now on
   }
   return On(piece, &GraphPiece::Launch, stream);
 }
 
-CUresult SessionImpl::GraphEnd(CUgraphExec piece) {
+CUresult GraphHandler::GraphEnd(CUgraphExec piece) {
   if (GraphPiece::Of(piece) == capture_) capture_ = nullptr;
   delete GraphPiece::Of(piece);
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::GraphCapture(CUgraphExec* piece) {
+CUresult GraphHandler::GraphCapture(CUgraphExec* piece) {
   if (capture_ != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   std::unique_ptr<GraphPiece> made = std::make_unique<GraphPiece>(
-      driver_, environment_.contexts[static_cast<size_t>(device_)], &graph_books_);
+      *environment_.driver, environment_.contexts[static_cast<size_t>(call_.device)], &books_);
   if (const CUresult result = made->BeginCapture(); result != CUDA_SUCCESS) return result;
   capture_ = made.release();
   *piece = capture_->handle();
   return CUDA_SUCCESS;
 }
 
-CUresult SessionImpl::GraphCaptured(CUgraphExec piece) {
+CUresult GraphHandler::GraphCaptured(CUgraphExec piece) {
   if (piece == nullptr || GraphPiece::Of(piece) != capture_) return CUDA_ERROR_INVALID_VALUE;
   return std::exchange(capture_, nullptr)->EndCapture();
 }
 
-// A call that bears kIntoCapture: the handle's stream is the capture's for its time.
-void SessionImpl::CaptureBlas(cublasHandle_t handle, BlasState* state) {
-  state->captured = true;
-  captured_blas_ = handle;
-  environment_.cublas->cublasSetStream_v2(handle, capture_->capture());
-  UseBlasWorkspace(handle, *state);
+void GraphHandler::NoteTouched(CUgraphExec piece) {
+  if (piece == nullptr) return;
+  for (const AddressSpan& span : call_.named) GraphPiece::Of(piece)->touched().Add(span);
 }
 
-void SessionImpl::AfterCapturedCall() {
-  into_capture_ = false;
-  if (capture_ != nullptr) NoteTouched(capture_->handle());
-  const cublasHandle_t handle = std::exchange(captured_blas_, nullptr);
-  const auto it = blas_.find(handle);
-  if (it == blas_.end()) return;
-  environment_.cublas->cublasSetStream_v2(handle, it->second.stream);
-  UseBlasWorkspace(handle, it->second);
-}
-
-void SessionImpl::DestroyGraphPieces() {
+void GraphHandler::Destroy(HandleMap* handles) {
   capture_ = nullptr;
-  handles_.Drain(ipc::HandleKind::kGraphExec,
+  handles->Drain(ipc::HandleKind::kGraphExec,
                  [](void* handle) { delete GraphPiece::Of(static_cast<CUgraphExec>(handle)); });
 }
 

@@ -1,0 +1,78 @@
+#include "daemon/worker/call_handlers/call_handlers.h"
+
+#include "daemon/worker/open_waits.h"
+#include "daemon/worker/work_ops.h"
+
+namespace worker {
+namespace {
+
+thread_local EventTimes* thread_event_times = nullptr;  // of the session that this thread runs
+
+CUresult CUDAAPI ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  return thread_event_times->Elapsed(milliseconds, start, end);
+}
+
+ipc::DriverTable TableOfCalls(const ipc::DriverTable& driver) {
+  ipc::DriverTable table = driver;
+  table.cuEventElapsedTime_v2 = &ElapsedTime;
+  OpenWaits::Hook(&table);
+  return table;
+}
+
+}  // namespace
+
+CallHandlers::CallHandlers(const Surroundings& around)
+    : held_(*around.held),
+      table_(TableOfCalls(*around.held->environment.driver)),
+      blas_(around.held, &call_, around.memory),
+      graphs_(around.held, &call_, around.life),
+      modules_(around.held, &handles_, around.file->page()),
+      streams_(around.held, &call_, around.bell, around.file, around.swap_fd),
+      memory_(around.held, &call_, around.life, around.memory),
+      door_(around.held, &call_, &handles_, {&blas_, &streams_}),
+      copies_(around.held, &call_, around.memory, {around.file, around.bell, &door_}),
+      targets_{&table_,
+               held_.environment.cublas,
+               held_.environment.cublaslt,
+               {around.session, &memory_, &copies_, &modules_, &streams_, &graphs_}} {}
+
+void CallHandlers::BeginThread() { thread_event_times = streams_.times(); }
+
+void CallHandlers::Begin(const ipc::MessageHeader& header) {
+  const bool captured = graphs_.capture() != nullptr && (header.context & ipc::kIntoCapture) != 0 &&
+                        IsLibraryCallUntrusted(header.op);
+  call_.Begin(IsWorkUntrusted(header.op) && !captured, captured ? graphs_.capture() : nullptr);
+}
+
+void CallHandlers::UseDevice(uint32_t header_context) {
+  const uint32_t seen = header_context & 0xff;  // counted from 1
+  const SeenDevices& devices = held_.seen_devices;
+  const int device = devices.At(seen == 0 || seen > devices.count() ? 0 : seen - 1);
+  if (device == call_.device) return;
+  held_.environment.driver->cuCtxSetCurrent(
+      held_.environment.contexts[static_cast<size_t>(device)]);
+  call_.device = device;
+}
+
+ipc::Served CallHandlers::ServeUntrusted(uint16_t op, std::span<const std::byte> body,
+                                         ipc::Writer* reply) {
+  const ipc::Served served = ipc::DispatchUntrusted(op, body, targets_, door_, reply);
+  if (call_.capture != nullptr) {
+    graphs_.NoteTouched(call_.capture->handle());
+    blas_.AfterCapturedCall();
+    call_.capture = nullptr;
+  }
+  return served;
+}
+
+void CallHandlers::DestroyObjects() {
+  blas_.Destroy(&handles_);
+  graphs_.Destroy(&handles_);
+  streams_.DestroyEvents(&handles_);
+  modules_.Destroy();
+  handles_.Drain(ipc::HandleKind::kStream, [](void*) {});
+  held_.streams.Clear();
+  held_.frees.Clear();
+}
+
+}  // namespace worker

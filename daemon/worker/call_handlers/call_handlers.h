@@ -1,0 +1,83 @@
+// One session's handlers of calls, and the way of a call to the one that serves it.
+//
+// The table of calls (ipc/calls) says which handler serves a row; each handler owns what only its
+// calls need. Thread safety: one session's thread.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "daemon/worker/call_context.h"
+#include "daemon/worker/call_handlers/blas_handles.h"
+#include "daemon/worker/call_handlers/call_door.h"
+#include "daemon/worker/call_handlers/copy_handler.h"
+#include "daemon/worker/call_handlers/graph_handler.h"
+#include "daemon/worker/call_handlers/memory_handler.h"
+#include "daemon/worker/call_handlers/module_handler.h"
+#include "daemon/worker/call_handlers/stream_handler.h"
+#include "daemon/worker/handle_map.h"
+#include "daemon/worker/holdings.h"
+#include "daemon/worker/session_life.h"
+#include "daemon/worker/session_memory.h"
+#include "ipc/dispatch.h"
+
+namespace worker {
+
+class CallHandlers {
+ public:
+  // The rest of the session, as the handlers see it. All outlive this object.
+  struct Surroundings {
+    Holdings* held;
+    SessionLife* life;
+    SessionMemory* memory;
+    ipc::SessionCalls* session;  // serves the calls about the session itself
+    ipc::SessionFile* file;
+    ClientBell* bell;
+    int swap_fd;
+  };
+  explicit CallHandlers(const Surroundings& around);
+  CallHandlers(const CallHandlers&) = delete;
+
+  // This thread runs the session: driver calls that it makes while it serves have the session's
+  // events.
+  void BeginThread();
+
+  // A message is about to be served.
+  void Begin(const ipc::MessageHeader& header);
+  // Makes the context of a message's device current.
+  void UseDevice(uint32_t header_context);
+  // Serves the call that Begin() was told of.
+  ipc::Served ServeUntrusted(uint16_t op, std::span<const std::byte> body, ipc::Writer* reply);
+
+  CallContext& call() { return call_; }
+  const CallContext& call() const { return call_; }
+  ipc::Session& door() { return door_; }
+  BlasHandles& blas() { return blas_; }
+  CopyHandler& copies() { return copies_; }
+  MemoryHandler& memory() { return memory_; }
+  ModuleHandler& modules() { return modules_; }
+  StreamHandler& streams() { return streams_; }
+
+  // The program's objects go: libraries' handles, graphs, events, modules, streams. REQUIRES: the
+  // device has finished with them.
+  void DestroyObjects();
+
+ private:
+  Holdings& held_;
+  const ipc::DriverTable table_;  // the driver's, but for calls that a session answers itself
+  HandleMap handles_;
+  CallContext call_;
+  BlasHandles blas_;
+  GraphHandler graphs_;
+  ModuleHandler modules_;
+  StreamHandler streams_;
+  MemoryHandler memory_;
+  CallDoor door_;
+  CopyHandler copies_;
+  const ipc::Targets targets_;
+};
+
+}  // namespace worker

@@ -1,0 +1,77 @@
+#include "daemon/worker/call_handlers/memory_handler.h"
+
+#include "absl/time/clock.h"
+#include "ipc/calls/limits.h"
+
+namespace worker {
+
+CUresult MemoryHandler::ArenaMap(CUdeviceptr address, size_t bytes) {
+  if (bytes > ipc::limits::kPersistentBytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  return memory_.MapWithRoom(bytes, [&] { return held_.arena.Map(call_.device, address, bytes); });
+}
+
+CUresult MemoryHandler::ArenaUnmap(CUdeviceptr address) {
+  held_.frees.Poll();
+  if (!held_.arena.IsRange(address) || address >= held_.arena.ephemeral_base()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!held_.addresses.GiveUp(address, held_.arena.RangeBytes(address)))
+    return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result =
+      held_.frees.Free(held_.streams.All(), [this, address] { memory_.FreeRange(address); });
+  if (result != CUDA_SUCCESS) held_.addresses.Gone(address);
+  return result;
+}
+
+CUresult MemoryHandler::LaneReserve(size_t bytes) {
+  return bytes == 0 ? memory_.GiveLaneBack() : memory_.GrowInLane(bytes);
+}
+
+// Memory that becomes the session's own is asked for as any other; refused, it keeps the lane. What
+// it has given back is not its to keep.
+CUresult MemoryHandler::LaneKeep(CUdeviceptr address, size_t bytes) {
+  LaneTable* const lanes = held_.arena.lanes();
+  LaneMember* const member = held_.arena.lane_member();
+  if (!memory_.UsesLane() && !life_.Replays()) return CUDA_ERROR_ILLEGAL_STATE;
+  const uint64_t fresh = lanes->FreshBytesFor(member, address, bytes);
+  if (fresh != 0) {
+    const CUresult asked = memory_.AskForMemory(fresh);
+    if (asked != CUDA_SUCCESS) {
+      (void)lanes->Pin(member, address, bytes);
+      return asked;
+    }
+  }
+  const CUresult kept = lanes->Keep(member, address, bytes);
+  if (kept != CUDA_SUCCESS && fresh != 0) memory_.GiveMemoryBack(fresh);
+  return kept;
+}
+
+CUresult MemoryHandler::LaneDrop(CUdeviceptr address) {
+  return held_.arena.lanes()->Drop(held_.arena.lane_member(), address) ? CUDA_SUCCESS
+                                                                       : CUDA_ERROR_INVALID_VALUE;
+}
+
+// What was freed counts as free: the program's own cuMemFree would have waited for the work before.
+CUresult MemoryHandler::MemInfo(size_t* free, size_t* total) {
+  constexpr absl::Duration kFreeWaitStep = absl::Microseconds(50);
+  constexpr absl::Duration kFreeWaitMax = absl::Seconds(1);  // work may wait for the program itself
+  const absl::Time deadline = absl::Now() + kFreeWaitMax;
+  while (!held_.frees.Poll() && life_.Alive() && absl::Now() < deadline)
+    absl::SleepFor(kFreeWaitStep);
+  uint64_t free_bytes = 0, total_bytes = 0;
+  const CUresult result = held_.arena.MemoryInfo(call_.device, &free_bytes, &total_bytes);
+  *free = free_bytes;
+  *total = total_bytes;
+  return result;
+}
+
+CUresult MemoryHandler::PinnedAlloc(CUdeviceptr address, size_t bytes, unsigned flags) {
+  return held_.pinned.Map(address, bytes, flags);
+}
+
+CUresult MemoryHandler::PinnedFree(CUdeviceptr address) {
+  held_.addresses.LostPinned();
+  return held_.pinned.Unmap(address);
+}
+
+}  // namespace worker

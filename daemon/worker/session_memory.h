@@ -1,0 +1,41 @@
+// What the handlers of calls need of a session's memory: room for persistent memory, and its lane.
+//
+// Calls that need room wait inside until there is some, and meanwhile do what lanewayd orders.
+// Others' memory is never a reason for an error. Thread safety: the session's thread.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace worker {
+
+class SessionMemory {
+ public:
+  virtual ~SessionMemory() = default;
+
+  // --- persistent memory
+  // Asks lanewayd for room, on the device of the call being served, and waits until there is some.
+  // The session then has it until GiveMemoryBack. CUDA_ERROR_OUT_OF_MEMORY: a limit is in the way,
+  // or the session ends.
+  virtual CUresult AskForMemory(uint64_t bytes) = 0;
+  // AskForMemory, then `map` until it finds the room. What `map` returns, given back on an error.
+  virtual CUresult MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) = 0;
+  virtual void GiveMemoryBack(uint64_t bytes) = 0;
+  // Frees a range of the arena whose work is complete, and gives its memory back.
+  virtual void FreeRange(CUdeviceptr address) = 0;
+
+  // --- the lane
+  // Whether the session has reserved a part of a lane.
+  virtual bool UsesLane() const = 0;
+  // Its part of a lane is at least so large on success.
+  virtual CUresult GrowInLane(uint64_t bytes) = 0;
+  // CUDA_ERROR_NOT_READY while blocks that outlive their iteration keep the lane.
+  virtual CUresult GiveLaneBack() = 0;
+  // Whether the session may use the device now: what was granted to it has not been taken back, and
+  // it has not given it up.
+  virtual bool IsItsTurn() const = 0;
+};
+
+}  // namespace worker
