@@ -14,7 +14,6 @@
 #include "daemon/common/threads.h"
 #include "daemon/worker/reaper.h"
 #include "daemon/worker/session_impl.h"
-#include "ipc/futex.h"
 
 namespace worker {
 namespace {
@@ -34,13 +33,11 @@ SessionImpl::~SessionImpl() {
 
 void SessionImpl::Stop() {
   life_.Stop();
-  poked_.store(1);
+  parking_.poked()->store(1);
   CutHeldStreams();
   if (!releaser_.joinable())
     releaser_ = common::StartThread("for a session's end", [this] { ReleaseUntilDone(); });
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  doorbell->fetch_add(1, std::memory_order_seq_cst);
-  ipc::FutexWakeAll(doorbell);
+  parking_.Ring();
 }
 
 void SessionImpl::ReleaseUntilDone() {

@@ -12,7 +12,6 @@
 #include "daemon/worker/session_impl.h"
 #include "daemon/worker/work_ops.h"
 #include "ipc/calls/limits.h"
-#include "ipc/futex.h"
 
 namespace worker {
 namespace {
@@ -23,21 +22,6 @@ constexpr int64_t kShortRestUs = 50'000;  // not worth telling of when nobody wa
 
 }  // namespace
 
-SessionImpl::Waiting::Waiting(SessionImpl* session, ipc::WaitState reason)
-    : session_(*session), begin_us_(NowUs()) {
-  ipc::Progress& progress = *session_.progress_.get();
-  progress.wait_since_us.store(static_cast<uint64_t>(begin_us_), std::memory_order_relaxed);
-  progress.wait.store(reason, std::memory_order_release);
-}
-
-SessionImpl::Waiting::~Waiting() {
-  session_.progress_.get()->wait.store(ipc::WaitState::kNothing, std::memory_order_release);
-  ipc::CountWait(&session_.file_.page()->iteration_times,
-                 static_cast<uint64_t>(NowUs() - begin_us_));
-}
-
-// --- messages ------------------------------------------------------------------------------------
-
 // A message that comes soon is worth looking out for, but not on a processor that the device's own
 // threads may want: they would wait for this one until it sleeps.
 int64_t SessionImpl::SpinUs() const {
@@ -45,7 +29,7 @@ int64_t SessionImpl::SpinUs() const {
 }
 
 bool SessionImpl::PassGate() {
-  if (poked_.load(std::memory_order_relaxed) != 0) RunCommands();
+  if (parking_.IsPoked()) (void)parking_.RunCommands();
   if (IsItsTurn()) return true;
   if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
@@ -87,7 +71,7 @@ bool SessionImpl::HasItsLane() const { return !lane_.uses() || inside_; }
 // The lane may have grown while others held it. False also when it was told to leave meanwhile: a
 // command that it runs while it waits here may be the way to the host.
 bool SessionImpl::TryEnterLane() {
-  if (!RunCommands()) return false;  // it may be told to change its lane first
+  if (!parking_.RunCommands()) return false;  // it may be told to change its lane first
   const bool lacks_lane = lane_.Lacks(held_.arena.lane_member()->lane() != 0);
   CUresult result = lacks_lane ? GrowInLane(lane_.bytes()) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
@@ -103,24 +87,23 @@ bool SessionImpl::TryEnterLane() {
 // Its gate is open, and who was in the lane before has yet to leave it: told of another lane while
 // the device was busy, for one. Nobody tells when it has.
 void SessionImpl::AwaitLane() {
-  const Waiting waiting(this, ipc::WaitState::kTurn);
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
-  ipc::FutexWait(doorbell, ticket, kRetryUs);
+  const Parking::Waiting waiting(&parking_, ipc::WaitState::kTurn);
+  parking_.Sleep(kRetryUs);
 }
 
 void SessionImpl::Park() {
-  const Waiting waiting(this, ipc::WaitState::kTurn);
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  while (life_.Alive() && gate_->closed()) {
-    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
-    const bool done = RunCommands();
-    PublishQuiet();
-    ReclaimLane();
-    if (release_.load() && quiet_) break;  // it leaves from here
-    gate_->AwaitTurn([this] { return !life_.Alive() || release_.load(); });
-    if (gate_->closed()) ipc::FutexWait(doorbell, ticket, done ? Patience(kNapUs) : kRetryUs);
-  }
+  const Parking::Waiting waiting(&parking_, ipc::WaitState::kTurn);
+  bool leaves = false;  // for another worker, from here
+  parking_.Until({.over = [&] { return leaves || !life_.Alive() || !gate_->closed(); },
+                  .nap_us = [this] { return Patience(kNapUs); },
+                  .in_between =
+                      [&] {
+                        PublishQuiet();
+                        ReclaimLane();
+                        leaves = release_.load() && quiet_;
+                        if (!leaves)
+                          gate_->AwaitTurn([this] { return !life_.Alive() || release_.load(); });
+                      }});
   if (!life_.Alive() || release_.load()) gate_->Settle();
 }
 
@@ -128,7 +111,7 @@ void SessionImpl::OnSilence() {
   iteration_ends_.Settle();
   at_boundary_ = at_boundary_ || (held_.StreamsIdle() && LaneIsEmpty());
   PublishQuiet();
-  RunCommands();
+  (void)parking_.RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
   if (gate_ == nullptr) return;
   if (gate_->resting()) {
@@ -212,39 +195,13 @@ CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
 
 // --- commands ------------------------------------------------------------------------------------
 
-void SessionImpl::Poke() {
-  poked_.store(1, std::memory_order_seq_cst);
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  doorbell->fetch_add(1, std::memory_order_seq_cst);
-  ipc::FutexWakeAll(doorbell);
-}
+void SessionImpl::Post(std::function<void()> command) { parking_.Post(std::move(command)); }
 
-void SessionImpl::Post(std::function<void()> command) {
-  {
-    const std::lock_guard<std::mutex> lock(command_mutex_);
-    commands_.push_back(std::move(command));
-  }
-  Poke();
-}
-
-// What cannot be done now is tried again at the next silence, or when the lane is handed over.
-// Deferred frees are done before the commands, for DoSwap saves all ranges that are still there.
-// They are done without the mutex, for they post to lanewayd, and Control calls Snapshot() under
-// its own.
-bool SessionImpl::RunCommands() {
-  poked_.store(0, std::memory_order_seq_cst);
-  std::vector<std::function<void()>> commands;
-  {
-    const std::lock_guard<std::mutex> lock(command_mutex_);
-    if (commands_.empty()) return true;
-  }
-  if (undone_.load() != 0 || !held_.StreamsIdle() || !held_.frees.Poll()) return false;
-  {
-    const std::lock_guard<std::mutex> lock(command_mutex_);
-    commands.swap(commands_);
-  }
-  for (const std::function<void()>& command : commands) command();
-  return true;
+// A command that cannot run now is tried again at the next silence, or when the lane is handed
+// over. Deferred frees are done before the commands, for DoSwap saves all ranges that are still
+// there.
+bool SessionImpl::MayCommand() {
+  return undone_.load() == 0 && held_.StreamsIdle() && held_.frees.Poll();
 }
 
 }  // namespace worker

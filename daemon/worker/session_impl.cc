@@ -35,6 +35,7 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       file_(*shared_file_),
       channel_(std::move(setup.channel)),
       life_(file_.page(), setup.generation),
+      parking_(file_.page(), progress_.get(), [this] { return MayCommand(); }),
       courtesy_(environment.on_processors),
       callbacks_(environment),
       bell_(environment, &file_, &callbacks_, &courtesy_),
@@ -68,9 +69,9 @@ bool SessionImpl::Reserve(std::string* error) {
     asked_bytes_.store(held_.arena.bytes() + held_.arena.swapped_bytes());
     if (held_.arena.swapped()) lane_.Gone(false);
   }
-  if (channel_.receiver != nullptr) channel_.receiver->Heed(&poked_);
+  if (channel_.receiver != nullptr) channel_.receiver->Heed(parking_.poked());
   if (environment_.board != nullptr) {
-    gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { Poke(); });
+    gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { parking_.Ring(); });
     if (lane_.away()) gate_->Abandon();
   }
   return true;
@@ -109,7 +110,7 @@ void SessionImpl::Run() {
 SessionSnapshot SessionImpl::Snapshot() const {
   const bool going_out = going_out_.load();  // first: it may arrive at this moment
   const bool coming_in = coming_in_.load();
-  const std::lock_guard<std::mutex> lock(command_mutex_);  // see AskForMemory
+  const std::lock_guard<std::mutex> lock(told_mutex_);
   const AssignedLane::Where where = lane_.where();
   // An order is a way from when the session hears of it: lanewayd waits for its end.
   scheduler::Place place;

@@ -17,7 +17,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/synchronization/notification.h"
 #include "daemon/common/progress_map.h"
 #include "daemon/worker/assigned_lane.h"
@@ -28,6 +27,7 @@
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/iteration_ends.h"
 #include "daemon/worker/open_waits.h"
+#include "daemon/worker/parking.h"
 #include "daemon/worker/print_sink.h"
 #include "daemon/worker/session.h"
 #include "daemon/worker/session_life.h"
@@ -122,28 +122,12 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   bool WaitsAtTheEnd() const;
   void LeaveLane();
   void NoteStreamDone();
-  bool RunCommands();  // false: some must wait until the device has finished
-  void Poke();
-  // Tells what the session waits for, as long as it lives.
-  class Waiting {
-   public:
-    Waiting(SessionImpl* session, ipc::WaitState reason);
-    ~Waiting();
-    Waiting(const Waiting&) = delete;
-
-   private:
-    SessionImpl& session_;
-    const int64_t begin_us_;
-  };
+  bool MayCommand();                             // the device has nothing of the session
   static constexpr int64_t kPatienceUs = 5'000;  // silent for so long: idle
   static constexpr int64_t kUnquietUs = 1'000;   // nobody tells when a stream is done
-  using LanewaydAnswer = std::variant<ipc::control::AssignLane, ipc::control::MemoryAnswer>;
   // Asks lanewayd and waits for its answer; nothing when nobody decides, or the session ends.
   template <class Answer>
   std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::WorkerToDaemon& question);
-  template <class Answer>
-  std::optional<Answer> TakeAnswer();
-  void KeepAnswer(const LanewaydAnswer& answer);  // any thread
   // Asks for memory: again where a refusal counted what the program had freed while the device
   // still used it.
   template <class Answer>
@@ -183,6 +167,7 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   ipc::SessionFile& file_;
   ipc::Channel channel_;
   SessionLife life_;
+  Parking parking_;
   ThreadCourtesy courtesy_;
   DeviceCallbacks callbacks_;
   ClientBell bell_;
@@ -202,7 +187,6 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   std::atomic<bool> quiet_{true};  // the page's quiet_position is up to date
 
   std::unique_ptr<Gate> gate_;       // null: none, everyone runs at once
-  std::atomic<uint32_t> poked_{0};   // something besides messages waits for the session's thread
   std::atomic<uint32_t> undone_{0};  // streams that the lane's hand-over still waits for
   bool at_boundary_ = true;          // nothing of an iteration lies in the lane
   uint64_t work_ = 0;                // operations since then
@@ -214,14 +198,14 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   bool takes_memory_ = false;             // waits until what it was granted is there
   bool inside_ = false;                   // of its lane (LaneTable::Enter)
   std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
-  uint64_t given_back_ = 0;               // how often it was told of less
-  int64_t patience_us_ = kPatienceUs;     // how long to wait for a message before looking around
-  int64_t unquiet_us_ = kUnquietUs;       // the same while the device is busy
-  int64_t rested_us_ = 0;                 // since when it has had no work
+  uint64_t answered_by_ = 0;           // the daemon whose answer Ask() returned last; 0: none did
+  uint64_t given_back_ = 0;            // how often it was told of less
+  int64_t patience_us_ = kPatienceUs;  // how long to wait for a message before looking around
+  int64_t unquiet_us_ = kUnquietUs;    // the same while the device is busy
+  int64_t rested_us_ = 0;              // since when it has had no work
   ipc::IterationClock clock_;
-  mutable std::mutex command_mutex_;  // not Abseil's, whose packaged library TSan does not see
-  std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(command_mutex_);
-  std::vector<LanewaydAnswer> answers_ ABSL_GUARDED_BY(command_mutex_);
+  // What a new daemon is told of growth. Not Abseil's, whose packaged library TSan does not see.
+  mutable std::mutex told_mutex_;
 };
 
 }  // namespace worker

@@ -11,14 +11,12 @@
 #include "daemon/worker/lanes.h"
 #include "daemon/worker/session_impl.h"
 #include "ipc/calls/limits.h"
-#include "ipc/futex.h"
 #include "ipc/overloaded.h"
 
 namespace worker {
 namespace {
 
 namespace wire = ipc::control;
-constexpr int64_t kRetryUs = 500;  // until the device has finished
 constexpr int64_t kKeeperRetryUs = 5'000;
 constexpr int64_t kNapUs = 250'000;
 constexpr absl::Duration kFreeWaitStep = absl::Microseconds(50);
@@ -29,42 +27,36 @@ constexpr absl::Duration kQuietStep = absl::Microseconds(50);
 // --- questions -----------------------------------------------------------------------------------
 
 template <class Answer>
-std::optional<Answer> SessionImpl::TakeAnswer() {
-  const std::lock_guard<std::mutex> lock(command_mutex_);
-  for (size_t i = 0; i < answers_.size(); ++i) {
-    const Answer* const answer = std::get_if<Answer>(&answers_[i]);
-    if (answer == nullptr) continue;
-    const Answer taken = *answer;
-    answers_.erase(answers_.begin() + static_cast<ptrdiff_t>(i));
-    return taken;
-  }
-  return std::nullopt;
-}
-
-template <class Answer>
 std::optional<Answer> SessionImpl::Ask(ipc::WaitState reason,
                                        const ipc::control::WorkerToDaemon& question) {
+  answered_by_ = 0;
   if (environment_.daemon == nullptr) return std::nullopt;
-  const Waiting waiting(this, reason);
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
+  const Parking::Waiting waiting(&parking_, reason);
   uint64_t asked = 0;
-  while (life_.Alive()) {
-    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
+  std::optional<Answer> answer;
+  const auto over = [&] {
     const uint64_t daemon = environment_.daemon->Daemon();
-    // Who is on the host has nothing to go on with: the next daemon brings it back.
-    if (daemon == 0 && !lane_.away()) return std::nullopt;
-    if (asked != daemon && daemon != 0) environment_.daemon->Post(question);
+    // A session on the host has nothing to go on with: the next daemon brings it back.
+    if (!life_.Alive() || (daemon == 0 && !lane_.away())) return true;
+    if (asked != daemon && daemon != 0) {
+      parking_.Expect();
+      environment_.daemon->Post(question);
+    }
     asked = daemon;
-    if (std::optional<Answer> answer = TakeAnswer<Answer>()) return answer;
+    answer = parking_.Take<Answer>();
+    if (answer.has_value()) return true;
     // Nothing of it lies in the lane that it is to leave: no boundary comes while it waits here.
     const bool leaves = gate_ != nullptr && gate_->state() == GateState::kRevoked &&
                         (!lane_.uses() || (at_boundary_ && !PinsLane()));
     if (leaves) LeaveLane();
-    const bool done = RunCommands();
-    held_.frees.Poll();
-    ipc::FutexWait(doorbell, ticket, done ? kNapUs : kRetryUs);
-  }
-  return std::nullopt;
+    return false;
+  };
+  parking_.Until({.over = over,
+                  .nap_us = [] { return kNapUs; },
+                  .in_between = [this] { held_.frees.Poll(); }});
+  parking_.ExpectNone();
+  if (answer.has_value()) answered_by_ = asked;
+  return answer;
 }
 
 template <class Answer>
@@ -87,11 +79,11 @@ CUresult SessionImpl::AskForMemory(uint64_t bytes, bool* undecided) {
         ipc::WaitState::kMemory,
         wire::MemoryNeeded{session_id_, bytes, static_cast<uint32_t>(handlers_.call().device)});
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
-    if (!life_.Alive())
-      return CUDA_ERROR_OUT_OF_MEMORY;  // it may be swapped out; nobody hears this
-    const std::lock_guard<std::mutex> lock(
-        command_mutex_);  // a new lanewayd is told of these, or asked
-    if (!answer.has_value() && HasDaemon()) continue;
+    if (!life_.Alive()) return CUDA_ERROR_OUT_OF_MEMORY;  // no reply follows
+    // A new daemon is told of these bytes by Snapshot(), or asked for them: it does not count what
+    // an earlier daemon has granted since.
+    const std::lock_guard<std::mutex> lock(told_mutex_);
+    if (HasDaemon() && environment_.daemon->Daemon() != answered_by_) continue;
     asked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (undecided != nullptr) *undecided = !answer.has_value();
     return CUDA_SUCCESS;
@@ -118,14 +110,11 @@ void SessionImpl::FreeRange(CUdeviceptr address) {
 // in the way for a while.
 bool SessionImpl::WaitForMemory(uint64_t bytes) {
   if (!held_.arena.OthersHold(handlers_.call().device, bytes)) return false;
-  const Waiting waiting(this, ipc::WaitState::kMemory);
+  const Parking::Waiting waiting(&parking_, ipc::WaitState::kMemory);
   if (gate_ != nullptr) gate_->Settle();  // no work comes soon
-  std::atomic<uint32_t>* const doorbell = &file_.page()->worker_doorbell;
-  const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
   takes_memory_ = true;
-  (void)RunCommands();
+  parking_.Nap(kKeeperRetryUs);
   takes_memory_ = false;
-  ipc::FutexWait(doorbell, ticket, kKeeperRetryUs);
   return life_.Alive();
 }
 
@@ -162,7 +151,7 @@ CUresult SessionImpl::MapWithRoom(uint64_t bytes, const std::function<CUresult()
 
 void SessionImpl::WaitForFrees() {
   if (held_.frees.Poll()) return;
-  const Waiting waiting(this, ipc::WaitState::kMemory);
+  const Parking::Waiting waiting(&parking_, ipc::WaitState::kMemory);
   while (!held_.frees.Poll() && life_.Alive()) absl::SleepFor(kFreeWaitStep);
 }
 
@@ -281,30 +270,19 @@ void SessionImpl::Obey(const Decision& decision) {
                  },
                  [this](const wire::AssignLane& assign) {
                    if (assign.result == 0) lane_.Told(assign.lane);
-                   if (assign.answer != 0) return KeepAnswer(assign);
+                   if (assign.answer != 0) return parking_.Keep(assign);
                    Post([this, told = assign.lane] {
                      if (const uint64_t lane = lane_.Obey(told); lane != 0) (void)ChangeLane(lane);
                    });
                  },
-                 [this](const wire::MemoryAnswer& answer) { KeepAnswer(answer); },
+                 [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
              },
              decision);
 }
 
-void SessionImpl::KeepAnswer(const LanewaydAnswer& answer) {
-  {
-    const std::lock_guard<std::mutex> lock(command_mutex_);
-    answers_.push_back(answer);
-  }
-  Poke();
-}
-
 // It was granted some, in a message that came before the one that is obeyed now, and has it not
 // yet.
-bool SessionImpl::TakesMemory() {
-  const std::lock_guard<std::mutex> lock(command_mutex_);
-  return takes_memory_ || !answers_.empty();
-}
+bool SessionImpl::TakesMemory() { return takes_memory_ || parking_.HasAnswer(); }
 
 void SessionImpl::DoSwap(bool out, bool with_lane) {
   wire::Swapped swapped;

@@ -6,7 +6,6 @@
 
 #include "absl/time/clock.h"
 #include "daemon/worker/session_impl.h"
-#include "ipc/futex.h"
 
 namespace worker {
 namespace {
@@ -21,23 +20,19 @@ constexpr absl::Duration kLeaveStep = absl::Microseconds(100);
 // computes or sleeps does only when it calls again. Its memory may have to go to the host before.
 bool SessionImpl::AwaitClient() {
   if (life_.generation() == 0) return true;
-  ipc::SessionPage* const page = file_.page();
-  std::atomic<uint32_t>* const doorbell = &page->worker_doorbell;
-  while (life_.Alive()) {
-    const uint32_t ticket = doorbell->load(std::memory_order_seq_cst);
-    if (page->acknowledged.load(std::memory_order_seq_cst) == life_.generation()) {
-      channel_ = file_.WorkerChannel();
-      channel_.receiver->Heed(&poked_);
-      return true;
-    }
-    if (release_.load()) {
-      // It has taken nothing: what its predecessor left is as it was.
-      LeaveToSuccessor();
-      return false;
-    }
-    if (poked_.load(std::memory_order_relaxed) != 0) (void)RunCommands();
-    ipc::FutexWait(doorbell, ticket, kNapUs);
+  const auto ready = [this] {
+    return file_.page()->acknowledged.load(std::memory_order_seq_cst) == life_.generation();
+  };
+  parking_.Until({.over = [&] { return !life_.Alive() || ready() || release_.load(); },
+                  .nap_us = [] { return kNapUs; },
+                  .in_between = {}});
+  if (!life_.Alive()) return false;
+  if (ready()) {
+    channel_ = file_.WorkerChannel();
+    channel_.receiver->Heed(parking_.poked());
+    return true;
   }
+  LeaveToSuccessor();  // it has taken nothing: its predecessor's work is as it was
   return false;
 }
 
@@ -64,7 +59,7 @@ void SessionImpl::PublishQuiet() {
 
 void SessionImpl::Release() {
   release_.store(true);
-  Poke();
+  parking_.Ring();
 }
 
 // What lies in its lane is used up at a boundary alone. There it takes nothing for a while, so that
