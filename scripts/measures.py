@@ -238,7 +238,7 @@ def sleeps(text):
 
 def wide_lines(text, width):
     """The lines of a Markdown page over so many columns. A row of a table has no choice, nor has a page that is made."""
-    if re.search(r"^Made from the tables? ", text[:400], re.MULTILINE):
+    if re.search(r"^Made from ", text[:400], re.MULTILINE):
         return []
     return [number for number, line in enumerate(text.split("\n"), 1)
             if len(line) > width and not line.startswith("|") and "http" not in line]
