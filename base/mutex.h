@@ -22,6 +22,13 @@
 #define LANEWAY_THREAD_ATTRIBUTE(x)
 #endif
 
+// Old Abseil defines these, with the same meaning, under the names that LevelDB uses too.
+#undef GUARDED_BY
+#undef PT_GUARDED_BY
+#undef ACQUIRED_BEFORE
+#undef ACQUIRED_AFTER
+#undef NO_THREAD_SAFETY_ANALYSIS
+
 // Of a member: its mutex, and the mutex of the object behind a pointer.
 #define GUARDED_BY(x) LANEWAY_THREAD_ATTRIBUTE(guarded_by(x))
 #define PT_GUARDED_BY(x) LANEWAY_THREAD_ATTRIBUTE(pt_guarded_by(x))
@@ -70,6 +77,8 @@ class CAPABILITY("mutex") Mutex {
 class SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_->Lock(); }
+  // REQUIRES: this thread holds the mutex, by TryLock().
+  MutexLock(Mutex* mutex, std::adopt_lock_t) REQUIRES(mutex) : mutex_(mutex) {}
   ~MutexLock() RELEASE() {
     if (held_) mutex_->Unlock();
   }

@@ -7,12 +7,12 @@
 
 #include <cassert>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/unique_fd.h"
@@ -45,16 +45,16 @@ class Socket {
 
  private:
   bool Wait(int event, int64_t timeout_us);
-  int Events();
-  void TellReceiver();
-  bool ReceiveIdentity();
+  int Events() REQUIRES(mutex_);
+  void TellReceiver() REQUIRES(mutex_);
+  bool ReceiveIdentity() REQUIRES(mutex_);
 
   const bool is_router_;
   const std::string bound_;  // empty on the connecting side
-  void* socket_ = nullptr;
+  void* socket_ GUARDED_BY(mutex_) = nullptr;
   int descriptor_ = -1;  // ZMQ_FD: readable when the socket's events may have changed
   UniqueFd nudge_;       // the sender saw input while the receiver may be waiting
-  std::mutex mutex_;
+  base::Mutex mutex_;
   const CallToken token_;  // the client's identity
 };
 
@@ -108,7 +108,7 @@ bool Socket::Wait(int event, int64_t timeout_us) {
   const int64_t deadline = MonotonicNs() + timeout_us * 1000;
   for (;;) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const base::MutexLock lock(&mutex_);
       uint64_t count = 0;
       if (event == ZMQ_POLLIN) (void)!read(nudge_.get(), &count, sizeof count);
       const int events = Events();
@@ -127,7 +127,7 @@ bool Socket::Wait(int event, int64_t timeout_us) {
 }
 
 bool Socket::Send(const std::byte* bytes, size_t count) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (is_router_) {
     if (zmq_send(socket_, token_.data(), token_.size(), ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
       return false;
@@ -146,7 +146,7 @@ bool Socket::ReceiveIdentity() {
 }
 
 int Socket::Receive(std::byte* to, size_t room) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if ((Events() & ZMQ_POLLIN) == 0) return 0;
   const bool known = !is_router_ || ReceiveIdentity();
   const int length = zmq_recv(socket_, to, room, ZMQ_DONTWAIT);

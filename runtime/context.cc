@@ -1,8 +1,8 @@
 #include "runtime/context.h"
 
 #include <atomic>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "runtime/driver.h"
 #include "runtime/thread_state.h"
 
@@ -15,7 +15,7 @@ struct Primary {
 };
 
 Primary primaries[kDevicesMax];
-std::mutex retain_mutex;
+base::Mutex retain_mutex;
 
 uint64_t PrimaryKey(int device, uint32_t generation) {
   return uint64_t{generation} << 32 | static_cast<uint32_t>(device + 1);
@@ -99,7 +99,7 @@ cudaError_t PrimaryContext(int device, CUcontext* context) {
   Primary& primary = primaries[device];
   *context = primary.context.load();
   if (*context != nullptr) return cudaSuccess;
-  const std::lock_guard<std::mutex> lock(retain_mutex);
+  const base::MutexLock lock(&retain_mutex);
   *context = primary.context.load();
   if (*context != nullptr) return cudaSuccess;
   const cudaError_t error = Driver().cuDevicePrimaryCtxRetain(context, device);
@@ -118,7 +118,7 @@ CUcontext LivePrimary(uint64_t context_key) {
 cudaError_t ResetDevice(int device) {
   if (device < 0 || device >= kDevicesMax) return cudaErrorInvalidDevice;
   ThreadState& thread = Thread();
-  const std::lock_guard<std::mutex> lock(retain_mutex);
+  const base::MutexLock lock(&retain_mutex);
   Primary& primary = primaries[device];
   const CUcontext old = primary.context.exchange(nullptr);
   if (old != nullptr) {

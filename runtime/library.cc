@@ -1,10 +1,10 @@
 // Libraries of device code, forwarded to the driver, which has the same notion.
 #include "runtime/library.h"
 
-#include <mutex>
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "runtime/api.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
@@ -17,17 +17,17 @@ namespace {
 class LibraryKernels {
  public:
   void Add(CUkernel kernel) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     kernels_.insert(kernel);
   }
   bool Contains(const void* kernel) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     return kernels_.count(kernel) != 0;
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_set<const void*> kernels_;
+  base::Mutex mutex_;
+  std::unordered_set<const void*> kernels_ GUARDED_BY(mutex_);
 };
 
 LibraryKernels& Kernels() {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/mutex.h"
 #include "runtime/api.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
@@ -29,7 +30,8 @@ class FatBinary {
 
   // The module in the thread's context, loaded at the first call.
   cudaError_t Module(CUmodule* module);
-  void Unload();
+  // REQUIRES: no thread loads it any more, so that it needs no lock.
+  void Unload() NO_THREAD_SAFETY_ANALYSIS;
 
   // How much of the two lists is indexed; guarded by the registry's mutex.
   size_t kernels_indexed = 0;
@@ -44,8 +46,8 @@ class FatBinary {
   const __fatBinC_Wrapper_t* const wrapper_;
   std::deque<Kernel> kernels_;  // addresses stay valid as the lists grow
   std::deque<Variable> variables_;
-  std::mutex load_mutex_;
-  std::vector<Loaded> modules_;  // guarded by load_mutex_
+  base::Mutex load_mutex_;
+  std::vector<Loaded> modules_ GUARDED_BY(load_mutex_);
 };
 
 namespace {
@@ -64,25 +66,25 @@ constexpr char kManagedReason[] = "a __managed__ variable can't be shared by hos
 class Registry {
  public:
   FatBinary* Add(const __fatBinC_Wrapper_t* wrapper) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     return pending_.emplace_back(new FatBinary(wrapper));
   }
 
   void AddKernel(FatBinary* binary, const void* host, const char* name) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     MakePending(binary);
     binary->AddKernel(host, name);
   }
 
   void AddVariable(FatBinary* binary, const void* host, const char* name, size_t bytes,
                    bool managed) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     MakePending(binary);
     binary->AddVariable(host, name, bytes, managed);
   }
 
   void Remove(FatBinary* binary) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     IndexPending();
     for (Kernel& kernel : binary->kernels()) {
       Erase(&kernels_, &kernel);
@@ -94,14 +96,14 @@ class Registry {
   }
 
   Kernel* FindKernel(const void* host) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     IndexPending();
     const auto found = kernels_.find(host);
     return found == kernels_.end() ? nullptr : found->second;
   }
 
   Variable* FindVariable(const void* host) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     IndexPending();
     const auto found = variables_.find(host);
     if (found != variables_.end()) return found->second;
@@ -112,23 +114,24 @@ class Registry {
   }
 
   const void* FindHost(CUfunction function) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     for (const auto& [host, kernel] : kernels_) {
       if (kernel->IsBoundTo(function)) return host;
     }
     return nullptr;
   }
 
-  void Lock() { mutex_.lock(); }
-  void Unlock() { mutex_.unlock(); }
+  // Around a fork, by two functions: a pair that the analysis does not see.
+  void Lock() NO_THREAD_SAFETY_ANALYSIS { mutex_.Lock(); }
+  void Unlock() NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); }
 
   bool IsKernelHandle(const void* handle) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     return handles_.count(handle) != 0;
   }
 
   void NoteHandle(const Kernel* kernel) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     handles_.insert(kernel);
   }
 
@@ -148,11 +151,11 @@ class Registry {
     }
   }
 
-  void MakePending(FatBinary* binary) {
+  void MakePending(FatBinary* binary) REQUIRES(mutex_) {
     if (pending_.empty() || pending_.back() != binary) pending_.push_back(binary);
   }
 
-  void IndexPending() {
+  void IndexPending() REQUIRES(mutex_) {
     for (FatBinary* binary : pending_) {
       std::deque<Kernel>& kernels = binary->kernels();
       for (size_t& i = binary->kernels_indexed; i < kernels.size(); ++i) {
@@ -166,11 +169,11 @@ class Registry {
     pending_.clear();
   }
 
-  std::mutex mutex_;
-  std::vector<FatBinary*> pending_;
-  Index<Kernel> kernels_;
-  Index<Variable> variables_;
-  std::unordered_set<const void*> handles_;
+  base::Mutex mutex_;
+  std::vector<FatBinary*> pending_ GUARDED_BY(mutex_);
+  Index<Kernel> kernels_ GUARDED_BY(mutex_);
+  Index<Variable> variables_ GUARDED_BY(mutex_);
+  std::unordered_set<const void*> handles_ GUARDED_BY(mutex_);
 };
 
 // Never destroyed: libraries unregister while the process exits. A child that another thread forks
@@ -188,7 +191,7 @@ Registry& TheRegistry() {
 
 cudaError_t FatBinary::Module(CUmodule* module) {
   const uint64_t key = Thread().context_key;
-  const std::lock_guard<std::mutex> lock(load_mutex_);
+  const base::MutexLock lock(&load_mutex_);
   for (const Loaded& loaded : modules_) {
     if (loaded.context_key != key) continue;
     *module = loaded.module;

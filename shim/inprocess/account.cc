@@ -1,7 +1,9 @@
 #include "shim/inprocess/account.h"
 
+#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "shim/arena/blocks.h"
 
@@ -17,23 +19,23 @@ uint64_t RoundUp(uint64_t bytes) { return arena::RoundUp(bytes, ipc::limits::kEx
 template <class Answer>
 std::optional<Answer> Account::Ask(const wire::ProgramToDaemon& question,
                                    std::optional<Answer>* slot) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   slot->reset();
   const uint64_t downs = downs_;
   if (!link_->there()) return std::nullopt;
-  lock.unlock();
+  lock.Unlock();
   link_->Tell(question);
-  lock.lock();
-  answered_.wait(lock, [&] { return slot->has_value() || downs_ != downs; });
+  lock.Lock();
+  while (!slot->has_value() && downs_ == downs) answered_.Wait(&mutex_);
   return std::exchange(*slot, std::nullopt);
 }
 
 CUresult Account::Take(uint64_t bytes) {
-  const std::lock_guard<std::mutex> asking(asking_);
+  const base::MutexLock asking(&asking_);
   if (bytes > UINT64_MAX / 2) return CUDA_ERROR_OUT_OF_MEMORY;
   uint64_t more = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     const uint64_t wanted = RoundUp(used_bytes_ + bytes);
     more = wanted > held_bytes_ ? wanted - held_bytes_ : 0;
   }
@@ -42,7 +44,7 @@ CUresult Account::Take(uint64_t bytes) {
         Ask(wire::MemoryNeeded{link_->session_id(), more, 0}, &answer_);
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   held_bytes_ += more;
   used_bytes_ += bytes;
   iterations_->NoteAllocated(bytes);
@@ -50,19 +52,19 @@ CUresult Account::Take(uint64_t bytes) {
 }
 
 void Account::Give(uint64_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   used_bytes_ -= bytes;
   surplus_.store(held_bytes_ > RoundUp(used_bytes_), std::memory_order_relaxed);
   iterations_->NoteFreed(bytes);
 }
 
 void Account::Remember(Kind kind, uint64_t name, uint64_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   sizes_[static_cast<size_t>(kind)][name] = bytes;
 }
 
 uint64_t Account::Forget(Kind kind, uint64_t name) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   std::unordered_map<uint64_t, uint64_t>& sizes = sizes_[static_cast<size_t>(kind)];
   const std::unordered_map<uint64_t, uint64_t>::iterator found = sizes.find(name);
   if (found == sizes.end()) return 0;
@@ -72,18 +74,18 @@ uint64_t Account::Forget(Kind kind, uint64_t name) {
 }
 
 std::optional<wire::MemoryReply> Account::Look(uint32_t device) {
-  const std::lock_guard<std::mutex> asking(asking_);
+  const base::MutexLock asking(&asking_);
   std::optional<wire::MemoryReply> reply = Ask(wire::GetMemory{device}, &reply_);
   if (!reply.has_value()) return reply;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   reply->free_bytes += held_bytes_ - used_bytes_;
   return reply;
 }
 
 void Account::Trim() {
-  const std::unique_lock<std::mutex> asking(asking_, std::try_to_lock);
-  if (!asking.owns_lock()) return;  // somebody is about to use it
-  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!asking_.TryLock()) return;  // a thread is about to use what is left
+  const base::MutexLock asking(&asking_, std::adopt_lock);
+  const base::MutexLock lock(&mutex_);
   const uint64_t needed = RoundUp(used_bytes_);
   if (held_bytes_ > needed) {
     link_->Tell(
@@ -93,26 +95,26 @@ void Account::Trim() {
 }
 
 uint64_t Account::held_bytes() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return held_bytes_;
 }
 
 void Account::OnAnswer(const wire::MemoryAnswer& answer) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   answer_ = answer;
-  answered_.notify_all();
+  answered_.NotifyAll();
 }
 
 void Account::OnReply(const wire::MemoryReply& reply) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   reply_ = reply;
-  answered_.notify_all();
+  answered_.NotifyAll();
 }
 
 void Account::OnDown() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   ++downs_;
-  answered_.notify_all();
+  answered_.NotifyAll();
 }
 
 }  // namespace shim::inprocess

@@ -6,13 +6,12 @@
 // is allowed, and counted. Thread safety: all methods from any thread.
 #pragma once
 
+#include "base/mutex.h"
 #include "ipc/calls/vendor.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -54,19 +53,19 @@ class Account {
  private:
   template <class Answer>
   std::optional<Answer> Ask(const ipc::control::ProgramToDaemon& question,
-                            std::optional<Answer>* slot);
+                            std::optional<Answer>* slot) REQUIRES(asking_) EXCLUDES(mutex_);
 
   Link* const link_;
   iterations::Iterations* const iterations_;
-  std::mutex asking_;  // one question at a time; before mutex_
-  mutable std::mutex mutex_;
-  std::condition_variable answered_;
-  std::optional<ipc::control::MemoryAnswer> answer_;
-  std::optional<ipc::control::MemoryReply> reply_;
-  uint64_t downs_ = 0;  // times that the daemon went away
-  uint64_t used_bytes_ = 0;
-  uint64_t held_bytes_ = 0;  // what lanewayd counts
-  std::unordered_map<uint64_t, uint64_t> sizes_[3];
+  base::Mutex asking_ ACQUIRED_BEFORE(mutex_);  // one question at a time
+  mutable base::Mutex mutex_;
+  base::CondVar answered_;
+  std::optional<ipc::control::MemoryAnswer> answer_ GUARDED_BY(mutex_);
+  std::optional<ipc::control::MemoryReply> reply_ GUARDED_BY(mutex_);
+  uint64_t downs_ GUARDED_BY(mutex_) = 0;  // times that the daemon went away
+  uint64_t used_bytes_ GUARDED_BY(mutex_) = 0;
+  uint64_t held_bytes_ GUARDED_BY(mutex_) = 0;  // what lanewayd counts
+  std::unordered_map<uint64_t, uint64_t> sizes_[3] GUARDED_BY(mutex_);
   std::atomic<bool> surplus_{false};
 };
 

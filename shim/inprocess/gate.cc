@@ -1,8 +1,10 @@
 #include "shim/inprocess/gate.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "ipc/futex.h"
 
 namespace shim::inprocess {
@@ -22,7 +24,7 @@ Gate::Gate(Hooks hooks, iterations::Iterations* iterations)
 // --- the program ---------------------------------------------------------------------------------
 
 void Gate::Pass(const iterations::Op& op) {
-  const Lock turn(turn_);
+  const base::MutexLock turn(&turn_);
   ipc::BoundaryInfo info;
   const bool boundary = iterations_->Before(op, &info);
   if (boundary) CountBoundary(info);
@@ -37,19 +39,19 @@ void Gate::EndWait() {
 }
 
 void Gate::WaitForGrant(bool boundary) {
-  Lock lock(state_);
+  const base::MutexLock lock(&state_);
   if (session_id_ == 0) return;
   if (resting_.exchange(false)) {
     hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kRunnable});
     hooks_.wake();
   }
-  if (granted_ && revoked_ && (boundary || !Iterates())) LeaveLane(&lock);
+  if (granted_ && revoked_ && (boundary || !Iterates())) LeaveLane();
   if (!granted_ && session_id_ != 0) {
     ipc::SessionPage* const page = page_.load();
     const int64_t begin_us = NowUs();
     page->progress.wait_since_us.store(static_cast<uint64_t>(begin_us), std::memory_order_relaxed);
     page->progress.wait.store(ipc::WaitState::kTurn, std::memory_order_release);
-    granted_changed_.wait(lock, [this] { return granted_ || session_id_ == 0; });
+    while (!granted_ && session_id_ != 0) granted_changed_.Wait(&state_);
     page->progress.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
     ipc::CountWait(&page->iteration_times, static_cast<uint64_t>(NowUs() - begin_us));
   }
@@ -59,15 +61,15 @@ void Gate::WaitForGrant(bool boundary) {
 
 // The lane is another's only when the device has finished with what passed here. What other threads
 // are submitting ends by itself: it has passed already.
-void Gate::LeaveLane(Lock* lock) {
-  lock->unlock();
+void Gate::LeaveLane() {
+  state_.Unlock();
   clock_.Stop(progress(), NowUs());
   std::atomic<uint32_t> never{0};
   for (int i = 0; i < kSubmitPatience && working_.load(std::memory_order_acquire) != 0; ++i) {
     ipc::FutexWait(&never, 0, 100);
   }
   hooks_.drain();
-  lock->lock();
+  state_.Lock();
   ipc::CountSwitch(&page_.load()->iteration_times);
   if (granted_) HandOver();
 }
@@ -104,26 +106,26 @@ void Gate::Refresh() {
 }
 
 void Gate::SetDaemon(uint64_t session_id, ipc::SessionPage* page) {
-  const Lock lock(state_);
+  const base::MutexLock lock(&state_);
   session_id_ = session_id;
   if (page != nullptr) page_.store(page, std::memory_order_release);
   granted_ = revoked_ = false;
   resting_.store(true);  // the next operation asks
   Refresh();
-  granted_changed_.notify_all();
+  granted_changed_.NotifyAll();
 }
 
 void Gate::Grant(uint64_t lane) {
-  const Lock lock(state_);
+  const base::MutexLock lock(&state_);
   lane_ = lane;
   granted_ = true;
   revoked_ = false;
   Refresh();
-  granted_changed_.notify_all();
+  granted_changed_.NotifyAll();
 }
 
 void Gate::Revoke() {
-  const Lock lock(state_);
+  const base::MutexLock lock(&state_);
   if (!granted_) return;
   revoked_ = true;
   if (resting_.load()) {
@@ -142,15 +144,16 @@ void Gate::RestIfSilent() {
            waiting_.load(std::memory_order_relaxed) == 0;
   };
   {
-    const Lock turn(turn_, std::try_to_lock);  // who waits for a grant has it
-    if (!turn.owns_lock()) return;
+    if (!turn_.TryLock()) return;  // a thread that waits for a grant has it
+    const base::MutexLock turn(&turn_, std::adopt_lock);
     if (std::exchange(passed_seen_, passed_) != passed_ || !silent()) return;
   }
   hooks_.drain();
-  const Lock turn(turn_, std::try_to_lock);
-  if (!turn.owns_lock() || passed_seen_ != passed_ || !silent()) return;
+  if (!turn_.TryLock()) return;
+  const base::MutexLock turn(&turn_, std::adopt_lock);
+  if (passed_seen_ != passed_ || !silent()) return;
   clock_.Stop(progress(), NowUs());
-  const Lock lock(state_);
+  const base::MutexLock lock(&state_);
   if (session_id_ == 0) return;
   resting_.store(true);
   Refresh();

@@ -13,11 +13,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "ipc/calls/laneway_calls.h"
 #include "ipc/control.h"
 #include "ipc/iteration_clock.h"
@@ -64,15 +63,13 @@ class Gate {
   ipc::SessionPage* page() const { return page_.load(std::memory_order_acquire); }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
-  void CountBoundary(const ipc::BoundaryInfo& info);
+  void CountBoundary(const ipc::BoundaryInfo& info) REQUIRES(turn_);
   ipc::Progress* progress() const;  // null: no page
-  bool Iterates();
-  void WaitForGrant(bool boundary);
-  void LeaveLane(Lock* lock);
-  void HandOver();
-  void Refresh();  // open_, from the rest
+  bool Iterates() REQUIRES(turn_);
+  void WaitForGrant(bool boundary) REQUIRES(turn_) EXCLUDES(state_);
+  void LeaveLane() REQUIRES(turn_, state_);  // lets go of state_ while the device finishes
+  void HandOver() REQUIRES(state_);
+  void Refresh() REQUIRES(state_);  // open_, from the rest
 
   const Hooks hooks_;
   iterations::Iterations* const iterations_;
@@ -82,17 +79,18 @@ class Gate {
   std::atomic<uint32_t> waiting_{0};
   std::atomic<bool> resting_{true};  // written under state_
 
-  std::mutex turn_;  // one thread passes at a time, and waits with it; before state_
-  uint64_t passed_ = 0;
-  uint64_t passed_seen_ = 0;
-  ipc::IterationClock clock_;
+  // One thread passes at a time, and waits with it.
+  base::Mutex turn_ ACQUIRED_BEFORE(state_);
+  uint64_t passed_ GUARDED_BY(turn_) = 0;
+  uint64_t passed_seen_ GUARDED_BY(turn_) = 0;
+  ipc::IterationClock clock_ GUARDED_BY(turn_);
 
-  std::mutex state_;
-  std::condition_variable granted_changed_;
-  uint64_t session_id_ = 0;  // 0: no daemon
-  uint64_t lane_ = 0;
-  bool granted_ = false;
-  bool revoked_ = false;
+  base::Mutex state_;
+  base::CondVar granted_changed_;
+  uint64_t session_id_ GUARDED_BY(state_) = 0;  // 0: no daemon
+  uint64_t lane_ GUARDED_BY(state_) = 0;
+  bool granted_ GUARDED_BY(state_) = false;
+  bool revoked_ GUARDED_BY(state_) = false;
 };
 
 }  // namespace shim::inprocess

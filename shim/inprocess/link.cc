@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/mutex.h"
 #include "ipc/futex.h"
 #include "ipc/hello.h"
 #include "ipc/socket.h"
@@ -52,7 +53,7 @@ bool Link::Connect(ConnectError* error) {
   session_id_.store(greeted.welcome.session_id, std::memory_order_relaxed);
   seal_ = greeted.welcome.session_seal;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (socket_.valid() && InodeOf(socket_.get()) != inode_) socket_.Release();
     socket_ = std::move(greeted.socket);
     inode_ = InodeOf(socket_.get());
@@ -65,7 +66,7 @@ bool Link::Connect(ConnectError* error) {
 bool Link::Ours() const { return socket_.valid() && InodeOf(socket_.get()) == inode_; }
 
 void Link::Tell(const ipc::control::ProgramToDaemon& message) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (there() && Ours())
     (void)ipc::control::Send<ipc::control::ProgramToDaemon>(socket_.get(), message);
 }

@@ -9,8 +9,8 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "ipc/control.h"
 #include "ipc/session_file.h"
 #include "ipc/unique_fd.h"
@@ -48,9 +48,11 @@ class Link {
   std::atomic<uint64_t> session_id_{0};
   ipc::Mac seal_ = {};  // of Welcome; used by whoever connects: one thread at a time
   std::atomic<bool> there_{false};
-  mutable std::mutex mutex_;
-  ipc::UniqueFd socket_;  // replaced under the mutex
-  ino_t inode_ = 0;       // of socket_: the program may have closed it and opened something else
+  mutable base::Mutex mutex_;
+  // Written under the mutex by the link's own thread alone, which reads them without it. inode_ is
+  // that of socket_: the program may have closed socket_ and opened something else.
+  ipc::UniqueFd socket_;
+  ino_t inode_ = 0;
 };
 
 }  // namespace shim::inprocess

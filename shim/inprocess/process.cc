@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/mutex.h"
 #include "ipc/futex.h"
 #include "ipc/overloaded.h"
 #include "shim/inprocess/next_driver.h"
@@ -60,7 +61,7 @@ void Process::End() {
   Process* const process = active_.exchange(nullptr);
   if (process == nullptr) return;
   process->gate_.Open();
-  const std::lock_guard<std::mutex> lock(process->contexts_mutex_);
+  const base::MutexLock lock(&process->contexts_mutex_);
   process->contexts_.clear();
 }
 
@@ -86,12 +87,12 @@ void Process::NoteContext() {
   if (context == last && seen == forgotten) return;
   last = context;
   seen = forgotten;
-  const std::lock_guard<std::mutex> lock(contexts_mutex_);
+  const base::MutexLock lock(&contexts_mutex_);
   contexts_.insert(context);
 }
 
 void Process::ForgetContexts() {
-  const std::lock_guard<std::mutex> lock(contexts_mutex_);
+  const base::MutexLock lock(&contexts_mutex_);
   contexts_.clear();
   forgotten_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -99,7 +100,7 @@ void Process::ForgetContexts() {
 // With the lock: the process waits in End() until the driver is left alone. What fails here fails
 // in the program's own next call, too.
 void Process::Drain() {
-  const std::lock_guard<std::mutex> lock(contexts_mutex_);
+  const base::MutexLock lock(&contexts_mutex_);
   const ipc::DriverTable& next = Next();
   for (const CUcontext context : contexts_) {
     if (capturing() || next.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS) continue;

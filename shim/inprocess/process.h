@@ -3,10 +3,10 @@
 // process exits, calls go straight to the driver. Thread safety: all methods from any thread.
 #pragma once
 
+#include "base/mutex.h"
 #include "ipc/calls/vendor.h"
 
 #include <atomic>
-#include <mutex>
 #include <set>
 
 #include "shim/inprocess/account.h"
@@ -55,8 +55,8 @@ class Process {
   Gate gate_;
   std::atomic<int> captures_{0};
   std::atomic<uint32_t> awake_{1};
-  std::mutex contexts_mutex_;
-  std::set<CUcontext> contexts_;
+  base::Mutex contexts_mutex_;
+  std::set<CUcontext> contexts_ GUARDED_BY(contexts_mutex_);
   std::atomic<uint64_t> forgotten_{1};  // times that contexts_ was emptied, and one
 };
 

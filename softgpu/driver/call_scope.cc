@@ -1,9 +1,9 @@
 #include "softgpu/driver/call_scope.h"
 
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/mutex.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/refusals.h"
@@ -23,11 +23,11 @@ CUresult CallScope::Check(CallTraits traits) const {
 }
 
 CUresult CallScope::NotSupported() const {
-  static std::mutex* const mutex = new std::mutex;
+  static base::Mutex* const mutex = new base::Mutex;
   static std::set<std::string>* const logged = new std::set<std::string>;
   bool first = false;
   {
-    std::lock_guard<std::mutex> lock(*mutex);
+    base::MutexLock lock(mutex);
     first = logged->insert(name_).second;
   }
   if (first) {

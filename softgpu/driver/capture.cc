@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/graph.h"
@@ -35,7 +36,10 @@ CUresult Capture::Begin(const std::shared_ptr<Stream>& stream, std::shared_ptr<G
   if (stream->capturing()) return Fail(CUDA_ERROR_ILLEGAL_STATE, "the stream is capturing already");
   const std::shared_ptr<Capture> capture =
       std::make_shared<Capture>(std::move(graph), stream.get(), mode, ThreadState::Get().id);
-  capture->tails_[stream.get()] = {stream, std::move(dependencies)};
+  {
+    base::MutexLock lock(&capture->mutex_);
+    capture->tails_[stream.get()] = {stream, std::move(dependencies)};
+  }
   stream->SetCapture(capture);
   return CUDA_SUCCESS;
 }
@@ -52,7 +56,7 @@ CUresult Capture::End(Stream& stream, std::shared_ptr<Graph>* graph) {
   }
   bool invalidated = false, joined = false;
   {
-    std::lock_guard<std::mutex> lock(capture->mutex_);
+    base::MutexLock lock(&capture->mutex_);
     invalidated = capture->invalidated_;
     joined = capture->EverythingJoined();
   }
@@ -68,7 +72,7 @@ CUresult Capture::End(Stream& stream, std::shared_ptr<Graph>* graph) {
 void Capture::Detach() {
   std::map<Stream*, std::pair<std::shared_ptr<Stream>, Nodes>> tails;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     tails.swap(tails_);
     ended_ = true;
   }
@@ -95,7 +99,7 @@ bool Capture::EverythingJoined() {
 }
 
 CUresult Capture::Add(Stream& stream, Work work) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (invalidated_) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   Nodes& tail = tails_[&stream].second;
   GraphNode* node = nullptr;
@@ -105,12 +109,12 @@ CUresult Capture::Add(Stream& stream, Work work) {
 }
 
 void Capture::Invalidate() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   invalidated_ = true;
 }
 
 Capture::Nodes Capture::TailOf(Stream& stream) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return tails_[&stream].second;
 }
 
@@ -121,7 +125,7 @@ CUresult Capture::Join(const std::shared_ptr<Stream>& stream, const Nodes& nodes
                 "the stream and the event belong to different captures");
   }
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     if (ended_)
       return Fail(CUDA_ERROR_CAPTURED_EVENT, "the event was recorded in a capture that has ended");
     tails_.try_emplace(stream.get(), stream, Nodes());
@@ -131,7 +135,7 @@ CUresult Capture::Join(const std::shared_ptr<Stream>& stream, const Nodes& nodes
 }
 
 CUresult Capture::SetTail(Stream& stream, Nodes nodes, bool replace) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (invalidated_) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   Nodes& tail = tails_[&stream].second;
   if (replace) tail.clear();
@@ -142,7 +146,7 @@ CUresult Capture::SetTail(Stream& stream, Nodes nodes, bool replace) {
 }
 
 CUstreamCaptureStatus Capture::status() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return invalidated_ ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/operation.h"
 #include "softgpu/driver/work.h"
 
@@ -51,7 +51,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
           uint64_t thread_id);
 
  private:
-  bool EverythingJoined();  // REQUIRES: mutex_ held
+  bool EverythingJoined() REQUIRES(mutex_);
   void Detach();
 
   const uint64_t id_;
@@ -60,9 +60,10 @@ class Capture : public std::enable_shared_from_this<Capture> {
   const CUstreamCaptureMode mode_;
   const uint64_t thread_id_;
 
-  std::mutex mutex_;
-  bool invalidated_ = false, ended_ = false;
-  std::map<Stream*, std::pair<std::shared_ptr<Stream>, Nodes>> tails_;
+  base::Mutex mutex_;
+  bool invalidated_ GUARDED_BY(mutex_) = false;
+  bool ended_ GUARDED_BY(mutex_) = false;
+  std::map<Stream*, std::pair<std::shared_ptr<Stream>, Nodes>> tails_ GUARDED_BY(mutex_);
 };
 
 // For the api_*.cc files: a node instead of work, a call that can't be captured, and work for a

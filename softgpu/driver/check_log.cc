@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/mutex.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/ptx/ir.h"
@@ -100,7 +101,7 @@ CheckLog& CheckLog::Get() {
 
 void CheckLog::Add(const Finding& finding) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     const auto [first, last] = std::minmax(finding.line, finding.other_line);
     const std::tuple<Finding::Kind, std::string, int, int> key(finding.kind, finding.kernel, first,
                                                                last);
@@ -111,12 +112,12 @@ void CheckLog::Add(const Finding& finding) {
 }
 
 void CheckLog::AddFault() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   ++faults_;
 }
 
 std::string CheckLog::Summary() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   size_t leaks = 0;
   std::string list;
   // After a fault nothing can be freed.

@@ -5,10 +5,10 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <string>
 #include <tuple>
 
+#include "base/mutex.h"
 #include "softgpu/exec/launch.h"
 
 namespace softgpu {
@@ -26,11 +26,11 @@ class CheckLog {
   bool FoundSomething() const { return found_; }
 
  private:
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::atomic<bool> found_{false};
-  size_t faults_ = 0;
-  std::map<std::tuple<Finding::Kind, std::string, int, int>, int>
-      launches_;  // that had the finding
+  size_t faults_ GUARDED_BY(mutex_) = 0;
+  // Launches that had the finding.
+  std::map<std::tuple<Finding::Kind, std::string, int, int>, int> launches_ GUARDED_BY(mutex_);
 };
 
 }  // namespace softgpu

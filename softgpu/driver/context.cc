@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
@@ -56,7 +57,7 @@ void Context::ForgetThread(uint64_t thread_id) {
   for (const std::shared_ptr<Context>& context : Driver::Get().contexts.All()) {
     std::shared_ptr<Stream> stream;
     {
-      std::lock_guard<std::mutex> lock(context->order_mutex_);
+      base::MutexLock lock(&context->order_mutex_);
       const auto it = context->per_thread_.find(thread_id);
       if (it == context->per_thread_.end()) continue;
       stream = std::move(it->second);
@@ -72,7 +73,7 @@ void Context::Destroy() {
   FlushPrints();
   std::vector<std::shared_ptr<Stream>> streams;
   {
-    std::lock_guard<std::mutex> lock(order_mutex_);
+    base::MutexLock lock(&order_mutex_);
     streams.swap(streams_);
     per_thread_.clear();
     legacy_ = nullptr;
@@ -97,7 +98,7 @@ std::shared_ptr<Stream> Context::AddStreamLocked(unsigned flags, int priority) {
 std::shared_ptr<Stream> Context::CreateStream(unsigned flags, int priority) {
   std::shared_ptr<Stream> stream;
   {
-    std::lock_guard<std::mutex> lock(order_mutex_);
+    base::MutexLock lock(&order_mutex_);
     stream = AddStreamLocked(flags, priority);
   }
   Driver::Get().streams.Add(stream);
@@ -106,25 +107,25 @@ std::shared_ptr<Stream> Context::CreateStream(unsigned flags, int priority) {
 
 void Context::RemoveStream(const std::shared_ptr<Stream>& stream) {
   stream->Close();
-  std::lock_guard<std::mutex> lock(order_mutex_);
+  base::MutexLock lock(&order_mutex_);
   if (stream->Idle()) std::erase(streams_, stream);
 }
 
 std::shared_ptr<Stream> Context::LegacyStream() {
-  std::lock_guard<std::mutex> lock(order_mutex_);
+  base::MutexLock lock(&order_mutex_);
   if (legacy_ == nullptr) legacy_ = AddStreamLocked(CU_STREAM_DEFAULT, 0);
   return legacy_;
 }
 
 std::shared_ptr<Stream> Context::PerThreadStream(uint64_t thread_id) {
-  std::lock_guard<std::mutex> lock(order_mutex_);
+  base::MutexLock lock(&order_mutex_);
   std::shared_ptr<Stream>& stream = per_thread_[thread_id];
   if (stream == nullptr) stream = AddStreamLocked(CU_STREAM_DEFAULT, 0);
   return stream;
 }
 
 bool Context::IsLegacy(const Stream& stream) {
-  std::lock_guard<std::mutex> lock(order_mutex_);
+  base::MutexLock lock(&order_mutex_);
   return legacy_.get() == &stream;
 }
 
@@ -151,7 +152,7 @@ uint64_t Context::Submit(const std::shared_ptr<Stream>& stream,
   if (!stream->blocking()) {
     sequence = stream->Push(std::move(operation), wake && !here);
   } else {
-    std::lock_guard<std::mutex> lock(order_mutex_);
+    base::MutexLock lock(&order_mutex_);
     AddDependencies(*stream, operation.get());
     sequence = stream->Push(std::move(operation), wake && !here);
   }
@@ -166,7 +167,7 @@ CUresult Context::Run(const std::shared_ptr<Stream>& stream, std::unique_ptr<Ope
 }
 
 std::vector<std::shared_ptr<Stream>> Context::Streams() {
-  std::lock_guard<std::mutex> lock(order_mutex_);
+  base::MutexLock lock(&order_mutex_);
   return streams_;
 }
 
@@ -179,7 +180,7 @@ CUresult Context::Synchronize() {
 CUresult Context::Synchronize(const std::shared_ptr<Stream>& stream) {
   std::vector<Dependency> pending;
   {
-    std::lock_guard<std::mutex> lock(order_mutex_);
+    base::MutexLock lock(&order_mutex_);
     if (stream == legacy_) {
       for (const std::shared_ptr<Stream>& other : streams_) {
         if (other->blocking() && !other->Idle()) pending.push_back({other, other->submitted()});
@@ -221,7 +222,7 @@ void Context::Print(CUstream stream, std::string_view text) {
   if (Driver::Get().PrintToHandler(stream, text)) return;
   std::string overflow;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     prints_.append(text);
     if (prints_.size() > kPrintBytesMax) overflow.swap(prints_);
   }
@@ -231,7 +232,7 @@ void Context::Print(CUstream stream, std::string_view text) {
 void Context::FlushPrints() {
   std::string text;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     if (prints_.empty()) return;
     text.swap(prints_);
   }
@@ -241,7 +242,7 @@ void Context::FlushPrints() {
 // --- limits
 
 CUresult Context::GetLimit(CUlimit limit, size_t* value) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const auto it = limits_.find(limit);
   if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   *value = it->second;
@@ -249,7 +250,7 @@ CUresult Context::GetLimit(CUlimit limit, size_t* value) const {
 }
 
 CUresult Context::SetLimit(CUlimit limit, size_t value) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const auto it = limits_.find(limit);
   if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128) return CUDA_ERROR_INVALID_VALUE;
@@ -260,12 +261,12 @@ CUresult Context::SetLimit(CUlimit limit, size_t value) {
 // --- peers
 
 bool Context::EnablePeer(uint64_t context_id) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return peers_.insert(context_id).second;
 }
 
 bool Context::DisablePeer(uint64_t context_id) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return peers_.erase(context_id) != 0;
 }
 

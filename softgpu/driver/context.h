@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/operation.h"
 
 namespace softgpu {
@@ -94,8 +94,8 @@ class Context : public std::enable_shared_from_this<Context> {
   ~Context();
 
  private:
-  std::shared_ptr<Stream> AddStreamLocked(unsigned flags, int priority);
-  void AddDependencies(const Stream& stream, Operation* operation);  // REQUIRES: order_mutex_ held
+  std::shared_ptr<Stream> AddStreamLocked(unsigned flags, int priority) REQUIRES(order_mutex_);
+  void AddDependencies(const Stream& stream, Operation* operation) REQUIRES(order_mutex_);
 
   Device* const device_;
   const uint64_t id_;
@@ -106,15 +106,17 @@ class Context : public std::enable_shared_from_this<Context> {
   std::atomic<int> blocking_captures_{0};
   std::atomic<CUresult> fault_{CUDA_SUCCESS};
 
-  std::mutex order_mutex_;
-  std::vector<std::shared_ptr<Stream>> streams_;  // all; removed ones stay until their work is done
-  std::shared_ptr<Stream> legacy_;
-  std::map<uint64_t, std::shared_ptr<Stream>> per_thread_;  // by ThreadState::id
+  base::Mutex order_mutex_;
+  // All streams; removed ones stay until their work is done.
+  std::vector<std::shared_ptr<Stream>> streams_ GUARDED_BY(order_mutex_);
+  std::shared_ptr<Stream> legacy_ GUARDED_BY(order_mutex_);
+  // By ThreadState::id.
+  std::map<uint64_t, std::shared_ptr<Stream>> per_thread_ GUARDED_BY(order_mutex_);
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::string prints_;
-  std::map<CUlimit, size_t> limits_;
-  std::set<uint64_t> peers_;  // context ids
+  mutable base::Mutex mutex_;
+  std::string prints_ GUARDED_BY(mutex_);
+  std::map<CUlimit, size_t> limits_ GUARDED_BY(mutex_);
+  std::set<uint64_t> peers_ GUARDED_BY(mutex_);  // context ids
 };
 
 }  // namespace softgpu

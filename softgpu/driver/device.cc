@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/memory_pool.h"
@@ -47,7 +48,7 @@ std::string Device::PciBusId() const {
 }
 
 std::shared_ptr<Context> Device::RetainPrimary() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (primary_ == nullptr) primary_ = Context::Create(this, primary_flags_, true);
   ++primary_references_;
   return primary_;
@@ -56,7 +57,7 @@ std::shared_ptr<Context> Device::RetainPrimary() {
 CUresult Device::ReleasePrimary() {
   std::shared_ptr<Context> last;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     if (primary_references_ == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (--primary_references_ == 0) last = std::exchange(primary_, nullptr);
   }
@@ -67,7 +68,7 @@ CUresult Device::ReleasePrimary() {
 void Device::ResetPrimary() {
   std::shared_ptr<Context> last;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     primary_references_ = 0;
     last = std::exchange(primary_, nullptr);
   }
@@ -75,25 +76,25 @@ void Device::ResetPrimary() {
 }
 
 CUresult Device::SetPrimaryFlags(unsigned flags) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   primary_flags_ = flags;
   if (primary_ != nullptr) primary_->set_flags(flags);
   return CUDA_SUCCESS;
 }
 
 void Device::PrimaryState(unsigned* flags, int* active) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   *flags = primary_flags_;
   *active = primary_ != nullptr ? 1 : 0;
 }
 
 std::shared_ptr<MemoryPool> Device::current_pool() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return current_pool_;
 }
 
 void Device::SetCurrentPool(std::shared_ptr<MemoryPool> pool) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   current_pool_ = std::move(pool);
 }
 

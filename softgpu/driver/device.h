@@ -7,9 +7,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "softgpu/driver/charge.h"
 #include "softgpu/driver/config.h"
 #include "softgpu/driver/heap.h"
@@ -52,11 +52,12 @@ class Device {
   MemoryLimit memory_;
   Heap heap_, host_heap_;
 
-  std::mutex mutex_;
-  std::shared_ptr<Context> primary_;
-  unsigned primary_references_ = 0;
-  unsigned primary_flags_ = 0;
-  std::shared_ptr<MemoryPool> default_pool_, current_pool_;
+  base::Mutex mutex_;
+  std::shared_ptr<Context> primary_ GUARDED_BY(mutex_);
+  unsigned primary_references_ GUARDED_BY(mutex_) = 0;
+  unsigned primary_flags_ GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<MemoryPool> default_pool_;  // set by the constructor alone
+  std::shared_ptr<MemoryPool> current_pool_ GUARDED_BY(mutex_);
 };
 
 }  // namespace softgpu

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/driver/array.h"
 #include "softgpu/driver/context.h"
@@ -64,10 +65,10 @@ Driver::Driver(const Config& config) : config_(config) {
 }
 
 CUresult Driver::Init() {
-  static std::mutex* const mutex = new std::mutex;
+  static base::Mutex* const mutex = new base::Mutex;
   if (Forked())
     return Fail(CUDA_ERROR_NOT_INITIALIZED, "a forked child can't use its parent's driver");
-  std::lock_guard<std::mutex> lock(*mutex);
+  base::MutexLock lock(mutex);
   if (instance.load() != nullptr) return CUDA_SUCCESS;
   const char* const text = std::getenv(kConfigVariable);
   std::string error;
@@ -141,9 +142,9 @@ namespace {
 
 // Installed before cuInit too, so it lives outside the driver.
 struct PrintHandler {
-  std::mutex mutex;
-  SoftgpuPrintHandler handler = nullptr;
-  void* data = nullptr;
+  base::Mutex mutex;
+  SoftgpuPrintHandler handler GUARDED_BY(mutex) = nullptr;
+  void* data GUARDED_BY(mutex) = nullptr;
 };
 
 PrintHandler& Handler() {
@@ -154,13 +155,13 @@ PrintHandler& Handler() {
 }  // namespace
 
 void Driver::SetPrintHandler(SoftgpuPrintHandler handler, void* data) {
-  std::lock_guard<std::mutex> lock(Handler().mutex);
+  base::MutexLock lock(&Handler().mutex);
   Handler().handler = handler;
   Handler().data = data;
 }
 
 bool Driver::PrintToHandler(CUstream stream, std::string_view text) {
-  std::lock_guard<std::mutex> lock(Handler().mutex);
+  base::MutexLock lock(&Handler().mutex);
   if (Handler().handler == nullptr) return false;
   Handler().handler(stream, text.data(), text.size(), Handler().data);
   return true;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/thread_state.h"
 
 namespace softgpu {
@@ -36,7 +37,7 @@ void ErrorLog::Add(CUlogLevel level, std::string_view message) {
   std::string line = Prefix(level) + std::string(message);
   std::vector<std::pair<CUlogsCallback, void*>> callbacks;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     entries_.push_back({next_index_++, line});
     if (entries_.size() > kEntriesMax) entries_.pop_front();
     for (const auto& [id, callback] : callbacks_) callbacks.push_back(callback);
@@ -60,23 +61,23 @@ void ErrorLog::WriteFile(const std::string& line) {
 }
 
 uint64_t ErrorLog::Register(CUlogsCallback callback, void* data) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   callbacks_[next_callback_] = {callback, data};
   return next_callback_++;
 }
 
 bool ErrorLog::Unregister(uint64_t id) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return callbacks_.erase(id) != 0;
 }
 
 uint32_t ErrorLog::Current() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return next_index_;
 }
 
 std::string ErrorLog::Dump(CUlogIterator* from, size_t bytes_max) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   std::string text;
   uint32_t next = from != nullptr ? *from : 0;
   for (const Entry& entry : entries_) {

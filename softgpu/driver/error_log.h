@@ -11,9 +11,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "base/mutex.h"
 
 namespace softgpu {
 
@@ -41,11 +42,11 @@ class ErrorLog {
 
   void WriteFile(const std::string& line);
 
-  std::mutex mutex_;
-  std::deque<Entry> entries_;
-  uint32_t next_index_ = 1;
-  uint64_t next_callback_ = 1;
-  std::map<uint64_t, std::pair<CUlogsCallback, void*>> callbacks_;
+  base::Mutex mutex_;
+  std::deque<Entry> entries_ GUARDED_BY(mutex_);
+  uint32_t next_index_ GUARDED_BY(mutex_) = 1;
+  uint64_t next_callback_ GUARDED_BY(mutex_) = 1;
+  std::map<uint64_t, std::pair<CUlogsCallback, void*>> callbacks_ GUARDED_BY(mutex_);
 };
 
 // Logs `why` under the name of the call that this thread is in, and returns `code`.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
@@ -64,12 +65,12 @@ void Event::RecordContext(Context& context) {
 }
 
 std::shared_ptr<Event::Mark> Event::mark() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return mark_;
 }
 
 void Event::SetMark(std::shared_ptr<Mark> mark) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   mark_ = std::move(mark);
 }
 

@@ -9,9 +9,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/operation.h"
 
 namespace softgpu {
@@ -56,8 +56,8 @@ class Event {
  private:
   const uint64_t context_id_;
   const unsigned flags_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<Mark> mark_;
+  mutable base::Mutex mutex_;
+  std::shared_ptr<Mark> mark_ GUARDED_BY(mutex_);
 };
 
 // Makes what `stream` gets from now on wait for `mark`; joins the mark's capture when it is

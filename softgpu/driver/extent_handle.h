@@ -4,9 +4,9 @@
 #include <cuda.h>
 
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/extent.h"
 
 namespace softgpu {
@@ -17,18 +17,18 @@ class ExtentHandle {
 
   const std::shared_ptr<Extent>& extent() const { return extent_; }
   void Retain() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     ++references_;
   }
   bool Release() {  // true: that was the last one
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     return --references_ == 0;
   }
 
  private:
   const std::shared_ptr<Extent> extent_;
-  std::mutex mutex_;
-  int references_ = 1;
+  base::Mutex mutex_;
+  int references_ GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace softgpu

@@ -1,8 +1,8 @@
 #include "softgpu/driver/fault_record.h"
 
 #include <cstdio>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/extension.h"
 
@@ -10,10 +10,10 @@ namespace softgpu {
 namespace {
 
 struct FaultRecord {
-  std::mutex mutex;
-  CUresult code = CUDA_SUCCESS;
-  CUstream stream = nullptr;
-  std::string text;
+  base::Mutex mutex;
+  CUresult code GUARDED_BY(mutex) = CUDA_SUCCESS;
+  CUstream stream GUARDED_BY(mutex) = nullptr;
+  std::string text GUARDED_BY(mutex);
 };
 
 FaultRecord& Record() {
@@ -24,7 +24,7 @@ FaultRecord& Record() {
 // False: there was one before.
 bool KeepFirst(CUresult code, CUstream stream, const std::string& text) {
   FaultRecord& record = Record();
-  const std::lock_guard<std::mutex> lock(record.mutex);
+  const base::MutexLock lock(&record.mutex);
   if (record.code != CUDA_SUCCESS) return false;
   record.code = code;
   record.stream = stream;
@@ -45,7 +45,7 @@ void ReportFault(CUresult code, CUstream stream, const std::string& text) {
 extern "C" __attribute__((visibility("default"))) CUresult softgpuGetFault(CUstream* stream,
                                                                            const char** text) {
   softgpu::FaultRecord& record = softgpu::Record();
-  const std::lock_guard<std::mutex> lock(record.mutex);
+  const base::MutexLock lock(&record.mutex);
   *stream = record.stream;
   *text = record.text.c_str();
   return record.code;

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/stream.h"
@@ -119,7 +120,7 @@ CUresult GraphExec::Create(const Graph& graph, const std::shared_ptr<Context>& c
 
 std::shared_ptr<Graph> GraphExec::ToGraph() {
   const std::shared_ptr<Graph> graph = Graph::Create();
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   std::vector<GraphNode*> nodes;
   for (const std::shared_ptr<Step>& step : steps_) {
     std::vector<GraphNode*> dependencies;
@@ -135,7 +136,7 @@ std::shared_ptr<Graph> GraphExec::ToGraph() {
 }
 
 CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   std::unique_ptr<GraphOperation> operation =
       std::make_unique<GraphOperation>(steps_, stream->handle());
   if (last_launch_.stream != nullptr && last_launch_.stream != stream &&
@@ -161,7 +162,7 @@ std::shared_ptr<GraphExec::Step>* GraphExec::FindStep(const GraphNode* node) {
 }
 
 CUresult GraphExec::SetWork(const GraphNode* node, Work work) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   std::shared_ptr<Step>* const step = FindStep(node);
   if (step == nullptr || (*step)->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
   std::shared_ptr<Step> changed;
@@ -175,7 +176,7 @@ CUresult GraphExec::SetWork(const GraphNode* node, Work work) {
 }
 
 CUresult GraphExec::SetEnabled(const GraphNode* node, bool enabled) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   std::shared_ptr<Step>* const step = FindStep(node);
   if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::shared_ptr<Step> changed = std::make_shared<Step>(**step);
@@ -185,7 +186,7 @@ CUresult GraphExec::SetEnabled(const GraphNode* node, bool enabled) {
 }
 
 CUresult GraphExec::GetEnabled(const GraphNode* node, bool* enabled) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   std::shared_ptr<Step>* const step = FindStep(node);
   if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *enabled = (*step)->enabled;
@@ -200,7 +201,7 @@ CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (updated.size() != steps_.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   for (size_t i = 0; i < steps_.size(); ++i) {
     info->errorNode = const_cast<GraphNode*>(updated[i]->node)->handle();

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/event.h"
 #include "softgpu/driver/graph.h"
 #include "softgpu/driver/operation.h"
@@ -57,14 +57,15 @@ class GraphExec {
 
   CUresult MakeSteps(const Graph& graph, Steps* steps);
   CUresult MakeStep(const GraphNode& node, Work work, std::shared_ptr<Step>* step);
-  std::shared_ptr<Step>* FindStep(const GraphNode* node);  // REQUIRES: mutex_ held
+  std::shared_ptr<Step>* FindStep(const GraphNode* node) REQUIRES(mutex_);
   friend class GraphOperation;
 
   const std::shared_ptr<Context> context_;
   const cuuint64_t flags_;
-  std::mutex mutex_;
-  Steps steps_;  // steps are replaced, never changed: launches in flight keep theirs
-  Dependency last_launch_;
+  base::Mutex mutex_;
+  // Steps are replaced, never changed: launches in flight keep theirs.
+  Steps steps_ GUARDED_BY(mutex_);
+  Dependency last_launch_ GUARDED_BY(mutex_);
 };
 
 }  // namespace softgpu

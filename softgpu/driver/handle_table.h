@@ -5,10 +5,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace softgpu {
 
@@ -17,20 +17,20 @@ class HandleTable {
  public:
   void* Add(std::shared_ptr<T> object) {
     void* const handle = object.get();
-    std::unique_lock<std::shared_mutex> lock(mutex_);
+    base::WriterLock lock(&mutex_);
     objects_[handle] = std::move(object);
     return handle;
   }
 
   std::shared_ptr<T> Find(const void* handle) const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
+    base::ReaderLock lock(&mutex_);
     const auto it = objects_.find(handle);
     return it != objects_.end() ? it->second : nullptr;
   }
 
   // Returns the object, so that it is destroyed outside the lock.
   std::shared_ptr<T> Remove(const void* handle) {
-    std::unique_lock<std::shared_mutex> lock(mutex_);
+    base::WriterLock lock(&mutex_);
     const auto it = objects_.find(handle);
     if (it == objects_.end()) return nullptr;
     std::shared_ptr<T> object = std::move(it->second);
@@ -39,15 +39,15 @@ class HandleTable {
   }
 
   std::vector<std::shared_ptr<T>> All() const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
+    base::ReaderLock lock(&mutex_);
     std::vector<std::shared_ptr<T>> all;
     for (const auto& [handle, object] : objects_) all.push_back(object);
     return all;
   }
 
  private:
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<const void*, std::shared_ptr<T>> objects_;
+  mutable base::SharedMutex mutex_;
+  std::unordered_map<const void*, std::shared_ptr<T>> objects_ GUARDED_BY(mutex_);
 };
 
 }  // namespace softgpu

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <iterator>
 
+#include "base/mutex.h"
+
 namespace softgpu {
 namespace {
 
@@ -30,7 +32,7 @@ uint64_t Heap::RoundUp(uint64_t bytes) {
 }
 
 std::optional<uint64_t> Heap::Allocate(uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   bytes = RoundUp(bytes);
   return bytes <= kSmallBytesMax ? AllocateSmall(bytes) : AllocatePages(bytes);
 }
@@ -57,7 +59,7 @@ std::optional<uint64_t> Heap::AllocatePages(uint64_t bytes) {
 }
 
 void Heap::Free(uint64_t address, uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   bytes = RoundUp(bytes);
   if (bytes <= kSmallBytesMax) {
     FreeSmall(address, bytes);
@@ -81,17 +83,17 @@ void Heap::FreeSmall(uint64_t address, uint64_t bytes) {
 }
 
 std::optional<uint64_t> Heap::Reserve(uint64_t bytes, uint64_t align) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return ranges_.Allocate(bytes, align);
 }
 
 bool Heap::ReserveAt(uint64_t address, uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return ranges_.AllocateAt(address, bytes);
 }
 
 void Heap::Unreserve(uint64_t address, uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   ranges_.Free(address, bytes);
 }
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.h"
 #include "softgpu/driver/range_allocator.h"
 
 namespace softgpu {
@@ -38,15 +38,15 @@ class Heap {
   void Unreserve(uint64_t address, uint64_t bytes);
 
  private:
-  std::optional<uint64_t> AllocateSmall(uint64_t bytes);
-  void FreeSmall(uint64_t address, uint64_t bytes);
-  std::optional<uint64_t> AllocatePages(uint64_t bytes);
+  std::optional<uint64_t> AllocateSmall(uint64_t bytes) REQUIRES(mutex_);
+  void FreeSmall(uint64_t address, uint64_t bytes) REQUIRES(mutex_);
+  std::optional<uint64_t> AllocatePages(uint64_t bytes) REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  RangeAllocator ranges_;
-  std::map<uint64_t, std::unique_ptr<RangeAllocator>> chunks_;  // by base
-  uint64_t spare_chunk_ =
-      0;  // one empty chunk is kept: freeing and allocating a small block costs no system call
+  base::Mutex mutex_;
+  RangeAllocator ranges_ GUARDED_BY(mutex_);
+  std::map<uint64_t, std::unique_ptr<RangeAllocator>> chunks_ GUARDED_BY(mutex_);  // by base
+  // One empty chunk is kept: freeing and allocating a small block costs no system call.
+  uint64_t spare_chunk_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace softgpu

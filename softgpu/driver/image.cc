@@ -9,10 +9,10 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/fatbin.h"
@@ -110,19 +110,19 @@ class ParsedModules {
     return *modules;
   }
   std::shared_ptr<const PtxModule> Find(const std::string& text) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     const auto it = modules_.find(text);
     return it != modules_.end() ? it->second.lock() : nullptr;
   }
   void Add(const std::string& text, const std::shared_ptr<const PtxModule>& module) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     std::erase_if(modules_, [](const auto& entry) { return entry.second.expired(); });
     modules_[text] = module;
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<const PtxModule>> modules_;
+  base::Mutex mutex_;
+  std::map<std::string, std::weak_ptr<const PtxModule>> modules_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/array.h"
 #include "softgpu/driver/check_log.h"
 #include "softgpu/driver/context.h"
@@ -52,7 +52,7 @@ class LaunchOperation final : public Operation {
       launch_.report = [](const Finding& finding) { CheckLog::Get().Add(finding); };
     }
     launch_.print = [this](std::string_view text) {
-      std::lock_guard<std::mutex> lock(print_mutex_);
+      base::MutexLock lock(&print_mutex_);
       printed_.append(text);
     };
   }
@@ -62,19 +62,24 @@ class LaunchOperation final : public Operation {
   CUresult Run() override {
     launch_.grid_id = next_grid.fetch_add(1);
     const std::optional<Fault> fault = Execute(launch_);
-    if (!printed_.empty()) work_.context->Print(stream_, printed_);
-    printed_.clear();
+    HandOnPrints();
     if (!fault) return CUDA_SUCCESS;
     Report(*fault, stream_);
     return fault->code;
   }
 
  private:
+  // Without the lock: the kernel has ended, and none of its threads prints any more.
+  void HandOnPrints() NO_THREAD_SAFETY_ANALYSIS {
+    if (!printed_.empty()) work_.context->Print(stream_, printed_);
+    printed_.clear();
+  }
+
   const KernelWork work_;
   Launch launch_;
   CUstream stream_ = nullptr;
-  std::mutex print_mutex_;
-  std::string printed_;
+  base::Mutex print_mutex_;
+  std::string printed_ GUARDED_BY(print_mutex_);
 };
 
 CUresult CheckShape(const Kernel& kernel, const LaunchRequest& request) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/module.h"
@@ -26,7 +27,7 @@ std::shared_ptr<LibraryKernel> Library::FindKernel(std::string_view name) const 
 }
 
 CUresult Library::InContext(Context& context, std::shared_ptr<Module>* module) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   std::shared_ptr<Module>& loaded = modules_[context.id()];
   if (loaded == nullptr) {
     const CUresult result = Module::Load(context, ptx_, &loaded, true);
@@ -51,7 +52,7 @@ CUresult Library::FunctionOf(LibraryKernel& kernel, Context& context,
 }
 
 CUresult Library::SetAttribute(LibraryKernel& kernel, CUfunction_attribute attribute, int value) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   CUresult result = kernel.attributes().Set(kernel.kernel(), attribute, value);
   for (const auto& [context_id, module] : modules_) {
     if (result != CUDA_SUCCESS) break;
@@ -62,7 +63,7 @@ CUresult Library::SetAttribute(LibraryKernel& kernel, CUfunction_attribute attri
 }
 
 void Library::ForgetContext(uint64_t context_id) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   modules_.erase(context_id);
 }
 
@@ -71,7 +72,7 @@ void Library::Unload() {
   for (const std::shared_ptr<LibraryKernel>& kernel : kernels_) {
     Driver::Get().kernels.Remove(kernel.get());
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   for (const auto& [context_id, module] : modules_) module->Unload();
   modules_.clear();
 }

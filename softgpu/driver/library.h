@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/function.h"
 #include "softgpu/ptx/module.h"
 
@@ -67,8 +67,8 @@ class Library : public std::enable_shared_from_this<Library> {
   const std::shared_ptr<const PtxModule> ptx_;
   std::vector<std::shared_ptr<LibraryKernel>> kernels_;  // in the order of PtxModule::kernels()
   std::unordered_map<std::string_view, size_t> index_;   // of kernels_, by name
-  std::mutex mutex_;
-  std::map<uint64_t, std::shared_ptr<Module>> modules_;  // by context id
+  base::Mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<Module>> modules_ GUARDED_BY(mutex_);  // by context id
 };
 
 }  // namespace softgpu

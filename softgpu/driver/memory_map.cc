@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "softgpu/driver/heap.h"
 
 namespace softgpu {
@@ -37,7 +37,7 @@ bool MemoryMap::Add(std::shared_ptr<Allocation> allocation) {
     allocation->site.resize(kSiteFrames);
     allocation->site.resize(static_cast<size_t>(backtrace(allocation->site.data(), kSiteFrames)));
   }
-  std::unique_lock<std::shared_mutex> lock(mutex_);
+  base::WriterLock lock(&mutex_);
   const Records::const_iterator next = FirstEndingAfter(allocation->base);
   if (next != records_.end() && next->first < allocation->end()) return false;
   const uint64_t base = allocation->base;
@@ -46,7 +46,7 @@ bool MemoryMap::Add(std::shared_ptr<Allocation> allocation) {
 }
 
 std::shared_ptr<Allocation> MemoryMap::Find(uint64_t address) const {
-  std::shared_lock<std::shared_mutex> lock(mutex_);
+  base::ReaderLock lock(&mutex_);
   const Records::const_iterator it = FirstEndingAfter(address);
   if (it == records_.end() || it->first > address) return nullptr;
   return it->second;
@@ -54,7 +54,7 @@ std::shared_ptr<Allocation> MemoryMap::Find(uint64_t address) const {
 
 std::shared_ptr<Allocation> MemoryMap::Remove(
     uint64_t base, const std::function<bool(const Allocation&)>& matches) {
-  std::unique_lock<std::shared_mutex> lock(mutex_);
+  base::WriterLock lock(&mutex_);
   const Records::iterator it = records_.find(base);
   if (it == records_.end() || !matches(*it->second)) return nullptr;
   std::shared_ptr<Allocation> allocation = std::move(it->second);
@@ -64,7 +64,7 @@ std::shared_ptr<Allocation> MemoryMap::Remove(
 
 std::vector<std::shared_ptr<Allocation>> MemoryMap::RemoveContext(uint64_t context_id) {
   std::vector<std::shared_ptr<Allocation>> removed;
-  std::unique_lock<std::shared_mutex> lock(mutex_);
+  base::WriterLock lock(&mutex_);
   for (Records::iterator it = records_.begin(); it != records_.end();) {
     if (it->second->context_id == context_id) {
       removed.push_back(std::move(it->second));
@@ -79,7 +79,7 @@ std::vector<std::shared_ptr<Allocation>> MemoryMap::RemoveContext(uint64_t conte
 std::vector<std::shared_ptr<Allocation>> MemoryMap::Overlapping(uint64_t address,
                                                                 uint64_t bytes) const {
   std::vector<std::shared_ptr<Allocation>> found;
-  std::shared_lock<std::shared_mutex> lock(mutex_);
+  base::ReaderLock lock(&mutex_);
   for (Records::const_iterator it = FirstEndingAfter(address);
        it != records_.end() && it->first < address + bytes; ++it) {
     found.push_back(it->second);
@@ -90,7 +90,7 @@ std::vector<std::shared_ptr<Allocation>> MemoryMap::Overlapping(uint64_t address
 bool MemoryMap::Covers(uint64_t address, uint64_t bytes) const {
   if (address + bytes < address) return false;
   const uint64_t end = address + bytes;
-  std::shared_lock<std::shared_mutex> lock(mutex_);
+  base::ReaderLock lock(&mutex_);
   Records::const_iterator it = FirstEndingAfter(address);
   // Only mapped extents continue each other: a block of cuMemAlloc ends where it ends.
   do {
@@ -103,7 +103,7 @@ bool MemoryMap::Covers(uint64_t address, uint64_t bytes) const {
 }
 
 bool MemoryMap::Pageable(uint64_t address, uint64_t bytes) const {
-  std::shared_lock<std::shared_mutex> lock(mutex_);
+  base::ReaderLock lock(&mutex_);
   const Records::const_iterator it = FirstEndingAfter(address);
   return it == records_.end() || it->first >= address + std::max<uint64_t>(bytes, 1);
 }
@@ -118,7 +118,7 @@ Memory::Range MemoryMap::AllocationAt(uint64_t address) const {
 }
 
 std::string MemoryMap::Near(uint64_t address) const {
-  std::shared_lock<std::shared_mutex> lock(mutex_);
+  base::ReaderLock lock(&mutex_);
   const Records::const_iterator next = FirstEndingAfter(address);
   const Allocation* const above = next == records_.end() ? nullptr : next->second.get();
   const Allocation* const below =

@@ -13,9 +13,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <shared_mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/charge.h"
 #include "softgpu/driver/extent.h"
 #include "softgpu/exec/launch.h"
@@ -82,11 +82,11 @@ class MemoryMap final : public Memory {
 
  private:
   using Records = std::map<uint64_t, std::shared_ptr<Allocation>>;  // by base
-  Records::const_iterator FirstEndingAfter(uint64_t address) const;
+  Records::const_iterator FirstEndingAfter(uint64_t address) const REQUIRES_SHARED(mutex_);
 
   std::atomic<bool> keeps_sites_{false};
-  mutable std::shared_mutex mutex_;
-  Records records_;
+  mutable base::SharedMutex mutex_;
+  Records records_ GUARDED_BY(mutex_);
 };
 
 }  // namespace softgpu

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/capture.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/extension.h"
@@ -29,20 +30,20 @@ Stream::~Stream() { assert(queue_.empty()); }
 
 uint64_t Stream::Push(std::unique_ptr<Operation> operation, bool wake) {
   submitter_.Note();
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   queue_.push_back(std::move(operation));
   const uint64_t sequence = submitted_.fetch_add(1) + 1;
-  if (wake) CallThread(&lock);
+  if (wake) CallThread();
   return sequence;
 }
 
 // A thread that serves the stream looks out for its next operation, and would go to sleep.
 void Stream::RunSubmitted(uint64_t sequence) {
   {
-    std::unique_lock<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     const bool first = queue_.size() == 1 && sequence == submitted_.load();
     if (!first || running_ || threads_ != 0 || blocked_ || !queue_.front()->dependencies.empty())
-      return CallThread(&lock);
+      return CallThread();
     running_ = true;
   }
   RunQueue(sequence);
@@ -57,12 +58,12 @@ void Stream::WaitForRoom() {
 // --- running -------------------------------------------------------------------------------------
 
 // Not under the lock: the call may take long, and whoever is called needs the lock.
-void Stream::CallThread(std::unique_lock<std::mutex>* lock) {
+void Stream::CallThread() {
   if (queue_.empty() || running_ || threads_ != 0 || blocked_) return;
   ++threads_;
-  lock->unlock();
+  mutex_.Unlock();
   StreamThreads::Get().Call(shared_from_this());
-  lock->lock();
+  mutex_.Lock();
 }
 
 void Stream::Serve(std::shared_ptr<Stream> stream) {
@@ -85,7 +86,7 @@ void Stream::Serve(std::shared_ptr<Stream> stream) {
 }
 
 bool Stream::Begin() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (queue_.empty() || running_ || blocked_) {
     --threads_;
     return false;
@@ -95,7 +96,7 @@ bool Stream::Begin() {
 }
 
 bool Stream::TakeOver() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (queue_.empty() || running_ || blocked_) return false;
   running_ = true;
   ++threads_;
@@ -103,9 +104,9 @@ bool Stream::TakeOver() {
 }
 
 void Stream::Leave() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   --threads_;
-  CallThread(&lock);
+  CallThread();
 }
 
 // A stream that waited for the last operation here goes on in this thread: waking another takes
@@ -113,18 +114,18 @@ void Stream::Leave() {
 std::shared_ptr<Stream> Stream::RunAsThread() {
   std::shared_ptr<Stream> next;
   bool leaves = false;
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   while (!queue_.empty() && !leaves) {
     const Operation& first = *queue_.front();  // nobody else takes it
     if (!first.dependencies.empty()) {
-      lock.unlock();
+      lock.Unlock();
       const bool follows = Follows(first);
-      lock.lock();
+      lock.Lock();
       if (blocked_) break;
       if (follows) continue;  // not any more
     }
     std::unique_ptr<Operation> operation = TakeFirst();
-    lock.unlock();
+    lock.Unlock();
     RunOne(std::move(operation));
     const Streams ready = Complete();
     if (!ready.empty()) {
@@ -134,27 +135,27 @@ std::shared_ptr<Stream> Stream::RunAsThread() {
         if (stream != next || !leaves) stream->GoOn();
       }
     }
-    lock.lock();
+    lock.Lock();
   }
   running_ = false;
   return next;
 }
 
 void Stream::RunQueue(uint64_t sequence) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   while (!queue_.empty() && !Done(sequence) &&
          queue_.front()->place() != Operation::Place::kStreamThread) {
     std::unique_ptr<Operation> operation = TakeFirst();
-    lock.unlock();
+    lock.Unlock();
     for (const Dependency& dependency : operation->dependencies) {
       dependency.stream->Wait(dependency.sequence);
     }
     RunOne(std::move(operation));
     for (const std::shared_ptr<Stream>& ready : Complete()) ready->GoOn();
-    lock.lock();
+    lock.Lock();
   }
   running_ = false;
-  CallThread(&lock);
+  CallThread();
 }
 
 std::unique_ptr<Operation> Stream::TakeFirst() {
@@ -183,14 +184,14 @@ Stream::Streams Stream::Complete() {
   if (waiters_.load() == 0) return {};
   Streams ready;
   {
-    std::lock_guard<std::mutex> lock(mutex_);  // a waiter is past its check or not yet asleep
+    base::MutexLock lock(&mutex_);  // a waiter is past its check or not yet asleep
     for (const Follower& follower : followers_) {
       if (Done(follower.sequence)) ready.push_back(follower.stream);
     }
     std::erase_if(followers_, [this](const Follower& one) { return Done(one.sequence); });
     waiters_.fetch_sub(ready.size());
   }
-  progress_.notify_all();
+  progress_.NotifyAll();
   for (const std::shared_ptr<Stream>& stream : ready) stream->Unblock();
   return ready;
 }
@@ -201,7 +202,7 @@ bool Stream::Follows(const Operation& operation) {
   for (const Dependency& dependency : operation.dependencies) {
     if (dependency.stream->Done(dependency.sequence)) continue;
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      base::MutexLock lock(&mutex_);
       blocked_ = true;  // before the other can say that it is done
     }
     if (dependency.stream->Follow({dependency.sequence, shared_from_this()})) return true;
@@ -211,35 +212,35 @@ bool Stream::Follows(const Operation& operation) {
 }
 
 bool Stream::Follow(const Follower& follower) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   waiters_.fetch_add(1);
   if (Done(follower.sequence)) {
     waiters_.fetch_sub(1);
     return false;
   }
   followers_.push_back(follower);
-  CallThread(&lock);
+  CallThread();
   return true;
 }
 
 void Stream::Unblock() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   blocked_ = false;
 }
 
 void Stream::GoOn() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  CallThread(&lock);
+  base::MutexLock lock(&mutex_);
+  CallThread();
 }
 
 // --- waiting -------------------------------------------------------------------------------------
 
 bool Stream::TryRunHere(uint64_t sequence) {
   {
-    std::unique_lock<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     if (running_ || queue_.empty()) return false;
     if (queue_.front()->place() == Operation::Place::kStreamThread) {
-      CallThread(&lock);
+      CallThread();
       return false;
     }
     running_ = true;
@@ -255,9 +256,9 @@ void Stream::Wait(uint64_t sequence) {
     if (!context_->blocking_sync() && SpinUntil([&] { return Done(sequence); }, runner_)) return;
     waiters_.fetch_add(1);
     {
-      std::unique_lock<std::mutex> lock(mutex_);
-      CallThread(&lock);
-      progress_.wait(lock, [&] { return Done(sequence); });
+      base::MutexLock lock(&mutex_);
+      CallThread();
+      while (!Done(sequence)) progress_.Wait(&mutex_);
     }
     waiters_.fetch_sub(1);
   }
@@ -266,13 +267,13 @@ void Stream::Wait(uint64_t sequence) {
 // --- attributes ----------------------------------------------------------------------------------
 
 std::shared_ptr<Capture> Stream::capture() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   return capture_;
 }
 
 void Stream::SetCapture(std::shared_ptr<Capture> capture) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     capture_.swap(capture);
     capturing_ = capture_ != nullptr;
   }
@@ -280,7 +281,7 @@ void Stream::SetCapture(std::shared_ptr<Capture> capture) {
 }
 
 CUresult Stream::GetAttribute(CUstreamAttrID id, CUstreamAttrValue* value) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   switch (id) {
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       value->priority = priority();
@@ -297,7 +298,7 @@ CUresult Stream::GetAttribute(CUstreamAttrID id, CUstreamAttrValue* value) {
 }
 
 CUresult Stream::SetAttribute(CUstreamAttrID id, const CUstreamAttrValue& value) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   switch (id) {
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       priority_ = value.priority;
@@ -315,8 +316,13 @@ CUresult Stream::SetAttribute(CUstreamAttrID id, const CUstreamAttrValue& value)
 
 void Stream::CopyAttributes(Stream& other) {
   if (&other == this) return;
-  std::scoped_lock lock(mutex_, other.mutex_);
-  attributes_ = other.attributes_;
+  std::map<int, CUstreamAttrValue> attributes;
+  {
+    base::MutexLock lock(&other.mutex_);
+    attributes = other.attributes_;
+  }
+  base::MutexLock lock(&mutex_);
+  attributes_ = std::move(attributes);
   priority_ = other.priority();
 }
 

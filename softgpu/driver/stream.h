@@ -14,14 +14,13 @@
 #include <cuda.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/driver/operation.h"
 #include "softgpu/exec/spin.h"
 
@@ -87,8 +86,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     std::shared_ptr<Stream> stream;
   };
 
-  // Has a thread run what may run now, if none does. REQUIRES: *lock holds mutex_.
-  void CallThread(std::unique_lock<std::mutex>* lock);
+  // Has a thread run what may run now, if none does. Lets go of the mutex for a while.
+  void CallThread() REQUIRES(mutex_);
   bool TryRunHere(uint64_t sequence);  // false when the work is somebody else's
   bool Begin();     // sets running_; false: there is nothing to run, and this thread is gone
   bool TakeOver();  // sets running_, as a further stream thread
@@ -97,7 +96,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // the stream to go on with, if any.
   void RunQueue(uint64_t sequence);
   std::shared_ptr<Stream> RunAsThread();
-  std::unique_ptr<Operation> TakeFirst();    // REQUIRES: mutex_ held
+  std::unique_ptr<Operation> TakeFirst() REQUIRES(mutex_);
   bool Follows(const Operation& operation);  // an operation of another stream: blocked
   bool Follow(const Follower& follower);     // false: it is done
   void RunOne(std::unique_ptr<Operation> operation);
@@ -115,16 +114,17 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<bool> closed_{false};
   Whereabouts submitter_, runner_;
 
-  std::mutex mutex_;
-  std::condition_variable progress_;  // waiters sleep here
-  std::deque<std::unique_ptr<Operation>> queue_;
-  std::vector<Follower> followers_;  // streams that are blocked by this one
-  bool running_ = false;
-  bool blocked_ = false;  // its first operation waits for another stream, which knows
-  int threads_ = 0;       // that serve it, or are called to
+  base::Mutex mutex_;
+  base::CondVar progress_;  // waiters sleep here
+  std::deque<std::unique_ptr<Operation>> queue_ GUARDED_BY(mutex_);
+  std::vector<Follower> followers_ GUARDED_BY(mutex_);  // streams that are blocked by this one
+  bool running_ GUARDED_BY(mutex_) = false;
+  // Its first operation waits for another stream, which knows.
+  bool blocked_ GUARDED_BY(mutex_) = false;
+  int threads_ GUARDED_BY(mutex_) = 0;  // that serve it, or are called to
   std::atomic<bool> capturing_{false};
-  std::shared_ptr<Capture> capture_;
-  std::map<int, CUstreamAttrValue> attributes_;  // by CUstreamAttrID
+  std::shared_ptr<Capture> capture_ GUARDED_BY(mutex_);
+  std::map<int, CUstreamAttrValue> attributes_ GUARDED_BY(mutex_);  // by CUstreamAttrID
 };
 
 }  // namespace softgpu

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "softgpu/driver/stream.h"
 
 namespace softgpu {
@@ -30,13 +31,13 @@ StreamThreads& StreamThreads::Get() {
 
 // Whoever spins may take the stream while this thread is still waking one that sleeps.
 void StreamThreads::Call(std::shared_ptr<Stream> stream) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   called_.push_back(std::move(stream));
   calls_.store(called_.size());
   const bool asleep = sleeping_ != 0;
   const bool too_few = sleeping_ + spinning_.load() < called_.size();
-  lock.unlock();
-  if (asleep) calling_.notify_one();
+  lock.Unlock();
+  if (asleep) calling_.NotifyOne();
   if (too_few) AddThread();
 }
 
@@ -48,7 +49,7 @@ std::shared_ptr<Stream> StreamThreads::TakeFirst() {
 }
 
 std::shared_ptr<Stream> StreamThreads::EndSpin(bool has_work) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const size_t others = spinning_.fetch_sub(1) - 1;
   if (called_.empty()) return nullptr;
   if (!has_work) return TakeFirst();
@@ -64,12 +65,12 @@ void StreamThreads::Main() {
   BlockSignals();
   pthread_setname_np(pthread_self(), "softgpu-stream");
   for (;;) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     ++sleeping_;
-    calling_.wait(lock, [this] { return !called_.empty(); });
+    while (called_.empty()) calling_.Wait(&mutex_);
     --sleeping_;
     std::shared_ptr<Stream> stream = TakeFirst();
-    lock.unlock();
+    lock.Unlock();
     Stream::Serve(std::move(stream));
   }
 }

@@ -5,11 +5,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "softgpu/exec/spin.h"
 
 namespace softgpu {
@@ -38,15 +37,15 @@ class StreamThreads {
  private:
   void Main();
   std::shared_ptr<Stream> EndSpin(bool has_work);
-  std::shared_ptr<Stream> TakeFirst();  // REQUIRES: mutex_ held, called_ not empty
+  std::shared_ptr<Stream> TakeFirst() REQUIRES(mutex_);  // REQUIRES: called_ is not empty
   void AddThread();
 
-  std::mutex mutex_;
-  std::condition_variable calling_;
-  std::deque<std::shared_ptr<Stream>> called_;
+  base::Mutex mutex_;
+  base::CondVar calling_;
+  std::deque<std::shared_ptr<Stream>> called_ GUARDED_BY(mutex_);
   std::atomic<size_t> calls_{0};  // how many these are
   std::atomic<size_t> spinning_{0};
-  size_t sleeping_ = 0;
+  size_t sleeping_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace softgpu

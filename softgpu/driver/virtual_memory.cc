@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/driver/error_log.h"
 
@@ -57,7 +58,7 @@ CUresult VirtualMemory::Reserve(uint64_t bytes, uint64_t align, uint64_t hint, u
     return Fail(CUDA_ERROR_INVALID_VALUE, "the alignment is not a power of two");
   }
   align = std::max(align, Extent::kGranularity);
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   bool in_heap = true;
   if (hint != 0 && hint % align == 0 && ReserveAt(hint, bytes, &in_heap)) {
     *address = hint;
@@ -72,7 +73,7 @@ CUresult VirtualMemory::Reserve(uint64_t bytes, uint64_t align, uint64_t hint, u
 }
 
 CUresult VirtualMemory::Free(uint64_t address, uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const auto it = reservations_.find(address);
   if (it == reservations_.end() || it->second.bytes != bytes) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "this is not a whole range of cuMemAddressReserve");
@@ -98,7 +99,7 @@ bool VirtualMemory::Reserved(uint64_t address, uint64_t bytes) const {
 }
 
 bool VirtualMemory::FindReservation(uint64_t address, uint64_t* base, uint64_t* bytes) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (!Reserved(address, 1)) return false;
   const auto it = std::prev(reservations_.upper_bound(address));
   *base = it->first;
@@ -111,7 +112,7 @@ CUresult VirtualMemory::Map(uint64_t address, uint64_t bytes, std::shared_ptr<Ex
     return Fail(CUDA_ERROR_INVALID_VALUE,
                 "address and size must be multiples of 2 MiB within the memory");
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (!Reserved(address, bytes)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the range is not reserved by cuMemAddressReserve");
   }
@@ -135,7 +136,7 @@ CUresult VirtualMemory::Map(uint64_t address, uint64_t bytes, std::shared_ptr<Ex
 }
 
 CUresult VirtualMemory::Unmap(uint64_t address, uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const std::vector<std::shared_ptr<Allocation>> mappings = map_->Overlapping(address, bytes);
   uint64_t covered = 0;
   for (const std::shared_ptr<Allocation>& mapping : mappings) {
@@ -156,7 +157,7 @@ CUresult VirtualMemory::Unmap(uint64_t address, uint64_t bytes) {
 }
 
 CUresult VirtualMemory::SetAccess(uint64_t address, uint64_t bytes, unsigned long long access) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const std::vector<std::shared_ptr<Allocation>> mappings = map_->Overlapping(address, bytes);
   uint64_t covered = 0;
   for (const std::shared_ptr<Allocation>& mapping : mappings) {

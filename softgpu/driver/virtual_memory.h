@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "softgpu/driver/extent.h"
 #include "softgpu/driver/heap.h"
 #include "softgpu/driver/memory_map.h"
@@ -40,12 +40,12 @@ class VirtualMemory {
   };
 
   bool ReserveAt(uint64_t hint, uint64_t bytes, bool* in_heap);
-  bool Reserved(uint64_t address, uint64_t bytes) const;
+  bool Reserved(uint64_t address, uint64_t bytes) const REQUIRES(mutex_);
 
   Heap* const heap_;
   MemoryMap* const map_;
-  mutable std::mutex mutex_;
-  std::map<uint64_t, Reservation> reservations_;  // by base
+  mutable base::Mutex mutex_;
+  std::map<uint64_t, Reservation> reservations_ GUARDED_BY(mutex_);  // by base
 };
 
 }  // namespace softgpu

@@ -5,12 +5,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/exec/code.h"
 #include "softgpu/exec/launch.h"
 #include "softgpu/exec/warp.h"
@@ -40,11 +40,14 @@ struct LaunchState {
   };
   std::vector<Share> shares;
   std::atomic<bool> stop{false};
-  std::mutex mutex;
-  std::optional<Fault> fault;  // the first one; guarded by mutex
-  uint64_t deadline_ns = 0;    // of the watchdog; 0: none
+  // REQUIRES: no thread works on the launch any more, so that it needs no lock.
+  const std::optional<Fault>& FaultAtEnd() const NO_THREAD_SAFETY_ANALYSIS { return fault; }
+
+  base::Mutex mutex;
+  std::optional<Fault> fault GUARDED_BY(mutex);  // the first one
+  uint64_t deadline_ns = 0;                      // of the watchdog; 0: none
   bool checked = false;
-  std::set<std::tuple<Finding::Kind, int, int>> findings;  // reported; guarded by mutex
+  std::set<std::tuple<Finding::Kind, int, int>> findings GUARDED_BY(mutex);  // reported
 
   bool Stopping() const {
     return stop.load(std::memory_order_relaxed) ||

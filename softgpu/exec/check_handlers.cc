@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/exec/check.h"
 #include "softgpu/exec/memory_access.h"
@@ -38,7 +39,7 @@ void Report(Warp* w, Kind kind, int line, int other_line, const std::string& tex
   const std::tuple<Kind, int, int> key(kind, std::min(line, other_line),
                                        std::max(line, other_line));
   {
-    std::lock_guard<std::mutex> lock(state.mutex);
+    base::MutexLock lock(&state.mutex);
     if (!state.findings.insert(key).second) return;
   }
   const Dim3& id = w->block->id;

@@ -8,12 +8,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "softgpu/exec/warp.h"
 #include "softgpu/ptx/ir.h"
 #include "softgpu/ptx/matrix.h"
@@ -122,8 +122,8 @@ class KernelCode final : public ptx::KernelImpl::Translation {
   std::shared_ptr<const Images> Resolve(std::span<const uint64_t> variables) const;
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Images> images_;
+  mutable base::Mutex mutex_;
+  mutable std::shared_ptr<const Images> images_ GUARDED_BY(mutex_);
 };
 
 // Translates once per kernel and keeps the result in it. Never fails: Parse() admits only what has

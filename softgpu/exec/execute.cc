@@ -7,11 +7,11 @@
 // caller and gives each its turn.
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <list>
 #include <memory>
 #include <thread>
 
+#include "base/mutex.h"
 #include "softgpu/exec/block.h"
 #include "softgpu/exec/check.h"
 #include "softgpu/exec/fault.h"
@@ -106,22 +106,22 @@ class Pool {
 
   void Offer(LaunchState* state) {
     offerer_.Note();
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     StartThreads();
     jobs_.emplace_back(state);
     offers_.fetch_add(1, std::memory_order_relaxed);
-    if (sleeping_ != 0) wake_.notify_all();
+    if (sleeping_ != 0) wake_.NotifyAll();
   }
 
   // Returns when no thread works on `state`, which was offered, any more.
   void Withdraw(LaunchState* state) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     const std::list<Job>::iterator job = Find(state);
-    lock.unlock();
+    lock.Unlock();
     const auto alone = [&] { return job->helpers.load(std::memory_order_acquire) == 0; };
     SpinUntil(alone, job->helper);
-    lock.lock();
-    idle_.wait(lock, alone);
+    lock.Lock();
+    while (!alone()) idle_.Wait(&mutex_);
     jobs_.erase(job);
   }
 
@@ -133,17 +133,17 @@ class Pool {
     Whereabouts helper;  // the last that came
   };
 
-  std::list<Job>::iterator Find(const LaunchState* state) {
+  std::list<Job>::iterator Find(const LaunchState* state) REQUIRES(mutex_) {
     return std::find_if(jobs_.begin(), jobs_.end(),
                         [state](const Job& job) { return job.state == state; });
   }
 
-  void StartThreads() {
+  void StartThreads() REQUIRES(mutex_) {
     while (threads_ + 1 < Processors())
       std::thread([this, own = ++threads_] { Serve(own); }).detach();
   }
 
-  Job* TakeJob() {
+  Job* TakeJob() REQUIRES(mutex_) {
     for (Job& job : jobs_) {
       if (!job.state->BlocksLeft() || job.state->Stopping()) continue;
       job.helpers.fetch_add(1, std::memory_order_relaxed);
@@ -153,45 +153,46 @@ class Pool {
   }
 
   void Serve(size_t own) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     for (;;) {
       Job* const job = TakeJob();
       if (job == nullptr) {
-        AwaitOffer(&lock);
+        AwaitOffer();
         continue;
       }
-      lock.unlock();
+      lock.Unlock();
       job->helper.Note();
       BlockMemory& memory = MemoryOfThread();
       const bool ready = memory.Prepare(job->state);
       if (ready) TakeShares(job->state, own, &memory);
-      lock.lock();
+      lock.Lock();
       job->helpers.fetch_sub(1, std::memory_order_release);
-      idle_.notify_all();
+      idle_.NotifyAll();
       // Without memory for a block this thread is no help; the caller goes on alone.
-      if (!ready) AwaitOffer(&lock);
+      if (!ready) AwaitOffer();
     }
   }
 
   // Another grid may be there then, or none.
-  void AwaitOffer(std::unique_lock<std::mutex>* lock) {
+  void AwaitOffer() REQUIRES(mutex_) {
     const uint64_t seen = offers_.load(std::memory_order_relaxed);
     const auto came = [&] { return offers_.load(std::memory_order_relaxed) != seen; };
-    lock->unlock();
+    mutex_.Unlock();
     SpinUntil(came, offerer_);
-    lock->lock();
+    mutex_.Lock();
     if (came()) return;
     ++sleeping_;
-    wake_.wait(*lock);
+    wake_.Wait(&mutex_);
     --sleeping_;
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_, idle_;
-  std::list<Job> jobs_;
+  base::Mutex mutex_;
+  base::CondVar wake_, idle_;
+  std::list<Job> jobs_ GUARDED_BY(mutex_);
   std::atomic<uint64_t> offers_{0};
   Whereabouts offerer_;
-  unsigned threads_ = 0, sleeping_ = 0;
+  unsigned threads_ GUARDED_BY(mutex_) = 0;
+  unsigned sleeping_ GUARDED_BY(mutex_) = 0;
 };
 
 bool RunIndependent(LaunchState* state) {
@@ -278,7 +279,7 @@ std::optional<Fault> Execute(const Launch& launch) {
   const bool enough = launch.cooperative && state.blocks > 1 ? exec::RunCooperative(&state)
                                                              : exec::RunIndependent(&state);
   if (counts) compiler->Ran(translated, launch, exec::NowNs() - begin);
-  if (state.fault.has_value()) return state.fault;
+  if (state.FaultAtEnd().has_value()) return state.FaultAtEnd();
   if (!enough) return exec::Refusal(launch, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
   if (state.Stopping()) return exec::Refusal(launch, CUDA_ERROR_LAUNCH_FAILED, "cancelled");
   return std::nullopt;

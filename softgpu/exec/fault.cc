@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/exec/handlers.h"
 
@@ -28,8 +29,9 @@ namespace {
 // A handler that we call may call us back: it remembers us as its predecessor.
 [[gnu::tls_model("initial-exec")]] thread_local bool chaining = false;
 
+// Installed handlers read these in a signal, without the mutex of those who install.
 struct sigaction previous_segv, previous_bus;
-std::mutex install_mutex;
+base::Mutex install_mutex;
 
 void Chain(int number, siginfo_t* info, void* context) {
   const struct sigaction& previous = number == SIGSEGV ? previous_segv : previous_bus;
@@ -107,7 +109,7 @@ int FindLane(const Warp* w, uint64_t address) {
 }  // namespace
 
 void InstallFaultHandler() {
-  std::lock_guard<std::mutex> lock(install_mutex);
+  base::MutexLock lock(&install_mutex);
   InstallOne(SIGSEGV, &previous_segv);
   InstallOne(SIGBUS, &previous_bus);
 }
@@ -122,7 +124,7 @@ void PopTrap() { current_trap = current_trap->outer; }
 FaultTrap* CurrentTrap() { return current_trap; }
 
 void LaunchState::Report(Fault found) {
-  std::lock_guard<std::mutex> lock(mutex);
+  base::MutexLock lock(&mutex);
   if (!fault.has_value()) fault = std::move(found);
   stop.store(true, std::memory_order_relaxed);
 }

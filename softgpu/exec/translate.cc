@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/mutex.h"
+
 namespace softgpu::exec {
 
 using ptx::Function;
@@ -336,7 +338,7 @@ void FunctionTranslator::Finish() {
 }
 
 std::shared_ptr<const Images> KernelCode::Resolve(std::span<const uint64_t> variables) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   if (images_ != nullptr && images_->variables.size() == variables.size() &&
       std::equal(variables.begin(), variables.end(), images_->variables.begin())) {
     return images_;
@@ -382,8 +384,8 @@ std::shared_ptr<KernelCode> TranslateAnew(const ptx::KernelImpl& kernel, bool ch
 }
 
 std::shared_ptr<const KernelCode> Translate(const ptx::KernelImpl& kernel, bool checked) {
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+  static base::Mutex mutex;
+  base::MutexLock lock(&mutex);
   std::shared_ptr<ptx::KernelImpl::Translation>& kept =
       checked ? kernel.checked_translation : kernel.translation;
   if (kept == nullptr) kept = TranslateAnew(kernel, checked);

@@ -7,14 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "softgpu/exec/tier.h"
 #include "softgpu/jit/cache.h"
 #include "softgpu/jit/describe.h"
@@ -62,7 +61,7 @@ class Plugin {
   }
 
   bool Compile(const Program& program, Compiled* out, std::string* error) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     if (ending_) {
       *error = "the process ends";
       return false;
@@ -75,14 +74,14 @@ class Plugin {
   }
 
   bool Load(std::string* error) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     return LoadLocked(error);
   }
 
   const std::string& path() const { return path_; }
 
  private:
-  bool LoadLocked(std::string* error) {
+  bool LoadLocked(std::string* error) REQUIRES(mutex_) {
     if (compile_ != nullptr) return true;
       // Deep: the program may have another LLVM in its global scope. Sanitizers refuse that.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -114,7 +113,7 @@ class Plugin {
   // where it gives up.
   void End() {
     if (compiles_here || outlives_exit_ || getpid() != process_) return;
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     ending_ = true;
   }
 
@@ -128,10 +127,10 @@ class Plugin {
   }
 
   std::string path_;
-  std::mutex mutex_;
-  CompileFunction compile_ = nullptr;
+  base::Mutex mutex_;
+  CompileFunction compile_ GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> outlives_exit_{false};
-  bool ending_ = false;
+  bool ending_ GUARDED_BY(mutex_) = false;
   const pid_t process_ = getpid();
 };
 
@@ -210,7 +209,7 @@ std::shared_ptr<const KernelCode> MakeTwin(const ptx::KernelImpl& kernel, const 
 class Queue {
  public:
   void Add(std::shared_ptr<Build> build) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     if (!started_) {
       sigset_t all, before;
       sigfillset(&all);
@@ -220,7 +219,7 @@ class Queue {
       started_ = true;
     }
     builds_.push_back(std::move(build));
-    wake_.notify_one();
+    wake_.NotifyOne();
   }
 
  private:
@@ -228,22 +227,22 @@ class Queue {
     std::string error;
     Plugin::Get().Load(&error);  // at full priority: whoever loads something else waits for it
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
-    std::unique_lock<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return !builds_.empty(); });
+      while (builds_.empty()) wake_.Wait(&mutex_);
       const std::shared_ptr<Build> build = builds_.front();
       builds_.pop_front();
-      lock.unlock();
+      lock.Unlock();
       CompileBuild(build.get(), CacheWanted() ? CacheDirectory() : "");
       build->ready.store(true, std::memory_order_release);
-      lock.lock();
+      lock.Lock();
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::shared_ptr<Build>> builds_;
-  bool started_ = false;
+  base::Mutex mutex_;
+  base::CondVar wake_;
+  std::deque<std::shared_ptr<Build>> builds_ GUARDED_BY(mutex_);
+  bool started_ GUARDED_BY(mutex_) = false;
 };
 
 uint64_t HotNs(const KernelCode& code) {
@@ -265,7 +264,7 @@ class Tiers final : public exec::Compiler {
   std::shared_ptr<const KernelCode> Choose(const std::shared_ptr<const KernelCode>& code,
                                            const Launch& launch) override {
     const bool linear = IsLinear(launch);
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     Tier& tier = TierOf(code, linear);
     if (tier.twin == nullptr && !tier.looked) Look(*code, linear, &tier);
     if (tier.twin == nullptr && tier.build != nullptr &&
@@ -281,7 +280,7 @@ class Tiers final : public exec::Compiler {
   void Ran(const std::shared_ptr<const KernelCode>& code, const Launch& launch,
            uint64_t nanoseconds) override {
     const bool linear = IsLinear(launch);
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     Tier& tier = TierOf(code, linear);
     tier.nanoseconds += nanoseconds;
     if (executor_ != Executor::kAuto || tier.asked || tier.nanoseconds < HotNs(*code)) return;
@@ -312,7 +311,7 @@ class Tiers final : public exec::Compiler {
     tier->twin = MakeTwin(*code.kernel, *build);
   }
 
-  Tier& TierOf(const std::shared_ptr<const KernelCode>& code, bool linear) {
+  Tier& TierOf(const std::shared_ptr<const KernelCode>& code, bool linear) REQUIRES(mutex_) {
     Tier& tier = tiers_[{code.get(), linear}];
     // Another kernel's code may come to lie where a lost one's did.
     if (tier.code.lock() != code) {
@@ -328,8 +327,8 @@ class Tiers final : public exec::Compiler {
 
   const Executor executor_;
   Queue queue_;
-  std::mutex mutex_;
-  std::map<std::pair<const KernelCode*, bool>, Tier> tiers_;
+  base::Mutex mutex_;
+  std::map<std::pair<const KernelCode*, bool>, Tier> tiers_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

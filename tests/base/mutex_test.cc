@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -68,6 +69,19 @@ TEST(MutexTest, ALockCanLetGoForAWhile) {
     lock.Unlock();
   }
   EXPECT_TRUE(CanLock(&mutex));  // the destructor left alone what was let go
+}
+
+TEST(MutexTest, ALockTakesOverWhatTryLockGot) {
+  Mutex mutex;
+  if (!mutex.TryLock()) {
+    ADD_FAILURE();
+    return;
+  }
+  {
+    const MutexLock lock(&mutex, std::adopt_lock);
+    EXPECT_FALSE(AnotherThreadCanLock(&mutex));
+  }
+  EXPECT_TRUE(AnotherThreadCanLock(&mutex));
 }
 
 TEST(CondVarTest, WakesWhoWaitsAndHoldsTheMutexAgain) {

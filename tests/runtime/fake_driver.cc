@@ -4,8 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <string>
+
+#include "base/mutex.h"
 
 namespace {
 
@@ -14,8 +15,8 @@ struct Function {
   CUresult result = CUDA_SUCCESS;
 };
 
-std::mutex mutex;
-std::map<std::string, Function> functions;
+base::Mutex mutex;
+std::map<std::string, Function> functions GUARDED_BY(mutex);
 std::atomic<unsigned long> calls = 0;
 thread_local CUcontext current = nullptr;
 int contexts[16];
@@ -24,7 +25,7 @@ std::atomic<CUstream> launch_stream = nullptr;
 
 CUresult Count(const char* function) {
   ++calls;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const base::MutexLock lock(&mutex);
   Function& counted = functions[function];
   ++counted.calls;
   return counted.result;
@@ -42,13 +43,13 @@ extern "C" __attribute__((visibility("default"))) unsigned long fake_calls() { r
 
 extern "C" __attribute__((visibility("default"))) unsigned long fake_calls_of(
     const char* function) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const base::MutexLock lock(&mutex);
   return functions[function].calls;
 }
 
 extern "C" __attribute__((visibility("default"))) void fake_fail(const char* function,
                                                                  CUresult result) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const base::MutexLock lock(&mutex);
   functions[function].result = result;
 }
 

@@ -1,11 +1,10 @@
 // The gate of a program in in-process mode: when it asks, waits, leaves and rests.
+#include "base/mutex.h"
 #include "shim/inprocess/gate.h"
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -26,18 +25,18 @@ class InprocessGateTest : public ::testing::Test {
               &iterations_) {}
 
   void Tell(const wire::ProgramToDaemon& message) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     told_.push_back(message);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   // The message of that number, from 0, when it has been told.
   wire::ProgramToDaemon Told(size_t number) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return told_.size() > number; });
+    base::MutexLock lock(&mutex_);
+    while (told_.size() <= number) changed_.Wait(&mutex_);
     return told_[number];
   }
   size_t Count() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     return told_.size();
   }
   void ExpectReport(size_t number, wire::GateEvent event) {
@@ -70,9 +69,9 @@ class InprocessGateTest : public ::testing::Test {
   }
 
   const std::unique_ptr<ipc::SessionPage> page_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<wire::ProgramToDaemon> told_;
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  std::vector<wire::ProgramToDaemon> told_ GUARDED_BY(mutex_);
   int drained_ = 0;
   iterations::Iterations iterations_;
   Gate gate_;

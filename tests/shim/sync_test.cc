@@ -1,10 +1,10 @@
 // Waiting: completion words, events, host functions, many threads at once.
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "tests/shim/fixture.h"
 
 namespace {
@@ -96,9 +96,9 @@ TEST_F(Sync, HostFunctionsRunInOrderOnTheServiceThread) {
   CUstream stream = nullptr;
   ASSERT_EQ(local::cuStreamCreate(&stream, 0), CUDA_SUCCESS);
   struct Seen {
-    std::mutex mutex;
-    std::vector<int> order;
-    std::thread::id thread;
+    base::Mutex mutex;
+    std::vector<int> order GUARDED_BY(mutex);
+    std::thread::id thread GUARDED_BY(mutex);
   } seen;
   struct Call {
     Seen* seen;
@@ -108,16 +108,17 @@ TEST_F(Sync, HostFunctionsRunInOrderOnTheServiceThread) {
   for (int i = 0; i < 20; ++i) calls.push_back({&seen, i});
   const CUhostFn function = [](void* data) {
     const Call* const call = static_cast<const Call*>(data);
-    const std::lock_guard<std::mutex> lock(call->seen->mutex);
+    const base::MutexLock lock(&call->seen->mutex);
     call->seen->order.push_back(call->number);
     call->seen->thread = std::this_thread::get_id();
   };
   for (Call& call : calls)
     ASSERT_EQ(local::cuLaunchHostFunc(stream, function, &call), CUDA_SUCCESS);
   for (;;) {
-    const std::lock_guard<std::mutex> lock(seen.mutex);
+    const base::MutexLock lock(&seen.mutex);
     if (seen.order.size() == calls.size()) break;
   }
+  const base::MutexLock lock(&seen.mutex);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(seen.order[static_cast<size_t>(i)], i);
   EXPECT_NE(seen.thread, std::this_thread::get_id());
 }

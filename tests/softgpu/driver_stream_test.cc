@@ -4,12 +4,12 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "tests/softgpu/driver_test.h"
 
 namespace softgpu::testing {
@@ -44,18 +44,18 @@ class Trace {
  public:
   std::function<void()> Add(std::string name) {
     return [this, name] {
-      std::lock_guard<std::mutex> lock(mutex_);
+      base::MutexLock lock(&mutex_);
       names_ += name;
     };
   }
   std::string names() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    base::MutexLock lock(&mutex_);
     return names_;
   }
 
  private:
-  std::mutex mutex_;
-  std::string names_;
+  base::Mutex mutex_;
+  std::string names_ GUARDED_BY(mutex_);
 };
 
 class StreamTest : public DriverTest {

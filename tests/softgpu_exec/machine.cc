@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
-#include <mutex>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/jit/compiler.h"
 
@@ -95,10 +95,10 @@ std::optional<Fault> Machine::Launch(const std::string& name, Dim3 grid, Dim3 bl
   launch.cooperative = cooperative;
   launch.print = [this](std::string_view text) { printed += text; };
   launch.watchdog_ms = watchdog_ms;
-  std::mutex mutex;
+  base::Mutex mutex;
   if (checked) {
     launch.report = [&](const Finding& finding) {
-      std::lock_guard<std::mutex> lock(mutex);
+      base::MutexLock lock(&mutex);
       findings.push_back(finding);
     };
   }

@@ -1,7 +1,6 @@
 #include "softgpu/cublas/core/openblas.h"
 
-#include <condition_variable>
-#include <mutex>
+#include "base/mutex.h"
 
 namespace softgpu::cublas {
 namespace {
@@ -17,24 +16,24 @@ class Places {
     return *places;
   }
   void Take() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    freed_.wait(lock, [this] { return free_ > 0; });
+    base::MutexLock lock(&mutex_);
+    while (free_ == 0) freed_.Wait(&mutex_);
     --free_;
   }
   void Free() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const base::MutexLock lock(&mutex_);
       ++free_;
     }
-    freed_.notify_one();
+    freed_.NotifyOne();
   }
 
  private:
   Places() { openblas_set_num_threads(1); }
 
-  std::mutex mutex_;
-  std::condition_variable freed_;
-  int free_ = kConcurrentCallsMax;
+  base::Mutex mutex_;
+  base::CondVar freed_;
+  int free_ GUARDED_BY(mutex_) = kConcurrentCallsMax;
 };
 
 }  // namespace

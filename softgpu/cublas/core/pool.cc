@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace softgpu::cublas {
 namespace {
@@ -28,23 +28,23 @@ struct Loop {
       if (index >= parts) return;
       (*part)(index);
       if (done.fetch_add(1, std::memory_order_acq_rel) + 1 == parts) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        finished.notify_all();
+        const base::MutexLock lock(&mutex);
+        finished.NotifyAll();
       }
     }
   }
 
   void WaitUntilDone() {
-    std::unique_lock<std::mutex> lock(mutex);
-    finished.wait(lock, [this] { return done.load(std::memory_order_acquire) == parts; });
+    base::MutexLock lock(&mutex);
+    while (done.load(std::memory_order_acquire) != parts) finished.Wait(&mutex);
   }
 
   const int64_t parts;
   const std::function<void(int64_t)>* const part;  // valid until the last part is done
   std::atomic<int64_t> next{0};
   std::atomic<int64_t> done{0};
-  std::mutex mutex;
-  std::condition_variable finished;
+  base::Mutex mutex;
+  base::CondVar finished;
 };
 
 // The caller's thread counts as one, so a machine with one core gets no helper.
@@ -63,13 +63,13 @@ class Pool {
 
   void Offer(const std::shared_ptr<Loop>& loop, unsigned times) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const base::MutexLock lock(&mutex_);
       for (unsigned i = 0; i < times; ++i) offers_.push_back(loop);
     }
     if (times == 1) {
-      available_.notify_one();
+      available_.NotifyOne();
     } else {
-      available_.notify_all();
+      available_.NotifyAll();
     }
   }
 
@@ -95,8 +95,8 @@ class Pool {
     for (;;) {
       std::shared_ptr<Loop> loop;
       {
-        std::unique_lock<std::mutex> lock(mutex_);
-        available_.wait(lock, [this] { return !offers_.empty(); });
+        base::MutexLock lock(&mutex_);
+        while (offers_.empty()) available_.Wait(&mutex_);
         loop = std::move(offers_.front());
         offers_.pop_front();
       }
@@ -104,9 +104,9 @@ class Pool {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable available_;
-  std::deque<std::shared_ptr<Loop>> offers_;
+  base::Mutex mutex_;
+  base::CondVar available_;
+  std::deque<std::shared_ptr<Loop>> offers_ GUARDED_BY(mutex_);
   unsigned helpers_ = 0;
 };
 
