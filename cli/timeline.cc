@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/find.h"
+
 namespace cli {
 namespace {
 
@@ -60,8 +62,8 @@ class Builder {
   }
 
   uint64_t JobOf(uint64_t session) const {
-    const std::map<uint64_t, SessionSpan>::const_iterator found = timeline_->sessions.find(session);
-    return found == timeline_->sessions.end() ? 0 : found->second.job;
+    const SessionSpan* const span = base::FindOrNull(timeline_->sessions, session);
+    return span == nullptr ? 0 : span->job;
   }
 
   void End(const JournalEvent& event) {
@@ -99,9 +101,9 @@ class Builder {
 
   void Go(const JournalEvent& event) {
     const Key key{event.session, Activity::kWaits};
-    const std::map<Key, int64_t>::const_iterator ended = ended_.find(key);
+    const int64_t* const ended_us = base::FindOrNull(ended_, key);
     // A grant has ended it already.
-    const bool told = ended != ended_.end() && ended->second > event.at_us - event.took_us;
+    const bool told = ended_us != nullptr && *ended_us > event.at_us - event.took_us;
     if (open_.count(key) == 0) {
       if (told) return;
       // Its begin made room.

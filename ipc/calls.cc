@@ -5,6 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/find.h"
+
 namespace ipc {
 
 namespace internal {
@@ -68,8 +70,8 @@ std::optional<Op> OpNamed(std::string_view name) {
     }
     return made;
   }();
-  const Index::const_iterator found = index.find(name);
-  return found == index.end() ? std::nullopt : std::optional<Op>(found->second);
+  const Op* const found = base::FindOrNull(index, name);
+  return found == nullptr ? std::nullopt : std::optional<Op>(*found);
 }
 
 std::string_view NameOf(Library library) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/find.h"
 #include "base/mutex.h"
 #include "runtime/api.h"
 #include "runtime/context.h"
@@ -98,15 +99,13 @@ class Registry {
   Kernel* FindKernel(const void* host) {
     const base::MutexLock lock(&mutex_);
     IndexPending();
-    const auto found = kernels_.find(host);
-    return found == kernels_.end() ? nullptr : found->second;
+    return base::FindOr(kernels_, host, nullptr);
   }
 
   Variable* FindVariable(const void* host) {
     const base::MutexLock lock(&mutex_);
     IndexPending();
-    const auto found = variables_.find(host);
-    if (found != variables_.end()) return found->second;
+    if (Variable* const* const found = base::FindOrNull(variables_, host)) return *found;
     for (const auto& [where, variable] : variables_) {
       if (host != nullptr && variable->SharedAddress() == host) return variable;
     }

@@ -1,11 +1,11 @@
 #include "cli/sim/history.h"
 
+#include "base/find.h"
+
 namespace sim {
 
 scheduler::Estimate History::Of(const std::string& command) const {
-  const std::unordered_map<std::string, scheduler::Estimate>::const_iterator found =
-      commands_.find(command);
-  return found == commands_.end() ? scheduler::Estimate() : found->second;
+  return base::FindOr(commands_, command, scheduler::Estimate());
 }
 
 void History::Learn(const std::string& command, const scheduler::Estimate& run) {

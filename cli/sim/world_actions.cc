@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/find.h"
 #include "cli/sim/world.h"
 
 namespace sim {
@@ -138,8 +139,7 @@ void World::Do(const scheduler::Revoke& action) {
 }
 
 void World::Do(const scheduler::Successors& action) {
-  const std::map<scheduler::LaneId, Lane>::iterator lane = lanes_.find(action.lane);
-  if (lane != lanes_.end()) lane->second.successors = action.sessions;
+  if (Lane* const lane = base::FindOrNull(lanes_, action.lane)) lane->successors = action.sessions;
 }
 
 void World::Do(const scheduler::SwapOut& action) {

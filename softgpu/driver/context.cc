@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/find.h"
 #include "base/mutex.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
@@ -243,18 +244,18 @@ void Context::FlushPrints() {
 
 CUresult Context::GetLimit(CUlimit limit, size_t* value) const {
   base::MutexLock lock(&mutex_);
-  const auto it = limits_.find(limit);
-  if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  *value = it->second;
+  const size_t* const kept = base::FindOrNull(limits_, limit);
+  if (kept == nullptr) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  *value = *kept;
   return CUDA_SUCCESS;
 }
 
 CUresult Context::SetLimit(CUlimit limit, size_t value) {
   base::MutexLock lock(&mutex_);
-  const auto it = limits_.find(limit);
-  if (it == limits_.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  size_t* const kept = base::FindOrNull(limits_, limit);
+  if (kept == nullptr) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128) return CUDA_ERROR_INVALID_VALUE;
-  it->second = value;
+  *kept = value;
   return CUDA_SUCCESS;
 }
 

@@ -13,6 +13,7 @@
 #include <typeinfo>
 #include <unordered_map>
 
+#include "base/find.h"
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/call_scope.h"
 
@@ -92,10 +93,7 @@ const std::unordered_map<std::string_view, Row>& Rows() {
   return *rows;
 }
 
-const Row* FindRow(std::string_view name) {
-  const auto it = Rows().find(name);
-  return it != Rows().end() ? &it->second : nullptr;
-}
+const Row* FindRow(std::string_view name) { return base::FindOrNull(Rows(), name); }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/find.h"
 #include "base/mutex.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
@@ -62,8 +63,8 @@ class GraphOperation final : public Operation {
         step->operation->SetStream(stream_);
         result = step->operation->Run();
       }
-      const auto mark = marks_.find(step.get());
-      if (mark != marks_.end()) mark->second->at_ns = Event::NowNs();
+      const std::shared_ptr<Event::Mark>* const mark = base::FindOrNull(marks_, step.get());
+      if (mark != nullptr) (*mark)->at_ns = Event::NowNs();
       if (result != CUDA_SUCCESS) return result;
     }
     return CUDA_SUCCESS;

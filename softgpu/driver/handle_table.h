@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/find.h"
 #include "base/mutex.h"
 
 namespace softgpu {
@@ -24,8 +25,7 @@ class HandleTable {
 
   std::shared_ptr<T> Find(const void* handle) const {
     base::ReaderLock lock(&mutex_);
-    const auto it = objects_.find(handle);
-    return it != objects_.end() ? it->second : nullptr;
+    return base::FindOr(objects_, handle, nullptr);
   }
 
   // Returns the object, so that it is destroyed outside the lock.

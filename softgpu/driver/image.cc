@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/find.h"
 #include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/driver/error_log.h"
@@ -111,8 +112,7 @@ class ParsedModules {
   }
   std::shared_ptr<const PtxModule> Find(const std::string& text) {
     base::MutexLock lock(&mutex_);
-    const auto it = modules_.find(text);
-    return it != modules_.end() ? it->second.lock() : nullptr;
+    return base::FindOr(modules_, text, {}).lock();
   }
   void Add(const std::string& text, const std::shared_ptr<const PtxModule>& module) {
     base::MutexLock lock(&mutex_);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/find.h"
 #include "base/mutex.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
@@ -22,8 +23,8 @@ std::shared_ptr<Library> Library::Load(std::shared_ptr<const PtxModule> ptx) {
 }
 
 std::shared_ptr<LibraryKernel> Library::FindKernel(std::string_view name) const {
-  const auto it = index_.find(name);
-  return it != index_.end() ? kernels_[it->second] : nullptr;
+  const size_t* const index = base::FindOrNull(index_, name);
+  return index == nullptr ? nullptr : kernels_[*index];
 }
 
 CUresult Library::InContext(Context& context, std::shared_ptr<Module>* module) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/find.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/device_memory.h"
@@ -62,13 +63,13 @@ void Module::InitializeVariables() {
 }
 
 std::shared_ptr<Function> Module::FindFunction(std::string_view name) const {
-  const auto it = function_index_.find(name);
-  return it != function_index_.end() ? functions_[it->second] : nullptr;
+  const size_t* const index = base::FindOrNull(function_index_, name);
+  return index == nullptr ? nullptr : functions_[*index];
 }
 
 std::shared_ptr<Allocation> Module::FindVariable(std::string_view name) const {
-  const auto it = variable_index_.find(name);
-  return it != variable_index_.end() ? variables_[it->second] : nullptr;
+  const size_t* const index = base::FindOrNull(variable_index_, name);
+  return index == nullptr ? nullptr : variables_[*index];
 }
 
 void Module::Unload() {

@@ -1,6 +1,7 @@
 // Device functions: frames on the warp's stack, arguments copied between local memories.
 #include <cstring>
 
+#include "base/find.h"
 #include "softgpu/exec/handlers.h"
 #include "softgpu/exec/schedule.h"
 
@@ -92,15 +93,16 @@ const Inst* EnterIndirect(const Inst* ip, Warp* w, const CallPlan& plan) {
     if (targets[__builtin_ctz(m)] == address) lanes |= m & (0 - m);
   }
   const KernelCode& kernel = *w->block->state->code;
-  const auto found = kernel.by_source.find(kernel.kernel->module().FunctionAt(address));
-  if (found == kernel.by_source.end() || found->second->source->entry) {
+  FunctionCode* const callee =
+      base::FindOr(kernel.by_source, kernel.kernel->module().FunctionAt(address), nullptr);
+  if (callee == nullptr || callee->source->entry) {
     return RaiseFault(ip, w, first, CUDA_ERROR_ILLEGAL_ADDRESS, "call of no function", address);
   }
   if (lanes != w->mask) {
     ParkLanes(w, w->mask & ~lanes, ip);
     w->mask = lanes;
   }
-  return Enter(ip, w, plan, found->second);
+  return Enter(ip, w, plan, callee);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/find.h"
 #include "softgpu/exec/handler_key.h"
 
 namespace softgpu::exec {
@@ -51,15 +52,9 @@ class Table {
     }
   }
 
-  uint32_t KeyOf(Handler handler) const {
-    const auto found = by_handler_.find(handler);
-    return found == by_handler_.end() ? 0 : found->second;
-  }
+  uint32_t KeyOf(Handler handler) const { return base::FindOr(by_handler_, handler, 0); }
 
-  Handler Find(uint32_t key) const {
-    const auto found = by_key_.find(key);
-    return found == by_key_.end() ? nullptr : found->second;
-  }
+  Handler Find(uint32_t key) const { return base::FindOr(by_key_, key, nullptr); }
 
  private:
   // LANEWAY_SOFTGPU_ISA=v1|v3|v4 lowers it, for tests and comparisons.

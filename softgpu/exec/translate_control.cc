@@ -1,4 +1,5 @@
 // Branches, calls, barriers and warp-wide instructions.
+#include "base/find.h"
 #include "softgpu/exec/check.h"
 #include "softgpu/exec/translate.h"
 
@@ -75,9 +76,8 @@ void FunctionTranslator::CallFunction(const Instruction& i) {
     kernel_->calls = true;
   } else {
     const ptx::Function* callee = kernel_->kernel->module().functions[operands[0].index].get();
-    const auto found = kernel_->by_source.find(callee);
-    if (found != kernel_->by_source.end()) {
-      plan.target = found->second;
+    if (FunctionCode* const code = base::FindOr(kernel_->by_source, callee, nullptr)) {
+      plan.target = code;
       kernel_->calls = true;
     } else {
       plan.kind = callee->name == "vprintf" ? CallPlan::Kind::kPrintf : CallPlan::Kind::kAssert;

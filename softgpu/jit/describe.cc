@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/find.h"
 #include "softgpu/exec/handler_key.h"
 #include "softgpu/exec/handlers.h"
 #include "softgpu/exec/memory_access.h"
@@ -100,8 +101,7 @@ ProgramInst DescribeOne(const Inst& inst, const Inst* begin) {
     out.step = !rounded ? Step::kRow : LoadsVector(key) ? Step::kCallWide : Step::kCall;
     return out;
   }
-  const auto found = Steps().find(handler);
-  out.step = found == Steps().end() ? Step::kLeaveWild : found->second;
+  out.step = base::FindOr(Steps(), handler, Step::kLeaveWild);
   if (out.step == Step::kBranch || out.step == Step::kBranchIf) {
     out.target = static_cast<uint32_t>(reinterpret_cast<const Inst*>(inst.imm) - begin);
     out.imm = 0;

@@ -9,6 +9,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "base/find.h"
 #include "softgpu/ptx/ir.h"
 #include "softgpu/ptx/parser.h"
 
@@ -141,10 +142,10 @@ std::string KernelImpl::SourceOf(int ptx_line) const {
     }
   }
   if (best == nullptr) return {};
-  const auto file = module_->files.find(best->file);
-  if (file == module_->files.end()) return {};
-  const size_t slash = file->second.rfind('/');
-  return file->second.substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
+  const std::string* const file = base::FindOrNull(module_->files, best->file);
+  if (file == nullptr) return {};
+  const size_t slash = file->rfind('/');
+  return file->substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
          std::to_string(best->line);
 }
 

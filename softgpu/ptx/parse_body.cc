@@ -1,6 +1,7 @@
 // Function bodies: scopes, registers, labels, instructions.
 #include <algorithm>
 
+#include "base/find.h"
 #include "softgpu/ptx/instruction_table.h"
 #include "softgpu/ptx/parser.h"
 
@@ -42,15 +43,15 @@ void Parser::CloseScope() {
 // What this scope does not know, its parent may.
 void Parser::ResolveLabels(Scope* scope, Scope* parent) {
   for (const LabelUse& use : scope->uses) {
-    const auto label = scope->labels.find(use.name);
-    const auto table = scope->tables.find(use.name);
-    if (use.operand == kNoIndex && label != scope->labels.end()) {
-      function_->branch_tables[use.table][use.slot] = label->second;
-    } else if (use.operand != kNoIndex && label != scope->labels.end()) {
-      function_->operands[use.operand].index = label->second;
-    } else if (use.operand != kNoIndex && table != scope->tables.end()) {
+    const uint32_t* const label = base::FindOrNull(scope->labels, use.name);
+    const uint32_t* const table = base::FindOrNull(scope->tables, use.name);
+    if (use.operand == kNoIndex && label != nullptr) {
+      function_->branch_tables[use.table][use.slot] = *label;
+    } else if (use.operand != kNoIndex && label != nullptr) {
+      function_->operands[use.operand].index = *label;
+    } else if (use.operand != kNoIndex && table != nullptr) {
       function_->operands[use.operand].kind = Operand::Kind::kTable;
-      function_->operands[use.operand].index = table->second;
+      function_->operands[use.operand].index = *table;
     } else if (parent != nullptr) {
       parent->uses.push_back(use);
     } else {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/find.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
@@ -204,9 +205,9 @@ void Parser::ParseModuleVariable(Space space, const Linkage& linkage) {
   do {
     Declarator declarator;
     if (!ParseDeclarator(&declarator)) return;
-    const auto known = symbol_by_name_.find(declarator.name);
-    const bool again = known != symbol_by_name_.end();
-    const uint32_t index = again ? known->second : static_cast<uint32_t>(module_->symbols.size());
+    const uint32_t* const known = base::FindOrNull(symbol_by_name_, declarator.name);
+    const bool again = known != nullptr;
+    const uint32_t index = again ? *known : static_cast<uint32_t>(module_->symbols.size());
     if (!again) {
       symbol_by_name_[declarator.name] = index;
       module_->symbols.push_back(Symbol{std::string(declarator.name), space});
@@ -336,20 +337,19 @@ void Parser::ResolveAddresses() {
   for (const PendingAddress& pending : pending_) {
     if (pending.bytes < 8) return Fail(pending.line, "Bytes of an address are missing");
     Variable& variable = module_->variables_[pending.variable];
-    const auto symbol = symbol_by_name_.find(pending.name);
-    if (symbol != symbol_by_name_.end()) {
-      const uint32_t target = module_->symbols[symbol->second].variable;
+    if (const uint32_t* const symbol = base::FindOrNull(symbol_by_name_, pending.name)) {
+      const uint32_t target = module_->symbols[*symbol].variable;
       if (target == kNoIndex) {
         return Fail(pending.line, "Address of '" + std::string(pending.name) + "' is not constant");
       }
       variable.relocations.push_back({pending.offset, target, {}, pending.addend});
       continue;
     }
-    const auto function = function_by_name_.find(pending.name);
-    if (function == function_by_name_.end()) {
+    const uint32_t* const function = base::FindOrNull(function_by_name_, pending.name);
+    if (function == nullptr) {
       return Fail(pending.line, "Unknown symbol '" + std::string(pending.name) + "'");
     }
-    const uint64_t address = kFunctionWindow + 16ull * function->second + pending.addend;
+    const uint64_t address = kFunctionWindow + 16ull * *function + pending.addend;
     std::memcpy(variable.init.data() + pending.offset, &address, sizeof address);
   }
 }

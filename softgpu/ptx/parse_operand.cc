@@ -1,21 +1,22 @@
 // Operands. An immediate keeps its raw bits here; Check() converts it once the type is known.
 // Operand::count of an immediate says how it was written: 0 integer, 1 f32 bits, 2 f64 bits.
+#include "base/find.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
 
 bool Parser::FindSymbol(std::string_view name, Operand* out) {
   for (size_t i = scopes_.size(); i-- > 0;) {
-    const auto found = scopes_[i].symbols.find(name);
-    if (found == scopes_[i].symbols.end()) continue;
+    const uint32_t* const found = base::FindOrNull(scopes_[i].symbols, name);
+    if (found == nullptr) continue;
     out->kind = Operand::Kind::kSymbol;
-    out->index = found->second;
+    out->index = *found;
     return true;
   }
-  const auto found = symbol_by_name_.find(name);
-  if (found == symbol_by_name_.end()) return false;
+  const uint32_t* const found = base::FindOrNull(symbol_by_name_, name);
+  if (found == nullptr) return false;
   out->kind = Operand::Kind::kSymbol;
-  out->index = found->second;
+  out->index = *found;
   out->module_scope = true;
   return true;
 }

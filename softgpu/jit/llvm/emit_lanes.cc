@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include "base/find.h"
 #include "softgpu/jit/llvm/emit.h"
 #include "softgpu/jit/llvm/memory.h"
 
@@ -85,12 +86,11 @@ void Emitter::FindLaneByLane() {
 // Before instruction `n`, where it is the first or the last of such a loop.
 void Emitter::BeginLaneByLane(uint32_t n) {
   const ProgramInst& i = flow_.program.code[n];
-  const auto begins = loops_by_lane_.find(n);
-  if (begins != loops_by_lane_.end()) EmitLaneByLane(n, &begins->second);
-  const auto ends = loops_by_lane_.find(i.target);
-  if (i.step != Step::kBranchIf || ends == loops_by_lane_.end() || ends->second.last != n) return;
-  b_.CreateBr(ends->second.branch);
-  b_.SetInsertPoint(ends->second.branch);
+  if (LaneByLane* const begins = base::FindOrNull(loops_by_lane_, n)) EmitLaneByLane(n, begins);
+  const LaneByLane* const ends = base::FindOrNull(loops_by_lane_, i.target);
+  if (i.step != Step::kBranchIf || ends == nullptr || ends->last != n) return;
+  b_.CreateBr(ends->branch);
+  b_.SetInsertPoint(ends->branch);
 }
 
 // A load by the lane that runs. The first of those from one pointer checks for all of them; they

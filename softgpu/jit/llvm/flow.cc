@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/find.h"
+
 namespace softgpu::jit {
 
 using exec::Op;
@@ -58,8 +60,7 @@ void Flow::FindRegisters() {
 }
 
 uint32_t Flow::Find(Place place) const {
-  const auto found = index_.find({place.offset, place.kind});
-  return found == index_.end() ? kNone : found->second;
+  return base::FindOr(index_, std::pair(place.offset, place.kind), kNone);
 }
 
 std::vector<uint32_t> Flow::At(uint32_t offset) const {
@@ -72,8 +73,7 @@ std::vector<uint32_t> Flow::At(uint32_t offset) const {
 }
 
 const ProgramConstant* Flow::ConstantAt(uint32_t offset) const {
-  const auto found = constants_.find(offset);
-  return found == constants_.end() ? nullptr : found->second;
+  return base::FindOr(constants_, offset, nullptr);
 }
 
 Form Flow::FormOf(Place place) const {
