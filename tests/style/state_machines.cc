@@ -1,0 +1,96 @@
+// Prints docs/state_machines.md from the code. A machine is an enumeration without gaps, or a type
+// for which All() is defined below, and a function that says whether a move is legal. One more
+// machine is one more Print() in main().
+//
+//   build/tests/state_machines > docs/state_machines.md
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "scheduler/place.h"
+
+namespace {
+
+template <class State>
+struct Named {
+  State state;
+  std::string name;
+};
+
+// "kHost" for Residence::kHost, as the compiler spells it; empty for a number without a name.
+template <auto kValue>
+std::string NameOf() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text = text.substr(text.find("kValue = ") + 9);
+  text = text.substr(0, text.find_first_of(";]"));
+  return text[0] == '(' ? "" : std::string(text.substr(text.rfind(':') + 1));
+}
+
+constexpr int kStatesMax = 32;
+
+// The enumerators from 0 on. An enumeration of states has no gaps.
+template <class State>
+std::vector<Named<State>> All(State) {
+  std::vector<Named<State>> all;
+  [&]<int... kNumber>(std::integer_sequence<int, kNumber...>) {
+    ((NameOf<static_cast<State>(kNumber)>().empty()
+          ? void()
+          : all.push_back({static_cast<State>(kNumber), NameOf<static_cast<State>(kNumber)>()})),
+     ...);
+  }
+  (std::make_integer_sequence<int, kStatesMax>());
+  return all;
+}
+
+std::vector<Named<scheduler::Place>> All(scheduler::Place) {
+  std::vector<Named<scheduler::Place>> all;
+  for (const uint32_t lane_saved : {0u, 1u}) {
+    for (const Named<scheduler::Residence>& residence : All(scheduler::Residence())) {
+      const scheduler::Place place{residence.state, lane_saved};
+      if (!scheduler::Valid(place)) continue;
+      all.push_back({place, residence.name + (lane_saved != 0 ? "WithLane" : "")});
+    }
+  }
+  return all;
+}
+
+// "GoingOut" for kGoingOut: a state of the diagram.
+std::string Label(const std::string& name) { return name.substr(1); }
+
+struct Words {
+  const char* title;
+  const char* text;
+  const char* table;  // the function that says which moves are legal, and its header
+};
+
+// `first`: the state in which the machine begins.
+template <class State>
+void Print(const Words& words, State first, bool (*legal)(State from, State to)) {
+  std::printf("\n## %s\n%s\nThe table is %s.\n\n```mermaid\nstateDiagram-v2\n", words.title,
+              words.text, words.table);
+  const std::vector<Named<State>> all = All(State());
+  for (const Named<State>& from : all) {
+    if (from.state == first) std::printf("    [*] --> %s\n", Label(from.name).c_str());
+    for (const Named<State>& to : all) {
+      if (legal(from.state, to.state))
+        std::printf("    %s --> %s\n", Label(from.name).c_str(), Label(to.name).c_str());
+    }
+  }
+  std::printf("```\n");
+}
+
+}  // namespace
+
+int main() {
+  std::printf(
+      "# State machines\n\n"
+      "Made from the tables in the code by `build/tests/state_machines`; a test fails when this "
+      "page is stale.\nEvery move that is drawn is legal, and no other is.\n");
+  Print<scheduler::Place>({"Where a session's memory is",
+                           "On the device, on the host, or on its way. `WithLane`: the live memory "
+                           "of its lane goes along,\nbecause the session is inside an iteration.",
+                           "`Legal()` in `scheduler/place.h`"},
+                          scheduler::Place(), scheduler::Legal);
+}
