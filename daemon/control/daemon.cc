@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/common/heap.h"
 #include "daemon/common/swap_file.h"
 #include "daemon/control/command.h"
 #include "ipc/futex.h"
@@ -50,6 +49,8 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       scheduler_(options.policy, LimitsOf(options), loop, this, NowUs),
       observers_(ipc::StateDir(), {loop_, &sessions_, &scheduler_.state()}),
       lanes_({&sessions_, &scheduler_, children}),
+      lifecycle_({loop, &sessions_, &scheduler_, &observers_, &lanes_},
+                 {options.runtime_dir, options.kill_timeout_s * 1'000'000}, this),
       metrics_(loop_, [this] { return Metrics(); }) {}
 
 Daemon::~Daemon() = default;
@@ -87,7 +88,7 @@ void Daemon::OnChildrenReady() {
   TellCapacity();
   ReleaseUnknownOwners();
   OnKeeperReplaced();
-  lanes_.TellShared();
+  lanes_.TellShared();  // before anything is granted there
   spdlog::info("serving in {}; {} session(s) adopted", options_.runtime_dir,
                scheduler_.state().sessions.size());
   // The first program then need not wait for the driver to start.
@@ -104,7 +105,7 @@ void Daemon::OnChildrenReady() {
   }
   scheduler_.ApplyHeld();
   AnswerWaitingJobs("");
-  UpdateLinger();
+  Reconcile();
   if (children_->Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
 }
 
@@ -112,6 +113,7 @@ void Daemon::OnWorkerReady(uint32_t worker) {
   if (on_ready_ && scheduler_.serving()) std::exchange(on_ready_, nullptr)("");
   ServeWaiting();
   ReleaseForUpgrade();
+  Reconcile();
 }
 
 void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
@@ -143,7 +145,7 @@ void Daemon::AdoptSession(uint32_t worker, const ipc::control::SessionRecord& re
   if (fds->size() != 4 || sessions_.Find(record.session_id) != nullptr) return;
   Session* const session = sessions_.Add(record);
   jobs_.Adopt(record.job);
-  session->phase = Phase::kRunning;
+  lifecycle_.Transition(session, Phase::kRunning);
   session->worker = worker;
   session->has_slot = true;
   session->session_fd = std::move((*fds)[0]);
@@ -164,14 +166,16 @@ void Daemon::AdoptSession(uint32_t worker, const ipc::control::SessionRecord& re
 
 void Daemon::FinishAttach(const ipc::control::Attached& attached) {
   Session* const session = sessions_.Find(attached.session_id);
-  if (session != nullptr && session->phase == Phase::kEntering) OnEntered(session, attached);
+  if (session != nullptr && session->phase == Phase::kEntering) {
+    OnEntered(session, attached);
+    Reconcile();
+    return;
+  }
   if (session == nullptr || session->phase != Phase::kAttaching) return;
   if (attached.result == 0) {
     Welcome(session, attached);
     return;
   }
-  // The worker says SessionEnded next; the slot is free only then.
-  session->phase = Phase::kEnding;
   ipc::Welcome welcome;
   welcome.result = attached.result;
   ipc::control::SetText(welcome.sentence, attached.sentence);
@@ -180,6 +184,8 @@ void Daemon::FinishAttach(const ipc::control::Attached& attached) {
                           {reinterpret_cast<const std::byte*>(&welcome), sizeof welcome});
   }
   spdlog::warn("session {} is refused by its worker: {}", attached.session_id, attached.sentence);
+  // The worker says SessionEnded next; the slot is free only then.
+  lifecycle_.Transition(session, Phase::kEnding);
 }
 
 void Daemon::EndSession(uint64_t id) {
@@ -189,15 +195,10 @@ void Daemon::EndSession(uint64_t id) {
   const bool program_lives = !ipc::ProcessEnded(session->pidfd.get());
   if (program_lives && session->phase == Phase::kRunning) {
     // It broke a rule (a malformed message) and is out; listed until its program ends.
-    session->phase = Phase::kLost;
-    lanes_.ReleaseSession(id);
-    session->has_slot = false;
-    scheduler_.Apply(scheduler::SessionLeft{id});
-    RetireIfUnused(session->worker);
-    UpdateLinger();
-    return;
+    lifecycle_.Transition(session, Phase::kLost);
+  } else {
+    lifecycle_.Remove(session);
   }
-  Leave(session);
 }
 
 void Daemon::RecordFault(uint32_t worker, const ipc::control::Poisoned& poisoned) {
@@ -230,7 +231,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
   }
   const uint64_t culprit = stopping_ ? 0 : BlameForCrash(worker);
   const bool told =
-      culprit != 0 || retired_.erase(worker) != 0 || std::exchange(poisoned_worker_, 0) == worker;
+      culprit != 0 || placement_.Forget(worker) || std::exchange(poisoned_worker_, 0) == worker;
   if (!stopping_ && !told) observers_.AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
   for (const uint64_t id : concerned) {
     Session* const session = sessions_.Find(id);
@@ -255,12 +256,10 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     if (session->phase != Phase::kEnding && BeginMove(session)) continue;
     LoseSession(session, absl::StrCat(sentence, "; start the program again"));
   }
-  lanes_.TellShared();
   ServeWaiting();
   lanes_.RepeatOrdersOf(worker);
   FailUpgrade(sentence);
-  CheckUpgrade();
-  UpdateLinger();
+  Reconcile();
 }
 
 // Sessions may wait for a worker that was ending when they came, or between two workers.
@@ -280,7 +279,7 @@ void Daemon::ServeWaiting() {
       const std::string sentence(ensured.message());
       moves ? LoseSession(session, sentence)
             : Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, sentence);
-    } else if (WorkerFor(*session) != nullptr) {
+    } else if (WorkerFor(*session, *children_) != nullptr) {
       moves ? Enter(session) : Attach(session);
     }
   }
@@ -308,22 +307,15 @@ void Daemon::ReleaseUnknownOwners() {
   }
 }
 
-void Daemon::Leave(Session* session) {
-  const uint64_t id = session->record.session_id;
-  const uint32_t worker = session->own_worker != 0 ? session->own_worker : session->worker;
-  lanes_.ReleaseSession(id);
-  CloseSocket(session);
-  loop_->Unwatch(session->pidfd.get());
-  // Its worker may have been killed before it could.
-  ipc::UnlinkEndpoint(ipc::SessionEndpoint(options_.runtime_dir, id));
-  observers_.End(*session);
-  sessions_.Remove(id);
-  scheduler_.Apply(scheduler::SessionLeft{id});
-  lanes_.OnSessionGone(id);
-  RetireIfUnused(worker);
-  CheckUpgrade();
+void Daemon::Reconcile() {
+  if (!scheduler_.serving()) return;  // sessions and workers of an earlier lanewayd still come
+  lanes_.TellShared();
+  for (const uint32_t worker :
+       placement_.RetireUnused(children_->workers(), sessions_, upgrade_.held())) {
+    (void)children_->Send(worker, ipc::control::Stop{});
+  }
+  FinishUpgrade();
   UpdateLinger();
-  common::TrimHeap();
 }
 
 void Daemon::UpdateLinger() {

@@ -23,9 +23,12 @@
 #include "daemon/control/jobs.h"
 #include "daemon/control/lane_registry.h"
 #include "daemon/control/observers.h"
+#include "daemon/control/placement.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/seal.h"
+#include "daemon/control/session_lifecycle.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/upgrade.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
 #include "ipc/unique_fd.h"
@@ -37,7 +40,7 @@ namespace control {
 struct Command;
 struct TopInput;
 
-class Daemon : public ChildrenListener, public ActionExecutor {
+class Daemon : public ChildrenListener, public ActionExecutor, public SessionLifecycle::Listener {
  public:
   using OnReady = std::function<void(const std::string& failure)>;  // empty: ready
 
@@ -69,6 +72,10 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   void BeforeTimer() override;
   void Execute(const scheduler::Action& action) override;
 
+  // --- SessionLifecycle::Listener
+  void OnOverdue(uint64_t id) override;
+  void OnSessionOut() override { Reconcile(); }
+
  private:
   // --- the door (door.cc)
   void AcceptClient(ipc::UniqueFd socket);
@@ -88,7 +95,6 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   void TellRefused(const Session& session, unsigned code, const std::string& sentence);
   void Turn(Session* session, unsigned code, const std::string& sentence);
   void OnClientSocket(uint64_t id);
-  void CloseSocket(Session* session);
   void OnClientEnded(uint64_t id);
   void WatchClient(Session* session);
 
@@ -143,33 +149,28 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   void AnswerTerms(const std::string& peer, const Command& command);
   void TellTerms(uint64_t id, const ipc::SchedulingTerms& terms);
 
-  void Leave(Session* session);
   void ReleaseUnknownOwners();
 
   // --- sessions that change their worker (moves.cc)
   // False: it can't, and nothing has changed.
   bool BeginMove(Session* session);
-  void SettleSwap(Session* session);
   void LoseSession(Session* session, const std::string& sentence);
-  const Worker* WorkerFor(const Session& session) const;  // null: not yet
   absl::Status EnsureWorkerFor(Session* session);
   void Enter(Session* session);
   void OnEntered(Session* session, const ipc::control::Attached& attached);
   void FinishRelease(uint64_t id);
-  void RetireIfUnused(uint32_t number);
   void AnswerUpgrade(const std::string& peer, const Command& command);
   std::string UpgradeWorkers(const std::string& peer);  // a sentence: why not; else answered later
   void ReleaseForUpgrade();
   void FailUpgrade(const std::string& sentence);
-  void CheckUpgrade();
+  void FinishUpgrade();
   uint64_t BlameForCrash(uint32_t worker);
   void NoteOffence(const Session& culprit);
-  bool IsQuarantined(const ipc::control::SessionRecord& record) const;
-  // From now on the session's end is waited for, by --kill-timeout.
-  void AwaitEnd(Session* session);
-  void OnStillThere(uint64_t id);
 
   void ServeWaiting();
+  // After a session, a worker or the keeper came or went: tells and does what follows from what is
+  // there now, and has not been told or done.
+  void Reconcile();
   void UpdateLinger();
   void StopEverything();
   void Quit(int code);
@@ -217,6 +218,7 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   SchedulerPort scheduler_;
   Observers observers_;
   LaneRegistry lanes_;
+  SessionLifecycle lifecycle_;
   common::Acceptor hellos_{loop_};
   ipc::ControlServer control_;
   struct Greeting {
@@ -230,20 +232,9 @@ class Daemon : public ChildrenListener, public ActionExecutor {
   MetricsServer metrics_;
   std::vector<std::string> stop_waiters_;  // peers of the control plane
   std::vector<std::pair<std::string, Command>> waiting_jobs_;
-  struct Upgrade {
-    std::vector<std::string> peers;  // who waits for the answer; none: no upgrade runs
-    std::set<uint32_t> from;
-    std::set<uint32_t> stays;   // of them, when the upgrade fails
-    std::set<uint64_t> moving;  // sessions that are not there yet
-    bool released = false;
-    size_t moved = 0;
-    size_t kept = 0;
-  };
+  Placement placement_;
   Upgrade upgrade_;
-  std::set<uint32_t> retired_;                                // workers that are to end
-  uint32_t poisoned_worker_ = 0;                              // said so; its end follows
-  static constexpr int kOffencesMax = 2;                      // then it runs alone
-  std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
+  uint32_t poisoned_worker_ = 0;  // said so; its end follows
   common::EventLoop::TimerId linger_timer_ = 0;
   bool stopping_ = false;
   int exit_code_ = 0;

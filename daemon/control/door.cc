@@ -94,7 +94,10 @@ void Daemon::Arrive(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueF
   record.tables = ipc::CommonTables(hello.tables);
   ipc::control::SetText(record.program, hello.program);
   record.device = FirstDeviceOf(record.job.scheduling);
-  record.contained = hello.mode == ipc::Mode::kContained || IsQuarantined(record) ? 1 : 0;
+  record.contained =
+      hello.mode == ipc::Mode::kContained || placement_.IsQuarantined(record.uid, record.program)
+          ? 1
+          : 0;
   Session* const session = sessions_.Add(record);
   session->socket = std::move(socket);
   session->pidfd = std::move(pidfd);
@@ -207,22 +210,20 @@ void Daemon::Begin(Session* session) {
     Turn(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
     return;
   }
-  if (WorkerFor(*session) != nullptr) {
+  if (WorkerFor(*session, *children_) != nullptr) {
     Attach(session);
     return;
   }
-  session->phase = Phase::kWaiting;
-  session->worker = 0;
+  lifecycle_.Transition(session, Phase::kWaiting);
   if (const absl::Status ensured = EnsureWorkerFor(session); !ensured.ok()) {
     Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, std::string(ensured.message()));
   }
 }
 
 void Daemon::Attach(Session* session) {
-  const Worker* const worker = WorkerFor(*session);
+  const Worker* const worker = WorkerFor(*session, *children_);
   assert(worker != nullptr);
-  session->phase = Phase::kAttaching;
-  ++session->attempts;
+  lifecycle_.Transition(session, Phase::kAttaching);
   session->worker = worker->number;
   session->page->worker_pid = static_cast<uint32_t>(worker->process.pid);
   SendAttach(*session);
@@ -258,7 +259,7 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
   const absl::Status sent = session->socket.valid()
                                 ? ipc::SendPacket(session->socket.get(), BytesOf(welcome), fds)
                                 : absl::UnavailableError("it closed its connection");
-  session->phase = Phase::kRunning;
+  lifecycle_.Transition(session, Phase::kRunning);
   TellLane(*session);
   if (sent.ok()) {
     spdlog::info("session {}: {} (pid {}) on worker {}, slot {}", session->record.session_id,
@@ -267,8 +268,8 @@ void Daemon::Welcome(Session* session, const ipc::control::Attached& attached) {
     return;
   }
   spdlog::info("session {} gave up: {}", session->record.session_id, std::string(sent.message()));
-  session->phase = Phase::kEnding;
   (void)children_->Send(session->worker, ipc::control::DetachSession{session->record.session_id});
+  lifecycle_.Transition(session, Phase::kEnding);
 }
 
 void Daemon::TellRefused(const Session& session, unsigned code, const std::string& sentence) {
@@ -282,13 +283,7 @@ void Daemon::TellRefused(const Session& session, unsigned code, const std::strin
 // Sends it away, with a sentence.
 void Daemon::Turn(Session* session, unsigned code, const std::string& sentence) {
   TellRefused(*session, code, sentence);
-  Leave(session);
-}
-
-void Daemon::CloseSocket(Session* session) {
-  if (!session->socket.valid()) return;
-  loop_->Unwatch(session->socket.get());
-  session->socket.Reset();
+  lifecycle_.Remove(session);
 }
 
 void Daemon::OnClientSocket(uint64_t id) {
@@ -301,25 +296,26 @@ void Daemon::OnClientSocket(uint64_t id) {
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(session->socket.get(), 0);
   if (absl::IsDeadlineExceeded(packet.status())) return;
   if (packet.ok()) return;  // nobody has anything more to say here
-  CloseSocket(session);
+  lifecycle_.CloseSocket(session);
   // Before the welcome it means that the program gave up; after it, nothing.
-  if (session->phase == Phase::kQueued || session->phase == Phase::kWaiting) Leave(session);
+  if (session->phase == Phase::kQueued || session->phase == Phase::kWaiting)
+    lifecycle_.Remove(session);
 }
 
 void Daemon::OnClientEnded(uint64_t id) {
   Session* const session = sessions_.Find(id);
   if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
   loop_->Unwatch(session->pidfd.get());
-  CloseSocket(session);
+  lifecycle_.CloseSocket(session);
   if (session->in_process) {  // it was its own worker
-    Leave(session);
+    lifecycle_.Remove(session);
     return;
   }
   switch (session->phase) {
     case Phase::kAttaching:
     case Phase::kEntering:
     case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
-      AwaitEnd(session);
+      lifecycle_.Transition(session, Phase::kEnding);
       break;
     case Phase::kEnding:
       break;
@@ -327,7 +323,7 @@ void Daemon::OnClientEnded(uint64_t id) {
     case Phase::kWaiting:
     case Phase::kMoving:
     case Phase::kLost:
-      Leave(session);
+      lifecycle_.Remove(session);
       break;
   }
 }

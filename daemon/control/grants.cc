@@ -246,7 +246,7 @@ void Daemon::OnOverstay(const scheduler::Report& report) {
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
                 absl::StrCat("laneway: it ", text, ", and --max-iteration allows no more").c_str());
   SendTo(*session, wire::DetachSession{report.session});  // the page is the client's, too
-  AwaitEnd(session);
+  lifecycle_.Transition(session, Phase::kEnding);
 }
 
 void Daemon::Swap(const wire::Swap& swap) {

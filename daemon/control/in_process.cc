@@ -56,7 +56,7 @@ bool IsOwn(const Report& report, const Session& session) {
 uint64_t Daemon::ForgetEarlier(pid_t pid, const ipc::Hello& hello) {
   for (const uint64_t id : sessions_.Ids()) {
     Session* const session = sessions_.Find(id);
-    if (session->in_process && session->record.pid == pid) Leave(session);
+    if (session->in_process && session->record.pid == pid) lifecycle_.Remove(session);
   }
   const uint64_t wished_id = hello.session_id;
   if (wished_id == 0) return 0;
@@ -97,10 +97,10 @@ void Daemon::BeginProgram(Session* session) {
     Turn(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
     return;
   }
-  session->phase = Phase::kRunning;
+  lifecycle_.Transition(session, Phase::kRunning);
   session->progress_us = NowUs();  // its page can't say more than the time since
   if (!WelcomeProgram(session)) {
-    Leave(session);
+    lifecycle_.Remove(session);
     return;
   }
   spdlog::info("session {}: {} (pid {}) in-process", id, session->record.program,
@@ -183,13 +183,13 @@ void Daemon::SendToProgram(const Session& session, const wire::DaemonToProgram& 
 // It may be gone, or go on by itself until it says hello again.
 void Daemon::OnProgramAway(Session* session) {
   const uint64_t id = session->record.session_id;
-  CloseSocket(session);
+  lifecycle_.CloseSocket(session);
   if (ipc::ProcessEnded(session->pidfd.get())) return;
   scheduler_.Apply(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
   scheduler_.Apply(scheduler::Idle{id, true});
   loop_->After(kComeBackUs, [this, id] {
     Session* const still = sessions_.Find(id);
-    if (still != nullptr && still->in_process && !still->socket.valid()) Leave(still);
+    if (still != nullptr && still->in_process && !still->socket.valid()) lifecycle_.Remove(still);
   });
 }
 

@@ -24,79 +24,23 @@
 namespace control {
 namespace {
 
-constexpr int kMovesFailedMax = 3;  // in a row; then the session itself may be what ends workers
 constexpr int64_t kLeaveUs = 2'000'000;  // for others to come to a boundary and leave a worker
 
 }  // namespace
 
-std::string ObstacleOf(const Session& session) {
-  if (session.in_process) return "in-process: the context is the program's own";
-  if (session.record.transport != ipc::Transport::kRing) return "its calls travel over ZeroMQ";
-  if (session.page.get() == nullptr) return "it has no session yet";
-  const uint32_t obstacles = session.page->obstacles.load(std::memory_order_relaxed);
-  if ((obstacles & ipc::kModuleState) != 0)
-    return "a module of it has device variables, a heap or function pointers";
-  if ((obstacles & ipc::kUnknownImage) != 0) return "a module of it cannot be looked into";
-  if ((obstacles & ipc::kWrittenVariable) != 0)
-    return "it copied into a module's variable from device memory";
-  if ((obstacles & ipc::kCapturedLibrary) != 0)
-    return "a graph of it has calls of cuBLAS, made with settings that are gone";
-  if ((obstacles & ipc::kLogTooLong) != 0) return "it has more objects than a rebuild can hold";
-  return {};
-}
-
-bool HasWorkInFlight(const Session& session) {
-  const ipc::SessionPage* const page = session.page.get();
-  if (page == nullptr) return false;
-  const bool replays = session.record.generation != 0 &&  // else it never has moved
-                       page->replaying.load(std::memory_order_seq_cst) != 0;
-  return !replays && page->quiet_position.load(std::memory_order_seq_cst) !=
-                         page->to_worker.tail.load(std::memory_order_seq_cst);
-}
-
 bool Daemon::BeginMove(Session* session) {
-  if (!ObstacleOf(*session).empty() || HasWorkInFlight(*session) || stopping_) return false;
-  if (session->faulted || session->page->loss.load() != 0 ||
-      ipc::ProcessEnded(session->pidfd.get())) {
-    return false;
-  }
-  if (session->moves_failed >= kMovesFailedMax) return false;
-  session->page->moving.store(1, std::memory_order_seq_cst);
-  session->phase = Phase::kMoving;
-  session->worker = 0;
-  SettleSwap(session);
+  if (stopping_ || !CanMove(*session)) return false;
+  if (session->phase != Phase::kMoving) lifecycle_.Transition(session, Phase::kMoving);
   return true;
 }
 
-// Its worker may have done what it was asked for without a word. What it has not brought back, the
-// next one does.
-void Daemon::SettleSwap(Session* session) {
-  if (!session->swap.has_value()) return;
-  const bool out = common::HoldsMemory(session->swap_fd.get());
-  if (out && session->swap->out == 0) return;
-  const ipc::control::Swap swap = *std::exchange(session->swap, std::nullopt);
-  scheduler_.Apply(
-      scheduler::Swapped{swap.session_id, swap.out != 0, (swap.out != 0) == out, "it moved"});
-}
-
 void Daemon::LoseSession(Session* session, const std::string& sentence) {
-  const uint64_t id = session->record.session_id;
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE, sentence.c_str());
   if (session->phase == Phase::kEnding || ipc::ProcessEnded(session->pidfd.get())) {
-    Leave(session);
-    return;
+    lifecycle_.Remove(session);
+  } else {
+    lifecycle_.Transition(session, Phase::kLost);
   }
-  session->phase = Phase::kLost;
-  lanes_.ReleaseSession(id);
-  session->swap_fd.Reset();
-  session->progress = {};
-  session->has_slot = false;
-  scheduler_.Apply(scheduler::SessionLeft{id});
-}
-
-const Worker* Daemon::WorkerFor(const Session& session) const {
-  return session.record.contained != 0 ? children_->Ready(session.own_worker)
-                                       : children_->Current();
 }
 
 absl::Status Daemon::EnsureWorkerFor(Session* session) {
@@ -108,17 +52,16 @@ absl::Status Daemon::EnsureWorkerFor(Session* session) {
 }
 
 void Daemon::Enter(Session* session) {
-  const Worker* const worker = WorkerFor(*session);
-  session->phase = Phase::kEntering;
+  const Worker* const worker = WorkerFor(*session, *children_);
+  lifecycle_.Transition(session, Phase::kEntering);
   session->worker = worker->number;
-  ++session->record.generation;
   SendAttach(*session);
 }
 
 void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached) {
   const uint64_t id = session->record.session_id;
   ipc::SessionPage* const page = session->page.get();
-  session->phase = Phase::kRunning;
+  lifecycle_.Transition(session, Phase::kRunning);
   if (attached.result != 0) {  // SessionEnded follows
     spdlog::warn("session {} cannot move: {}", id, attached.sentence);
     ipc::MarkLost(page, CUDA_ERROR_MPS_RPC_FAILURE,
@@ -137,44 +80,27 @@ void Daemon::OnEntered(Session* session, const ipc::control::Attached& attached)
   session->asks_lane = false;
   scheduler_.Apply(scheduler::SessionMoved{id, static_cast<int64_t>(attached.persistent_bytes)});
   TellLane(*session);
-  lanes_.TellShared();
   if (session->swap.has_value()) SendTo(*session, *session->swap);
   spdlog::info("session {} goes on in worker {}", id, session->worker);
   observers_.Note({.kind = EventKind::kMove,
                    .session = id,
                    .job = session->record.job.number,
                    .other = session->worker});
-  CheckUpgrade();
 }
 
 void Daemon::FinishRelease(uint64_t id) {
   Session* const session = sessions_.Find(id);
-  if (session == nullptr || session->phase == Phase::kLost) return;
-  const uint32_t left = session->worker;
+  if (session == nullptr) return;
+  if (session->phase != Phase::kRunning && session->phase != Phase::kEnding) return;
   if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
-    Leave(session);
+    lifecycle_.Remove(session);
   } else if (BeginMove(session)) {
     scheduler_.Apply(scheduler::Idle{id, true});
     ServeWaiting();
   } else {
     LoseSession(session, "the session left its worker and can't enter another; start it again");
   }
-  RetireIfUnused(left);
-  CheckUpgrade();
-}
-
-// A worker that takes no more sessions ends with its last one.
-void Daemon::RetireIfUnused(uint32_t number) {
-  const std::map<uint32_t, Worker>::const_iterator found = children_->workers().find(number);
-  if (found == children_->workers().end() || retired_.count(number) != 0) return;
-  if (!found->second.own && !found->second.leaving) return;
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    const Session& session = entry.second;
-    if (session.phase == Phase::kLost) continue;
-    if (session.worker == number || session.own_worker == number) return;
-  }
-  retired_.insert(number);
-  (void)children_->Send(number, ipc::control::Stop{});
+  Reconcile();
 }
 
 // --- upgrade -------------------------------------------------------------------------------------
@@ -186,76 +112,54 @@ void Daemon::AnswerUpgrade(const std::string& peer, const Command&) {
 
 std::string Daemon::UpgradeWorkers(const std::string& peer) {
   if (!scheduler_.serving() || stopping_) return "the daemon is starting or stopping; try again";
-  if (!upgrade_.peers.empty()) {
-    upgrade_.peers.push_back(peer);
+  if (upgrade_.running()) {
+    upgrade_.Join(peer);
     return {};
   }
-  upgrade_ = {};
-  for (const std::pair<const uint32_t, Worker>& entry : children_->workers()) {
-    if (entry.second.own) continue;
-    upgrade_.from.insert(entry.first);
-    if (!entry.second.leaving) upgrade_.stays.insert(entry.first);
-  }
-  for (const uint32_t number : upgrade_.from) children_->SetLeaving(number, true);
-  upgrade_.peers.push_back(peer);
+  upgrade_.Begin(peer, children_->workers());
+  for (const uint32_t number : upgrade_.from()) children_->SetLeaving(number, true);
   if (const absl::Status ensured = children_->EnsureWorker(); !ensured.ok()) {
     FailUpgrade(std::string(ensured.message()));
     return {};
   }
-  spdlog::info("replacing {} worker(s)", upgrade_.from.size());
+  spdlog::info("replacing {} worker(s)", upgrade_.from().size());
   ReleaseForUpgrade();
+  Reconcile();
   return {};
 }
 
-// Once there is a place to go to.
+// Once the new worker is ready.
 void Daemon::ReleaseForUpgrade() {
-  if (upgrade_.peers.empty() || children_->Current() == nullptr || upgrade_.released) return;
-  upgrade_.released = true;
-  for (std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    Session& session = entry.second;
-    if (session.phase != Phase::kRunning || upgrade_.from.count(session.worker) == 0) continue;
-    if (!ObstacleOf(session).empty()) {
-      ++upgrade_.kept;
-      continue;
-    }
-    if (children_->Send(session.worker, ipc::control::ReleaseSession{entry.first}).ok())
-      upgrade_.moving.insert(entry.first);
+  if (!upgrade_.waits_for_worker() || children_->Current() == nullptr) return;
+  for (const uint64_t id : upgrade_.Release(sessions_)) {
+    const uint32_t worker = sessions_.Find(id)->worker;
+    if (!children_->Send(worker, ipc::control::ReleaseSession{id}).ok()) upgrade_.Except(id);
   }
-  upgrade_.moved = upgrade_.moving.size();
-  for (const uint32_t number : upgrade_.from) RetireIfUnused(number);
-  CheckUpgrade();
 }
 
-// The place to go to does not come: whoever was to leave stays.
+// The new worker does not come: the workers that were to leave stay.
 void Daemon::FailUpgrade(const std::string& sentence) {
-  if (upgrade_.peers.empty() || upgrade_.released || children_->HasWorker()) return;
-  for (const uint32_t number : upgrade_.stays) {
-    if (retired_.count(number) == 0) children_->SetLeaving(number, false);
+  if (!upgrade_.waits_for_worker() || children_->HasWorker()) return;
+  for (const uint32_t number : upgrade_.held()) {
+    if (!placement_.IsRetired(number)) children_->SetLeaving(number, false);
   }
   const std::string answer = ErrorJson(sentence);
-  for (const std::string& peer : upgrade_.peers) ReplyLater(peer, answer);
-  upgrade_ = {};
+  for (const std::string& peer : upgrade_.Fail().peers) ReplyLater(peer, answer);
 }
 
-void Daemon::CheckUpgrade() {
-  if (!upgrade_.released) return;
-  std::erase_if(upgrade_.moving, [this](uint64_t id) {
-    const Session* const session = sessions_.Find(id);
-    if (session == nullptr || session->phase == Phase::kLost) return true;
-    return session->phase == Phase::kRunning && upgrade_.from.count(session->worker) == 0;
-  });
-  if (!upgrade_.moving.empty()) return;
+void Daemon::FinishUpgrade() {
+  const std::optional<Upgrade::Answer> done = upgrade_.Finish(sessions_);
+  if (!done.has_value()) return;
   const std::string answer =
-      absl::StrCat("{\"ok\":true,\"moved\":", upgrade_.moved, ",\"kept\":", upgrade_.kept, "}");
-  for (const std::string& peer : upgrade_.peers) ReplyLater(peer, answer);
-  upgrade_ = {};
+      absl::StrCat("{\"ok\":true,\"moved\":", done->moved, ",\"kept\":", done->kept, "}");
+  for (const std::string& peer : done->peers) ReplyLater(peer, answer);
 }
 
 // --- offenders -----------------------------------------------------------------------------------
 
 void Daemon::NoteOffence(const Session& culprit) {
-  const int times = ++offences_[{culprit.record.uid, culprit.record.program}];
-  if (times != kOffencesMax) return;
+  const int times = placement_.NoteOffence(culprit.record.uid, culprit.record.program);
+  if (times != Placement::kOffencesMax) return;
   spdlog::warn("{} has ended {} workers: its next sessions get workers of their own",
                culprit.record.program, times);
 }
@@ -278,22 +182,14 @@ uint64_t Daemon::BlameForCrash(uint32_t worker) {
   return note->session_id;
 }
 
-// No interface cancels a running kernel: one that does not end takes its worker along. Who is, or
-// comes, to rest meanwhile goes on in another.
-void Daemon::AwaitEnd(Session* session) {
-  const uint64_t id = session->record.session_id;
-  session->phase = Phase::kEnding;
-  if (options_.kill_timeout_s > 0)
-    loop_->After(options_.kill_timeout_s * 1'000'000, [this, id] { OnStillThere(id); });
-  scheduler_.Apply(scheduler::SessionEnding{id});
-}
-
-void Daemon::OnStillThere(uint64_t id) {
+// No interface cancels a running kernel: one that does not end takes its worker along. Sessions of
+// that worker that are, or come, to rest meanwhile go on in another.
+void Daemon::OnOverdue(uint64_t id) {
   const Session* const culprit = sessions_.Find(id);
   if (culprit == nullptr || culprit->phase != Phase::kEnding || stopping_) return;
   const uint32_t number = culprit->worker;
   const std::map<uint32_t, Worker>::const_iterator found = children_->workers().find(number);
-  if (found == children_->workers().end() || !retired_.insert(number).second) return;
+  if (found == children_->workers().end() || !placement_.Retire(number)) return;
   const std::string text = absl::StrCat("left work that did not end within ",
                                         options_.kill_timeout_s, " s: its worker is ended");
   spdlog::warn("session {} ({}) {}", id, culprit->record.program, text);
@@ -309,12 +205,6 @@ void Daemon::OnStillThere(uint64_t id) {
   }
   if (leaving != 0) (void)children_->EnsureWorker();  // a failure is told to those who need it
   loop_->After(leaving != 0 ? kLeaveUs : 0, [this, number] { children_->KillWorker(number); });
-}
-
-bool Daemon::IsQuarantined(const ipc::control::SessionRecord& record) const {
-  const std::map<std::pair<uint32_t, std::string>, int>::const_iterator found =
-      offences_.find({record.uid, record.program});
-  return found != offences_.end() && found->second >= kOffencesMax;
 }
 
 }  // namespace control

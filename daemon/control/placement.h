@@ -1,0 +1,55 @@
+// Which worker a session belongs to, and which workers are to end. Pure: it reads records, keeps
+// what it has decided, and sends nothing.
+//
+// A session shares the current worker with others, except when it is contained: by its mode, or
+// because its program has ended kOffencesMax workers (quarantine). Then it has a worker of its own.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/control/children.h"
+#include "daemon/control/session_table.h"
+
+namespace control {
+
+// The worker that serves the session, or is to serve it; null: none is ready.
+const Worker* WorkerFor(const Session& session, const Children& children);
+
+// Whether another worker can take the session over as it is now.
+bool CanMove(const Session& session);
+
+class Placement {
+ public:
+  static constexpr int kOffencesMax = 2;
+  static constexpr int kMovesFailedMax = 3;  // in a row; then the session may be what ends workers
+
+  // --- programs that end workers
+  // Returns how many workers the program has ended by now.
+  int NoteOffence(uint32_t user, const std::string& program) {
+    return ++offences_[{user, program}];
+  }
+  bool IsQuarantined(uint32_t user, const std::string& program) const;
+
+  // --- workers that are to end
+  // False: the worker was to end already.
+  bool Retire(uint32_t worker) { return retired_.insert(worker).second; }
+  bool IsRetired(uint32_t worker) const { return retired_.count(worker) != 0; }
+  // The worker has ended. True: it was to.
+  bool Forget(uint32_t worker) { return retired_.erase(worker) != 0; }
+  // Retires the workers that take no more sessions and have none left, except for `held`. Returns
+  // them.
+  std::vector<uint32_t> RetireUnused(const std::map<uint32_t, Worker>& workers,
+                                     const SessionTable& sessions, const std::set<uint32_t>& held);
+
+ private:
+  std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
+  std::set<uint32_t> retired_;
+};
+
+}  // namespace control
