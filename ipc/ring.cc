@@ -85,8 +85,10 @@ std::span<std::byte> RingSender::Reserve(size_t bytes, int64_t timeout_us) {
   return {data_ + head_ % kRing, bytes};
 }
 
+uint64_t RingSender::PositionAfter(size_t bytes) const { return head_ + Padded(bytes); }
+
 void RingSender::Commit(size_t bytes) {
-  head_ += Padded(bytes);
+  head_ = PositionAfter(bytes);
   // Against the consumer's announcement: one of us two sees the other's word (a total order, not a
   // fence, because ThreadSanitizer knows no fences).
   words_->head.store(head_, std::memory_order_seq_cst);

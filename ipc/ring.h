@@ -47,6 +47,8 @@ class RingSender : public Sender {
   bool Drained() const { return words_->tail.load(std::memory_order_acquire) == head_; }
   // Where the next message begins.
   uint64_t position() const { return head_; }
+  // The same when a message of so many bytes has been sent.
+  uint64_t PositionAfter(size_t bytes) const;
 
   // For a producer whose consumer is replaced. REQUIRES of both: no consumer takes anything now.
   // What the consumer has not taken; false when its words make no sense.

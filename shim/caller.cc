@@ -64,7 +64,7 @@ bool ClientCaller::FindStream(const void* value, bool per_thread, ipc::HandleId*
   if (value == nullptr && per_thread) return FindStream(CU_STREAM_PER_THREAD, false, id);
   if (value == nullptr || program == CU_STREAM_LEGACY) {
     *id = ipc::HandleId::kLegacyStream;
-    Client::Process().TouchLegacy();
+    Client::Process().pipeline().TouchLegacy();
     return true;
   }
   Stream* stream = nullptr;

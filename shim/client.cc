@@ -13,25 +13,20 @@
 #include <thread>
 
 #include "ipc/futex.h"
-#include "shim/rebuild/record.h"
+#include "shim/caller.h"
+#include "shim/device_memory.h"
+#include "shim/iterations/iterations.h"
 #include "shim/say.h"
 
 namespace shim {
 namespace {
 
-constexpr int64_t kNapUs = 100'000;
 constexpr int kRelaxesPerClockRead = 32;
 // lanewayd knows better why a worker ended; only when it stays silent do we say so ourselves.
 constexpr int kNapsBeforeOwnVerdict = 5;
 constexpr int kNapsWhileMoving = 300;  // it said so: a worker is being started
 
 std::atomic<bool> said_lost, said_connect, said_forked;
-
-// How far the device is: it changes nothing there.
-bool IsQuestion(ipc::Op op) {
-  return op == ipc::Op::StreamMark || op == ipc::Op::EventWake || op == ipc::Op::Boundary ||
-         op == ipc::Op::FetchAhead;
-}
 
 }  // namespace
 
@@ -40,13 +35,7 @@ Client& Client::Process() {
   return *client;
 }
 
-Client::Client() {
-#if LANEWAY_TEST_HOOKS
-  if (const char* const n = std::getenv("LANEWAY_TEST_STOP_AT"); n != nullptr) {
-    stop_at_ = std::strtoull(n, nullptr, 10);
-  }
-#endif
-}
+Client::Client() = default;
 
 CUresult Client::Initialize() {
   if (state_.load(std::memory_order_acquire) == State::kLive) return Ready();
@@ -69,8 +58,18 @@ void Client::Use(std::unique_ptr<Connection> connection) {
   page_ = connection_->file->page();
   words_ = connection_->file->completions();
   ring_ = dynamic_cast<ipc::RingSender*>(connection_->channel.sender.get());
-  generation_.store(page_->generation.load(std::memory_order_acquire));
   arena_base_ = ipc::limits::kSlotBase + connection_->welcome.slot * ipc::limits::kSlotBytes;
+  replies_.Open(connection_->channel.receiver.get(), page_, this);
+  pipeline_.Open({.sender = connection_->channel.sender.get(),
+                  .ring = ring_,
+                  .page = page_,
+                  .arena_base = arena_base_,
+                  .caller = &ClientCaller::Process(),
+                  .iterations = &iterations::Iterations::Process(),
+                  .memory = &DeviceMemory::Process(),
+                  .log = &log_,
+                  .replies = &replies_,
+                  .upkeep = this});
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Client::AfterForkInChild); });
   state_.store(State::kLive, std::memory_order_release);
@@ -121,16 +120,10 @@ CUresult Client::AfterWait() {
   return static_cast<CUresult>(page_->async_error.exchange(0));
 }
 
-void Client::AfterWait(uint64_t look, int32_t slot) {
-  if (!fences_.Tells(look, slot)) return;
-  const std::lock_guard<std::mutex> lock(send_mutex_);
-  fences_.AfterWait(look, slot);
-}
-
 void Client::CheckWorker() {
   if (page_->loss.load(std::memory_order_acquire) != 0) return;
   // The rebuild looks after itself.
-  if (Displaced() && !rebuilding_.load(std::memory_order_relaxed)) return;
+  if (NeedsRebuild()) return;
   bool lives = false;
   {
     const std::lock_guard<std::mutex> lock(worker_mutex_);
@@ -155,7 +148,8 @@ void Client::SleepOnDoorbell(uint32_t ticket) {
   const int64_t start = ipc::MonotonicNs();
   ipc::FutexWait(&page_->client_doorbell, ticket, kNapUs);
   if (ipc::MonotonicNs() - start >= kNapUs * 1000) CheckWorker();
-  if (Displaced()) (void)Rebuild();  // a failure is the session's loss, which the caller looks at
+  if (pipeline_.Displaced())
+    (void)Rebuild();  // a failure is the session's loss, which the caller looks at
 }
 
 bool Client::SpinCompleted(uint32_t slot, uint64_t sequence, unsigned spin_us) const {
@@ -181,189 +175,6 @@ CUresult Client::SleepUntilCompleted(uint32_t slot, uint64_t sequence) {
     if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
     SleepOnDoorbell(ticket);
   }
-}
-
-// --- replies -------------------------------------------------------------------------------------
-
-void Client::Register(PendingReply* pending) {
-  const std::lock_guard<std::mutex> lock(pending_mutex_);
-  pending_.push_back(pending);
-}
-
-void Client::Forget(PendingReply* pending) {
-  const std::lock_guard<std::mutex> lock(pending_mutex_);
-  std::erase(pending_, pending);
-}
-
-CUresult Client::WaitReply(PendingReply* pending, uint32_t replay_of) {
-  while (pending->done.load(std::memory_order_acquire) == 0) {
-    if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
-    if (replay_of != 0) {
-      if (page_->generation.load(std::memory_order_acquire) != replay_of)
-        return CUDA_ERROR_NOT_READY;
-    } else if (Displaced() && !rebuilding_.load(std::memory_order_acquire)) {
-      // Whoever holds the send lock now looks for this, too, before it waits for room.
-      if (send_mutex_.try_lock()) {
-        const std::lock_guard<std::mutex> lock(send_mutex_, std::adopt_lock);
-        (void)RebuildLocked();
-      } else {
-        std::this_thread::yield();
-      }
-      continue;
-    }
-    if (!reading_.exchange(true, std::memory_order_acquire)) {
-      ReadForAll(pending, replay_of);
-      reading_.store(false, std::memory_order_seq_cst);
-      WakeFollowers();
-    } else {
-      FollowReader(pending);
-    }
-  }
-  return CUDA_SUCCESS;
-}
-
-void Client::ReadForAll(PendingReply* mine, uint32_t replay_of) {
-  ipc::Receiver& receiver = *connection_->channel.receiver;
-  while (mine->done.load(std::memory_order_acquire) == 0) {
-    const std::span<const std::byte> message = receiver.NextUntrusted(ipc::limits::kSpinUs, kNapUs);
-    if (!message.empty()) {
-      if (Deliver(message, mine)) WakeFollowers();
-      continue;
-    }
-    if (receiver.broken()) {
-      ipc::MarkLost(page_, CUDA_ERROR_MPS_RPC_FAILURE,
-                    "the worker wrote a message that makes no sense");
-    }
-    if (page_->loss.load(std::memory_order_acquire) != 0) return;
-    if (replay_of != 0 ? page_->generation.load(std::memory_order_acquire) != replay_of
-                       : Displaced() && !rebuilding_.load(std::memory_order_acquire)) {
-      return;
-    }
-    CheckWorker();
-  }
-}
-
-// True when the reply was someone else's than the reader's.
-bool Client::Deliver(std::span<const std::byte> message, const PendingReply* mine) {
-  if (message.size() < sizeof(ipc::MessageHeader)) return false;
-  ipc::MessageHeader header;
-  std::memcpy(&header, message.data(), sizeof header);
-  if ((header.flags & ipc::kIsReply) == 0) return false;
-  const std::lock_guard<std::mutex> lock(pending_mutex_);
-  for (PendingReply* const pending : pending_) {
-    if (pending->request != header.request) continue;
-    pending->bytes.assign(message.begin(), message.end());
-    pending->done.store(1, std::memory_order_release);
-    return pending != mine;
-  }
-  return false;  // its caller gave up
-}
-
-void Client::FollowReader(PendingReply* mine) {
-  const int64_t end = ipc::MonotonicNs() + ipc::limits::kSpinUs * 1000;
-  const auto news = [&] {
-    return mine->done.load(std::memory_order_acquire) != 0 ||
-           !reading_.load(std::memory_order_seq_cst);
-  };
-  do {
-    for (int i = 0; i < kRelaxesPerClockRead; ++i) {
-      if (news()) return;
-      ipc::CpuRelax();
-    }
-  } while (ipc::MonotonicNs() < end);
-  const uint32_t ticket = followers_word_.load(std::memory_order_seq_cst);
-  followers_sleeping_.fetch_add(1, std::memory_order_seq_cst);
-  if (!news()) ipc::FutexWait(&followers_word_, ticket, kNapUs);
-  followers_sleeping_.fetch_sub(1, std::memory_order_seq_cst);
-}
-
-void Client::WakeFollowers() {
-  if (followers_sleeping_.load(std::memory_order_seq_cst) == 0) return;
-  followers_word_.fetch_add(1, std::memory_order_seq_cst);
-  ipc::FutexWakeAll(&followers_word_);
-}
-
-// --- one message ---------------------------------------------------------------------------------
-
-Message::Message(Client& client, ipc::Op op, size_t body_bytes, uint32_t context,
-                 ipc::Values values)
-    : client_(client), lock_(client.send_mutex_), op_(op), context_(context) {
-  if (values != nullptr) SendBoundaryBefore(values);
-  if (result_ == CUDA_SUCCESS && Reserve(body_bytes)) return;
-  result_ = client_.Lost();
-  lock_.unlock();
-}
-
-// False: the session is lost.
-bool Message::Reserve(size_t body_bytes) {
-  assert(body_bytes <= ipc::kBodyBytesMax);
-  for (;;) {
-    if (client_.Displaced() && client_.RebuildLocked() != CUDA_SUCCESS) return false;
-    room_ = client_.connection_->channel.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes,
-                                                         kNapUs);
-    if (!room_.empty()) break;
-    client_.CheckWorker();
-    if (client_.page_->loss.load(std::memory_order_acquire) != 0) return false;
-  }
-  body_ = room_.subspan(sizeof(ipc::MessageHeader));
-  client_.touched_ = arena::kAnyStream;
-  return true;
-}
-
-void Message::Commit(size_t body_bytes, uint16_t flags, uint32_t request) {
-  ipc::MessageHeader header;
-  header.bytes = static_cast<uint32_t>(sizeof header + body_bytes);
-  header.op = static_cast<uint16_t>(op_);
-  header.flags = flags;
-  header.request = request;
-  header.thread = ThisThread().number;
-  header.context = context_;
-  std::memcpy(room_.data(), &header, sizeof header);
-  client_.connection_->channel.sender->Commit(header.bytes);
-  if (values_ != nullptr && client_.ring_ != nullptr) {
-    token_ =
-        shim::Record({op_, values_, encoded_, room_.first(header.bytes), client_.ring_->position(),
-                      client_.page_->to_worker.tail.load(std::memory_order_relaxed),
-                      (flags & ipc::kWantsReply) != 0, client_.arena_base_},
-                     &client_.log_);
-    if (client_.log_.overflowed())
-      client_.page_->obstacles.fetch_or(ipc::kLogTooLong, std::memory_order_relaxed);
-    if (const uint32_t incomplete = client_.log_.incomplete(); incomplete != 0)
-      client_.page_->obstacles.fetch_or(incomplete, std::memory_order_relaxed);
-  }
-  const uint64_t submitted = client_.submitted_.load(std::memory_order_relaxed) + 1;
-  if (!IsQuestion(op_)) {
-    client_.last_work_.store(submitted, std::memory_order_relaxed);
-    const int32_t slot = client_.touched_ == Client::kLegacyTouched
-                             ? static_cast<int32_t>(context_ & 0xff) - 1
-                             : client_.touched_;
-    if (slot != arena::kAnyStream) client_.fences_.OnWork(slot, submitted);
-  }
-  client_.submitted_.store(submitted, std::memory_order_relaxed);
-#if LANEWAY_TEST_HOOKS
-  if (submitted == client_.stop_at_) raise(SIGSTOP);
-#endif
-}
-
-CUresult Message::Send(size_t body_bytes) {
-  Commit(body_bytes, 0, 0);
-  lock_.unlock();
-  return CUDA_SUCCESS;
-}
-
-CUresult Message::Exchange(size_t body_bytes, std::vector<std::byte>* reply) {
-  Client::PendingReply pending;
-  if (++client_.last_request_ == 0) ++client_.last_request_;
-  pending.request = client_.last_request_;
-  client_.Register(&pending);
-  Commit(body_bytes, ipc::kWantsReply, pending.request);
-  lock_.unlock();
-  const CUresult result = client_.WaitReply(&pending);
-  client_.Forget(&pending);
-  if (result != CUDA_SUCCESS) return result;
-  *reply = std::move(pending.bytes);
-  reply->erase(reply->begin(), reply->begin() + sizeof(ipc::MessageHeader));
-  return CUDA_SUCCESS;
 }
 
 }  // namespace shim

@@ -177,21 +177,22 @@ void DeviceMemory::Note(const Placement& placement, Allocation* made) {
   live_bytes_.store(live_bytes() + made->block.bytes, std::memory_order_relaxed);
   if (!tracking_) return;
   made->birth = sites_.OnAllocate(made->bytes, placement.site, made->ephemeral);
-  places_.push_back({{made->base, made->block.bytes}, Client::Process().operations(), false});
+  places_.push_back(
+      {{made->base, made->block.bytes}, Client::Process().pipeline().operations(), false});
   born_bytes_ += made->block.bytes;
   born_peak_ = std::max(born_peak_, born_bytes_);
 }
 
 CUresult DeviceMemory::JoinIfNeeded(const Context& context, const arena::Stamp& stamp,
                                     const Order& order) {
-  if (!Client::Process().fences().OnReuse(stamp, order.slot)) return CUDA_SUCCESS;
+  if (!Client::Process().pipeline().fences().OnReuse(stamp, order.slot)) return CUDA_SUCCESS;
   return State::SendJoin(context.wire);
 }
 
 // --- free ----------------------------------------------------------------------------------------
 
 void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
-  const arena::Stamp stamp = Client::Process().fences().OnFree(slot);
+  const arena::Stamp stamp = Client::Process().pipeline().fences().OnFree(slot);
   const Persistent::Block& block = allocation.block;
   std::vector<Range> unmap;
   bool kept = false;
@@ -343,14 +344,14 @@ void DeviceMemory::CountInLane(int32_t more) {
 
 // What was born since the last operation is for the next iteration.
 Sites::Birth DeviceMemory::FirstOfNext() const {
-  const uint64_t operations = Client::Process().operations();
+  const uint64_t operations = Client::Process().pipeline().operations();
   size_t older = places_.size();
   while (older > 0 && places_[older - 1].operations == operations) --older;
   return sites_.first() + older;
 }
 
-DeviceMemory::AtBoundary DeviceMemory::OnBoundary() {
-  AtBoundary at;
+DeviceMemory::Wishes DeviceMemory::OnBoundary() {
+  Wishes at;
   const Lock lock(mutex_);
   const Sites::Birth next = FirstOfNext();
   for (const std::pair<const uint64_t, uint64_t>& stray : strays_)

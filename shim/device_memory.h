@@ -27,11 +27,12 @@
 #include "shim/arena/fences.h"
 #include "shim/arena/persistent.h"
 #include "shim/arena/sites.h"
+#include "shim/boundary.h"
 #include "shim/state.h"
 
 namespace shim {
 
-class DeviceMemory {
+class DeviceMemory : public MemoryAtBoundary {
  public:
   // REQUIRES: the client is connected.
   static DeviceMemory& Process();
@@ -74,20 +75,8 @@ class DeviceMemory {
   bool OnContextReset(int device);
 
   // --- iterations
-  struct AtBoundary {
-    uint64_t persistent_bytes = 0;  // live
-    uint64_t ephemeral_bytes = 0;   // how much of the lane the iteration reached
-    // What of the lane is still live: LaneKeep goes before the Boundary, on this device.
-    std::vector<arena::Range> outlived;
-    int lane_device = 0;
-    // Of that device, what the iteration did not need: ArenaUnmap goes before the Boundary, then
-    // Unmapped() here.
-    std::vector<arena::Range> unneeded;
-  };
-  // REQUIRES: the send lock is held; the first operation of the next iteration was not sent yet.
-  AtBoundary OnBoundary();
-  // The worker was told: the addresses may be used again.
-  void Unmapped(const std::vector<arena::Range>& ranges);
+  Wishes OnBoundary() override;
+  void Unmapped(const std::vector<arena::Range>& ranges) override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;

@@ -61,7 +61,7 @@ bool FetchAhead::Send(const Stream& legacy) {
       [&] {
         if (!Memory::IsLive(from, bytes) || !OthersAreIdle()) return false;
         mark = State::Process().NextMark(legacy, false);
-        fetch.last_work = Client::Process().last_work();
+        fetch.last_work = Client::Process().pipeline().last_work();
         return true;
       },
       offset, from, bytes, program, mark, fetch.ticket);
@@ -72,7 +72,7 @@ bool FetchAhead::Send(const Stream& legacy) {
 }
 
 void FetchAhead::OnSynchronized() {
-  const uint64_t last_work = Client::Process().last_work();
+  const uint64_t last_work = Client::Process().pipeline().last_work();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (has_waited_ && last_work != work_waited_for_) Forget();  // nothing came after the last one
   has_waited_ = true;
@@ -88,7 +88,8 @@ void FetchAhead::Forget() {
 }
 
 void FetchAhead::Learn(const Result& result) {
-  const bool follows = has_waited_ && Client::Process().last_work() == work_waited_for_ &&
+  const bool follows = has_waited_ &&
+                       Client::Process().pipeline().last_work() == work_waited_for_ &&
                        result.bytes <= ipc::limits::kShortCopyBytes;
   has_waited_ = false;
   if (!follows) return;
@@ -101,7 +102,8 @@ void FetchAhead::Learn(const Result& result) {
 
 bool FetchAhead::HasBytes(const Result& result) const {
   Client& client = Client::Process();
-  return fetch_.ticket != 0 && fetch_.result == result && fetch_.last_work == client.last_work() &&
+  return fetch_.ticket != 0 && fetch_.result == result &&
+         fetch_.last_work == client.pipeline().last_work() &&
          client.Completed(fetch_.stream.slot, fetch_.sequence) &&
          client.file().page()->fetched.load(std::memory_order_acquire) == fetch_.ticket;
 }

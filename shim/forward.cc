@@ -28,7 +28,7 @@ CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& 
     if (row.params[i].role.kind != ipc::RoleKind::kStream) continue;
     CUstream program = *static_cast<const CUstream*>(values[i]);
     if (program == nullptr && row.per_thread) program = CU_STREAM_PER_THREAD;
-    if (const CUresult result = State::Process().FindStream(program, context, context_value, used);
+    if (const CUresult result = State::Process().UseStream(program, context, context_value, used);
         result != CUDA_SUCCESS) {
       return result;
     }

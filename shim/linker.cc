@@ -51,9 +51,10 @@ CUresult Link::Complete(void** image, size_t* bytes) {
   CUresult result;
   uint32_t generation;
   do {
-    generation = Client::Process().generation();
+    generation = Client::Process().pipeline().generation();
     result = LinkOnce();
-  } while (result == CUDA_ERROR_INVALID_IMAGE && generation != Client::Process().generation());
+  } while (result == CUDA_ERROR_INVALID_IMAGE &&
+           generation != Client::Process().pipeline().generation());
   if (result != CUDA_SUCCESS) return result;
   *image = image_.data();
   if (bytes != nullptr) *bytes = image_.size();

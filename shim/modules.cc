@@ -126,9 +126,10 @@ CUresult Modules::Send(uint32_t wire, const ipc::ModuleHash& hash,
 CUresult Modules::Load(const Context& context, uint64_t context_value, const void* image,
                        JitOptions* options, uint64_t* value) {
   for (;;) {
-    const uint32_t generation = Client::Process().generation();
+    const uint32_t generation = Client::Process().pipeline().generation();
     const CUresult result = LoadOnce(context, context_value, image, options, value);
-    if (result != CUDA_ERROR_INVALID_IMAGE || generation == Client::Process().generation())
+    if (result != CUDA_ERROR_INVALID_IMAGE ||
+        generation == Client::Process().pipeline().generation())
       return result;
   }
 }

@@ -6,7 +6,7 @@
 #include "ipc/codec_client.h"
 #include "shim/caller.h"
 #include "shim/client.h"
-#include "shim/rebuild/record.h"
+#include "shim/pipeline.h"
 #include "shim/say.h"
 
 namespace shim {
@@ -23,8 +23,6 @@ uint32_t Failed(ipc::Op op, CUresult result) {
   return CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-thread_local uint64_t captured_into = 0;
-
 // A later build's calls, to a daemon of an earlier one.
 bool Unknown(ipc::Op op) {
   if (ipc::Knows(Client::Process().welcome().tables, op)) [[likely]]
@@ -35,30 +33,64 @@ bool Unknown(ipc::Op op) {
   return true;
 }
 
-}  // namespace
+// REQUIRES: Pipeline::Send returned false.
+uint32_t WhyUnsent(const Outgoing& call) {
+  return call.failure != CUDA_SUCCESS ? Failed(call.op, call.failure)
+                                      : Refused(call.op, call.encoded.refusal);
+}
 
-IntoCapture::IntoCapture(uint64_t piece) { captured_into = piece; }
-IntoCapture::~IntoCapture() { captured_into = 0; }
-uint64_t IntoCapture::piece() { return captured_into; }
+// Waits for the reply and takes its body.
+CUresult TakeBody(PendingReply* pending, std::vector<std::byte>* body) {
+  Replies& replies = Client::Process().replies();
+  const CUresult result = replies.Wait(pending);
+  replies.Forget(pending);
+  if (result != CUDA_SUCCESS) return result;
+  *body = std::move(pending->bytes);
+  body->erase(body->begin(), body->begin() + sizeof(ipc::MessageHeader));
+  return CUDA_SUCCESS;
+}
+
+uint32_t RoundTrip(Outgoing* call) {
+  if (Unknown(call->op)) return Refused(call->op, ipc::Refusal::kNotSupported);
+  ipc::Caller& caller = ClientCaller::Process();
+  PendingReply pending;
+  call->reply = &pending;
+  call->wants_reply = true;
+  if (!Client::Process().pipeline().Send(call)) return WhyUnsent(*call);
+  const ipc::Encoded& encoded = call->encoded;
+  std::vector<std::byte> reply;
+  if (const CUresult result = TakeBody(&pending, &reply); result != CUDA_SUCCESS) {
+    for (size_t i = 0; i < encoded.new_names; ++i) {
+      caller.Forget(encoded.names[i].kind, encoded.names[i].id);
+    }
+    return Failed(call->op, result);
+  }
+  uint32_t status = 0;
+  if (!ipc::TakeReply(call->op, call->values, encoded, reply, caller, &status)) {
+    ipc::MarkLost(Client::Process().file().page(), CUDA_ERROR_MPS_RPC_FAILURE,
+                  "the worker's answer to a call makes no sense");
+    return Failed(call->op, CUDA_ERROR_MPS_RPC_FAILURE);
+  }
+  if (call->token != RebuildLog::kNoToken) {
+    RebuildLog& log = *Client::Process().log();
+    status == 0 ? log.Confirm(call->token) : log.Drop(call->token);
+  }
+  return status;
+}
+
+}  // namespace
 
 uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*prepare)(void*),
                       void* argument) {
   if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
-  ipc::Encoded encoded;
-  {
-    Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context, values);
-    if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
-    if (prepare != nullptr && !prepare(argument)) return Refused(op, ipc::Refusal::kBadHandle);
-    ipc::Writer writer(message.body());
-    encoded = ipc::EncodeRequest(op, values, ClientCaller::Process(), &writer);
-    if (encoded.refusal != ipc::Refusal::kNone) {
-      if (prepare != nullptr) State::Process().UndoMark();
-      return Refused(op, encoded.refusal);
-    }
-    if (IsRecorded(op)) message.Record(values, encoded);
-    message.Send(writer.size());
+  Outgoing call{.op = op, .context = context, .values = values};
+  if (prepare != nullptr) {
+    call.prepare = prepare;
+    call.argument = argument;
+    call.undo = [] { State::Process().UndoMark(); };
   }
-  ipc::DeliverNames(encoded);
+  if (!Client::Process().pipeline().Send(&call)) return WhyUnsent(call);
+  ipc::DeliverNames(call.encoded);
   return 0;
 }
 
@@ -67,40 +99,19 @@ uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {
 }
 
 CUresult NoteUnsentValues(ipc::Op op, uint32_t context, ipc::Values values) {
-  return Message(Client::Process(), op, 0, context, values).result();
+  Outgoing call{.op = op, .context = context, .values = values};
+  return Client::Process().pipeline().Note(&call);
 }
 
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
-  if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
-  ipc::Caller& caller = ClientCaller::Process();
-  const bool captured = captured_into != 0;
-  if (captured) context |= ipc::kIntoCapture;
-  Message message(Client::Process(), op, ipc::RequestBytesMax(op, values), context,
-                  captured ? nullptr : values);
-  if (message.result() != CUDA_SUCCESS) return Failed(op, message.result());
-  ipc::Writer writer(message.body());
-  const ipc::Encoded encoded = ipc::EncodeRequest(op, values, caller, &writer);
-  if (encoded.refusal != ipc::Refusal::kNone) return Refused(op, encoded.refusal);
-  if (captured || IsRecorded(op)) message.Record(values, encoded);
-  std::vector<std::byte> reply;
-  const CUresult result = message.Exchange(writer.size(), &reply);
-  if (result != CUDA_SUCCESS) {
-    for (size_t i = 0; i < encoded.new_names; ++i) {
-      caller.Forget(encoded.names[i].kind, encoded.names[i].id);
-    }
-    return Failed(op, result);
-  }
-  uint32_t status = 0;
-  if (!ipc::TakeReply(op, values, encoded, reply, caller, &status)) {
-    ipc::MarkLost(Client::Process().file().page(), CUDA_ERROR_MPS_RPC_FAILURE,
-                  "the worker's answer to a call makes no sense");
-    return Failed(op, CUDA_ERROR_MPS_RPC_FAILURE);
-  }
-  if (message.token() != RebuildLog::kNoToken) {
-    RebuildLog& log = *Client::Process().log();
-    status == 0 ? log.Confirm(message.token()) : log.Drop(message.token());
-  }
-  return status;
+  Outgoing call{.op = op, .context = context, .values = values};
+  return RoundTrip(&call);
+}
+
+uint32_t CallIntoCapture(ipc::Op op, uint32_t context, ipc::Values values, uint64_t piece) {
+  Outgoing call{.op = op, .context = context | ipc::kIntoCapture, .values = values};
+  call.capture = piece;
+  return RoundTrip(&call);
 }
 
 }  // namespace shim

@@ -4,9 +4,10 @@
 //     Call<Op::ArenaMap>(context->wire, address, bytes)           a round trip
 //
 // Handles in arguments are what the program holds. Streams other than the legacy one are already
-// resolved (State::FindStream). What must be decided in the order of the ring (sequence numbers)
+// resolved (State::UseStream). What must be decided in the order of the ring (sequence numbers)
 // goes into PostWith's `prepare`, which runs under the send lock just before the arguments are
-// encoded. REQUIRES: Client::Ready(). Thread safety: any thread.
+// encoded. How a call gets into the ring: shim/pipeline.h. REQUIRES: Client::Ready(). Thread
+// safety: any thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -21,6 +22,10 @@ namespace shim {
 // Both return the status of the call's own library.
 uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values);
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values);
+
+// A library's call that the worker captures into `piece` (Op::GraphCapture). The log keeps it as a
+// part of that; it is no work.
+uint32_t CallIntoCapture(ipc::Op op, uint32_t context, ipc::Values values, uint64_t piece);
 
 // As PostValues, after prepare(argument) under the send lock. False: a handle is gone, and nothing
 // was changed.
@@ -74,16 +79,6 @@ class GivenName {
   explicit GivenName(uint64_t value);
   ~GivenName();
   GivenName(const GivenName&) = delete;
-};
-
-// While one lives, the round trips of this thread are calls of libraries that the worker captures
-// into `piece` (Op::GraphCapture). The log keeps them as parts of it; they are no work.
-class IntoCapture {
- public:
-  explicit IntoCapture(uint64_t piece);
-  ~IntoCapture();
-  IntoCapture(const IntoCapture&) = delete;
-  static uint64_t piece();  // 0: none
 };
 
 }  // namespace shim

@@ -105,22 +105,22 @@ CUresult State::Current(Context** context, uint64_t* value) {
 // --- streams -------------------------------------------------------------------------------------
 
 CUresult State::JoinBefore(const Stream& stream) {
-  return Client::Process().fences().NeedsJoin(FenceSlot(stream)) ? SendJoin(stream.wire)
-                                                                 : CUDA_SUCCESS;
+  return Client::Process().pipeline().fences().NeedsJoin(FenceSlot(stream)) ? SendJoin(stream.wire)
+                                                                            : CUDA_SUCCESS;
 }
 
 CUresult State::SendJoin(uint32_t wire) {
   return static_cast<CUresult>(PostPrepared(
       ipc::Op::StreamsJoin, wire, nullptr,
       [](void*) {
-        Client::Process().fences().OnJoin();
+        Client::Process().pipeline().fences().OnJoin();
         return true;
       },
       nullptr));
 }
 
-CUresult State::FindStream(CUstream program, const Context& context, uint64_t context_value,
-                           Stream** stream) {
+CUresult State::UseStream(CUstream program, const Context& context, uint64_t context_value,
+                          Stream** stream) {
   const CUresult result = ResolveStream(program, context, context_value, stream);
   return result == CUDA_SUCCESS ? JoinBefore(**stream) : result;
 }
@@ -137,11 +137,11 @@ CUresult State::ResolveStream(CUstream program, const Context& context, uint64_t
   return *stream != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult State::CurrentStream(CUstream program, Stream** stream) {
+CUresult State::UseCurrentStream(CUstream program, Stream** stream) {
   Context* context = nullptr;
   uint64_t value = 0;
   if (const CUresult result = Current(&context, &value); result != CUDA_SUCCESS) return result;
-  return FindStream(program, *context, value, stream);
+  return UseStream(program, *context, value, stream);
 }
 
 CUresult State::PerThreadStream(const Context& context, uint64_t context_value, Stream** stream) {
@@ -230,14 +230,14 @@ CUresult State::DestroyStream(uint64_t value) {
 bool State::IsClean(const Stream& stream) {
   const Slot& slot = SlotOf(stream);
   const uint64_t marked_at = slot.marked_at.load(std::memory_order_relaxed);
-  if (stream.legacy) return Client::Process().last_work() <= marked_at;
+  if (stream.legacy) return Client::Process().pipeline().last_work() <= marked_at;
   return slot.last_call.load(std::memory_order_relaxed) <= marked_at;
 }
 
 ipc::Mark State::NextMark(const Stream& stream, bool wake) {
   Slot& slot = SlotOf(stream);
   const uint64_t sequence = slot.sequence.load(std::memory_order_relaxed) + 1;
-  const uint64_t call = Client::Process().submitted() + 1;
+  const uint64_t call = Client::Process().pipeline().submitted() + 1;
   last_mark_ = {&slot, sequence - 1, slot.covering.load(std::memory_order_relaxed),
                 slot.marked_at.load(std::memory_order_relaxed)};
   slot.sequence.store(sequence, std::memory_order_relaxed);

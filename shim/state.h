@@ -20,6 +20,7 @@
 #include "shim/arena/sites.h"
 #include "shim/client.h"
 #include "shim/handle_table.h"
+#include "shim/thread_state.h"
 
 namespace shim {
 
@@ -159,16 +160,17 @@ class State {
 
   // --- streams
   // The stream that the program means: 0 and the two special values as well. 400 for anything else.
-  // What comes next on it may use memory that other streams used before it was freed: the join that
-  // this takes is sent (shim/arena/fences.h).
-  CUresult FindStream(CUstream program, const Context& context, uint64_t context_value,
-                      Stream** stream);
-  // Sends the join that memory, used again, still owes to calls on this stream.
+  // Up to two messages go first: the StreamCreate of the thread's own stream, at its first use, and
+  // the join that JoinBefore() sends. So the program's next call on the stream may follow.
+  CUresult UseStream(CUstream program, const Context& context, uint64_t context_value,
+                     Stream** stream);
+  // The next call on the stream may use memory that other streams used before it was freed: sends
+  // the join that orders them, when one is due (shim/arena/fences.h).
   static CUresult JoinBefore(const Stream& stream);
   // Everything sent later comes after everything sent so far, on all streams.
   static CUresult SendJoin(uint32_t wire);
   // With the calling thread's current context.
-  CUresult CurrentStream(CUstream program, Stream** stream);
+  CUresult UseCurrentStream(CUstream program, Stream** stream);
   Slot& SlotOf(const Stream& stream) { return slots_[stream.slot]; }
   // The stream's name in fences.
   static int32_t FenceSlot(const Stream& stream) { return static_cast<int32_t>(stream.slot); }
@@ -185,10 +187,12 @@ class State {
   // stream any call of the session may have put something before it.
   bool IsClean(const Stream& stream);
 
-  // REQUIRES: the send lock is held (inside a Message). Notes one more call on the stream.
+  // REQUIRES: the send lock is held (inside a stage of the pipeline). Notes one more call on the
+  // stream.
   void Touch(const Stream& stream) {
-    SlotOf(stream).last_call.store(Client::Process().submitted() + 1, std::memory_order_relaxed);
-    Client::Process().Touch(FenceSlot(stream));
+    Pipeline& pipeline = Client::Process().pipeline();
+    SlotOf(stream).last_call.store(pipeline.submitted() + 1, std::memory_order_relaxed);
+    pipeline.Touch(FenceSlot(stream));
   }
   // REQUIRES: as above. The mark to send with a call on the stream that covers all before it,
   // itself included.

@@ -129,13 +129,13 @@ CUresult Throttle(const Stream& stream) {
 
 CUresult SynchronizeStream(const Stream& stream) {
   Client& client = Client::Process();
-  const uint64_t look = client.fences().BeforeWait();
+  const uint64_t look = client.pipeline().fences().BeforeWait();
   uint64_t sequence = 0;
   if (const CUresult result = CoverBeforeWait(stream, &sequence); result != CUDA_SUCCESS)
     return result;
   const CUresult result = WaitForSequence(stream, sequence);
   if (result == CUDA_SUCCESS) {
-    client.AfterWait(look, State::FenceSlot(stream));
+    client.pipeline().AfterWait(look, State::FenceSlot(stream));
     DeviceMemory::Process().OnSynchronized();
     FetchAhead::Process().OnSynchronized();
   }
@@ -152,7 +152,7 @@ CUresult QueryStream(const Stream& stream) {
 
 CUresult SynchronizeDevice(int ordinal) {
   State& state = State::Process();
-  const uint64_t look = Client::Process().fences().BeforeWait();
+  const uint64_t look = Client::Process().pipeline().fences().BeforeWait();
   // Marks first, waits after, so that the streams finish side by side.
   CUresult result = CUDA_SUCCESS;
   uint64_t ignored = 0;
@@ -172,7 +172,7 @@ CUresult SynchronizeDevice(int ordinal) {
   if (result == CUDA_SUCCESS) {
     // Of several devices only one has been waited for.
     if (Client::Process().welcome().device_count == 1)
-      Client::Process().AfterWait(look, arena::kAnyStream);
+      Client::Process().pipeline().AfterWait(look, arena::kAnyStream);
     DeviceMemory::Process().OnSynchronized();
     FetchAhead::Process().OnSynchronized();
   }

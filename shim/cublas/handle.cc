@@ -57,7 +57,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t program) {
   BlasHandle* const found = Find(handle);
   if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   shim::Stream* stream = nullptr;
-  if (State::Process().CurrentStream(program, &stream) != CUDA_SUCCESS)
+  if (State::Process().UseCurrentStream(program, &stream) != CUDA_SUCCESS)
     return CUBLAS_STATUS_INVALID_VALUE;
   const CUstream named = reinterpret_cast<CUstream>(stream->value);
   const ipc::Arguments<ipc::Op::cublasSetStream_v2> arguments(handle, named);

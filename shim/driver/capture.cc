@@ -24,7 +24,7 @@ struct CaptureInfo {
 };
 
 CUresult Find(CUstream program, Stream** stream) {
-  return shim::State::Process().CurrentStream(program, stream);
+  return shim::State::Process().UseCurrentStream(program, stream);
 }
 
 // The array of nodes is the caller's to read until the next call on this thread.

@@ -56,7 +56,7 @@ bool IsWrong(CUmemorytype type, uint64_t address) {
 
 CUresult Linear(const Line& line, CUstream program) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(program, &stream);
+  if (const CUresult result = State::Process().UseCurrentStream(program, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -73,7 +73,7 @@ CUresult Linear(const Line& line, CUstream program) {
 template <class Params>
 CUresult Boxes(const Params* copy, CUstream program, bool synchronous) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(program, &stream);
+  if (const CUresult result = State::Process().UseCurrentStream(program, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -147,7 +147,7 @@ namespace {
 template <ipc::Op op, class... A>
 CUresult Fill(CUdeviceptr to, uint64_t span, A... rest) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(nullptr, &stream);
+  if (const CUresult result = State::Process().UseCurrentStream(nullptr, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }

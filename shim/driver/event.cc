@@ -64,7 +64,8 @@ CUresult cuEventDestroy(CUevent event) { return local::cuEventDestroy_v2(event);
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
   Event* found = nullptr;
   Stream* on = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(stream, &on); result != CUDA_SUCCESS)
+  if (const CUresult result = State::Process().UseCurrentStream(stream, &on);
+      result != CUDA_SUCCESS)
     return result;
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
   if ((flags & ~CU_EVENT_RECORD_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;

@@ -30,7 +30,7 @@ CUresult FindBoth(CUgraphExec program, CUstream stream_program,
                   std::shared_ptr<Executable>* executable, shim::Stream** stream) {
   const CUresult result = FindExecutable(program, executable);
   if (result != CUDA_SUCCESS) return result;
-  return shim::State::Process().CurrentStream(stream_program, stream);
+  return shim::State::Process().UseCurrentStream(stream_program, stream);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace local {
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   shim::Stream* found = nullptr;
-  if (const CUresult result = shim::State::Process().CurrentStream(stream, &found);
+  if (const CUresult result = shim::State::Process().UseCurrentStream(stream, &found);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -25,7 +25,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data,
                              unsigned flags) {
   shim::Stream* found = nullptr;
-  if (const CUresult result = shim::State::Process().CurrentStream(stream, &found);
+  if (const CUresult result = shim::State::Process().UseCurrentStream(stream, &found);
       result != CUDA_SUCCESS) {
     return result;
   }

@@ -76,7 +76,7 @@ CUresult Submit(const LaunchRequest& launch) {
   if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
     return result;
   Stream* stream = nullptr;
-  if (const CUresult result = state.FindStream(launch.stream, *context, context_value, &stream);
+  if (const CUresult result = state.UseStream(launch.stream, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }

@@ -99,7 +99,7 @@ CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUst
   State& state = State::Process();
   if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
     return result;
-  if (const CUresult result = state.FindStream(on, *context, context_value, &stream);
+  if (const CUresult result = state.UseStream(on, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -144,7 +144,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPoo
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream program) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().CurrentStream(program, &stream);
+  if (const CUresult result = State::Process().UseCurrentStream(program, &stream);
       result != CUDA_SUCCESS)
     return result;
   if (address == 0) return CUDA_SUCCESS;

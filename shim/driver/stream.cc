@@ -17,7 +17,7 @@ constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 
 CUresult Find(CUstream program, Stream** stream) {
-  return State::Process().CurrentStream(program, stream);
+  return State::Process().UseCurrentStream(program, stream);
 }
 
 }  // namespace

@@ -24,10 +24,7 @@ std::optional<CUresult> CaptureCall(const Stream& stream, ipc::Op op, uint32_t w
   if (result != CUDA_SUCCESS) return result;
   HostResults& results = HostResults::OfThisThread();
   results.Drop();
-  {
-    const IntoCapture into(piece->value());
-    *status = CallValues(op, wire, values);
-  }
+  *status = CallIntoCapture(op, wire, values, piece->value());
   result = piece->EndCapture();
   if (*status != 0) return result;
   if (!results.empty()) {  // the host would have to wait for one

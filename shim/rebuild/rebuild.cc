@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "ipc/futex.h"
 #include "ipc/module_hash.h"
 #include "shim/caller.h"
+#include "shim/client.h"
 #include "shim/rebuild/images.h"
 #include "shim/state.h"
 
@@ -15,7 +17,6 @@ namespace shim {
 namespace {
 
 constexpr size_t kPieceBytes = 60u << 10;
-constexpr int64_t kNapUs = 100'000;
 
 ipc::MessageHeader HeaderOf(std::span<const std::byte> message) {
   ipc::MessageHeader header;
@@ -30,14 +31,23 @@ size_t Padded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 // --- the client's part ---------------------------------------------------------------------------
 
 CUresult Client::Rebuild() {
-  const std::lock_guard<std::mutex> lock(send_mutex_);
+  const std::lock_guard<std::mutex> lock(pipeline_.lock());
   const CUresult result = RebuildLocked();
   if (result != CUDA_SUCCESS) return result;
   return page_->loss.load(std::memory_order_acquire) == 0 ? CUDA_SUCCESS : Lost();
 }
 
+void Client::TryRebuild() {
+  if (!pipeline_.lock().try_lock()) {
+    std::this_thread::yield();
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(pipeline_.lock(), std::adopt_lock);
+  (void)RebuildLocked();  // a failure is the session's loss, which the thread looks at next
+}
+
 CUresult Client::RebuildLocked() {
-  if (!Displaced()) return CUDA_SUCCESS;
+  if (!pipeline_.Displaced()) return CUDA_SUCCESS;
   if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
   std::vector<std::byte> unread;
   if (ring_ == nullptr || !ring_->CopyUnread(&unread)) {
@@ -50,6 +60,7 @@ CUresult Client::RebuildLocked() {
   page_->replaying.store(1, std::memory_order_seq_cst);
   const uint64_t position = page_->to_worker.tail.load(std::memory_order_seq_cst);
   CUresult result = CUDA_ERROR_NOT_READY;
+  const Replay::Ends ends{ring_, page_, &log_, &pipeline_, &replies_};
   uint32_t generation = 0;
   std::string error;
   while (result == CUDA_ERROR_NOT_READY) {
@@ -63,15 +74,15 @@ CUresult Client::RebuildLocked() {
     page_->acknowledged.store(generation, std::memory_order_seq_cst);
     page_->worker_doorbell.fetch_add(1, std::memory_order_seq_cst);
     ipc::FutexWakeAll(&page_->worker_doorbell);
-    Replay replay(this, generation);
+    Replay replay(ends, generation);
     result = replay.Run(position);
     error = replay.error();
   }
   if (result == CUDA_SUCCESS) {
     log_.Shift(position, ring_->position() - position);
-    generation_.store(generation, std::memory_order_release);
+    pipeline_.SetGeneration(generation);
     page_->replaying.store(0, std::memory_order_seq_cst);
-    result = Replay(this, generation).Resend(unread);
+    result = Replay(ends, generation).Resend(unread);
   } else if (!error.empty()) {
     ipc::MarkLost(page_, CUDA_ERROR_MPS_RPC_FAILURE, error.c_str());
   }
@@ -88,14 +99,14 @@ CUresult Replay::Fail(std::string sentence) {
 
 CUresult Replay::Send(std::span<const std::byte> message) {
   for (;;) {
-    const std::span<std::byte> room = client_.ring_->Reserve(message.size(), kNapUs);
+    const std::span<std::byte> room = ends_.ring->Reserve(message.size(), kNapUs);
     if (!room.empty()) {
       std::memcpy(room.data(), message.data(), message.size());
-      client_.ring_->Commit(message.size());
+      ends_.ring->Commit(message.size());
       return CUDA_SUCCESS;
     }
-    if (client_.page_->loss.load(std::memory_order_acquire) != 0) return CUDA_ERROR_MPS_RPC_FAILURE;
-    if (client_.page_->generation.load(std::memory_order_acquire) != generation_)
+    if (ends_.page->loss.load(std::memory_order_acquire) != 0) return CUDA_ERROR_MPS_RPC_FAILURE;
+    if (ends_.page->generation.load(std::memory_order_acquire) != generation_)
       return CUDA_ERROR_NOT_READY;
   }
 }
@@ -103,16 +114,15 @@ CUresult Replay::Send(std::span<const std::byte> message) {
 CUresult Replay::Exchange(std::span<const std::byte> message, std::vector<std::byte>* reply) {
   std::vector<std::byte> bytes(message.begin(), message.end());
   ipc::MessageHeader header = HeaderOf(bytes);
-  Client::PendingReply pending;
-  if (++client_.last_request_ == 0) ++client_.last_request_;
-  pending.request = client_.last_request_;
+  PendingReply pending;
+  pending.request = ends_.pipeline->NextRequest();
   header.flags = ipc::kWantsReply;
   header.request = pending.request;
   std::memcpy(bytes.data(), &header, sizeof header);
-  client_.Register(&pending);
+  ends_.replies->Register(&pending);
   CUresult result = Send(bytes);
-  if (result == CUDA_SUCCESS) result = client_.WaitReply(&pending, generation_);
-  client_.Forget(&pending);
+  if (result == CUDA_SUCCESS) result = ends_.replies->WaitInRebuild(&pending, generation_);
+  ends_.replies->Forget(&pending);
   if (result != CUDA_SUCCESS) return result;
   reply->assign(pending.bytes.begin() + sizeof(ipc::MessageHeader), pending.bytes.end());
   return CUDA_SUCCESS;
@@ -199,7 +209,7 @@ CUresult Replay::Repeat(const RebuildLog::Entry& entry) {
 }
 
 CUresult Replay::Run(uint64_t position) {
-  for (const RebuildLog::Entry& entry : client_.log_.At(position)) {
+  for (const RebuildLog::Entry& entry : ends_.log->At(position)) {
     if (const CUresult result = Repeat(entry); result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;

@@ -20,13 +20,25 @@
 
 #include "ipc/calls/laneway_calls.h"
 #include "ipc/codec_client.h"
-#include "shim/client.h"
+#include "ipc/ring.h"
+#include "ipc/session_file.h"
+#include "shim/pipeline.h"
+#include "shim/rebuild/log.h"
+#include "shim/replies.h"
 
 namespace shim {
 
 class Replay {
  public:
-  Replay(Client* client, uint32_t generation) : client_(*client), generation_(generation) {}
+  // What it tells of and through which. All of it outlives this object.
+  struct Ends {
+    ipc::RingSender* ring = nullptr;
+    ipc::SessionPage* page = nullptr;
+    const RebuildLog* log = nullptr;
+    Pipeline* pipeline = nullptr;
+    Replies* replies = nullptr;
+  };
+  Replay(const Ends& ends, uint32_t generation) : ends_(ends), generation_(generation) {}
 
   // 600: yet another worker takes over. Other failures: error() is a sentence for the program.
   CUresult Run(uint64_t position);
@@ -44,7 +56,7 @@ class Replay {
   bool IsWhereItWas(std::span<const std::byte> reply) const;
   CUresult Fail(std::string sentence);
 
-  Client& client_;
+  const Ends ends_;
   const uint32_t generation_;
   std::string error_;
 };

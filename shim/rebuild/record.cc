@@ -9,7 +9,6 @@
 #include "shim/blas_state.h"
 #include "shim/handle_table.h"
 #include "shim/rebuild/images.h"
-#include "shim/send.h"
 #include "shim/state.h"
 
 namespace shim {
@@ -74,8 +73,12 @@ constexpr Op kWrites[] = {
 
 constexpr size_t kOps = 0x4000;
 
-std::array<Verb, kOps> MakeVerbs() {
-  std::array<Verb, kOps> verbs{};
+using Verbs = std::array<Verb, kOps>;
+
+// Apart from VerbOf, which every call asks: the frame of this one is large.
+[[gnu::noinline]] const Verbs* MakeVerbs() {
+  Verbs* const made = new Verbs{};
+  Verbs& verbs = *made;
   for (size_t library = 0; library < ipc::kLibraries; ++library) {
     const std::span<const ipc::Row> rows = ipc::RowsOf(static_cast<ipc::Library>(library));
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -97,11 +100,11 @@ std::array<Verb, kOps> MakeVerbs() {
   for (const Op op : kWrites) verbs[static_cast<size_t>(op)] = Verb::kWrite;
   verbs[static_cast<size_t>(Op::LaneReserve)] = Verb::kLane;
   verbs[static_cast<size_t>(Op::ContextReset)] = Verb::kReset;
-  return verbs;
+  return made;
 }
 
 Verb VerbOf(Op op) {
-  static const std::array<Verb, kOps>* const verbs = new std::array<Verb, kOps>(MakeVerbs());
+  static const Verbs* const verbs = MakeVerbs();
   return (*verbs)[static_cast<size_t>(op)];
 }
 
@@ -197,7 +200,7 @@ RebuildLog::Token RecordWrite(const Sent& sent, RebuildLog* log) {
 // What a library does in a capture is a part of the piece that it makes.
 RebuildLog::Token RecordCaptured(const Sent& sent, RebuildLog* log) {
   Kept kept = KeptOf(sent);
-  kept.subject = {HandleKind::kGraphExec, NameOf(IntoCapture::piece())};
+  kept.subject = {HandleKind::kGraphExec, NameOf(sent.capture)};
   kept.detail = DetailOf(sent, false);
   return log->Add(kept, sent.position);
 }
@@ -207,7 +210,7 @@ RebuildLog::Token RecordCaptured(const Sent& sent, RebuildLog* log) {
 bool IsRecorded(Op op) { return VerbOf(op) != Verb::kNothing; }
 
 RebuildLog::Token Record(const Sent& sent, RebuildLog* log) {
-  if (IntoCapture::piece() != 0) return RecordCaptured(sent, log);
+  if (sent.capture != 0) return RecordCaptured(sent, log);
   const Verb verb = VerbOf(sent.op);
   switch (verb) {
     case Verb::kNothing:

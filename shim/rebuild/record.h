@@ -26,9 +26,10 @@ struct Sent {
   uint64_t consumed = 0;               // how far the worker has come
   bool awaits_reply = false;
   uint64_t arena_base = 0;  // of the session
+  uint64_t capture = 0;     // the piece that the worker captures it into; 0: none
 };
 
-// Notes a call that was just sent. The token is for RebuildLog::Drop, if the call fails.
+// Notes a call that is about to be sent. The token is for RebuildLog::Drop, if the call fails.
 RebuildLog::Token Record(const Sent& sent, RebuildLog* log);
 
 }  // namespace shim

@@ -55,9 +55,9 @@ TEST_F(FetchAhead, AfterTwoWaitsTheResultComesWithTheThird) {
 
 TEST_F(FetchAhead, IterationsAreFoundInWhatTheProgramDoes) {
   Learn();
-  const uint64_t before = shim::Client::Process().operations();
+  const uint64_t before = shim::Client::Process().pipeline().operations();
   Round(3);
-  EXPECT_EQ(shim::Client::Process().operations() - before, 2u);
+  EXPECT_EQ(shim::Client::Process().pipeline().operations() - before, 2u);
 }
 
 TEST_F(FetchAhead, WhatWasWrittenSinceIsSeen) {

@@ -1,0 +1,204 @@
+#include "shim/pipeline.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+
+#include "shim/iterations/tokens.h"
+#include "shim/rebuild/record.h"
+#include "shim/thread_state.h"
+
+namespace shim {
+namespace {
+
+// How far the device is: it changes nothing there.
+bool IsQuestion(ipc::Op op) {
+  return op == ipc::Op::StreamMark || op == ipc::Op::EventWake || op == ipc::Op::Boundary ||
+         op == ipc::Op::FetchAhead;
+}
+
+// Of messages without a context of the program's.
+uint32_t WireOfDevice(int device) { return static_cast<uint32_t>(device) + 1; }
+
+}  // namespace
+
+Pipeline::Pipeline() {
+#if LANEWAY_TEST_HOOKS
+  if (const char* const n = std::getenv("LANEWAY_TEST_STOP_AT"); n != nullptr) {
+    stop_at_ = std::strtoull(n, nullptr, 10);
+  }
+#endif
+}
+
+void Pipeline::Open(const Ends& ends) {
+  ends_ = ends;
+  generation_.store(ends.page->generation.load(std::memory_order_acquire));
+}
+
+bool Pipeline::Send(Outgoing* call) {
+  const size_t body_bytes_max = ipc::RequestBytesMax(call->op, call->values);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Detect(call);
+  Boundary(*call);
+  if (!Encode(body_bytes_max, call)) return false;
+  Record(call);
+  Commit(*call);
+  return true;
+}
+
+CUresult Pipeline::Note(Outgoing* call) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Detect(call);
+  Boundary(*call);
+  return MakeRoom(0, call) ? CUDA_SUCCESS : call->failure;
+}
+
+// --- Detect --------------------------------------------------------------------------------------
+
+void Pipeline::Detect(Outgoing* call) {
+  if (call->values == nullptr || call->capture != 0) return;
+  call->operation = iterations::TokenOf(call->op, call->values);
+  if (!call->operation.has_value()) return;
+  ipc::BoundaryInfo info;
+  if (ends_.iterations->Before(*call->operation, &info)) call->boundary = info;
+}
+
+// --- Boundary ------------------------------------------------------------------------------------
+
+void Pipeline::Boundary(const Outgoing& call) {
+  if (!call.operation.has_value()) return;
+  if (call.boundary.has_value()) [[unlikely]]
+    EndIteration(*call.boundary, call.context);
+  operations_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
+  const MemoryAtBoundary::Wishes wishes = ends_.memory->OnBoundary();
+  const uint32_t wire = WireOfDevice(wishes.lane_device);
+  info.persistent_bytes = wishes.persistent_bytes;
+  info.ephemeral_bytes = std::max(info.ephemeral_bytes, wishes.ephemeral_bytes);
+  // No thread waits for the answer: without other memory for the lane, the session keeps the lane.
+  for (const arena::Range& range : wishes.outlived) {
+    const ipc::Arguments<ipc::Op::LaneKeep> keep(CUdeviceptr{range.base}, size_t{range.bytes});
+    SendOwn(ipc::Op::LaneKeep, wire, keep.values(), true);
+  }
+  for (const arena::Range& range : wishes.unneeded) {
+    const ipc::Arguments<ipc::Op::ArenaUnmap> unmap(CUdeviceptr{range.base});
+    SendOwn(ipc::Op::ArenaUnmap, wire, unmap.values(), false);
+  }
+  ends_.memory->Unmapped(wishes.unneeded);
+  const ipc::Arguments<ipc::Op::Boundary> arguments(&info);
+  SendOwn(ipc::Op::Boundary, context, arguments.values(), false);
+}
+
+// A lost session shows when the call itself is to be sent.
+void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) {
+  Outgoing own{.op = op, .context = context, .values = values, .wants_reply = wants_reply};
+  if (!Encode(ipc::RequestBytesMax(op, values), &own)) return;
+  Record(&own);
+  Commit(own);
+}
+
+// --- Encode --------------------------------------------------------------------------------------
+
+// False: the session is lost.
+bool Pipeline::MakeRoom(size_t body_bytes_max, Outgoing* call) {
+  assert(body_bytes_max <= ipc::kBodyBytesMax);
+  for (;;) {
+    if (Displaced() && ends_.upkeep->RebuildLocked() != CUDA_SUCCESS) break;
+    call->room = ends_.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes_max, kNapUs);
+    if (!call->room.empty()) {
+      touched_ = arena::kAnyStream;
+      return true;
+    }
+    ends_.upkeep->CheckWorker();
+    if (ends_.page->loss.load(std::memory_order_acquire) != 0) break;
+  }
+  call->failure = ends_.upkeep->Lost();
+  return false;
+}
+
+uint32_t Pipeline::NextRequest() {
+  if (++last_request_ == 0) ++last_request_;
+  return last_request_;
+}
+
+bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
+  if (!MakeRoom(body_bytes_max, call)) return false;
+  if (call->prepare != nullptr && !call->prepare(call->argument)) {
+    call->encoded.refusal = ipc::Refusal::kBadHandle;
+    return false;
+  }
+  ipc::Writer writer(call->room.subspan(sizeof(ipc::MessageHeader)));
+  call->encoded = ipc::EncodeRequest(call->op, call->values, *ends_.caller, &writer);
+  if (call->encoded.refusal != ipc::Refusal::kNone) {
+    if (call->undo != nullptr) call->undo();
+    return false;
+  }
+  ipc::MessageHeader header;
+  header.bytes = static_cast<uint32_t>(sizeof header + writer.size());
+  header.op = static_cast<uint16_t>(call->op);
+  header.thread = ThisThread().number;
+  header.context = call->context;
+  if (call->wants_reply) {
+    header.flags = ipc::kWantsReply;
+    header.request = NextRequest();
+    if (call->reply != nullptr) call->reply->request = header.request;
+  }
+  std::memcpy(call->room.data(), &header, sizeof header);
+  call->room = call->room.first(header.bytes);
+  return true;
+}
+
+// --- Record --------------------------------------------------------------------------------------
+
+void Pipeline::Record(Outgoing* call) {
+  if (call->capture != 0 || IsRecorded(call->op)) WriteLog(call);
+}
+
+void Pipeline::WriteLog(Outgoing* call) {
+  if (ends_.ring == nullptr) return;
+  call->token =
+      shim::Record({.op = call->op,
+                    .values = call->values,
+                    .encoded = &call->encoded,
+                    .message = call->room,
+                    .position = ends_.ring->PositionAfter(call->room.size()),
+                    .consumed = ends_.page->to_worker.tail.load(std::memory_order_relaxed),
+                    .awaits_reply = call->wants_reply,
+                    .arena_base = ends_.arena_base,
+                    .capture = call->capture},
+                   ends_.log);
+  uint32_t obstacles = ends_.log->incomplete();
+  if (ends_.log->overflowed()) obstacles |= ipc::kLogTooLong;
+  if (obstacles != 0) ends_.page->obstacles.fetch_or(obstacles, std::memory_order_relaxed);
+}
+
+// --- Commit --------------------------------------------------------------------------------------
+
+void Pipeline::Commit(const Outgoing& call) {
+  if (call.reply != nullptr) ends_.replies->Register(call.reply);
+  ends_.sender->Commit(call.room.size());
+  const uint64_t submitted = submitted_.load(std::memory_order_relaxed) + 1;
+  if (!IsQuestion(call.op)) {
+    last_work_.store(submitted, std::memory_order_relaxed);
+    const int32_t slot =
+        touched_ == kLegacyTouched ? static_cast<int32_t>(call.context & 0xff) - 1 : touched_;
+    if (slot != arena::kAnyStream) fences_.OnWork(slot, submitted);
+  }
+  submitted_.store(submitted, std::memory_order_relaxed);
+#if LANEWAY_TEST_HOOKS
+  if (submitted == stop_at_) raise(SIGSTOP);
+#endif
+}
+
+void Pipeline::AfterWait(uint64_t look, int32_t slot) {
+  if (!fences_.Tells(look, slot)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  fences_.AfterWait(look, slot);
+}
+
+}  // namespace shim

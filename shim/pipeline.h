@@ -1,0 +1,162 @@
+// How one call of the program becomes messages to the worker. A call is an Outgoing: a value, whose
+// making locks and sends nothing. Pipeline::Send passes it through these stages, under the send
+// lock, so that all threads' calls have one order, that of the ring:
+//
+//   Detect    asks the detector of iterations what the call is (shim/iterations)
+//   Boundary  sends what goes before the first operation of an iteration: LaneKeep and ArenaUnmap
+//             of memory, then Boundary
+//   Encode    waits for room in the channel, takes numbers that have the order of the ring, writes
+//             the message into the room
+//   Record    files the message in the log that a new worker is told from (shim/rebuild/log.h)
+//   Commit    hands the message to the worker, and counts it
+//
+// A stage is a private method that takes the Outgoing; what it finds out for later stages is a
+// member of that. A stage that replaces calls by something else (iterations that repeat) stands
+// between Boundary and Encode: it knows `operation` and `boundary`, nothing of the call is in the
+// channel yet, and it sends messages of its own by SendOwn. To drop a call it returns true from
+// Send before Encode, as Note does.
+//
+// Every call of the program comes through here: a stage allocates nothing, and calls what is
+// virtual only where the codec, the channel, or an iteration's end needs it.
+//
+// Thread safety: all methods from any thread, but those that REQUIRE the send lock: they are for
+// what runs inside a stage (Outgoing::prepare, ipc::Caller) or holds lock().
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "ipc/calls/laneway_calls.h"
+#include "ipc/codec_client.h"
+#include "ipc/ring.h"
+#include "ipc/session_file.h"
+#include "shim/arena/fences.h"
+#include "shim/boundary.h"
+#include "shim/iterations/iterations.h"
+#include "shim/rebuild/log.h"
+#include "shim/replies.h"
+#include "shim/upkeep.h"
+
+namespace shim {
+
+struct Outgoing {
+  // --- the call
+  ipc::Op op{};
+  uint32_t context = 0;           // MessageHeader::context
+  ipc::Values values = nullptr;   // as the codec takes them; null: the row has no parameters
+  PendingReply* reply = nullptr;  // where its reply goes; null: the program waits for none
+  bool wants_reply = false;       // the worker answers
+  // The piece of a graph that the worker captures this call into; 0: none. Such a call is no work.
+  uint64_t capture = 0;
+  // Runs under the send lock, in room that is there, just before the arguments are encoded: decides
+  // what must have the order of the ring. False: a handle is gone, and nothing was changed. Null:
+  // nothing to decide.
+  bool (*prepare)(void*) = nullptr;
+  void* argument = nullptr;
+  // Takes back what prepare has decided, when the call is refused after all.
+  void (*undo)() = nullptr;
+
+  // --- what the stages have found
+  std::optional<iterations::Op> operation;    // Detect: what it is; none: no work of the device
+  std::optional<ipc::BoundaryInfo> boundary;  // Detect: an iteration ends before it
+  std::span<std::byte> room;                  // Encode: in the channel; then the message itself
+  ipc::Encoded encoded;                       // Encode; `refusal` says why nothing was sent
+  CUresult failure = CUDA_SUCCESS;            // Encode: of the session; nothing was sent
+  RebuildLog::Token token = RebuildLog::kNoToken;  // Record: of the note in the log
+};
+
+class Pipeline {
+ public:
+  // What the messages go into, and what the stages ask. All of it outlives the pipeline.
+  struct Ends {
+    ipc::Sender* sender = nullptr;
+    ipc::RingSender* ring = nullptr;  // the same, where it is a ring; null: nothing is recorded
+    ipc::SessionPage* page = nullptr;
+    uint64_t arena_base = 0;  // of the session
+    ipc::Caller* caller = nullptr;
+    iterations::Iterations* iterations = nullptr;
+    MemoryAtBoundary* memory = nullptr;
+    RebuildLog* log = nullptr;
+    Replies* replies = nullptr;
+    Upkeep* upkeep = nullptr;
+  };
+
+  Pipeline();
+  // REQUIRES: once, before any other method.
+  void Open(const Ends& ends);
+
+  // True: the call is with the worker, or on its way there; its reply comes to Outgoing::reply.
+  // False: nothing of it was sent (a boundary before it may have been), `failure` or
+  // `encoded.refusal` says why.
+  bool Send(Outgoing* call);
+  // For a call whose effect is here already: as Send, but the call itself is not sent. Iterations
+  // are found in what the program does.
+  CUresult Note(Outgoing* call);
+
+  // Grows with every message sent: what was submitted before it has a smaller number.
+  uint64_t submitted() const { return submitted_.load(std::memory_order_relaxed); }
+  // The last of them that was more than a question how far the device is.
+  uint64_t last_work() const { return last_work_.load(std::memory_order_relaxed); }
+  // How many calls were work for the device, in the sense of shim/iterations.
+  uint64_t operations() const { return operations_.load(std::memory_order_relaxed); }
+
+  // What orders memory that is used again.
+  arena::Fences& fences() { return fences_; }
+  // Everything sent before `look` was taken is complete (slot: on this stream alone).
+  void AfterWait(uint64_t look, int32_t slot);
+  // The message being encoded goes to the stream with this slot, or to the legacy stream of its
+  // device. REQUIRES: the send lock.
+  void Touch(int32_t slot) { touched_ = slot; }
+  void TouchLegacy() { touched_ = kLegacyTouched; }
+
+  // --- when another worker takes the session over
+  // Which worker the messages go to: grows with each that takes the session over.
+  uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+  // Whether the page names a worker that was not told of the session yet.
+  bool Displaced() const {
+    return ends_.page->generation.load(std::memory_order_relaxed) !=
+           generation_.load(std::memory_order_relaxed);
+  }
+  // The send lock, for what writes into the channel beside the pipeline (shim/rebuild).
+  std::mutex& lock() { return mutex_; }
+  // REQUIRES of both: the send lock.
+  void SetGeneration(uint32_t generation) {
+    generation_.store(generation, std::memory_order_release);
+  }
+  uint32_t NextRequest();
+
+ private:
+  // The stages. Inline, because every call passes them: what is rare is in the functions below.
+  [[gnu::always_inline]] inline void Detect(Outgoing* call);
+  [[gnu::always_inline]] inline void Boundary(const Outgoing& call);
+  [[gnu::always_inline]] inline bool Encode(size_t body_bytes_max, Outgoing* call);
+  [[gnu::always_inline]] inline void Record(Outgoing* call);
+  [[gnu::always_inline]] inline void Commit(const Outgoing& call);
+
+  [[gnu::always_inline]] inline bool MakeRoom(size_t body_bytes_max, Outgoing* call);
+  void EndIteration(ipc::BoundaryInfo info, uint32_t context);
+  void WriteLog(Outgoing* call);
+  // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.
+  void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply);
+
+  static constexpr int32_t kLegacyTouched = -2;
+
+  Ends ends_;
+  std::atomic<uint32_t> generation_{0};  // written under mutex_
+  std::mutex mutex_;                     // the send lock
+  uint32_t last_request_ = 0;
+  std::atomic<uint64_t> submitted_{0};
+  std::atomic<uint64_t> last_work_{0};
+  std::atomic<uint64_t> operations_{0};
+  arena::Fences fences_;
+  int32_t touched_ = arena::kAnyStream;  // by the message under way
+  uint64_t stop_at_ = 0;                 // LANEWAY_TEST_STOP_AT
+};
+
+}  // namespace shim

@@ -1,0 +1,233 @@
+// The stages of a call, over a channel, a caller and a session that only note what is asked of
+// them.
+#include "shim/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/ipc_calls/fakes.h"
+
+namespace shim {
+namespace {
+
+using Trace = std::vector<std::string>;
+
+// A ring that no worker reads.
+class TracedRing : public ipc::RingSender {
+ public:
+  TracedRing(ipc::SessionPage* page, std::byte* data, RebuildLog* log, Trace* trace)
+      : RingSender(&page->to_worker, data, &page->worker_doorbell), log_(*log), trace_(*trace) {}
+
+  std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override {
+    trace_.push_back("room");
+    return full ? std::span<std::byte>() : RingSender::Reserve(bytes, timeout_us);
+  }
+  void Commit(size_t bytes) override {
+    std::memcpy(&last, RingSender::Reserve(bytes, 0).data(), sizeof last);
+    trace_.push_back("commit " + std::string(ipc::RowOf(static_cast<ipc::Op>(last.op)).name));
+    if (log_.size() > logged_) trace_.back() += ", recorded";
+    logged_ = log_.size();
+    RingSender::Commit(bytes);
+  }
+
+  bool full = false;
+  ipc::MessageHeader last;
+
+ private:
+  const RebuildLog& log_;
+  Trace& trace_;
+  size_t logged_ = 0;
+};
+
+class TracedCaller : public ipc::FakeCaller {
+ public:
+  explicit TracedCaller(Trace* trace) : trace_(*trace) {}
+  bool FindStream(const void* value, bool per_thread, ipc::HandleId* id) override {
+    trace_.push_back("encode");
+    return FakeCaller::FindStream(value, per_thread, id);
+  }
+
+ private:
+  Trace& trace_;
+};
+
+class TracedMemory : public MemoryAtBoundary {
+ public:
+  explicit TracedMemory(Trace* trace) : trace_(*trace) {}
+  Wishes OnBoundary() override {
+    trace_.push_back("memory");
+    return wishes;
+  }
+  void Unmapped(const std::vector<arena::Range>& ranges) override {
+    if (!ranges.empty()) trace_.push_back("unmapped");
+  }
+
+  Wishes wishes;
+
+ private:
+  Trace& trace_;
+};
+
+// A session that is lost when it is looked at.
+class LostSession : public Upkeep {
+ public:
+  explicit LostSession(ipc::SessionPage* page) : page_(*page) {}
+  CUresult RebuildLocked() override { return CUDA_ERROR_MPS_RPC_FAILURE; }
+  void TryRebuild() override {}
+  bool NeedsRebuild() const override { return false; }
+  void CheckWorker() override { page_.loss.store(CUDA_ERROR_MPS_RPC_FAILURE); }
+  CUresult Lost() override { return CUDA_ERROR_MPS_RPC_FAILURE; }
+
+ private:
+  ipc::SessionPage& page_;
+};
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  PipelineTest() {
+    pipeline_.Open({.sender = &ring_,
+                    .ring = &ring_,
+                    .page = page_.get(),
+                    .arena_base = ipc::kArena,
+                    .caller = &caller_,
+                    .iterations = &iterations_,
+                    .memory = &memory_,
+                    .log = &log_,
+                    .replies = &replies_,
+                    .upkeep = &session_});
+    replies_.Open(nullptr, page_.get(), &session_);
+  }
+
+  // The program says that an iteration ends.
+  void EndIteration() { iterations_.Mark(ipc::BoundarySource::kHeader); }
+  Outgoing Fill() const { return {.op = ipc::Op::cuMemsetD8Async, .values = fill_.values()}; }
+  Outgoing Create() { return {.op = ipc::Op::StreamCreate, .values = create_.values()}; }
+
+  Trace trace_;
+  std::unique_ptr<ipc::SessionPage> page_ = std::make_unique<ipc::SessionPage>();
+  std::unique_ptr<std::byte[]> data_ = std::make_unique<std::byte[]>(ipc::limits::kRingBytes);
+  RebuildLog log_;
+  TracedRing ring_{page_.get(), data_.get(), &log_, &trace_};
+  TracedCaller caller_{&trace_};
+  TracedMemory memory_{&trace_};
+  LostSession session_{page_.get()};
+  Replies replies_;
+  iterations::Iterations iterations_{iterations::From::kHeader, nullptr};
+  Pipeline pipeline_;
+  CUstream made_ = nullptr;
+  const ipc::Arguments<ipc::Op::cuMemsetD8Async> fill_{CUdeviceptr{ipc::kArena}, 1, 64, nullptr};
+  const ipc::Arguments<ipc::Op::StreamCreate> create_{&made_, 0, 0, 1};
+};
+
+TEST_F(PipelineTest, MakingAnOutgoingSendsAndLocksNothing) {
+  EndIteration();
+  const Outgoing call = Fill();
+  EXPECT_EQ(trace_, Trace());
+  EXPECT_EQ(pipeline_.submitted(), 0u);
+  EXPECT_EQ(iterations_.ordinal(), 0u);
+  EXPECT_FALSE(call.operation.has_value());
+  ASSERT_TRUE(pipeline_.lock().try_lock());
+  pipeline_.lock().unlock();
+}
+
+TEST_F(PipelineTest, StagesComeInOrder) {
+  memory_.wishes.outlived = {{ipc::kArena, 4096}};
+  memory_.wishes.unneeded = {{ipc::kArena + 8192, 4096}};
+  EndIteration();
+  Outgoing call = Fill();
+  call.prepare = [](void* trace) {
+    static_cast<Trace*>(trace)->push_back("prepare");
+    return true;
+  };
+  call.argument = &trace_;
+  ASSERT_TRUE(pipeline_.Send(&call));
+  EXPECT_EQ(trace_, (Trace{"memory", "room", "commit LaneKeep, recorded", "room",
+                           "commit ArenaUnmap", "unmapped", "room", "commit Boundary", "room",
+                           "prepare", "encode", "commit cuMemsetD8Async"}));
+  EXPECT_TRUE(call.operation.has_value() && call.boundary.has_value());
+  EXPECT_EQ(pipeline_.submitted(), 4u);
+  EXPECT_EQ(pipeline_.operations(), 1u);
+  EXPECT_EQ(pipeline_.last_work(), 4u);
+}
+
+TEST_F(PipelineTest, WhatMakesAnObjectIsInTheLogBeforeTheWorkerSeesIt) {
+  Outgoing call = Create();
+  ASSERT_TRUE(pipeline_.Send(&call));
+  EXPECT_EQ(trace_, (Trace{"room", "commit StreamCreate, recorded"}));
+  EXPECT_NE(call.token, RebuildLog::kNoToken);
+  // The note begins where the message ends.
+  EXPECT_EQ(log_.At(ring_.position() - 1).size(), 0u);
+  EXPECT_EQ(log_.At(ring_.position()).size(), 1u);
+}
+
+TEST_F(PipelineTest, OnlyCallsThatWantAReplyHaveANumber) {
+  Outgoing queued = Create();
+  ASSERT_TRUE(pipeline_.Send(&queued));
+  EXPECT_EQ(ring_.last.flags, 0u);
+  EXPECT_EQ(ring_.last.request, 0u);
+  PendingReply reply;
+  Outgoing asked = Create();
+  asked.wants_reply = true;
+  asked.reply = &reply;
+  ASSERT_TRUE(pipeline_.Send(&asked));
+  EXPECT_EQ(ring_.last.flags, ipc::kWantsReply);
+  EXPECT_NE(ring_.last.request, 0u);
+  EXPECT_EQ(ring_.last.request, reply.request);
+  replies_.Forget(&reply);
+}
+
+TEST_F(PipelineTest, ARefusedCallLeavesNothingButTheBoundary) {
+  EndIteration();
+  Outgoing call = Fill();
+  call.prepare = [](void*) { return false; };
+  EXPECT_FALSE(pipeline_.Send(&call));
+  EXPECT_EQ(call.failure, CUDA_SUCCESS);
+  EXPECT_EQ(call.encoded.refusal, ipc::Refusal::kBadHandle);
+  EXPECT_EQ(trace_, (Trace{"memory", "room", "commit Boundary", "room"}));
+}
+
+TEST_F(PipelineTest, NumbersOfARefusedCallAreTakenBack) {
+  static int taken = 0;
+  const CUstream unknown = reinterpret_cast<CUstream>(uint64_t{12345});
+  const ipc::Arguments<ipc::Op::cuMemsetD8Async> fill(CUdeviceptr{ipc::kArena}, 1, 64, unknown);
+  Outgoing call{.op = ipc::Op::cuMemsetD8Async, .values = fill.values()};
+  call.prepare = [](void*) { return ++taken == 1; };
+  call.undo = [] { --taken; };
+  EXPECT_FALSE(pipeline_.Send(&call));
+  EXPECT_EQ(call.encoded.refusal, ipc::Refusal::kBadHandle);
+  EXPECT_EQ(taken, 0);
+  EXPECT_EQ(pipeline_.submitted(), 0u);
+}
+
+TEST_F(PipelineTest, ALostSessionEndsTheWaitForRoom) {
+  ring_.full = true;
+  Outgoing call = Fill();
+  EXPECT_FALSE(pipeline_.Send(&call));
+  EXPECT_EQ(call.failure, CUDA_ERROR_MPS_RPC_FAILURE);
+  EXPECT_EQ(pipeline_.submitted(), 0u);
+}
+
+TEST_F(PipelineTest, ANotedCallIsAnOperationThatIsNotSent) {
+  EndIteration();
+  Outgoing call = Fill();
+  EXPECT_EQ(pipeline_.Note(&call), CUDA_SUCCESS);
+  EXPECT_EQ(trace_, (Trace{"memory", "room", "commit Boundary", "room"}));
+  EXPECT_EQ(pipeline_.operations(), 1u);
+}
+
+TEST_F(PipelineTest, ACapturedCallIsNoOperationAndAPartOfItsPiece) {
+  EndIteration();
+  Outgoing call = Fill();
+  call.capture = 77;
+  ASSERT_TRUE(pipeline_.Send(&call));
+  EXPECT_EQ(trace_, (Trace{"room", "encode", "commit cuMemsetD8Async, recorded"}));
+  EXPECT_EQ(pipeline_.operations(), 0u);
+  EXPECT_EQ(iterations_.ordinal(), 0u);
+}
+
+}  // namespace
+}  // namespace shim
