@@ -16,7 +16,7 @@ struct ErrorText {
 };
 constexpr ErrorText kErrors[] = {
 #define ERROR(code, text) {code, #code, text},
-#include "shim/driver/errors.inc"
+#include "ipc/calls/driver_errors.inc"
 #undef ERROR
 };
 

@@ -19,7 +19,7 @@ const char* ErrorName(CUresult error) {
 #define ERROR(name, text) \
   case name:              \
     return #name;
-#include "softgpu/driver/errors.inc"
+#include "ipc/calls/driver_errors.inc"
 #undef ERROR
   }
   return nullptr;
@@ -30,7 +30,7 @@ const char* ErrorText(CUresult error) {
 #define ERROR(name, text) \
   case name:              \
     return text;
-#include "softgpu/driver/errors.inc"
+#include "ipc/calls/driver_errors.inc"
 #undef ERROR
   }
   return nullptr;
