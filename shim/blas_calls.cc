@@ -25,6 +25,8 @@ struct StatusWords {
 constexpr StatusWords kStatuses[] = {
 #define STATUS(name, text) {name, #name, text},
 #include "ipc/calls/blas_status.inc"
+#include "shim/client.h"
+#include "shim/streams.h"
 #undef STATUS
 };
 
@@ -165,14 +167,14 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
   if (row.route == ipc::Route::kSync) return CallValues(op, handle->wire, values);
   const Stream* const stream =
       handle->stream == nullptr
-          ? State::Process().LegacyStream(handle->device)
-          : State::Process().streams.Find(reinterpret_cast<uint64_t>(handle->stream));
+          ? Streams::Process().Legacy(handle->device)
+          : Streams::Process().table.Find(reinterpret_cast<uint64_t>(handle->stream));
   if (stream == nullptr) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (const std::optional<uint32_t> captured = Captured(*stream, op, handle->wire, values)) {
     handle->captured = true;
     return *captured;
   }
-  if (const CUresult result = State::JoinBefore(*stream); result != CUDA_SUCCESS)
+  if (const CUresult result = Streams::JoinBefore(*stream); result != CUDA_SUCCESS)
     return StatusOf(result);
   HostResults& results = HostResults::OfThisThread();
   results.Drop();

@@ -1,7 +1,9 @@
 #include "shim/caller.h"
 
+#include "shim/client.h"
 #include "shim/results.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 
 namespace shim {
 namespace {
@@ -31,7 +33,7 @@ ClientCaller::ClientCaller() {
   State& state = State::Process();
   BlasState& blas = BlasState::Process();
   names_[Index(ipc::HandleKind::kContext)] = &state.contexts;
-  names_[Index(ipc::HandleKind::kStream)] = &state.streams;
+  names_[Index(ipc::HandleKind::kStream)] = &Streams::Process().table;
   names_[Index(ipc::HandleKind::kEvent)] = &state.events;
   names_[Index(ipc::HandleKind::kModule)] = &state.modules;
   names_[Index(ipc::HandleKind::kFunction)] = &state.functions;
@@ -59,7 +61,6 @@ bool ClientCaller::Find(ipc::HandleKind kind, const void* value, ipc::HandleId* 
 }
 
 bool ClientCaller::FindStream(const void* value, bool per_thread, ipc::HandleId* id) {
-  State& state = State::Process();
   const CUstream program = static_cast<CUstream>(const_cast<void*>(value));
   if (value == nullptr && per_thread) return FindStream(CU_STREAM_PER_THREAD, false, id);
   if (value == nullptr || program == CU_STREAM_LEGACY) {
@@ -67,14 +68,15 @@ bool ClientCaller::FindStream(const void* value, bool per_thread, ipc::HandleId*
     Client::Process().pipeline().TouchLegacy();
     return true;
   }
+  Streams& streams = Streams::Process();
   Stream* stream = nullptr;
   if (program == CU_STREAM_PER_THREAD) {
-    stream = state.KnownPerThreadStream();
+    stream = streams.KnownPerThread();
   } else {
-    stream = state.streams.Find(Bits(value));
+    stream = streams.table.Find(Bits(value));
   }
   if (stream == nullptr) return false;
-  state.Touch(*stream);
+  streams.Touch(*stream);
   *id = NameOf(stream->value);
   return true;
 }

@@ -8,6 +8,7 @@
 #include "shim/modules.h"
 #include "shim/send.h"
 #include "shim/state.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -72,7 +73,8 @@ CUresult Empty(uint64_t value, const Context& context) {
   for (uint64_t event : ObjectsOf(state.events, value)) {
     Post<ipc::Op::cuEventDestroy_v2>(context.wire, reinterpret_cast<CUevent>(event));
   }
-  for (uint64_t stream : ObjectsOf(state.streams, value)) state.DestroyStream(stream);
+  for (uint64_t stream : ObjectsOf(Streams::Process().table, value))
+    Streams::Process().Destroy(stream);
   for (uint64_t module : ObjectsOf(state.modules, value)) Modules::Unload(module);
   for (const Allocation& allocation : state.allocations.OfContext(value)) Memory::Free(allocation);
   const Others others = OthersThan(value, context.device);

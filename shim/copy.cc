@@ -5,9 +5,11 @@
 #include <deque>
 #include <optional>
 
+#include "shim/client.h"
 #include "shim/fetch_ahead.h"
 #include "shim/send.h"
 #include "shim/staging.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -29,9 +31,9 @@ size_t PieceBytes(size_t bytes) {
 
 // Nothing else is before it on the stream.
 bool IsShort(const Copy& copy, const Stream& stream) {
-  State& state = State::Process();
-  return copy.bytes <= ipc::limits::kShortCopyBytes && state.IsClean(stream) &&
-         Client::Process().Completed(stream.slot, state.SlotOf(stream).covering.load());
+  Streams& streams = Streams::Process();
+  return copy.bytes <= ipc::limits::kShortCopyBytes && streams.IsClean(stream) &&
+         Client::Process().Completed(stream.slot, streams.SlotOf(stream).covering.load());
 }
 
 CUresult WaitForCopy(const Stream& stream, uint64_t sequence, bool is_short) {
@@ -48,7 +50,7 @@ CUresult Direct(const Copy& copy, const Stream& stream, bool wait) {
   const CUresult result = PostWith<ipc::Op::CopyDevice>(
       stream.wire,
       [&] {
-        if (wait) mark = State::Process().NextMark(stream, false);
+        if (wait) mark = Streams::Process().NextMark(stream, false);
       },
       to, from, bytes, program, mark);
   if (result != CUDA_SUCCESS) return result;
@@ -68,7 +70,7 @@ CUresult StageIn(const Copy& copy, const Stream& stream) {
     CUstream program = ProgramOf(stream);
     ipc::Mark mark;
     const CUresult result = PostWith<ipc::Op::CopyStagedIn>(
-        stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, to, offset, bytes,
+        stream.wire, [&] { mark = Streams::Process().NextMark(stream, false); }, to, offset, bytes,
         program, mark);
     Staging::Process().Give(chunk, stream, result == CUDA_SUCCESS ? mark.sequence : 0);
     if (result != CUDA_SUCCESS) return result;
@@ -117,7 +119,7 @@ class StageOut {
     CUstream program = ProgramOf(stream_);
     ipc::Mark mark;
     const CUresult result = PostWith<ipc::Op::CopyStagedOut>(
-        stream_.wire, [&] { mark = State::Process().NextMark(stream_, false); }, offset, from,
+        stream_.wire, [&] { mark = Streams::Process().NextMark(stream_, false); }, offset, from,
         bytes, program, mark);
     if (result != CUDA_SUCCESS) {
       Staging::Process().Give(chunk_, stream_, 0);

@@ -6,6 +6,7 @@
 #include "shim/copy.h"
 #include "shim/send.h"
 #include "shim/staging.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -32,7 +33,7 @@ CUresult RowsIn(const PitchedCopy& copy, const Stream& stream) {
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   const CUresult result = PostWith<ipc::Op::CopyPitchedStagedIn>(
-      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, to, to_pitch, offset,
+      stream.wire, [&] { mark = Streams::Process().NextMark(stream, false); }, to, to_pitch, offset,
       width, height, program, mark);
   Staging::Process().Give(chunk, stream, result == CUDA_SUCCESS ? mark.sequence : 0);
   return result;
@@ -48,7 +49,7 @@ CUresult RowsOut(const PitchedCopy& copy, const Stream& stream) {
   CUstream program = ProgramOf(stream);
   ipc::Mark mark;
   CUresult result = PostWith<ipc::Op::CopyPitchedStagedOut>(
-      stream.wire, [&] { mark = State::Process().NextMark(stream, false); }, offset, from,
+      stream.wire, [&] { mark = Streams::Process().NextMark(stream, false); }, offset, from,
       from_pitch, width, height, program, mark);
   if (result == CUDA_SUCCESS) result = WaitForSequence(stream, mark.sequence);
   for (size_t row = 0; row < copy.height && result == CUDA_SUCCESS; ++row) {
@@ -88,7 +89,7 @@ CUresult Direct(const PitchedCopy& copy, const Stream& stream, bool wait) {
   const CUresult result = PostWith<ipc::Op::CopyPitched>(
       stream.wire,
       [&] {
-        if (wait) mark = State::Process().NextMark(stream, false);
+        if (wait) mark = Streams::Process().NextMark(stream, false);
       },
       to, to_pitch, from, from_pitch, width, height, program, mark);
   return result == CUDA_SUCCESS && wait ? WaitForSequence(stream, mark.sequence) : result;

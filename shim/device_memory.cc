@@ -7,8 +7,10 @@
 #include "ipc/client_words.h"
 #include "ipc/environment.h"
 #include "shim/call_site.h"
+#include "shim/client.h"
 #include "shim/iterations/iterations.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -186,7 +188,7 @@ void DeviceMemory::Note(const Placement& placement, Allocation* made) {
 CUresult DeviceMemory::JoinIfNeeded(const Context& context, const arena::Stamp& stamp,
                                     const Order& order) {
   if (!Client::Process().pipeline().fences().OnReuse(stamp, order.slot)) return CUDA_SUCCESS;
-  return State::SendJoin(context.wire);
+  return Streams::SendJoin(context.wire);
 }
 
 // --- free ----------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 #include <cstring>
 
 #include "ipc/codec_client.h"
+#include "shim/client.h"
 #include "shim/send.h"
 #include "shim/staging.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -13,9 +15,9 @@ namespace {
 // Whether everything sent on all streams but the legacy ones is known to be complete.
 // REQUIRES: the send lock.
 bool OthersAreIdle() {
-  State& state = State::Process();
+  Streams& streams = Streams::Process();
   for (uint32_t i = ipc::limits::kLegacySlots; i < ipc::limits::kStreamsMax; ++i) {
-    const Slot& slot = state.SlotAt(i);
+    const Slot& slot = streams.SlotAt(i);
     if (slot.device.load(std::memory_order_relaxed) < 0) continue;
     const bool marked = slot.last_call.load(std::memory_order_relaxed) <=
                         slot.marked_at.load(std::memory_order_relaxed);
@@ -60,7 +62,7 @@ bool FetchAhead::Send(const Stream& legacy) {
       legacy.wire,
       [&] {
         if (!Memory::IsLive(from, bytes) || !OthersAreIdle()) return false;
-        mark = State::Process().NextMark(legacy, false);
+        mark = Streams::Process().NextMark(legacy, false);
         fetch.last_work = Client::Process().pipeline().last_work();
         return true;
       },

@@ -7,6 +7,7 @@
 #include "shim/graphs/forwarded.h"
 #include "shim/say.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -28,7 +29,7 @@ CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& 
     if (row.params[i].role.kind != ipc::RoleKind::kStream) continue;
     CUstream program = *static_cast<const CUstream*>(values[i]);
     if (program == nullptr && row.per_thread) program = CU_STREAM_PER_THREAD;
-    if (const CUresult result = State::Process().UseStream(program, context, context_value, used);
+    if (const CUresult result = Streams::Process().Use(program, context, context_value, used);
         result != CUDA_SUCCESS) {
       return result;
     }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "shim/client.h"
 #include "shim/send.h"
 #include "shim/service_thread.h"
+#include "shim/streams.h"
 
 namespace shim {
 
@@ -34,11 +36,11 @@ CUresult HostFunctions::Submit(const Stream& stream, Entry entry) {
   CUstream program = reinterpret_cast<CUstream>(stream.value);
   ipc::Mark mark;
   entry.slot = stream.slot;
-  Slot& slot = State::Process().SlotOf(stream);
+  Slot& slot = Streams::Process().SlotOf(stream);
   const CUresult result = PostWith<ipc::Op::HostCall>(
       stream.wire,
       [&] {
-        mark = State::Process().NextMark(stream, true);
+        mark = Streams::Process().NextMark(stream, true);
         // It says that the stream has arrived; the function is still to run, so the stream is not
         // covered by it.
         slot.marked_at.fetch_sub(1, std::memory_order_relaxed);

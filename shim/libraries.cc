@@ -1,5 +1,6 @@
 #include "shim/libraries.h"
 
+#include "shim/client.h"
 #include "shim/function_lookup.h"
 #include "shim/image.h"
 

@@ -2,9 +2,11 @@
 
 #include <vector>
 
+#include "shim/client.h"
 #include "shim/pinned_spare.h"
 #include "shim/pinned_window.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -115,7 +117,7 @@ CUresult Memory::FreeOrdered(uint64_t address, const Stream& stream) {
   Allocation removed;
   if (!State::Process().allocations.Remove(address, Allocation::Kind::kDevice, &removed))
     return CUDA_ERROR_INVALID_VALUE;
-  DeviceMemory::Process().Free(removed, State::FenceSlot(stream));
+  DeviceMemory::Process().Free(removed, Streams::FenceSlot(stream));
   return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include "shim/client.h"
 #include "shim/pipeline.h"
 #include "shim/say.h"
+#include "shim/streams.h"
 
 namespace shim {
 namespace {
@@ -87,7 +88,7 @@ uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*p
   if (prepare != nullptr) {
     call.prepare = prepare;
     call.argument = argument;
-    call.undo = [] { State::Process().UndoMark(); };
+    call.undo = [] { Streams::Process().UndoMark(); };
   }
   if (!Client::Process().pipeline().Send(&call)) return WhyUnsent(call);
   ipc::DeliverNames(call.encoded);

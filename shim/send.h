@@ -4,7 +4,7 @@
 //     Call<Op::ArenaMap>(context->wire, address, bytes)           a round trip
 //
 // Handles in arguments are what the program holds. Streams other than the legacy one are already
-// resolved (State::UseStream). What must be decided in the order of the ring (sequence numbers)
+// resolved (Streams::Use). What must be decided in the order of the ring (sequence numbers)
 // goes into PostWith's `prepare`, which runs under the send lock just before the arguments are
 // encoded. How a call gets into the ring: shim/pipeline.h. REQUIRES: Client::Ready(). Thread
 // safety: any thread.
@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "ipc/codec_client.h"
+#include "shim/streams.h"
 
 namespace shim {
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "shim/client.h"
 #include "shim/sync.h"
 
 namespace shim {

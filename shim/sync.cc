@@ -2,10 +2,12 @@
 
 #include <optional>
 
+#include "shim/client.h"
 #include "shim/device_memory.h"
 #include "shim/fetch_ahead.h"
 #include "shim/iterations/iterations.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 
 namespace shim {
 namespace {
@@ -17,7 +19,7 @@ CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(str
 // Under the send lock this stays true: who destroys it takes that, too. A mark that is taken and
 // then refused might be waited for by another thread.
 bool IsGone(const Stream& stream) {
-  return !stream.legacy && State::Process().streams.Find(stream.value) == nullptr;
+  return !stream.legacy && Streams::Process().table.Find(stream.value) == nullptr;
 }
 
 CUresult SendMark(const Stream& stream, uint64_t* sequence) {
@@ -27,7 +29,7 @@ CUresult SendMark(const Stream& stream, uint64_t* sequence) {
       stream.wire,
       [&] {
         if (IsGone(stream)) return false;
-        mark = State::Process().NextMark(stream, false);
+        mark = Streams::Process().NextMark(stream, false);
         return true;
       },
       program, mark);
@@ -42,7 +44,7 @@ CUresult SendWake(const Stream& stream) {
       stream.wire,
       [&] {
         if (IsGone(stream)) return false;
-        mark = State::Process().NextWake(stream);
+        mark = Streams::Process().NextWake(stream);
         return true;
       },
       program, mark);
@@ -50,22 +52,22 @@ CUresult SendWake(const Stream& stream) {
 
 // The sequence that tells when everything sent on the stream so far is complete.
 CUresult CoveringSequence(const Stream& stream, uint64_t* sequence) {
-  const Slot& slot = State::Process().SlotOf(stream);
+  const Slot& slot = Streams::Process().SlotOf(stream);
   *sequence = slot.covering.load(std::memory_order_acquire);
-  return State::Process().IsClean(stream) ? CUDA_SUCCESS : SendMark(stream, sequence);
+  return Streams::Process().IsClean(stream) ? CUDA_SUCCESS : SendMark(stream, sequence);
 }
 
 // The same before a wait, together with the result that is likely to be copied after it.
 CUresult CoverBeforeWait(const Stream& stream, uint64_t* sequence) {
   const bool fetches =
-      stream.legacy && !State::Process().IsClean(stream) && FetchAhead::Process().Ask(stream);
+      stream.legacy && !Streams::Process().IsClean(stream) && FetchAhead::Process().Ask(stream);
   if (!fetches) return CoveringSequence(stream, sequence);
-  *sequence = State::Process().SlotOf(stream).covering.load(std::memory_order_acquire);
+  *sequence = Streams::Process().SlotOf(stream).covering.load(std::memory_order_acquire);
   return CUDA_SUCCESS;
 }
 
 // A stream that another thread destroys meanwhile has marked its last work, and asked for its wake,
-// when it went (State::DestroyStream).
+// when it went (Streams::Destroy).
 CUresult UnlessGone(const Stream& stream, CUresult result) {
   return result == CUDA_ERROR_INVALID_HANDLE && IsGone(stream) ? CUDA_SUCCESS : result;
 }
@@ -73,7 +75,7 @@ CUresult UnlessGone(const Stream& stream, CUresult result) {
 // Another thread may destroy the stream, and make one in its place, while this one waits.
 std::optional<Stream> CopyOf(uint64_t value) {
   std::optional<Stream> copy;
-  State::Process().streams.With(value, [&copy](Stream& stream) {
+  Streams::Process().table.With(value, [&copy](Stream& stream) {
     if (stream.IsMade()) copy = stream;  // else it has no work yet
   });
   return copy;
@@ -81,13 +83,13 @@ std::optional<Stream> CopyOf(uint64_t value) {
 
 // Waits for what was marked on a slot, whether or not its stream still lives.
 CUresult WaitForSlot(uint32_t slot, int ordinal) {
-  State& state = State::Process();
-  const uint64_t sequence = state.SlotAt(slot).covering.load(std::memory_order_acquire);
+  Streams& streams = Streams::Process();
+  const uint64_t sequence = streams.SlotAt(slot).covering.load(std::memory_order_acquire);
   return Client::Process().WaitCompleted(slot, sequence, [&] {
-    if (slot < ipc::limits::kLegacySlots) return SendWake(*state.LegacyStream(ordinal));
+    if (slot < ipc::limits::kLegacySlots) return SendWake(*streams.Legacy(ordinal));
     const ipc::HandleId name = static_cast<ipc::HandleId>(
         slot - ipc::limits::kLegacySlots + static_cast<uint32_t>(ipc::HandleId::kFirst));
-    const std::optional<Stream> stream = CopyOf(state.streams.ValueOf(name));
+    const std::optional<Stream> stream = CopyOf(streams.table.ValueOf(name));
     return stream.has_value() ? UnlessGone(*stream, SendWake(*stream)) : CUDA_SUCCESS;
   });
 }
@@ -118,7 +120,7 @@ CUresult WaitForShortCopy(const Stream& stream, uint64_t sequence) {
 
 CUresult Throttle(const Stream& stream) {
   constexpr uint32_t kCallsPerGate = 512;  // two gates are under way at most
-  Slot& slot = State::Process().SlotOf(stream);
+  Slot& slot = Streams::Process().SlotOf(stream);
   if ((slot.calls.fetch_add(1, std::memory_order_relaxed) + 1) % kCallsPerGate != 0)
     return CUDA_SUCCESS;
   uint64_t sequence = 0;
@@ -135,7 +137,7 @@ CUresult SynchronizeStream(const Stream& stream) {
     return result;
   const CUresult result = WaitForSequence(stream, sequence);
   if (result == CUDA_SUCCESS) {
-    client.pipeline().AfterWait(look, State::FenceSlot(stream));
+    client.pipeline().AfterWait(look, Streams::FenceSlot(stream));
     DeviceMemory::Process().OnSynchronized();
     FetchAhead::Process().OnSynchronized();
   }
@@ -151,20 +153,20 @@ CUresult QueryStream(const Stream& stream) {
 }
 
 CUresult SynchronizeDevice(int ordinal) {
-  State& state = State::Process();
+  Streams& streams = Streams::Process();
   const uint64_t look = Client::Process().pipeline().fences().BeforeWait();
   // Marks first, waits after, so that the streams finish side by side.
   CUresult result = CUDA_SUCCESS;
   uint64_t ignored = 0;
-  state.streams.ForEach([&](uint64_t value, Stream*) {
+  streams.table.ForEach([&](uint64_t value, Stream*) {
     const std::optional<Stream> stream = CopyOf(value);
     if (stream.has_value() && stream->device == ordinal && result == CUDA_SUCCESS)
       result = UnlessGone(*stream, CoveringSequence(*stream, &ignored));
   });
-  if (result == CUDA_SUCCESS) result = CoverBeforeWait(*state.LegacyStream(ordinal), &ignored);
+  if (result == CUDA_SUCCESS) result = CoverBeforeWait(*streams.Legacy(ordinal), &ignored);
   // Slots, not streams: a destroyed stream's last work counts, too.
   for (uint32_t slot = 0; slot < ipc::limits::kStreamsMax && result == CUDA_SUCCESS; ++slot) {
-    if (state.SlotAt(slot).device.load(std::memory_order_relaxed) != ordinal) continue;
+    if (streams.SlotAt(slot).device.load(std::memory_order_relaxed) != ordinal) continue;
     result = WaitForSlot(slot, ordinal);
   }
   iterations::Iterations::Process().NoteSynchronised();

@@ -3,9 +3,11 @@
 #include <cstdio>
 
 #include "shim/blas_calls.h"
+#include "shim/client.h"
 #include "shim/cublas/local.h"
 #include "shim/results.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 
 namespace local {
 namespace {
@@ -13,7 +15,7 @@ namespace {
 using shim::BlasHandle;
 using shim::BlasState;
 using shim::Context;
-using shim::State;
+using shim::Streams;
 
 BlasHandle* Find(cublasHandle_t handle) {
   if (shim::Client::Process().Ready() != CUDA_SUCCESS) return nullptr;
@@ -57,7 +59,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t program) {
   BlasHandle* const found = Find(handle);
   if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   shim::Stream* stream = nullptr;
-  if (State::Process().UseCurrentStream(program, &stream) != CUDA_SUCCESS)
+  if (Streams::Process().UseCurrent(program, &stream) != CUDA_SUCCESS)
     return CUBLAS_STATUS_INVALID_VALUE;
   const CUstream named = reinterpret_cast<CUstream>(stream->value);
   const ipc::Arguments<ipc::Op::cublasSetStream_v2> arguments(handle, named);

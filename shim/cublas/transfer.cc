@@ -4,6 +4,7 @@
 #include "shim/blas_calls.h"
 #include "shim/copy.h"
 #include "shim/cublas/local.h"
+#include "shim/streams.h"
 
 namespace local {
 namespace {
@@ -22,7 +23,7 @@ cublasStatus_t Move(const Pieces& pieces, const void* from, void* to, CUstream p
   if (shim::BlasContext(&context, &context_value) != CUDA_SUCCESS)
     return CUBLAS_STATUS_NOT_INITIALIZED;
   shim::Stream* stream = nullptr;
-  if (shim::State::Process().UseStream(program, *context, context_value, &stream) != CUDA_SUCCESS) {
+  if (shim::Streams::Process().Use(program, *context, context_value, &stream) != CUDA_SUCCESS) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   shim::PitchedCopy copy;

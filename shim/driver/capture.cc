@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "shim/client.h"
 #include "shim/driver/graph_lookup.h"
 #include "shim/driver/local.h"
+#include "shim/streams.h"
 
 namespace local {
 namespace {
@@ -24,7 +26,7 @@ struct CaptureInfo {
 };
 
 CUresult Find(CUstream program, Stream** stream) {
-  return shim::State::Process().UseCurrentStream(program, stream);
+  return shim::Streams::Process().UseCurrent(program, stream);
 }
 
 // The array of nodes is the caller's to read until the next call on this thread.

@@ -10,6 +10,7 @@
 #include "shim/driver/local.h"
 #include "shim/state.h"
 #include "shim/sync.h"
+#include "shim/thread_state.h"
 
 namespace local {
 namespace {

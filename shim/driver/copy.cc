@@ -5,13 +5,14 @@
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace local {
 namespace {
 
-using shim::State;
 using shim::Stream;
+using shim::Streams;
 
 uint64_t Bits(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
@@ -56,7 +57,7 @@ bool IsWrong(CUmemorytype type, uint64_t address) {
 
 CUresult Linear(const Line& line, CUstream program) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().UseCurrentStream(program, &stream);
+  if (const CUresult result = Streams::Process().UseCurrent(program, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -73,7 +74,7 @@ CUresult Linear(const Line& line, CUstream program) {
 template <class Params>
 CUresult Boxes(const Params* copy, CUstream program, bool synchronous) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().UseCurrentStream(program, &stream);
+  if (const CUresult result = Streams::Process().UseCurrent(program, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -147,7 +148,7 @@ namespace {
 template <ipc::Op op, class... A>
 CUresult Fill(CUdeviceptr to, uint64_t span, A... rest) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().UseCurrentStream(nullptr, &stream);
+  if (const CUresult result = Streams::Process().UseCurrent(nullptr, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }

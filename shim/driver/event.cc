@@ -1,10 +1,12 @@
 // Events: a record is a mark on its stream, so asking about an event reads a completion word.
 #include <tuple>
 
+#include "shim/client.h"
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
 #include "shim/send.h"
 #include "shim/state.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace local {
@@ -14,6 +16,7 @@ using shim::Context;
 using shim::Event;
 using shim::State;
 using shim::Stream;
+using shim::Streams;
 
 constexpr unsigned kSequenceBits = 48;
 
@@ -64,8 +67,7 @@ CUresult cuEventDestroy(CUevent event) { return local::cuEventDestroy_v2(event);
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
   Event* found = nullptr;
   Stream* on = nullptr;
-  if (const CUresult result = State::Process().UseCurrentStream(stream, &on);
-      result != CUDA_SUCCESS)
+  if (const CUresult result = Streams::Process().UseCurrent(stream, &on); result != CUDA_SUCCESS)
     return result;
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
   if ((flags & ~CU_EVENT_RECORD_EXTERNAL) != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -78,7 +80,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) 
   CUstream program = reinterpret_cast<CUstream>(on->value);
   ipc::Mark mark;
   const CUresult result = shim::PostWith<ipc::Op::EventRecord>(
-      on->wire, [&] { mark = State::Process().NextMark(*on, false); }, event, program, mark);
+      on->wire, [&] { mark = Streams::Process().NextMark(*on, false); }, event, program, mark);
   if (result != CUDA_SUCCESS) return result;
   found->recorded.store(uint64_t{on->slot} << kSequenceBits | mark.sequence,
                         std::memory_order_release);

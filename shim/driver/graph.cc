@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "shim/client.h"
 #include "shim/driver/graph_lookup.h"
 #include "shim/driver/local.h"
 

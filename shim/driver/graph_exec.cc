@@ -4,6 +4,7 @@
 #include "shim/driver/graph_lookup.h"
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
+#include "shim/streams.h"
 
 namespace local {
 namespace {
@@ -30,7 +31,7 @@ CUresult FindBoth(CUgraphExec program, CUstream stream_program,
                   std::shared_ptr<Executable>* executable, shim::Stream** stream) {
   const CUresult result = FindExecutable(program, executable);
   if (result != CUDA_SUCCESS) return result;
-  return shim::State::Process().UseCurrentStream(stream_program, stream);
+  return shim::Streams::Process().UseCurrent(stream_program, stream);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "shim/driver/graph_lookup.h"
 
+#include "shim/client.h"
 #include "shim/copy_box.h"
 #include "shim/driver/launch_request.h"
 

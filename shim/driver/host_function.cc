@@ -3,12 +3,13 @@
 
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
+#include "shim/streams.h"
 
 namespace local {
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   shim::Stream* found = nullptr;
-  if (const CUresult result = shim::State::Process().UseCurrentStream(stream, &found);
+  if (const CUresult result = shim::Streams::Process().UseCurrent(stream, &found);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -25,7 +26,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data,
                              unsigned flags) {
   shim::Stream* found = nullptr;
-  if (const CUresult result = shim::State::Process().UseCurrentStream(stream, &found);
+  if (const CUresult result = shim::Streams::Process().UseCurrent(stream, &found);
       result != CUDA_SUCCESS) {
     return result;
   }

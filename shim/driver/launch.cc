@@ -11,6 +11,7 @@
 #include "shim/function_lookup.h"
 #include "shim/graphs/capture.h"
 #include "shim/send.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace local {
@@ -20,6 +21,7 @@ using shim::Context;
 using shim::Function;
 using shim::State;
 using shim::Stream;
+using shim::Streams;
 
 CUresult InfoOf(Context* context, const ipc::DeviceInfo** info) {
   *info = context->info.load(std::memory_order_acquire);
@@ -76,7 +78,8 @@ CUresult Submit(const LaunchRequest& launch) {
   if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
     return result;
   Stream* stream = nullptr;
-  if (const CUresult result = state.UseStream(launch.stream, *context, context_value, &stream);
+  if (const CUresult result =
+          Streams::Process().Use(launch.stream, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }

@@ -1,11 +1,13 @@
 // Libraries and kernels.
 #include "shim/libraries.h"
 
+#include "shim/client.h"
 #include "shim/contexts.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/driver/module_file.h"
 #include "shim/function_lookup.h"
+#include "shim/thread_state.h"
 
 namespace local {
 namespace {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "shim/client.h"
 #include "shim/driver/local.h"
 #include "shim/driver/module_file.h"
 

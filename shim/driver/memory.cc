@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/say.h"

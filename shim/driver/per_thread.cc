@@ -1,7 +1,7 @@
 // Entry points of programs compiled with per-thread default streams: the same bodies, with stream 0
 // meaning the calling thread's own.
 #include "shim/driver/local.h"
-#include "shim/state.h"
+#include "shim/streams.h"
 
 namespace {
 

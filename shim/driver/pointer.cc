@@ -1,6 +1,7 @@
 // Attributes of addresses. An address of another session, or none at all, is unknown.
 #include <cstring>
 
+#include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/state.h"

@@ -9,12 +9,14 @@
 #include <atomic>
 #include <cstring>
 
+#include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
 #include "shim/handle_table.h"
 #include "shim/memory.h"
 #include "shim/state.h"
+#include "shim/streams.h"
 
 namespace local {
 namespace {
@@ -24,6 +26,7 @@ using shim::Context;
 using shim::Memory;
 using shim::State;
 using shim::Stream;
+using shim::Streams;
 
 using shim::DeviceMemory;
 
@@ -99,7 +102,7 @@ CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUst
   State& state = State::Process();
   if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
     return result;
-  if (const CUresult result = state.UseStream(on, *context, context_value, &stream);
+  if (const CUresult result = Streams::Process().Use(on, *context, context_value, &stream);
       result != CUDA_SUCCESS) {
     return result;
   }
@@ -119,7 +122,7 @@ CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUst
       pool->device == context->device ? context->wire : State::WireOfDevice(pool->device);
   uint64_t made = 0;
   const CUresult result = Memory::Allocate(
-      of_pool, context_value, bytes, {pool->owner, State::FenceSlot(*stream), pool_value}, &made);
+      of_pool, context_value, bytes, {pool->owner, Streams::FenceSlot(*stream), pool_value}, &made);
   if (result == CUDA_SUCCESS) *address = made;
   return result;
 }
@@ -144,7 +147,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPoo
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream program) {
   Stream* stream = nullptr;
-  if (const CUresult result = State::Process().UseCurrentStream(program, &stream);
+  if (const CUresult result = Streams::Process().UseCurrent(program, &stream);
       result != CUDA_SUCCESS)
     return result;
   if (address == 0) return CUDA_SUCCESS;

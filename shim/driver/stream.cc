@@ -1,9 +1,11 @@
 // Streams: named by the client; waiting reads completion words.
+#include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
 #include "shim/send.h"
 #include "shim/state.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace local {
@@ -12,12 +14,13 @@ namespace {
 using shim::Context;
 using shim::State;
 using shim::Stream;
+using shim::Streams;
 
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 
 CUresult Find(CUstream program, Stream** stream) {
-  return State::Process().UseCurrentStream(program, stream);
+  return Streams::Process().UseCurrent(program, stream);
 }
 
 }  // namespace
@@ -32,7 +35,7 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priori
                       : priority < kGreatestPriority ? kGreatestPriority
                                                      : priority;
   uint64_t made = 0;
-  const CUresult result = State::Process().CreateStream(value, flags, clamped, &made);
+  const CUresult result = Streams::Process().Create(value, flags, clamped, &made);
   if (result == CUDA_SUCCESS) *stream = reinterpret_cast<CUstream>(made);
   return result;
 }
@@ -43,7 +46,7 @@ CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
 CUresult cuStreamDestroy_v2(CUstream stream) {
   if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)
     return result;
-  return State::Process().DestroyStream(reinterpret_cast<uint64_t>(stream));
+  return Streams::Process().Destroy(reinterpret_cast<uint64_t>(stream));
 }
 CUresult cuStreamDestroy(CUstream stream) { return local::cuStreamDestroy_v2(stream); }
 

@@ -5,6 +5,7 @@
 
 #include "shim/graphs/capture.h"
 #include "shim/host_functions.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim::graphs {
@@ -54,9 +55,9 @@ Executable::~Executable() { GiveUp(std::move(objects_)); }
 
 void Executable::GiveUp(std::unique_ptr<UserReferences> objects) {
   if (objects->counts().empty() || !launched_) return;
-  State& state = State::Process();
+  Streams& streams = Streams::Process();
   const Stream* const last =
-      last_stream_ == 0 ? state.LegacyStream(last_device_) : state.streams.Find(last_stream_);
+      last_stream_ == 0 ? streams.Legacy(last_device_) : streams.table.Find(last_stream_);
   if (last == nullptr) return;
   const CUhostFn end = [](void* data) { delete static_cast<UserReferences*>(data); };
   UserReferences* const given = objects.release();
@@ -85,9 +86,9 @@ CUresult Executable::OrderAfterLast(const Stream& stream) {
   const uint64_t last = std::exchange(last_stream_, stream.value);
   last_device_ = stream.device;
   if (!std::exchange(launched_, true) || last == stream.value) return CUDA_SUCCESS;
-  const Stream* const before = State::Process().streams.Find(last);
+  const Stream* const before = Streams::Process().table.Find(last);
   const CUresult done = before != nullptr ? QueryStream(*before) : CUDA_ERROR_NOT_READY;
-  return done == CUDA_ERROR_NOT_READY ? State::SendJoin(stream.wire) : done;
+  return done == CUDA_ERROR_NOT_READY ? Streams::SendJoin(stream.wire) : done;
 }
 
 void Executable::Flatten(Steps* steps, const std::vector<uint32_t>& before,

@@ -1,0 +1,54 @@
+// The program's ranges of memory, by address: of the device, of the host (pinned, registered), and
+// of modules' variables.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "shim/arena/persistent.h"
+#include "shim/arena/sites.h"
+
+namespace shim {
+
+struct Allocation {
+  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable };
+  Kind kind = Kind::kDevice;
+  uint64_t base = 0;
+  uint64_t bytes = 0;
+  uint64_t context = 0;
+  int device = 0;
+  unsigned flags = 0;  // of cuMemHostAlloc, cuMemHostRegister
+  uint64_t id = 0;     // CU_POINTER_ATTRIBUTE_BUFFER_ID
+  // Where it lies, for DeviceMemory (shim/device_memory.h).
+  arena::Persistent::Block block;
+  bool ephemeral = false;
+  uint64_t pool = 0;  // the program's name of the pool it is from; 0: none
+  uint64_t birth = arena::Sites::kNoBirth;
+};
+
+// Ranges by address. Thread safety: all methods.
+class Allocations {
+ public:
+  // Under an id of its own, whatever it says.
+  void Add(const Allocation& allocation);
+  // The one that holds `address`.
+  bool Find(uint64_t address, Allocation* found) const;
+  // Removes the one that begins at `base` and is of this kind.
+  bool Remove(uint64_t base, Allocation::Kind kind, Allocation* removed);
+  std::vector<Allocation> OfContext(uint64_t context) const;
+  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  static constexpr size_t kSpareMax = 16;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Allocation> by_base_;
+  std::vector<std::map<uint64_t, Allocation>::node_type> spare_;  // an allocation makes no node
+  uint64_t last_id_ = 0;
+  std::atomic<size_t> count_{0};
+};
+
+}  // namespace shim
