@@ -1,6 +1,6 @@
 // Libraries and kernels (cuLibrary*, cuKernel*): names that belong to no context. A library is the
-// bytes of its image; in each context where one of its kernels is used it becomes a module there.
-// Thread safety: all functions.
+// bytes of an image. The image becomes a module in each context where a program uses a kernel of
+// it. Thread safety: all functions.
 #pragma once
 
 #include <map>

@@ -11,10 +11,10 @@
 //   Commit    hands the message to the worker, and counts it
 //
 // A stage is a private method that takes the Outgoing; what it finds out for later stages is a
-// member of that. A stage that replaces calls by something else (iterations that repeat) stands
-// between Boundary and Encode: it knows `operation` and `boundary`, nothing of the call is in the
-// channel yet, and it sends messages of its own by SendOwn. To drop a call it returns true from
-// Send before Encode, as Note does.
+// member of that. A stage that replaces calls (replay of iterations that repeat) stands between
+// Boundary and Encode. There `operation` and `boundary` are known, and the channel holds nothing of
+// the call. Such a stage sends messages of its own by SendOwn. To drop a call the stage returns
+// true from Send before Encode, as Note does.
 //
 // Every call of the program comes through here: a stage allocates nothing, and calls what is
 // virtual only where the codec, the channel, or an iteration's end needs it.

@@ -1,7 +1,7 @@
 // Replies to calls that a thread of the program waits for.
 //
-// Replies come back in any order. Of the threads that wait, one reads the channel for all (the
-// leader); the others sleep until it has brought theirs, or hands the reading on. No wait is
+// Replies come back in any order. One waiting thread, the leader, reads the channel for all. The
+// other threads sleep until the leader has their replies, or hands the reading on. No wait is
 // unbounded: each nap ends with a look at the session (Upkeep).
 //
 // Thread safety: all methods from any thread, after Open().

@@ -17,8 +17,8 @@ class Upkeep {
 
   // Another worker has taken the session over: tells it what is alive. REQUIRES: the send lock.
   virtual CUresult RebuildLocked() = 0;
-  // The same by a thread that does not hold the send lock. Returns without having done it when
-  // another thread holds the lock: that thread does it, too, before it waits for room.
+  // The same by a thread that does not hold the send lock. Does nothing when another
+  // thread holds the lock: that thread rebuilds, too, before it waits for room.
   virtual void TryRebuild() = 0;
   // Whether a worker has to be told, and no thread has begun.
   virtual bool NeedsRebuild() const = 0;

@@ -19,7 +19,7 @@ enum class EventKind : uint8_t {
   kSessionEnd,    // text: how, when it did not just end
   kGrant,         // lane
   kRevoke,        // lane; it hands over at its next boundary
-  kSwitch,        // lane, session: who left it; other: who holds it now (0: nobody)
+  kSwitch,        // lane; session: the former holder; other: the present holder (0: none)
   kIterations,    // count of them, which ended within took_us until at_us
   kWaitBegin,     // text: for what; bytes
   kWaitEnd,       // took_us

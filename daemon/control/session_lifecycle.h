@@ -1,7 +1,7 @@
 // The phases of a session: which may follow which, and what each of them sets off.
 //
-// Every change of a session's phase goes through Transition(), and every end through Remove(), so
-// that "the session ends", "it is lost" and "it is out" are each defined once:
+// Every change of a session's phase goes through Transition(), and every end through Remove(). So
+// the end, the loss and the departure of a session are each defined once:
 //
 //     queued -> waiting -> attaching -> running -> ending -> (removed)
 //     running -> moving -> entering -> running       between two workers (docs/recovery.md)

@@ -2,8 +2,8 @@
 //
 // Its steps: the workers take no more sessions; once a new worker is ready, their sessions are
 // asked to leave; when each of these runs elsewhere or is out, the command is answered. When the
-// new worker does not come, the old ones stay. Pure: lanewayd tells it what happens and does what
-// it says. Thread safety: one thread.
+// new worker does not come, the old ones stay. Pure: lanewayd reports events and performs the
+// answers. Thread safety: one thread.
 #pragma once
 
 #include <cstddef>
