@@ -39,6 +39,7 @@ class Ephemeral {
   uint64_t OnBoundary();
 
   bool Contains(uint64_t address) const { return address - base_ < bytes_max_; }
+  uint64_t bytes_max() const { return bytes_max_; }
   uint64_t lane_bytes() const { return lane_bytes_; }
   uint64_t live_bytes() const { return blocks_.live_bytes(); }
   uint64_t peak_bytes() const { return peak_bytes_; }

@@ -45,7 +45,7 @@ CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
   size_t free_now = 0, total = 0;
   const CUresult result = shim::Call<ipc::Op::MemInfo>(context->wire, &free_now, &total);
   if (result != CUDA_SUCCESS) return result;
-  free_now += shim::DeviceMemory::Process().cached_bytes(context->device);
+  free_now += shim::DeviceMemory::Process().persistent().cached_bytes(context->device);
   if (free_bytes != nullptr) *free_bytes = std::min(free_now, total);
   if (total_bytes != nullptr) *total_bytes = total;
   return CUDA_SUCCESS;

@@ -113,7 +113,8 @@ CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUst
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const auto refused = shim::graphs::RefuseCapture(*stream)) return *refused;
   if (pool->bytes_max != 0 &&
-      DeviceMemory::Process().UsageOf(pool->device, pool->owner).used + bytes > pool->bytes_max) {
+      DeviceMemory::Process().persistent().UsageOf(pool->device, pool->owner).used + bytes >
+          pool->bytes_max) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   Context of_pool;  // its memory may be another device's than the current context
@@ -236,7 +237,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool program) {
     pools.current[pool->device] = pools.of_device[pool->device];
   }
   // Its blocks live on until the program frees them.
-  DeviceMemory::Process().EndOwner(pool->device, pool->owner);
+  DeviceMemory::Process().persistent().EndOwner(pool->device, pool->owner);
   pools.table.Destroy(reinterpret_cast<uint64_t>(program));
   return CUDA_SUCCESS;
 }
@@ -244,7 +245,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool program) {
 CUresult cuMemPoolTrimTo(CUmemoryPool program, size_t bytes_kept) {
   Pool* pool = nullptr;
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
-  DeviceMemory::Process().Release(pool->device, pool->owner, bytes_kept);
+  DeviceMemory::Process().persistent().Release(pool->device, pool->owner, bytes_kept);
   return CUDA_SUCCESS;
 }
 
@@ -258,7 +259,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool program, CUmemPool_attribute attribu
     pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = flag;
     return CUDA_SUCCESS;
   }
-  DeviceMemory& memory = DeviceMemory::Process();
+  shim::PersistentMemory& memory = DeviceMemory::Process().persistent();
   uint64_t wide = 0;
   std::memcpy(&wide, value, sizeof wide);
   switch (attribute) {
@@ -279,7 +280,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool program, CUmemPool_attribute attribu
   Pool* pool = nullptr;
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  DeviceMemory& memory = DeviceMemory::Process();
+  shim::PersistentMemory& memory = DeviceMemory::Process().persistent();
   const shim::arena::Persistent::Usage usage = memory.UsageOf(pool->device, pool->owner);
   uint64_t wide = 0;
   switch (attribute) {

@@ -49,7 +49,7 @@ TEST_F(DeviceMemory, WhatIsCachedIsFreeInQueries) {
   Free(block);
   ASSERT_EQ(local::cuMemGetInfo_v2(&after, &total), CUDA_SUCCESS);
   EXPECT_LE(after, total);
-  EXPECT_GE(shim::DeviceMemory::Process().cached_bytes(0), uint64_t{8} << 20);
+  EXPECT_GE(shim::DeviceMemory::Process().persistent().cached_bytes(0), uint64_t{8} << 20);
 }
 
 TEST_F(DeviceMemory, ARefusalPassesThrough) {
