@@ -10,8 +10,8 @@
 #include "shim/forward.h"
 #include "shim/graphs/library.h"
 #include "shim/results.h"
-#include "shim/say.h"
 #include "shim/send.h"
+#include "shim/stderr_once.h"
 #include "shim/sync.h"
 
 namespace shim {

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "ipc/futex.h"
-#include "shim/caller.h"
 #include "shim/device_memory.h"
+#include "shim/handle_resolver.h"
 #include "shim/iterations/iterations.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 
 namespace shim {
 namespace {
@@ -45,7 +45,7 @@ CUresult Client::Initialize() {
   ConnectError error;
   std::unique_ptr<Connection> connection = Connect(&error);
   if (connection == nullptr) {
-    SayOnce(said_connect, {error.sentence});
+    StderrOnce(said_connect, {error.sentence});
     return error.code;
   }
   Use(std::move(connection));
@@ -64,7 +64,7 @@ void Client::Use(std::unique_ptr<Connection> connection) {
                   .ring = ring_,
                   .page = page_,
                   .arena_base = arena_base_,
-                  .caller = &ClientCaller::Process(),
+                  .caller = &HandleResolver::Process(),
                   .iterations = &iterations::Iterations::Process(),
                   .memory = &DeviceMemory::Process(),
                   .log = &log_,
@@ -84,9 +84,9 @@ void Client::AfterForkInChild() {
 
 CUresult Client::NotLive() const {
   if (state_.load(std::memory_order_acquire) == State::kForked) {
-    SayOnce(said_forked,
-            {"this process was forked from one that uses CUDA; a child must exec, or the parent "
-             "must fork before its first CUDA call"});
+    StderrOnce(said_forked,
+               {"this process was forked from one that uses CUDA; a child must exec, or the parent "
+                "must fork before its first CUDA call"});
   }
   return CUDA_ERROR_NOT_INITIALIZED;
 }
@@ -97,8 +97,8 @@ CUresult Client::Lost() {
   std::memcpy(text, page_->loss_text, sizeof text);
   text[sizeof text - 1] = '\0';
   std::string_view sentence(text);
-  if (sentence.starts_with("laneway: ")) sentence.remove_prefix(9);  // SayOnce begins so itself
-  SayOnce(said_lost, {sentence.empty() ? "the session is lost" : sentence});
+  if (sentence.starts_with("laneway: ")) sentence.remove_prefix(9);  // StderrOnce begins so itself
+  StderrOnce(said_lost, {sentence.empty() ? "the session is lost" : sentence});
   return static_cast<CUresult>(loss);
 }
 

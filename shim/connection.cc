@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 #include "shim/zmq_plugin.h"
 
 namespace shim {
@@ -70,11 +70,11 @@ std::unique_ptr<Connection> Adopt(const ipc::Welcome& welcome, int session_fd, i
 }
 
 std::unique_ptr<Connection> Connect(ConnectError* error) {
-  Greeted greeted;
-  if (!Greet(MakeHello(), &greeted, error)) return nullptr;
-  greeted.socket.Release();  // stays open as long as the program wants: its end alone ends nothing
-  return Adopt(greeted.welcome, greeted.fds[0].get(),
-               greeted.fds.size() > 1 ? greeted.fds[1].get() : -1, error);
+  Welcomed welcomed;
+  if (!SayHello(MakeHello(), &welcomed, error)) return nullptr;
+  welcomed.socket.Release();  // stays open as long as the program wants: its end alone ends nothing
+  return Adopt(welcomed.welcome, welcomed.fds[0].get(),
+               welcomed.fds.size() > 1 ? welcomed.fds[1].get() : -1, error);
 }
 
 }  // namespace shim

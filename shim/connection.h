@@ -14,7 +14,7 @@
 
 #include "ipc/channel.h"
 #include "ipc/session_file.h"
-#include "shim/greeting.h"
+#include "shim/hello_client.h"
 #include "shim/liveness.h"
 
 namespace shim {

@@ -5,8 +5,8 @@
 
 #include "ipc/calls.h"
 #include "shim/graphs/forwarded.h"
-#include "shim/say.h"
 #include "shim/send.h"
+#include "shim/stderr_once.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
 
@@ -60,7 +60,7 @@ uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
 
 uint32_t Deny(ipc::Op op) {
   const ipc::Row& row = ipc::RowOf(op);
-  SayOnce(SaidOf(op), {row.name, ": ", row.reason});
+  StderrOnce(SaidOf(op), {row.name, ": ", row.reason});
   return ipc::StatusOf(ipc::LibraryOf(op), ipc::Refusal::kNotSupported);
 }
 
@@ -71,7 +71,7 @@ uint32_t DenyUnlisted(const char* name, uint32_t status) {
   const std::lock_guard<std::mutex> lock(*mutex);
   std::unique_ptr<std::atomic<bool>>& flag = (*said)[name];
   if (flag == nullptr) flag = std::make_unique<std::atomic<bool>>(false);
-  SayOnce(*flag, {name, ": no public header declares it, so it is not supported"});
+  StderrOnce(*flag, {name, ": no public header declares it, so it is not supported"});
   return status;
 }
 

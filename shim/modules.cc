@@ -6,8 +6,8 @@
 #include "ipc/module_hash.h"
 #include "shim/image.h"
 #include "shim/rebuild/images.h"
-#include "shim/say.h"
 #include "shim/send.h"
+#include "shim/stderr_once.h"
 
 namespace shim {
 namespace {
@@ -39,7 +39,7 @@ void SetFilled(void** filled, const char* log, unsigned bytes) {
 // words, where it has some, say what to do.
 void SayWhy(std::string_view words) {
   static std::atomic<bool> said;
-  if (!words.empty()) SayOnce(said, {words});
+  if (!words.empty()) StderrOnce(said, {words});
 }
 
 // The function's layout and attributes, into a new object.

@@ -5,7 +5,7 @@
 
 #include "ipc/calls/limits.h"
 #include "shim/client.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 
 namespace shim {
 namespace {
@@ -44,9 +44,9 @@ bool PinnedWindow::FindRoom(size_t bytes, uint64_t* address) {
 
 CUresult PinnedWindow::Take(size_t bytes, uint64_t* address, size_t* taken_bytes) {
   if (!Client::Process().has_pinned_window()) {
-    SayOnce(said_no_window,
-            {"this daemon gave the session no pinned memory; stop it (`laneway stop`) and "
-             "start a newer one"});
+    StderrOnce(said_no_window,
+               {"this daemon gave the session no pinned memory; stop it (`laneway stop`) and "
+                "start a newer one"});
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (bytes == 0 || bytes > ipc::limits::kPinnedWindowBytes) return CUDA_ERROR_OUT_OF_MEMORY;

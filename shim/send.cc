@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "ipc/codec_client.h"
-#include "shim/caller.h"
 #include "shim/client.h"
+#include "shim/handle_resolver.h"
 #include "shim/pipeline.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 #include "shim/streams.h"
 
 namespace shim {
@@ -29,8 +29,9 @@ bool Unknown(ipc::Op op) {
   if (ipc::Knows(Client::Process().welcome().tables, op)) [[likely]]
     return false;
   static std::atomic<bool> said;
-  SayOnce(said, {"the daemon is older than this program's Laneway and has no ", ipc::RowOf(op).name,
-                 "; run `laneway stop`, then start both from one installation"});
+  StderrOnce(said,
+             {"the daemon is older than this program's Laneway and has no ", ipc::RowOf(op).name,
+              "; run `laneway stop`, then start both from one installation"});
   return true;
 }
 
@@ -53,7 +54,7 @@ CUresult TakeBody(PendingReply* pending, std::vector<std::byte>* body) {
 
 uint32_t RoundTrip(Outgoing* call) {
   if (Unknown(call->op)) return Refused(call->op, ipc::Refusal::kNotSupported);
-  ipc::Caller& caller = ClientCaller::Process();
+  ipc::Caller& caller = HandleResolver::Process();
   PendingReply pending;
   call->reply = &pending;
   call->wants_reply = true;

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "shim/graphs/capture.h"
-#include "shim/say.h"
 #include "shim/send.h"
 #include "shim/state.h"
+#include "shim/stderr_once.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -128,8 +128,9 @@ CUresult Streams::Create(uint64_t context_value, unsigned flags, int priority, u
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   Stream* const stream = CreateOnIdleSlot(value);
   if (stream == nullptr) {
-    SayOnce(said_streams,
-            {"this program has more than 1000 streams at once, which is all a session can have"});
+    StderrOnce(
+        said_streams,
+        {"this program has more than 1000 streams at once, which is all a session can have"});
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   stream->value = *value;

@@ -3,8 +3,8 @@
 
 #include "shim/blas_calls.h"
 #include "shim/cublas/local.h"
-#include "shim/say.h"
 #include "shim/send.h"
+#include "shim/stderr_once.h"
 
 namespace local {
 namespace {
@@ -39,9 +39,9 @@ LtMatmulDesc* FindDesc(cublasLtMatmulDesc_t desc) {
 
 // An object in the program's own memory has no name that a call could carry.
 cublasStatus_t RefuseInPlace() {
-  shim::SayOnce(said_in_place,
-                {"cublasLt objects made in place (cublasLtMatmulDescInit and its kin) are not "
-                 "supported; make them with the Create functions"});
+  shim::StderrOnce(said_in_place,
+                   {"cublasLt objects made in place (cublasLtMatmulDescInit and its kin) are not "
+                    "supported; make them with the Create functions"});
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 

@@ -6,9 +6,9 @@
 #include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
-#include "shim/say.h"
 #include "shim/send.h"
 #include "shim/state.h"
+#include "shim/stderr_once.h"
 
 namespace local {
 namespace {
@@ -149,9 +149,9 @@ CUresult cuMemHostRegister_v2(void* address, size_t bytes, unsigned flags) {
     return result;
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if ((flags & (CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY)) != 0) {
-    shim::SayOnce(said_mapped,
-                  {"cuMemHostRegister with a device mapping is not supported: memory of this "
-                   "process cannot be shared with the worker; allocate it with cuMemHostAlloc"});
+    shim::StderrOnce(said_mapped,
+                     {"cuMemHostRegister with a device mapping is not supported: memory of this "
+                      "process cannot be shared with the worker; allocate it with cuMemHostAlloc"});
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Allocation found;

@@ -6,7 +6,7 @@
 #include "ipc/calls/proc_address.h"
 #include "shim/driver/entry_address.h"
 #include "shim/driver/local.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 
 namespace local {
 namespace {
@@ -63,7 +63,7 @@ CUresult cuGetExportTable(const void** table, const CUuuid*) {
   const char* const slash = std::strrchr(path, '/');
   const char* const name = slash == nullptr ? path : slash + 1;
   if (!IsExempt(name)) {
-    shim::SayOnce(
+    shim::StderrOnce(
         said_export_table,
         {name,
          " contains a CUDA runtime of its own, which asks the driver for private tables that "

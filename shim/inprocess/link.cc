@@ -41,25 +41,25 @@ bool Link::Connect(ConnectError* error) {
   hello.session_id = session_id();
   hello.session_seal = seal_;
   hello.held_bytes = hooks_.held_bytes();
-  Greeted greeted;
-  if (!Greet(hello, &greeted, error)) return false;
+  Welcomed welcomed;
+  if (!SayHello(hello, &welcomed, error)) return false;
   // What an earlier daemon counted in stays mapped: a thread may be about to write there.
   void* const page =
-      mmap(nullptr, ipc::kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, greeted.fds[0].get(), 0);
+      mmap(nullptr, ipc::kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, welcomed.fds[0].get(), 0);
   if (page == MAP_FAILED) {
     *error = {CUDA_ERROR_OPERATING_SYSTEM, "the session's page cannot be mapped (ulimit -v)"};
     return false;
   }
-  session_id_.store(greeted.welcome.session_id, std::memory_order_relaxed);
-  seal_ = greeted.welcome.session_seal;
+  session_id_.store(welcomed.welcome.session_id, std::memory_order_relaxed);
+  seal_ = welcomed.welcome.session_seal;
   {
     const base::MutexLock lock(&mutex_);
     if (socket_.valid() && InodeOf(socket_.get()) != inode_) socket_.Release();
-    socket_ = std::move(greeted.socket);
+    socket_ = std::move(welcomed.socket);
     inode_ = InodeOf(socket_.get());
   }
   there_.store(true, std::memory_order_release);
-  hooks_.up(greeted.welcome.session_id, static_cast<ipc::SessionPage*>(page));
+  hooks_.up(welcomed.welcome.session_id, static_cast<ipc::SessionPage*>(page));
   return true;
 }
 

@@ -14,7 +14,7 @@
 #include "ipc/control.h"
 #include "ipc/session_file.h"
 #include "ipc/unique_fd.h"
-#include "shim/greeting.h"
+#include "shim/hello_client.h"
 
 namespace shim::inprocess {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "ipc/environment.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 
 // Of the interposed dlopen (shim/dlopen.cc): the libc's, which changes no name.
 extern "C" void* (*laneway_real_dlopen())(const char*, int);
@@ -24,8 +24,8 @@ const ipc::DriverTable* Load() {
   if (path != nullptr) library = laneway_real_dlopen()(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = path == nullptr ? "LANEWAY_DRIVER is not set" : dlerror();
-    SayOnce(said, {"the CUDA driver cannot be loaded (", reason == nullptr ? "" : reason,
-                   "); start the program with `laneway run --mode=in-process -- PROGRAM`"});
+    StderrOnce(said, {"the CUDA driver cannot be loaded (", reason == nullptr ? "" : reason,
+                      "); start the program with `laneway run --mode=in-process -- PROGRAM`"});
     return &table;
   }
   void** entry = reinterpret_cast<void**>(&table);

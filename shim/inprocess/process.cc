@@ -7,8 +7,8 @@
 #include "ipc/futex.h"
 #include "ipc/overloaded.h"
 #include "shim/inprocess/next_driver.h"
-#include "shim/say.h"
 #include "shim/service_thread.h"
+#include "shim/stderr_once.h"
 
 namespace shim::inprocess {
 namespace {
@@ -39,7 +39,7 @@ CUresult Process::Begin() {
     ConnectError error;
     static std::atomic<bool> said;
     if (!process->link_.Start(&error)) {
-      SayOnce(said, {error.sentence});
+      StderrOnce(said, {error.sentence});
       return error.code;
     }
     active_.store(process, std::memory_order_release);

@@ -1,7 +1,7 @@
 #include "shim/iterations/recorder.h"
 
 #include "shim/iterations/stream.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 
 namespace shim::iterations {
 
@@ -10,7 +10,7 @@ std::unique_ptr<Recorder> Recorder::Open(const char* file) {
   std::FILE* const opened = std::fopen(file, "wbe");
   if (opened == nullptr) {
     static std::atomic<bool> said;
-    SayOnce(said, {"cannot write the op stream to ", file, "; check LANEWAY_RECORD_OPS"});
+    StderrOnce(said, {"cannot write the op stream to ", file, "; check LANEWAY_RECORD_OPS"});
     return nullptr;
   }
   std::fwrite(kStreamMagic, 1, sizeof kStreamMagic, opened);

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "ipc/futex.h"
 #include "ipc/module_hash.h"
-#include "shim/caller.h"
 #include "shim/client.h"
+#include "shim/handle_resolver.h"
 #include "shim/rebuild/images.h"
 #include "shim/state.h"
 
@@ -129,7 +129,7 @@ CUresult Replay::Exchange(std::span<const std::byte> message, std::vector<std::b
 }
 
 CUresult Replay::Call(ipc::Op op, uint32_t context, ipc::Values values, uint32_t* status) {
-  ipc::Caller& caller = ClientCaller::Process();
+  ipc::Caller& caller = HandleResolver::Process();
   std::vector<std::byte> message(sizeof(ipc::MessageHeader) + ipc::RequestBytesMax(op, values));
   ipc::Writer writer(std::span<std::byte>(message).subspan(sizeof(ipc::MessageHeader)));
   const ipc::Encoded encoded = ipc::EncodeRequest(op, values, caller, &writer);
@@ -177,7 +177,7 @@ bool Replay::IsWhereItWas(std::span<const std::byte> reply) const {
   CUmodule module = nullptr;
   const char* name = "";
   const ipc::Arguments<ipc::Op::GetGlobal> arguments(&address, &bytes, module, name);
-  if (!ipc::TakeReply(ipc::Op::GetGlobal, arguments.values(), {}, reply, ClientCaller::Process(),
+  if (!ipc::TakeReply(ipc::Op::GetGlobal, arguments.values(), {}, reply, HandleResolver::Process(),
                       &status)) {
     return false;
   }

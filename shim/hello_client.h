@@ -21,13 +21,13 @@ struct ConnectError {
 // What this process is, and what its environment asks for.
 ipc::Hello MakeHello();
 
-struct Greeted {
+struct Welcomed {
   ipc::Welcome welcome;
   std::vector<ipc::UniqueFd> fds;  // never empty
   ipc::UniqueFd socket;
 };
 
 // Says hello to the daemon of the runtime directory. False: *error says why.
-bool Greet(const ipc::Hello& hello, Greeted* greeted, ConnectError* error);
+bool SayHello(const ipc::Hello& hello, Welcomed* welcomed, ConnectError* error);
 
 }  // namespace shim

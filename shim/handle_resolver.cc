@@ -1,4 +1,4 @@
-#include "shim/caller.h"
+#include "shim/handle_resolver.h"
 
 #include "shim/client.h"
 #include "shim/results.h"
@@ -24,12 +24,12 @@ BlasState& BlasState::Process() {
   return *state;
 }
 
-ClientCaller& ClientCaller::Process() {
-  static ClientCaller* const caller = new ClientCaller;
+HandleResolver& HandleResolver::Process() {
+  static HandleResolver* const caller = new HandleResolver;
   return *caller;
 }
 
-ClientCaller::ClientCaller() {
+HandleResolver::HandleResolver() {
   State& state = State::Process();
   BlasState& blas = BlasState::Process();
   names_[Index(ipc::HandleKind::kContext)] = &state.contexts;
@@ -47,7 +47,7 @@ ClientCaller::ClientCaller() {
   names_[Index(ipc::HandleKind::kLtEmulationDesc)] = &blas.emulation_descs;
 }
 
-bool ClientCaller::Find(ipc::HandleKind kind, const void* value, ipc::HandleId* id) {
+bool HandleResolver::Find(ipc::HandleKind kind, const void* value, ipc::HandleId* id) {
   const Names* const names = names_[Index(kind)];
   if (names == nullptr || !names->Has(Bits(value))) return false;
   *id = NameOf(Bits(value));
@@ -60,7 +60,7 @@ bool ClientCaller::Find(ipc::HandleKind kind, const void* value, ipc::HandleId* 
   return true;
 }
 
-bool ClientCaller::FindStream(const void* value, bool per_thread, ipc::HandleId* id) {
+bool HandleResolver::FindStream(const void* value, bool per_thread, ipc::HandleId* id) {
   const CUstream program = static_cast<CUstream>(const_cast<void*>(value));
   if (value == nullptr && per_thread) return FindStream(CU_STREAM_PER_THREAD, false, id);
   if (value == nullptr || program == CU_STREAM_LEGACY) {
@@ -81,7 +81,7 @@ bool ClientCaller::FindStream(const void* value, bool per_thread, ipc::HandleId*
   return true;
 }
 
-bool ClientCaller::Name(ipc::HandleKind kind, ipc::HandleId* id, void** value) {
+bool HandleResolver::Name(ipc::HandleKind kind, ipc::HandleId* id, void** value) {
   uint64_t made = given_name;
   given_name = 0;
   if (made == 0) {
@@ -93,11 +93,11 @@ bool ClientCaller::Name(ipc::HandleKind kind, ipc::HandleId* id, void** value) {
   return true;
 }
 
-void ClientCaller::Forget(ipc::HandleKind kind, ipc::HandleId id) {
+void HandleResolver::Forget(ipc::HandleKind kind, ipc::HandleId id) {
   if (Names* const names = names_[Index(kind)]; names != nullptr) names->Forget(id);
 }
 
-bool ClientCaller::Accepts(uint64_t address, uint64_t bytes) {
+bool HandleResolver::Accepts(uint64_t address, uint64_t bytes) {
   const uint64_t base = Client::Process().arena_base();
   const uint64_t offset = address - base;
   if (address >= base && offset < ipc::limits::kSlotBytes)
@@ -108,7 +108,7 @@ bool ClientCaller::Accepts(uint64_t address, uint64_t bytes) {
          bytes <= found.bytes - (address - found.base);
 }
 
-bool ClientCaller::ScalarsOnDevice(ipc::HandleKind kind, ipc::HandleId id) {
+bool HandleResolver::ScalarsOnDevice(ipc::HandleKind kind, ipc::HandleId id) {
   BlasState& blas = BlasState::Process();
   if (kind == ipc::HandleKind::kBlas) {
     const BlasHandle* const handle = blas.handles.Find(blas.handles.ValueOf(id));
@@ -119,13 +119,13 @@ bool ClientCaller::ScalarsOnDevice(ipc::HandleKind kind, ipc::HandleId id) {
   return desc != nullptr && desc->pointer_mode != CUBLASLT_POINTER_MODE_HOST;
 }
 
-size_t ClientCaller::ScalarBytes(ipc::HandleId matmul_desc) {
+size_t HandleResolver::ScalarBytes(ipc::HandleId matmul_desc) {
   BlasState& blas = BlasState::Process();
   const LtMatmulDesc* const desc = blas.matmul_descs.Find(blas.matmul_descs.ValueOf(matmul_desc));
   return desc == nullptr ? 0 : ipc::BytesOfDataType(desc->scale);
 }
 
-bool ClientCaller::ResultSlot(ipc::HandleId, void* host, size_t bytes, uint64_t* address) {
+bool HandleResolver::ResultSlot(ipc::HandleId, void* host, size_t bytes, uint64_t* address) {
   return HostResults::OfThisThread().Take(host, bytes, address);
 }
 

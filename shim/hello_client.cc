@@ -1,4 +1,4 @@
-#include "shim/greeting.h"
+#include "shim/hello_client.h"
 
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 #include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 
 namespace shim {
 namespace {
@@ -38,8 +38,8 @@ std::string NoDaemonSentence(const std::string& dir, const absl::Status& status)
                       "); start the program with `laneway run -- PROGRAM`, which starts one");
 }
 
-absl::Status TakeWelcome(int socket, int64_t timeout_us, Greeted* greeted) {
-  ipc::Welcome* const welcome = &greeted->welcome;
+absl::Status TakeWelcome(int socket, int64_t timeout_us, Welcomed* welcomed) {
+  ipc::Welcome* const welcome = &welcomed->welcome;
   absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(socket, timeout_us);
   if (!packet.ok()) return packet.status();
   // magic, protocol_version and bytes keep their places: an older or newer daemon can still be told
@@ -60,36 +60,36 @@ absl::Status TakeWelcome(int socket, int64_t timeout_us, Greeted* greeted) {
         "the daemon and this program's Laneway know different calls; stop the daemon (`laneway "
         "stop`) and run both from one installation");
   }
-  greeted->fds = std::move(packet->fds);
+  welcomed->fds = std::move(packet->fds);
   return absl::OkStatus();
 }
 
 // For as long as it takes: the socket ends with the daemon.
-absl::Status AwaitAdmission(int socket, Greeted* greeted) {
+absl::Status AwaitAdmission(int socket, Welcomed* welcomed) {
   static std::atomic<bool> said;
-  greeted->welcome.sentence[sizeof greeted->welcome.sentence - 1] = '\0';
-  const std::string reason = greeted->welcome.sentence;
-  absl::Status taken = TakeWelcome(socket, kSilentUs, greeted);
+  welcomed->welcome.sentence[sizeof welcomed->welcome.sentence - 1] = '\0';
+  const std::string reason = welcomed->welcome.sentence;
+  absl::Status taken = TakeWelcome(socket, kSilentUs, welcomed);
   while (absl::IsDeadlineExceeded(taken)) {
-    SayOnce(said, {"this program ", reason, "; `laneway ps` lists who runs"});
-    taken = TakeWelcome(socket, kWelcomeTimeoutUs, greeted);
+    StderrOnce(said, {"this program ", reason, "; `laneway ps` lists who runs"});
+    taken = TakeWelcome(socket, kWelcomeTimeoutUs, welcomed);
   }
   return taken;
 }
 
 // Sends the hello and takes the answer with its descriptors.
-absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Greeted* greeted,
+absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Welcomed* welcomed,
                       bool* queued) {
-  *greeted = Greeted();
+  *welcomed = Welcomed();
   absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(dir));
   if (!socket.ok()) return socket.status();
   const auto* const bytes = reinterpret_cast<const std::byte*>(&hello);
   if (absl::Status sent = ipc::SendPacket(socket->get(), {bytes, sizeof hello}); !sent.ok())
     return sent;
-  absl::Status taken = TakeWelcome(socket->get(), kWelcomeTimeoutUs, greeted);
-  *queued = taken.ok() && greeted->welcome.queued != 0;
-  if (*queued) taken = AwaitAdmission(socket->get(), greeted);
-  if (taken.ok()) greeted->socket = std::move(*socket);
+  absl::Status taken = TakeWelcome(socket->get(), kWelcomeTimeoutUs, welcomed);
+  *queued = taken.ok() && welcomed->welcome.queued != 0;
+  if (*queued) taken = AwaitAdmission(socket->get(), welcomed);
+  if (taken.ok()) welcomed->socket = std::move(*socket);
   return taken;
 }
 
@@ -99,17 +99,18 @@ bool LacksDaemon(const absl::Status& status) {
 
 // A daemon that dies knows who runs, and the next one finds them; of who is not admitted yet it
 // hears from themselves.
-absl::Status ExchangeWithSome(const std::string& dir, const ipc::Hello& hello, Greeted* greeted) {
+absl::Status ExchangeWithSome(const std::string& dir, const ipc::Hello& hello, Welcomed* welcomed) {
   static std::atomic<bool> said;
   bool queued = false;
-  absl::Status status = Exchange(dir, hello, greeted, &queued);
+  absl::Status status = Exchange(dir, hello, welcomed, &queued);
   while (queued && !status.ok() && LacksDaemon(status)) {
-    SayOnce(said, {"lanewayd ended before it admitted this program, which waits for the next one "
-                   "for 30 s"});
+    StderrOnce(said,
+               {"lanewayd ended before it admitted this program, which waits for the next one "
+                "for 30 s"});
     const int64_t end_ns = ipc::MonotonicNs() + kNextDaemonNs;
     for (queued = false; LacksDaemon(status) && !queued && ipc::MonotonicNs() < end_ns;) {
       absl::SleepFor(kNextDaemonStep);
-      status = Exchange(dir, hello, greeted, &queued);
+      status = Exchange(dir, hello, welcomed, &queued);
     }
   }
   return status;
@@ -134,7 +135,7 @@ ipc::Hello MakeHello() {
   return hello;
 }
 
-bool Greet(const ipc::Hello& hello, Greeted* greeted, ConnectError* error) {
+bool SayHello(const ipc::Hello& hello, Welcomed* welcomed, ConnectError* error) {
   const std::string dir = ipc::RuntimeDir();
   absl::Status status = ipc::CheckRuntimeDir(dir);
   if (absl::IsFailedPrecondition(
@@ -142,20 +143,20 @@ bool Greet(const ipc::Hello& hello, Greeted* greeted, ConnectError* error) {
     *error = {CUDA_ERROR_NOT_PERMITTED, std::string(status.message())};
     return false;
   }
-  if (status.ok()) status = ExchangeWithSome(dir, hello, greeted);
+  if (status.ok()) status = ExchangeWithSome(dir, hello, welcomed);
   if (!status.ok()) {
     const CUresult code = FromStatus(status);
     *error = {code, code == CUDA_ERROR_MPS_CONNECTION_FAILED ? NoDaemonSentence(dir, status)
                                                              : std::string(status.message())};
     return false;
   }
-  ipc::Welcome& welcome = greeted->welcome;
+  ipc::Welcome& welcome = welcomed->welcome;
   if (welcome.result != CUDA_SUCCESS) {
     welcome.sentence[sizeof welcome.sentence - 1] = '\0';
     *error = {static_cast<CUresult>(welcome.result), welcome.sentence};
     return false;
   }
-  if (greeted->fds.empty()) {
+  if (welcomed->fds.empty()) {
     *error = {CUDA_ERROR_MPS_RPC_FAILURE, "the daemon sent no session file"};
     return false;
   }

@@ -11,9 +11,9 @@
 
 namespace shim {
 
-class ClientCaller : public ipc::Caller {
+class HandleResolver : public ipc::Caller {
  public:
-  static ClientCaller& Process();
+  static HandleResolver& Process();
 
   bool Find(ipc::HandleKind kind, const void* value, ipc::HandleId* id) override;
   bool FindStream(const void* value, bool per_thread, ipc::HandleId* id) override;
@@ -26,7 +26,7 @@ class ClientCaller : public ipc::Caller {
                   uint64_t* address) override;
 
  private:
-  ClientCaller();
+  HandleResolver();
 
   std::array<Names*, static_cast<size_t>(ipc::HandleKind::kCount)> names_ = {};
 };

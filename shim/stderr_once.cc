@@ -1,4 +1,4 @@
-#include "shim/say.h"
+#include "shim/stderr_once.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 namespace shim {
 
-void SayOnce(std::atomic<bool>& said, std::initializer_list<std::string_view> parts) {
+void StderrOnce(std::atomic<bool>& said, std::initializer_list<std::string_view> parts) {
   if (said.exchange(true, std::memory_order_relaxed)) return;
   char line[2048];
   size_t used = 0;

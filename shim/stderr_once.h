@@ -14,7 +14,7 @@
 namespace shim {
 
 // Writes "laneway: <parts>\n" to stderr unless `said` was set before.
-void SayOnce(std::atomic<bool>& said, std::initializer_list<std::string_view> parts);
+void StderrOnce(std::atomic<bool>& said, std::initializer_list<std::string_view> parts);
 
 // NotFound, Unavailable: 805 (no daemon); PermissionDenied: 800; FailedPrecondition,
 // InvalidArgument: 803 (another version); ResourceExhausted: 304; anything else: 806.
