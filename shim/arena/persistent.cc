@@ -33,56 +33,6 @@ Persistent::Group& Persistent::GroupOf(const Request& request, uint32_t* index) 
   return *groups_.back();
 }
 
-// --- accounts ------------------------------------------------------------------------------------
-
-// An allocation and its end ask several times for the same one.
-Persistent::Owner& Persistent::OwnerOf(uint32_t owner) {
-  if (latest_.account == nullptr || latest_.owner != owner) latest_ = {owner, &owners_[owner]};
-  return *latest_.account;
-}
-
-void Persistent::Use(uint32_t owner, int64_t bytes) {
-  live_bytes_ += static_cast<uint64_t>(bytes);
-  if (owner == kProgram) return;
-  Usage& usage = OwnerOf(owner).usage;
-  usage.used += static_cast<uint64_t>(bytes);
-  usage.used_high = std::max(usage.used_high, usage.used);
-}
-
-void Persistent::Reserve(uint32_t owner, int64_t bytes) {
-  if (owner == kProgram || owner == kNobody) return;
-  Usage& usage = OwnerOf(owner).usage;
-  usage.reserved += static_cast<uint64_t>(bytes);
-  usage.reserved_high = std::max(usage.reserved_high, usage.reserved);
-}
-
-void Persistent::Charge(uint32_t owner, int64_t bytes) {
-  Use(owner, bytes);
-  live_bytes_ -= static_cast<uint64_t>(bytes);
-  Reserve(owner, bytes);
-}
-
-Persistent::Usage Persistent::UsageOf(uint32_t owner) const {
-  const std::unordered_map<uint32_t, Owner>::const_iterator it = owners_.find(owner);
-  return it == owners_.end() ? Usage{} : it->second.usage;
-}
-
-void Persistent::ResetHigh(uint32_t owner, bool used) {
-  Usage& usage = OwnerOf(owner).usage;
-  if (used) {
-    usage.used_high = usage.used;
-  } else {
-    usage.reserved_high = usage.reserved;
-  }
-}
-
-void Persistent::Hold(uint32_t owner, int64_t bytes) {
-  OwnerOf(owner).usage.held += static_cast<uint64_t>(bytes);
-  held_bytes_ += static_cast<uint64_t>(bytes);
-}
-
-bool Persistent::Holds(uint32_t owner) { return owner != kProgram && !OwnerOf(owner).ended; }
-
 // --- taking --------------------------------------------------------------------------------------
 
 bool Persistent::TakeFrom(uint32_t index, const Request& request, Block* block) {
@@ -93,14 +43,14 @@ bool Persistent::TakeFrom(uint32_t index, const Request& request, Block* block) 
     // Only the range that is kept can be empty.
     assert(group.empty <= taken.address && taken.address < group.empty + kRangeBytes);
     group.empty = 0;
-    if (Holds(group.owner)) {
-      Hold(group.owner, -static_cast<int64_t>(kRangeBytes));
+    if (owners_.Holds(group.owner)) {
+      owners_.Hold(group.owner, -static_cast<int64_t>(kRangeBytes));
     } else {
       Uncache(kRangeBytes);
     }
   }
   *block = {taken.address, taken.bytes, request.owner, index, taken.index, taken.stamp};
-  Use(request.owner, static_cast<int64_t>(taken.bytes));
+  owners_.Use(request.owner, static_cast<int64_t>(taken.bytes));
   return true;
 }
 
@@ -124,9 +74,10 @@ bool Persistent::TakeIdle(uint64_t bytes, uint64_t bytes_max, const Request& req
   idle_.erase(best);
   if (idle->owner == kNobody) {
     Uncache(idle->range.bytes);
-    if (Holds(request.owner)) Reserve(request.owner, static_cast<int64_t>(idle->range.bytes));
+    if (owners_.Holds(request.owner))
+      owners_.Reserve(request.owner, static_cast<int64_t>(idle->range.bytes));
   } else {
-    Hold(idle->owner, -static_cast<int64_t>(idle->range.bytes));
+    owners_.Hold(idle->owner, -static_cast<int64_t>(idle->range.bytes));
   }
   return true;
 }
@@ -140,7 +91,7 @@ bool Persistent::Take(const Request& request, Block* block) {
     large_[idle.range.base] = idle.range.bytes;
     const uint64_t used = RoundUp(request.bytes, kAlignment);
     *block = {idle.range.base, used, request.owner, kLarge, Blocks::kNone, idle.stamp};
-    Use(request.owner, static_cast<int64_t>(used));
+    owners_.Use(request.owner, static_cast<int64_t>(used));
     return true;
   }
   uint32_t index = 0;
@@ -178,7 +129,7 @@ void Persistent::AddRange(Range range) {
 // --- giving --------------------------------------------------------------------------------------
 
 void Persistent::Give(const Block& block, Stamp stamp, std::vector<Range>* unmap) {
-  Use(block.owner, -static_cast<int64_t>(block.bytes));
+  owners_.Use(block.owner, -static_cast<int64_t>(block.bytes));
   if (block.group == kLarge) {
     const std::unordered_map<uint64_t, uint64_t>::iterator it = large_.find(block.address);
     assert(it != large_.end());
@@ -192,8 +143,8 @@ void Persistent::Give(const Block& block, Stamp stamp, std::vector<Range>* unmap
   if (!group.blocks.Give(block.index, stamp, &range)) return;
   if (group.empty == 0) {  // the next small block needs it
     group.empty = range.base;
-    if (Holds(group.owner)) {
-      Hold(group.owner, static_cast<int64_t>(kRangeBytes));
+    if (owners_.Holds(group.owner)) {
+      owners_.Hold(group.owner, static_cast<int64_t>(kRangeBytes));
     } else {
       cached_bytes_ += kRangeBytes;
     }
@@ -207,8 +158,8 @@ void Persistent::Give(const Block& block, Stamp stamp, std::vector<Range>* unmap
 
 void Persistent::BecomeIdle(const Idle& idle, std::vector<Range>* unmap) {
   Idle kept = idle;
-  if (Holds(idle.owner)) {
-    Hold(idle.owner, static_cast<int64_t>(idle.range.bytes));
+  if (owners_.Holds(idle.owner)) {
+    owners_.Hold(idle.owner, static_cast<int64_t>(idle.range.bytes));
     idle_.push_back(kept);
     return;
   }
@@ -246,7 +197,7 @@ void Persistent::Shrink(uint64_t limit, std::vector<Range>* unmap) {
 void Persistent::DropEmpties(uint32_t owner, bool all, std::vector<Range>* unmap) {
   for (std::unique_ptr<Group>& group : groups_) {
     if (group->empty == 0) continue;
-    const bool held = Holds(group->owner);
+    const bool held = owners_.Holds(group->owner);
     if (all ? held : group->owner != owner) continue;
     const Range range{group->empty, kRangeBytes};
     Stamp stamp;
@@ -254,8 +205,8 @@ void Persistent::DropEmpties(uint32_t owner, bool all, std::vector<Range>* unmap
     std::erase(group->ranges, range.base);
     group->empty = 0;
     if (held) {
-      Hold(owner, -static_cast<int64_t>(kRangeBytes));
-      Reserve(owner, -static_cast<int64_t>(kRangeBytes));
+      owners_.Hold(owner, -static_cast<int64_t>(kRangeBytes));
+      owners_.Reserve(owner, -static_cast<int64_t>(kRangeBytes));
       cached_bytes_ += kRangeBytes;
     }
     idle_.push_back({range, stamp, kNobody});
@@ -264,12 +215,12 @@ void Persistent::DropEmpties(uint32_t owner, bool all, std::vector<Range>* unmap
 
 void Persistent::Release(uint32_t owner, uint64_t keep, std::vector<Range>* unmap) {
   if (owner == kProgram) return;
-  Usage& usage = OwnerOf(owner).usage;
+  const Usage& usage = owners_.Watch(owner);
   for (Idle& idle : idle_) {
     if (usage.held == 0 || usage.reserved <= keep) break;
     if (idle.owner != owner) continue;
-    Hold(owner, -static_cast<int64_t>(idle.range.bytes));
-    Reserve(owner, -static_cast<int64_t>(idle.range.bytes));
+    owners_.Hold(owner, -static_cast<int64_t>(idle.range.bytes));
+    owners_.Reserve(owner, -static_cast<int64_t>(idle.range.bytes));
     cached_bytes_ += idle.range.bytes;
     idle.owner = kNobody;
   }
@@ -279,18 +230,13 @@ void Persistent::Release(uint32_t owner, uint64_t keep, std::vector<Range>* unma
 
 void Persistent::EndOwner(uint32_t owner, std::vector<Range>* unmap) {
   Release(owner, 0, unmap);
-  OwnerOf(owner).ended = true;
-}
-
-uint64_t Persistent::ThresholdOf(uint32_t owner) const {
-  const std::unordered_map<uint32_t, Owner>::const_iterator it = owners_.find(owner);
-  return it == owners_.end() ? 0 : it->second.threshold;
+  owners_.End(owner);
 }
 
 void Persistent::OnSynchronized(std::vector<Range>* unmap) {
-  for (std::pair<const uint32_t, Owner>& entry : owners_) {
-    if (entry.second.usage.held != 0) Release(entry.first, entry.second.threshold, unmap);
-  }
+  owners_.ForEach([&](uint32_t owner, const Usage& usage, uint64_t threshold) {
+    if (usage.held != 0) Release(owner, threshold, unmap);
+  });
 }
 
 void Persistent::ReleaseUnneeded(std::vector<Range>* unmap) {
@@ -299,7 +245,7 @@ void Persistent::ReleaseUnneeded(std::vector<Range>* unmap) {
 }
 
 void Persistent::Trim(std::vector<Range>* unmap) {
-  for (std::pair<const uint32_t, Owner>& entry : owners_) Release(entry.first, 0, unmap);
+  owners_.ForEach([&](uint32_t owner, const Usage&, uint64_t) { Release(owner, 0, unmap); });
   DropEmpties(kNobody, true, unmap);
   Shrink(0, unmap);
   cache_limit_ = kCacheBytes;

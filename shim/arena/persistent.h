@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "shim/arena/blocks.h"
+#include "shim/arena/owners.h"
 
 namespace shim::arena {
 
@@ -30,7 +31,7 @@ inline constexpr uint64_t kSmallBytesMax = uint64_t{1} << 20;
 
 class Persistent {
  public:
-  static constexpr uint32_t kProgram = 0;  // the owner of cuMemAlloc's blocks
+  static constexpr uint32_t kProgram = Owners::kProgram;
   static constexpr uint64_t kCacheBytes = uint64_t{32} << 20;
 
   struct Request {
@@ -47,11 +48,7 @@ class Persistent {
     Blocks::Index index = Blocks::kNone;
     Stamp stamp;  // of what was there before
   };
-  struct Usage {
-    uint64_t used = 0, used_high = 0;          // by live blocks
-    uint64_t reserved = 0, reserved_high = 0;  // ranges of its blocks, and what it holds
-    uint64_t held = 0;                         // empty ranges
-  };
+  using Usage = Owners::Usage;
 
   // False when a range of RangeBytesFor(bytes) must be mapped first. REQUIRES: bytes > 0.
   bool Take(const Request& request, Block* block);
@@ -68,8 +65,8 @@ class Persistent {
   // An owner gives empty ranges up while it has more than `keep` bytes reserved.
   void Release(uint32_t owner, uint64_t keep, std::vector<Range>* unmap);
   // What an owner may keep at a synchronisation; 0 at first.
-  void SetThreshold(uint32_t owner, uint64_t bytes) { OwnerOf(owner).threshold = bytes; }
-  uint64_t ThresholdOf(uint32_t owner) const;
+  void SetThreshold(uint32_t owner, uint64_t bytes) { owners_.SetThreshold(owner, bytes); }
+  uint64_t ThresholdOf(uint32_t owner) const { return owners_.ThresholdOf(owner); }
   // The host has synchronised: every owner releases down to its threshold.
   void OnSynchronized(std::vector<Range>* unmap);
   // What the owner's blocks leave from now on is held by nobody.
@@ -80,17 +77,17 @@ class Persistent {
   // Gives back all that is not live, of owners too, and forgets what the cache learned.
   void Trim(std::vector<Range>* unmap);
 
-  Usage UsageOf(uint32_t owner) const;
-  void ResetHigh(uint32_t owner, bool used);
+  Usage UsageOf(uint32_t owner) const { return owners_.UsageOf(owner); }
+  void ResetHigh(uint32_t owner, bool used) { owners_.ResetHigh(owner, used); }
   // Memory of an owner that lies elsewhere (the lane) and counts as its own.
-  void Charge(uint32_t owner, int64_t bytes);
+  void Charge(uint32_t owner, int64_t bytes) { owners_.Charge(owner, bytes); }
 
   uint64_t mapped_bytes() const { return mapped_bytes_; }
   uint64_t cached_bytes() const { return cached_bytes_; }
-  uint64_t live_bytes() const { return live_bytes_; }
-  uint64_t held_bytes() const { return held_bytes_; }
+  uint64_t live_bytes() const { return owners_.live_bytes(); }
+  uint64_t held_bytes() const { return owners_.held_bytes(); }
   // What Trim() would give back.
-  uint64_t unused_bytes() const { return cached_bytes_ + held_bytes_; }
+  uint64_t unused_bytes() const { return cached_bytes_ + held_bytes(); }
   // All ranges that are mapped, in no order.
   std::vector<Range> Ranges() const;
 
@@ -110,14 +107,7 @@ class Persistent {
     Stamp stamp;
     uint32_t owner = kNobody;
   };
-  static constexpr uint32_t kNobody = ~uint32_t{0};
-  struct Owner {
-    Usage usage;
-    uint64_t threshold = 0;
-    bool ended = false;
-  };
-
-  Owner& OwnerOf(uint32_t owner);
+  static constexpr uint32_t kNobody = Owners::kNobody;
   Group& GroupOf(const Request& request, uint32_t* index);
   bool TakeFrom(uint32_t group, const Request& request, Block* block);
   bool TakeIdle(uint64_t bytes, uint64_t bytes_max, const Request& request, Idle* idle);
@@ -126,26 +116,16 @@ class Persistent {
   void DropEmpties(uint32_t owner, bool all, std::vector<Range>* unmap);
   void Uncache(uint64_t bytes);
   void Drop(const Range& range, std::vector<Range>* unmap);
-  bool Holds(uint32_t owner);
-  void Hold(uint32_t owner, int64_t bytes);
-  void Use(uint32_t owner, int64_t bytes);
-  void Reserve(uint32_t owner, int64_t bytes);
 
   std::vector<std::unique_ptr<Group>> groups_;
   std::deque<Idle> idle_;                         // the oldest first
   std::unordered_map<uint64_t, uint64_t> large_;  // base -> bytes, in use
-  std::unordered_map<uint32_t, Owner> owners_;    // none is ever taken out
-  struct {
-    uint32_t owner = kNobody;
-    Owner* account = nullptr;
-  } latest_;                       // whom OwnerOf was asked for
+  Owners owners_;
   std::deque<uint64_t> given_up_;  // sizes, the latest last
   uint64_t cache_limit_ = kCacheBytes;
   uint64_t mapped_bytes_ = 0;
   uint64_t cached_bytes_ = 0;
   uint64_t cached_low_ = 0;  // the least of it since ReleaseUnneeded
-  uint64_t held_bytes_ = 0;
-  uint64_t live_bytes_ = 0;
 };
 
 }  // namespace shim::arena
