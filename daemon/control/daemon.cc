@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/common/swap_file.h"
 #include "daemon/control/command.h"
+#include "daemon/control/status.h"
 #include "ipc/futex.h"
 #include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
@@ -51,7 +52,14 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       lanes_({&sessions_, &scheduler_, children}),
       lifecycle_({loop, &sessions_, &scheduler_, &observers_, &lanes_},
                  {options.runtime_dir, options.kill_timeout_s * 1'000'000}, this),
-      metrics_(loop_, [this] { return Metrics(); }) {}
+      commands_(loop),
+      job_commands_({&sessions_, &jobs_, &scheduler_, &observers_,
+                     [this](const Session& session) { SendTo(session, session.record); }}),
+      run_commands_({children, &sessions_, &jobs_, &observers_, &job_commands_}),
+      views_({&options_, children, &sessions_, &scheduler_.state(), &observers_}, NowUs),
+      metrics_(loop_, [this] { return views_.Metrics(); }) {
+  SetUpCommands();
+}
 
 Daemon::~Daemon() = default;
 
@@ -67,9 +75,8 @@ absl::Status Daemon::Listen() {
   hellos_.Listen(
       std::move(*hello), [this](ipc::UniqueFd socket) { AcceptClient(std::move(socket)); },
       [](const std::string& sentence) { spdlog::warn("{}; raise ulimit -n", sentence); });
-  const absl::Status bound = control_.Bind(ipc::ControlEndpoint(options_.runtime_dir));
+  const absl::Status bound = commands_.Listen(ipc::ControlEndpoint(options_.runtime_dir));
   if (!bound.ok()) return bound;
-  loop_->Watch(control_.descriptor(), [this] { OnControl(); });
   if (options_.metrics_port == 0) return absl::OkStatus();
   return metrics_.Listen(static_cast<uint16_t>(options_.metrics_port));
 }
@@ -362,7 +369,7 @@ void Daemon::Quit(int code) {
 }
 
 void Daemon::OnAllStopped() {
-  for (const std::string& peer : stop_waiters_) control_.Reply(peer, "{\"ok\":true}");
+  for (const std::string& peer : stop_waiters_) commands_.Reply(peer, "{\"ok\":true}");
   stop_waiters_.clear();
   unlink(ipc::HelloSocketPath(options_.runtime_dir).c_str());
   spdlog::info("stopped");

@@ -18,27 +18,26 @@
 #include "daemon/common/acceptor.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/control/children.h"
-#include "daemon/control/choose_devices.h"
+#include "daemon/control/command_server.h"
 #include "daemon/control/http.h"
+#include "daemon/control/job_commands.h"
 #include "daemon/control/jobs.h"
 #include "daemon/control/lane_registry.h"
 #include "daemon/control/observers.h"
 #include "daemon/control/placement.h"
+#include "daemon/control/run_commands.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/seal.h"
 #include "daemon/control/session_lifecycle.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/upgrade.h"
+#include "daemon/control/views.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
 #include "ipc/unique_fd.h"
-#include "ipc/zmq_control.h"
 #include "scheduler/scheduler.h"
 
 namespace control {
-
-struct Command;
-struct TopInput;
 
 class Daemon : public ChildrenListener, public ActionExecutor, public SessionLifecycle::Listener {
  public:
@@ -141,13 +140,10 @@ class Daemon : public ChildrenListener, public ActionExecutor, public SessionLif
   void PerformGrant(const scheduler::Action& action);
   // --- on which terms sessions run, and on which device (terms.cc)
   void TellQuotas();
-  std::vector<DeviceLoad> DeviceLoads() const;
   // The device that a program means by this number.
   uint32_t DeviceSeenAs(const Session& session, uint32_t seen) const;
   // It asks for memory there. False: what it asked for there can't be.
   bool NoteDevice(uint64_t id, uint32_t device, bool for_lane);
-  void AnswerTerms(const std::string& peer, const Command& command);
-  void TellTerms(uint64_t id, const ipc::SchedulingTerms& terms);
 
   void ReleaseUnknownOwners();
 
@@ -159,8 +155,7 @@ class Daemon : public ChildrenListener, public ActionExecutor, public SessionLif
   void Enter(Session* session);
   void OnEntered(Session* session, const ipc::control::Attached& attached);
   void FinishRelease(uint64_t id);
-  void AnswerUpgrade(const std::string& peer, const Command& command);
-  std::string UpgradeWorkers(const std::string& peer);  // a sentence: why not; else answered later
+  void UpgradeWorkers(const std::string& peer);
   void ReleaseForUpgrade();
   void FailUpgrade(const std::string& sentence);
   void FinishUpgrade();
@@ -175,36 +170,13 @@ class Daemon : public ChildrenListener, public ActionExecutor, public SessionLif
   void StopEverything();
   void Quit(int code);
 
-  std::string Metrics();
-
-  // --- people's commands (commands.cc)
-  void OnControl();
-  void Answer(const ipc::ControlServer::Request& request);
-  void ReplyLater(const std::string& peer, const std::string& text);
-  void AnswerStatus(const std::string& peer, const Command& command);
-  void AnswerTop(const std::string& peer, const Command& command);
-  void AnswerJournal(const std::string& peer, const Command& command);
+  // --- people's commands
+  void SetUpCommands();
   void AnswerJob(const std::string& peer, const Command& command);
-  // Of those who asked while the device was being opened. `failure`: why there is none.
+  // Those that were asked before lanewayd served. `failure`: why it never will.
   void AnswerWaitingJobs(const std::string& failure);
-  void AnswerExited(const std::string& peer, const Command& command);
-  void AnswerPolicy(const std::string& peer, const Command& command);
-  void AnswerPause(const std::string& peer, const Command& command);
-  void AnswerResume(const std::string& peer, const Command& command);
-  void AnswerLimit(const std::string& peer, const Command& command);
-  std::vector<uint64_t> SessionsOf(uint64_t job) const;
-  std::vector<uint64_t> SessionsToSteer(const std::string& peer, uint64_t job);
-  void ChangeJob(const ipc::JobTerms& terms);
-  void TellQueued(uint64_t id, const std::string& reason);
-  void TellPause(uint64_t id, scheduler::Pause pause);
-  void Steer(uint64_t id, EventKind kind, const scheduler::Event& event,
-             const std::string& text = {});
-  void AnswerWhy(const std::string& peer, const Command& command);
-  TopInput LiveInput() const;
   void AnswerStop(const std::string& peer, const Command& command);
-  std::string NoSuchJob(uint64_t id) const;
-  std::string WhyOf(const Session& session) const;
-  std::string StopRefusal(bool force);
+  void TellQueued(uint64_t id, const std::string& reason);
 
   static int64_t NowUs();
 
@@ -219,8 +191,11 @@ class Daemon : public ChildrenListener, public ActionExecutor, public SessionLif
   Observers observers_;
   LaneRegistry lanes_;
   SessionLifecycle lifecycle_;
+  CommandServer commands_;
+  JobCommands job_commands_;
+  RunCommands run_commands_;
+  Views views_;
   common::Acceptor hellos_{loop_};
-  ipc::ControlServer control_;
   struct Greeting {
     ipc::UniqueFd socket;
     common::EventLoop::TimerId timer = 0;

@@ -105,27 +105,25 @@ void Daemon::FinishRelease(uint64_t id) {
 
 // --- upgrade -------------------------------------------------------------------------------------
 
-void Daemon::AnswerUpgrade(const std::string& peer, const Command&) {
-  const std::string refusal = UpgradeWorkers(peer);
-  if (!refusal.empty()) control_.Reply(peer, ErrorJson(refusal));
-}
-
-std::string Daemon::UpgradeWorkers(const std::string& peer) {
-  if (!scheduler_.serving() || stopping_) return "the daemon is starting or stopping; try again";
+// Answers the peer now, or when the upgrade is over.
+void Daemon::UpgradeWorkers(const std::string& peer) {
+  if (!scheduler_.serving() || stopping_) {
+    commands_.Reply(peer, ErrorJson("the daemon is starting or stopping; try again"));
+    return;
+  }
   if (upgrade_.running()) {
     upgrade_.Join(peer);
-    return {};
+    return;
   }
   upgrade_.Begin(peer, children_->workers());
   for (const uint32_t number : upgrade_.from()) children_->SetLeaving(number, true);
   if (const absl::Status ensured = children_->EnsureWorker(); !ensured.ok()) {
     FailUpgrade(std::string(ensured.message()));
-    return {};
+    return;
   }
   spdlog::info("replacing {} worker(s)", upgrade_.from().size());
   ReleaseForUpgrade();
   Reconcile();
-  return {};
 }
 
 // Once the new worker is ready.
@@ -144,7 +142,7 @@ void Daemon::FailUpgrade(const std::string& sentence) {
     if (!placement_.IsRetired(number)) children_->SetLeaving(number, false);
   }
   const std::string answer = ErrorJson(sentence);
-  for (const std::string& peer : upgrade_.Fail().peers) ReplyLater(peer, answer);
+  for (const std::string& peer : upgrade_.Fail().peers) commands_.Reply(peer, answer);
 }
 
 void Daemon::FinishUpgrade() {
@@ -152,7 +150,7 @@ void Daemon::FinishUpgrade() {
   if (!done.has_value()) return;
   const std::string answer =
       absl::StrCat("{\"ok\":true,\"moved\":", done->moved, ",\"kept\":", done->kept, "}");
-  for (const std::string& peer : done->peers) ReplyLater(peer, answer);
+  for (const std::string& peer : done->peers) commands_.Reply(peer, answer);
 }
 
 // --- offenders -----------------------------------------------------------------------------------

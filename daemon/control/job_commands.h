@@ -1,0 +1,57 @@
+// People's commands that change what runs: policy, pause, resume, evict, limit, share, priority.
+//
+// Each becomes an event for the scheduler; what follows is executed like anything else that it
+// decides. Each command returns its answer, as JSON. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/control/command.h"
+#include "daemon/control/jobs.h"
+#include "daemon/control/observers.h"
+#include "daemon/control/scheduler_port.h"
+#include "daemon/control/session_table.h"
+
+namespace control {
+
+// The sentence for a job that no session has.
+std::string NoSuchJob(uint64_t job);
+
+class JobCommands {
+ public:
+  struct Parts {
+    SessionTable* sessions;
+    Jobs* jobs;
+    SchedulerPort* scheduler;
+    Observers* observers;
+    // Sends a session's record to the worker or program that runs it.
+    std::function<void(const Session& session)> send_record;
+  };
+  // The parts outlive this object.
+  explicit JobCommands(Parts parts);
+
+  std::string Policy(const Command& command);
+  std::string Pause(const Command& command);  // pause and evict
+  std::string Resume(const Command& command);
+  std::string Limit(const Command& command);
+  std::string Terms(const Command& command);  // share and priority
+
+  // The job has these terms from now on: its sessions that run or wait, and those that will come.
+  void Change(const ipc::JobTerms& terms);
+
+ private:
+  // The job's sessions that still run or wait.
+  std::vector<uint64_t> SessionsOf(uint64_t job) const;
+  // Why a job without such sessions can't be steered.
+  std::string NothingToSteer(uint64_t job) const;
+  void Steer(uint64_t session, EventKind kind, const scheduler::Event& event,
+             const std::string& text = {});
+  void SendPause(uint64_t session, scheduler::Pause pause);
+
+  const Parts parts_;
+};
+
+}  // namespace control
