@@ -11,8 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/swap_file.h"
-#include "daemon/control/command.h"
-#include "daemon/control/status.h"
+#include "daemon/control/greeting.h"
 #include "ipc/futex.h"
 #include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
@@ -25,8 +24,6 @@ namespace {
 
 constexpr int64_t kLanesMax = 64;
 constexpr int64_t kOverstayS = 10;  // without a boundary, then it is reported
-constexpr int kAttemptsMax =
-    3;  // of attaching one session: a worker may die of another's fault just then
 
 scheduler::Limits LimitsOf(const ipc::Options& options) {
   scheduler::Limits limits;
@@ -52,14 +49,26 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       lanes_({&sessions_, &scheduler_, children}),
       lifecycle_({loop, &sessions_, &scheduler_, &observers_, &lanes_},
                  {options.runtime_dir, options.kill_timeout_s * 1'000'000}, this),
-      commands_(loop),
-      job_commands_({&sessions_, &jobs_, &scheduler_, &observers_,
-                     [this](const Session& session) { SendTo(session, session.record); }}),
-      run_commands_({children, &sessions_, &jobs_, &observers_, &job_commands_}),
-      views_({&options_, children, &sessions_, &scheduler_.state(), &observers_}, NowUs),
-      metrics_(loop_, [this] { return views_.Metrics(); }) {
-  SetUpCommands();
-}
+      links_(children, &scheduler_),
+      grants_({&sessions_, children, &scheduler_, &observers_, &lanes_, &lifecycle_, &links_},
+              options.max_iteration_s, NowUs),
+      in_process_({loop, children, &sessions_, &scheduler_, &lifecycle_, &grants_,
+                   &links_.program(), &seal_},
+                  NowUs),
+      moves_({children, &scheduler_, &observers_, &lifecycle_, &links_, &grants_}),
+      offenders_({loop, children, &sessions_, &scheduler_, &observers_, &placement_},
+                 options.runtime_dir, options.kill_timeout_s),
+      admission_({loop, children, &sessions_, &jobs_, &scheduler_, &observers_, &lanes_,
+                  &lifecycle_, &links_, &grants_, &in_process_, &placement_}),
+      hellos_(loop,
+              [this](const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
+                     ipc::UniqueFd pidfd) {
+                admission_.Create(hello, peer, std::move(socket), std::move(pidfd));
+                Reconcile();
+              }),
+      control_plane_({&options_, loop, children, &sessions_, &jobs_, &scheduler_, &observers_,
+                      &links_, &placement_},
+                     this, NowUs) {}
 
 Daemon::~Daemon() = default;
 
@@ -72,13 +81,8 @@ absl::Status Daemon::Listen() {
   jobs_.SetSeal(seal_);
   absl::StatusOr<ipc::UniqueFd> hello = ipc::ListenAt(ipc::HelloSocketPath(options_.runtime_dir));
   if (!hello.ok()) return hello.status();
-  hellos_.Listen(
-      std::move(*hello), [this](ipc::UniqueFd socket) { AcceptClient(std::move(socket)); },
-      [](const std::string& sentence) { spdlog::warn("{}; raise ulimit -n", sentence); });
-  const absl::Status bound = commands_.Listen(ipc::ControlEndpoint(options_.runtime_dir));
-  if (!bound.ok()) return bound;
-  if (options_.metrics_port == 0) return absl::OkStatus();
-  return metrics_.Listen(static_cast<uint16_t>(options_.metrics_port));
+  hellos_.Listen(std::move(*hello));
+  return control_plane_.Listen();
 }
 
 int Daemon::Run() {
@@ -87,8 +91,7 @@ int Daemon::Run() {
   return exit_code_;
 }
 
-// --- children
-// ----------------------------------------------------------------------------------------
+// --- children ------------------------------------------------------------------------------------
 
 void Daemon::OnChildrenReady() {
   scheduler_.Serve();
@@ -103,23 +106,61 @@ void Daemon::OnChildrenReady() {
     OnKeeperFailed(std::string(ensured.message()));
     return;
   }
-  std::vector<uint64_t> waiting;
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    if (entry.second.phase == Phase::kQueued) waiting.push_back(entry.first);
-  }
-  for (const uint64_t id : waiting) {
-    if (const Session* const session = sessions_.Find(id)) Enlist(*session);
-  }
+  admission_.EnlistQueued();
   scheduler_.ApplyHeld();
-  AnswerWaitingJobs("");
+  control_plane_.OnServing();
   Reconcile();
   if (children_->Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
+}
+
+void Daemon::Execute(const scheduler::Action& action) {
+  std::visit(ipc::Overloaded{
+                 [this](const scheduler::Admit& admit) {
+                   if (Session* const session = sessions_.Find(admit.session))
+                     admission_.Begin(session);
+                 },
+                 [this](const scheduler::Queue& queue) {
+                   spdlog::info("session {} {}", queue.session, queue.reason);
+                   if (const Session* const session = sessions_.Find(queue.session))
+                     TellQueued(*session, queue.reason);
+                 },
+                 [this](const scheduler::Reject& reject) {
+                   Session* const session = sessions_.Find(reject.session);
+                   if (session == nullptr) return;
+                   lifecycle_.Refuse(session, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
+                                     absl::StrCat(reject.reason,
+                                                  "; end a program or wait for one "
+                                                  "(laneway ps lists them)"));
+                 },
+                 [this](const auto& other) { grants_.Execute(other); },
+             },
+             action);
+}
+
+void Daemon::BeforeTimer() {
+  for (const uint64_t id : sessions_.Ids()) grants_.NoteProgress(id);
+}
+
+void Daemon::TellCapacity() {
+  const ipc::control::KeeperReady& keeper = children_->keeper().description;
+  for (uint32_t i = 0; i < keeper.device_count; ++i) {
+    scheduler::CapacityChanged capacity;
+    capacity.device = i;
+    capacity.capacity_bytes = static_cast<int64_t>(keeper.devices[i].capacity_bytes);
+    scheduler_.Apply(capacity);
+  }
+  // One lanewayd serves one user: the one that it runs as.
+  scheduler::UserChanged user;
+  user.user = geteuid();
+  user.memory_bytes = ipc::BytesOption(options_.user_memory, 0);
+  user.sessions_max = static_cast<uint32_t>(options_.user_sessions);
+  scheduler_.Apply(user);
 }
 
 void Daemon::OnWorkerReady(uint32_t worker) {
   if (on_ready_ && scheduler_.serving()) std::exchange(on_ready_, nullptr)("");
   ServeWaiting();
-  ReleaseForUpgrade();
+  control_plane_.upgrade().OnWorkerReady();
   Reconcile();
 }
 
@@ -127,72 +168,50 @@ void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
                             std::vector<ipc::UniqueFd>* fds) {
   namespace wire = ipc::control;
   std::visit(ipc::Overloaded{
-                 [&](const wire::SessionRecord& record) { AdoptSession(worker, record, fds); },
+                 [&](const wire::SessionRecord& record) { admission_.Adopt(worker, record, fds); },
                  [&](const wire::Attached& attached) { FinishAttach(attached); },
                  [&](const wire::SessionEnded& ended) { EndSession(ended.session_id); },
                  [&](const wire::SessionReleased& released) { FinishRelease(released.session_id); },
-                 [&](const wire::Poisoned& poisoned) { RecordFault(worker, poisoned); },
-                 [&](const wire::Switched& switched) { RecordSwitch(switched); },
-                 [&](const wire::GateReport& gate) { ApplyGateReport(gate); },
-                 [&](const wire::LaneNeeded& needed) { RequestLane(needed); },
+                 [&](const wire::Poisoned& poisoned) { offenders_.OnPoisoned(worker, poisoned); },
+                 [&](const wire::Switched& switched) { grants_.OnReport(switched); },
+                 [&](const wire::GateReport& gate) { grants_.OnReport(gate); },
+                 [&](const wire::LaneNeeded& needed) { grants_.OnReport(needed); },
                  [&](const wire::LaneShrunk& shrunk) { lanes_.OnShrunk(worker, shrunk); },
                  [&](const wire::LaneChanged& changed) {
                    lanes_.ForwardChange(worker, changed);
                    lanes_.ReleaseIfEnded(changed.lane);
                  },
-                 [&](const wire::MemoryNeeded& needed) { RequestMemory(needed); },
-                 [&](const wire::MemoryFreed& freed) { TakeMemoryBack(freed); },
-                 [&](const wire::Swapped& swapped) { FinishSwap(swapped); },
+                 [&](const wire::MemoryNeeded& needed) { grants_.OnReport(needed); },
+                 [&](const wire::MemoryFreed& freed) { grants_.OnReport(freed); },
+                 [&](const wire::Swapped& swapped) { grants_.OnReport(swapped); },
              },
              report);
 }
 
-void Daemon::AdoptSession(uint32_t worker, const ipc::control::SessionRecord& record,
-                          std::vector<ipc::UniqueFd>* fds) {
-  if (fds->size() != 4 || sessions_.Find(record.session_id) != nullptr) return;
-  Session* const session = sessions_.Add(record);
-  jobs_.Adopt(record.job);
-  lifecycle_.Transition(session, Phase::kRunning);
-  session->worker = worker;
-  session->has_slot = true;
-  session->session_fd = std::move((*fds)[0]);
-  session->pidfd = std::move((*fds)[1]);
-  session->pinned_fd = std::move((*fds)[2]);
-  session->swap_fd = std::move((*fds)[3]);
-  session->progress = common::ProgressMap(session->swap_fd.get());
-  session->page = common::SessionPageMap(session->session_fd.get());
-  if (record.contained != 0) session->own_worker = worker;
-  observers_.Begin(*session);
-  // It has its place already: the scheduler only learns of it.
-  session->lane = record.lane;
-  if (record.lane != 0) lanes_.AddGuest(record.lane, record.session_id);
-  session->lane_bytes = record.lane_bytes;
-  WatchClient(session);
-  AdoptGrants(*session);
-}
-
 void Daemon::FinishAttach(const ipc::control::Attached& attached) {
   Session* const session = sessions_.Find(attached.session_id);
-  if (session != nullptr && session->phase == Phase::kEntering) {
-    OnEntered(session, attached);
+  if (session == nullptr) return;
+  if (session->phase == Phase::kEntering) {
+    moves_.OnEntered(session, attached);
     Reconcile();
-    return;
+  } else if (session->phase == Phase::kAttaching) {
+    admission_.OnAttached(session, attached);
   }
-  if (session == nullptr || session->phase != Phase::kAttaching) return;
-  if (attached.result == 0) {
-    Welcome(session, attached);
-    return;
+}
+
+void Daemon::FinishRelease(uint64_t id) {
+  Session* const session = sessions_.Find(id);
+  if (session == nullptr) return;
+  if (session->phase != Phase::kRunning && session->phase != Phase::kEnding) return;
+  if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
+    lifecycle_.Remove(session);
+  } else if (moves_.Begin(session)) {
+    scheduler_.Apply(scheduler::Idle{id, true});
+    ServeWaiting();
+  } else {
+    moves_.Lose(session, "the session left its worker and can't enter another; start it again");
   }
-  ipc::Welcome welcome;
-  welcome.result = attached.result;
-  ipc::control::SetText(welcome.sentence, attached.sentence);
-  if (session->socket.valid()) {
-    (void)ipc::SendPacket(session->socket.get(),
-                          {reinterpret_cast<const std::byte*>(&welcome), sizeof welcome});
-  }
-  spdlog::warn("session {} is refused by its worker: {}", attached.session_id, attached.sentence);
-  // The worker says SessionEnded next; the slot is free only then.
-  lifecycle_.Transition(session, Phase::kEnding);
+  Reconcile();
 }
 
 void Daemon::EndSession(uint64_t id) {
@@ -208,20 +227,8 @@ void Daemon::EndSession(uint64_t id) {
   }
 }
 
-void Daemon::RecordFault(uint32_t worker, const ipc::control::Poisoned& poisoned) {
-  poisoned_worker_ = worker;
-  Session* const culprit = sessions_.Find(poisoned.session_id);
-  spdlog::error("worker poisoned, session {}: {}", poisoned.session_id, poisoned.text);
-  observers_.AddFault({poisoned.session_id, culprit == nullptr ? 0 : culprit->record.job.number,
-                       culprit == nullptr ? "" : culprit->record.program,
-                       static_cast<uint32_t>(poisoned.code), poisoned.text});
-  if (culprit == nullptr) return;
-  culprit->faulted = true;
-  NoteOffence(*culprit);
-}
-
 void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
-  NoteWorkerLost(worker);
+  grants_.OnWorkerLost(worker);
   lanes_.ForwardChange(worker, ipc::control::LaneChanged{0});  // it may have said so no more
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
@@ -236,36 +243,31 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     OnKeeperFailed(sentence);
     return;
   }
-  const uint64_t culprit = stopping_ ? 0 : BlameForCrash(worker);
-  const bool told =
-      culprit != 0 || placement_.Forget(worker) || std::exchange(poisoned_worker_, 0) == worker;
-  if (!stopping_ && !told) observers_.AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
+  const uint64_t culprit = stopping_ ? 0 : offenders_.OnWorkerLost(worker, sentence);
   for (const uint64_t id : concerned) {
     Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;
-    if (session->phase == Phase::kAttaching && was_ready && session->attempts < kAttemptsMax) {
-      AttachAgain(session);
+    if (session->phase == Phase::kAttaching && was_ready && admission_.AttachAgain(session))
       continue;
-    }
     if (session->phase == Phase::kWaiting || session->phase == Phase::kAttaching) {
-      Turn(session, CUDA_ERROR_MPS_RPC_FAILURE, sentence);
+      lifecycle_.Refuse(session, CUDA_ERROR_MPS_RPC_FAILURE, sentence);
       continue;
     }
     if (session->own_worker == worker) session->own_worker = 0;
     if (id == culprit) {
-      LoseSession(session, "work of this program ended its worker (laneway status says how)");
+      moves_.Lose(session, "work of this program ended its worker (laneway status says how)");
       continue;
     }
     // Did its client get to run in that worker? If not, the session may be what ends workers.
     const bool ran = session->phase == Phase::kRunning &&
                      session->page->acknowledged.load() == session->record.generation;
     session->moves_failed = ran ? 0 : session->moves_failed + 1;
-    if (session->phase != Phase::kEnding && BeginMove(session)) continue;
-    LoseSession(session, absl::StrCat(sentence, "; start the program again"));
+    if (session->phase != Phase::kEnding && moves_.Begin(session)) continue;
+    moves_.Lose(session, absl::StrCat(sentence, "; start the program again"));
   }
   ServeWaiting();
   lanes_.RepeatOrdersOf(worker);
-  FailUpgrade(sentence);
+  control_plane_.upgrade().OnWorkerLost(sentence);
   Reconcile();
 }
 
@@ -280,14 +282,14 @@ void Daemon::ServeWaiting() {
   for (const uint64_t id : waiting) {
     Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;
-    const absl::Status ensured = EnsureWorkerFor(session);
+    const absl::Status ensured = links_.worker().EnsureWorker(session);
     const bool moves = session->phase == Phase::kMoving;
     if (!ensured.ok()) {
       const std::string sentence(ensured.message());
-      moves ? LoseSession(session, sentence)
-            : Turn(session, CUDA_ERROR_MPS_CONNECTION_FAILED, sentence);
+      moves ? moves_.Lose(session, sentence)
+            : lifecycle_.Refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED, sentence);
     } else if (WorkerFor(*session, *children_) != nullptr) {
-      moves ? Enter(session) : Attach(session);
+      moves ? moves_.Enter(session) : admission_.Attach(session);
     }
   }
   lanes_.TellUntold();
@@ -298,12 +300,11 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
   if (!on_ready_) return;
   std::exchange(on_ready_, nullptr)(sentence);
   exit_code_ = 1;
-  AnswerWaitingJobs(sentence);
+  control_plane_.OnFailure(sentence);
   StopEverything();
 }
 
-// --- leaving
-// -----------------------------------------------------------------------------------------
+// --- leaving -------------------------------------------------------------------------------------
 
 // What a keeper still has of sessions that ended while no daemon was there, or whose worker did.
 void Daemon::ReleaseUnknownOwners() {
@@ -318,11 +319,23 @@ void Daemon::Reconcile() {
   if (!scheduler_.serving()) return;  // sessions and workers of an earlier lanewayd still come
   lanes_.TellShared();
   for (const uint32_t worker :
-       placement_.RetireUnused(children_->workers(), sessions_, upgrade_.held())) {
+       placement_.RetireUnused(children_->workers(), sessions_, control_plane_.upgrade().held())) {
     (void)children_->Send(worker, ipc::control::Stop{});
   }
-  FinishUpgrade();
+  control_plane_.upgrade().Finish();
   UpdateLinger();
+}
+
+std::string Daemon::OnStopAsked(bool force) {
+  admission_.NoticeEnding();
+  const size_t alive = sessions_.CountAlive();
+  if (alive != 0 && !force) {
+    return absl::StrCat(alive, alive == 1 ? " program is" : " programs are",
+                        " still running (laneway ps); wait for them or use laneway stop --force");
+  }
+  spdlog::info("told to stop{}", force ? " (forced)" : "");
+  StopEverything();
+  return {};
 }
 
 void Daemon::UpdateLinger() {
@@ -342,23 +355,28 @@ void Daemon::UpdateLinger() {
 void Daemon::StopEverything() {
   if (std::exchange(stopping_, true)) return;
   scheduler_.Stop();
-  AnswerWaitingJobs("the daemon was stopped while it started");
+  hellos_.Stop();
+  control_plane_.OnFailure("the daemon was stopped while it started");
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     if (entry.second.page.get() == nullptr) {
       TellRefused(entry.second, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                  "Laneway was stopped while this program was waiting (laneway stop --force)");
+                  "Laneway was stopped while this program was waiting (laneway "
+                  "stop --force)");
       continue;
     }
     ipc::MarkLost(entry.second.page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
-                  "Laneway was stopped while this program was running (laneway stop --force)");
+                  "Laneway was stopped while this program was running (laneway "
+                  "stop --force)");
   }
   children_->Stop();
 }
 
 void Daemon::OnTerminate() {
   if (sessions_.CountAlive() == 0) return StopEverything();
-  spdlog::info("told to end while {} program(s) run: they go on, the next daemon adopts them",
-               sessions_.CountAlive());
+  spdlog::info(
+      "told to end while {} program(s) run: they go on, the next "
+      "daemon adopts them",
+      sessions_.CountAlive());
   Quit(0);
 }
 
@@ -369,8 +387,7 @@ void Daemon::Quit(int code) {
 }
 
 void Daemon::OnAllStopped() {
-  for (const std::string& peer : stop_waiters_) commands_.Reply(peer, "{\"ok\":true}");
-  stop_waiters_.clear();
+  control_plane_.OnStopped();
   unlink(ipc::HelloSocketPath(options_.runtime_dir).c_str());
   spdlog::info("stopped");
   Quit(0);

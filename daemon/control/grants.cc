@@ -1,7 +1,6 @@
-// Lanes and grants: what the scheduler decides about them goes to the workers as messages, what the
-// workers report comes back as events. No message per iteration: how far sessions are stands in
-// their pages, and is read when something happens.
 #include "ipc/calls/vendor.h"
+
+#include "daemon/control/grants.h"
 
 #include <spdlog/spdlog.h>
 
@@ -9,7 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/control/daemon.h"
+#include "daemon/control/choose_devices.h"
+#include "ipc/session_file.h"
 
 namespace control {
 namespace {
@@ -25,10 +25,14 @@ int64_t Signed(uint64_t bytes) {
 
 }  // namespace
 
-scheduler::SessionArrived Daemon::Describe(const Session& session) const {
+Grants::Grants(const Parts& parts, int64_t iteration_max_s, std::function<int64_t()> now_us)
+    : parts_(parts), iteration_max_s_(iteration_max_s), now_us_(std::move(now_us)) {}
+
+scheduler::SessionArrived Grants::Describe(const Session& session) const {
   scheduler::SessionArrived arrived = ArrivedWith(session.record);
   arrived.fixed = session.in_process;
-  if (const LearnedCommand* const known = observers_.history().KnownOf(session.record.session_id)) {
+  if (const LearnedCommand* const known =
+          parts_.observers->history().KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
     arrived.estimate.total_us = known->needs.total_us;
     if (!session.in_process) {  // which has no lane, and never makes room for who needs it more
@@ -39,33 +43,16 @@ scheduler::SessionArrived Daemon::Describe(const Session& session) const {
   return arrived;
 }
 
-void Daemon::BeforeEvent() { lanes_.TellAlone(); }
-
-void Daemon::BeforeTimer() {
-  for (const uint64_t id : sessions_.Ids()) NoteProgress(id);
-}
-
-void Daemon::TellCapacity() {
-  const wire::KeeperReady& keeper = children_->keeper().description;
-  for (uint32_t i = 0; i < keeper.device_count; ++i) {
-    scheduler::CapacityChanged capacity;
-    capacity.device = i;
-    capacity.capacity_bytes = static_cast<int64_t>(keeper.devices[i].capacity_bytes);
-    scheduler_.Apply(capacity);
-  }
-  TellQuotas();
-}
-
 // --- what workers say ----------------------------------------------------------------------------
 
-void Daemon::NoteProgress(uint64_t id) {
-  Session* const session = sessions_.Find(id);
+void Grants::NoteProgress(uint64_t id) {
+  Session* const session = parts_.sessions->Find(id);
   if (session == nullptr || session->page.get() == nullptr || session->phase != Phase::kRunning)
     return;
   const ipc::Progress& progress = ProgressOf(*session);
   const uint64_t iterations = progress.iterations.load(std::memory_order_acquire);
   const uint64_t held_us = progress.held_us.load(std::memory_order_relaxed);
-  const int64_t now_us = NowUs();
+  const int64_t now_us = now_us_();
   const int64_t passed_us = now_us - std::exchange(session->progress_us, now_us);
   scheduler::Progress event;
   event.session = id;
@@ -75,65 +62,100 @@ void Daemon::NoteProgress(uint64_t id) {
       std::min<uint64_t>(held_us - session->held_us_seen, static_cast<uint64_t>(passed_us)));
   session->iterations_seen = iterations;
   session->held_us_seen = held_us;
-  if (event.iterations != 0 || event.busy_us != 0) scheduler_.Apply(event);
+  if (event.iterations != 0 || event.busy_us != 0) parts_.scheduler->Apply(event);
 }
 
-void Daemon::RecordSwitch(const wire::Switched& switched) {
+// A session is counted on one device: the first of its job's (--gpus), or else where its first
+// memory is. There its lane is, and all its memory is counted there, also what it has on others.
+bool Grants::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
+  Session* const session = parts_.sessions->Find(id);
+  if (session == nullptr) return true;
+  device = parts_.links->Of(*session).DeviceMeant(*session, device);
+  if (device == session->record.device) return true;
+  if (device >= parts_.children->keeper().description.device_count) return true;
+  parts_.scheduler->Apply(scheduler::SessionPlaced{id, device});
+  const scheduler::Session* const known = parts_.scheduler->state().Find(id);
+  if (known == nullptr) return true;
+  if (known->about.device == device) {
+    session->record.device = device;
+    Send(*session, session->record);
+    TellLane(*session);
+    spdlog::info("session {} is on device {}", id, device);
+    return true;
+  }
+  if (!std::exchange(session->on_several, true)) {
+    spdlog::info(
+        "session {} uses device {}, too: all its memory is counted on "
+        "device {}",
+        id, device, session->record.device);
+  }
+  if (!for_lane) return true;
+  // Its lane is on the other device: here its temporary memory is its own.
+  session->asks_lane = false;
+  Send(*session, wire::AssignLane{id, session->lane, session->lane_bytes, session->record.device,
+                                  CUDA_ERROR_NOT_SUPPORTED, 1});
+  return false;
+}
+
+void Grants::OnReport(const wire::Switched& switched) {
   spdlog::debug("lane {} went from session {} to {}", switched.lane, switched.from, switched.to);
   NoteProgress(switched.from);
-  observers_.Note({.kind = EventKind::kSwitch,
-                   .at_us = std::min(switched.at_us, NowUs()),
-                   .session = switched.from,
-                   .lane = switched.lane,
-                   .other = switched.to});
-  scheduler_.Apply(scheduler::Switched{static_cast<scheduler::LaneId>(switched.lane), switched.from,
-                                       switched.to});
+  parts_.observers->Note({.kind = EventKind::kSwitch,
+                          .at_us = std::min(switched.at_us, now_us_()),
+                          .session = switched.from,
+                          .lane = switched.lane,
+                          .other = switched.to});
+  parts_.scheduler->Apply(scheduler::Switched{static_cast<scheduler::LaneId>(switched.lane),
+                                              switched.from, switched.to});
 }
 
-void Daemon::ApplyGateReport(const wire::GateReport& report) {
-  Session* const session = sessions_.Find(report.session_id);
+void Grants::OnReport(const wire::GateReport& report) {
+  Session* const session = parts_.sessions->Find(report.session_id);
   if (session == nullptr || session->phase != Phase::kRunning) return;
   spdlog::debug("session {} reports {}", report.session_id, static_cast<uint32_t>(report.event));
   if (report.event == wire::GateEvent::kRunnable) {
-    scheduler_.ApplyWhenServing(scheduler::Runnable{report.session_id});
+    parts_.scheduler->ApplyWhenServing(scheduler::Runnable{report.session_id});
     return;
   }
   NoteProgress(report.session_id);
-  scheduler_.ApplyWhenServing(
+  parts_.scheduler->ApplyWhenServing(
       scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
 }
 
-void Daemon::RequestMemory(const wire::MemoryNeeded& needed) {
+void Grants::OnReport(const wire::MemoryNeeded& needed) {
   spdlog::debug("session {} needs {} bytes", needed.session_id, needed.bytes);
   (void)NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), false);
-  scheduler_.ApplyWhenServing(scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
+  parts_.scheduler->ApplyWhenServing(
+      scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
-void Daemon::TakeMemoryBack(const wire::MemoryFreed& freed) {
-  scheduler_.Apply(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
-  if (const Session* const session = sessions_.Find(freed.session_id)) CountOutside(*session);
+void Grants::OnReport(const wire::MemoryFreed& freed) {
+  parts_.scheduler->Apply(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
+  if (const Session* const session = parts_.sessions->Find(freed.session_id))
+    parts_.links->Of(*session).OnMemoryCounted(*session);
 }
 
-void Daemon::RequestLane(const wire::LaneNeeded& needed) {
-  if (Session* const session = sessions_.Find(needed.session_id)) session->asks_lane = true;
+void Grants::OnReport(const wire::LaneNeeded& needed) {
+  if (Session* const session = parts_.sessions->Find(needed.session_id)) session->asks_lane = true;
   const bool gives_back = needed.bytes == 0;
   const bool possible = NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), true);
   if (!possible && !gives_back) return;
-  scheduler_.ApplyWhenServing(scheduler::LaneNeeded{needed.session_id, Signed(needed.bytes)});
+  parts_.scheduler->ApplyWhenServing(
+      scheduler::LaneNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
-void Daemon::FinishSwap(const wire::Swapped& swapped) {
+void Grants::OnReport(const wire::Swapped& swapped) {
   const bool out = swapped.out != 0;
-  observers_.Note(
+  parts_.observers->Note(
       {.kind = out ? EventKind::kSwapOut : EventKind::kSwapIn, .session = swapped.session_id});
   spdlog::debug("session {} is {} ({}) {}", swapped.session_id, out ? "out" : "in", swapped.result,
                 swapped.sentence);
-  if (Session* const session = sessions_.Find(swapped.session_id)) session->swap.reset();
-  scheduler_.Apply(
+  if (Session* const session = parts_.sessions->Find(swapped.session_id)) session->swap.reset();
+  parts_.scheduler->Apply(
       scheduler::Swapped{swapped.session_id, out, swapped.result == 0, swapped.sentence});
 }
 
-void Daemon::AdoptGrants(const Session& session) {
+void Grants::Adopt(const Session& session) {
   const wire::SessionRecord& record = session.record;
   scheduler::SessionAdopted adopted;
   adopted.arrived = Describe(session);
@@ -144,154 +166,132 @@ void Daemon::AdoptGrants(const Session& session) {
   adopted.granted = record.granted != 0;
   adopted.place = record.place;
   adopted.pause = record.pause;
-  scheduler_.Apply(adopted);
+  parts_.scheduler->Apply(adopted);
   // Who holds which lane is known only when all have been adopted.
-  if (record.wants != 0) scheduler_.ApplyWhenServing(scheduler::Runnable{record.session_id});
+  if (record.wants != 0) parts_.scheduler->ApplyWhenServing(scheduler::Runnable{record.session_id});
 }
 
 // Its sessions run nowhere until another worker takes them over. First none of them has work: a
 // lane that comes free would be granted to one that cannot hear of it.
-void Daemon::NoteWorkerLost(uint32_t worker) {
+void Grants::OnWorkerLost(uint32_t worker) {
   std::vector<uint64_t> concerned;
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
+  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
     if (entry.second.worker == worker && entry.second.phase == Phase::kRunning)
       concerned.push_back(entry.first);
   }
-  for (const uint64_t id : concerned) scheduler_.Apply(scheduler::Idle{id, true});
+  for (const uint64_t id : concerned) parts_.scheduler->Apply(scheduler::Idle{id, true});
   for (const uint64_t id : concerned) {
-    const Session* const session = sessions_.Find(id);
+    const Session* const session = parts_.sessions->Find(id);
     if (session == nullptr) continue;
-    scheduler_.Apply(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
+    parts_.scheduler->Apply(
+        scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
   }
 }
 
 // --- what the scheduler asks for -----------------------------------------------------------------
 
-void Daemon::SendTo(const Session& session, const wire::DaemonToWorker& message) {
-  if (session.phase != Phase::kRunning) return;
-  if (session.in_process) {
-    const std::optional<wire::DaemonToProgram> told =
-        wire::Redirected<wire::DaemonToProgram>(message);
-    if (told.has_value()) SendToProgram(session, *told);
-    return;
-  }
-  // A send fails when the worker is ending: its pidfd settles its sessions a moment later.
-  (void)children_->Send(session.worker, message);
-}
-
-void Daemon::TellLane(const Session& session) {
+void Grants::TellLane(const Session& session) {
   if (session.lane == 0) return;
-  SendTo(session, wire::AssignLane{session.record.session_id, session.lane, session.lane_bytes,
-                                   session.record.device, 0, 0});
+  Send(session, wire::AssignLane{session.record.session_id, session.lane, session.lane_bytes,
+                                 session.record.device, 0, 0});
 }
 
-void Daemon::AssignLane(const scheduler::AssignLane& assign) {
-  Session* const session = sessions_.Find(assign.session);
+void Grants::Execute(const scheduler::AssignLane& assign) {
+  Session* const session = parts_.sessions->Find(assign.session);
   if (session == nullptr) return;
   session->lane = assign.lane;
   session->lane_bytes = static_cast<uint64_t>(assign.bytes);
-  lanes_.AddGuest(assign.lane, assign.session);
+  parts_.lanes->AddGuest(assign.lane, assign.session);
   if (assign.answer) {
     session->asks_lane = false;
     session->refusal.clear();
   }
   spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
-  SendTo(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes,
-                                    session->record.device, 0, assign.answer ? 1u : 0u});
-  lanes_.TellShared();
-  observers_.Note({.kind = EventKind::kLane,
-                   .session = assign.session,
-                   .lane = assign.lane,
-                   .bytes = static_cast<uint64_t>(assign.bytes)});
+  Send(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes,
+                                  session->record.device, 0, assign.answer ? 1u : 0u});
+  parts_.lanes->TellShared();
+  parts_.observers->Note({.kind = EventKind::kLane,
+                          .session = assign.session,
+                          .lane = assign.lane,
+                          .bytes = static_cast<uint64_t>(assign.bytes)});
 }
 
-void Daemon::RefuseMemory(const scheduler::RefuseMemory& refusal) {
-  Session* const session = sessions_.Find(refusal.session);
+void Grants::Execute(const scheduler::RefuseMemory& refusal) {
+  Session* const session = parts_.sessions->Find(refusal.session);
   if (session == nullptr) return;
   spdlog::info("session {} gets no more memory: {}", refusal.session, refusal.reason);
   session->refusal = refusal.reason;
   if (std::exchange(session->asks_lane, false)) {
-    SendTo(*session, wire::AssignLane{refusal.session, session->lane, session->lane_bytes,
-                                      session->record.device, kOutOfMemory, 1});
+    Send(*session, wire::AssignLane{refusal.session, session->lane, session->lane_bytes,
+                                    session->record.device, kOutOfMemory, 1});
   } else {
-    SendTo(*session, wire::MemoryAnswer{refusal.session, kOutOfMemory});
+    Send(*session, wire::MemoryAnswer{refusal.session, kOutOfMemory});
   }
 }
 
-void Daemon::GrantOrRevoke(uint64_t id, uint64_t lane, bool grant) {
-  Session* const session = sessions_.Find(id);
-  if (session == nullptr) return;
-  spdlog::debug("session {} {} lane {}", id, grant ? "may use" : "is to leave", lane);
-  if (grant) {
-    SendTo(*session, wire::Grant{id, lane});
-  } else {
-    SendTo(*session, wire::Revoke{id});
-  }
-  observers_.Note({.kind = grant ? EventKind::kGrant : EventKind::kRevoke,
-                   .session = id,
-                   .job = session->record.job.number,
-                   .lane = lane});
-}
-
-void Daemon::OnOverstay(const scheduler::Report& report) {
-  Session* const session = sessions_.Find(report.session);
+void Grants::Execute(const scheduler::Report& report) {
+  Session* const session = parts_.sessions->Find(report.session);
   if (session == nullptr) return;
   const std::string text = absl::StrCat("came to no boundary for ", report.overstay_us / 1'000'000,
                                         " s after it was to leave lane ", report.lane);
   spdlog::warn("session {} ({}) {}", report.session, session->record.program, text);
-  observers_.AddFault(
+  parts_.observers->AddFault(
       {report.session, session->record.job.number, session->record.program, 0, text});
   const bool served = session->phase == Phase::kRunning && !session->in_process;
-  if (options_.max_iteration_s == 0 || !served) return;
+  if (iteration_max_s_ == 0 || !served) return;
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
                 absl::StrCat("laneway: it ", text, ", and --max-iteration allows no more").c_str());
-  SendTo(*session, wire::DetachSession{report.session});  // the page is the client's, too
-  lifecycle_.Transition(session, Phase::kEnding);
+  Send(*session, wire::DetachSession{report.session});  // the page is the client's, too
+  parts_.lifecycle->Transition(session, Phase::kEnding);
 }
 
-void Daemon::Swap(const wire::Swap& swap) {
-  Session* const session = sessions_.Find(swap.session_id);
+void Grants::Swap(const wire::Swap& swap) {
+  Session* const session = parts_.sessions->Find(swap.session_id);
   if (session == nullptr) return;
   spdlog::debug("session {} {} the host", swap.session_id, swap.out != 0 ? "goes to" : "leaves");
   const bool between = session->phase == Phase::kMoving || session->phase == Phase::kEntering;
   if (session->phase != Phase::kRunning && (swap.out != 0 || !between)) {
-    scheduler_.Apply(
+    parts_.scheduler->Apply(
         scheduler::Swapped{swap.session_id, swap.out != 0, false, "no worker has it now"});
     return;
   }
   session->swap = swap;  // between two workers, the next one is asked
-  SendTo(*session, swap);
+  Send(*session, swap);
 }
 
-void Daemon::PerformGrant(const scheduler::Action& action) {
-  if (const scheduler::AssignLane* assign = std::get_if<scheduler::AssignLane>(&action)) {
-    AssignLane(*assign);
-  } else if (const scheduler::ResizeLane* resize = std::get_if<scheduler::ResizeLane>(&action)) {
-    lanes_.Resize(*resize);
-  } else if (const scheduler::Grant* grant = std::get_if<scheduler::Grant>(&action)) {
-    GrantOrRevoke(grant->session, grant->lane, true);
-  } else if (const scheduler::Revoke* revoke = std::get_if<scheduler::Revoke>(&action)) {
-    GrantOrRevoke(revoke->session, revoke->lane, false);
-  } else if (const scheduler::Successors* next = std::get_if<scheduler::Successors>(&action)) {
-    lanes_.Publish(*next);
-  } else if (const scheduler::GrantMemory* memory = std::get_if<scheduler::GrantMemory>(&action)) {
-    spdlog::debug("session {} gets {} bytes", memory->session, memory->bytes);
-    if (Session* const session = sessions_.Find(memory->session)) {
-      session->refusal.clear();
-      CountOutside(*session);
-      SendTo(*session, wire::MemoryAnswer{memory->session, 0});
-    }
-  } else if (const scheduler::RefuseMemory* no = std::get_if<scheduler::RefuseMemory>(&action)) {
-    RefuseMemory(*no);
-  } else if (const scheduler::SwapOut* out = std::get_if<scheduler::SwapOut>(&action)) {
-    Swap({out->session, 1, out->with_lane});
-  } else if (const scheduler::SwapIn* in = std::get_if<scheduler::SwapIn>(&action)) {
-    Swap({in->session, 0, in->with_lane});
-  } else if (const scheduler::Wait* wait = std::get_if<scheduler::Wait>(&action)) {
-    spdlog::info("session {} {}", wait->session, wait->reason);
-  } else if (const scheduler::Report* report = std::get_if<scheduler::Report>(&action)) {
-    OnOverstay(*report);
-  }
+void Grants::Execute(const scheduler::Grant& grant) {
+  const Session* const session = parts_.sessions->Find(grant.session);
+  if (session == nullptr) return;
+  spdlog::debug("session {} may use lane {}", grant.session, grant.lane);
+  Send(*session, wire::Grant{grant.session, grant.lane});
+  parts_.observers->Note({.kind = EventKind::kGrant,
+                          .session = grant.session,
+                          .job = session->record.job.number,
+                          .lane = grant.lane});
+}
+
+void Grants::Execute(const scheduler::Revoke& revoke) {
+  const Session* const session = parts_.sessions->Find(revoke.session);
+  if (session == nullptr) return;
+  spdlog::debug("session {} is to leave lane {}", revoke.session, revoke.lane);
+  Send(*session, wire::Revoke{revoke.session});
+  parts_.observers->Note({.kind = EventKind::kRevoke,
+                          .session = revoke.session,
+                          .job = session->record.job.number,
+                          .lane = revoke.lane});
+}
+
+void Grants::Execute(const scheduler::GrantMemory& memory) {
+  spdlog::debug("session {} gets {} bytes", memory.session, memory.bytes);
+  Session* const session = parts_.sessions->Find(memory.session);
+  if (session == nullptr) return;
+  session->refusal.clear();
+  parts_.links->Of(*session).OnMemoryCounted(*session);
+  Send(*session, wire::MemoryAnswer{memory.session, 0});
+}
+
+void Grants::Execute(const scheduler::Wait& wait) {
+  spdlog::info("session {} {}", wait.session, wait.reason);
 }
 
 }  // namespace control

@@ -2,11 +2,14 @@
 
 #include "daemon/control/greeting.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "ipc/control.h"
+#include "ipc/socket.h"
 
 namespace control {
 namespace {
@@ -55,10 +58,11 @@ bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t own
   hello->program[sizeof hello->program - 1] = '\0';
   hello->version[sizeof hello->version - 1] = '\0';
   if (!ipc::Understands(hello->tables)) {
-    Refuse(welcome, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
-           absl::StrCat(
-               "the program's Laneway ", hello->version, " and this daemon ", LANEWAY_VERSION,
-               " know different calls; run laneway stop, then start both from one installation"));
+    Refuse(
+        welcome, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+        absl::StrCat("the program's Laneway ", hello->version, " and this daemon ", LANEWAY_VERSION,
+                     " know different calls; run laneway stop, then start "
+                     "both from one installation"));
     return false;
   }
   const bool transport_known =
@@ -67,11 +71,30 @@ bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t own
       (hello->mode != ipc::Mode::kShared && hello->mode != ipc::Mode::kContained &&
        hello->mode != ipc::Mode::kInProcess)) {
     Refuse(welcome, CUDA_ERROR_NOT_SUPPORTED,
-           "the program asks for a transport or mode that this daemon does not have; use "
+           "the program asks for a transport or mode that this daemon does not "
+           "have; use "
            "--mode=shared, contained or in-process");
     return false;
   }
   return true;
+}
+
+void TellRefused(const Session& session, unsigned code, const std::string& sentence) {
+  ipc::Welcome welcome;
+  Refuse(&welcome, code, sentence);
+  spdlog::info("session {} ({}) is refused: {}", session.record.session_id, session.record.program,
+               welcome.sentence);
+  if (session.socket.valid()) (void)ipc::SendPacket(session.socket.get(), BytesOf(welcome));
+}
+
+void TellQueued(const Session& session, const std::string& reason) {
+  if (!session.socket.valid()) return;
+  ipc::Welcome welcome;
+  welcome.session_id = session.record.session_id;
+  welcome.queued = 1;
+  welcome.tables = ipc::OwnTables();
+  ipc::control::SetText(welcome.sentence, reason);
+  (void)ipc::SendPacket(session.socket.get(), BytesOf(welcome));
 }
 
 }  // namespace control

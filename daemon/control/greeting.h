@@ -1,5 +1,5 @@
-// The checks at the door: may this hello become a session? Pure, so that it can be fuzzed.
-// Thread safety: stateless.
+// The checks at the door: may this hello become a session? Pure, so that it can be fuzzed. And the
+// answers to a hello that is not welcome yet, or never. Thread safety: stateless.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "daemon/control/session_table.h"
 #include "ipc/hello.h"
 
 namespace control {
@@ -29,5 +30,14 @@ struct HeldClaim {
 uint64_t Believed(const HeldClaim& claim);
 
 void Refuse(ipc::Welcome* welcome, unsigned code, const std::string& sentence);
+
+inline std::span<const std::byte> BytesOf(const ipc::Welcome& welcome) {
+  return {reinterpret_cast<const std::byte*>(&welcome), sizeof welcome};
+}
+
+// Tells the session's program that it gets no session.
+void TellRefused(const Session& session, unsigned code, const std::string& sentence);
+// Tells the session's program that it has to wait for another welcome, and why.
+void TellQueued(const Session& session, const std::string& reason);
 
 }  // namespace control

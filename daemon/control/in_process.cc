@@ -1,19 +1,14 @@
-// Programs that keep a context of their own (`laneway run --mode=in-process`): each is its own
-// worker, for one session.
-//
-// What lanewayd tells a worker about a session, it tells such a program over the socket of its
-// hello; what the program has allocated by itself is counted, by the scheduler and at the keeper,
-// and can't be moved. A program whose socket ends runs on without us and says hello again.
 #include "ipc/calls/vendor.h"
 
-#include <fcntl.h>
+#include "daemon/control/in_process.h"
+
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "daemon/control/daemon.h"
 #include "daemon/control/greeting.h"
+#include "daemon/control/session_files.h"
 #include "ipc/overloaded.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
@@ -51,56 +46,49 @@ bool IsOwn(const Report& report, const Session& session) {
 
 }  // namespace
 
+InProcess::InProcess(const Parts& parts, std::function<int64_t()> now_us)
+    : parts_(parts), now_us_(std::move(now_us)) {}
+
 // What an earlier session of this process left: its socket has ended. Returns the number under
 // which it goes on; 0: as a new one.
-uint64_t Daemon::ForgetEarlier(pid_t pid, const ipc::Hello& hello) {
-  for (const uint64_t id : sessions_.Ids()) {
-    Session* const session = sessions_.Find(id);
-    if (session->in_process && session->record.pid == pid) lifecycle_.Remove(session);
+uint64_t InProcess::ForgetEarlier(pid_t pid, const ipc::Hello& hello) {
+  for (const uint64_t id : parts_.sessions->Ids()) {
+    Session* const session = parts_.sessions->Find(id);
+    if (session->in_process && session->record.pid == pid) parts_.lifecycle->Remove(session);
   }
   const uint64_t wished_id = hello.session_id;
   if (wished_id == 0) return 0;
   const SessionProof proof{wished_id, static_cast<uint64_t>(pid)};
-  if (!seal_.Is(hello.session_seal, kProofPurpose, std::as_bytes(std::span(&proof, 1)))) {
+  if (!parts_.seal->Is(hello.session_seal, kProofPurpose, std::as_bytes(std::span(&proof, 1)))) {
     spdlog::warn("pid {} says that it was session {}, without its seal: it is a new one", pid,
                  wished_id);
     return 0;
   }
-  return sessions_.Find(wished_id) == nullptr ? wished_id : sessions_.NewId();
+  return parts_.sessions->Find(wished_id) == nullptr ? wished_id : parts_.sessions->NewId();
 }
 
-// No calls travel: of the session file only the page is needed.
-absl::Status Daemon::OnlyPage(const Session& session) {
-  if (session.page.get() == nullptr) return absl::ResourceExhaustedError("mmap; raise ulimit -v");
-  (void)fallocate(session.session_fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  ipc::kPageBytes, ipc::kSessionFileBytes - ipc::kPageBytes);
-  return absl::OkStatus();
-}
-
-bool Daemon::WelcomeProgram(Session* session) {
+bool InProcess::Welcome(const Session& session) {
   ipc::Welcome welcome;
-  welcome.session_id = session->record.session_id;
-  welcome.device_count = children_->keeper().description.device_count;
+  welcome.session_id = session.record.session_id;
+  welcome.device_count = parts_.children->keeper().description.device_count;
   welcome.tables = ipc::OwnTables();
-  const SessionProof proof{welcome.session_id, static_cast<uint64_t>(session->record.pid)};
-  welcome.session_seal = seal_.Of(kProofPurpose, std::as_bytes(std::span(&proof, 1)));
-  const int fds[] = {session->session_fd.get()};
-  return session->socket.valid() &&
-         ipc::SendPacket(session->socket.get(),
-                         {reinterpret_cast<const std::byte*>(&welcome), sizeof welcome}, fds)
-             .ok();
+  const SessionProof proof{welcome.session_id, static_cast<uint64_t>(session.record.pid)};
+  welcome.session_seal = parts_.seal->Of(kProofPurpose, std::as_bytes(std::span(&proof, 1)));
+  const int fds[] = {session.session_fd.get()};
+  return session.socket.valid() &&
+         ipc::SendPacket(session.socket.get(), BytesOf(welcome), fds).ok();
 }
 
-void Daemon::BeginProgram(Session* session) {
+void InProcess::Begin(Session* session) {
   const uint64_t id = session->record.session_id;
-  if (const absl::Status made = MakeFiles(session); !made.ok()) {
-    Turn(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
+  if (const absl::Status made = MakeSessionFiles(session); !made.ok()) {
+    parts_.lifecycle->Refuse(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
     return;
   }
-  lifecycle_.Transition(session, Phase::kRunning);
-  session->progress_us = NowUs();  // its page can't say more than the time since
-  if (!WelcomeProgram(session)) {
-    lifecycle_.Remove(session);
+  parts_.lifecycle->Transition(session, Phase::kRunning);
+  session->progress_us = now_us_();  // its page can't say more than the time since
+  if (!Welcome(*session)) {
+    parts_.lifecycle->Remove(session);
     return;
   }
   spdlog::info("session {}: {} (pid {}) in-process", id, session->record.program,
@@ -108,8 +96,8 @@ void Daemon::BeginProgram(Session* session) {
 }
 
 // No more than the device has besides what others hold: it can't have that.
-uint64_t Daemon::BelievedBytes(const Session& session) const {
-  const KeeperState& keeper = children_->keeper();
+uint64_t InProcess::BelievedBytes(const Session& session) const {
+  const KeeperState& keeper = parts_.children->keeper();
   const uint32_t device = session.record.device;
   HeldClaim claim;
   claim.claimed_bytes = session.claimed_bytes.value_or(0);
@@ -124,9 +112,9 @@ uint64_t Daemon::BelievedBytes(const Session& session) const {
 }
 
 // It has run for a while: admitted is what runs.
-void Daemon::AdoptProgram(uint64_t id) {
-  children_->RefreshUsage([this, id] {
-    Session* const session = sessions_.Find(id);
+void InProcess::Adopt(uint64_t id) {
+  parts_.children->RefreshUsage([this, id] {
+    Session* const session = parts_.sessions->Find(id);
     if (session == nullptr || !session->claimed_bytes.has_value()) return;
     session->record.persistent_bytes = BelievedBytes(*session);
     if (session->record.persistent_bytes != *session->claimed_bytes) {
@@ -134,71 +122,69 @@ void Daemon::AdoptProgram(uint64_t id) {
                    *session->claimed_bytes, session->record.persistent_bytes);
     }
     session->claimed_bytes.reset();
-    BeginProgram(session);
-    if (sessions_.Find(id) == nullptr) return;  // it is gone again
-    AdoptGrants(*session);
-    CountOutside(*session);
+    Begin(session);
+    if (parts_.sessions->Find(id) == nullptr) return;  // it is gone again
+    parts_.grants->Adopt(*session);
+    parts_.link->OnMemoryCounted(*session);
   });
 }
 
-void Daemon::OnProgramMessage(Session* session) {
+void InProcess::OnReadable(Session* session) {
   const absl::StatusOr<wire::Received<wire::ProgramToDaemon>> received =
       wire::Receive<wire::ProgramToDaemon>(session->socket.get(), 0);
   if (absl::IsDeadlineExceeded(received.status())) return;
   if (received.ok()) {
-    HandleProgram(*session, received->message);
+    OnMessage(*session, received->message);
     return;
   }
   if (absl::IsInvalidArgument(received.status()))
     spdlog::warn("session {} says what no program says", session->record.session_id);
-  OnProgramAway(session);
+  OnAway(session);
 }
 
-void Daemon::HandleProgram(const Session& session, const wire::ProgramToDaemon& message) {
+void InProcess::OnMessage(const Session& session, const wire::ProgramToDaemon& message) {
   std::visit(ipc::Overloaded{
                  [&](const wire::GetMemory& memory) {
-                   AnswerMemory(session.record.session_id, DeviceSeenAs(session, memory.device));
+                   AnswerMemory(session.record.session_id,
+                                parts_.link->DeviceMeant(session, memory.device));
                  },
                  [&](const wire::Switched& switched) {
-                   if (IsOwnExit(switched, session)) RecordSwitch(switched);
+                   if (IsOwnExit(switched, session)) parts_.grants->OnReport(switched);
                  },
                  [&](const wire::GateReport& report) {
-                   if (IsOwn(report, session)) ApplyGateReport(report);
+                   if (IsOwn(report, session)) parts_.grants->OnReport(report);
                  },
                  [&](const wire::MemoryNeeded& needed) {
-                   if (IsOwn(needed, session)) RequestMemory(needed);
+                   if (IsOwn(needed, session)) parts_.grants->OnReport(needed);
                  },
                  [&](const wire::MemoryFreed& freed) {
-                   if (IsOwn(freed, session)) TakeMemoryBack(freed);
+                   if (IsOwn(freed, session)) parts_.grants->OnReport(freed);
                  },
              },
              message);
 }
 
-void Daemon::SendToProgram(const Session& session, const wire::DaemonToProgram& message) {
-  if (session.phase != Phase::kRunning || !session.socket.valid()) return;
-  (void)wire::Send<wire::DaemonToProgram>(session.socket.get(), message);
-}
-
 // It may be gone, or go on by itself until it says hello again.
-void Daemon::OnProgramAway(Session* session) {
+void InProcess::OnAway(Session* session) {
   const uint64_t id = session->record.session_id;
-  lifecycle_.CloseSocket(session);
+  parts_.lifecycle->CloseSocket(session);
   if (ipc::ProcessEnded(session->pidfd.get())) return;
-  scheduler_.Apply(scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
-  scheduler_.Apply(scheduler::Idle{id, true});
-  loop_->After(kComeBackUs, [this, id] {
-    Session* const still = sessions_.Find(id);
-    if (still != nullptr && still->in_process && !still->socket.valid()) lifecycle_.Remove(still);
+  parts_.scheduler->Apply(
+      scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
+  parts_.scheduler->Apply(scheduler::Idle{id, true});
+  parts_.loop->After(kComeBackUs, [this, id] {
+    Session* const still = parts_.sessions->Find(id);
+    if (still != nullptr && still->in_process && !still->socket.valid())
+      parts_.lifecycle->Remove(still);
   });
 }
 
 // The device as others see it, within what the session may have.
-void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
-  children_->RefreshUsage([this, id, device] {
-    const Session* const session = sessions_.Find(id);
-    const scheduler::Session* const known = scheduler_.state().Find(id);
-    const wire::KeeperReady& keeper = children_->keeper().description;
+void InProcess::AnswerMemory(uint64_t id, uint32_t device) {
+  parts_.children->RefreshUsage([this, id, device] {
+    const Session* const session = parts_.sessions->Find(id);
+    const scheduler::Session* const known = parts_.scheduler->state().Find(id);
+    const wire::KeeperReady& keeper = parts_.children->keeper().description;
     wire::MemoryReply reply;
     if (session == nullptr || known == nullptr) return;
     if (device < keeper.device_count) {
@@ -210,21 +196,13 @@ void Daemon::AnswerMemory(uint64_t id, uint32_t device) {
       reply.free_bytes =
           std::min(reply.free_bytes, reply.total_bytes - std::min(reply.total_bytes, own));
     }
-    SendToProgram(*session, reply);
+    parts_.link->SendOwn(*session, reply);
   });
 }
 
-void Daemon::CountOutside(const Session& session) {
-  const scheduler::Session* const known = scheduler_.state().Find(session.record.session_id);
-  if (!session.in_process || known == nullptr) return;
-  children_->TellKeeper(wire::CountOutside{{wire::OwnerKind::kSession, known->id},
-                                           static_cast<uint64_t>(known->persistent_bytes),
-                                           known->about.device});
-}
-
-void Daemon::OnKeeperReplaced() {
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    CountOutside(entry.second);
+void InProcess::OnKeeperReplaced() {
+  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+    if (entry.second.in_process) parts_.link->OnMemoryCounted(entry.second);
   }
 }
 

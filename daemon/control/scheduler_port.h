@@ -48,6 +48,7 @@ class SchedulerPort {
   bool serving() const { return serving_; }
   // lanewayd ends: the timer is armed no more.
   void Stop() { stopped_ = true; }
+  bool stopped() const { return stopped_; }
 
   const scheduler::State& state() const { return state_; }
 

@@ -6,6 +6,7 @@
 
 #include "daemon/common/heap.h"
 #include "daemon/common/swap_file.h"
+#include "daemon/control/greeting.h"
 #include "ipc/runtime_dir.h"
 
 namespace control {
@@ -97,6 +98,11 @@ void SessionLifecycle::CloseSocket(Session* session) {
   if (!session->socket.valid()) return;
   parts_.loop->Unwatch(session->socket.get());
   session->socket.Reset();
+}
+
+void SessionLifecycle::Refuse(Session* session, unsigned code, const std::string& sentence) {
+  TellRefused(*session, code, sentence);
+  Remove(session);
 }
 
 void SessionLifecycle::Remove(Session* session) {

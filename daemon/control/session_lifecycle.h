@@ -54,6 +54,8 @@ class SessionLifecycle {
   void Transition(Session* session, Phase to);
   // The session's place, memory and lane are free. It exists no more afterwards.
   void Remove(Session* session);
+  // Tells the session's program that it gets no session, and why; then as Remove().
+  void Refuse(Session* session, unsigned code, const std::string& sentence);
   // Its program says no more, and hears no more.
   void CloseSocket(Session* session);
 

@@ -1,0 +1,243 @@
+#include "ipc/calls/vendor.h"
+
+#include "daemon/control/admission.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cassert>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/control/choose_devices.h"
+#include "daemon/control/greeting.h"
+#include "daemon/control/session_files.h"
+#include "ipc/socket.h"
+
+namespace control {
+void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
+                       ipc::UniqueFd pidfd) {
+  ipc::control::SessionRecord record;
+  const bool in_process = hello.mode == ipc::Mode::kInProcess;
+  const uint64_t goes_on = in_process ? parts_.in_process->ForgetEarlier(peer.pid, hello) : 0;
+  record.session_id = goes_on != 0 ? goes_on : parts_.sessions->NewId();
+  record.job = JobOf(hello.job);
+  record.pid = peer.pid;
+  record.uid = peer.uid;
+  record.transport = hello.transport;
+  record.tables = ipc::CommonTables(hello.tables);
+  ipc::control::SetText(record.program, hello.program);
+  record.device = FirstDeviceOf(record.job.scheduling);
+  record.contained = hello.mode == ipc::Mode::kContained ||
+                             parts_.placement->IsQuarantined(record.uid, record.program)
+                         ? 1
+                         : 0;
+  Session* const session = parts_.sessions->Add(record);
+  session->socket = std::move(socket);
+  session->pidfd = std::move(pidfd);
+  session->in_process = in_process;
+  if (goes_on != 0) session->claimed_bytes = hello.held_bytes;
+  Watch(*session);
+  parts_.observers->Begin(*session);
+  if (!parts_.scheduler->serving()) return;  // OnChildrenReady comes back to it
+  NoticeEnding();
+  Enlist(*session);
+}
+
+void Admission::Enlist(const Session& session) {
+  if (session.claimed_bytes.has_value()) {
+    parts_.in_process->Adopt(session.record.session_id);
+  } else {
+    parts_.scheduler->Apply(parts_.grants->Describe(session));
+  }
+}
+
+void Admission::EnlistQueued() {
+  std::vector<uint64_t> queued;
+  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+    if (entry.second.phase == Phase::kQueued) queued.push_back(entry.first);
+  }
+  for (const uint64_t id : queued) {
+    if (const Session* const session = parts_.sessions->Find(id)) Enlist(*session);
+  }
+}
+
+// Without a ticket that holds, a job of its own, on which nobody has laid a limit.
+ipc::JobTerms Admission::JobOf(const ipc::JobTicket& ticket) {
+  if (const std::optional<ipc::JobTerms> joined = parts_.jobs->Join(ticket)) return *joined;
+  if (ticket.terms.id != 0)
+    spdlog::warn("a ticket of job {} is not of this runtime directory", ticket.terms.number);
+  ipc::JobTerms own;
+  own.number = parts_.jobs->NewNumber();
+  return own;
+}
+
+// A program that has just ended may not have been noticed yet; its place is then about to come
+// free.
+void Admission::NoticeEnding() {
+  std::vector<uint64_t> ended;
+  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+    if (entry.second.phase != Phase::kEnding && ipc::ProcessEnded(entry.second.pidfd.get())) {
+      ended.push_back(entry.first);
+    }
+  }
+  for (const uint64_t id : ended) OnProcessEnded(id);
+}
+
+void Admission::Watch(const Session& session) {
+  const uint64_t id = session.record.session_id;
+  parts_.loop->Watch(session.pidfd.get(), [this, id] { OnProcessEnded(id); });
+  if (session.socket.valid())
+    parts_.loop->Watch(session.socket.get(), [this, id] { OnSocket(id); });
+}
+
+void Admission::Begin(Session* session) {
+  if (session->in_process) {
+    parts_.in_process->Begin(session);
+    return;
+  }
+  parts_.sessions->TakeSlot(session);
+  if (const absl::Status made = MakeSessionFiles(session); !made.ok()) {
+    parts_.lifecycle->Refuse(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
+    return;
+  }
+  if (WorkerFor(*session, *parts_.children) != nullptr) {
+    Attach(session);
+    return;
+  }
+  parts_.lifecycle->Transition(session, Phase::kWaiting);
+  if (const absl::Status ensured = parts_.links->worker().EnsureWorker(session); !ensured.ok()) {
+    parts_.lifecycle->Refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                             std::string(ensured.message()));
+  }
+}
+
+void Admission::Attach(Session* session) {
+  const Worker* const worker = WorkerFor(*session, *parts_.children);
+  assert(worker != nullptr);
+  parts_.lifecycle->Transition(session, Phase::kAttaching);
+  session->worker = worker->number;
+  session->page->worker_pid = static_cast<uint32_t>(worker->process.pid);
+  parts_.links->worker().Attach(*session);
+}
+
+// Its worker was lost before it served: a new one gets new files, because the old ones may be
+// marked lost.
+bool Admission::AttachAgain(Session* session) {
+  if (session->attempts >= kAttemptsMax) return false;
+  session->has_slot = false;
+  session->own_worker = 0;  // of a contained session: another one is started
+  Begin(session);
+  return true;
+}
+
+void Admission::Welcome(Session* session, const ipc::control::Attached& attached) {
+  ipc::Welcome welcome;
+  welcome.session_id = session->record.session_id;
+  welcome.slot = session->record.slot;
+  const Worker& worker = parts_.children->workers().at(session->worker);
+  welcome.worker_pid = static_cast<uint32_t>(worker.process.pid);
+  const uint32_t chosen = session->record.job.scheduling.device_count;
+  welcome.device_count = chosen != 0 ? chosen : parts_.children->keeper().description.device_count;
+  welcome.tables = ipc::OwnTables();
+  ipc::control::SetText(welcome.zmq_endpoint, attached.zmq_endpoint);
+  const int fds[] = {session->session_fd.get(), session->pinned_fd.get()};
+  const absl::Status sent = session->socket.valid()
+                                ? ipc::SendPacket(session->socket.get(), BytesOf(welcome), fds)
+                                : absl::UnavailableError("it closed its connection");
+  parts_.lifecycle->Transition(session, Phase::kRunning);
+  parts_.grants->TellLane(*session);
+  if (sent.ok()) {
+    spdlog::info("session {}: {} (pid {}) on worker {}, slot {}", session->record.session_id,
+                 session->record.program, session->record.pid, session->worker,
+                 session->record.slot);
+    return;
+  }
+  spdlog::info("session {} gave up: {}", session->record.session_id, std::string(sent.message()));
+  (void)parts_.children->Send(session->worker,
+                              ipc::control::DetachSession{session->record.session_id});
+  parts_.lifecycle->Transition(session, Phase::kEnding);
+}
+
+void Admission::OnAttached(Session* session, const ipc::control::Attached& attached) {
+  if (attached.result == 0) {
+    Welcome(session, attached);
+    return;
+  }
+  ipc::Welcome welcome;
+  welcome.result = attached.result;
+  ipc::control::SetText(welcome.sentence, attached.sentence);
+  if (session->socket.valid()) {
+    (void)ipc::SendPacket(session->socket.get(), BytesOf(welcome));
+  }
+  spdlog::warn("session {} is refused by its worker: {}", attached.session_id, attached.sentence);
+  // The worker says SessionEnded next; the slot is free only then.
+  parts_.lifecycle->Transition(session, Phase::kEnding);
+}
+
+void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record,
+                      std::vector<ipc::UniqueFd>* fds) {
+  if (fds->size() != 4 || parts_.sessions->Find(record.session_id) != nullptr) return;
+  Session* const session = parts_.sessions->Add(record);
+  parts_.jobs->Adopt(record.job);
+  parts_.lifecycle->Transition(session, Phase::kRunning);
+  session->worker = worker;
+  session->has_slot = true;
+  session->session_fd = std::move((*fds)[0]);
+  session->pidfd = std::move((*fds)[1]);
+  session->pinned_fd = std::move((*fds)[2]);
+  session->swap_fd = std::move((*fds)[3]);
+  session->progress = common::ProgressMap(session->swap_fd.get());
+  session->page = common::SessionPageMap(session->session_fd.get());
+  if (record.contained != 0) session->own_worker = worker;
+  parts_.observers->Begin(*session);
+  // It has its place already: the scheduler only learns of it.
+  session->lane = record.lane;
+  if (record.lane != 0) parts_.lanes->AddGuest(record.lane, record.session_id);
+  session->lane_bytes = record.lane_bytes;
+  Watch(*session);
+  parts_.grants->Adopt(*session);
+}
+
+void Admission::OnSocket(uint64_t id) {
+  Session* const session = parts_.sessions->Find(id);
+  if (session == nullptr || !session->socket.valid()) return;
+  if (session->in_process && session->phase == Phase::kRunning) {
+    parts_.in_process->OnReadable(session);
+    return;
+  }
+  const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(session->socket.get(), 0);
+  if (absl::IsDeadlineExceeded(packet.status())) return;
+  if (packet.ok()) return;  // nobody has anything more to say here
+  parts_.lifecycle->CloseSocket(session);
+  // Before the welcome it means that the program gave up; after it, nothing.
+  if (session->phase == Phase::kQueued || session->phase == Phase::kWaiting)
+    parts_.lifecycle->Remove(session);
+}
+
+void Admission::OnProcessEnded(uint64_t id) {
+  Session* const session = parts_.sessions->Find(id);
+  if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
+  parts_.loop->Unwatch(session->pidfd.get());
+  parts_.lifecycle->CloseSocket(session);
+  if (session->in_process) {  // it was its own worker
+    parts_.lifecycle->Remove(session);
+    return;
+  }
+  switch (session->phase) {
+    case Phase::kAttaching:
+    case Phase::kEntering:
+    case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
+      parts_.lifecycle->Transition(session, Phase::kEnding);
+      break;
+    case Phase::kEnding:
+      break;
+    case Phase::kQueued:
+    case Phase::kWaiting:
+    case Phase::kMoving:
+    case Phase::kLost:
+      parts_.lifecycle->Remove(session);
+      break;
+  }
+}
+
+}  // namespace control

@@ -1,0 +1,83 @@
+// People's side of lanewayd: the commands of `laneway`, with their handlers, and the page of
+// metrics.
+//
+// Thread safety: one thread, the loop's.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/common/event_loop.h"
+#include "daemon/control/children.h"
+#include "daemon/control/command_server.h"
+#include "daemon/control/http.h"
+#include "daemon/control/job_commands.h"
+#include "daemon/control/jobs.h"
+#include "daemon/control/observers.h"
+#include "daemon/control/placement.h"
+#include "daemon/control/run_commands.h"
+#include "daemon/control/scheduler_port.h"
+#include "daemon/control/session_link.h"
+#include "daemon/control/session_table.h"
+#include "daemon/control/upgrade_command.h"
+#include "daemon/control/views.h"
+#include "ipc/options.h"
+
+namespace control {
+
+class ControlPlane {
+ public:
+  struct Parts {
+    const ipc::Options* options;
+    common::EventLoop* loop;
+    Children* children;
+    SessionTable* sessions;
+    Jobs* jobs;
+    SchedulerPort* scheduler;
+    Observers* observers;
+    SessionLinks* links;
+    const Placement* placement;
+  };
+  // What a command asks of lanewayd as a whole.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // Ends lanewayd and all programs. Returns why it does not; empty: it does.
+    virtual std::string OnStopAsked(bool force) = 0;
+    // A command has changed what Reconcile() looks at.
+    virtual void OnCommand() = 0;
+  };
+
+  // Parts and host outlive this object. `now_us`: a monotonic clock.
+  ControlPlane(const Parts& parts, Host* host, const std::function<int64_t()>& now_us);
+
+  // Listens at the runtime directory's endpoint, and at the port for metrics when there is one.
+  absl::Status Listen();
+  // lanewayd serves: runs that began before are answered.
+  void OnServing();
+  // lanewayd will not serve. `sentence`: why.
+  void OnFailure(const std::string& sentence);
+  // Answers those that asked for the end.
+  void OnStopped();
+  UpgradeCommand& upgrade() { return upgrade_; }
+
+ private:
+  void SetUpViews();
+  void SetUpChanges();
+  void BeginRun(const std::string& peer, const Command& command);
+
+  const Parts parts_;
+  Host* const host_;
+  CommandServer commands_;
+  JobCommands job_commands_;
+  RunCommands run_commands_;
+  Views views_;
+  UpgradeCommand upgrade_;
+  MetricsServer metrics_;
+  std::vector<std::string> stop_waiters_;  // peers
+  std::vector<std::pair<std::string, Command>> waiting_runs_;
+};
+
+}  // namespace control

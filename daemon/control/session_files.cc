@@ -1,0 +1,50 @@
+#include "daemon/control/session_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "ipc/session_file.h"
+
+namespace control {
+namespace {
+
+// No calls travel: of the session file only the page is needed.
+absl::Status KeepOnlyPage(const Session& session) {
+  if (session.page.get() == nullptr) return absl::ResourceExhaustedError("mmap; raise ulimit -v");
+  (void)fallocate(session.session_fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  ipc::kPageBytes, ipc::kSessionFileBytes - ipc::kPageBytes);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status MakeSessionFiles(Session* session) {
+  absl::StatusOr<int> file =
+      ipc::SessionFile::Create(session->record.session_id, session->record.slot);
+  if (!file.ok()) return file.status();
+  session->session_fd = ipc::UniqueFd(*file);
+  session->page = common::SessionPageMap(*file);
+  if (session->in_process) return KeepOnlyPage(*session);
+  // Sparse: what is mapped and written takes memory, nothing else does.
+  // Sealed: a client that shrinks it would make the worker's copies fault.
+  session->pinned_fd =
+      ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  session->swap_fd = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
+  session->progress = common::ProgressMap(session->swap_fd.get());
+  if (session->page.get() == nullptr || !session->pinned_fd.valid() ||
+      !session->progress.shared() ||
+      ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0 ||
+      fcntl(session->pinned_fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+          0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no room for a session's files: ", std::strerror(errno), "; raise ulimit -n"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace control

@@ -1,0 +1,43 @@
+// The command upgrade-worker: performs what Upgrade decides. Thread safety: one thread, the loop's.
+#pragma once
+
+#include <string>
+
+#include "daemon/control/children.h"
+#include "daemon/control/command_server.h"
+#include "daemon/control/placement.h"
+#include "daemon/control/scheduler_port.h"
+#include "daemon/control/session_table.h"
+#include "daemon/control/upgrade.h"
+
+namespace control {
+
+class UpgradeCommand {
+ public:
+  struct Parts {
+    Children* children;
+    const SessionTable* sessions;
+    const SchedulerPort* scheduler;
+    const Placement* placement;
+    CommandServer* commands;
+  };
+  // The parts outlive this object.
+  explicit UpgradeCommand(const Parts& parts) : parts_(parts) {}
+
+  // Answers the peer now, or when the upgrade is over.
+  void Begin(const std::string& peer);
+  // A worker is ready.
+  void OnWorkerReady();
+  // A worker was lost. `sentence`: how.
+  void OnWorkerLost(const std::string& sentence);
+  // Answers when every session has moved or is out.
+  void Finish();
+  // Workers that must not end yet, although they have no session left.
+  const std::set<uint32_t>& held() const { return upgrade_.held(); }
+
+ private:
+  const Parts parts_;
+  Upgrade upgrade_;
+};
+
+}  // namespace control
