@@ -8,7 +8,7 @@
 namespace worker {
 namespace {
 
-constexpr int64_t kRetryUs = 500;  // until the device has finished, which no ring tells
+constexpr int64_t kCommandRetryUs = 500;  // until the device has finished, which no ring tells
 
 }  // namespace
 
@@ -80,7 +80,7 @@ void Parking::Until(const Wait& wait) {
     const bool done = RunCommands();
     if (wait.in_between) wait.in_between();
     if (wait.over()) return;
-    ipc::FutexWait(doorbell(), ticket, done ? wait.nap_us() : kRetryUs);
+    ipc::FutexWait(doorbell(), ticket, done ? wait.nap_us() : kCommandRetryUs);
   }
 }
 

@@ -75,7 +75,8 @@ bool SessionImpl::TryEnterLane() {
   const bool lacks_lane = lane_.Lacks(held_.arena.lane_member()->lane() != 0);
   CUresult result = lacks_lane ? GrowInLane(lane_.bytes()) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
-    result = WhenThereIsRoom(0, [this] { return EnterGrantedLane(); });
+    result = ToCall(requests_.Run(
+        {.attempts = {{[this] { return EnterGrantedLane(); }, [] { return uint64_t{0}; }}}}));
   }
   if (result == CUDA_SUCCESS && !gate_->closed() && !HasItsLane()) AwaitLane();
   if (result == CUDA_SUCCESS || !life_.Alive())

@@ -42,6 +42,11 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       prints_(setup.session_id, &file_),
       held_(environment, setup, &prints_),
       handlers_({&held_, &life_, this, this, &file_, &bell_, setup.swap_fd}),
+      requests_({setup.session_id, &held_, &life_, &parking_, &handlers_.call(),
+                 [this] { return lane_.away(); }, [this] { LeaveWhileWaiting(); },
+                 [this] {
+                   if (gate_ != nullptr) gate_->Settle();
+                 }}),
       waits_(environment),
       iteration_ends_(environment, &file_.page()->iteration_times),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
@@ -66,7 +71,7 @@ bool SessionImpl::Reserve(std::string* error) {
       *error = absl::StrCat("its device memory cannot be mapped again (error ", restored, ")");
       return false;
     }
-    asked_bytes_.store(held_.arena.bytes() + held_.arena.swapped_bytes());
+    requests_.Inherit(held_.arena.bytes() + held_.arena.swapped_bytes());
     if (held_.arena.swapped()) lane_.Gone(false);
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(parking_.poked());
@@ -110,7 +115,6 @@ void SessionImpl::Run() {
 SessionSnapshot SessionImpl::Snapshot() const {
   const bool going_out = going_out_.load();  // first: it may arrive at this moment
   const bool coming_in = coming_in_.load();
-  const std::lock_guard<std::mutex> lock(told_mutex_);
   const AssignedLane::Where where = lane_.where();
   // An order is a way from when the session hears of it: lanewayd waits for its end.
   scheduler::Place place;
@@ -123,7 +127,7 @@ SessionSnapshot SessionImpl::Snapshot() const {
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = held_.arena.bytes(),
           .pinned_bytes = held_.pinned.bytes(),
-          .persistent_bytes = asked_bytes_.load(std::memory_order_relaxed),
+          .persistent_bytes = requests_.TellBytes(),
           .lane_bytes = lane_.bytes(),
           .place = place};
 }

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -26,6 +25,7 @@
 #include "daemon/worker/gate.h"
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/iteration_ends.h"
+#include "daemon/worker/memory_requests.h"
 #include "daemon/worker/open_waits.h"
 #include "daemon/worker/parking.h"
 #include "daemon/worker/print_sink.h"
@@ -57,10 +57,10 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   void Obey(const Decision& decision) override;
 
   // SessionMemory
-  CUresult AskForMemory(uint64_t bytes) override { return AskForMemory(bytes, nullptr); }
+  CUresult AskForMemory(uint64_t bytes) override;
   CUresult MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) override;
-  void GiveMemoryBack(uint64_t bytes) override;
-  void FreeRange(CUdeviceptr address) override;
+  void GiveMemoryBack(uint64_t bytes) override { requests_.GiveBack(bytes); }
+  void FreeRange(CUdeviceptr address) override { requests_.FreeRange(address); }
   bool UsesLane() const override { return lane_.uses(); }
   CUresult GrowInLane(uint64_t bytes) override;
   CUresult GiveLaneBack() override;
@@ -94,13 +94,6 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   int64_t Patience(int64_t patience_us) const;
   bool TryLeave();
   void LeaveToSuccessor();
-  // Makes an attempt again while it lacks memory and freed ranges are about to give some. When it
-  // is at what nobody decided about: kAskAgain once somebody is there.
-  CUresult WhenThereIsRoom(uint64_t bytes, const std::function<CUresult()>& attempt,
-                           bool undecided = false);
-  // Others hold the memory that is lacking: waits until there is some. False: nobody can wait.
-  bool WaitForMemory(uint64_t bytes);
-
   // --- the gate (session_gate.cc)
   // How long to look out for a message before sleeping.
   int64_t SpinUs() const;
@@ -125,23 +118,6 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   bool MayCommand();                             // the device has nothing of the session
   static constexpr int64_t kPatienceUs = 5'000;  // silent for so long: idle
   static constexpr int64_t kUnquietUs = 1'000;   // nobody tells when a stream is done
-  // Asks lanewayd and waits for its answer; nothing when nobody decides, or the session ends.
-  template <class Answer>
-  std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::WorkerToDaemon& question);
-  // Asks for memory: again where a refusal counted what the program had freed while the device
-  // still used it.
-  template <class Answer>
-  std::optional<Answer> AskForRoom(ipc::WaitState reason,
-                                   const ipc::control::WorkerToDaemon& question);
-  // Before persistent memory grows: waits until there is room, or fails the call. `undecided`, when
-  // given: nobody was there to decide, and the keeper may not have so much.
-  CUresult AskForMemory(uint64_t bytes, bool* undecided);
-  bool HasDaemon() const;
-  // Instead of an attempt, see WhenThereIsRoom: the next lanewayd would count on what this session
-  // waits for.
-  static constexpr CUresult kAskAgain = CUDA_ERROR_NOT_READY;
-  void WaitForFrees();  // of what the program has freed, until the device has done with it
-
   // --- the lane (session_memory.cc)
   // False: the session ends before its device work does, so its mappings must stay as they are.
   [[nodiscard]] bool WaitUntilQuiet();
@@ -155,9 +131,10 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   // At a boundary where the device has finished: gives up what is kept in the lane for no block.
   void ReclaimLane();
   CUresult ChangeLane(uint64_t lane);
-  CUresult TryGrowInLane(uint64_t wanted);
+  CUresult JoinToldLane(uint64_t wanted);
+  uint64_t LacksInLane(uint64_t wanted);
+  void LeaveWhileWaiting();
   void DoSwap(bool out, bool with_lane);
-  bool TakesMemory();
 
   const Environment& environment_;
   const ipc::DriverTable& driver_;
@@ -174,6 +151,7 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   PrintSink prints_;
   Holdings held_;
   CallHandlers handlers_;
+  MemoryRequests requests_;
   OpenWaits waits_;
   IterationEnds iteration_ends_;
   std::unique_ptr<std::byte[]> reply_;
@@ -193,19 +171,13 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   uint64_t work_before_ = 0;         // in the iteration before
   bool busy_ = false;                // it sends work, and does not only ask
   AssignedLane lane_;
-  std::atomic<bool> going_out_{false};    // told to, and the answer is not posted
-  std::atomic<bool> coming_in_{false};    // the same
-  bool takes_memory_ = false;             // waits until what it was granted is there
-  bool inside_ = false;                   // of its lane (LaneTable::Enter)
-  std::atomic<uint64_t> asked_bytes_{0};  // persistent memory that lanewayd knows of
-  uint64_t answered_by_ = 0;           // the daemon whose answer Ask() returned last; 0: none did
-  uint64_t given_back_ = 0;            // how often it was told of less
-  int64_t patience_us_ = kPatienceUs;  // how long to wait for a message before looking around
-  int64_t unquiet_us_ = kUnquietUs;    // the same while the device is busy
-  int64_t rested_us_ = 0;              // since when it has had no work
+  std::atomic<bool> going_out_{false};  // told to, and the answer is not posted
+  std::atomic<bool> coming_in_{false};  // the same
+  bool inside_ = false;                 // of its lane (LaneTable::Enter)
+  int64_t patience_us_ = kPatienceUs;   // how long to wait for a message before looking around
+  int64_t unquiet_us_ = kUnquietUs;     // the same while the device is busy
+  int64_t rested_us_ = 0;               // since when it has had no work
   ipc::IterationClock clock_;
-  // What a new daemon is told of growth. Not Abseil's, whose packaged library TSan does not see.
-  mutable std::mutex told_mutex_;
 };
 
 }  // namespace worker
