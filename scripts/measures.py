@@ -80,7 +80,7 @@ def counts(head, has_body):
     if not head or NO_DECLARATION.match(head) or re.search(r"=\s*(?:delete|default)\s*$", head):
         return 0, 0
     plain = head.split("=")[0] if "operator" not in head else head
-    if "(" in plain and not re.search(r"\(\s*(?:\w+::)*\*", plain.split(")")[0]):
+    if "(" in plain and not re.match(r"[^(]*\(\s*(?:\w+::)*\*", plain):
         return 1, 0
     if has_body and "=" not in head and re.search(r"\boperator\b", head):
         return 1, 0

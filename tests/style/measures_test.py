@@ -29,6 +29,7 @@ class Gate final : public Base<int>, private Other {
   [[nodiscard]] std::map<int, std::vector<int>> Find(std::function<void(int)> each = {}) const;
   virtual void Pure(const char* text = "(;{") = 0;
   static int Count();
+  void Each(void (Board::*call)(int));
   template <class T, class = std::enable_if_t<(sizeof(T) > 4)>>
   void Each(T&& each) {
     for (int i = 0; i < 3; ++i) each(i);
@@ -42,7 +43,7 @@ class Gate final : public Base<int>, private Other {
   Other other_;
 };
 }  // namespace a::b
-"""), {"Gate": (8, 2)})
+"""), {"Gate": (9, 2)})
 
     def test_members_are_what_a_class_keeps(self):
         self.assertEqual(sizes("""
