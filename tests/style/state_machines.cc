@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/control/session_lifecycle.h"
 #include "scheduler/place.h"
 
 namespace {
@@ -93,4 +94,8 @@ int main() {
                            "of its lane goes along,\nbecause the session is inside an iteration.",
                            "`Legal()` in `scheduler/place.h`"},
                           scheduler::Place(), scheduler::Legal);
+  Print<control::Phase>(
+      {"How far a session is, in lanewayd", "Any of these may be a session's last phase.",
+       "`IsLegal()` in `daemon/control/session_lifecycle.cc`"},
+      control::Phase::kQueued, control::IsLegal);
 }
