@@ -44,12 +44,12 @@ TEST_F(JobCommandsTest, PauseTellsWorkerAndSchedulerOfEachSessionOfTheJob) {
   Add(3, 8);
   EXPECT_EQ(commands_.Pause(Of("pause", 7)), kOk);
   EXPECT_EQ(told_, (std::vector<uint64_t>{1, 2}));
-  EXPECT_TRUE(scheduler_.state().Find(2)->paused);
-  EXPECT_FALSE(scheduler_.state().Find(3)->paused);
-  EXPECT_EQ(sessions_.Find(1)->record.pause, ipc::control::Pause::kPaused);
+  EXPECT_TRUE(scheduler_.state().Find(2)->paused());
+  EXPECT_FALSE(scheduler_.state().Find(3)->paused());
+  EXPECT_EQ(sessions_.Find(1)->record.pause, scheduler::Pause::kPaused);
   EXPECT_EQ(commands_.Resume(Of("resume", 7)), kOk);
-  EXPECT_FALSE(scheduler_.state().Find(1)->paused);
-  EXPECT_EQ(sessions_.Find(1)->record.pause, ipc::control::Pause::kNone);
+  EXPECT_FALSE(scheduler_.state().Find(1)->paused());
+  EXPECT_EQ(sessions_.Find(1)->record.pause, scheduler::Pause::kNone);
 }
 
 TEST_F(JobCommandsTest, NoSessionOfAnInProcessJobIsEvicted) {
