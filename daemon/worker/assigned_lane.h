@@ -5,8 +5,7 @@
 // lanewayd's words are obeyed later than they are heard, when the session is quiet, and a newer one
 // may have come by then: only the last word counts, for the lane of an older one may have ended.
 // Who is on the host is in no lane: what it is told meanwhile counts when it comes back.
-// Thread safety: Told(), told(), bytes(), where(), away() from any thread; the rest on the
-// session's.
+// Thread safety: Told(), told(), bytes() from any thread; the rest on the session's.
 #pragma once
 
 #include <atomic>
@@ -17,14 +16,13 @@ namespace worker {
 
 class AssignedLane {
  public:
-  enum class Where { kHere, kOnHost, kOnHostWithLane };
-
   // --- what lanewayd says
   void Told(uint64_t lane) { told_.store(lane); }
   uint64_t told() const { return told_.load(); }
-  // An earlier word is to be obeyed now: the lane to change to; 0: none, now.
-  uint64_t Obey(uint64_t lane) {
-    if (away()) {
+  // An earlier word is to be obeyed now: the lane to change to; 0: none, now. `away`: the session's
+  // memory is on the host.
+  uint64_t Obey(uint64_t lane, bool away) {
+    if (away) {
       when_back_ = lane;
       return 0;
     }
@@ -46,26 +44,14 @@ class AssignedLane {
   bool Lacks(bool is_member) const { return uses() && !is_member; }
 
   // --- the way to the host and back
-  // What lives in the lane is its iteration's, which began since this was decided.
-  bool MayGo(bool inside, bool at_boundary, bool with_lane) const {
-    return !inside || !uses() || at_boundary || with_lane;
-  }
-  // Also of who comes from another worker while its memory is there. with_lane: what lives in the
-  // lane is there, too.
-  void Gone(bool with_lane) {
-    where_.store(with_lane ? Where::kOnHostWithLane : Where::kOnHost);
-    when_back_ = 0;
-  }
+  // Also of a session that comes from another worker while its memory is there.
+  void Gone() { when_back_ = 0; }
   // The lane to change to on the way back; 0: it was told of none.
   uint64_t ForReturn() const { return uses() ? when_back_ : 0; }
-  void Back() { where_.store(Where::kHere); }
-  Where where() const { return where_.load(); }
-  bool away() const { return where() != Where::kHere; }
 
  private:
   std::atomic<uint64_t> told_{0};
   std::atomic<uint64_t> bytes_{0};
-  std::atomic<Where> where_{Where::kHere};
   uint64_t when_back_ = 0;
   int device_ = 0;
 };

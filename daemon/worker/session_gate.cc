@@ -31,7 +31,7 @@ int64_t SessionImpl::SpinUs() const {
 bool SessionImpl::PassGate() {
   if (parking_.IsPoked()) (void)parking_.RunCommands();
   if (IsItsTurn()) return true;
-  if (gate_->state() == GateState::kRevoked && MayLeave()) LeaveLane();
+  if (gate_->state() == GateState::kRevoked) OnLane(LaneEvent::kLook);
   if (!gate_->closed() && !gate_->resting()) return TryEnterLane();
   const int64_t nap_us = gate_->rests_untold() ? kShortRestUs : kNapUs;
   const std::span<const std::byte> message =
@@ -66,7 +66,7 @@ bool SessionImpl::IsItsTurn() const {
 }
 
 // An open gate alone does not say so: since it was inside, it may have been to the host.
-bool SessionImpl::HasItsLane() const { return !lane_.uses() || inside_; }
+bool SessionImpl::HasItsLane() const { return !lane_.uses() || turn_.entered; }
 
 // The lane may have grown while others held it. False also when it was told to leave meanwhile: a
 // command that it runs while it waits here may be the way to the host.
@@ -110,7 +110,7 @@ void SessionImpl::Park() {
 
 void SessionImpl::OnSilence() {
   iteration_ends_.Settle();
-  at_boundary_ = at_boundary_ || (held_.StreamsIdle() && LaneIsEmpty());
+  OnLane(LaneEvent::kSilence);
   PublishQuiet();
   (void)parking_.RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
@@ -131,28 +131,34 @@ void SessionImpl::OnSilence() {
 
 // --- leaving -------------------------------------------------------------------------------------
 
-bool SessionImpl::MayLeave() {
-  if (!LaneIsEmpty()) return false;
-  at_boundary_ = at_boundary_ || WaitsAtTheEnd() || !clock_.Iterates(*progress_.get());
-  return at_boundary_;
+// What the session's surroundings say about its lane now. The client is ahead: its word about its
+// blocks counts when all that it has sent before was taken.
+LaneFacts SessionImpl::LaneNow() {
+  LaneFacts facts;
+  facts.gate = gate_ == nullptr ? GateState::kOpen : gate_->state();
+  facts.uses_lane = lane_.uses();
+  facts.pinned = facts.uses_lane && PinsLane();
+  facts.client_is_done = facts.uses_lane && !turn_.at_boundary &&
+                         file_.page()->lane_blocks.load(std::memory_order_acquire) == 0 &&
+                         !channel_.receiver->Pending();
+  // At the end of an iteration the lane changes hands when the device is done, and need not lie
+  // idle until the client wakes up and says so.
+  facts.waits_at_the_end = bell_.client_sleeps() && work_.is_complete();
+  facts.iterates = clock_.Iterates(*progress_.get());
+  return facts;
 }
 
-bool SessionImpl::LaneIsEmpty() {
-  if (!lane_.uses()) return true;
-  if (PinsLane()) return false;
-  if (at_boundary_) return true;
-  // The client is ahead: its word counts when all that it has sent before was taken.
-  return file_.page()->lane_blocks.load(std::memory_order_acquire) == 0 &&
-         !channel_.receiver->Pending();
+void SessionImpl::OnLane(LaneEvent event) {
+  LaneFacts facts = LaneNow();
+  if (event == LaneEvent::kSilence) facts.device_is_done = held_.StreamsIdle();
+  if (Step(&turn_, event, facts) == LaneAction::kLeave) LeaveLane();
+}
+
+bool SessionImpl::MayLeave() {
+  return Step(&turn_, LaneEvent::kRest, LaneNow()) == LaneAction::kMayGo;
 }
 
 bool SessionImpl::PinsLane() { return held_.arena.lanes()->Pinned(held_.arena.lane_member()); }
-
-// Then the lane changes hands when the device is done, and need not lie idle until the client wakes
-// up and says so.
-bool SessionImpl::WaitsAtTheEnd() const {
-  return bell_.client_sleeps() && work_before_ != 0 && work_ >= work_before_;
-}
 
 // The lane's memory may be another's only when the device has finished with it: one mapping's
 // writes are visible through another only across completed work (CUDA's rule for aliased memory).
@@ -166,7 +172,7 @@ void SessionImpl::LeaveLane() {
   });
   // The next session goes first: waking the client keeps the device's thread for longer.
   bell_.BeginHandOver(busy);
-  undone_.store(static_cast<uint32_t>(2 + busy.size()));  // this call, and the way out itself
+  hand_over_.Begin(busy.size());
   for (const StreamTable::Stream* const stream : busy) {
     if (callbacks_.After(stream->driver, &stream_done_) != CUDA_SUCCESS) NoteStreamDone();
   }
@@ -174,23 +180,28 @@ void SessionImpl::LeaveLane() {
 }
 
 void SessionImpl::NoteStreamDone() {
-  if (undone_.fetch_sub(1) != 2) return;
+  if (!hand_over_.Part()) return;
   ExitLane();
-  undone_.store(0);
+  hand_over_.Finish();
   gate_->HandOver();
   bell_.EndHandOver();
 }
 
 CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
-  at_boundary_ = true;
-  work_before_ = std::exchange(work_, 0);
+  Step(&turn_, LaneEvent::kBoundary, {});
+  work_.End();
   const int64_t began_us = clock_.began_us(), now_us = NowUs();
   const uint64_t held_us = clock_.EndIteration(*info, progress_.get(), now_us);
   const StreamTable::Stream* const last = handlers_.streams().last_work();
   iteration_ends_.OnBoundary(last == nullptr ? nullptr : last->driver, {began_us, now_us, held_us});
   ReclaimLane();
   if (gate_ == nullptr || gate_->closed()) return CUDA_SUCCESS;
-  if ((gate_->state() == GateState::kRevoked || gate_->TurnIsOver()) && MayLeave()) LeaveLane();
+  const bool revoked = gate_->state() == GateState::kRevoked;
+  const bool over = !revoked && gate_->TurnIsOver();
+  if (!revoked && !over) return CUDA_SUCCESS;
+  LaneFacts facts = LaneNow();
+  facts.turn_is_over = over;
+  if (Step(&turn_, LaneEvent::kBoundary, facts) == LaneAction::kLeave) LeaveLane();
   return CUDA_SUCCESS;
 }
 
@@ -202,7 +213,7 @@ void SessionImpl::Post(std::function<void()> command) { parking_.Post(std::move(
 // over. Deferred frees are done before the commands, for DoSwap saves all ranges that are still
 // there.
 bool SessionImpl::MayCommand() {
-  return undone_.load() == 0 && held_.StreamsIdle() && held_.frees.Poll();
+  return !hand_over_.under_way() && held_.StreamsIdle() && held_.frees.Poll();
 }
 
 }  // namespace worker

@@ -43,7 +43,7 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       held_(environment, setup, &prints_),
       handlers_({&held_, &life_, this, this, &file_, &bell_, setup.swap_fd}),
       requests_({setup.session_id, &held_, &life_, &parking_, &handlers_.call(),
-                 [this] { return lane_.away(); }, [this] { LeaveWhileWaiting(); },
+                 [this] { return place_.on_host(); }, [this] { LeaveWhileWaiting(); },
                  [this] {
                    if (gate_ != nullptr) gate_->Settle();
                  }}),
@@ -72,12 +72,15 @@ bool SessionImpl::Reserve(std::string* error) {
       return false;
     }
     requests_.Inherit(held_.arena.bytes() + held_.arena.swapped_bytes());
-    if (held_.arena.swapped()) lane_.Gone(false);
+    if (held_.arena.swapped()) {
+      place_.Moved(true, false);
+      lane_.Gone();
+    }
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(parking_.poked());
   if (environment_.board != nullptr) {
     gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { parking_.Ring(); });
-    if (lane_.away()) gate_->Abandon();
+    if (place_.on_host()) gate_->Abandon();
   }
   return true;
 }
@@ -113,23 +116,12 @@ void SessionImpl::Run() {
 }
 
 SessionSnapshot SessionImpl::Snapshot() const {
-  const bool going_out = going_out_.load();  // first: it may arrive at this moment
-  const bool coming_in = coming_in_.load();
-  const AssignedLane::Where where = lane_.where();
-  // An order is a way from when the session hears of it: lanewayd waits for its end.
-  scheduler::Place place;
-  if (where != AssignedLane::Where::kHere) {
-    place.residence = coming_in ? scheduler::Residence::kComingIn : scheduler::Residence::kHost;
-    place.lane_saved = where == AssignedLane::Where::kOnHostWithLane;
-  } else if (going_out) {
-    place.residence = scheduler::Residence::kGoingOut;
-  }
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = held_.arena.bytes(),
           .pinned_bytes = held_.pinned.bytes(),
           .persistent_bytes = requests_.TellBytes(),
           .lane_bytes = lane_.bytes(),
-          .place = place};
+          .place = place_.Look()};
 }
 
 void SessionImpl::ServeMessage(std::span<const std::byte> message) {
@@ -142,9 +134,9 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   bell_.OnMessage();
   handlers_.Begin(header);
   if (handlers_.call().serves_work) {
-    at_boundary_ = false;
+    Step(&turn_, LaneEvent::kWork, {});
     busy_ = true;
-    ++work_;
+    work_.Add();
   } else if (gate_ == nullptr || gate_->resting()) {
     busy_ = false;
   }
@@ -156,7 +148,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
     LoseForMalformed(header.op);
     return;
   }
-  if (!at_boundary_) handlers_.streams().NoteWork();
+  if (!turn_.at_boundary) handlers_.streams().NoteWork();
   const bool wants_reply = (header.flags & ipc::kWantsReply) != 0;
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
   assert(op.has_value());

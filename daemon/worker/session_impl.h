@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "daemon/common/progress_map.h"
 #include "daemon/worker/assigned_lane.h"
@@ -25,6 +26,8 @@
 #include "daemon/worker/gate.h"
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/iteration_ends.h"
+#include "daemon/worker/lane_turns.h"
+#include "daemon/worker/memory_place.h"
 #include "daemon/worker/memory_requests.h"
 #include "daemon/worker/open_waits.h"
 #include "daemon/worker/parking.h"
@@ -105,14 +108,13 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   void Park();
   // The wait for a message ended without one.
   void OnSilence();
+  LaneFacts LaneNow();
+  // Takes the event with the facts of now, and leaves the lane when it is to.
+  void OnLane(LaneEvent event);
   // True where the lane may be another's: nothing of this session lies in it.
   bool MayLeave();
-  // Nothing that the session still needs lies in its lane.
-  bool LaneIsEmpty();
   // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
   bool PinsLane();
-  // The client waits for an iteration that is complete.
-  bool WaitsAtTheEnd() const;
   void LeaveLane();
   void NoteStreamDone();
   bool MayCommand();                             // the device has nothing of the session
@@ -134,7 +136,10 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   CUresult JoinToldLane(uint64_t wanted);
   uint64_t LacksInLane(uint64_t wanted);
   void LeaveWhileWaiting();
+  // Carries out an order of lanewayd, and answers it.
   void DoSwap(bool out, bool with_lane);
+  absl::Status SwapOut(bool with_lane);
+  CUresult SwapIn(bool with_lane);
 
   const Environment& environment_;
   const ipc::DriverTable& driver_;
@@ -164,19 +169,16 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   bool released_ = false;
   std::atomic<bool> quiet_{true};  // the page's quiet_position is up to date
 
-  std::unique_ptr<Gate> gate_;       // null: none, everyone runs at once
-  std::atomic<uint32_t> undone_{0};  // streams that the lane's hand-over still waits for
-  bool at_boundary_ = true;          // nothing of an iteration lies in the lane
-  uint64_t work_ = 0;                // operations since then
-  uint64_t work_before_ = 0;         // in the iteration before
-  bool busy_ = false;                // it sends work, and does not only ask
+  std::unique_ptr<Gate> gate_;  // null: none, everyone runs at once
+  bool busy_ = false;           // it sends work, and does not only ask
   AssignedLane lane_;
-  std::atomic<bool> going_out_{false};  // told to, and the answer is not posted
-  std::atomic<bool> coming_in_{false};  // the same
-  bool inside_ = false;                 // of its lane (LaneTable::Enter)
-  int64_t patience_us_ = kPatienceUs;   // how long to wait for a message before looking around
-  int64_t unquiet_us_ = kUnquietUs;     // the same while the device is busy
-  int64_t rested_us_ = 0;               // since when it has had no work
+  LaneState turn_;
+  HandOver hand_over_;
+  IterationWork work_;
+  MemoryPlace place_;
+  int64_t patience_us_ = kPatienceUs;  // how long to wait for a message before looking around
+  int64_t unquiet_us_ = kUnquietUs;    // the same while the device is busy
+  int64_t rested_us_ = 0;              // since when it has had no work
   ipc::IterationClock clock_;
 };
 

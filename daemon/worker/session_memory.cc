@@ -29,7 +29,7 @@ CUresult SessionImpl::MapWithRoom(uint64_t bytes, const std::function<CUresult()
 // --- the lane ------------------------------------------------------------------------------------
 
 bool SessionImpl::WaitUntilQuiet() {
-  while (undone_.load() != 0 || !held_.StreamsIdle()) {
+  while (hand_over_.under_way() || !held_.StreamsIdle()) {
     if (!life_.Alive()) return false;
     absl::SleepFor(kQuietStep);
   }
@@ -38,9 +38,9 @@ bool SessionImpl::WaitUntilQuiet() {
 
 CUresult SessionImpl::EnterLane() {
   LaneMember* const member = held_.arena.lane_member();
-  if (inside_ || member->lane() == 0) return CUDA_SUCCESS;
+  if (turn_.entered || member->lane() == 0) return CUDA_SUCCESS;
   const CUresult result = held_.arena.lanes()->Enter(member);
-  inside_ = result == CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) Step(&turn_, LaneEvent::kEntered, {});
   return result;
 }
 
@@ -53,7 +53,9 @@ CUresult SessionImpl::EnterGrantedLane() {
 }
 
 void SessionImpl::ExitLane() {
-  if (std::exchange(inside_, false)) held_.arena.lanes()->Exit(held_.arena.lane_member());
+  if (!turn_.entered) return;
+  Step(&turn_, LaneEvent::kExited, {});
+  held_.arena.lanes()->Exit(held_.arena.lane_member());
 }
 
 void SessionImpl::ForsakeLane() {
@@ -63,12 +65,12 @@ void SessionImpl::ForsakeLane() {
 
 void SessionImpl::ReclaimLane() {
   LaneMember* const member = held_.arena.lane_member();
-  if (!member->has_spare() || !at_boundary_ || undone_.load() != 0) return;
+  if (!member->has_spare() || !turn_.at_boundary || hand_over_.under_way()) return;
   // What another worker kept for it is told again until the replay is complete.
   if (life_.Replays() || !held_.StreamsIdle()) return;
   if (const uint64_t bytes = held_.arena.lanes()->Reclaim(member); bytes != 0)
     requests_.GiveBack(bytes);
-  inside_ = inside_ && held_.arena.lanes()->Inside(member);
+  if (turn_.entered && !held_.arena.lanes()->Inside(member)) Step(&turn_, LaneEvent::kExited, {});
 }
 
 // Its reservation goes along. REQUIRES: quiet, and nothing of it lives in the lane that it leaves.
@@ -110,7 +112,7 @@ CUresult SessionImpl::JoinToldLane(uint64_t wanted) {
   const uint64_t lane = lane_.told();
   if (member->lane() != lane && !WaitUntilQuiet()) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = ChangeLane(lane);
-  if (result != CUDA_SUCCESS || inside_ || !life_.Replays()) return result;
+  if (result != CUDA_SUCCESS || turn_.entered || !life_.Replays()) return result;
   // A reservation that it had in another worker: lanewayd holds it to its limit where it asks for
   // more.
   return held_.arena.lanes()->ReserveAgain(member, wanted);
@@ -124,9 +126,7 @@ uint64_t SessionImpl::LacksInLane(uint64_t wanted) {
 // While it waits for lanewayd, no boundary comes: it leaves a lane that it is to leave, when
 // nothing of it lies there.
 void SessionImpl::LeaveWhileWaiting() {
-  const bool leaves = gate_ != nullptr && gate_->state() == GateState::kRevoked &&
-                      (!lane_.uses() || (at_boundary_ && !PinsLane()));
-  if (leaves) LeaveLane();
+  if (gate_ != nullptr && gate_->state() == GateState::kRevoked) OnLane(LaneEvent::kWait);
 }
 
 // Only then lanewayd hears of it, and may give the lane to the next.
@@ -144,14 +144,15 @@ CUresult SessionImpl::GiveLaneBack() {
 void SessionImpl::Obey(const Decision& decision) {
   std::visit(ipc::Overloaded{
                  [this](const wire::Swap& swap) {
-                   (swap.out != 0 ? going_out_ : coming_in_).store(true);
+                   place_.Ordered(swap.out != 0);
                    Post([this, swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
                  },
                  [this](const wire::AssignLane& assign) {
                    if (assign.result == 0) lane_.Told(assign.lane);
                    if (assign.answer != 0) return parking_.Keep(assign);
                    Post([this, told = assign.lane] {
-                     if (const uint64_t lane = lane_.Obey(told); lane != 0) (void)ChangeLane(lane);
+                     if (const uint64_t lane = lane_.Obey(told, place_.on_host()); lane != 0)
+                       (void)ChangeLane(lane);
                    });
                  },
                  [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
@@ -159,40 +160,63 @@ void SessionImpl::Obey(const Decision& decision) {
              decision);
 }
 
+absl::Status SessionImpl::SwapOut(bool with_lane) {
+  LaneFacts facts;
+  facts.uses_lane = lane_.uses();
+  facts.pinned = PinsLane();
+  facts.on_host = held_.arena.swapped();
+  facts.with_lane = with_lane;
+  facts.takes_memory = requests_.TakesMemory();
+  switch (Step(&turn_, LaneEvent::kOrderedOut, facts)) {
+    case LaneAction::kMayGo:
+      break;
+    case LaneAction::kRefuseAlreadyOut:
+      return absl::FailedPreconditionError("it is there already");
+    case LaneAction::kRefuseInIteration:
+      return absl::FailedPreconditionError("it has begun an iteration");
+    default:
+      return absl::FailedPreconditionError("it is about to take what it was granted");
+  }
+  if (const absl::Status saved = held_.arena.SwapOut(with_lane); !saved.ok()) return saved;
+  ForsakeLane();
+  gate_->Abandon();
+  lane_.Gone();
+  return absl::OkStatus();
+}
+
+CUresult SessionImpl::SwapIn(bool with_lane) {
+  if (const uint64_t lane = lane_.ForReturn(); lane != 0) (void)ChangeLane(lane);
+  CUresult result = CUDA_SUCCESS;
+  if (with_lane) result = gate_->TakeLane() ? EnterLane() : CUDA_ERROR_OUT_OF_MEMORY;
+  if (result == CUDA_SUCCESS) result = held_.arena.SwapIn();
+  if (result == CUDA_SUCCESS) {
+    gate_->Return();
+  } else {
+    ForsakeLane();  // a session that is not back is in no lane, as lanewayd counts
+    gate_->Abandon();
+  }
+  return result;
+}
+
 void SessionImpl::DoSwap(bool out, bool with_lane) {
   wire::Swapped swapped;
   swapped.session_id = session_id_;
   swapped.out = out;
   if (out) {
-    const absl::Status status =
-        held_.arena.swapped() ? absl::FailedPreconditionError("it is there already")
-        : !lane_.MayGo(inside_, at_boundary_ && !PinsLane(), with_lane)
-            ? absl::FailedPreconditionError("it has begun an iteration")
-        : requests_.TakesMemory()
-            ? absl::FailedPreconditionError("it is about to take what it was granted")
-            : held_.arena.SwapOut(with_lane);
-    if (status.ok()) {
-      ForsakeLane();
-      gate_->Abandon();
-      lane_.Gone(with_lane);
-    } else {
+    const absl::Status status = SwapOut(with_lane);
+    if (!status.ok()) {
       swapped.result = CUDA_ERROR_OUT_OF_MEMORY;
       wire::SetText(swapped.sentence, std::string(status.message()));
     }
   } else {
-    if (const uint64_t lane = lane_.ForReturn(); lane != 0) (void)ChangeLane(lane);
-    if (with_lane) swapped.result = gate_->TakeLane() ? EnterLane() : CUDA_ERROR_OUT_OF_MEMORY;
-    if (swapped.result == 0) swapped.result = held_.arena.SwapIn();
-    if (swapped.result == 0) {
-      gate_->Return();
-      lane_.Back();
-    } else {
-      ForsakeLane();  // whoever is not back is in no lane, as lanewayd counts
-      gate_->Abandon();
-    }
+    swapped.result = SwapIn(with_lane);
   }
-  // Before the answer: a daemon that is told of this session meanwhile hears either of the two.
-  (out ? going_out_ : coming_in_).store(false);
+  // Before the answer: a daemon that is told of this session meanwhile hears of one place.
+  if (swapped.result == 0) {
+    place_.Moved(out, with_lane);
+  } else {
+    place_.Refused(out);
+  }
   environment_.daemon->Post(swapped);
 }
 

@@ -45,7 +45,7 @@ void SessionImpl::PublishQuiet() {
   const bool freed = held_.frees.Poll();
   if (quiet_) return;
   if (!freed || handlers_.modules().HasPartOfAnImage()) return;
-  if (!LaneIsEmpty()) return;  // the lane is another's before it could go on
+  if (!LaneIsEmpty(turn_, LaneNow())) return;  // the lane is another's before it could go on
   for (StreamTable::Stream* stream : held_.streams.All()) {
     if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS)
       return;  // busy, or the device failed

@@ -20,10 +20,9 @@ class AssignedLaneTest : public ::testing::Test {
 TEST(UnusedLaneTest, WhoUsesNoLaneChangesToNone) {
   AssignedLane lane;
   lane.Told(5);
-  EXPECT_EQ(lane.Obey(5), 0u);
+  EXPECT_EQ(lane.Obey(5, false), 0u);
   EXPECT_EQ(lane.told(), 5u) << "its first growth goes there";
   EXPECT_FALSE(lane.Lacks(false));
-  EXPECT_TRUE(lane.MayGo(true, false, false));
 }
 
 TEST(UnusedLaneTest, ItsFirstWishSaysOnWhichDevice) {
@@ -41,8 +40,8 @@ TEST(UnusedLaneTest, ItsFirstWishSaysOnWhichDevice) {
 TEST_F(AssignedLaneTest, TheLastWordCounts) {
   lane_.Told(6);
   lane_.Told(7);
-  EXPECT_EQ(lane_.Obey(6), 0u) << "it may have ended";
-  EXPECT_EQ(lane_.Obey(7), 7u);
+  EXPECT_EQ(lane_.Obey(6, false), 0u) << "it may have ended";
+  EXPECT_EQ(lane_.Obey(7, false), 7u);
 }
 
 TEST_F(AssignedLaneTest, GrowthAsksForMoreThanItHasAlone) {
@@ -55,43 +54,32 @@ TEST_F(AssignedLaneTest, WhatIsGivenBackIsNotReservedAgain) {
   lane_.GivenBack();
   EXPECT_EQ(lane_.bytes(), 0u);
   lane_.Told(6);
-  EXPECT_EQ(lane_.Obey(6), 0u) << "nothing of it is to be in a lane";
+  EXPECT_EQ(lane_.Obey(6, false), 0u) << "nothing of it is to be in a lane";
   EXPECT_TRUE(lane_.MustAsk(1, 0, false));
 }
 
-TEST_F(AssignedLaneTest, AnIterationThatHasBegunGoesWithItsLaneOrStays) {
-  EXPECT_FALSE(lane_.MayGo(true, false, false));
-  EXPECT_TRUE(lane_.MayGo(true, false, true));
-  EXPECT_TRUE(lane_.MayGo(true, true, false)) << "between two of them";
-  EXPECT_TRUE(lane_.MayGo(false, false, false)) << "it is not inside";
-}
-
 TEST_F(AssignedLaneTest, WhatItIsToldOnTheHostCountsOnTheWayBack) {
-  lane_.Gone(false);
+  lane_.Gone();
   EXPECT_EQ(lane_.ForReturn(), 0u) << "its lane of before may have ended";
   lane_.Told(6);
-  EXPECT_EQ(lane_.Obey(6), 0u) << "who is away is in no lane";
+  EXPECT_EQ(lane_.Obey(6, true), 0u) << "who is away is in no lane";
   lane_.Told(7);
-  EXPECT_EQ(lane_.Obey(7), 0u);
+  EXPECT_EQ(lane_.Obey(7, true), 0u);
   EXPECT_EQ(lane_.ForReturn(), 7u);
-  lane_.Back();
-  EXPECT_FALSE(lane_.away());
   EXPECT_FALSE(lane_.Lacks(true));
 }
 
 TEST_F(AssignedLaneTest, BackWithoutALaneItAsksForOne) {
-  lane_.Gone(false);
-  lane_.Back();
+  lane_.Gone();
   EXPECT_TRUE(lane_.Lacks(false));
   EXPECT_TRUE(lane_.MustAsk(kBytes, 0, false));
 }
 
 TEST_F(AssignedLaneTest, EachWayForgetsWhatWasToldOnTheOneBefore) {
-  lane_.Gone(false);
+  lane_.Gone();
   lane_.Told(6);
-  (void)lane_.Obey(6);
-  lane_.Back();
-  lane_.Gone(false);
+  (void)lane_.Obey(6, true);
+  lane_.Gone();
   EXPECT_EQ(lane_.ForReturn(), 0u);
 }
 
@@ -99,14 +87,13 @@ TEST_F(AssignedLaneTest, EachWayForgetsWhatWasToldOnTheOneBefore) {
 // and reserves nothing before the client's replay does.
 TEST(RebuiltLaneTest, OnTheHostItWaitsForItsReplay) {
   AssignedLane lane;
-  lane.Gone(false);
+  lane.Gone();
   lane.Told(5);
-  EXPECT_EQ(lane.Obey(5), 0u);
+  EXPECT_EQ(lane.Obey(5, true), 0u);
   EXPECT_EQ(lane.ForReturn(), 0u) << "nothing of it is to be in a lane yet";
-  lane.Back();
   EXPECT_TRUE(lane.MustAsk(kBytes, 0, false));
   lane.Grown(kBytes);
-  EXPECT_EQ(lane.Obey(5), 5u);
+  EXPECT_EQ(lane.Obey(5, false), 5u);
 }
 
 }  // namespace
