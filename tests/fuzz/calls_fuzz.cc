@@ -12,7 +12,7 @@
 #include "daemon/worker/jobs.h"
 #include "daemon/worker/lanes.h"
 #include "daemon/worker/session.h"
-#include "tests/worker/recording_driver.h"
+#include "tests/daemon/worker/recording_driver.h"
 
 namespace worker {
 namespace {

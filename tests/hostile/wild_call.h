@@ -1,6 +1,6 @@
 // One call of any row, made from the row's roles alone: names that exist or not, addresses of the
 // session's own memory, of neighbours' and of no session's, sizes of 0, too large and negative,
-// and, rarely, a body of a wrong length. Unlike RandomCall (tests/ipc_calls), which makes
+// and, rarely, a body of a wrong length. Unlike RandomCall (tests/ipc/calls), which makes
 // what a program could pass, it makes what only a hostile client sends.
 #pragma once
 

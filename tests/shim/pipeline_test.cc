@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/ipc_calls/fakes.h"
+#include "tests/ipc/calls/fakes.h"
 
 namespace shim {
 namespace {

@@ -1,0 +1,129 @@
+#include "daemon/control/admission.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "tests/daemon/control/parts.h"
+
+namespace control {
+namespace {
+
+namespace wire = ipc::control;
+
+class AdmissionTest : public PartsTest {
+ protected:
+  // A program says hello. The session exists afterwards.
+  Session* Hello(ipc::Mode mode = ipc::Mode::kShared) {
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    ipc::Hello hello;
+    hello.mode = mode;
+    hello.transport = ipc::Transport::kRing;
+    hello.tables = ipc::OwnTables();
+    ipc::Peer peer;
+    peer.pid = getpid();
+    peer.uid = getuid();
+    program_ = ipc::UniqueFd(pair[1]);
+    admission_.Create(hello, peer, ipc::UniqueFd(pair[0]), *ipc::OpenPidfd(getpid()));
+    return &sessions_.all().rbegin()->second;
+  }
+  ipc::Welcome Heard() const {
+    ipc::Welcome welcome;
+    const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(program_.get(), 0);
+    EXPECT_TRUE(packet.ok() && packet->bytes.size() == sizeof welcome);
+    if (packet.ok()) std::memcpy(&welcome, packet->bytes.data(), sizeof welcome);
+    return welcome;
+  }
+
+  Jobs jobs_;
+  Seal seal_;
+  ipc::UniqueFd program_;
+  InProcess in_process_{{&loop_, &children_, &sessions_, &scheduler_, &lifecycle_, &grants_,
+                         &links_.program(), &seal_},
+                        [] { return 1'000'000; }};
+  Admission admission_{{&loop_, &children_, &sessions_, &jobs_, &scheduler_, &observers_, &lanes_,
+                        &lifecycle_, &links_, &grants_, &in_process_, &placement_}};
+};
+
+TEST_F(AdmissionTest, AnAdmittedSessionIsAttachedAndWelcome) {
+  Session* const session = Hello();
+  EXPECT_NE(Known(session->record.session_id), nullptr) << "the scheduler decides";
+  admission_.Begin(session);
+  EXPECT_EQ(session->phase, Phase::kAttaching);
+  EXPECT_EQ(children_.SentTo<wire::AttachSession>(1).size(), 1u);
+  admission_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
+  EXPECT_EQ(session->phase, Phase::kRunning);
+  EXPECT_EQ(Heard().result, 0u);
+}
+
+TEST_F(AdmissionTest, ASessionThatItsWorkerRefusesIsEndingAndToldSo) {
+  Session* const session = Hello();
+  admission_.Begin(session);
+  wire::Attached refused{.session_id = session->record.session_id};
+  refused.result = 2;
+  admission_.OnAttached(session, refused);
+  EXPECT_EQ(session->phase, Phase::kEnding);
+  EXPECT_EQ(Known(session->record.session_id)->phase, scheduler::Phase::kEnding);
+  EXPECT_EQ(Heard().result, 2u);
+}
+
+TEST_F(AdmissionTest, AProgramThatIsGoneBeforeItsWelcomeIsDetached) {
+  Session* const session = Hello();
+  admission_.Begin(session);
+  program_.Reset();
+  admission_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
+  EXPECT_EQ(session->phase, Phase::kEnding);
+  EXPECT_EQ(children_.SentTo<wire::DetachSession>(1).size(), 1u);
+}
+
+TEST_F(AdmissionTest, ASessionWaitsForAWorkerThatStarts) {
+  children_.RemoveWorker(1);
+  Session* const session = Hello();
+  admission_.Begin(session);
+  EXPECT_EQ(session->phase, Phase::kWaiting);
+  ASSERT_EQ(children_.workers().size(), 1u);
+  const uint32_t worker = children_.workers().begin()->first;
+  children_.AddWorker(worker);
+  admission_.Attach(session);
+  EXPECT_EQ(children_.SentTo<wire::AttachSession>(worker).size(), 1u);
+}
+
+TEST_F(AdmissionTest, ALostWorkerIsReplacedAFewTimes) {
+  Session* const session = Hello();
+  admission_.Begin(session);
+  for (int i = 1; i < Admission::kAttemptsMax; ++i) EXPECT_TRUE(admission_.AttachAgain(session));
+  EXPECT_FALSE(admission_.AttachAgain(session));
+}
+
+TEST_F(AdmissionTest, AContainedSessionWhoseWorkerIsLostGetsAnother) {
+  Session* const session = Hello(ipc::Mode::kContained);
+  admission_.Begin(session);
+  const uint32_t lost = session->own_worker;
+  children_.AddWorker(lost, true, true);
+  admission_.Attach(session);
+  children_.RemoveWorker(lost);
+  EXPECT_TRUE(admission_.AttachAgain(session));
+  EXPECT_NE(session->own_worker, lost);
+  EXPECT_EQ(children_.workers().count(session->own_worker), 1u);
+}
+
+TEST_F(AdmissionTest, AnInProcessSessionNeedsNoWorker) {
+  Session* const session = Hello(ipc::Mode::kInProcess);
+  admission_.Begin(session);
+  EXPECT_EQ(session->phase, Phase::kRunning);
+  EXPECT_FALSE(session->has_slot);
+  EXPECT_TRUE(children_.SentTo<wire::AttachSession>(1).empty());
+  EXPECT_EQ(Heard().result, 0u);
+}
+
+TEST_F(AdmissionTest, AQuarantinedProgramIsContained) {
+  for (int i = 0; i < Placement::kOffencesMax; ++i) (void)placement_.NoteOffence(getuid(), "");
+  EXPECT_EQ(Hello()->record.contained, 1u);
+}
+
+}  // namespace
+}  // namespace control

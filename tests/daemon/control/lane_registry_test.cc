@@ -1,0 +1,187 @@
+#include "daemon/control/lane_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/daemon/control/testing.h"
+
+namespace control {
+namespace {
+
+namespace wire = ipc::control;
+
+class LaneRegistryTest : public ::testing::Test {
+ protected:
+  void SetUp() override { scheduler_.Serve(); }
+
+  std::vector<uint64_t> Released() const {
+    std::vector<uint64_t> lanes;
+    for (const wire::ReleaseOwner& release : children_.ToldKeeper<wire::ReleaseOwner>()) {
+      if (release.owner.kind == wire::OwnerKind::kLane) lanes.push_back(release.owner.id);
+    }
+    return lanes;
+  }
+  size_t Orders(uint32_t worker) const { return children_.SentTo<wire::ResizeLane>(worker).size(); }
+  // The scheduler has a lane, that of session 1.
+  uint64_t MakeLane() {
+    scheduler_.Apply(scheduler::SessionArrived{.session = 1});
+    return scheduler_.state().lanes.begin()->first;
+  }
+
+  common::EventLoop loop_;
+  FakeChildren children_;
+  SessionTable sessions_;
+  NoExecutor executor_;
+  SchedulerPort scheduler_{"fifo", FewSessions(), &loop_, &executor_, [] { return 1; }};
+  LaneRegistry registry_{{&sessions_, &scheduler_, &children_}};
+};
+
+TEST_F(LaneRegistryTest, WorkersHearOnceThatTheyShareALane) {
+  children_.AddWorker(1);
+  children_.AddWorker(2);
+  AddRunning(&sessions_, 1, 7, 1);
+  registry_.TellShared();
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 0u);
+  AddRunning(&sessions_, 2, 7, 2);
+  registry_.TellShared();
+  registry_.TellShared();
+  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[0].shared, 1u);
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(2).size(), 1u);
+  children_.Forget();
+  sessions_.Remove(2);
+  registry_.OnSessionGone(2);
+  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[0].shared, 0u);
+}
+
+TEST_F(LaneRegistryTest, AProgramWithItsOwnContextSharesNoLane) {
+  children_.AddWorker(1);
+  AddRunning(&sessions_, 1, 7, 1);
+  AddRunning(&sessions_, 2, 7, 0)->in_process = true;
+  registry_.TellShared();
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 0u);
+}
+
+TEST_F(LaneRegistryTest, AWorkerHearsOfSuccessorsUpToTheFirstThatIsNotItsOwn) {
+  children_.AddWorker(1);
+  children_.AddWorker(2);
+  AddRunning(&sessions_, 1, 7, 1);
+  AddRunning(&sessions_, 2, 7, 1);
+  AddRunning(&sessions_, 3, 7, 2);
+  registry_.Publish({7, {2, 3, 1}});
+  ASSERT_EQ(children_.SentTo<wire::Successors>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::Successors>(1)[0].count, 1u);
+  EXPECT_EQ(children_.SentTo<wire::Successors>(1)[0].session_ids[0], 2u);
+  ASSERT_EQ(children_.SentTo<wire::Successors>(2).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::Successors>(2)[0].count, 0u);
+}
+
+TEST_F(LaneRegistryTest, AnEndedLaneIsReleasedByTheLastWorkerThatLetsGoOfIt) {
+  children_.AddWorker(1);
+  children_.AddWorker(2);
+  registry_.Resize({7, 0});  // no session runs there: each worker may have it
+  EXPECT_EQ(Orders(1), 1u);
+  EXPECT_EQ(Orders(2), 1u);
+  registry_.OnShrunk(1, {7, 0});
+  EXPECT_TRUE(Released().empty());
+  registry_.OnShrunk(2, {7, 0});
+  EXPECT_EQ(Released(), std::vector<uint64_t>{7});
+}
+
+TEST_F(LaneRegistryTest, OnlyWorkersWithSessionsInTheLaneHearOfItsShrinking) {
+  children_.AddWorker(1);
+  children_.AddWorker(2);
+  AddRunning(&sessions_, 1, 7, 1);
+  registry_.Resize({7, 4096});
+  EXPECT_EQ(Orders(1), 1u);
+  EXPECT_EQ(Orders(2), 0u);
+  registry_.OnShrunk(1, {7, 4096});
+  EXPECT_TRUE(Released().empty()) << "the lane stays";
+}
+
+TEST_F(LaneRegistryTest, AWorkerThatStartsNeedNotAnswer) {
+  children_.AddWorker(1);
+  children_.AddWorker(2, false);
+  registry_.Resize({7, 0});
+  EXPECT_EQ(Orders(2), 1u);
+  registry_.OnShrunk(1, {7, 0});
+  EXPECT_EQ(Released(), std::vector<uint64_t>{7});
+}
+
+TEST_F(LaneRegistryTest, WithoutAWorkerALaneThatEndsIsReleasedAtOnce) {
+  registry_.Resize({7, 0});
+  EXPECT_EQ(Released(), std::vector<uint64_t>{7});
+}
+
+TEST_F(LaneRegistryTest, AnOrderWaitsForTheWorkerOfASessionThatMoves) {
+  Session* const session = AddRunning(&sessions_, 1, 7, 1);
+  session->phase = Phase::kMoving;
+  registry_.Resize({7, 4096});
+  EXPECT_TRUE(Released().empty());
+  children_.AddWorker(2);
+  session->phase = Phase::kRunning;
+  session->worker = 2;
+  registry_.TellUntold();
+  EXPECT_EQ(Orders(2), 1u);
+}
+
+TEST_F(LaneRegistryTest, TheOrdersOfALostWorkerAreRepeated) {
+  children_.AddWorker(1);
+  registry_.Resize({7, 0});
+  children_.RemoveWorker(1);
+  children_.AddWorker(2);
+  registry_.RepeatOrdersOf(1);
+  EXPECT_EQ(Orders(2), 1u);
+  EXPECT_TRUE(Released().empty());
+}
+
+TEST_F(LaneRegistryTest, AnEndedLaneIsReleasedWithItsLastGuest) {
+  AddRunning(&sessions_, 3);
+  registry_.AddGuest(7, 1);
+  registry_.AddGuest(7, 2);
+  registry_.OnSessionGone(1);
+  EXPECT_TRUE(Released().empty());
+  registry_.OnSessionGone(2);
+  EXPECT_EQ(Released(), std::vector<uint64_t>{7});
+}
+
+TEST_F(LaneRegistryTest, ALaneThatStaysIsReleasedWithTheLastSessionOfAll) {
+  const uint64_t lane = MakeLane();
+  AddRunning(&sessions_, 3);
+  registry_.AddGuest(lane, 1);
+  registry_.OnSessionGone(1);
+  EXPECT_TRUE(Released().empty());
+  sessions_.Remove(3);
+  registry_.OnSessionGone(3);
+  EXPECT_EQ(Released(), std::vector<uint64_t>{lane});
+}
+
+TEST_F(LaneRegistryTest, OnlyALaneThatHasEndedAndIsLeftIsReleased) {
+  const uint64_t lane = MakeLane();
+  registry_.ReleaseIfEnded(lane);
+  registry_.ReleaseIfEnded(0);
+  AddRunning(&sessions_, 2, lane + 1);
+  registry_.ReleaseIfEnded(lane + 1);
+  EXPECT_TRUE(Released().empty());
+  registry_.ReleaseIfEnded(lane + 2);
+  EXPECT_EQ(Released(), std::vector<uint64_t>{lane + 2});
+}
+
+TEST_F(LaneRegistryTest, ASessionThatIsOutGivesBackItsMemoryAndItsOwnLane) {
+  registry_.ReleaseSession(5);
+  EXPECT_EQ(children_.ToldKeeper<wire::ReleaseOwner>()[0].owner.id, 5u);
+  EXPECT_EQ(Released(), std::vector<uint64_t>{wire::OwnLaneOf(5)});
+}
+
+TEST_F(LaneRegistryTest, TheOtherWorkersHearOfAChange) {
+  for (const uint32_t worker : {1, 2, 3}) children_.AddWorker(worker);
+  registry_.ForwardChange(2, wire::LaneChanged{7});
+  EXPECT_EQ(children_.SentTo<wire::LaneChanged>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LaneChanged>(2).size(), 0u);
+  EXPECT_EQ(children_.SentTo<wire::LaneChanged>(3).size(), 1u);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,80 @@
+#include "daemon/control/session_link.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "tests/daemon/control/parts.h"
+
+namespace control {
+namespace {
+
+namespace wire = ipc::control;
+
+class SessionLinkTest : public PartsTest {
+ protected:
+  // A program with its own context, whose end of the socket is `program_`.
+  Session* AddProgram(uint64_t id) {
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    Session* const session = Admitted(id);
+    session->in_process = true;
+    session->socket = ipc::UniqueFd(pair[0]);
+    program_ = ipc::UniqueFd(pair[1]);
+    return session;
+  }
+  bool Hears() const { return wire::Receive<wire::DaemonToProgram>(program_.get(), 0).ok(); }
+
+  ipc::UniqueFd program_;
+};
+
+TEST_F(SessionLinkTest, ASessionOfAWorkerHearsByItsWorkerWhileItRuns) {
+  Session* const session = Admitted(1);
+  links_.Of(*session).Send(*session, wire::Grant{1, 7});
+  session->phase = Phase::kEnding;
+  links_.Of(*session).Send(*session, wire::Grant{1, 7});
+  EXPECT_EQ(children_.SentTo<wire::Grant>(1).size(), 1u);
+}
+
+TEST_F(SessionLinkTest, AProgramHearsOverItsSocketWhatExistsInItsDirection) {
+  Session* const session = AddProgram(1);
+  links_.Of(*session).Send(*session, wire::Grant{1, 7});
+  EXPECT_TRUE(Hears());
+  links_.Of(*session).Send(*session, wire::DetachSession{1});
+  EXPECT_FALSE(Hears());
+  EXPECT_TRUE(children_.SentTo<wire::Grant>(1).empty());
+}
+
+TEST_F(SessionLinkTest, OnlyAProgramNumbersDevicesAsItSeesThem) {
+  Session* const program = AddProgram(1);
+  Session* const session = Admitted(2);
+  for (Session* const one : {program, session}) {
+    one->record.job.scheduling.device_count = 1;
+    one->record.job.scheduling.devices[0] = 3;
+  }
+  EXPECT_EQ(links_.Of(*program).DeviceMeant(*program, 0), 3u);
+  EXPECT_EQ(links_.Of(*program).DeviceMeant(*program, 5), 5u);
+  EXPECT_EQ(links_.Of(*session).DeviceMeant(*session, 0), 0u);
+}
+
+TEST_F(SessionLinkTest, TheKeeperIsToldOnlyOfAProgramsMemory) {
+  Session* const program = AddProgram(1);
+  links_.Of(*program).OnMemoryCounted(*program);
+  EXPECT_EQ(children_.ToldKeeper<wire::CountOutside>().size(), 1u);
+  Session* const session = Admitted(2);
+  links_.Of(*session).OnMemoryCounted(*session);
+  EXPECT_EQ(children_.ToldKeeper<wire::CountOutside>().size(), 1u);
+}
+
+TEST_F(SessionLinkTest, AContainedSessionGetsAWorkerOfItsOwnOnce) {
+  Session* const session = Admitted(1);
+  EXPECT_TRUE(links_.worker().EnsureWorker(session).ok());
+  EXPECT_EQ(children_.workers().size(), 1u) << "the shared one";
+  session->record.contained = 1;
+  EXPECT_TRUE(links_.worker().EnsureWorker(session).ok());
+  EXPECT_TRUE(links_.worker().EnsureWorker(session).ok());
+  EXPECT_EQ(children_.workers().size(), 2u);
+  EXPECT_TRUE(children_.workers().at(session->own_worker).own);
+}
+
+}  // namespace
+}  // namespace control
