@@ -1,6 +1,6 @@
 // The control plane between people's commands and lanewayd: JSON texts over a ROUTER at
 // ipc://$RUNTIME/control.zmq, mode 0600: whoever may open it may read the directory's key as well,
-// so that the file's mode is what admits. What the texts say is daemon/control/commands.h. Thread
+// so that the file's mode is what admits. What the texts say is daemon/control/command.h. Thread
 // safety: one thread per object.
 #pragma once
 

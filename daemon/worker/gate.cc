@@ -109,11 +109,16 @@ void Gate::Close() {
 
 // Waking up takes longer than a whole switch. Whoever else wants the processor gets it.
 void Gate::AwaitTurn(const std::function<bool()>& stop) {
-  if (!imminent_.exchange(false)) return;
-  const int64_t end_us = NowUs() + kImminentUs;
+  if (!BeginAwait()) return;
+  const int64_t end_us = board_->clock_() + kImminentUs;
+  while (closed() && !stop() && board_->clock_() < end_us) sched_yield();
+  EndAwait();
+}
+
+bool Gate::BeginAwait() {
+  if (!imminent_.exchange(false)) return false;
   spins_.store(true);
-  while (closed() && !stop() && NowUs() < end_us) sched_yield();
-  spins_.store(false);
+  return true;
 }
 
 void Gate::Settle() {
@@ -123,7 +128,7 @@ void Gate::Settle() {
 
 int64_t Gate::OpenUs() const {
   const int64_t opened_us = opened_us_.load(std::memory_order_relaxed);
-  return opened_us == 0 ? 0 : NowUs() - opened_us;
+  return opened_us == 0 ? 0 : board_->clock_() - opened_us;
 }
 
 bool Gate::TurnIsOver() const {
@@ -168,7 +173,7 @@ void Board::Open(Gate* gate, Lane* lane) {
   lane->holder = gate;
   lane->successors.clear();  // they were to follow whoever was here before
   gate->holds_ = true;
-  gate->opened_us_.store(NowUs(), std::memory_order_relaxed);
+  gate->opened_us_.store(clock_(), std::memory_order_relaxed);
   gate->Set(GateState::kOpen);
   // Either its thread sees the gate open, or this one sees that it does not spin any more.
   if (!gate->spins_.load()) gate->wake_();
@@ -209,7 +214,7 @@ void Board::HandOverLocked(Gate* gate) {
   Lane& lane = lanes_[gate->lane_];
   Gate* const next = Next(gate->lane_, lane);
   const ipc::control::Switched switched{gate->lane_, gate->session_id_,
-                                        next == nullptr ? 0 : next->session_id_, NowUs()};
+                                        next == nullptr ? 0 : next->session_id_, clock_()};
   // Opened last: its thread needs the board at once, and would go to sleep for it.
   if (next != nullptr && next->spins_.load()) {
     untold_.push_back(switched);
@@ -258,7 +263,7 @@ void Board::Grant(uint64_t session_id, uint64_t lane_id) {
   const Lock lock(&mutex_);
   Gate* const gate = FindLocked(session_id);
   if (gate == nullptr) {  // it ended meanwhile; whoever granted believes the lane held
-    TellLocked(ipc::control::Switched{lane_id, session_id, 0, NowUs()});
+    TellLocked(ipc::control::Switched{lane_id, session_id, 0, clock_()});
     return;
   }
   Lane& lane = lanes_[lane_id];
@@ -269,7 +274,7 @@ void Board::Grant(uint64_t session_id, uint64_t lane_id) {
   // A lane is never opened over its holder, whatever is asked: lanewayd must hear who that is.
   if (lane.holder != nullptr || gate->holds_) {
     const uint64_t holder = lane.holder == nullptr ? 0 : lane.holder->session_id_;
-    TellLocked(ipc::control::Switched{lane_id, session_id, holder, NowUs()});
+    TellLocked(ipc::control::Switched{lane_id, session_id, holder, clock_()});
     return;
   }
   gate->lane_ = lane_id;

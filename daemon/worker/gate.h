@@ -67,6 +67,10 @@ class Gate {
   void Close();
   // Closed, but perhaps not for long: spins while that is worth it, or until `stop`.
   void AwaitTurn(const std::function<bool()>& stop);
+  // The same for a caller that waits in its own way: whether spinning is worth it. From then until
+  // EndAwait() the gate opens without a wake.
+  bool BeginAwait();
+  void EndAwait() { spins_.store(false); }
   // A session that came to its turn by spinning tells lanewayd itself, after its first work:
   // whoever hands over is the device's thread.
   bool unsettled() const { return unsettled_.load(std::memory_order_relaxed); }
@@ -121,8 +125,9 @@ class Board {
  public:
   using Tell = std::function<void(const ipc::control::WorkerToDaemon&)>;
 
-  // `tell` takes what lanewayd must know: Switched, GateReport. Called under the lock.
-  explicit Board(Tell tell) : tell_(std::move(tell)) {}
+  // `tell` takes what lanewayd must know: Switched, GateReport. Called under the lock. `clock` is
+  // any monotonic one, in microseconds.
+  explicit Board(Tell tell, int64_t (*clock)() = NowUs) : tell_(std::move(tell)), clock_(clock) {}
   Board(const Board&) = delete;
 
   // Also of a session whose gate is yet to come: it stays off the device, whoever decides, and in
@@ -183,6 +188,7 @@ class Board {
   void SettleLocked();
 
   const Tell tell_;
+  int64_t (*const clock_)();
   mutable std::mutex mutex_;
   std::map<uint64_t, Gate*> gates_;
   std::map<uint64_t, Lane> lanes_;

@@ -1,0 +1,32 @@
+// Worlds from a printed seed keep what they promise.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/protocol/episodes.h"
+
+namespace protocol {
+namespace {
+
+uint64_t StepsWanted() {
+  const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
+  return given == nullptr ? 500'000 : std::strtoull(given, nullptr, 10);
+}
+
+class ProtocolTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(ProtocolTest, WorldsKeepTheirPromises) {
+  const char* const given = std::getenv("LANEWAY_TEST_SEED");
+  const uint64_t seed = given == nullptr ? GetParam() : std::strtoull(given, nullptr, 10);
+  std::printf("seed %lu (another one: LANEWAY_TEST_SEED)\n", static_cast<unsigned long>(seed));
+  const Finding finding = Explore(kTested, seed, StepsWanted());
+  EXPECT_EQ(finding.failure, "") << "protocol_world --seed " << seed << " --steps "
+                                 << finding.steps;
+}
+
+INSTANTIATE_TEST_SUITE_P(Quarter, ProtocolTest, testing::Range<uint64_t>(1, 5));
+
+}  // namespace
+}  // namespace protocol

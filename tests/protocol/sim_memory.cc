@@ -1,0 +1,251 @@
+#include "tests/protocol/sim_memory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cstring>
+
+namespace protocol {
+namespace {
+
+namespace wire = ipc::control;
+
+SimDevice* current = nullptr;  // the driver's functions know no other
+
+constexpr uint64_t kNumbersOfAKeeper = 1 << 20;
+
+}  // namespace
+
+// --- the device ----------------------------------------------------------------------------------
+
+SimDevice::SimDevice(uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {
+  current = this;
+  worker_driver_.cuMemMap = &SimDevice::Map;
+  worker_driver_.cuMemUnmap = &SimDevice::UnmapOne;
+  worker_driver_.cuMemSetAccess = [](CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
+    return CUDA_SUCCESS;
+  };
+  keeper_driver_.cuInit = [](unsigned) { return CUDA_SUCCESS; };
+  keeper_driver_.cuDeviceGetCount = [](int* count) {
+    *count = 1;
+    return CUDA_SUCCESS;
+  };
+  keeper_driver_.cuDeviceGet = [](CUdevice* device, int) {
+    *device = 0;
+    return CUDA_SUCCESS;
+  };
+  keeper_driver_.cuDeviceGetName = [](char* name, int, CUdevice) {
+    *name = 0;
+    return CUDA_SUCCESS;
+  };
+  keeper_driver_.cuDeviceTotalMem_v2 = &SimDevice::TotalMemory;
+  keeper_driver_.cuMemGetAllocationGranularity = [](size_t* bytes, const CUmemAllocationProp*,
+                                                    CUmemAllocationGranularity_flags) {
+    *bytes = kUnit;
+    return CUDA_SUCCESS;
+  };
+  keeper_driver_.cuMemCreate = &SimDevice::Create;
+  keeper_driver_.cuMemRelease = [](CUmemGenericAllocationHandle) { return CUDA_SUCCESS; };
+  keeper_driver_.cuMemExportToShareableHandle = [](void*, CUmemGenericAllocationHandle,
+                                                   CUmemAllocationHandleType,
+                                                   unsigned long long) { return CUDA_SUCCESS; };
+  keeper_driver_.cuMemImportFromShareableHandle = [](CUmemGenericAllocationHandle* handle, void*,
+                                                     CUmemAllocationHandleType) {
+    *handle = current->next_handle_++;
+    return CUDA_SUCCESS;
+  };
+}
+
+SimDevice::~SimDevice() { current = nullptr; }
+
+CUresult SimDevice::TotalMemory(size_t* bytes, CUdevice) {
+  *bytes = current->capacity_bytes_;
+  return CUDA_SUCCESS;
+}
+
+CUresult SimDevice::Create(CUmemGenericAllocationHandle* handle, size_t, const CUmemAllocationProp*,
+                           unsigned long long) {
+  *handle = current->next_handle_++;
+  return CUDA_SUCCESS;
+}
+
+CUresult SimDevice::Map(CUdeviceptr address, size_t bytes, size_t, CUmemGenericAllocationHandle id,
+                        unsigned long long) {
+  std::map<CUdeviceptr, Mapping>& mappings = current->mappings_;
+  const std::map<CUdeviceptr, Mapping>::iterator next = mappings.lower_bound(address);
+  const bool hits_next = next != mappings.end() && next->first < address + bytes;
+  const bool hits_last =
+      next != mappings.begin() && std::prev(next)->first + std::prev(next)->second.bytes > address;
+  assert(!hits_next && !hits_last);
+  mappings.emplace_hint(next, address, Mapping{id, bytes});
+  return CUDA_SUCCESS;
+}
+
+CUresult SimDevice::UnmapOne(CUdeviceptr address, size_t bytes) {
+  const std::map<CUdeviceptr, Mapping>::iterator found = current->mappings_.find(address);
+  assert(found != current->mappings_.end() && found->second.bytes == bytes);
+  current->mappings_.erase(found);
+  return CUDA_SUCCESS;
+}
+
+void SimDevice::Unmap(CUdeviceptr from, CUdeviceptr to) {
+  mappings_.erase(mappings_.lower_bound(from), mappings_.lower_bound(to));
+}
+
+// --- the keeper ----------------------------------------------------------------------------------
+
+SimKeeper::SimKeeper(Scene* scene, const SimDevice& device) : scene_(scene), device_(device) {
+  Restart();
+}
+
+void SimKeeper::Restart() {
+  ++epoch_;
+  workers_.clear();
+  daemon_.clear();
+  keeper_ = std::make_unique<keeper::Keeper>(device_.keeper_driver(), 0);
+  const absl::Status opened = keeper_->Open();
+  assert(opened.ok());
+  static_cast<void>(opened);
+  // Numbers never repeat among keepers: an extent that is handed over and goes moves them on.
+  wire::ExtentRecord last;
+  last.id = (static_cast<uint64_t>(getpid()) << 32) + epoch_ * kNumbersOfAKeeper;
+  last.bytes = kUnit;
+  const ipc::UniqueFd any(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  (void)keeper_->Adopt(0, last, any);
+  keeper_->Free(0, last.id);
+}
+
+void SimKeeper::Hear(uint32_t worker) {
+  std::deque<Told>& told = workers_[worker];
+  const Told message = told.front();
+  told.pop_front();
+  scene_->Change();
+  if (const wire::FreeExtent* free = std::get_if<wire::FreeExtent>(&message)) {
+    keeper_->Free(worker, free->id);
+  } else if (const wire::DropExtent* drop = std::get_if<wire::DropExtent>(&message)) {
+    keeper_->Drop(worker, drop->id);
+  } else {
+    keeper_->ChangeOwner(worker, std::get<wire::ChangeOwner>(message));
+  }
+}
+
+void SimKeeper::HearDaemon() {
+  const wire::ToKeeper message = daemon_.front();
+  daemon_.pop_front();
+  scene_->Change();
+  PROTOCOL_SAY(scene_, "the keeper hears %s %lu",
+               message.index() == 2 ? "ReleaseWorker" : "the end of an owner,",
+               message.index() == 2   ? std::get<wire::ReleaseWorker>(message).worker
+               : message.index() == 3 ? std::get<wire::ReleaseOwner>(message).owner.id
+                                      : 0ul);
+  if (const wire::ReleaseWorker* gone = std::get_if<wire::ReleaseWorker>(&message)) {
+    AfterAll()->ReleaseWorker(gone->worker);
+  } else if (const wire::ReleaseOwner* ended = std::get_if<wire::ReleaseOwner>(&message)) {
+    AfterAll()->ReleaseOwner(ended->owner);
+  } else if (const wire::CountOutside* count = std::get_if<wire::CountOutside>(&message)) {
+    keeper_->CountOutside(*count);
+  }
+}
+
+bool SimKeeper::HearOne() {
+  std::vector<uint32_t> tellers;
+  for (const std::pair<const uint32_t, std::deque<Told>>& entry : workers_) {
+    if (!entry.second.empty()) tellers.push_back(entry.first);
+  }
+  const uint64_t choices = tellers.size() + !daemon_.empty();
+  if (choices == 0) return false;
+  const uint64_t choice = scene_->dice.Below(choices);
+  choice < tellers.size() ? Hear(tellers[choice]) : HearDaemon();
+  return true;
+}
+
+keeper::Keeper* SimKeeper::After(uint32_t worker) {
+  while (!workers_[worker].empty()) Hear(worker);
+  return keeper_.get();
+}
+
+keeper::Keeper* SimKeeper::AfterAll() {
+  for (std::pair<const uint32_t, std::deque<Told>>& entry : workers_) {
+    while (!entry.second.empty()) Hear(entry.first);
+  }
+  return keeper_.get();
+}
+
+// --- a worker's way to the keeper ----------------------------------------------------------------
+
+void WorkerExtents::FollowKeeper() {
+  if (epoch_ == keeper_.epoch()) return;
+  if (epoch_ != 0) {
+    const ipc::UniqueFd any(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    for (const std::pair<const uint64_t, worker::ExtentRecord>& entry : held_)
+      (void)keeper_.After(worker_)->Adopt(worker_, entry.second, any);
+  }
+  epoch_ = keeper_.epoch();
+}
+
+CUresult WorkerExtents::Create(const worker::ExtentRecord& wanted, worker::Extent* extent) {
+  FollowKeeper();
+  ipc::UniqueFd none;
+  const wire::ExtentReply reply = keeper_.After(worker_)->Create(worker_, wanted, &none);
+  if (reply.result != 0) return static_cast<CUresult>(reply.result);
+  *extent = {reply.id, wanted.bytes, reply.id, reply.clear != 0};
+  held_[reply.id] = wanted;
+  held_[reply.id].id = reply.id;
+  return CUDA_SUCCESS;
+}
+
+void WorkerExtents::Free(const worker::Extent& extent) {
+  FollowKeeper();
+  held_.erase(extent.id);
+  keeper_.Post(worker_, wire::FreeExtent{extent.id});
+}
+
+void WorkerExtents::Drop(const worker::Extent& extent) {
+  FollowKeeper();
+  held_.erase(extent.id);
+  keeper_.Post(worker_, wire::DropExtent{extent.id});
+}
+
+CUresult WorkerExtents::List(const worker::Owner& owner,
+                             std::vector<worker::ExtentRecord>* extents) {
+  FollowKeeper();
+  for (const wire::ExtentList& list : keeper_.AfterAll()->List(owner))
+    extents->insert(extents->end(), list.extents, list.extents + list.count);
+  return CUDA_SUCCESS;
+}
+
+CUresult WorkerExtents::Import(const worker::ExtentRecord& record, worker::Extent* extent) {
+  FollowKeeper();
+  ipc::UniqueFd none;
+  const wire::ExtentReply reply = keeper_.After(worker_)->Import(worker_, record.id, &none);
+  if (reply.result != 0) return static_cast<CUresult>(reply.result);
+  *extent = {record.id, record.bytes, record.id, false};
+  held_[record.id] = record;
+  return CUDA_SUCCESS;
+}
+
+void WorkerExtents::ChangeOwner(const worker::Extent& extent, const worker::Owner& owner,
+                                uint64_t address, uint64_t range) {
+  FollowKeeper();
+  worker::ExtentRecord& record = held_[extent.id];
+  record.owner = owner;
+  record.address = address;
+  record.range = range;
+  wire::ChangeOwner change;
+  change.id = extent.id;
+  change.owner = owner;
+  change.address = address;
+  change.range = range;
+  keeper_.Post(worker_, change);
+}
+
+CUresult WorkerExtents::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) {
+  FollowKeeper();
+  const wire::MemoryReply reply = keeper_.AfterAll()->Memory(static_cast<uint32_t>(device));
+  *free_bytes = reply.free_bytes;
+  *total_bytes = reply.total_bytes;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace protocol

@@ -1,0 +1,345 @@
+#include "tests/protocol/world.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace protocol {
+namespace {
+
+constexpr size_t kProgramsMax = 7;
+constexpr size_t kRingMax = 6;
+constexpr uint64_t kPersistentUnitsMax = 12;
+constexpr uint64_t kLaneUnitsMax = 6;
+constexpr int kStillRounds = 4;
+constexpr int kRoundsMax = 20'000;
+constexpr int kTimersMax = 3'000;
+
+constexpr const char* kPolicies[] = {"fifo", "srtf", "pack", "fair", "rr", "priority", "edf"};
+
+uint64_t CapacityOf(uint64_t seed) {
+  Dice dice(seed ^ 0xca9a);
+  return (kPersistentUnitsMax + kLaneUnitsMax + 2 + dice.Below(30)) * kUnit;
+}
+
+}  // namespace
+
+World::World(uint64_t seed, const Disturbances& disturbances, bool verbose)
+    : disturbances_(disturbances), device_(CapacityOf(seed)), keeper_(&scene_, device_) {
+  scene_.dice = Dice(seed);
+  scene_.verbose = verbose;
+  policy_ = kPolicies[scene_.dice.Below(std::size(kPolicies))];
+  limits_.sessions_max = 16;
+  limits_.slice_us = 5'000;
+  limits_.swap_slice_us = 20'000;
+  limits_.starvation_us = 200'000;
+  limits_.iteration_max_us = 1'000'000;
+  limits_.lanes_max = static_cast<unsigned>(1 + scene_.dice.Below(4));
+  limits_.standstill_us = 50'000;
+  StartDaemon();
+}
+
+World::~World() {
+  daemon_.reset();
+  workers_.clear();
+}
+
+// --- steps ---------------------------------------------------------------------------------------
+
+void World::Step(uint64_t word) {
+  scene_.dice = Dice(word);
+  scene_.now_us += static_cast<int64_t>(scene_.dice.Below(2'000));
+  const uint64_t choice = scene_.dice.Below(1'000);
+  if (choice < 870) {
+    StepProcesses(choice);
+  } else if (choice < 990) {
+    StepPrograms();
+  } else {
+    Disturb();
+  }
+  RemoveStopped();
+  CheckLanes();
+}
+
+void World::StepProcesses(uint64_t choice) {
+  SimWorker* const worker = AnyWorker();
+  if (choice < 300) {
+    if (worker != nullptr) worker->StepSession();
+  } else if (choice < 400) {
+    if (worker != nullptr) worker->FinishDeviceWork();
+  } else if (choice < 620) {
+    if (worker != nullptr) worker->Loop();
+  } else if (choice < 800) {
+    if (daemon_ != nullptr) daemon_->Loop();
+  } else {
+    keeper_.HearOne();
+  }
+}
+
+void World::StepPrograms() {
+  if (daemon_ == nullptr && scene_.dice.OneIn(8)) return StartDaemon();
+  if (programs_.size() < kProgramsMax && scene_.dice.OneIn(15)) return Arrive();
+  Program* const program = AnyProgram();
+  if (program == nullptr) return Arrive();
+  if (program->lost || scene_.dice.OneIn(60)) {
+    program->alive = false;
+    PROTOCOL_SAY(&scene_, "program %lu ends", program->session);
+    return ForgetEnded();
+  }
+  Call(program);
+}
+
+void World::Disturb() {
+  const uint64_t choice = scene_.dice.Below(12);
+  SimWorker* const worker = AnyWorker();
+  Program* const program = AnyProgram();
+  if (choice == 0) {
+    if (disturbances_.daemons && daemon_ != nullptr) KillDaemon();
+  } else if (choice == 1) {
+    if (disturbances_.workers && worker != nullptr) KillWorker(worker->number());
+  } else if (choice == 2) {
+    if (!disturbances_.keepers || daemon_ == nullptr || !daemon_->core().serving) return;
+    PROTOCOL_SAY(&scene_, "the keeper is replaced");
+    keeper_.Restart();
+    daemon_->OnKeeperReplaced();
+  } else if (choice < 5) {
+    if (!disturbances_.upgrades || daemon_ == nullptr) return;
+    PROTOCOL_SAY(&scene_, "upgrade");
+    daemon_->Upgrade();
+  } else if (disturbances_.pauses && daemon_ != nullptr && program != nullptr) {
+    const auto pause = static_cast<scheduler::Pause>(choice < 8 ? 0 : scene_.dice.Below(3));
+    if (daemon_->core().state.Find(program->session) == nullptr) return;
+    PROTOCOL_SAY(&scene_, "session %lu: pause %u", program->session, static_cast<unsigned>(pause));
+    pauses_[program->session] = pause;
+    daemon_->Pause(program->session, pause);
+  }
+}
+
+// --- programs ------------------------------------------------------------------------------------
+
+void World::Arrive() {
+  if (daemon_ == nullptr) return;
+  std::unique_ptr<Program> program = std::make_unique<Program>();
+  program->session = next_session_++;
+  program->contained = scene_.dice.OneIn(4);
+  program->stays = scene_.dice.OneIn(5);
+  program->iterates = !scene_.dice.OneIn(4);
+  scene_.programs[program->session] = program.get();
+  PROTOCOL_SAY(&scene_, "program %lu arrives", program->session);
+  daemon_->Hello(program.get());
+  programs_.push_back(std::move(program));
+}
+
+// A boundary is said before the first operation of the next iteration.
+void World::BeginIteration(Program* program) {
+  if (program->iterates) program->ring.push_back({Op::kBoundary});
+  program->ring.push_back({Op::kWork});
+}
+
+void World::Call(Program* program) {
+  std::deque<Op>& ring = program->ring;
+  if (ring.size() >= kRingMax || (!ring.empty() && ring.back().WaitsForAnswer())) return;
+  const uint64_t choice = scene_.dice.Below(20);
+  if (choice < 9) {
+    const bool blocks = program->lane_asked != 0 && scene_.dice.OneIn(2);
+    ring.push_back({Op::kWork, 0, blocks, program->blocks});
+    program->blocks = program->blocks || blocks;
+  } else if (choice < 14 || (choice < 16 && program->blocks)) {
+    program->blocks = false;
+    BeginIteration(program);
+  } else if (choice < 16) {
+    if (program->iterates) ring.push_back({Op::kBoundary});  // a lane changes between iterations
+    const bool back = program->lane_asked != 0 && scene_.dice.OneIn(3);
+    const uint64_t units =
+        back ? 0 : std::max(program->lane_asked, 1 + scene_.dice.Below(kLaneUnitsMax));
+    program->lane_asked = units;
+    ring.push_back({back ? Op::kLaneBack : Op::kLane, units});
+  } else if (choice < 18) {
+    const uint64_t units = uint64_t{1} << scene_.dice.Below(3);
+    if (program->persistent_units + units <= kPersistentUnitsMax)
+      ring.push_back({Op::kAllocate, units, false, program->blocks});
+  } else if (choice < 19) {
+    ring.push_back({Op::kFree, 0, false, program->blocks});
+  }
+}
+
+void World::EndIterations() {
+  for (const std::unique_ptr<Program>& program : programs_) {
+    program->blocks = false;
+    BeginIteration(program.get());
+  }
+}
+
+// Sessions that went with a worker before this daemon heard of them.
+void World::LoseUnknown() {
+  if (daemon_ == nullptr || !daemon_->core().serving) return;
+  for (const std::unique_ptr<Program>& program : programs_) {
+    const uint64_t id = program->session;
+    if (!program->alive || daemon_->core().Find(id) != nullptr) continue;
+    const bool served = std::any_of(workers_.begin(), workers_.end(),
+                                    [id](const std::pair<const uint32_t, ProcessOfWorker>& entry) {
+                                      return entry.second.worker->sessions().count(id) != 0;
+                                    });
+    program->alive = served;
+  }
+}
+
+// Of programs that have ended, once nobody knows their sessions.
+void World::ForgetEnded() {
+  std::erase_if(programs_, [this](const std::unique_ptr<Program>& program) {
+    const uint64_t id = program->session;
+    if (program->alive || (daemon_ != nullptr && daemon_->core().Find(id) != nullptr)) return false;
+    if (daemon_ == nullptr) return false;
+    for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+      if (entry.second.worker->sessions().count(id) != 0) return false;
+    }
+    scene_.programs.erase(id);
+    pauses_.erase(id);
+    return true;
+  });
+}
+
+// --- processes -----------------------------------------------------------------------------------
+
+void World::StartDaemon() {
+  PROTOCOL_SAY(&scene_, "a daemon starts");
+  daemon_ = std::make_unique<SimDaemon>(
+      &scene_, &keeper_, policy_, limits_,
+      [this](bool own, uint32_t* number) { return StartWorker(own, number); });
+  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+    std::shared_ptr<Connection> connection = std::make_shared<Connection>();
+    entry.second.worker->Connect(connection, false);
+    daemon_->AdoptWorker(entry.first, std::move(connection), entry.second.own);
+  }
+  daemon_->BeginToServe();
+}
+
+// Whoever is between two workers or has none yet loses its session with the daemon.
+void World::KillDaemon() {
+  PROTOCOL_SAY(&scene_, "the daemon dies");
+  for (const std::unique_ptr<Program>& program : programs_) {
+    const Client* const client = daemon_->core().Find(program->session);
+    const bool served = client != nullptr && client->stage == Stage::kRunning;
+    if (!served && (client == nullptr || client->stage != Stage::kEnding)) program->alive = false;
+  }
+  daemon_.reset();
+}
+
+std::shared_ptr<Connection> World::StartWorker(bool own, uint32_t* number) {
+  *number = next_worker_++;
+  PROTOCOL_SAY(&scene_, "worker %u starts", *number);
+  std::shared_ptr<Connection> connection = std::make_shared<Connection>();
+  ProcessOfWorker& process = workers_[*number];
+  process.worker = std::make_unique<SimWorker>(&scene_, &keeper_, device_, *number, &tags_);
+  process.own = own;
+  process.worker->Connect(connection, true);
+  return connection;
+}
+
+void World::KillWorker(uint32_t number) {
+  PROTOCOL_SAY(&scene_, "worker %u dies", number);
+  const std::map<uint32_t, ProcessOfWorker>::iterator found = workers_.find(number);
+  std::vector<uint64_t> served;
+  for (const auto& entry : found->second.worker->sessions()) served.push_back(entry.first);
+  workers_.erase(found);
+  for (const uint64_t id : served) {
+    const CUdeviceptr base = ipc::limits::kSlotBase + id * ipc::limits::kSlotBytes;
+    device_.Unmap(base, base + ipc::limits::kSlotBytes);
+    Program* const program = scene_.Find(id);
+    if (daemon_ == nullptr && program != nullptr) program->alive = false;
+  }
+  if (daemon_ != nullptr) daemon_->OnWorkerGone(number);
+  scene_.Change();
+}
+
+void World::RemoveStopped() {
+  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+    if (entry.second.worker->exits()) return KillWorker(entry.first);
+  }
+}
+
+SimWorker* World::AnyWorker() {
+  if (workers_.empty()) return nullptr;
+  std::map<uint32_t, ProcessOfWorker>::iterator at = workers_.begin();
+  std::advance(at, scene_.dice.Below(workers_.size()));
+  return at->second.worker.get();
+}
+
+Program* World::AnyProgram() {
+  return programs_.empty() ? nullptr : programs_[scene_.dice.Below(programs_.size())].get();
+}
+
+// --- rest ----------------------------------------------------------------------------------------
+
+bool World::Settle() {
+  int still = 0;
+  for (int round = 0; still < kStillRounds; ++round) {
+    if (round == kRoundsMax || !scene_.failure.empty()) return false;
+    const uint64_t before = scene_.changes;
+    while (keeper_.HearOne()) {
+    }
+    for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+      entry.second.worker->Loop();
+      entry.second.worker->StepAll();
+    }
+    daemon_->Loop();
+    RemoveStopped();
+    LoseUnknown();
+    ForgetEnded();
+    CheckLanes();
+    still = scene_.changes == before ? still + 1 : 0;
+  }
+  return true;
+}
+
+bool World::Served(const Program& program) const {
+  if (!program.alive || program.lost) return true;
+  const std::map<uint64_t, scheduler::Pause>::const_iterator pause = pauses_.find(program.session);
+  if (pause != pauses_.end() && pause->second != scheduler::Pause::kNone) return true;
+  return program.ring.empty();
+}
+
+// Without a daemon sessions take what the keeper has. The next one counts what each may come back
+// to, which can be more than the device has; who then waits inside its worker waits until others
+// end.
+bool World::MayWait() const {
+  const std::map<uint32_t, scheduler::Device>& devices = daemon_->core().state.devices;
+  const std::map<uint32_t, scheduler::Device>::const_iterator device = devices.find(0);
+  if (device != devices.end() && device->second.free_bytes() < 0) return true;
+  // Who last said that it rests within an iteration keeps its lane until it computes again, and who
+  // waits for memory within one comes to no boundary, though its lane may be closing for that.
+  const auto& sessions = daemon_->core().state.sessions;
+  return std::any_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    return entry.second.granted && entry.second.inside &&
+           (!entry.second.runnable || entry.second.need != scheduler::Need::kNone);
+  });
+}
+
+void World::Rest() {
+  scene_.calm = true;
+  PROTOCOL_SAY(&scene_, "rest");
+  if (daemon_ == nullptr) StartDaemon();
+  EndIterations();
+  for (int timers = 0; timers < kTimersMax; ++timers) {
+    if (!Settle()) {
+      if (!MayWait()) scene_.Fail("what was begun goes round for ever");
+      break;
+    }
+    if (std::all_of(programs_.begin(), programs_.end(),
+                    [this](const std::unique_ptr<Program>& program) { return Served(*program); }))
+      break;
+    const int64_t due_us = scheduler::NextTimerUs(daemon_->core().state);
+    if (due_us >= scheduler::kUnlimited) break;
+    scene_.now_us = std::max(scene_.now_us, due_us);
+  }
+  if (scene_.failure.empty()) CheckRest();
+  scene_.calm = false;
+}
+
+void World::Finish() {
+  for (const std::unique_ptr<Program>& program : programs_) program->alive = false;
+  Rest();
+  if (scene_.failure.empty()) CheckNothingIsLeft();
+}
+
+}  // namespace protocol

@@ -1,0 +1,147 @@
+// World, second part: what it promises.
+#include <map>
+#include <set>
+#include <utility>
+
+#include "scheduler/why.h"
+#include "tests/protocol/world.h"
+
+namespace protocol {
+namespace {
+
+namespace wire = ipc::control;
+
+}  // namespace
+
+void World::CheckLanes() {
+  std::set<uint64_t> used;
+  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+    for (const auto& served : entry.second.worker->sessions()) {
+      const SimSession& session = *served.second;
+      if (!session.inside() || (!session.busy() && !session.mid_iteration())) continue;
+      scene_.Require(used.insert(session.lane()).second, "two sessions use one lane");
+    }
+  }
+}
+
+void World::CheckRest() {
+  for (const std::unique_ptr<Program>& program : programs_)
+    scene_.Require(Served(*program) || MayWait(), "a program waits for ever");
+  CheckHolders();
+  CheckMemory();
+}
+
+void World::CheckHolders() {
+  const scheduler::State& state = daemon_->core().state;
+  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+    for (const auto& served : entry.second.worker->sessions()) {
+      const scheduler::Session* const known = state.Find(served.first);
+      scene_.Require(known != nullptr, "a worker serves a session that nobody knows");
+      if (known == nullptr) continue;
+      const worker::GateView gate = entry.second.worker->View(served.first);
+      scene_.Require(gate.granted == known->granted,
+                     "scheduler and worker differ about who holds a lane");
+      // Of one that a daemon has adopted with its lane it believes that it has work.
+      scene_.Require(known->runnable || !gate.wants, "the scheduler knows of no work that waits");
+    }
+  }
+}
+
+uint64_t World::KeptFor(const wire::Owner& owner) const {
+  uint64_t bytes = 0;
+  for (const wire::ExtentList& list : keeper_.books().List(owner)) {
+    for (uint64_t i = 0; i < list.count; ++i) bytes += list.extents[i].bytes;
+  }
+  return bytes;
+}
+
+void World::CheckMemory() {
+  const scheduler::State& state = daemon_->core().state;
+  for (const std::pair<const scheduler::SessionId, scheduler::Session>& entry : state.sessions) {
+    const scheduler::Session& session = entry.second;
+    if (!session.on_device() || session.place.residence != scheduler::Residence::kDevice) continue;
+    scene_.Require(KeptFor({wire::OwnerKind::kSession, entry.first}) ==
+                       static_cast<uint64_t>(session.persistent_bytes),
+                   "scheduler and keeper differ about a session's memory");
+  }
+  std::map<wire::Owner, uint64_t> kept;
+  for (const wire::UsageList& list : keeper_.books().Usages()) {
+    for (uint64_t i = 0; i < list.count; ++i) kept[list.usages[i].owner] += list.usages[i].bytes;
+  }
+  for (const std::pair<const wire::Owner, uint64_t>& entry : kept) {
+    if (entry.first.kind == wire::OwnerKind::kSession) {
+      scene_.Require(state.Find(entry.first.id) != nullptr, "memory of a session that has ended");
+      continue;
+    }
+    if (wire::IsOwnLane(entry.first.id)) {
+      scene_.Require(state.Find(wire::SessionOf(entry.first)) != nullptr,
+                     "an own lane of a session that has ended");
+      continue;
+    }
+    const auto lane = state.lanes.find(static_cast<scheduler::LaneId>(entry.first.id));
+    scene_.Require(lane != state.lanes.end(), "memory of a lane that has ended");
+    if (lane == state.lanes.end()) continue;
+    scene_.Require(entry.second <= static_cast<uint64_t>(lane->second.bytes),
+                   "a lane has more memory than is counted");
+  }
+}
+
+void World::CheckNothingIsLeft() {
+  const scheduler::State& state = daemon_->core().state;
+  scene_.Require(programs_.empty(), "a session is left of a program that has ended");
+  scene_.Require(keeper_.books().Empty(), "the keeper holds memory when all have ended");
+  scene_.Require(device_.mappings().empty(), "something is mapped when all have ended");
+  scene_.Require(state.sessions.empty() && state.lanes.empty(), "a session or a lane is left");
+  scene_.Require(state.queued == 0 && state.admitted == 0 && state.swapped_bytes == 0,
+                 "a place is left taken");
+  for (const std::pair<const uint32_t, scheduler::Device>& entry : state.devices) {
+    scene_.Require(entry.second.charged_bytes == 0 && entry.second.lanes_bytes == 0 &&
+                       entry.second.coming_bytes == 0 && entry.second.swapping == 0,
+                   "memory is left counted");
+  }
+}
+
+std::string World::Describe() const {
+  std::string text = "policy " + policy_ + ", " + std::to_string(limits_.lanes_max) +
+                     " lanes at most, " + std::to_string(device_.capacity_bytes() / kUnit) +
+                     " units\n";
+  if (daemon_ != nullptr) {
+    const DaemonCore& core = daemon_->core();
+    for (const std::pair<const uint64_t, Client>& entry : core.clients) {
+      text += "  client " + std::to_string(entry.first) + " stage " +
+              std::to_string(static_cast<int>(entry.second.stage)) + " worker " +
+              std::to_string(entry.second.worker) + ": ";
+      const scheduler::Session* const session = core.state.Find(entry.first);
+      if (session != nullptr) {
+        text += "lane " + std::to_string(session->lane) + " persistent " +
+                std::to_string(session->persistent_bytes / static_cast<int64_t>(kUnit)) +
+                " ephemeral " +
+                std::to_string(session->ephemeral_bytes / static_cast<int64_t>(kUnit)) +
+                (session->granted ? " granted" : "") + (session->runnable ? " runnable" : "") +
+                (session->inside ? " inside" : "") + (session->revoked ? " revoked" : "") +
+                " residence " + std::to_string(static_cast<int>(session->place.residence)) +
+                " need " + std::to_string(static_cast<int>(session->need)) + " pause " +
+                std::to_string(static_cast<int>(session->pause)) + ", " +
+                scheduler::Sentence(scheduler::Why(core.state, entry.first, scene_.now_us));
+      }
+      text += "\n";
+    }
+    for (const auto& entry : core.state.lanes) {
+      text += "  lane " + std::to_string(entry.first) + " bytes " +
+              std::to_string(entry.second.bytes / static_cast<int64_t>(kUnit)) + " holder " +
+              std::to_string(entry.second.holder == nullptr ? 0 : entry.second.holder->id) +
+              " members " + std::to_string(entry.second.members.size()) +
+              (entry.second.closing ? " closing" : "") + " shrinking to " +
+              std::to_string(entry.second.shrinking_to) + " at the keeper " +
+              std::to_string(KeptFor({wire::OwnerKind::kLane, entry.first}) / kUnit) + "\n";
+    }
+  }
+  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+    text += "  worker " + std::to_string(entry.first) + "\n";
+    for (const auto& session : entry.second.worker->sessions())
+      text += "    " + session.second->Describe() + "\n";
+  }
+  return text;
+}
+
+}  // namespace protocol
