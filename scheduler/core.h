@@ -111,6 +111,10 @@ Lane* MakeLane(Core* core, LaneId id, const Session& session);
 void LeaveLane(Core* core, Session* session);
 void GrowLane(Core* core, Lane* lane, int64_t bytes);
 void SetEphemeral(Core* core, Session* session, int64_t bytes);
+// Whether the lane's holder is stuck in it, so that the lane can neither shrink nor merge now.
+bool HolderStays(const Lane& lane);
+// The lane closes no more: its holder stays. Others must not count on what closing would free.
+void KeepLane(Core* core, Lane* lane);
 // Begins to free what nobody of the lane needs, when nobody holds it; else closes it first.
 void ShrinkLane(Core* core, Lane* lane);
 void MergeLane(Core* core, Lane* lane, Lane* into);

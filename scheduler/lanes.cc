@@ -185,9 +185,23 @@ void LeaveLane(Core* core, Session* session) {
   DropIfEmpty(core, lane);
 }
 
+// A holder that waits for memory inside an iteration comes to no boundary: its lane stays. What
+// comes along with a session on its way in is no wait.
+bool HolderStays(const Lane& lane) {
+  const Session* const holder = lane.holder;
+  return holder != nullptr && holder->need != Need::kNone && !holder->need_comes && holder->inside;
+}
+
+void KeepLane(Core* core, Lane* lane) {
+  if (!lane->closing) return;
+  lane->closing = false;
+  lane->merge_into = 0;
+  SetComing(core, lane, 0);
+}
+
 void ShrinkLane(Core* core, Lane* lane) {
   const int64_t slack = lane->bytes - lane->needed_bytes();
-  if (lane->shrinking_to >= 0 || lane->closing || slack <= 0) return;
+  if (lane->shrinking_to >= 0 || lane->closing || slack <= 0 || HolderStays(*lane)) return;
   if (lane->holder == nullptr) {
     StartShrinking(core, lane, lane->needed_bytes());
     return;

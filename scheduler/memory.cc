@@ -29,6 +29,8 @@ void Block(Core* core, Session* session, Need need, int64_t bytes) {
   session->need_us = core->now_us;
   core->devices.insert(session->about.device);
   List(core, session);
+  Lane* const lane = core->LaneOf(session->lane);
+  if (lane != nullptr && lane->holder == session && HolderStays(*lane)) KeepLane(core, lane);
   if (session->place.residence == Residence::kDevice) {
     core->DeviceOf(*session)->needs.insert(
         {static_cast<int64_t>(session->arrival), session->arrival, session->id});

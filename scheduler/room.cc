@@ -20,11 +20,8 @@ void ShrinkLanes(Core* core, Device* device, int64_t bytes) {
   }
 }
 
-// A holder that is blocked inside an iteration comes to no boundary.
 bool CanClose(const Lane& lane) {
-  if (lane.closing || lane.shrinking_to >= 0 || lane.reserved != 0) return false;
-  const Session* const holder = lane.holder;
-  return holder == nullptr || holder->need == Need::kNone || !holder->inside;
+  return !lane.closing && lane.shrinking_to < 0 && lane.reserved == 0 && !HolderStays(lane);
 }
 
 bool HasGang(Core* core, const Lane& lane) {

@@ -37,6 +37,28 @@ TEST_F(MemoryTest, NoNewcomerTakesWhatIsBeingFreedForWhoWaits) {
   EXPECT_EQ(Of<Admit>(On(MemoryFreed{1, 40})).size(), 1u);
 }
 
+// A lane closes when its holder comes to its boundary. A holder that waits for memory inside its
+// iteration comes to none: what closing would free is not on its way, so other memory has to go.
+TEST_F(MemoryTest, AHolderThatWaitsInsideItsIterationKeepsItsLane) {
+  On(Job(3));
+  On(MemoryNeeded{3, 20});
+  On(Job(1));
+  On(LaneNeeded{1, 40});
+  On(LaneNeeded{1, 10});
+  ASSERT_EQ(Of<Grant>(On(Runnable{1})).size(), 1u);
+  ASSERT_TRUE(Get(1).inside);
+  now_us_ += 2 * state_.limits.swap_slice_us;
+  On(Job(2));
+  std::vector<Action> actions = On(MemoryNeeded{2, 70});
+  ASSERT_EQ(Of<Revoke>(actions).size(), 1u) << "30 of its lane are not needed";
+  ASSERT_EQ(Of<SwapOut>(actions).size(), 0u) << "and with them there is enough";
+  actions = On(MemoryNeeded{1, 45});
+  EXPECT_FALSE(state_.lanes.at(Get(1).lane).closing);
+  ASSERT_EQ(Of<SwapOut>(actions).size(), 1u);
+  EXPECT_EQ(Of<SwapOut>(actions)[0].session, 3u);
+  EXPECT_EQ(Of<GrantMemory>(On(Swapped{3, true, true})).size(), 1u);
+}
+
 TEST_F(MemoryTest, ALimitBelowWhatItWaitsForFailsTheRequest) {
   Hold(1, 60);
   On(Job(2));
