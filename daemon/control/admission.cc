@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,19 @@
 #include "ipc/socket.h"
 
 namespace control {
+namespace {
+
+// The order of an earlier lanewayd to move the session's memory that its worker has not answered.
+std::optional<ipc::control::Swap> OpenOrder(const ipc::control::SessionRecord& record) {
+  using scheduler::Residence;
+  const Residence residence = record.place.residence;
+  if (residence == Residence::kDevice || residence == Residence::kHost) return std::nullopt;
+  return ipc::control::Swap{record.session_id, residence == Residence::kGoingOut,
+                            record.place.lane_saved};
+}
+
+}  // namespace
+
 void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                        ipc::UniqueFd pidfd) {
   ipc::control::SessionRecord record;
@@ -194,6 +208,7 @@ void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record
   session->lane = record.lane;
   if (record.lane != 0) parts_.lanes->AddGuest(record.lane, record.session_id);
   session->lane_bytes = record.lane_bytes;
+  session->swap = OpenOrder(record);
   Watch(*session);
   parts_.grants->Adopt(*session);
 }

@@ -106,8 +106,8 @@ void Daemon::OnChildrenReady() {
     OnKeeperFailed(std::string(ensured.message()));
     return;
   }
-  admission_.EnlistQueued();
   scheduler_.ApplyHeld();
+  admission_.EnlistQueued();
   control_plane_.OnServing();
   Reconcile();
   if (children_->Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
@@ -306,12 +306,16 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
 
 // --- leaving -------------------------------------------------------------------------------------
 
-// What a keeper still has of sessions that ended while no daemon was there, or whose worker did.
+// What a keeper still has of sessions that ended while no daemon was there, or whose worker did,
+// and of lanes that the sessions left to no other.
 void Daemon::ReleaseUnknownOwners() {
   for (const ipc::control::Usage& usage : children_->keeper().usages) {
     const uint64_t id = ipc::control::SessionOf(usage.owner);
-    if (id != 0 && sessions_.Find(id) == nullptr)
+    if (id == 0) {
+      lanes_.ShrinkIfUnknown(usage.owner.id);
+    } else if (sessions_.Find(id) == nullptr) {
       children_->TellKeeper(ipc::control::ReleaseOwner{usage.owner});
+    }
   }
 }
 

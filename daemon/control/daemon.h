@@ -71,7 +71,9 @@ class Daemon : public ChildrenListener,
   void OnAllStopped() override;
 
   // --- ActionExecutor
-  void BeforeEvent() override { lanes_.TellAlone(); }
+  void BeforeEvent() override {
+    if (scheduler_.serving()) lanes_.TellAlone();  // an adopted session may have company to come
+  }
   void BeforeTimer() override;
   void Execute(const scheduler::Action& action) override;
 

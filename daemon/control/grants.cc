@@ -114,19 +114,18 @@ void Grants::OnReport(const wire::GateReport& report) {
   if (session == nullptr || session->phase != Phase::kRunning) return;
   spdlog::debug("session {} reports {}", report.session_id, static_cast<uint32_t>(report.event));
   if (report.event == wire::GateEvent::kRunnable) {
-    parts_.scheduler->ApplyWhenServing(scheduler::Runnable{report.session_id});
+    parts_.scheduler->Apply(scheduler::Runnable{report.session_id});
     return;
   }
   NoteProgress(report.session_id);
-  parts_.scheduler->ApplyWhenServing(
+  parts_.scheduler->Apply(
       scheduler::Idle{report.session_id, report.event == wire::GateEvent::kIdle});
 }
 
 void Grants::OnReport(const wire::MemoryNeeded& needed) {
   spdlog::debug("session {} needs {} bytes", needed.session_id, needed.bytes);
   (void)NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), false);
-  parts_.scheduler->ApplyWhenServing(
-      scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
+  parts_.scheduler->Apply(scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
 void Grants::OnReport(const wire::MemoryFreed& freed) {
@@ -140,8 +139,7 @@ void Grants::OnReport(const wire::LaneNeeded& needed) {
   const bool gives_back = needed.bytes == 0;
   const bool possible = NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), true);
   if (!possible && !gives_back) return;
-  parts_.scheduler->ApplyWhenServing(
-      scheduler::LaneNeeded{needed.session_id, Signed(needed.bytes)});
+  parts_.scheduler->Apply(scheduler::LaneNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
 void Grants::OnReport(const wire::Swapped& swapped) {
@@ -168,7 +166,7 @@ void Grants::Adopt(const Session& session) {
   adopted.pause = record.pause;
   parts_.scheduler->Apply(adopted);
   // Who holds which lane is known only when all have been adopted.
-  if (record.wants != 0) parts_.scheduler->ApplyWhenServing(scheduler::Runnable{record.session_id});
+  if (record.wants != 0) parts_.scheduler->Apply(scheduler::Runnable{record.session_id});
 }
 
 // Its sessions run nowhere until another worker takes them over. First none of them has work: a

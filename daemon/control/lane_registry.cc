@@ -20,7 +20,9 @@ void LaneRegistry::TellShared() {
   std::map<uint64_t, std::set<uint32_t>> now;
   for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
     const Session& session = entry.second;
-    if (session.lane != 0 && RunsInWorker(session)) now[session.lane].insert(session.worker);
+    // Also a session that comes or ends: it may open the lane, or hold it still.
+    const bool there = session.worker != 0 && session.phase != Phase::kLost;
+    if (session.lane != 0 && there) now[session.lane].insert(session.worker);
   }
   for (const std::pair<const uint64_t, std::set<uint32_t>>& entry : now) {
     const std::set<uint32_t>& before = workers_[entry.first];
@@ -142,6 +144,10 @@ void LaneRegistry::TellUntold() {
 
 void LaneRegistry::Release(uint64_t lane) const {
   parts_.children->TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
+}
+
+void LaneRegistry::ShrinkIfUnknown(uint64_t lane) {
+  if (!Exists(lane)) Shrink({lane, 0});
 }
 
 void LaneRegistry::ReleaseIfEnded(uint64_t lane) const {

@@ -54,6 +54,9 @@ class LaneRegistry {
   void RepeatOrdersOf(uint32_t worker);
   // Tells the orders for which no worker was there so far.
   void TellUntold();
+  // Has a lane of an earlier lanewayd freed when no session of it is left: its last worker was lost
+  // at the same time as that lanewayd. Workers that have it mapped give it up first.
+  void ShrinkIfUnknown(uint64_t lane);
   // Has a lane that has ended freed, unless a session runs in it. A session may have come into a
   // lane that had ended by then, and have left it since.
   void ReleaseIfEnded(uint64_t lane) const;

@@ -14,6 +14,14 @@ SchedulerPort::~SchedulerPort() {
 }
 
 void SchedulerPort::Apply(const scheduler::Event& event) {
+  if (serving_ || std::holds_alternative<scheduler::SessionAdopted>(event)) {
+    Decide(event);
+  } else {
+    held_.push_back(event);
+  }
+}
+
+void SchedulerPort::Decide(const scheduler::Event& event) {
   executor_->BeforeEvent();
   const std::vector<scheduler::Action> actions = scheduler::OnEvent(&state_, event, now_us_());
   to_do_.insert(to_do_.end(), actions.begin(), actions.end());
@@ -26,14 +34,6 @@ void SchedulerPort::Apply(const scheduler::Event& event) {
   }
   executing_ = false;
   ArmTimer();
-}
-
-void SchedulerPort::ApplyWhenServing(const scheduler::Event& event) {
-  if (serving_) {
-    Apply(event);
-  } else {
-    held_.push_back(event);
-  }
 }
 
 void SchedulerPort::ApplyHeld() {

@@ -39,9 +39,11 @@ class SchedulerPort {
   ~SchedulerPort();
   SchedulerPort(const SchedulerPort&) = delete;
 
+  // Decides about the event. Before Serve(), while workers still report the sessions of an earlier
+  // lanewayd, only SessionAdopted is decided about: other events wait for ApplyHeld(), in order. A
+  // session that left meanwhile would take its lane along before the next session of that lane is
+  // reported.
   void Apply(const scheduler::Event& event);
-  // As Apply(); an event that comes before Serve() is held until ApplyHeld().
-  void ApplyWhenServing(const scheduler::Event& event);
 
   void Serve() { serving_ = true; }
   void ApplyHeld();
@@ -53,6 +55,7 @@ class SchedulerPort {
   const scheduler::State& state() const { return state_; }
 
  private:
+  void Decide(const scheduler::Event& event);
   void ArmTimer();
 
   scheduler::State state_;

@@ -34,7 +34,7 @@ class DaemonTest : public ::testing::Test {
   }
 
   // A session that runs in worker 1 already, of this very process.
-  void Adopt(uint64_t id) {
+  void Adopt(uint64_t id, scheduler::Place place = {}) {
     std::vector<ipc::UniqueFd> fds;
     fds.emplace_back(*ipc::SessionFile::Create(id, 0));
     fds.push_back(*ipc::OpenPidfd(getpid()));
@@ -44,6 +44,7 @@ class DaemonTest : public ::testing::Test {
     record.session_id = id;
     record.pid = getpid();
     record.job.number = id;
+    record.place = place;
     daemon_->OnWorkerReport(1, record, &fds);
   }
   void Report(uint32_t worker, const WorkerReport& report) {
@@ -94,6 +95,18 @@ TEST_F(DaemonTest, AnUpgradeIsAnsweredWhenItsSessionRunsInTheNewWorker) {
   EXPECT_EQ(children_.SentTo<wire::Stop>(1).size(), 1u) << "its last session has left it";
   Report(next, wire::Attached{.session_id = 1});
   EXPECT_EQ(AnswerOf(&asked), R"({"ok":true,"moved":1,"kept":0})");
+}
+
+// The earlier lanewayd had ordered its memory to the host. The session leaves its worker first.
+TEST_F(DaemonTest, AnAdoptedSessionThatMovesGoesNowhereElse) {
+  Serve();
+  Adopt(1, {scheduler::Residence::kGoingOut});
+  daemon_->OnChildrenReady();
+  std::future<std::string> top = Ask(R"({"command":"top"})");
+  EXPECT_NE(AnswerOf(&top).find(R"("state":"swapped")"), std::string::npos);
+  Report(1, wire::SessionReleased{1});
+  top = Ask(R"({"command":"top"})");
+  EXPECT_EQ(AnswerOf(&top).find(R"("state":"swapped")"), std::string::npos);
 }
 
 // It is answered although no other session moves or ends.

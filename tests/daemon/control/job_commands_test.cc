@@ -20,6 +20,7 @@ class JobCommandsTest : public ::testing::Test {
     session->record.job.number = job;
     return session;
   }
+  void SetUp() override { scheduler_.Serve(); }
   static Command Of(const std::string& name, uint64_t job) {
     Command command;
     command.name = name;

@@ -56,6 +56,35 @@ TEST_F(LaneRegistryTest, WorkersHearOnceThatTheyShareALane) {
   EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[0].shared, 0u);
 }
 
+// Without a daemon a worker opens a lane that it does not share.
+TEST_F(LaneRegistryTest, ASessionThatComesOrEndsSharesItsLane) {
+  children_.AddWorker(1);
+  children_.AddWorker(2);
+  AddRunning(&sessions_, 1, 7, 1);
+  Session* const other = AddRunning(&sessions_, 2, 7, 2);
+  for (const Phase phase : {Phase::kAttaching, Phase::kRunning, Phase::kEnding, Phase::kEntering}) {
+    other->phase = phase;
+    registry_.TellShared();
+    EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u) << "told at first, and not undone";
+  }
+  other->phase = Phase::kLost;
+  registry_.TellShared();
+  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 2u);
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[1].shared, 0u);
+}
+
+TEST_F(LaneRegistryTest, ALaneOfNoSessionIsFreedWhenWorkersHaveGivenItUp) {
+  children_.AddWorker(1);
+  registry_.ShrinkIfUnknown(9);
+  ASSERT_EQ(children_.SentTo<wire::ResizeLane>(1).size(), 1u);
+  EXPECT_TRUE(Released().empty());
+  registry_.OnShrunk(1, {9, 0});
+  EXPECT_EQ(Released(), std::vector<uint64_t>{9});
+  const uint64_t known = MakeLane();
+  registry_.ShrinkIfUnknown(known);
+  EXPECT_EQ(Orders(1), 1u);
+}
+
 TEST_F(LaneRegistryTest, AProgramWithItsOwnContextSharesNoLane) {
   children_.AddWorker(1);
   AddRunning(&sessions_, 1, 7, 1);

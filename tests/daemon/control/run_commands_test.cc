@@ -12,6 +12,7 @@ namespace {
 
 class RunCommandsTest : public ::testing::Test {
  protected:
+  void SetUp() override { scheduler_.Serve(); }
   nlohmann::json Begin(const Command& command) {
     return nlohmann::json::parse(runs_.Begin(command));
   }

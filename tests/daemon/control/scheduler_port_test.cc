@@ -47,7 +47,10 @@ class SchedulerPortTest : public ::testing::Test {
     return arrived;
   }
 
-  void SetUp() override { port_.Apply(scheduler::CapacityChanged{0, kGiB, 0, 0}); }
+  void SetUp() override {
+    port_.Serve();
+    port_.Apply(scheduler::CapacityChanged{0, kGiB, 0, 0});
+  }
 
   common::EventLoop loop_;
   Recorder recorder_;
@@ -87,16 +90,25 @@ TEST_F(SchedulerPortTest, AnEventOutOfAnActionIsExecutedAfterTheActionsThatWait)
   }
 }
 
-TEST_F(SchedulerPortTest, BeforeItServesWhatGivesOutTimeIsHeld) {
-  port_.Apply(Arrived(1));
-  port_.ApplyWhenServing(scheduler::Runnable{1});
-  EXPECT_EQ(recorder_.Count<scheduler::Grant>(), 0u);
-  port_.Serve();
-  EXPECT_EQ(recorder_.Count<scheduler::Grant>(), 0u);
-  port_.ApplyHeld();
-  EXPECT_EQ(recorder_.Count<scheduler::Grant>(), 1u);
+// Its last session leaves a lane before the next session of that lane is reported.
+TEST_F(SchedulerPortTest, BeforeItServesOnlyAdoptedSessionsAreDecidedAbout) {
+  SchedulerPort port{"rr", TwoInOneLane(), &loop_, &recorder_, [this] { return now_us_; }};
+  port.Apply(scheduler::CapacityChanged{0, kGiB, 0, 0});
+  port.Apply(scheduler::SessionAdopted{Arrived(1), 0, 10, 7, 10});
+  port.Apply(scheduler::Runnable{1});
+  port.Apply(scheduler::SessionLeft{1});
+  port.Apply(scheduler::SessionAdopted{Arrived(2), 0, 10, 7, 10});
+  port.Apply(scheduler::Runnable{2});
+  EXPECT_TRUE(recorder_.executed_.empty());
+  port.Serve();
+  EXPECT_TRUE(recorder_.executed_.empty());
+  port.ApplyHeld();
+  EXPECT_EQ(recorder_.Count<scheduler::ResizeLane>(), 0u) << "the lane is the other session's";
+  EXPECT_EQ(port.state().lanes.count(7), 1u);
+  ASSERT_GE(recorder_.Count<scheduler::Grant>(), 1u);
+  EXPECT_EQ(std::get<scheduler::Grant>(recorder_.executed_.back()).session, 2u);
   const int events = recorder_.events_;
-  port_.ApplyHeld();
+  port.ApplyHeld();
   EXPECT_EQ(recorder_.events_, events) << "held events are applied once";
 }
 

@@ -19,6 +19,7 @@ constexpr Phase kPhases[] = {Phase::kQueued, Phase::kWaiting,  Phase::kAttaching
 
 class SessionLifecycleTest : public ::testing::Test, public SessionLifecycle::Listener {
  protected:
+  void SetUp() override { scheduler_.Serve(); }
   void OnOverdue(uint64_t session) override { overdue_.push_back(session); }
   void OnSessionOut() override { ++out_; }
 
