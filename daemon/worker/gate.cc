@@ -49,8 +49,8 @@ bool Gate::OpensInto(uint64_t lane) const {
 void Gate::Set(GateState state) { state_.store(state); }
 
 void Gate::Want() {
-  if (!resting_) return;
-  resting_ = false;
+  if (!resting()) return;
+  resting_ = Resting::kNot;
   const Board::Lock lock(&board_->mutex_);
   wants_ = true;
   wanted_ = ++board_->wants_;
@@ -68,8 +68,9 @@ void Gate::Want() {
 }
 
 void Gate::Rest(bool at_boundary) {
-  if (resting_) return;
-  resting_ = true;
+  const Resting rests = at_boundary ? Resting::kAtBoundary : Resting::kInIteration;
+  if (resting_ >= rests) return;
+  resting_ = rests;
   const Board::Lock lock(&board_->mutex_);
   wants_ = false;
   untold_rest_ = at_boundary ? GateEvent::kIdle : GateEvent::kStalled;
@@ -134,7 +135,7 @@ int64_t Gate::OpenUs() const {
 bool Gate::TurnIsOver() const {
   if (board_->daemon_.load(std::memory_order_relaxed)) return false;
   const int64_t held_us = OpenUs();
-  if (held_us != 0 && held_us < kTurnUs && !resting_) return false;
+  if (held_us != 0 && held_us < kTurnUs && !resting()) return false;
   const Board::Lock lock(&board_->mutex_);
   return board_->WaitsInLane(*this);
 }

@@ -59,7 +59,7 @@ class Gate {
   // iteration would otherwise have lanewayd hear of it twice.
   void Rest(bool at_boundary);
   void TellRest();
-  bool resting() const { return resting_; }
+  bool resting() const { return resting_ != Resting::kNot; }
   bool rests_untold() const;
   bool alone() const;  // nobody waits, wherever
   // No further work passes; HandOver() follows once the device has finished what did. Whoever is
@@ -95,6 +95,8 @@ class Gate {
  private:
   friend class Board;
   void Set(GateState state);
+  enum class Resting { kNot, kInIteration, kAtBoundary };
+
   void TellRestLocked();
 
   Board* const board_;
@@ -105,7 +107,7 @@ class Gate {
   std::atomic<bool> imminent_{false};
   std::atomic<bool> spins_{false};
   std::atomic<bool> unsettled_{false};
-  bool resting_ = true;  // the session's thread's
+  Resting resting_ = Resting::kAtBoundary;  // the session's thread's
   // Guarded by the board's mutex.
   uint64_t lane_ = 0;
   bool wants_ = false;

@@ -116,6 +116,9 @@ void SessionImpl::OnSilence() {
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
   if (gate_ == nullptr) return;
   if (gate_->resting()) {
+    // The program may have ended its iteration since, without any more work: then others wait for a
+    // lane in which nothing of it lies.
+    gate_->Rest(MayLeave());
     if (NowUs() - rested_us_ >= kShortRestUs) gate_->TellRest();
     return;
   }

@@ -77,6 +77,20 @@ TEST_F(GateTest, WantingIsToldOnceAndRestingIsToldOnce) {
   EXPECT_EQ(std::get<wire::GateReport>(told_[1]).event, wire::GateEvent::kIdle);
 }
 
+// A program ends its iteration after a rest: other sessions may have the lane.
+TEST_F(GateTest, ARestThatComesToABoundaryIsToldAgain) {
+  const std::unique_ptr<Gate> gate = MakeGate(1);
+  gate->Want();
+  gate->Rest(false);
+  gate->Rest(false);
+  gate->Rest(true);
+  gate->Rest(true);
+  gate->Rest(false);
+  ASSERT_EQ(told_.size(), 3u);
+  EXPECT_EQ(std::get<wire::GateReport>(told_[1]).event, wire::GateEvent::kStalled);
+  EXPECT_EQ(std::get<wire::GateReport>(told_[2]).event, wire::GateEvent::kIdle);
+}
+
 TEST_F(GateTest, TheLaneGoesToTheFirstSuccessorThatHasWork) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
   one->Want();
