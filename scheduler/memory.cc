@@ -64,6 +64,9 @@ LaneChoice LaneFor(Core* core, const Session& session, int64_t bytes) {
     return {LaneChoice::kGrow, own->id, bytes};
   }
   if (session.inside) return {};
+  // Its worker may have handed the lane to a successor already, and Switched is on its way: until
+  // then no other session may be granted that lane.
+  if (session.granted && session.revoked) return {};
   return FindLane(*core->state, session, 0, bytes);
 }
 

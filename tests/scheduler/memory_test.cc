@@ -37,8 +37,8 @@ TEST_F(MemoryTest, NoNewcomerTakesWhatIsBeingFreedForWhoWaits) {
   EXPECT_EQ(Of<Admit>(On(MemoryFreed{1, 40})).size(), 1u);
 }
 
-// A lane closes when its holder comes to its boundary. A holder that waits for memory inside its
-// iteration comes to none: what closing would free is not on its way, so other memory has to go.
+// A lane closes when its holder comes to a boundary. A holder that waits for memory inside an
+// iteration reaches none, so memory of other sessions has to go.
 TEST_F(MemoryTest, AHolderThatWaitsInsideItsIterationKeepsItsLane) {
   On(Job(3));
   On(MemoryNeeded{3, 20});

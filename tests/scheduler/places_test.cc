@@ -39,6 +39,31 @@ TEST_F(PlacesTest, WhoMovesToAnotherLaneTakesItsPlaceAlong) {
   EXPECT_EQ(Get(1).virtual_us, 10'000) << "as far ahead as it was";
 }
 
+// The worker may have handed the lane to a successor, and Switched is on its way. A session of
+// another worker in that lane would be the second.
+TEST_F(PlacesTest, ARevokedHolderTakesAnotherLaneWhenItHasHandedOver) {
+  state_.limits.lanes_max = 2;
+  On(Job(1));
+  On(Job(2));
+  On(Job(3));
+  for (SessionId id = 1; id <= 3; ++id) On(LaneNeeded{id, 10});
+  const SessionId mate = Get(2).lane == Get(1).lane ? 2 : 3;
+  ASSERT_EQ(Get(mate).lane, Get(1).lane);
+  On(Runnable{1});
+  On(Runnable{mate});
+  const LaneId lane = Get(1).lane;
+  now_us_ += 10 * state_.limits.slice_us;
+  On(Progress{1, 1, 10 * state_.limits.slice_us});
+  ASSERT_TRUE(Get(1).revoked);
+  On(Idle{1, true});
+  EXPECT_TRUE(Of<AssignLane>(On(LaneNeeded{1, 30})).empty());
+  EXPECT_EQ(state_.lanes.at(lane).holder, &Get(1));
+  const std::vector<Action> actions = On(Switched{lane, 1, mate});
+  EXPECT_EQ(state_.lanes.at(lane).holder, &Get(mate));
+  ASSERT_EQ(Of<AssignLane>(actions).size(), 1u);
+  EXPECT_EQ(Of<AssignLane>(actions)[0].session, 1u);
+}
+
 TEST_F(PlacesTest, WhenAllWaitForEachOtherWhoCameLastGoes) {
   for (SessionId id = 1; id <= 3; ++id) {
     On(Job(id));
