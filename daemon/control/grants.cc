@@ -190,6 +190,7 @@ void Grants::OnWorkerLost(uint32_t worker) {
 
 void Grants::TellLane(const Session& session) {
   if (session.lane == 0) return;
+  parts_.lanes->TellShared();
   Send(session, wire::AssignLane{session.record.session_id, session.lane, session.lane_bytes,
                                  session.record.device, 0, 0});
 }
@@ -205,9 +206,10 @@ void Grants::Execute(const scheduler::AssignLane& assign) {
     session->refusal.clear();
   }
   spdlog::debug("session {} is in lane {} of {} bytes", assign.session, assign.lane, assign.bytes);
+  // Sent before the lane: without lanewayd a worker opens a lane that is not known to be shared.
+  parts_.lanes->TellShared();
   Send(*session, wire::AssignLane{assign.session, session->lane, session->lane_bytes,
                                   session->record.device, 0, assign.answer ? 1u : 0u});
-  parts_.lanes->TellShared();
   parts_.observers->Note({.kind = EventKind::kLane,
                           .session = assign.session,
                           .lane = assign.lane,

@@ -34,6 +34,17 @@ TEST_F(GrantsTest, AnAssignedLaneReachesRecordWorkerAndRegistry) {
   EXPECT_FALSE(children_.ToldKeeper<wire::ReleaseOwner>().empty()) << "it was a guest there";
 }
 
+// lanewayd may be killed between the two.
+TEST_F(GrantsTest, AWorkerHearsThatALaneIsSharedBeforeItHasTheLane) {
+  children_.AddWorker(2);
+  Admitted(1);
+  AddRunning(&sessions_, 2, 7, 2);
+  grants_.Execute(scheduler::AssignLane{1, 7, 4096, true});
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
+  const bool in_order = children_.SentInOrder<wire::LaneShared, wire::AssignLane>(1);
+  EXPECT_TRUE(in_order);
+}
+
 TEST_F(GrantsTest, GrantAndRevokeReachTheWorkerAndTheJournal) {
   Admitted(1);
   grants_.Execute(scheduler::Grant{1, 7});

@@ -45,6 +45,16 @@ class FakeChildren : public Children {
     }
     return messages;
   }
+  // Whether the worker was sent a message of type `First` before any of type `Second`.
+  template <class First, class Second>
+  bool SentInOrder(uint32_t worker) const {
+    for (const std::pair<uint32_t, ipc::control::DaemonToWorker>& one : sent_) {
+      if (one.first != worker) continue;
+      if (std::holds_alternative<Second>(one.second)) return false;
+      if (std::holds_alternative<First>(one.second)) return true;
+    }
+    return false;
+  }
   template <class M>
   std::vector<M> ToldKeeper() const {
     std::vector<M> messages;
