@@ -32,8 +32,7 @@ void Block(Core* core, Session* session, Need need, int64_t bytes) {
   Lane* const lane = core->LaneOf(session->lane);
   if (lane != nullptr && lane->holder == session && HolderStays(*lane)) KeepLane(core, lane);
   if (session->place.residence == Residence::kDevice) {
-    core->DeviceOf(*session)->needs.insert(
-        {static_cast<int64_t>(session->arrival), session->arrival, session->id});
+    core->DeviceOf(*session)->needs.insert(session->need_key());
   } else if (session->place.residence == Residence::kHost) {
     Claim(core, session);  // it asked before it heard that it is on the host
   }
@@ -340,8 +339,7 @@ void Unblock(Core* core, Session* session) {
   session->need = Need::kNone;
   session->need_comes = false;
   core->devices.insert(session->about.device);
-  core->DeviceOf(*session)->needs.erase(
-      {static_cast<int64_t>(session->arrival), session->arrival, session->id});
+  core->DeviceOf(*session)->needs.erase(session->need_key());
   List(core, session);
 }
 

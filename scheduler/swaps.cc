@@ -21,10 +21,7 @@ void AwaitSwapOut(Core* core, Session* session) {
   session->saved_lane_bytes = session->inside ? session->ephemeral_bytes : 0;
   core->state->swapped_bytes += session->host_bytes();
   ++core->DeviceOf(*session)->swapping;
-  if (session->need != Need::kNone) {
-    core->DeviceOf(*session)->needs.erase(
-        {static_cast<int64_t>(session->arrival), session->arrival, session->id});
-  }
+  core->DeviceOf(*session)->needs.erase(session->need_key());
   core->devices.insert(session->about.device);
   Account(core, session);
   List(core, session);
@@ -48,8 +45,7 @@ namespace {
 
 void AwaitRoom(Core* core, Session* session) {
   if (session->need == Need::kNone) return;
-  core->DeviceOf(*session)->needs.insert(
-      {static_cast<int64_t>(session->arrival), session->arrival, session->id});
+  core->DeviceOf(*session)->needs.insert(session->need_key());
 }
 
 void Stay(Core* core, Session* session) {
