@@ -13,13 +13,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness  # noqa: E402
 from harness import Laneway, check, wait_for  # noqa: E402
+from harness.jobs import HOLD, go_on_together, started  # noqa: E402
 
-HOLD = ("--hold", "1")  # of iterate: it waits after its first iteration
 EVER = 1_000_000
-
-
-def started(laneway, policy, *options):
-    return laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", f"--policy={policy}", *options])
 
 
 def iterate(laneway, *options, run=(), name=None):
@@ -27,13 +23,6 @@ def iterate(laneway, *options, run=(), name=None):
     if name is not None:
         command += ["--times", str(laneway.root / name)]
     return laneway.spawn(command, *run, holding=HOLD[0] in options)
-
-
-def go_on_together(programs):
-    for program in programs:
-        program.wait_for_line("started")
-    for program in programs:
-        program.release()
 
 
 def top(laneway):
