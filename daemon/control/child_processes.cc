@@ -313,7 +313,7 @@ void ChildProcesses::EndListing(Worker* worker) {
 void ChildProcesses::OnWorkerEnded(uint32_t number) {
   const std::map<uint32_t, Worker>::iterator found = workers_.find(number);
   if (found == workers_.end() || !ipc::ProcessEnded(found->second.process.pidfd.get())) return;
-  // What it said last (a poisoned context, why it can't start) comes first.
+  // Messages that the child sent before its end come first: they say why it ended.
   while (OnWorkerReadable(number)) {
   }
   if (found->second.process.connection.valid())

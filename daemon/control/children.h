@@ -99,7 +99,7 @@ class Children {
   virtual const KeeperState& keeper() const = 0;
 
   // --- what follows from workers()
-  // Whether a worker that takes any session is ready or about to be.
+  // True when a shared worker is ready or starts.
   bool HasWorker() const;
   // Null when there is none of this number, or it is not ready.
   const Worker* Ready(uint32_t worker) const;

@@ -40,7 +40,7 @@ class ControlPlane {
     SessionLinks* links;
     const Placement* placement;
   };
-  // What a command asks of lanewayd as a whole.
+  // The parts of a command that concern lanewayd as a whole.
   class Host {
    public:
     virtual ~Host() = default;

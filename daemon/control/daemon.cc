@@ -306,8 +306,8 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
 
 // --- leaving -------------------------------------------------------------------------------------
 
-// What a keeper still has of sessions that ended while no daemon was there, or whose worker did,
-// and of lanes that the sessions left to no other.
+// The keeper may hold memory of sessions that ended without a lanewayd, or together with their
+// worker. It may also hold lanes that have no session left.
 void Daemon::ReleaseUnknownOwners() {
   for (const ipc::control::Usage& usage : children_->keeper().usages) {
     const uint64_t id = ipc::control::SessionOf(usage.owner);

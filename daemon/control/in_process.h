@@ -1,9 +1,9 @@
 // Programs that keep a context of their own (`laneway run --mode=in-process`): each is its own
 // worker, for one session.
 //
-// What lanewayd tells a worker about a session, it tells such a program over the socket of its
-// hello (session_link.h); memory that the program has allocated by itself is counted, by the
-// scheduler and at the keeper, and can't be moved. A program whose socket ends runs on without
+// lanewayd reaches such a program over the socket of its hello (session_link.h). Memory that the
+// program has allocated by itself is counted, by the scheduler and at the keeper, and can't be
+// moved. A program whose socket ends runs on without
 // lanewayd and says hello again. Thread safety: one thread, the loop's.
 #pragma once
 

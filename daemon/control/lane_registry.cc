@@ -99,7 +99,7 @@ std::set<uint32_t> LaneRegistry::TellAllWorkers(const wire::ResizeLane& order) c
   return told;
 }
 
-// Whether a session of the lane waits for its worker, which then gets the order.
+// True when a session of the lane waits for its worker. That worker gets the order later.
 bool LaneRegistry::IsAwaited(uint64_t lane) const {
   const std::map<uint64_t, Session>& all = parts_.sessions->all();
   return std::any_of(all.begin(), all.end(), [lane](const auto& entry) {

@@ -21,7 +21,7 @@ namespace control {
 // The worker that serves the session, or is to serve it; null: none is ready.
 const Worker* WorkerFor(const Session& session, const Children& children);
 
-// Whether another worker can take the session over as it is now.
+// True when another worker can take the session over in its present state.
 bool CanMove(const Session& session);
 
 class Placement {

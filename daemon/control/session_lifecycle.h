@@ -22,7 +22,7 @@
 
 namespace control {
 
-// Whether a session may go from one phase to the other. Any phase may be a session's last.
+// True when a session in phase `from` may enter phase `to`. Any phase may be the last one.
 bool IsLegal(Phase from, Phase to);
 
 class SessionLifecycle {

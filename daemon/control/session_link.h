@@ -1,5 +1,5 @@
-// What lanewayd tells a session, and how: to the worker that runs it, or over the socket of its
-// hello to a program that keeps a context of its own (in-process mode).
+// The way from lanewayd to a session. A worker's session is reached through its worker. A program
+// that keeps a context of its own (in-process mode) is reached over the socket of its hello.
 //
 // Thread safety: one thread, the loop's.
 #pragma once

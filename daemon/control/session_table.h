@@ -71,7 +71,7 @@ struct Session {
   int64_t progress_us = 0;
 };
 
-// Whether a worker runs it now, so that it uses its lane there.
+// True when a worker runs the session now. The session uses its lane there.
 inline bool RunsInWorker(const Session& session) {
   return session.phase == Phase::kRunning && !session.in_process;
 }

@@ -1,6 +1,6 @@
-// What people may see of lanewayd: answers to status, top, journal and why, and the page of
-// metrics. Reads the other parts and changes none of them, except that it has the sessions'
-// counters read first where figures are to be fresh.
+// The views of lanewayd that people read: answers to status, top, journal and why, and the page of
+// metrics. A view changes no other part, but for one thing: where figures are to be fresh, it has
+// the counters of the sessions read first.
 //
 // The keeper's usages are as of the last Children::RefreshUsage(). Thread safety: one thread.
 #pragma once

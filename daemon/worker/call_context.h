@@ -1,5 +1,5 @@
-// What is known of the one call that a session's thread serves now. The door fills it while the
-// call is decoded; the handlers of calls read it. Thread safety: one session's thread.
+// Facts about the one call that a session's thread serves now. The door writes them while it
+// decodes the call; the handlers of calls read them. Thread safety: one session's thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
