@@ -13,6 +13,7 @@
 #include "cli/daemon_link.h"
 #include "cli/doctor.h"
 #include "cli/history.h"
+#include "cli/kernels.h"
 #include "cli/live_report.h"
 #include "cli/manual.h"
 #include "cli/request.h"
@@ -112,6 +113,7 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "upgrade-worker") return UpgradeWorker(request);
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
+  if (request.command == "kernels") return Kernels(request);
   if (request.command == "calls") {
     std::fputs(ipc::CallsText(request.pattern).c_str(), stdout);
     return 0;
@@ -148,7 +150,7 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
     ipc::AddFlags(command, &request->options, info.flags);
     command->callback([request, &info] { request->command = info.name; });
   }
-  for (const char* const name : {"status", "top", "why", "history"}) {
+  for (const char* const name : {"status", "top", "why", "history", "kernels"}) {
     app->get_subcommand(name)->add_flag("--json", request->json, "print JSON, for programs");
   }
   app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
@@ -174,6 +176,9 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   app->get_subcommand("stop")->add_flag("--force", request->force,
                                         "end running programs' sessions, too");
   app->get_subcommand("calls")->add_option("PATTERN", request->pattern, "a part of the name");
+  app->get_subcommand("kernels")
+      ->add_option("FILE", request->path, "PTX, a fat binary, a program or a library")
+      ->required();
   sim::AddFlags(app->get_subcommand("sim"), simulation);
 }
 

@@ -97,6 +97,12 @@ std::vector<CommandInfo> OtherCommands() {
        "[PATTERN]",
        "List the CUDA calls whose names contain PATTERN, and how each is served",
        {"runtime-dir"}},
+      {"kernels",
+       "[--json] FILE",
+       "Say what each kernel of a file (PTX, a fat binary, a program) reads, writes and updates, "
+       "by "
+       "parameter, or why that is not known",
+       {"runtime-dir"}},
       {"sim",
        "JOBS.csv [--policy NAMES|all] [--html FILE] [--timeline FILE] [--json]",
        "Run the scheduler in virtual time on jobs from a file, and say how long each took",

@@ -19,6 +19,7 @@ struct Request {
   uint64_t id = 0;                   // a job; 0: all, where that has a meaning
   std::string name;                  // of policy
   std::string out;                   // a file to write
+  std::string path;                  // a file to read, of kernels
   uint64_t count = 0;                // of history; 0: all. Of share and priority: the new value
   bool json = false;
   bool force = false;

@@ -138,6 +138,18 @@ def test_calls_and_doctor():
             check(f"{library} loads" in doctor.out, f"doctor must look at {library}\n{doctor}")
 
 
+def test_kernels_of_a_program():
+    with Laneway(start=False) as laneway:
+        program = str(laneway.build / "bin" / "reduce")
+        result = laneway.command("kernels", program)
+        check(result.code == 0 and "SumFloats(float const*, int, float*)" in result.out, f"{result}")
+        check("parameter 0  reads" in result.out and "parameter 2  writes" in result.out, f"{result}")
+        found = json.loads(laneway.command("kernels", "--json", program).out)
+        check(found["kernels"] and all(kernel["known"] for kernel in found["kernels"]), f"{found}")
+        for path, why in ((__file__, "holds no kernels"), ("/no/such/file", "No such file")):
+            check_refusal(laneway.command("kernels", path), 1, why)
+
+
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 def test_unknown_flags_and_values():

@@ -1,0 +1,22 @@
+// What PTX instructions do to addresses, for the analysis of kernel_access.h. Internal to replay/.
+// Thread safety: pure.
+#pragma once
+
+#include "softgpu/ptx/ir.h"
+
+namespace replay {
+
+enum class Arithmetic {
+  kSum,         // of all operands, or bits of them put together
+  kChoice,      // one of the first two operands
+  kProductSum,  // the third operand plus a product
+  kCopy,        // of the first operand
+  kOther,       // a number
+};
+
+Arithmetic ArithmeticOf(softgpu::ptx::Op op);
+
+// How many operands come in front of the '=' of the instruction's signature.
+uint32_t ResultsOf(const softgpu::ptx::Instruction& instruction);
+
+}  // namespace replay

@@ -1,0 +1,177 @@
+#include "replay/kernel_access.h"
+
+#include <algorithm>
+
+#include "replay/address_terms.h"
+#include "replay/data_flow.h"
+#include "softgpu/ptx/ir.h"
+
+namespace replay {
+
+using softgpu::ptx::AsyncMode;
+using softgpu::ptx::Function;
+using softgpu::ptx::Instruction;
+using softgpu::ptx::kNoIndex;
+using softgpu::ptx::Op;
+using softgpu::ptx::Operand;
+using softgpu::ptx::Space;
+
+namespace {
+
+// An operand through which an instruction reaches memory.
+struct Reach {
+  const Operand* address;
+  Space space;
+  uint8_t use;
+  uint32_t bytes;  // 0: how many is not known
+};
+
+uint32_t BytesOf(const Instruction& i, const Operand& data) {
+  const bool vector = data.kind == Operand::Kind::kVector;
+  return softgpu::ptx::Bytes(i.type) * (vector ? data.count : 1);
+}
+
+std::vector<Reach> ReachOf(const Function& function, const Instruction& i) {
+  const Operand* o = function.Operands(i);
+  switch (i.op) {
+    case Op::kLd:
+    case Op::kLdu:
+      return {{&o[1], i.space, kReads, BytesOf(i, o[0])}};
+    case Op::kSt:
+    case Op::kStAsync:
+      return {{&o[0], i.space, kWrites, BytesOf(i, o[1])}};
+    case Op::kAtom:
+      return {{&o[1], i.space, kUpdates, softgpu::ptx::Bytes(i.type) * i.vector}};
+    case Op::kRed:
+    case Op::kRedAsync:
+      return {{&o[0], i.space, kUpdates, softgpu::ptx::Bytes(i.type) * i.vector}};
+    case Op::kDiscard:
+      return {{&o[0], i.space, kWrites, 128}};
+    case Op::kCpAsync:
+      if (static_cast<AsyncMode>(i.mode) != AsyncMode::kCopy || i.count < 2) return {};
+      return {{&o[1], Space::kGlobal, kReads, 16}};
+    case Op::kCpBulk:
+      if (i.count < 3) return {};
+      return {{&o[0], i.space, kWrites, 0}, {&o[1], i.space2, kReads, 0}};
+    case Op::kCpReduceBulk:
+      return {{&o[0], i.space, kUpdates, 0}, {&o[1], i.space2, kReads, 0}};
+    case Op::kWmmaLoadA:
+    case Op::kWmmaLoadB:
+    case Op::kWmmaLoadC:
+      return {{&o[1], i.space, kReads, 0}};
+    case Op::kWmmaStoreD:
+      return {{&o[0], i.space, kWrites, 0}};
+    default:
+      return {};
+  }
+}
+
+class Collector {
+ public:
+  Collector(const softgpu::ptx::KernelImpl& kernel, KernelAccess* out)
+      : kernel_(kernel), flow_(kernel), terms_(kernel.function(), &out->expressions), out_(out) {}
+
+  void Run() {
+    flow_.Solve();
+    for (const Function* function : kernel_.reachable()) {
+      for (const Instruction& i : function->instructions) Visit(*function, i);
+    }
+    out_->origins = flow_.origins();
+    if (!flow_.failed().empty()) out_->unknown = flow_.failed();
+    if (!out_->unknown.empty()) out_->accesses.clear();
+    MergeWhenMany();
+  }
+
+ private:
+  void Visit(const Function& function, const Instruction& i) {
+    for (const Reach& reach : ReachOf(function, i)) {
+      if (!IsPrivate(function, reach)) Note(function, i, reach);
+    }
+    if (i.op == Op::kSt || i.op == Op::kAtom || i.op == Op::kRed) NoteEscapes(function, i);
+  }
+
+  // Whether the instruction or the symbol says that no other kernel sees the memory.
+  bool IsPrivate(const Function& function, const Reach& reach) const {
+    if (reach.address->kind == Operand::Kind::kSymbol) {
+      const softgpu::ptx::Symbol& symbol = reach.address->module_scope
+                                               ? kernel_.module().symbols[reach.address->index]
+                                               : function.symbols[reach.address->index];
+      return symbol.variable == kNoIndex;
+    }
+    return reach.space == Space::kShared || reach.space == Space::kLocal ||
+           reach.space == Space::kParam;
+  }
+
+  void Note(const Function& function, const Instruction& i, const Reach& reach) {
+    Access access;
+    access.use = reach.use;
+    access.bytes = reach.bytes;
+    access.line = i.line;
+    access.address = flow_.ValueOf(function, *reach.address);
+    const std::vector<OriginSet>& choices = access.address.alternatives();
+    if (access.address.unknown() || choices.empty()) {
+      return NoteUnknown(i.line, "comes from too many places");
+    }
+    if (std::all_of(choices.begin(), choices.end(), [](OriginSet s) { return s == kPrivate; })) {
+      return;
+    }
+    for (OriginSet choice : choices) {
+      if ((choice & ~kLoaded) != 0) continue;
+      return NoteUnknown(i.line, choice == kLoaded ? "was read from memory"
+                                                   : "comes from no parameter or variable");
+    }
+    if (function.entry && reach.bytes != 0) access.range = terms_.Of(*reach.address, 64);
+    const auto alike = [&](const Access& each) {
+      return each.use == access.use && each.bytes == access.bytes && each.range == access.range &&
+             each.address == access.address;
+    };
+    const auto found = std::find_if(out_->accesses.begin(), out_->accesses.end(), alike);
+    if (found == out_->accesses.end()) out_->accesses.push_back(access);
+  }
+
+  void NoteUnknown(int line, const char* why) {
+    if (!out_->unknown.empty()) return;
+    out_->unknown = "the address in line " + std::to_string(line) + " " + why;
+  }
+
+  void NoteEscapes(const Function& function, const Instruction& i) {
+    if (softgpu::ptx::Bytes(i.type) < 8) return;
+    const Operand* o = function.Operands(i);
+    const uint32_t first = i.op == Op::kAtom ? 2 : 1;
+    for (uint32_t k = first; k < i.count; ++k) {
+      const Origins stored = flow_.ValueOf(function, o[k]);
+      for (OriginSet each : stored.alternatives()) {
+        out_->escapes |= each & ~(kPrivate | kLoaded);
+      }
+    }
+  }
+
+  void MergeWhenMany() {
+    if (out_->accesses.size() <= kAccessesMax) return;
+    std::vector<Access> merged;
+    for (Access& access : out_->accesses) {
+      access.range = kNoTerm;
+      const auto alike = [&](const Access& each) {
+        return each.use == access.use && each.address == access.address;
+      };
+      if (std::none_of(merged.begin(), merged.end(), alike)) merged.push_back(access);
+    }
+    out_->accesses = std::move(merged);
+  }
+
+  const softgpu::ptx::KernelImpl& kernel_;
+  DataFlow flow_;
+  AddressTerms terms_;
+  KernelAccess* const out_;
+};
+
+}  // namespace
+
+KernelAccess Analyse(const softgpu::ptx::KernelImpl& kernel) {
+  KernelAccess access;
+  access.kernel = kernel.name();
+  Collector(kernel, &access).Run();
+  return access;
+}
+
+}  // namespace replay

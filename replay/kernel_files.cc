@@ -1,0 +1,103 @@
+#include "replay/kernel_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "softgpu/driver/fatbin.h"
+
+namespace replay {
+namespace {
+
+constexpr size_t kFileBytesMax = size_t{2} << 30;
+constexpr size_t kAlignment = 8;  // of a fat binary within a program
+
+void AddText(std::string_view text, KernelFile* file) {
+  std::string log;
+  std::shared_ptr<const softgpu::PtxModule> module = softgpu::PtxModule::Parse(text, &log);
+  if (module != nullptr) {
+    file->modules.push_back(std::move(module));
+  } else {
+    file->refused.push_back(log.substr(0, log.find('\n')));
+  }
+}
+
+// One text for each container: of several architectures the newest, as the driver takes it.
+void AddContainer(std::span<const std::byte> container, KernelFile* file) {
+  std::vector<softgpu::FatbinEntry> entries;
+  std::string error;
+  if (!softgpu::ParseFatbinUntrusted(container, &entries, &error)) {
+    file->refused.push_back(error);
+    return;
+  }
+  const softgpu::FatbinEntry* newest = nullptr;
+  for (const softgpu::FatbinEntry& entry : entries) {
+    if (entry.kind != softgpu::FatbinKind::kPtx) continue;
+    if (newest == nullptr || entry.architecture > newest->architecture) newest = &entry;
+  }
+  if (newest == nullptr) {
+    file->machine_code += entries.empty() ? 0 : 1;
+    return;
+  }
+  std::string text;
+  if (!softgpu::ExpandUntrusted(*newest, &text, &error)) {
+    file->refused.push_back(error);
+    return;
+  }
+  AddText(text.substr(0, text.find('\0')), file);
+}
+
+// Containers begin with a number that programs hardly hold by chance, and know their size.
+void AddContainers(const std::string& bytes, KernelFile* file) {
+  const std::byte* const data = reinterpret_cast<const std::byte*>(bytes.data());
+  for (size_t at = 0; at + softgpu::kFatbinHeaderBytes <= bytes.size(); at += kAlignment) {
+    uint32_t magic;
+    std::memcpy(&magic, data + at, sizeof magic);
+    if (magic != softgpu::kFatbinMagic) continue;
+    const uint64_t size = softgpu::FatbinBytesUntrusted(data + at);
+    if (size == 0 || size > bytes.size() - at) continue;
+    AddContainer({data + at, static_cast<size_t>(size)}, file);
+    at += static_cast<size_t>(size - 1) / kAlignment * kAlignment;
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) return absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno)));
+  const std::streamoff size = in.tellg();
+  if (size < 0 || static_cast<size_t>(size) > kFileBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no file of at most 2 GiB"));
+  }
+  std::string bytes(static_cast<size_t>(size), '\0');
+  in.seekg(0);
+  if (!in.read(bytes.data(), size)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " can't be read as a file"));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<KernelFile> ReadKernelFileUntrusted(const std::string& path) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return bytes.status();
+  KernelFile file;
+  const bool text = bytes->find('\0') == std::string::npos;
+  if (text && bytes->find(".version") != std::string::npos) {
+    AddText(*bytes, &file);
+  } else {
+    AddContainers(*bytes, &file);
+  }
+  if (file.modules.empty() && file.machine_code == 0 && file.refused.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " holds no kernels: neither PTX text nor a fat binary (as nvcc makes them)"));
+  }
+  return file;
+}
+
+}  // namespace replay

@@ -1,0 +1,100 @@
+#include "replay/kernel_report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "replay/kernel_access.h"
+#include "replay/kernel_files.h"
+#include "softgpu/ptx/ir.h"
+
+namespace replay {
+namespace {
+
+std::vector<std::string> UseWords(uint8_t use) {
+  std::vector<std::string> words;
+  if ((use & kReads) != 0) words.push_back("reads");
+  if ((use & kWrites) != 0) words.push_back("writes");
+  if ((use & kUpdates) != 0) words.push_back("updates");
+  return words;
+}
+
+std::string NameOf(const softgpu::PtxModule& module, const softgpu::Kernel& kernel,
+                   const Origin& origin) {
+  if (origin.kind == Origin::Kind::kVariable) return module.variables()[origin.index].name;
+  const std::vector<softgpu::ParamInfo>& params = kernel.params();
+  for (size_t k = 0; k < params.size(); ++k) {
+    if (origin.index < params[k].offset || origin.index >= params[k].offset + params[k].bytes) {
+      continue;
+    }
+    const uint32_t inside = origin.index - params[k].offset;
+    return absl::StrCat("parameter ", k, inside == 0 ? "" : absl::StrCat(" + ", inside));
+  }
+  return absl::StrCat("byte ", origin.index, " of the parameters");
+}
+
+bool IsAddressIn(const Access& access, size_t origin) {
+  const std::vector<OriginSet>& choices = access.address.alternatives();
+  return std::any_of(choices.begin(), choices.end(),
+                     [origin](OriginSet choice) { return (choice >> origin & 1) != 0; });
+}
+
+TouchReport ReportOf(const KernelAccess& kernel, size_t origin, uint8_t* use) {
+  TouchReport report;
+  bool everywhere = false;
+  for (const Access& access : kernel.accesses) {
+    if (!IsAddressIn(access, origin)) continue;
+    *use |= access.use;
+    everywhere = everywhere || access.range == kNoTerm;
+    if (everywhere) continue;
+    std::string range =
+        absl::StrCat(access.bytes, " bytes at ", kernel.expressions.Text(access.range));
+    const auto found = std::find(report.ranges.begin(), report.ranges.end(), range);
+    if (found == report.ranges.end()) report.ranges.push_back(std::move(range));
+  }
+  if (everywhere) report.ranges.clear();
+  report.uses = UseWords(*use);
+  report.escapes = (kernel.escapes >> origin & 1) != 0;
+  return report;
+}
+
+KernelReport ReportOf(const softgpu::PtxModule& module, const softgpu::Kernel& kernel) {
+  const KernelAccess access = Analyse(static_cast<const softgpu::ptx::KernelImpl&>(kernel));
+  KernelReport report = {.name = kernel.name(), .reason = access.unknown, .touches = {}};
+  if (!report.reason.empty()) return report;
+  for (size_t k = 0; k < access.origins.size(); ++k) {
+    uint8_t use = 0;
+    TouchReport touch = ReportOf(access, k, &use);
+    if (use == 0) continue;
+    const Origin& origin = access.origins[k];
+    touch.name = NameOf(module, kernel, origin);
+    touch.is_variable = origin.kind == Origin::Kind::kVariable;
+    touch.offset = touch.is_variable ? 0 : origin.index;
+    report.touches.push_back(std::move(touch));
+  }
+  std::sort(report.touches.begin(), report.touches.end(),
+            [](const TouchReport& a, const TouchReport& b) {
+              return std::pair(a.is_variable, a.offset) < std::pair(b.is_variable, b.offset);
+            });
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<FileReport> ReportKernelsUntrusted(const std::string& path) {
+  const absl::StatusOr<KernelFile> file = ReadKernelFileUntrusted(path);
+  if (!file.ok()) return file.status();
+  FileReport report;
+  report.machine_code = file->machine_code;
+  report.refused = file->refused;
+  for (const auto& module : file->modules) {
+    for (const auto& kernel : module->kernels()) {
+      report.kernels.push_back(ReportOf(*module, *kernel));
+    }
+  }
+  return report;
+}
+
+std::string ReadableKernelName(const std::string& name) { return softgpu::ptx::ReadableName(name); }
+
+}  // namespace replay

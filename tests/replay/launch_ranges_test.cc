@@ -1,0 +1,98 @@
+#include "replay/launch_ranges.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/replay/parsed_kernel.h"
+
+namespace replay {
+namespace {
+
+using testing::ParsedKernel;
+
+constexpr uint64_t kA = 0x10000, kB = 0x20000, kBytes = 0x1000;
+
+const Memory kMemory = {
+    .allocation = [](uint64_t address) -> std::optional<Range> {
+      for (uint64_t base : {kA, kB}) {
+        if (address >= base && address < base + kBytes) return Range{base, base + kBytes};
+      }
+      return std::nullopt;
+    },
+    .variable =
+        [](uint32_t) {
+          return Range{0x90000, 0x90004};
+        },
+};
+
+std::vector<std::byte> Parameters(std::initializer_list<uint64_t> words) {
+  std::vector<std::byte> bytes(words.size() * 8);
+  std::memcpy(bytes.data(), std::data(words), bytes.size());
+  return bytes;
+}
+
+std::string Text(const LaunchTouches& out) {
+  if (!out.unknown.empty()) return out.unknown;
+  std::string text;
+  for (const Touch& touch : out.touches) {
+    char line[64];
+    std::snprintf(line, sizeof line, "%s%llx-%llx:%s%s%s", text.empty() ? "" : " ",
+                  static_cast<unsigned long long>(touch.range.begin),
+                  static_cast<unsigned long long>(touch.range.end), touch.use & kReads ? "r" : "",
+                  touch.use & kWrites ? "w" : "", touch.use & kUpdates ? "u" : "");
+    text += line;
+  }
+  return text;
+}
+
+const char* const kIndexed = R"(
+    ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3; mul.wide.s32 %rd3, %r4, 4;
+    add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;
+    ld.global.u32 %r5, [%rd4]; st.global.u32 [%rd5+8], %r5;)";
+
+TEST(LaunchRangesTest, AnAffineIndexTouchesItsPartAlone) {
+  const ParsedKernel parsed(".param .u64 a, .param .u64 b", kIndexed);
+  const KernelAccess access = Analyse(parsed.kernel());
+  const Grid grid = {.blocks = {2, 1, 1}, .threads = {32, 1, 1}};
+  EXPECT_EQ(Text(TouchesOf(access, grid, Parameters({kA, kB + 0x100}), kMemory)),
+            "10000-10100:r 20108-20208:w");
+  EXPECT_EQ(Text(TouchesOf(access, grid, Parameters({kA, kA + 0x100}), kMemory)),
+            "10000-10100:r 10108-10208:w");
+  EXPECT_EQ(Text(TouchesOf(access, grid, Parameters({kA, kA + 0x80}), kMemory)),
+            "10000-10088:r 10088-10100:rw 10100-10188:w");
+}
+
+TEST(LaunchRangesTest, ARangeEndsWithItsAllocation) {
+  const ParsedKernel parsed(".param .u64 a, .param .u64 b", kIndexed);
+  const Grid grid = {.blocks = {2, 1, 1}, .threads = {32, 1, 1}};
+  EXPECT_EQ(Text(TouchesOf(Analyse(parsed.kernel()), grid, Parameters({kA + 0xF80, kB}), kMemory)),
+            "10f80-11000:r 20008-20108:w");
+}
+
+TEST(LaunchRangesTest, AnAddressInNoAllocationIsUnknown) {
+  const ParsedKernel parsed(".param .u64 a, .param .u64 b", kIndexed);
+  EXPECT_EQ(Text(TouchesOf(Analyse(parsed.kernel()), {}, Parameters({kA, 64}), kMemory)),
+            "the address in line 13 lies in no allocation when the kernel is launched");
+}
+
+TEST(LaunchRangesTest, AnIndexFromMemoryTouchesTheWholeAllocation) {
+  const ParsedKernel parsed(".param .u64 a, .param .u64 b", R"(
+    ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.global.u32 %r1, [%rd1+4];
+    mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], 1;)");
+  EXPECT_EQ(Text(TouchesOf(Analyse(parsed.kernel()), {}, Parameters({kA, kB + 8}), kMemory)),
+            "10004-10008:r 20000-21000:w");
+}
+
+TEST(LaunchRangesTest, ADifferenceOfAddressesReachesTheOther) {
+  const ParsedKernel parsed(".param .u64 a, .param .u64 b", R"(
+    ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; sub.s64 %rd3, %rd2, %rd1;
+    add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], 1;)");
+  EXPECT_EQ(Text(TouchesOf(Analyse(parsed.kernel()), {}, Parameters({kA, kB}), kMemory)),
+            "20000-20004:w");
+}
+
+}  // namespace
+}  // namespace replay
