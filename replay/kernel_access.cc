@@ -116,9 +116,9 @@ class Collector {
       return;
     }
     for (OriginSet choice : choices) {
-      if ((choice & ~kLoaded) != 0) continue;
-      return NoteUnknown(i.line, choice == kLoaded ? "was read from memory"
-                                                   : "comes from no parameter or variable");
+      if (choice != 0 && (choice & kLoaded) == 0) continue;
+      return NoteUnknown(
+          i.line, choice != 0 ? "was read from memory" : "comes from no parameter or variable");
     }
     if (function.entry && reach.bytes != 0) access.range = terms_.Of(*reach.address, 64);
     const auto alike = [&](const Access& each) {

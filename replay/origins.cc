@@ -8,7 +8,11 @@ namespace {
 // Beyond these a value is one that nothing is known of: compilers choose between few addresses.
 constexpr size_t kAlternativesMax = 8;
 
-bool Holds(OriginSet larger, OriginSet smaller) { return (larger & smaller) == smaller; }
+// Whether the smaller says all that the larger does. One with kLoaded is never attributed, so it is
+// not dropped for one without.
+bool Holds(OriginSet larger, OriginSet smaller) {
+  return (larger & smaller) == smaller && ((larger ^ smaller) & kLoaded) == 0;
+}
 
 }  // namespace
 

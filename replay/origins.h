@@ -9,7 +9,9 @@
 //     p and q is two, {p} and {q}. A plain number is the empty alternative.
 // In C and in CUDA a sum holds at most one address, and stays within the allocation of that one. So
 // an access is attributed when each alternative of its address holds an origin that is an address;
-// which origins are is known at the launch (launch_ranges.h).
+// which origins are is known at the launch (launch_ranges.h). Eight bytes from memory may be an
+// address that no origin tells: an alternative with them is not attributed, unless they were scaled
+// as an index is.
 //
 // Values form a lattice of bounded height: Join goes up, and the top says that nothing is known.
 // Thread safety: values.

@@ -80,6 +80,13 @@ TEST(KernelAccessTest, AnIndexFromMemoryAndAnAddressFromMemoryDiffer) {
             "the address in line 9 was read from memory");
 }
 
+TEST(KernelAccessTest, ADistanceToAnAddressFromMemoryIsUnknown) {
+  EXPECT_EQ(Uses(Of(".param .u64 a", R"(
+    ld.param.u64 %rd1, [a]; ld.global.u64 %rd2, [%rd1]; sub.s64 %rd3, %rd2, %rd1;
+    add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], 1;)")),
+            "the address in line 10 was read from memory");
+}
+
 TEST(KernelAccessTest, AnAddressOfNoOriginIsUnknown) {
   EXPECT_EQ(Uses(Of("", "mov.u64 %rd1, 4096; st.global.u32 [%rd1], 1;")),
             "the address in line 8 comes from no parameter or variable");

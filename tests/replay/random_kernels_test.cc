@@ -1,0 +1,195 @@
+// The analysis against the interpreter: what a random kernel is seen to touch lies within what the
+// analysis says.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/mutex.h"
+#include "ipc/calls/limits.h"
+#include "replay/launch_ranges.h"
+#include "softgpu/exec/launch.h"
+#include "tests/harness/seed.h"
+#include "tests/replay/parsed_kernel.h"
+#include "tests/replay/random_kernel.h"
+
+namespace replay {
+namespace {
+
+using testing::kBufferBytes;
+using testing::kBuffers;
+
+// Buffers with a gap between them, at addresses that the software GPU takes for device memory.
+class Buffers {
+ public:
+  Buffers() {
+    void* const at =
+        mmap(reinterpret_cast<void*>(ipc::limits::kWindowBase + (1ull << 32)), kBuffers * kStride,
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (at == MAP_FAILED) throw std::runtime_error("no memory in the window");
+    base_ = reinterpret_cast<uint64_t>(at);
+  }
+  ~Buffers() { munmap(reinterpret_cast<void*>(base_), kBuffers * kStride); }
+
+  uint64_t Begin(int k) const { return base_ + static_cast<uint64_t>(k) * kStride; }
+  std::optional<Range> At(uint64_t address) const {
+    for (int k = 0; k < kBuffers; ++k) {
+      if (address >= Begin(k) && address < Begin(k) + kBufferBytes) {
+        return Range{Begin(k), Begin(k) + kBufferBytes};
+      }
+    }
+    return std::nullopt;
+  }
+  std::byte* data() const { return reinterpret_cast<std::byte*>(base_); }
+  static constexpr size_t bytes() { return kBuffers * kStride; }
+
+ private:
+  static constexpr uint64_t kStride = 2 * kBufferBytes;
+  uint64_t base_ = 0;
+};
+
+// Finds nothing allocated, so that the checked mode asks for each access and reports each place.
+class Watch final : public softgpu::Memory {
+ public:
+  bool ContainsOutsideWindow(uint64_t, uint64_t) const override { return false; }
+  Range AllocationAt(uint64_t address) const override {
+    base::MutexLock lock(&mutex_);
+    addresses_.push_back(address);
+    return {};
+  }
+  std::string Near(uint64_t) const override { return ""; }
+
+  mutable base::Mutex mutex_;
+  mutable std::vector<uint64_t> addresses_;
+};
+
+// One kernel, analysed and run.
+class Trial {
+ public:
+  Trial(uint64_t seed, const Buffers& buffers)
+      : random_(seed),
+        buffers_(buffers),
+        text_(testing::RandomKernel(seed).Text()),
+        parsed_(text_) {
+    for (int k = 0; k < kBuffers; ++k) {
+      parameters_.push_back(buffers.Begin(static_cast<int>(random_() % kBuffers)) +
+                            8 * (random_() % 32));
+    }
+    parameters_.push_back(buffers.Begin(0) + 512);
+    parameters_.push_back(buffers.Begin(1) + 256);
+    parameters_.push_back(random_() % 32);
+    parameters_.push_back(random_() % 32);
+    // Numbers in memory are small, so that eight bytes of them are an index, and no address.
+    for (size_t k = 0; k < Buffers::bytes(); ++k) {
+      buffers.data()[k] = k % 8 == 0 ? std::byte(random_() % 32) : std::byte{0};
+    }
+  }
+
+  // Empty when the analysis holds.
+  std::string Run() {
+    const KernelAccess access = Analyse(parsed_.kernel());
+    const Memory memory = {.allocation = [this](uint64_t a) { return buffers_.At(a); },
+                           .variable = [](uint32_t) { return std::nullopt; }};
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(parameters_));
+    const LaunchTouches said =
+        TouchesOf(access, {.blocks = {2, 1, 1}, .threads = {16, 1, 1}}, bytes, memory);
+    unknown_ = !said.unknown.empty();
+    if (unknown_) return "";
+    touches_ = said.touches;
+    return Compare();
+  }
+
+  bool unknown() const { return unknown_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  uint8_t UseAt(uint64_t address) const {
+    for (const Touch& touch : touches_) {
+      if (address >= touch.range.begin && address < touch.range.end) return touch.use;
+    }
+    return 0;
+  }
+
+  std::string Compare() {
+    const std::vector<std::byte> before(buffers_.data(), buffers_.data() + Buffers::bytes());
+    std::string wrong;
+    Watch watch;
+    softgpu::Launch launch;
+    launch.kernel = &parsed_.kernel();
+    launch.grid = {2, 1, 1};
+    launch.block = {16, 1, 1};
+    launch.parameters = std::as_bytes(std::span(parameters_));
+    launch.memory = &watch;
+    launch.report = [&](const softgpu::Finding& finding) {
+      base::MutexLock lock(&watch.mutex_);
+      if (finding.kind == softgpu::Finding::Kind::kBounds) wrong += CheckUse(finding);
+    };
+    if (const auto fault = softgpu::Execute(launch)) return "it faults: " + fault->ToString();
+    for (uint64_t address : watch.addresses_) {
+      if (UseAt(address) == 0) return "it touches " + Place(address);
+    }
+    for (size_t k = 0; k < before.size(); ++k) {
+      const uint64_t address = reinterpret_cast<uint64_t>(buffers_.data() + k);
+      if (buffers_.data()[k] == before[k] || (UseAt(address) & (kWrites | kUpdates)) != 0) continue;
+      return "it writes " + Place(address);
+    }
+    return wrong;
+  }
+
+  // The first access of each place of the kernel: "global memory at 0x..., thread reads 4 bytes".
+  std::string CheckUse(const softgpu::Finding& finding) const {
+    const size_t at = finding.text.find("global memory at 0x");
+    if (at == std::string::npos) return "";
+    const uint64_t address = std::strtoull(finding.text.c_str() + at + 17, nullptr, 16);
+    const bool reads = finding.text.find(" reads ") != std::string::npos;
+    const uint8_t allowed = reads ? kReads | kUpdates : kWrites | kUpdates;
+    if ((UseAt(address) & allowed) != 0) return "";
+    return (reads ? "it reads " : "it writes ") + Place(address);
+  }
+
+  std::string Place(uint64_t address) const {
+    const uint64_t offset = address - buffers_.Begin(0);
+    return "byte " + std::to_string(offset % (2 * kBufferBytes)) + " of buffer " +
+           std::to_string(offset / (2 * kBufferBytes)) + ", which the analysis does not say";
+  }
+
+  std::mt19937_64 random_;
+  const Buffers& buffers_;
+  const std::string text_;
+  const testing::ParsedKernel parsed_;
+  std::vector<uint64_t> parameters_;
+  std::vector<Touch> touches_;
+  bool unknown_ = false;
+};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kKernels = 3000;
+#else
+constexpr uint64_t kKernels = 100000;
+#endif
+
+uint64_t Count() {
+  const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : kKernels;
+}
+
+TEST(RandomKernelsTest, TheAnalysisNeverSaysTooLittle) {
+  const uint64_t seed = harness::Seed(), count = Count();
+  const Buffers buffers;
+  uint64_t unknown = 0;
+  for (uint64_t k = 0; k < count; ++k) {
+    Trial trial(seed + k, buffers);
+    const std::string wrong = trial.Run();
+    ASSERT_EQ(wrong, "") << "LANEWAY_TEST_SEED=" << seed + k << "\n" << trial.text();
+    unknown += trial.unknown() ? 1 : 0;
+  }
+  std::printf("%llu of %llu kernels are not known\n", static_cast<unsigned long long>(unknown),
+              static_cast<unsigned long long>(count));
+  EXPECT_LT(unknown, count / 2);
+}
+
+}  // namespace
+}  // namespace replay
