@@ -1,0 +1,37 @@
+// Which stream each operation of an iteration runs on, and which events order the streams.
+//
+// Operations of one stream run in the order of issue. A node also waits for the events of other
+// nodes; a node records an event if others wait for it. One wait for one node is one
+// synchronisation. Thread safety: plain data.
+#pragma once
+
+#include <vector>
+
+#include "scheduler/streams/dag.h"
+
+namespace scheduler::streams {
+
+struct Assignment {
+  int streams = 0;
+  std::vector<int> stream;                 // of each node, from 0, by first use in `order`
+  std::vector<NodeId> order;               // in which nodes are issued, on all streams together
+  std::vector<std::vector<NodeId>> waits;  // of each node: nodes of other streams, in issue order
+  std::vector<bool> records;               // of each node: whether others wait for it
+  int synchronisations = 0;                // all waits
+};
+
+// The assignment with the fewest waits for given streams and a given order: the waits are the edges
+// between streams of the minimum equivalent graph of dependencies and streams' own order together.
+// REQUIRES: `order` has each node once, and no node before one that it depends on; `stream` has a
+// number of at least 0 for each node.
+Assignment Synchronise(const Dag& dag, const std::vector<int>& stream, std::vector<NodeId> order);
+
+// All nodes on one stream, in program order.
+Assignment OneStream(const Dag& dag);
+
+// Whether each node is issued once, on a stream that exists, and every wait is for an earlier node
+// that records an event; whether the counts are right; and whether every node runs after its
+// predecessors in the graph.
+bool Valid(const Dag& dag, const Assignment& assignment);
+
+}  // namespace scheduler::streams

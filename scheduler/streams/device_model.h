@@ -1,0 +1,67 @@
+// A device that runs operations of several streams at once, as a model without fitted numbers.
+//
+// An operation alone on the device takes `time_ns` and uses a share of the device: 1 when it fills
+// the device, less when it has too few blocks. Running operations go on at full speed while their
+// shares sum to at most 1; past that all slow down by that sum. The front end starts one operation
+// at a time, in the order of submission, and takes `front_end_ns` for each. The operation runs
+// `launch_ns` after its start began, and uses nothing of the device before.
+// The model leaves out caches, and which part of the device (arithmetic, memory) an operation
+// wants.
+//
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "scheduler/streams/assignment.h"
+#include "scheduler/streams/dag.h"
+
+namespace scheduler::streams {
+
+struct Cost {
+  double time_ns = 0;  // at least 0; of the operation alone on the device, once it runs
+  double launch_ns = 0;
+  double share = 1;  // of the device that it can use, above 0 and at most 1
+};
+
+class DeviceModel {
+ public:
+  explicit DeviceModel(double front_end_ns) : front_end_ns_(front_end_ns) {}
+
+  double now_ns() const { return now_ns_; }
+  // What submitted operations that have not finished can use together.
+  double share() const { return submitted_share_; }
+  // The operation may start now. The cost must stay alive until it has finished.
+  void Submit(NodeId node, const Cost& cost);
+  // Lets time pass until the next operation finishes, and returns it; of several at once that with
+  // the lowest number first. kNoNode: all have finished.
+  NodeId Finish();
+
+ private:
+  // Entries with a time at which they leave, in any unit, and a node; the earliest on top.
+  using Timed = std::pair<double, NodeId>;
+  using Queue = std::priority_queue<Timed, std::vector<Timed>, std::greater<Timed>>;
+
+  void PassTo(double time_ns);
+
+  const double front_end_ns_;
+  double now_ns_ = 0;
+  // Time as running operations feel it: slower than now_ns_ while their shares sum to more than 1.
+  // All slow down alike, so an operation's end is known in this time when it begins.
+  double felt_ns_ = 0;
+  double front_end_free_ns_ = 0;
+  double running_share_ = 0;
+  double submitted_share_ = 0;
+  Queue launching_;  // by now_ns_
+  Queue running_;    // by felt_ns_
+  std::vector<const Cost*> costs_;
+};
+
+// How long the model takes for all nodes, in ns. REQUIRES: the assignment is Valid for some graph;
+// a cost for each node.
+double Makespan(const Assignment& assignment, const std::vector<Cost>& costs, double front_end_ns);
+
+}  // namespace scheduler::streams
