@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "scheduler/streams/matching.h"
+#include "scheduler/streams/reduction.h"
+
 namespace scheduler::streams {
 namespace {
 
@@ -61,6 +64,18 @@ Dag Ladder(int nodes) {
     if (node % 4 == 1 || node % 4 == 2) all.push_back({node - 1 - node % 2 * 2, node});
   }
   return *Dag::Make(nodes, all);
+}
+
+// Dilworth: as many as the fewest chains that hold all nodes, which a matching of all paths links.
+int Width(const Dag& dag) {
+  const Reduction reduction = Reduce(dag);
+  std::vector<Edge> paths;
+  for (NodeId from = 0; from < dag.nodes(); ++from) {
+    for (NodeId to = from + 1; to < dag.nodes(); ++to) {
+      if (reduction.reaches.Has(from, to)) paths.push_back({from, to});
+    }
+  }
+  return dag.nodes() - MaximumMatching(*Dag::Make(dag.nodes(), paths)).links;
 }
 
 std::vector<Cost> RandomCosts(int nodes, Random* random) {

@@ -25,6 +25,9 @@ Dag Chain(int nodes);
 // Two chains with a rung between them at each step, in alternating directions.
 Dag Ladder(int nodes);
 
+// The most nodes of which no two have a path between them.
+int Width(const Dag& dag);
+
 std::vector<Cost> RandomCosts(int nodes, Random* random);
 
 }  // namespace scheduler::streams
