@@ -4,11 +4,15 @@
 #include <utility>
 
 #include "scheduler/streams/list_schedule.h"
+#include "scheduler/streams/reduction.h"
 
 namespace scheduler::streams {
 namespace {
 
-// Past so many streams a list schedule with fewer of them is not looked for.
+// A list schedule is tried with each number of streams up to the first, then with doubled numbers
+// up to the second. Networks do best with three or four, and past eight the time is flat; graphs of
+// many small operations on a device without a front end want more.
+constexpr int kListStreamsEach = 8;
 constexpr int kListStreamsMax = 64;
 
 class Best {
@@ -36,17 +40,16 @@ class Best {
 
 Choice Choose(const Dag& dag, const std::vector<Cost>& costs, double front_end_ns,
               int streams_max) {
+  const Dag minimal = Reduce(dag).minimal;  // the same paths, and less to look at
   Best best(costs, front_end_ns);
-  best.Try(Algorithm::kOneStream, OneStream(dag));
-  Assignment nimble = AssignNimble(dag, streams_max);
+  best.Try(Algorithm::kOneStream, OneStream(minimal));
+  Assignment nimble = AssignNimble(minimal, streams_max);
   const int width = std::min(nimble.streams, kListStreamsMax);
   best.Try(Algorithm::kNimble, std::move(nimble));
-  // Fewer streams by halves: near the best number the time is flat.
-  for (int streams = width; streams > 1; streams = (streams + 1) / 2) {
+  for (int streams = 2; streams <= width; streams += streams < kListStreamsEach ? 1 : streams) {
     for (const bool fills : {false, true}) {
-      best.Try(Algorithm::kList, AssignByList(dag, costs, {streams, fills, front_end_ns}));
+      best.Try(Algorithm::kList, AssignByList(minimal, costs, {streams, fills, front_end_ns}));
     }
-    if (streams == 2) break;
   }
   return best.Take();
 }

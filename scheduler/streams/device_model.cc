@@ -29,8 +29,10 @@ void DeviceModel::PassTo(double time_ns) {
 NodeId DeviceModel::Finish() {
   while (!launching_.empty() || !running_.empty()) {
     const double slower = std::max(1.0, running_share_);
-    const double end_ns =
-        running_.empty() ? kNever : now_ns_ + (running_.top().first - felt_ns_) * slower;
+    // Rounding may have felt_ns_ a little past the next end: time does not go back for it.
+    const double end_ns = running_.empty()
+                              ? kNever
+                              : now_ns_ + std::max(0.0, running_.top().first - felt_ns_) * slower;
     if (!launching_.empty() && launching_.top().first < end_ns) {
       const NodeId node = launching_.top().second;
       PassTo(launching_.top().first);

@@ -11,7 +11,7 @@
 // Thread safety: one thread.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <queue>
 #include <utility>
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -34,6 +35,7 @@ void Fold(int streams_max, std::vector<int>* stream) {
                    [&lengths](int a, int b) { return lengths[At(a)] > lengths[At(b)]; });
   // A heap of the streams that stay, that with the fewest nodes on top.
   std::vector<std::pair<int, int>> kept;  // how many nodes, on which stream
+  kept.reserve(At(streams_max));
   for (int one = 0; one < streams_max; ++one) kept.push_back({0, one});
   std::vector<int> becomes(lengths.size());
   for (const int one : longest_first) {

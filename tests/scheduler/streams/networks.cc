@@ -14,6 +14,23 @@ std::vector<int64_t> Numbers(const std::string& text, char separator) {
   return numbers;
 }
 
+int64_t Pieces(int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; }
+
+Work WorkOf(const Operator& each) {
+  Work work;
+  work.multiply_accumulates = each.multiply_accumulates;
+  work.bytes = (each.elements_read + each.elements_written) * 4;
+  work.blocks = Pieces(each.elements_written, 256);
+  work.blocks_at_once = 640;
+  if (each.op == "conv" || each.op == "linear") {
+    const int64_t channels = each.shape[1];
+    const int64_t positions = each.elements_written / channels;
+    work.blocks = Pieces(positions, 32) * Pieces(channels, 32);
+    work.blocks_at_once = 160;
+  }
+  return work;
+}
+
 }  // namespace
 
 std::vector<Operator> ReadNetwork(const std::string& name) {
@@ -39,6 +56,13 @@ std::vector<Operator> ReadNetwork(const std::string& name) {
     operators.push_back(one);
   }
   return operators;
+}
+
+std::vector<Cost> CostsOf(const std::vector<Operator>& operators, const Roofline& device) {
+  std::vector<Cost> costs;
+  costs.reserve(operators.size());
+  for (const Operator& each : operators) costs.push_back(CostOf(WorkOf(each), device));
+  return costs;
 }
 
 Dag GraphOf(const std::vector<Operator>& operators) {

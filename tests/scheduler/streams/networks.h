@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "scheduler/streams/dag.h"
+#include "scheduler/streams/device_model.h"
+#include "scheduler/streams/roofline.h"
 
 namespace scheduler::streams {
 
@@ -20,6 +22,11 @@ struct Operator {
 
 // REQUIRES: tests/data/networks/NAME.csv.
 std::vector<Operator> ReadNetwork(const std::string& name);
+
+// Convolutions and matrix products take tiles of 32 x 32 outputs (positions x channels), 160 at
+// once; all others, depthwise ones among them, take blocks of 256 outputs, 640 at once. An element
+// has four bytes.
+std::vector<Cost> CostsOf(const std::vector<Operator>& operators, const Roofline& device);
 
 Dag GraphOf(const std::vector<Operator>& operators);
 
