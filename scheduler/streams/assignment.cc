@@ -78,11 +78,12 @@ bool Consistent(const Dag& dag, const Assignment& assignment) {
 
 }  // namespace
 
-Assignment Synchronise(const Dag& dag, const std::vector<int>& stream, std::vector<NodeId> order) {
-  assert(IsPermutation(order, dag.nodes()) && stream.size() == order.size());
+Assignment Synchronise(const Dag& dag, Placement placement) {
+  assert(IsPermutation(placement.order, dag.nodes()));
+  assert(placement.stream.size() == placement.order.size());
   Assignment assignment;
-  assignment.order = std::move(order);
-  NumberStreams(stream, &assignment);
+  assignment.order = std::move(placement.order);
+  NumberStreams(placement.stream, &assignment);
   assignment.waits.resize(At(dag.nodes()));
   assignment.records.resize(At(dag.nodes()));
   const std::vector<NodeId> previous = Previous(assignment);
@@ -109,15 +110,12 @@ Assignment Synchronise(const Dag& dag, const std::vector<int>& stream, std::vect
   return assignment;
 }
 
-Assignment OneStream(const Dag& dag) {
-  Assignment assignment;
-  assignment.streams = dag.nodes() > 0 ? 1 : 0;
-  assignment.stream.resize(At(dag.nodes()));
-  assignment.order.resize(At(dag.nodes()));
-  std::iota(assignment.order.begin(), assignment.order.end(), 0);
-  assignment.waits.resize(At(dag.nodes()));
-  assignment.records.resize(At(dag.nodes()));
-  return assignment;
+Placement OneStream(const Dag& dag) {
+  Placement placement;
+  placement.stream.resize(At(dag.nodes()));
+  placement.order.resize(At(dag.nodes()));
+  std::iota(placement.order.begin(), placement.order.end(), 0);
+  return placement;
 }
 
 bool Valid(const Dag& dag, const Assignment& assignment) {

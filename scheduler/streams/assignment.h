@@ -11,6 +11,13 @@
 
 namespace scheduler::streams {
 
+// On which stream each node runs, by any numbers of at least 0, and in which order nodes are issued
+// on all streams together: each node once, and after its predecessors in the graph.
+struct Placement {
+  std::vector<int> stream;
+  std::vector<NodeId> order;
+};
+
 struct Assignment {
   int streams = 0;
   std::vector<int> stream;                 // of each node, from 0, by first use in `order`
@@ -20,14 +27,12 @@ struct Assignment {
   int synchronisations = 0;                // all waits
 };
 
-// The assignment with the fewest waits for given streams and a given order: the waits are the edges
-// between streams of the minimum equivalent graph of dependencies and streams' own order together.
-// REQUIRES: `order` has each node once, and no node before one that it depends on; `stream` has a
-// number of at least 0 for each node.
-Assignment Synchronise(const Dag& dag, const std::vector<int>& stream, std::vector<NodeId> order);
+// The assignment with the fewest waits for a placement: the waits are the edges between streams of
+// the minimum equivalent graph of dependencies and streams' own order together.
+Assignment Synchronise(const Dag& dag, Placement placement);
 
-// All nodes on one stream, in program order.
-Assignment OneStream(const Dag& dag);
+// All nodes on one stream, in program order. One stream needs no waits.
+Placement OneStream(const Dag& dag);
 
 // Whether each node is issued once, on a stream that exists, and every wait is for an earlier node
 // that records an event; whether the counts are right; and whether every node runs after its

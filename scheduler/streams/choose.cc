@@ -17,23 +17,28 @@ constexpr int kListStreamsMax = 64;
 
 class Best {
  public:
-  Best(const std::vector<Cost>& costs, double front_end_ns)
-      : costs_(costs), front_end_ns_(front_end_ns) {}
+  Best(const Dag& dag, const std::vector<Cost>& costs, double front_end_ns)
+      : dag_(dag), costs_(costs), front_end_ns_(front_end_ns) {}
 
   // Keeps the first of those with the least time.
-  void Try(Algorithm algorithm, Assignment assignment) {
-    const double makespan_ns = Makespan(assignment, costs_, front_end_ns_);
-    if (any_ && makespan_ns >= choice_.makespan_ns) return;
+  void Try(Algorithm algorithm, Placement placement) {
+    const double makespan_ns = Makespan(dag_, placement, costs_, front_end_ns_);
+    if (any_ && makespan_ns >= makespan_ns_) return;
     any_ = true;
-    choice_ = {algorithm, std::move(assignment), makespan_ns};
+    algorithm_ = algorithm;
+    placement_ = std::move(placement);
+    makespan_ns_ = makespan_ns;
   }
-  Choice Take() { return std::move(choice_); }
+  Choice Take() { return {algorithm_, Synchronise(dag_, std::move(placement_)), makespan_ns_}; }
 
  private:
+  const Dag& dag_;
   const std::vector<Cost>& costs_;
   const double front_end_ns_;
   bool any_ = false;
-  Choice choice_;
+  Algorithm algorithm_ = Algorithm::kOneStream;
+  Placement placement_;
+  double makespan_ns_ = 0;
 };
 
 }  // namespace
@@ -41,14 +46,14 @@ class Best {
 Choice Choose(const Dag& dag, const std::vector<Cost>& costs, double front_end_ns,
               int streams_max) {
   const Dag minimal = Reduce(dag).minimal;  // the same paths, and less to look at
-  Best best(costs, front_end_ns);
+  Best best(minimal, costs, front_end_ns);
   best.Try(Algorithm::kOneStream, OneStream(minimal));
   Assignment nimble = AssignNimble(minimal, streams_max);
   const int width = std::min(nimble.streams, kListStreamsMax);
-  best.Try(Algorithm::kNimble, std::move(nimble));
+  best.Try(Algorithm::kNimble, {std::move(nimble.stream), std::move(nimble.order)});
   for (int streams = 2; streams <= width; streams += streams < kListStreamsEach ? 1 : streams) {
     for (const bool fills : {false, true}) {
-      best.Try(Algorithm::kList, AssignByList(minimal, costs, {streams, fills, front_end_ns}));
+      best.Try(Algorithm::kList, PlaceByList(minimal, costs, {streams, fills, front_end_ns}));
     }
   }
   return best.Take();

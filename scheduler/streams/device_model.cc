@@ -3,11 +3,54 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <map>
 
 namespace scheduler::streams {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// One run of all nodes. A node is submitted when all nodes before it have finished; nodes that may
+// be submitted at the same time are, in the order of issue.
+class Run {
+ public:
+  // `others(node)`: the nodes before a node, besides the last node on the same stream.
+  template <typename Others>
+  Run(const std::vector<int>& stream, const std::vector<NodeId>& order, const Others& others)
+      : order_(order), missing_(order.size()), releases_(order.size()) {
+    std::map<int, NodeId> last;
+    for (const NodeId node : order) {
+      NodeId& before = last.try_emplace(stream[At(node)], kNoNode).first->second;
+      if (before != kNoNode) Depend(node, before);
+      before = node;
+      for (const NodeId other : others(node)) Depend(node, other);
+    }
+  }
+
+  double Time(const std::vector<Cost>& costs, double front_end_ns) {
+    DeviceModel device(front_end_ns);
+    for (const NodeId node : order_) {
+      if (missing_[At(node)] == 0) device.Submit(node, costs[At(node)]);
+    }
+    for (NodeId done = device.Finish(); done != kNoNode; done = device.Finish()) {
+      for (const NodeId node : releases_[At(done)]) {
+        if (--missing_[At(node)] == 0) device.Submit(node, costs[At(node)]);
+      }
+    }
+    return device.now_ns();
+  }
+
+ private:
+  void Depend(NodeId node, NodeId on) {
+    ++missing_[At(node)];
+    releases_[At(on)].push_back(node);
+  }
+
+  const std::vector<NodeId>& order_;
+  std::vector<int> missing_;  // of each node: how many nodes before it are unfinished
+  std::vector<std::vector<NodeId>>
+      releases_;  // of each node: nodes after it, in the order of issue
+};
 
 }  // namespace
 
@@ -55,30 +98,16 @@ NodeId DeviceModel::Finish() {
 }
 
 double Makespan(const Assignment& assignment, const std::vector<Cost>& costs, double front_end_ns) {
-  const size_t nodes = assignment.order.size();
-  std::vector<int> missing(nodes);
-  std::vector<std::vector<NodeId>> releases(nodes);
-  std::vector<NodeId> last(At(assignment.streams), kNoNode);
-  const auto depend = [&missing, &releases](NodeId node, NodeId on) {
-    ++missing[At(node)];
-    releases[At(on)].push_back(node);
+  const auto waits = [&assignment](NodeId node) -> const std::vector<NodeId>& {
+    return assignment.waits[At(node)];
   };
-  for (const NodeId node : assignment.order) {
-    NodeId& before = last[At(assignment.stream[static_cast<size_t>(node)])];
-    if (before != kNoNode) depend(node, before);
-    before = node;
-    for (const NodeId other : assignment.waits[At(node)]) depend(node, other);
-  }
-  DeviceModel device(front_end_ns);
-  for (const NodeId node : assignment.order) {
-    if (missing[At(node)] == 0) device.Submit(node, costs[At(node)]);
-  }
-  for (NodeId done = device.Finish(); done != kNoNode; done = device.Finish()) {
-    for (const NodeId node : releases[At(done)]) {
-      if (--missing[At(node)] == 0) device.Submit(node, costs[At(node)]);
-    }
-  }
-  return device.now_ns();
+  return Run(assignment.stream, assignment.order, waits).Time(costs, front_end_ns);
+}
+
+double Makespan(const Dag& dag, const Placement& placement, const std::vector<Cost>& costs,
+                double front_end_ns) {
+  const auto dependencies = [&dag](NodeId node) { return dag.Predecessors(node); };
+  return Run(placement.stream, placement.order, dependencies).Time(costs, front_end_ns);
 }
 
 }  // namespace scheduler::streams

@@ -60,8 +60,11 @@ class DeviceModel {
   std::vector<const Cost*> costs_;
 };
 
-// How long the model takes for all nodes, in ns. REQUIRES: the assignment is Valid for some graph;
-// a cost for each node.
+// How long the model takes for all nodes, in ns. The waits of an assignment and the dependencies
+// that it was made from take equally long. REQUIRES: a Valid assignment, or a placement of the
+// graph; a cost for each node.
 double Makespan(const Assignment& assignment, const std::vector<Cost>& costs, double front_end_ns);
+double Makespan(const Dag& dag, const Placement& placement, const std::vector<Cost>& costs,
+                double front_end_ns);
 
 }  // namespace scheduler::streams

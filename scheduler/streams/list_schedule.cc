@@ -33,7 +33,7 @@ class ListScheduler {
     for (int i = 0; i < std::min(rule.streams_max, dag.nodes()); ++i) free_.insert(i);
   }
 
-  Assignment Run() {
+  Placement Run() {
     for (NodeId node = 0; node < dag_.nodes(); ++node) {
       missing_[At(node)] = static_cast<int>(dag_.Predecessors(node).size());
       if (missing_[At(node)] == 0) MakeReady(node);
@@ -46,7 +46,7 @@ class ListScheduler {
       }
       Start();
     }
-    return Synchronise(dag_, stream_, std::move(order_));
+    return {std::move(stream_), std::move(order_)};
   }
 
  private:
@@ -86,7 +86,7 @@ class ListScheduler {
 
 }  // namespace
 
-Assignment AssignByList(const Dag& dag, const std::vector<Cost>& costs, const ListRule& rule) {
+Placement PlaceByList(const Dag& dag, const std::vector<Cost>& costs, const ListRule& rule) {
   assert(rule.streams_max >= 1 && costs.size() == At(dag.nodes()));
   return ListScheduler(dag, costs, rule).Run();
 }

@@ -24,6 +24,6 @@ struct ListRule {
   double front_end_ns = 0;
 };
 
-Assignment AssignByList(const Dag& dag, const std::vector<Cost>& costs, const ListRule& rule);
+Placement PlaceByList(const Dag& dag, const std::vector<Cost>& costs, const ListRule& rule);
 
 }  // namespace scheduler::streams

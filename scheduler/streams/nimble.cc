@@ -51,7 +51,7 @@ void Fold(int streams_max, std::vector<int>* stream) {
 
 Assignment AssignNimble(const Dag& dag, int streams_max) {
   assert(streams_max >= 1);
-  if (streams_max == 1) return OneStream(dag);
+  if (streams_max == 1) return Synchronise(dag, OneStream(dag));
   const Reduction reduction = Reduce(dag);
   Matching matching = MaximumMatching(reduction.minimal);
   Extend(reduction, &matching);
@@ -59,7 +59,7 @@ Assignment AssignNimble(const Dag& dag, int streams_max) {
   Fold(streams_max, &stream);
   std::vector<NodeId> order(stream.size());
   std::iota(order.begin(), order.end(), 0);
-  return Synchronise(reduction.minimal, stream, std::move(order));
+  return Synchronise(reduction.minimal, {std::move(stream), std::move(order)});
 }
 
 }  // namespace scheduler::streams

@@ -46,10 +46,10 @@ TEST(AssignmentTest, AStreamIsUsedAgainByAChainThatComesLater) {
 TEST(AssignmentTest, AWaitThatTheStreamsOrderMakesNeedlessGoes) {
   // 0 and 1 are unordered but on one stream, so the wait for 1 is one for 0 as well.
   const Dag dag = *Dag::Make(3, {{0, 2}, {1, 2}});
-  const Assignment assignment = Synchronise(dag, {0, 0, 1}, {0, 1, 2});
+  const Assignment assignment = Synchronise(dag, {{0, 0, 1}, {0, 1, 2}});
   EXPECT_EQ(assignment.waits[2], (std::vector<NodeId>{1}));
   EXPECT_TRUE(Valid(dag, assignment));
-  const Assignment swapped = Synchronise(dag, {7, 7, 3}, {1, 0, 2});
+  const Assignment swapped = Synchronise(dag, {{7, 7, 3}, {1, 0, 2}});
   EXPECT_EQ(swapped.waits[2], (std::vector<NodeId>{0}));
   EXPECT_EQ(swapped.stream, (std::vector<int>{0, 0, 1}));
 }

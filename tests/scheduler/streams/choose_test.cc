@@ -20,7 +20,7 @@ Dag Unordered(int nodes) { return *Dag::Make(nodes, {}); }
 
 TEST(DeviceModelTest, OneStreamTakesTheSumOfLaunchesAndTimes) {
   const std::vector<Cost> costs = {{10, 2, 0.5}, {20, 3, 1}, {5, 0, 0.1}};
-  EXPECT_DOUBLE_EQ(Makespan(OneStream(Unordered(3)), costs, 0), 40);
+  EXPECT_DOUBLE_EQ(Makespan(Unordered(3), OneStream(Unordered(3)), costs, 0), 40);
 }
 
 TEST(DeviceModelTest, SmallOperationsRunBesideEachOtherAndLargeOnesShare) {
@@ -47,7 +47,7 @@ TEST(ListTest, TheLongestPathComesFirst) {
   // 2 -> 3 is the longest path, and comes last in program order.
   const Dag dag = *Dag::Make(4, {{2, 3}});
   const std::vector<Cost> costs = {{12, 0, 0.1}, {10, 0, 0.1}, {10, 0, 0.1}, {20, 0, 0.1}};
-  const Assignment assignment = AssignByList(dag, costs, {2});
+  const Assignment assignment = Synchronise(dag, PlaceByList(dag, costs, {2}));
   EXPECT_EQ(assignment.order, (std::vector<NodeId>{2, 0, 3, 1}));
   EXPECT_EQ(assignment.synchronisations, 0) << "3 runs on the stream of 2";
   EXPECT_DOUBLE_EQ(Makespan(assignment, costs, 0), 30);
@@ -55,8 +55,8 @@ TEST(ListTest, TheLongestPathComesFirst) {
 
 TEST(ListTest, AFullDeviceTakesNoMoreWhereAskedFor) {
   const std::vector<Cost> costs(3, {10, 0, 1});
-  EXPECT_EQ(AssignByList(Unordered(3), costs, {3, false}).streams, 3);
-  EXPECT_EQ(AssignByList(Unordered(3), costs, {3, true}).streams, 1);
+  EXPECT_EQ(PlaceByList(Unordered(3), costs, {3, false}).stream, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(PlaceByList(Unordered(3), costs, {3, true}).stream, (std::vector<int>{0, 0, 0}));
 }
 
 TEST(ChooseTest, AChainGetsOneStreamAndBranchesMore) {
@@ -64,7 +64,7 @@ TEST(ChooseTest, AChainGetsOneStreamAndBranchesMore) {
   EXPECT_EQ(Choose(Chain(50), costs, kFrontEndNs).algorithm, Algorithm::kOneStream);
   const Choice wide = Choose(Wide(50), costs, kFrontEndNs);
   EXPECT_NE(wide.algorithm, Algorithm::kOneStream);
-  EXPECT_LT(wide.makespan_ns, Makespan(OneStream(Wide(50)), costs, kFrontEndNs) / 3);
+  EXPECT_LT(wide.makespan_ns, Makespan(Wide(50), OneStream(Wide(50)), costs, kFrontEndNs) / 3);
 }
 
 TEST(ChooseTest, NeverWorseThanOneStreamOrNimble) {
@@ -81,7 +81,7 @@ TEST(ChooseTest, NeverWorseThanOneStreamOrNimble) {
     ASSERT_TRUE(Valid(dag, choice.assignment));
     ASSERT_LE(choice.assignment.streams, cap);
     ASSERT_LE(choice.makespan_ns, nimble);
-    ASSERT_LE(choice.makespan_ns, Makespan(OneStream(dag), costs, front_end_ns));
+    ASSERT_LE(choice.makespan_ns, Makespan(dag, OneStream(dag), costs, front_end_ns));
     ASSERT_EQ(choice.makespan_ns, Makespan(choice.assignment, costs, front_end_ns));
     better += choice.algorithm == Algorithm::kList;
   }
@@ -94,7 +94,8 @@ TEST(ChooseTest, SchedulesOfTenThousandNodesAreValid) {
        {RandomDag(10'000, 20'000, 100, &random), Layered(10'000, 100, 3, &random)}) {
     const std::vector<Cost> costs = RandomCosts(dag.nodes(), &random);
     for (const bool fills : {false, true}) {
-      EXPECT_TRUE(Valid(dag, AssignByList(dag, costs, {16, fills, kFrontEndNs})));
+      const Placement placement = PlaceByList(dag, costs, {16, fills, kFrontEndNs});
+      EXPECT_TRUE(Valid(dag, Synchronise(dag, placement)));
     }
   }
 }

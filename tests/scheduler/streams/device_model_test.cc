@@ -47,11 +47,11 @@ TEST(SpeedUpTest, NimbleOverOneStream) {
     const std::vector<Operator> operators = ReadNetwork(row.network);
     const std::vector<Cost> costs = CostsOf(operators, kV100);
     const Dag dag = GraphOf(operators);
-    const Assignment one = OneStream(dag);
+    const Placement one = OneStream(dag);
     const Assignment nimble = AssignNimble(dag);
-    const double one_ns = Makespan(one, costs, kV100.front_end_ns);
+    const double one_ns = Makespan(dag, one, costs, kV100.front_end_ns);
     const double with = one_ns / Makespan(nimble, costs, kV100.front_end_ns);
-    const double without = Makespan(one, costs, 0) / Makespan(nimble, costs, 0);
+    const double without = Makespan(dag, one, costs, 0) / Makespan(nimble, costs, 0);
     const Choice choice = Choose(dag, costs, kV100.front_end_ns);
     std::printf("%-16s %15.4f %8.4f %15.4f on %d streams\n", row.network, with, without,
                 one_ns / choice.makespan_ns, choice.assignment.streams);

@@ -123,7 +123,7 @@ constexpr Row kRows[] = {
 Cell Measure(const std::vector<Operator>& operators, uint64_t kept_bytes) {
   const Recorded recorded = RunNetwork(operators, kept_bytes);
   const std::vector<Cost> costs = CostsOf(operators, kV100);
-  const double one_ns = Makespan(OneStream(recorded.dag), costs, 0);
+  const double one_ns = Makespan(recorded.dag, OneStream(recorded.dag), costs, 0);
   return {one_ns / Makespan(AssignNimble(recorded.dag), costs, 0), Width(recorded.dag),
           static_cast<double>(recorded.arena_bytes) / kMiB};
 }
