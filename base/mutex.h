@@ -28,6 +28,7 @@
 #undef ACQUIRED_BEFORE
 #undef ACQUIRED_AFTER
 #undef NO_THREAD_SAFETY_ANALYSIS
+#undef ASSERT_CAPABILITY
 
 // Of a member: its mutex, and the mutex of the object behind a pointer.
 #define GUARDED_BY(x) LANEWAY_THREAD_ATTRIBUTE(guarded_by(x))
@@ -39,6 +40,8 @@
 #define REQUIRES(...) LANEWAY_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define REQUIRES_SHARED(...) LANEWAY_THREAD_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
 #define EXCLUDES(...) LANEWAY_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+// Of a function: its caller holds this mutex, in a way that the analysis does not see.
+#define ASSERT_CAPABILITY(x) LANEWAY_THREAD_ATTRIBUTE(assert_capability(x))
 // Of a function: it returns this mutex.
 #define RETURN_CAPABILITY(x) LANEWAY_THREAD_ATTRIBUTE(lock_returned(x))
 // Of a function that the analysis cannot follow; a comment beside it says why it is right.
@@ -66,6 +69,9 @@ class CAPABILITY("mutex") Mutex {
   void Lock() ACQUIRE() { mutex_.lock(); }
   void Unlock() RELEASE() { mutex_.unlock(); }
   bool TryLock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+  // Tells the analysis that this thread holds the mutex, where it got here through a callback or an
+  // interface that knows nothing of the mutex. Does nothing at run time.
+  void AssertHeld() const ASSERT_CAPABILITY(this) {}
 
  private:
   friend class CondVar;

@@ -7,7 +7,7 @@
 namespace shim {
 
 void Allocations::Add(const Allocation& allocation) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (allocation.kind == Allocation::Kind::kDevice)
     iterations::Iterations::Process().NoteAllocated(allocation.bytes);
   Allocation* added = nullptr;
@@ -24,7 +24,7 @@ void Allocations::Add(const Allocation& allocation) {
 }
 
 bool Allocations::Find(uint64_t address, Allocation* found) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   std::map<uint64_t, Allocation>::const_iterator it = by_base_.upper_bound(address);
   if (it == by_base_.begin()) return false;
   --it;
@@ -34,7 +34,7 @@ bool Allocations::Find(uint64_t address, Allocation* found) const {
 }
 
 bool Allocations::Remove(uint64_t base, Allocation::Kind kind, Allocation* removed) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   const std::map<uint64_t, Allocation>::iterator it = by_base_.find(base);
   if (it == by_base_.end() || it->second.kind != kind) return false;
   *removed = it->second;
@@ -47,7 +47,7 @@ bool Allocations::Remove(uint64_t base, Allocation::Kind kind, Allocation* remov
 }
 
 std::vector<Allocation> Allocations::OfContext(uint64_t context) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   std::vector<Allocation> all;
   for (const std::pair<const uint64_t, Allocation>& entry : by_base_) {
     if (entry.second.context == context) all.push_back(entry.second);

@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "shim/arena/persistent.h"
 #include "shim/arena/sites.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 
@@ -44,10 +45,11 @@ class Allocations {
 
  private:
   static constexpr size_t kSpareMax = 16;
-  mutable std::mutex mutex_;
-  std::map<uint64_t, Allocation> by_base_;
-  std::vector<std::map<uint64_t, Allocation>::node_type> spare_;  // an allocation makes no node
-  uint64_t last_id_ = 0;
+  mutable base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  std::map<uint64_t, Allocation> by_base_ GUARDED_BY(mutex_);
+  // Nodes of the map for later allocations, which then take no memory from the host's heap.
+  std::vector<std::map<uint64_t, Allocation>::node_type> spare_ GUARDED_BY(mutex_);
+  uint64_t last_id_ GUARDED_BY(mutex_) = 0;
   std::atomic<size_t> count_{0};
 };
 

@@ -4,7 +4,8 @@
 #include <libunwind.h>
 
 #include <algorithm>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace shim {
 namespace {
@@ -14,8 +15,8 @@ namespace {
 // later than ThreadSanitizer knows of the thread. Steps need no such cache. One walk at a time: the
 // library's own first use is not ordered with the uses beside it.
 int Walk(void** frames, int capacity) {
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
+  static base::Mutex mutex;
+  const base::MutexLock lock(&mutex);
   unw_context_t context;
   unw_cursor_t cursor;
   if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return 0;

@@ -40,7 +40,7 @@ Client::Client() = default;
 CUresult Client::Initialize() {
   if (state_.load(std::memory_order_acquire) == State::kLive) return Ready();
   if (state_.load(std::memory_order_acquire) == State::kForked) return NotLive();
-  const std::lock_guard<std::mutex> lock(connect_mutex_);
+  const base::MutexLock lock(&connect_mutex_);
   if (state_.load(std::memory_order_acquire) == State::kLive) return Ready();
   ConnectError error;
   std::unique_ptr<Connection> connection = Connect(&error);
@@ -55,6 +55,10 @@ CUresult Client::Initialize() {
 void Client::Use(std::unique_ptr<Connection> connection) {
   assert(connection_ == nullptr);
   connection_ = std::move(connection);
+  {
+    const base::MutexLock lock(&worker_mutex_);
+    worker_ = connection_->worker;
+  }
   page_ = connection_->file->page();
   words_ = connection_->file->completions();
   ring_ = dynamic_cast<ipc::RingSender*>(connection_->channel.sender.get());
@@ -107,7 +111,7 @@ CUresult Client::Lost() {
 void Client::ShowPrints() {
   ipc::PrintArea* const prints = connection_->file->prints();
   if (prints->empty()) return;
-  const std::lock_guard<std::mutex> lock(prints_mutex_);
+  const base::MutexLock lock(&prints_mutex_);
   const std::string text = prints->Drain();
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
@@ -126,8 +130,8 @@ void Client::CheckWorker() {
   if (NeedsRebuild()) return;
   bool lives = false;
   {
-    const std::lock_guard<std::mutex> lock(worker_mutex_);
-    lives = connection_->worker.Alive();
+    const base::MutexLock lock(&worker_mutex_);
+    lives = worker_.Alive();
   }
   if (lives) {
     missed_naps_.store(0, std::memory_order_relaxed);

@@ -16,10 +16,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "ipc/ring.h"
 #include "shim/connection.h"
+#include "shim/lock_order.h"
 #include "shim/pipeline.h"
 #include "shim/rebuild/log.h"
 #include "shim/replies.h"
@@ -107,18 +108,19 @@ class Client : public Upkeep {
   CUresult SleepUntilCompleted(uint32_t slot, uint64_t sequence);
 
   std::atomic<State> state_{State::kNone};
-  std::mutex connect_mutex_;
+  base::Mutex connect_mutex_ ACQUIRED_BEFORE(lock_order::kSending);  // one thread connects
   std::unique_ptr<Connection> connection_;
   ipc::SessionPage* page_ = nullptr;
   ipc::CompletionWords* words_ = nullptr;
   uint64_t arena_base_ = 0;
   std::atomic<int> missed_naps_{0};
-  std::mutex worker_mutex_;  // of connection_->worker, which changes with the worker
+  base::Mutex worker_mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  Liveness worker_ GUARDED_BY(worker_mutex_);  // of the process that serves the session now
 
   ipc::RingSender* ring_ = nullptr;  // null: another transport
   RebuildLog log_;
   std::atomic<bool> rebuilding_{false};  // some thread holds the send lock and rebuilds
-  std::mutex prints_mutex_;              // one drainer of the print area
+  base::Mutex prints_mutex_ ACQUIRED_AFTER(lock_order::kKeeping);  // one thread drains the prints
   Pipeline pipeline_;
   Replies replies_;
 };

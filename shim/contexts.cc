@@ -1,9 +1,10 @@
 #include "shim/contexts.h"
 
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "shim/device_memory.h"
+#include "shim/lock_order.h"
 #include "shim/memory.h"
 #include "shim/modules.h"
 #include "shim/send.h"
@@ -20,11 +21,8 @@ struct Primary {
   unsigned flags = 0;
 };
 
-std::mutex& Mutex() {
-  static std::mutex* const mutex = new std::mutex;
-  return *mutex;
-}
-Primary primaries[ipc::limits::kLegacySlots];
+constinit base::Mutex primaries_mutex ACQUIRED_BEFORE(lock_order::kSending);
+Primary primaries[ipc::limits::kLegacySlots] GUARDED_BY(primaries_mutex);
 
 CUresult Make(int ordinal, unsigned flags, bool primary, uint64_t* value) {
   State& state = State::Process();
@@ -99,7 +97,7 @@ CUresult Contexts::Destroy(uint64_t value) {
 }
 
 CUresult Contexts::RetainPrimary(int ordinal, uint64_t* value) {
-  const std::lock_guard<std::mutex> lock(Mutex());
+  const base::MutexLock lock(&primaries_mutex);
   Primary& primary = primaries[ordinal];
   if (primary.value == 0) {
     const CUresult result = Make(ordinal, primary.flags, true, &primary.value);
@@ -113,7 +111,7 @@ CUresult Contexts::RetainPrimary(int ordinal, uint64_t* value) {
 }
 
 CUresult Contexts::ReleasePrimary(int ordinal) {
-  const std::lock_guard<std::mutex> lock(Mutex());
+  const base::MutexLock lock(&primaries_mutex);
   Primary& primary = primaries[ordinal];
   if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
   if (--primary.retained != 0) return CUDA_SUCCESS;
@@ -124,7 +122,7 @@ CUresult Contexts::ReleasePrimary(int ordinal) {
 }
 
 CUresult Contexts::ResetPrimary(int ordinal) {
-  const std::lock_guard<std::mutex> lock(Mutex());
+  const base::MutexLock lock(&primaries_mutex);
   Primary& primary = primaries[ordinal];
   if (primary.value == 0) return CUDA_SUCCESS;
   Context* const context = State::Process().contexts.Find(primary.value);
@@ -132,14 +130,14 @@ CUresult Contexts::ResetPrimary(int ordinal) {
 }
 
 void Contexts::SetPrimaryFlags(int ordinal, unsigned flags) {
-  const std::lock_guard<std::mutex> lock(Mutex());
+  const base::MutexLock lock(&primaries_mutex);
   Primary& primary = primaries[ordinal];
   primary.flags = flags;
   if (primary.value != 0) State::Process().contexts.Find(primary.value)->flags = flags;
 }
 
 void Contexts::PrimaryState(int ordinal, unsigned* flags, int* active) {
-  const std::lock_guard<std::mutex> lock(Mutex());
+  const base::MutexLock lock(&primaries_mutex);
   *flags = primaries[ordinal].flags;
   *active = primaries[ordinal].retained != 0 ? 1 : 0;
 }

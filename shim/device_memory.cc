@@ -66,7 +66,7 @@ DeviceMemory& DeviceMemory::Process() {
 
 DeviceMemory::DeviceMemory()
     : use_sites_(IsWanted(ipc::kSitesVariable)),
-      persistent_(&mutex_, Client::Process().arena_base(), ipc::limits::kPersistentBytes,
+      persistent_(Client::Process().arena_base(), ipc::limits::kPersistentBytes,
                   SessionWorker::Process(),
                   ipc::ClientWordsOf(Client::Process().file().page())->empty_bytes),
       lane_(Client::Process().arena_base() + ipc::limits::kEphemeralOffset,
@@ -77,7 +77,7 @@ void DeviceMemory::ShowLaneBlocks() {
 }
 
 DeviceMemory::Counts DeviceMemory::counts() {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&persistent_.mutex());
   Counts counts = counts_;
   counts.wrong = lane_.wrong();
   return counts;
@@ -86,13 +86,13 @@ DeviceMemory::Counts DeviceMemory::counts() {
 // --- allocation ----------------------------------------------------------------------------------
 
 // The lock is let go while frames are walked: the first walk takes the dynamic linker's.
-DeviceMemory::Placement DeviceMemory::Predict(Lock* lock, int device, size_t bytes) {
+DeviceMemory::Placement DeviceMemory::Predict(int device, size_t bytes) {
   Placement placement{lane_.Predict(device, bytes), Sites::kNoSite};
   if (placement.predicted != Sites::Class::kUndecided) return placement;
   if (use_sites_) {
-    lock->unlock();
+    persistent_.mutex().Unlock();
     placement.site = CallSite();
-    lock->lock();
+    persistent_.mutex().Lock();
     ++counts_.hashed;
   }
   placement.predicted = lane_.PredictAt(bytes, placement.site);
@@ -107,16 +107,15 @@ CUresult DeviceMemory::Allocate(const Context& context, size_t bytes, const Orde
   made->bytes = bytes;
   made->pool = order.pool;
   {
-    Lock lock(mutex_);
+    const base::MutexLock lock(&persistent_.mutex());
     ++counts_.allocations;
     if (lane_.recognised() && !iterations::Iterations::Process().recognised()) lane_.OnLost();
-    const Placement placement = Predict(&lock, context.device, bytes);
+    const Placement placement = Predict(context.device, bytes);
     const bool short_lived = placement.predicted == Sites::Class::kEphemeral;
-    made->ephemeral =
-        short_lived && lane_.IsOpen() && TakeEphemeral(&lock, context, bytes, order, made);
+    made->ephemeral = short_lived && lane_.IsOpen() && TakeEphemeral(context, bytes, order, made);
     if (!made->ephemeral) {
-      const CUresult result = persistent_.Take(
-          &lock, context, {bytes, order.owner, order.slot, short_lived}, &made->block);
+      const CUresult result =
+          persistent_.Take(context, {bytes, order.owner, order.slot, short_lived}, &made->block);
       if (result != CUDA_SUCCESS) return result;
     }
     made->base = made->block.address;
@@ -127,17 +126,17 @@ CUresult DeviceMemory::Allocate(const Context& context, size_t bytes, const Orde
   return JoinIfNeeded(context, made->block.stamp, order.slot);
 }
 
-bool DeviceMemory::TakeEphemeral(Lock* lock, const Context& context, size_t bytes,
-                                 const Order& order, Allocation* made) {
+bool DeviceMemory::TakeEphemeral(const Context& context, size_t bytes, const Order& order,
+                                 Allocation* made) {
   arena::Blocks::Taken taken;
   if (!lane_.Take(bytes, &taken)) return false;
   while (const uint64_t lane_bytes = lane_.BytesFor(taken)) {
     const uint64_t more = lane_bytes - lane_.lane_bytes();
     lane_.SetDevice(context.device);
-    lock->unlock();
+    persistent_.mutex().Unlock();
     persistent_.MakeRoom(context, more);
     const CUresult result = Call<ipc::Op::LaneReserve>(context.wire, size_t{lane_bytes});
-    lock->lock();
+    persistent_.mutex().Lock();
     if (result != CUDA_SUCCESS) {
       lane_.Refuse(taken);
       return false;
@@ -160,7 +159,7 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
   std::vector<Range> unmap;
   bool kept = false;
   {
-    const Lock lock(mutex_);
+    const base::MutexLock lock(&persistent_.mutex());
     kept = lane_.OnFree(
         {allocation.base, block.bytes, allocation.birth, allocation.ephemeral, block.index}, stamp);
     if (allocation.ephemeral) {
@@ -182,7 +181,7 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
 
 DeviceMemory::Wishes DeviceMemory::OnBoundary() {
   Wishes wishes;
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&persistent_.mutex());
   wishes.persistent_bytes = live_bytes();
   lane_.OnBoundary(Client::Process().pipeline().operations(),
                    iterations::Iterations::Process().recognised(), &wishes);
@@ -193,7 +192,7 @@ DeviceMemory::Wishes DeviceMemory::OnBoundary() {
 
 bool DeviceMemory::OnContextReset(int device) {
   persistent_.Trim(device);
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&persistent_.mutex());
   const bool had_lane = lane_.OnContextReset(device);
   if (had_lane) ShowLaneBlocks();
   return had_lane;

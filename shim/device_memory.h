@@ -3,9 +3,9 @@
 //
 // What counts: memory is live (a block of the program), held (an empty range that a pool may keep),
 // or cached (an empty range without an owner). LaneMemory says what is placed in the lane, and
-// PersistentMemory has everything else; this class decides between them, has the one mutex of both,
-// and tells the worker. The program's frees wait for nothing: shim/arena/fences.h says what orders
-// an address that is used again.
+// PersistentMemory has everything else; this class decides between them, locks both by the mutex of
+// PersistentMemory, and tells the worker. The program's frees wait for nothing: shim/arena/fences.h
+// says what orders an address that is used again.
 //
 // Thread safety: all methods. The mutex is never held while the worker is asked.
 #pragma once
@@ -14,9 +14,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "shim/arena/persistent.h"
 #include "shim/boundary.h"
 #include "shim/lane_memory.h"
@@ -58,24 +58,21 @@ class DeviceMemory : public MemoryAtBoundary {
   void Unmapped(const std::vector<arena::Range>& ranges) override { persistent_.Unmapped(ranges); }
 
  private:
-  using Lock = PersistentMemory::Lock;
-
   struct Placement {
     arena::Sites::Class predicted = arena::Sites::Class::kPersistent;
     uint64_t site = arena::Sites::kNoSite;
   };
 
   DeviceMemory();
-  Placement Predict(Lock* lock, int device, size_t bytes);
-  bool TakeEphemeral(Lock* lock, const Context& context, size_t bytes, const Order& order,
-                     Allocation* made);
-  void ShowLaneBlocks();
+  Placement Predict(int device, size_t bytes) REQUIRES(persistent_.mutex());
+  bool TakeEphemeral(const Context& context, size_t bytes, const Order& order, Allocation* made)
+      REQUIRES(persistent_.mutex());
+  void ShowLaneBlocks() REQUIRES(persistent_.mutex());
 
   const bool use_sites_;
-  std::mutex mutex_;  // of everything below
   PersistentMemory persistent_;
-  LaneMemory lane_;
-  Counts counts_;
+  LaneMemory lane_ GUARDED_BY(persistent_.mutex());
+  Counts counts_ GUARDED_BY(persistent_.mutex());
   std::atomic<uint64_t> live_bytes_{0};  // written under the mutex
 };
 

@@ -62,13 +62,13 @@ void Devices::Read() {
 }
 
 int Devices::Count() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Read();
   return static_cast<int>(visible_.size());
 }
 
 CUresult Devices::Ordinal(CUdevice device, int* ordinal) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Read();
   if (device < 0 || static_cast<size_t>(device) >= visible_.size())
     return CUDA_ERROR_INVALID_DEVICE;
@@ -77,14 +77,14 @@ CUresult Devices::Ordinal(CUdevice device, int* ordinal) {
 }
 
 CUdevice Devices::Visible(int ordinal) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Read();
   return static_cast<CUdevice>(std::find(visible_.begin(), visible_.end(), ordinal) -
                                visible_.begin());
 }
 
 CUresult Devices::Info(int ordinal, const ipc::DeviceInfo** info) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Read();
   Entry& entry = entries_[static_cast<size_t>(ordinal)];
   if (!entry.fetched) {

@@ -5,10 +5,11 @@
 // worker's number. Thread safety: all methods.
 #pragma once
 
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ipc/calls/laneway_calls.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 
@@ -26,16 +27,16 @@ class Devices {
   CUresult Info(int ordinal, const ipc::DeviceInfo** info);
 
  private:
-  void Read();
+  void Read() REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  bool read_ = false;
-  std::vector<int> visible_;
+  base::Mutex mutex_ ACQUIRED_BEFORE(lock_order::kSending);
+  bool read_ GUARDED_BY(mutex_) = false;
+  std::vector<int> visible_ GUARDED_BY(mutex_);
   struct Entry {
     bool fetched = false;
     ipc::DeviceInfo info;
   };
-  std::vector<Entry> entries_;  // by ordinal; sized once
+  std::vector<Entry> entries_ GUARDED_BY(mutex_);  // by ordinal; sized once
 };
 
 }  // namespace shim

@@ -38,7 +38,7 @@ bool FetchAhead::Ask(const Stream& legacy) {
   if (!IsExpected()) return false;
   const ipc::Welcome& welcome = Client::Process().welcome();
   if (welcome.device_count != 1 || !ipc::Knows(welcome.tables, ipc::Op::FetchAhead)) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (!IsExpected()) return false;
   // The device may still write what was asked for before.
   if (fetch_.ticket != 0 && !Client::Process().Completed(fetch_.stream.slot, fetch_.sequence))
@@ -75,7 +75,7 @@ bool FetchAhead::Send(const Stream& legacy) {
 
 void FetchAhead::OnSynchronized() {
   const uint64_t last_work = Client::Process().pipeline().last_work();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (has_waited_ && last_work != work_waited_for_) Forget();  // nothing came after the last one
   has_waited_ = true;
   work_waited_for_ = last_work;
@@ -114,7 +114,7 @@ std::optional<CUresult> FetchAhead::Take(const Copy& copy) {
   Fetch taken;
   uint64_t offset = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     const Result result{copy.from, copy.bytes};
     Learn(result);
     if (!HasBytes(result)) return std::nullopt;

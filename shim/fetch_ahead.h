@@ -12,10 +12,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.h"
 #include "shim/copy.h"
+#include "shim/lock_order.h"
 #include "shim/state.h"
 
 namespace shim {
@@ -51,20 +52,21 @@ class FetchAhead {
   };
 
   bool IsExpected() const { return followed_.load(std::memory_order_relaxed) >= kFollowedMin; }
-  // All with the mutex held.
-  void Learn(const Result& result);
-  void Forget();
-  bool Send(const Stream& legacy);
-  bool HasBytes(const Result& result) const;
+  void Learn(const Result& result) REQUIRES(mutex_);
+  void Forget() REQUIRES(mutex_);
+  bool Send(const Stream& legacy) REQUIRES(mutex_);
+  bool HasBytes(const Result& result) const REQUIRES(mutex_);
 
-  std::mutex mutex_;  // of all that follows; `followed_` may be read without it
-  Result expected_;
-  std::atomic<int> followed_{0};  // how many waits in a row it came after, up to enough
-  bool has_waited_ = false;       // and not copied since
-  uint64_t work_waited_for_ = 0;
-  Fetch fetch_;
-  uint64_t last_ticket_ = 0;
-  std::optional<unsigned> chunk_;  // of the staging area, while something is expected
+  base::Mutex mutex_ ACQUIRED_BEFORE(lock_order::kSending);
+  Result expected_ GUARDED_BY(mutex_);
+  // How many waits in a row the copy came right after, up to kFollowedMin. Written under the mutex.
+  std::atomic<int> followed_{0};
+  bool has_waited_ GUARDED_BY(mutex_) = false;  // and not copied since
+  uint64_t work_waited_for_ GUARDED_BY(mutex_) = 0;
+  Fetch fetch_ GUARDED_BY(mutex_);
+  uint64_t last_ticket_ GUARDED_BY(mutex_) = 0;
+  // Of the staging area, while a copy is expected.
+  std::optional<unsigned> chunk_ GUARDED_BY(mutex_);
 };
 
 }  // namespace shim

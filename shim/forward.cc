@@ -3,8 +3,10 @@
 #include <memory>
 #include <string>
 
+#include "base/mutex.h"
 #include "ipc/calls.h"
 #include "shim/graphs/forwarded.h"
+#include "shim/lock_order.h"
 #include "shim/send.h"
 #include "shim/stderr_once.h"
 #include "shim/streams.h"
@@ -19,6 +21,12 @@ std::atomic<bool>& SaidOf(ipc::Op op) {
   static std::atomic<bool>* const said = new std::atomic<bool>[kRows]();
   return said[static_cast<size_t>(op) % kRows];
 }
+
+// Of names without a row, the same.
+struct Unlisted {
+  base::Mutex mutex ACQUIRED_AFTER(lock_order::kKeeping);
+  std::map<std::string, std::unique_ptr<std::atomic<bool>>> said GUARDED_BY(mutex);
+};
 
 }  // namespace
 
@@ -65,11 +73,9 @@ uint32_t Deny(ipc::Op op) {
 }
 
 uint32_t DenyUnlisted(const char* name, uint32_t status) {
-  static std::mutex* const mutex = new std::mutex;
-  static std::map<std::string, std::unique_ptr<std::atomic<bool>>>* const said =
-      new std::map<std::string, std::unique_ptr<std::atomic<bool>>>;
-  const std::lock_guard<std::mutex> lock(*mutex);
-  std::unique_ptr<std::atomic<bool>>& flag = (*said)[name];
+  static Unlisted* const unlisted = new Unlisted;
+  const base::MutexLock lock(&unlisted->mutex);
+  std::unique_ptr<std::atomic<bool>>& flag = unlisted->said[name];
   if (flag == nullptr) flag = std::make_unique<std::atomic<bool>>(false);
   StderrOnce(*flag, {name, ": no public header declares it, so it is not supported"});
   return status;

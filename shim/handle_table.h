@@ -14,11 +14,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "ipc/handles.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 
@@ -63,7 +64,7 @@ class HandleTable : public Names {
 
   // Null when all names are taken.
   T* Create(uint64_t* value) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     uint32_t index = used_;
     if (!free_.empty()) {
       index = free_.back();
@@ -99,7 +100,7 @@ class HandleTable : public Names {
 
   // False when the value names no live object.
   bool Destroy(uint64_t value) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (Find(value) == nullptr) return false;
     Entry* const entry = EntryAt(IndexOf(value));
     entry->generation.fetch_add(1, std::memory_order_release);
@@ -129,7 +130,7 @@ class HandleTable : public Names {
   // Calls visit(T&), if there is such an object, while nobody destroys it.
   template <class Visit>
   void With(uint64_t value, Visit visit) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (T* const object = Find(value); object != nullptr) visit(*object);
   }
 
@@ -138,7 +139,7 @@ class HandleTable : public Names {
   void ForEach(Visit visit) const {
     std::vector<uint64_t> values;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const base::MutexLock lock(&mutex_);
       for (uint32_t index = 0; index < used_; ++index) {
         const Entry& entry =
             chunks_[index / kChunk].load(std::memory_order_relaxed)->entries[index % kChunk];
@@ -171,7 +172,7 @@ class HandleTable : public Names {
            uint64_t{generation & kGenerationMask} << kGenerationShift | index;
   }
 
-  Entry* EntryAt(uint32_t index) {
+  Entry* EntryAt(uint32_t index) REQUIRES(mutex_) {
     std::atomic<Chunk*>& chunk = chunks_[index / kChunk];
     if (chunk.load(std::memory_order_relaxed) == nullptr) {
       chunk.store(new Chunk, std::memory_order_release);
@@ -181,9 +182,9 @@ class HandleTable : public Names {
 
   const uint32_t capacity_;
   std::atomic<Chunk*> chunks_[ipc::limits::kHandlesMax / kChunk] = {};
-  mutable std::mutex mutex_;
-  std::vector<uint32_t> free_;
-  uint32_t used_ = 0;
+  mutable base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);  // of the entries' objects, too
+  std::vector<uint32_t> free_ GUARDED_BY(mutex_);
+  uint32_t used_ GUARDED_BY(mutex_) = 0;
   std::atomic<size_t> live_{0};
 };
 

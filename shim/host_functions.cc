@@ -50,15 +50,15 @@ CUresult HostFunctions::Submit(const Stream& stream, Entry entry) {
   if (result != CUDA_SUCCESS) return result;
   entry.sequence = mark.sequence;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     entries_.push_back(entry);
   }
-  work_.notify_one();
+  work_.NotifyOne();
   return CUDA_SUCCESS;
 }
 
 bool HostFunctions::StartThread() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (running_) return true;
   const auto run = [](void* self) -> void* {
     static_cast<HostFunctions*>(self)->Serve();
@@ -87,7 +87,7 @@ bool HostFunctions::TakeReady(Entry* entry) {
 void HostFunctions::FailAll(CUresult loss) {
   std::deque<Entry> failed;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     failed.swap(entries_);
   }
   for (const Entry& entry : failed) {
@@ -102,8 +102,8 @@ void HostFunctions::Serve() {
     bool found = false;
     const uint32_t ticket = client.DoorbellTicket();
     {
-      std::unique_lock<std::mutex> lock(mutex_);
-      work_.wait(lock, [&] { return !entries_.empty(); });
+      const base::MutexLock lock(&mutex_);
+      while (entries_.empty()) work_.Wait(&mutex_);
       found = TakeReady(&entry);
     }
     if (!found) {

@@ -6,11 +6,11 @@
 // one at a time, as CUDA allows. Thread safety: all methods.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 
+#include "base/mutex.h"
+#include "shim/lock_order.h"
 #include "shim/state.h"
 
 namespace shim {
@@ -37,13 +37,13 @@ class HostFunctions {
   CUresult Submit(const Stream& stream, Entry entry);
   bool StartThread();
   void Serve();
-  bool TakeReady(Entry* entry);
+  bool TakeReady(Entry* entry) REQUIRES(mutex_);
   void FailAll(CUresult loss);
 
-  std::mutex mutex_;
-  std::condition_variable work_;
-  std::deque<Entry> entries_;
-  bool running_ = false;
+  base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  base::CondVar work_;
+  std::deque<Entry> entries_ GUARDED_BY(mutex_);
+  bool running_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace shim

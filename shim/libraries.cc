@@ -32,6 +32,7 @@ CUresult Libraries::Unload(uint64_t value) {
   Library* const library = libraries.Find(value);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = CUDA_SUCCESS;
+  const base::MutexLock lock(&library->mutex);
   for (const std::pair<const uint64_t, uint64_t>& entry : library->modules) {
     // A context that is gone took its modules with it.
     if (State::Process().modules.Find(entry.second) != nullptr)
@@ -52,7 +53,7 @@ CUresult Libraries::ModuleOf(uint64_t value, uint64_t* module) {
       result != CUDA_SUCCESS) {
     return result;
   }
-  const std::lock_guard<std::mutex> lock(library->mutex);
+  const base::MutexLock lock(&library->mutex);
   const std::map<uint64_t, uint64_t>::const_iterator known = library->modules.find(context_value);
   if (known != library->modules.end() && State::Process().modules.Find(known->second) != nullptr) {
     *module = known->second;
@@ -75,7 +76,7 @@ CUresult Libraries::FindKernel(uint64_t value, const char* name, uint64_t* kerne
       return result;
     }
   }
-  const std::lock_guard<std::mutex> lock(library->mutex);
+  const base::MutexLock lock(&library->mutex);
   const std::map<std::string, uint64_t, std::less<>>::const_iterator known =
       library->kernels.find(std::string_view(name));
   if (known != library->kernels.end()) {

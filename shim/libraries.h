@@ -4,10 +4,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
+#include "shim/lock_order.h"
 #include "shim/modules.h"
 #include "shim/state.h"
 
@@ -16,9 +17,9 @@ namespace shim {
 struct Library {
   std::vector<std::byte> image;
   JitOptions options;
-  std::mutex mutex;                                      // of what follows
-  std::map<uint64_t, uint64_t> modules;                  // by context
-  std::map<std::string, uint64_t, std::less<>> kernels;  // by name
+  base::Mutex mutex ACQUIRED_BEFORE(lock_order::kSending);
+  std::map<uint64_t, uint64_t> modules GUARDED_BY(mutex);                  // by context
+  std::map<std::string, uint64_t, std::less<>> kernels GUARDED_BY(mutex);  // by name
 };
 
 struct Kernel {

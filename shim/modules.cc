@@ -18,10 +18,8 @@ constexpr unsigned kOwnLogBytes = 1u << 10;   // where the program gives no erro
 constexpr unsigned kParamsAtOnce = 1024;
 constexpr unsigned kNamesBytes = 48u << 10;
 
-std::mutex& UploadMutex() {
-  static std::mutex* const mutex = new std::mutex;
-  return *mutex;
-}
+// Pieces of one image must arrive in order, so one thread at a time sends an image.
+constinit base::Mutex upload_mutex ACQUIRED_BEFORE(lock_order::kSending);
 
 bool HoldsPointer(CUjit_option option) {
   return option == CU_JIT_GLOBAL_SYMBOL_NAMES || option == CU_JIT_GLOBAL_SYMBOL_ADDRESSES ||
@@ -107,10 +105,9 @@ CUresult Modules::ReadOptions(unsigned count, const CUjit_option* options, void*
   return CUDA_SUCCESS;
 }
 
-// One thread at a time: pieces of one image must arrive in order.
 CUresult Modules::Send(uint32_t wire, const ipc::ModuleHash& hash,
                        std::span<const std::byte> image) {
-  const std::lock_guard<std::mutex> lock(UploadMutex());
+  const base::MutexLock lock(&upload_mutex);
   int known = 0;
   CUresult result = Call<ipc::Op::HasModule>(wire, &hash, &known);
   for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && known == 0;
@@ -172,7 +169,7 @@ CUresult Modules::Unload(uint64_t value) {
   });
   std::vector<std::pair<uint64_t, uint32_t>> pieces;  // their kernels are gone
   state.graph_pieces.ForEach([&](uint64_t piece, const GraphPiece* entry) {
-    const std::lock_guard<std::mutex> lock(entry->mutex);
+    const base::MutexLock lock(&entry->mutex);
     const std::vector<uint64_t>& modules = entry->modules;
     if (std::find(modules.begin(), modules.end(), value) != modules.end())
       pieces.emplace_back(piece, entry->wire);
@@ -189,7 +186,7 @@ CUresult Modules::Unload(uint64_t value) {
 CUresult Modules::FindFunction(uint64_t module_value, const char* name, uint64_t* function) {
   Module* const module = State::Process().modules.Find(module_value);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const std::lock_guard<std::mutex> lock(module->mutex);
+  const base::MutexLock lock(&module->mutex);
   const std::map<std::string, uint64_t, std::less<>>::const_iterator known =
       module->functions.find(std::string_view(name));
   if (known != module->functions.end()) {

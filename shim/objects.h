@@ -10,11 +10,12 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ipc/calls/laneway_calls.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 
@@ -73,16 +74,16 @@ struct Event {
 struct GraphPiece {
   uint64_t context = 0;
   uint32_t wire = 0;
-  mutable std::mutex mutex;
-  std::vector<uint64_t> modules;  // of its kernels
+  mutable base::Mutex mutex ACQUIRED_AFTER(lock_order::kKeeping);
+  std::vector<uint64_t> modules GUARDED_BY(mutex);  // of its kernels
 };
 
 struct Module {
   uint64_t context = 0;
   uint32_t wire = 0;
   int device = 0;
-  std::mutex mutex;  // of `functions`
-  std::map<std::string, uint64_t, std::less<>> functions;
+  base::Mutex mutex ACQUIRED_BEFORE(lock_order::kSending);
+  std::map<std::string, uint64_t, std::less<>> functions GUARDED_BY(mutex);  // by name
 };
 
 struct Function {
@@ -92,7 +93,8 @@ struct Function {
   uint32_t wire = 0;
   ipc::FunctionInfo info;
   std::vector<ipc::ParamLayout> params;
-  std::mutex attributes_mutex;  // info.attributes change by cuFuncSetAttribute
+  base::Mutex attributes_mutex
+      ACQUIRED_AFTER(lock_order::kKeeping);  // of info.attributes, which cuFuncSetAttribute changes
 };
 
 }  // namespace shim

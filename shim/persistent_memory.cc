@@ -7,9 +7,9 @@ namespace shim {
 using arena::Persistent;
 using arena::Range;
 
-PersistentMemory::PersistentMemory(std::mutex* mutex, uint64_t base, uint64_t bytes, Worker* worker,
+PersistentMemory::PersistentMemory(uint64_t base, uint64_t bytes, Worker* worker,
                                    std::span<std::atomic<uint64_t>> empty_bytes)
-    : mutex_(*mutex), worker_(*worker), empty_bytes_(empty_bytes), addresses_(base, bytes) {}
+    : worker_(*worker), empty_bytes_(empty_bytes), addresses_(base, bytes) {}
 
 Persistent& PersistentMemory::Of(int device) {
   std::unique_ptr<Persistent>& mine = devices_[static_cast<size_t>(device)];
@@ -24,18 +24,18 @@ void PersistentMemory::ShowEmpty(int device) {
 
 // --- blocks --------------------------------------------------------------------------------------
 
-CUresult PersistentMemory::Take(Lock* lock, const Context& context,
-                                const Persistent::Request& request, Persistent::Block* block) {
+CUresult PersistentMemory::Take(const Context& context, const Persistent::Request& request,
+                                Persistent::Block* block) {
   Persistent& persistent = Of(context.device);
   while (!persistent.Take(request, block)) {
     const uint64_t bytes = Persistent::RangeBytesFor(request.bytes);
     const std::optional<uint64_t> address = addresses_.Take(bytes);
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     if (address.has_value()) {
-      lock->unlock();
+      mutex_.Unlock();
       MakeRoom(context, bytes);
       result = worker_.Map(context, {*address, bytes});
-      lock->lock();
+      mutex_.Lock();
     }
     if (result == CUDA_SUCCESS) {
       persistent.AddRange({*address, bytes});
@@ -68,7 +68,7 @@ void PersistentMemory::ReleaseUnneededLocked(int device, std::vector<Range>* unm
 
 void PersistentMemory::MakeRoom(const Context& context, uint64_t bytes) {
   {
-    const Lock lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (Of(context.device).unused_bytes() == 0) return;
   }
   size_t free_bytes = 0;
@@ -83,14 +83,14 @@ void PersistentMemory::Unmap(int device, const std::vector<Range>& ranges) {
 }
 
 void PersistentMemory::Unmapped(const std::vector<Range>& ranges) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   for (const Range& range : ranges) addresses_.Give(range);
 }
 
 void PersistentMemory::Trim(int device) {
   std::vector<Range> unmap;
   {
-    const Lock lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     Of(device).Trim(&unmap);
     ShowEmpty(device);
   }
@@ -98,36 +98,36 @@ void PersistentMemory::Trim(int device) {
 }
 
 uint64_t PersistentMemory::cached_bytes(int device) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return Of(device).cached_bytes();
 }
 
 // --- pools ---------------------------------------------------------------------------------------
 
 Persistent::Usage PersistentMemory::UsageOf(int device, Owner owner) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return Of(device).UsageOf(owner);
 }
 
 void PersistentMemory::ResetHigh(int device, Owner owner, bool used) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Of(device).ResetHigh(owner, used);
 }
 
 void PersistentMemory::SetThreshold(int device, Owner owner, uint64_t bytes) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Of(device).SetThreshold(owner, bytes);
 }
 
 uint64_t PersistentMemory::ThresholdOf(int device, Owner owner) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return Of(device).ThresholdOf(owner);
 }
 
 void PersistentMemory::Release(int device, Owner owner, uint64_t keep) {
   std::vector<Range> unmap;
   {
-    const Lock lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     Of(device).Release(owner, keep, &unmap);
     ShowEmpty(device);
   }
@@ -137,7 +137,7 @@ void PersistentMemory::Release(int device, Owner owner, uint64_t keep) {
 void PersistentMemory::EndOwner(int device, Owner owner) {
   std::vector<Range> unmap;
   {
-    const Lock lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     Of(device).EndOwner(owner, &unmap);
     ShowEmpty(device);
   }
@@ -145,10 +145,10 @@ void PersistentMemory::EndOwner(int device, Owner owner) {
 }
 
 void PersistentMemory::ReleaseHeld() {
-  for (int device = 0; device < static_cast<int>(devices_.size()); ++device) {
+  for (int device = 0; device < static_cast<int>(ipc::limits::kLegacySlots); ++device) {
     std::vector<Range> unmap;
     {
-      const Lock lock(mutex_);
+      const base::MutexLock lock(&mutex_);
       held_.store(false, std::memory_order_relaxed);
       if (devices_[static_cast<size_t>(device)] == nullptr) continue;
       Of(device).OnSynchronized(&unmap);

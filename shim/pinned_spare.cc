@@ -13,7 +13,7 @@ PinnedSpare& PinnedSpare::Process() {
 
 bool PinnedSpare::Take(size_t bytes, uint64_t* address) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     // The last one first: the processor still knows it.
     const std::vector<Range>::reverse_iterator found =
         std::find_if(ranges_.rbegin(), ranges_.rend(),
@@ -28,7 +28,7 @@ bool PinnedSpare::Take(size_t bytes, uint64_t* address) {
 
 std::vector<PinnedSpare::Range> PinnedSpare::Keep(const Range& range) {
   if (range.bytes > kRangeBytesMax) return {range};
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   ranges_.push_back(range);
   if (ranges_.size() <= kRangesMax) return {};
   const Range oldest = ranges_.front();
@@ -37,7 +37,7 @@ std::vector<PinnedSpare::Range> PinnedSpare::Keep(const Range& range) {
 }
 
 std::vector<PinnedSpare::Range> PinnedSpare::Clear() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return std::exchange(ranges_, {});
 }
 

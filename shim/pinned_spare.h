@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 
@@ -32,8 +34,8 @@ class PinnedSpare {
   std::vector<Range> Clear();
 
  private:
-  std::mutex mutex_;
-  std::vector<Range> ranges_;  // the one kept longest first
+  base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  std::vector<Range> ranges_ GUARDED_BY(mutex_);  // the one kept longest first
 };
 
 }  // namespace shim

@@ -52,7 +52,7 @@ CUresult PinnedWindow::Take(size_t bytes, uint64_t* address, size_t* taken_bytes
   if (bytes == 0 || bytes > ipc::limits::kPinnedWindowBytes) return CUDA_ERROR_OUT_OF_MEMORY;
   *taken_bytes = Rounded(bytes);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (!FindRoom(*taken_bytes, address)) return CUDA_ERROR_OUT_OF_MEMORY;
   }
   void* const start = reinterpret_cast<void*>(*address);
@@ -68,7 +68,7 @@ void PinnedWindow::Give(uint64_t address, size_t taken_bytes) {
   void* const start = reinterpret_cast<void*>(address);
   madvise(start, taken_bytes, MADV_REMOVE);
   mprotect(start, taken_bytes, PROT_NONE);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   std::map<uint64_t, uint64_t>::iterator it = free_bytes_.emplace(address, taken_bytes).first;
   const std::map<uint64_t, uint64_t>::iterator next = std::next(it);
   if (next != free_bytes_.end() && it->first + it->second == next->first) {

@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 
 #include "ipc/calls/vendor.h"
+
+#include "base/mutex.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 
@@ -24,11 +26,11 @@ class PinnedWindow {
   void Give(uint64_t address, size_t taken_bytes);
 
  private:
-  bool FindRoom(size_t bytes, uint64_t* address);
+  bool FindRoom(size_t bytes, uint64_t* address) REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  uint64_t end_ = 0;                         // of the part ever used; 0: nothing yet
-  std::map<uint64_t, uint64_t> free_bytes_;  // by address, merged
+  base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  uint64_t end_ GUARDED_BY(mutex_) = 0;  // of the part ever used; 0: nothing yet
+  std::map<uint64_t, uint64_t> free_bytes_ GUARDED_BY(mutex_);  // by address, merged
 };
 
 }  // namespace shim

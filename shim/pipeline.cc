@@ -40,7 +40,7 @@ void Pipeline::Open(const Ends& ends) {
 
 bool Pipeline::Send(Outgoing* call) {
   const size_t body_bytes_max = ipc::RequestBytesMax(call->op, call->values);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Detect(call);
   Boundary(*call);
   if (!Encode(body_bytes_max, call)) return false;
@@ -50,7 +50,7 @@ bool Pipeline::Send(Outgoing* call) {
 }
 
 CUresult Pipeline::Note(Outgoing* call) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   Detect(call);
   Boundary(*call);
   return MakeRoom(0, call) ? CUDA_SUCCESS : call->failure;
@@ -197,7 +197,7 @@ void Pipeline::Commit(const Outgoing& call) {
 
 void Pipeline::AfterWait(uint64_t look, int32_t slot) {
   if (!fences_.Tells(look, slot)) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   fences_.AfterWait(look, slot);
 }
 

@@ -28,10 +28,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 
+#include "base/mutex.h"
 #include "ipc/calls/laneway_calls.h"
 #include "ipc/codec_client.h"
 #include "ipc/ring.h"
@@ -39,6 +39,7 @@
 #include "shim/arena/fences.h"
 #include "shim/boundary.h"
 #include "shim/iterations/iterations.h"
+#include "shim/lock_order.h"
 #include "shim/rebuild/log.h"
 #include "shim/replies.h"
 #include "shim/upkeep.h"
@@ -94,10 +95,10 @@ class Pipeline {
   // True: the call is with the worker, or on its way there; its reply comes to Outgoing::reply.
   // False: nothing of it was sent (a boundary before it may have been), `failure` or
   // `encoded.refusal` says why.
-  bool Send(Outgoing* call);
+  bool Send(Outgoing* call) EXCLUDES(mutex_);
   // For a call whose effect is here already: as Send, but the call itself is not sent. Iterations
   // are found in what the program does.
-  CUresult Note(Outgoing* call);
+  CUresult Note(Outgoing* call) EXCLUDES(mutex_);
 
   // Grows with every message sent: what was submitted before it has a smaller number.
   uint64_t submitted() const { return submitted_.load(std::memory_order_relaxed); }
@@ -109,11 +110,15 @@ class Pipeline {
   // What orders memory that is used again.
   arena::Fences& fences() { return fences_; }
   // Everything sent before `look` was taken is complete (slot: on this stream alone).
-  void AfterWait(uint64_t look, int32_t slot);
+  void AfterWait(uint64_t look, int32_t slot) EXCLUDES(mutex_);
   // The message being encoded goes to the stream with this slot, or to the legacy stream of its
-  // device. REQUIRES: the send lock.
-  void Touch(int32_t slot) { touched_ = slot; }
-  void TouchLegacy() { touched_ = kLegacyTouched; }
+  // device. REQUIRES: the send lock, which the codec's interfaces between here and Encode do not
+  // know.
+  void Touch(int32_t slot) {
+    mutex_.AssertHeld();
+    touched_ = slot;
+  }
+  void TouchLegacy() { Touch(kLegacyTouched); }
 
   // --- when another worker takes the session over
   // Which worker the messages go to: grows with each that takes the session over.
@@ -124,39 +129,40 @@ class Pipeline {
            generation_.load(std::memory_order_relaxed);
   }
   // The send lock, for what writes into the channel beside the pipeline (shim/rebuild).
-  std::mutex& lock() { return mutex_; }
-  // REQUIRES of both: the send lock.
-  void SetGeneration(uint32_t generation) {
+  base::Mutex& lock() RETURN_CAPABILITY(mutex_) { return mutex_; }
+  void SetGeneration(uint32_t generation) REQUIRES(mutex_) {
     generation_.store(generation, std::memory_order_release);
   }
-  uint32_t NextRequest();
+  uint32_t NextRequest() REQUIRES(mutex_);
 
  private:
   // The stages. Inline, because every call passes them: what is rare is in the functions below.
-  [[gnu::always_inline]] inline void Detect(Outgoing* call);
-  [[gnu::always_inline]] inline void Boundary(const Outgoing& call);
-  [[gnu::always_inline]] inline bool Encode(size_t body_bytes_max, Outgoing* call);
-  [[gnu::always_inline]] inline void Record(Outgoing* call);
-  [[gnu::always_inline]] inline void Commit(const Outgoing& call);
+  [[gnu::always_inline]] inline void Detect(Outgoing* call) REQUIRES(mutex_);
+  [[gnu::always_inline]] inline void Boundary(const Outgoing& call) REQUIRES(mutex_);
+  [[gnu::always_inline]] inline bool Encode(size_t body_bytes_max, Outgoing* call) REQUIRES(mutex_);
+  [[gnu::always_inline]] inline void Record(Outgoing* call) REQUIRES(mutex_);
+  [[gnu::always_inline]] inline void Commit(const Outgoing& call) REQUIRES(mutex_);
 
-  [[gnu::always_inline]] inline bool MakeRoom(size_t body_bytes_max, Outgoing* call);
-  void EndIteration(ipc::BoundaryInfo info, uint32_t context);
-  void WriteLog(Outgoing* call);
+  [[gnu::always_inline]] inline bool MakeRoom(size_t body_bytes_max, Outgoing* call)
+      REQUIRES(mutex_);
+  void EndIteration(ipc::BoundaryInfo info, uint32_t context) REQUIRES(mutex_);
+  void WriteLog(Outgoing* call) REQUIRES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.
-  void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply);
+  void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) REQUIRES(mutex_);
 
   static constexpr int32_t kLegacyTouched = -2;
 
   Ends ends_;
   std::atomic<uint32_t> generation_{0};  // written under mutex_
-  std::mutex mutex_;                     // the send lock
-  uint32_t last_request_ = 0;
+  // The send lock.
+  base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kSending) ACQUIRED_BEFORE(lock_order::kKeeping);
+  uint32_t last_request_ GUARDED_BY(mutex_) = 0;
   std::atomic<uint64_t> submitted_{0};
   std::atomic<uint64_t> last_work_{0};
   std::atomic<uint64_t> operations_{0};
   arena::Fences fences_;
-  int32_t touched_ = arena::kAnyStream;  // by the message under way
-  uint64_t stop_at_ = 0;                 // LANEWAY_TEST_STOP_AT
+  int32_t touched_ GUARDED_BY(mutex_) = arena::kAnyStream;  // by the message under way
+  uint64_t stop_at_ = 0;                                    // LANEWAY_TEST_STOP_AT
 };
 
 }  // namespace shim

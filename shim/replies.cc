@@ -20,12 +20,12 @@ void Replies::Open(ipc::Receiver* receiver, ipc::SessionPage* page, Upkeep* upke
 }
 
 void Replies::Register(PendingReply* pending) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   pending_.push_back(pending);
 }
 
 void Replies::Forget(PendingReply* pending) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   std::erase(pending_, pending);
 }
 
@@ -90,7 +90,7 @@ bool Replies::Deliver(std::span<const std::byte> message, const PendingReply* mi
   ipc::MessageHeader header;
   std::memcpy(&header, message.data(), sizeof header);
   if ((header.flags & ipc::kIsReply) == 0) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   for (PendingReply* const pending : pending_) {
     if (pending->request != header.request) continue;
     pending->bytes.assign(message.begin(), message.end());

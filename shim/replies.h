@@ -12,12 +12,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ipc/channel.h"
 #include "ipc/session_file.h"
+#include "shim/lock_order.h"
 #include "shim/upkeep.h"
 
 namespace shim {
@@ -57,8 +58,8 @@ class Replies {
   ipc::Receiver* receiver_ = nullptr;
   ipc::SessionPage* page_ = nullptr;
   Upkeep* upkeep_ = nullptr;
-  std::mutex mutex_;
-  std::vector<PendingReply*> pending_;
+  base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  std::vector<PendingReply*> pending_ GUARDED_BY(mutex_);
   std::atomic<bool> reading_{false};  // some thread is the leader
   std::atomic<uint32_t> followers_word_{0};
   std::atomic<uint32_t> followers_sleeping_{0};

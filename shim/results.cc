@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/mutex.h"
+#include "shim/lock_order.h"
 #include "shim/memory.h"
 #include "shim/sync.h"
 
@@ -11,10 +13,8 @@ namespace {
 constexpr size_t kSlotBytes = 64;
 constexpr uint64_t kSlots = 1024;  // results waited for at once, by all threads
 
-std::mutex& Mutex() {
-  static std::mutex* const mutex = new std::mutex;
-  return *mutex;
-}
+// One thread makes the slots.
+constinit base::Mutex slots_mutex ACQUIRED_BEFORE(lock_order::kSending);
 std::atomic<uint64_t> slots_base{0};
 std::atomic<uint64_t> last_slot{0};
 
@@ -27,7 +27,7 @@ HostResults& HostResults::OfThisThread() {
 
 CUresult HostResults::Prepare(const Context& context, uint64_t context_value) {
   if (slots_base.load(std::memory_order_acquire) != 0) return CUDA_SUCCESS;
-  const std::lock_guard<std::mutex> lock(Mutex());
+  const base::MutexLock lock(&slots_mutex);
   if (slots_base.load(std::memory_order_relaxed) != 0) return CUDA_SUCCESS;
   void* base = nullptr;
   const CUresult result = Memory::AllocatePinned(context, context_value, kSlots * kSlotBytes,

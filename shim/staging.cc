@@ -6,6 +6,12 @@
 #include "shim/sync.h"
 
 namespace shim {
+namespace {
+
+// How long a thread waits for another thread's chunk without a look at the session.
+constexpr std::chrono::microseconds kLookAtSession{kNapUs};
+
+}  // namespace
 
 Staging& Staging::Process() {
   static Staging* const staging = new Staging;
@@ -33,12 +39,12 @@ bool Staging::TakeFree(unsigned* chunk) {
 }
 
 bool Staging::TryTake(unsigned* chunk) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return TakeFree(chunk);
 }
 
 CUresult Staging::Take(unsigned* chunk) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   while (!TakeFree(chunk)) {
     if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
     const Chunk* oldest = nullptr;
@@ -47,27 +53,27 @@ CUresult Staging::Take(unsigned* chunk) {
       if (!entry.taken) oldest = &entry;
     }
     if (oldest == nullptr) {  // all are in the hands of other threads
-      given_.wait_for(lock, std::chrono::milliseconds(100));
+      given_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kLookAtSession);
       continue;
     }
     const Stream stream = oldest->stream;
     const uint64_t sequence = oldest->sequence;
-    lock.unlock();
+    lock.Unlock();
     const CUresult result = WaitForSequenceOnly(stream, sequence);
     if (result != CUDA_SUCCESS) return result;
-    lock.lock();
+    lock.Lock();
   }
   return CUDA_SUCCESS;
 }
 
 void Staging::Give(unsigned chunk, const Stream& stream, uint64_t sequence) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     chunks_[chunk].taken = false;
     chunks_[chunk].stream = stream;
     chunks_[chunk].sequence = sequence;
   }
-  given_.notify_one();
+  given_.NotifyOne();
 }
 
 }  // namespace shim

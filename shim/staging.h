@@ -7,11 +7,11 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.h"
+#include "shim/lock_order.h"
 #include "shim/state.h"
 
 namespace shim {
@@ -39,12 +39,12 @@ class Staging {
     Stream stream;          // of the last use
     uint64_t sequence = 0;  // 0: free
   };
-  bool TakeFree(unsigned* chunk);
+  bool TakeFree(unsigned* chunk) REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable given_;
-  std::array<Chunk, kChunks> chunks_;
-  unsigned next_ = 0;
+  base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  base::CondVar given_;
+  std::array<Chunk, kChunks> chunks_ GUARDED_BY(mutex_);
+  unsigned next_ GUARDED_BY(mutex_) = 0;  // where the next search begins
 };
 
 }  // namespace shim

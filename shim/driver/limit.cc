@@ -2,10 +2,11 @@
 // shared device can't give it, it is only remembered.
 #include <algorithm>
 #include <array>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "shim/driver/local.h"
 #include "shim/function_lookup.h"
+#include "shim/lock_order.h"
 #include "shim/send.h"
 #include "shim/state.h"
 
@@ -16,10 +17,10 @@ using shim::Context;
 using shim::State;
 
 struct Settings {
-  std::mutex mutex;
-  std::array<size_t, CU_LIMIT_MAX> limit = {};
-  CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
-  CUsharedconfig banks = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+  base::Mutex mutex ACQUIRED_AFTER(shim::lock_order::kKeeping);
+  std::array<size_t, CU_LIMIT_MAX> limit GUARDED_BY(mutex) = {};
+  CUfunc_cache cache GUARDED_BY(mutex) = CU_FUNC_CACHE_PREFER_NONE;
+  CUsharedconfig banks GUARDED_BY(mutex) = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
 
   Settings() {
     limit[CU_LIMIT_STACK_SIZE] = 1024;
@@ -46,7 +47,7 @@ CUresult Current() {
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   if (const CUresult result = Current(); result != CUDA_SUCCESS) return result;
   if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  const std::lock_guard<std::mutex> lock(TheSettings().mutex);
+  const base::MutexLock lock(&TheSettings().mutex);
   TheSettings().limit[limit] = value;
   return CUDA_SUCCESS;
 }
@@ -55,7 +56,7 @@ CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
   if (const CUresult result = Current(); result != CUDA_SUCCESS) return result;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  const std::lock_guard<std::mutex> lock(TheSettings().mutex);
+  const base::MutexLock lock(&TheSettings().mutex);
   *value = TheSettings().limit[limit];
   return CUDA_SUCCESS;
 }
@@ -63,14 +64,14 @@ CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
 CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
   if (const CUresult result = Current(); result != CUDA_SUCCESS) return result;
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(TheSettings().mutex);
+  const base::MutexLock lock(&TheSettings().mutex);
   *config = TheSettings().cache;
   return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
   if (const CUresult result = Current(); result != CUDA_SUCCESS) return result;
-  const std::lock_guard<std::mutex> lock(TheSettings().mutex);
+  const base::MutexLock lock(&TheSettings().mutex);
   TheSettings().cache = config;
   return CUDA_SUCCESS;
 }
@@ -78,14 +79,14 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig* config) {
   if (const CUresult result = Current(); result != CUDA_SUCCESS) return result;
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(TheSettings().mutex);
+  const base::MutexLock lock(&TheSettings().mutex);
   *config = TheSettings().banks;
   return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig config) {
   if (const CUresult result = Current(); result != CUDA_SUCCESS) return result;
-  const std::lock_guard<std::mutex> lock(TheSettings().mutex);
+  const base::MutexLock lock(&TheSettings().mutex);
   TheSettings().banks = config;
   return CUDA_SUCCESS;
 }

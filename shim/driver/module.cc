@@ -120,7 +120,7 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
     return result;
   if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX)
     return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(function->attributes_mutex);
+  const base::MutexLock lock(&function->attributes_mutex);
   *value = function->info.attributes[attribute];
   return CUDA_SUCCESS;
 }
@@ -136,7 +136,7 @@ CUresult cuFuncSetAttribute(CUfunction program, CUfunction_attribute attribute, 
   const CUresult result = shim::Call<ipc::Op::cuFuncSetAttribute>(
       function->wire, reinterpret_cast<CUfunction>(function_value), attribute, value);
   if (result != CUDA_SUCCESS) return result;
-  const std::lock_guard<std::mutex> lock(function->attributes_mutex);
+  const base::MutexLock lock(&function->attributes_mutex);
   function->info.attributes[attribute] = value;
   return CUDA_SUCCESS;
 }

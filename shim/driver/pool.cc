@@ -14,6 +14,7 @@
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
 #include "shim/handle_table.h"
+#include "shim/lock_order.h"
 #include "shim/memory.h"
 #include "shim/state.h"
 #include "shim/streams.h"
@@ -40,8 +41,9 @@ struct Pool {
 
 struct Pools {
   shim::HandleTable<Pool, ipc::HandleKind::kMemoryPool> table;
-  std::mutex mutex;  // of of_device, and of who writes current
-  uint64_t of_device[ipc::limits::kLegacySlots] = {};
+  base::Mutex mutex ACQUIRED_BEFORE(shim::lock_order::kSending);
+  uint64_t of_device[ipc::limits::kLegacySlots] GUARDED_BY(mutex) = {};  // the default pools
+  // Written under the mutex.
   std::atomic<uint64_t> current[ipc::limits::kLegacySlots] = {};  // 0: not asked for yet
   std::atomic<uint32_t> last_owner{shim::arena::Persistent::kProgram};
 
@@ -56,7 +58,7 @@ struct Pools {
     pool->owner = last_owner.fetch_add(1) + 1;
     return pool;
   }
-  uint64_t Default(int ordinal) {
+  uint64_t Default(int ordinal) REQUIRES(mutex) {
     if (of_device[ordinal] == 0) {
       Create(ordinal, &of_device[ordinal])->is_default = true;
       current[ordinal].store(of_device[ordinal], std::memory_order_release);
@@ -68,7 +70,7 @@ struct Pools {
     *value = current[ordinal].load(std::memory_order_acquire);
     if (Pool* const pool = table.Find(*value); pool != nullptr) return pool;
     // The first one, or the pool is being destroyed.
-    const std::lock_guard<std::mutex> lock(mutex);
+    const base::MutexLock lock(&mutex);
     Default(ordinal);
     *value = current[ordinal];
     return table.Find(*value);
@@ -163,7 +165,7 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
   if (const CUresult result = OrdinalOf(device, &ordinal); result != CUDA_SUCCESS) return result;
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Pools& pools = Pools::Process();
-  const std::lock_guard<std::mutex> lock(pools.mutex);
+  const base::MutexLock lock(&pools.mutex);
   *pool = Program(pools.Default(ordinal));
   return CUDA_SUCCESS;
 }
@@ -173,7 +175,7 @@ CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
   if (const CUresult result = OrdinalOf(device, &ordinal); result != CUDA_SUCCESS) return result;
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Pools& pools = Pools::Process();
-  const std::lock_guard<std::mutex> lock(pools.mutex);
+  const base::MutexLock lock(&pools.mutex);
   pools.Default(ordinal);
   *pool = Program(pools.current[ordinal]);
   return CUDA_SUCCESS;
@@ -186,7 +188,7 @@ CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool program) {
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
   if (pool->device != ordinal) return CUDA_ERROR_INVALID_VALUE;
   Pools& pools = Pools::Process();
-  const std::lock_guard<std::mutex> lock(pools.mutex);
+  const base::MutexLock lock(&pools.mutex);
   pools.Default(ordinal);
   pools.current[ordinal] = reinterpret_cast<uint64_t>(program);
   return CUDA_SUCCESS;
@@ -232,7 +234,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool program) {
   if (const CUresult result = FindPool(program, &pool); result != CUDA_SUCCESS) return result;
   if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
   Pools& pools = Pools::Process();
-  const std::lock_guard<std::mutex> lock(pools.mutex);
+  const base::MutexLock lock(&pools.mutex);
   if (pools.current[pool->device] == reinterpret_cast<uint64_t>(program)) {
     pools.current[pool->device] = pools.of_device[pool->device];
   }

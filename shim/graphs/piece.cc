@@ -1,9 +1,9 @@
 #include "shim/graphs/piece.h"
 
-#include <mutex>
 #include <set>
 #include <utility>
 
+#include "base/mutex.h"
 #include "shim/copy_box.h"
 #include "shim/send.h"
 
@@ -95,7 +95,7 @@ CUresult Piece::Make(const std::vector<FlatNode>& nodes, size_t begin, size_t en
   if (result != CUDA_SUCCESS) return result;
   std::unique_ptr<Piece> piece(new Piece(value));
   if (GraphPiece* const entry = State::Process().graph_pieces.Find(value); entry != nullptr) {
-    const std::lock_guard<std::mutex> lock(entry->mutex);
+    const base::MutexLock lock(&entry->mutex);
     entry->modules = ModulesOf(nodes, begin, end);
   }
   result = piece->Define(nodes, begin, end, context.wire);

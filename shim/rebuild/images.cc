@@ -4,8 +4,10 @@
 #include <array>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "base/mutex.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 namespace {
@@ -13,8 +15,8 @@ namespace {
 using Key = std::array<uint64_t, 4>;
 
 struct Store {
-  std::mutex mutex;
-  std::map<Key, std::weak_ptr<const ModuleBytes>> images;
+  base::Mutex mutex ACQUIRED_AFTER(lock_order::kKeeping);
+  std::map<Key, std::weak_ptr<const ModuleBytes>> images GUARDED_BY(mutex);
 };
 
 Store& TheStore() {
@@ -33,7 +35,7 @@ Key KeyOf(const ipc::ModuleHash& hash) {
 std::shared_ptr<const ModuleBytes> Images::Keep(const ipc::ModuleHash& hash,
                                                 std::span<const std::byte> bytes) {
   Store& store = TheStore();
-  const std::lock_guard<std::mutex> lock(store.mutex);
+  const base::MutexLock lock(&store.mutex);
   std::weak_ptr<const ModuleBytes>& place = store.images[KeyOf(hash)];
   std::shared_ptr<const ModuleBytes> kept = place.lock();
   if (kept == nullptr) {
@@ -48,7 +50,7 @@ std::shared_ptr<const ModuleBytes> Images::Keep(const ipc::ModuleHash& hash,
 
 std::shared_ptr<const ModuleBytes> Images::Find(const ipc::ModuleHash& hash) {
   Store& store = TheStore();
-  const std::lock_guard<std::mutex> lock(store.mutex);
+  const base::MutexLock lock(&store.mutex);
   const std::map<Key, std::weak_ptr<const ModuleBytes>>::const_iterator found =
       store.images.find(KeyOf(hash));
   return found == store.images.end() ? nullptr : found->second.lock();

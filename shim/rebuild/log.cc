@@ -108,7 +108,7 @@ void RebuildLog::ForgetConsumed(uint64_t consumed) {
 }
 
 RebuildLog::Token RebuildLog::Add(const Kept& kept, uint64_t position) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   const size_t image = kept.image == nullptr ? 0 : kept.image->size();
   if (message_bytes_ + kept.message.size() > limits_.message_bytes ||
       image_bytes_ + image > limits_.image_bytes) {
@@ -142,12 +142,12 @@ RebuildLog::Token RebuildLog::Add(const Kept& kept, uint64_t position) {
 }
 
 void RebuildLog::Confirm(Token token) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (token != kNoToken) records_[token].confirmed = true;
 }
 
 void RebuildLog::Drop(Token token) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (token == kNoToken || records_[token].sequence == 0 || records_[token].end != kAlive) return;
   EndRecord(token, 0);
   ended_.pop_back();
@@ -155,7 +155,7 @@ void RebuildLog::Drop(Token token) {
 }
 
 void RebuildLog::End(ObjectName object, uint64_t position, uint64_t consumed) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   ForgetConsumed(consumed);
   for (const int which : {kSubject, kReferred}) {
     for (;;) {
@@ -168,14 +168,14 @@ void RebuildLog::End(ObjectName object, uint64_t position, uint64_t consumed) {
 
 void RebuildLog::EndDetail(ObjectName subject, uint64_t detail, uint64_t position,
                            uint64_t consumed) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   ForgetConsumed(consumed);
   const uint32_t index = FindSetting(subject, detail);
   if (index != kNone) EndRecord(index, position);
 }
 
 void RebuildLog::EndObjects(uint64_t position, uint64_t consumed) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   ForgetConsumed(consumed);
   for (uint32_t index = 0; index < records_.size(); ++index) {
     const Record& record = records_[index];
@@ -185,17 +185,16 @@ void RebuildLog::EndObjects(uint64_t position, uint64_t consumed) {
 }
 
 std::vector<RebuildLog::Entry> RebuildLog::At(uint64_t position) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<uint32_t> wanted;
+  const base::MutexLock lock(&mutex_);
+  std::vector<std::pair<uint64_t, uint32_t>> wanted;  // sequence, index
   for (uint32_t index = 0; index < records_.size(); ++index) {
     const Record& record = records_[index];
     if (record.sequence != 0 && record.begin <= position && record.end > position)
-      wanted.push_back(index);
+      wanted.emplace_back(record.sequence, index);
   }
-  std::sort(wanted.begin(), wanted.end(),
-            [this](uint32_t a, uint32_t b) { return records_[a].sequence < records_[b].sequence; });
+  std::sort(wanted.begin(), wanted.end());
   std::vector<Entry> entries;
-  for (const uint32_t index : wanted) {
+  for (const auto& [sequence, index] : wanted) {
     const Record& record = records_[index];
     const std::byte* const bytes =
         record.outside != nullptr ? record.outside.get() : record.inside.data();
@@ -210,7 +209,7 @@ std::vector<RebuildLog::Entry> RebuildLog::At(uint64_t position) const {
 }
 
 void RebuildLog::Shift(uint64_t position, uint64_t by) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   for (Record& record : records_) {
     if (record.sequence == 0) continue;
     if (record.begin > position) record.begin += by;
@@ -219,17 +218,17 @@ void RebuildLog::Shift(uint64_t position, uint64_t by) {
 }
 
 size_t RebuildLog::size() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return alive_;
 }
 
 bool RebuildLog::HasDetail(ObjectName subject, uint64_t detail) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return FindSetting(subject, detail) != kNone;
 }
 
 bool RebuildLog::HasSame(const Kept& kept) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   const uint32_t index = FindSetting(kept.subject, kept.detail);
   if (index == kNone) return false;
   const Record& record = records_[index];

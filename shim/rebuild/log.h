@@ -22,14 +22,15 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ipc/calls.h"
 #include "ipc/handles.h"
 #include "ipc/session_file.h"
+#include "shim/lock_order.h"
 
 namespace shim {
 
@@ -140,28 +141,30 @@ class RebuildLog {
     uint32_t first[2] = {kNone, kNone};
   };
 
-  Chains* ChainsOf(ObjectName object);
-  const Chains* FindChains(ObjectName object) const;
-  uint32_t FindSetting(ObjectName subject, uint64_t detail) const;
-  uint32_t TakeRecord();
-  void Link(uint32_t index, int which, ObjectName object);
-  void Unlink(uint32_t index, int which, ObjectName object);
-  void EndRecord(uint32_t index, uint64_t position);
-  void Free(uint32_t index);
-  void ForgetConsumed(uint64_t consumed);
+  Chains* ChainsOf(ObjectName object) REQUIRES(mutex_);
+  const Chains* FindChains(ObjectName object) const REQUIRES(mutex_);
+  uint32_t FindSetting(ObjectName subject, uint64_t detail) const REQUIRES(mutex_);
+  uint32_t TakeRecord() REQUIRES(mutex_);
+  void Link(uint32_t index, int which, ObjectName object) REQUIRES(mutex_);
+  void Unlink(uint32_t index, int which, ObjectName object) REQUIRES(mutex_);
+  void EndRecord(uint32_t index, uint64_t position) REQUIRES(mutex_);
+  void Free(uint32_t index) REQUIRES(mutex_);
+  void ForgetConsumed(uint64_t consumed) REQUIRES(mutex_);
 
   const Limits limits_;
-  mutable std::mutex mutex_;
-  std::deque<Record> records_;
-  std::vector<uint32_t> free_;
-  std::deque<uint32_t> ended_;  // ended by messages that were not taken when last looked
-  std::array<std::vector<Chains>, static_cast<size_t>(ipc::HandleKind::kCount)> by_name_;
+  mutable base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
+  std::deque<Record> records_ GUARDED_BY(mutex_);
+  std::vector<uint32_t> free_ GUARDED_BY(mutex_);
+  // Ended by messages that the worker had not taken at the last look.
+  std::deque<uint32_t> ended_ GUARDED_BY(mutex_);
+  std::array<std::vector<Chains>, static_cast<size_t>(ipc::HandleKind::kCount)> by_name_
+      GUARDED_BY(mutex_);
   // Settings of what has many of them: the session, and pieces of graphs.
-  std::unordered_map<SettingKey, uint32_t, SettingHash> many_;
-  uint64_t last_sequence_ = 0;
-  size_t alive_ = 0;
-  size_t message_bytes_ = 0;
-  size_t image_bytes_ = 0;
+  std::unordered_map<SettingKey, uint32_t, SettingHash> many_ GUARDED_BY(mutex_);
+  uint64_t last_sequence_ GUARDED_BY(mutex_) = 0;
+  size_t alive_ GUARDED_BY(mutex_) = 0;
+  size_t message_bytes_ GUARDED_BY(mutex_) = 0;
+  size_t image_bytes_ GUARDED_BY(mutex_) = 0;
   std::atomic<bool> overflowed_{false};
   std::atomic<uint32_t> incomplete_{0};
 };

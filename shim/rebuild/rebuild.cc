@@ -31,22 +31,23 @@ size_t Padded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 // --- the client's part ---------------------------------------------------------------------------
 
 CUresult Client::Rebuild() {
-  const std::lock_guard<std::mutex> lock(pipeline_.lock());
+  const base::MutexLock lock(&pipeline_.lock());
   const CUresult result = RebuildLocked();
   if (result != CUDA_SUCCESS) return result;
   return page_->loss.load(std::memory_order_acquire) == 0 ? CUDA_SUCCESS : Lost();
 }
 
 void Client::TryRebuild() {
-  if (!pipeline_.lock().try_lock()) {
+  if (!pipeline_.lock().TryLock()) {
     std::this_thread::yield();
     return;
   }
-  const std::lock_guard<std::mutex> lock(pipeline_.lock(), std::adopt_lock);
+  const base::MutexLock lock(&pipeline_.lock(), std::adopt_lock);
   (void)RebuildLocked();  // a failure is the session's loss, which the thread looks at next
 }
 
 CUresult Client::RebuildLocked() {
+  pipeline_.lock().AssertHeld();
   if (!pipeline_.Displaced()) return CUDA_SUCCESS;
   if (page_->loss.load(std::memory_order_acquire) != 0) return Lost();
   std::vector<std::byte> unread;
@@ -66,8 +67,8 @@ CUresult Client::RebuildLocked() {
   while (result == CUDA_ERROR_NOT_READY) {
     generation = page_->generation.load(std::memory_order_acquire);
     {
-      const std::lock_guard<std::mutex> lock(worker_mutex_);
-      connection_->worker = Liveness(static_cast<pid_t>(page_->worker_pid));
+      const base::MutexLock lock(&worker_mutex_);
+      worker_ = Liveness(static_cast<pid_t>(page_->worker_pid));
     }
     missed_naps_.store(0, std::memory_order_relaxed);
     ring_->Rewind();
@@ -115,6 +116,7 @@ CUresult Replay::Exchange(std::span<const std::byte> message, std::vector<std::b
   std::vector<std::byte> bytes(message.begin(), message.end());
   ipc::MessageHeader header = HeaderOf(bytes);
   PendingReply pending;
+  ends_.pipeline->lock().AssertHeld();  // by the rebuild, around the whole replay
   pending.request = ends_.pipeline->NextRequest();
   header.flags = ipc::kWantsReply;
   header.request = pending.request;

@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "base/mutex.h"
+
 namespace shim {
 namespace {
 
@@ -18,7 +20,8 @@ constexpr uint32_t kPool = 7;
 
 class LimitedWorker : public PersistentMemory::Worker {
  public:
-  explicit LimitedWorker(std::mutex* mutex) : mutex_(*mutex) {}
+  // Every question is to come without this mutex.
+  void Watch(base::Mutex* mutex) { mutex_ = mutex; }
 
   CUresult Map(const Context&, Range range) override {
     ExpectUnlocked();
@@ -50,32 +53,34 @@ class LimitedWorker : public PersistentMemory::Worker {
 
  private:
   void ExpectUnlocked() {
-    ASSERT_TRUE(mutex_.try_lock());
-    mutex_.unlock();
+    const bool locked = mutex_->TryLock();
+    if (locked) mutex_->Unlock();
+    EXPECT_TRUE(locked);
   }
 
-  std::mutex& mutex_;
+  base::Mutex* mutex_ = nullptr;
 };
 
 class PersistentMemoryTest : public ::testing::Test {
  protected:
+  PersistentMemoryTest() { worker_.Watch(&memory_.mutex()); }
+
   CUresult Take(uint64_t bytes, Persistent::Block* block, uint32_t owner = Persistent::kProgram) {
-    PersistentMemory::Lock lock(mutex_);
-    return memory_.Take(&lock, context_, {.bytes = bytes, .owner = owner}, block);
+    const base::MutexLock lock(&memory_.mutex());
+    return memory_.Take(context_, {.bytes = bytes, .owner = owner}, block);
   }
   void Give(const Persistent::Block& block) {
     std::vector<Range> unmap;
     {
-      const PersistentMemory::Lock lock(mutex_);
+      const base::MutexLock lock(&memory_.mutex());
       memory_.GiveLocked(0, block, {}, &unmap);
     }
     memory_.Unmap(0, unmap);
   }
 
-  std::mutex mutex_;
-  LimitedWorker worker_{&mutex_};
+  LimitedWorker worker_;
   std::atomic<uint64_t> empty_[ipc::limits::kLegacySlots] = {};
-  PersistentMemory memory_{&mutex_, kBase, 1024 * kMiB, &worker_, empty_};
+  PersistentMemory memory_{kBase, 1024 * kMiB, &worker_, empty_};
   Context context_;
 };
 
@@ -132,12 +137,12 @@ TEST_F(PersistentMemoryTest, APoolHoldsUpToItsThreshold) {
 
 TEST_F(PersistentMemoryTest, WhatALaneHasOfAPoolIsChargedToIt) {
   {
-    const PersistentMemory::Lock lock(mutex_);
+    const base::MutexLock lock(&memory_.mutex());
     memory_.ChargeLocked(0, kPool, 4096);
   }
   EXPECT_EQ(memory_.UsageOf(0, kPool).used, 4096u);
   {
-    const PersistentMemory::Lock lock(mutex_);
+    const base::MutexLock lock(&memory_.mutex());
     memory_.ChargeLocked(0, kPool, -4096);
   }
   EXPECT_EQ(memory_.UsageOf(0, kPool).used, 0u);
