@@ -92,14 +92,18 @@ void TakeDescriptors(msghdr* message, std::vector<UniqueFd>* fds) {
 absl::StatusOr<UniqueFd> ListenAt(const std::string& path) {
   const absl::StatusOr<sockaddr_un> address = AddressOf(path);
   if (!address.ok()) return address.status();
+  // No longer than the path, which may have all the bytes of a socket address.
+  const std::string temporary = path.substr(0, path.size() - 1) + "~";
+  const absl::StatusOr<sockaddr_un> made_at = AddressOf(temporary);
   absl::StatusOr<UniqueFd> fd = NewSocket();
   if (!fd.ok()) return fd.status();
-  unlink(path.c_str());
-  if (bind(fd->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
-    return Errno(absl::StrCat("cannot make the socket ", path));
-  }
-  chmod(path.c_str(), 0600);
+  unlink(temporary.c_str());
+  if (bind(fd->get(), reinterpret_cast<const sockaddr*>(&*made_at), sizeof *made_at) != 0)
+    return Errno(absl::StrCat("cannot make the socket ", temporary));
+  chmod(temporary.c_str(), 0600);
   if (listen(fd->get(), kBacklog) != 0) return Errno(absl::StrCat("cannot listen on ", path));
+  if (rename(temporary.c_str(), path.c_str()) != 0)
+    return Errno(absl::StrCat("cannot make the socket ", path));
   return fd;
 }
 

@@ -36,8 +36,10 @@ struct Peer {
   uid_t uid = 0;
 };
 
-// Replaces a socket file that a dead process left; the caller holds whatever lock makes it the only
-// listener. InvalidArgument when the path is longer than a socket address takes.
+// Replaces a socket file that a dead process left. The file appears by a rename once it can be
+// connected to, so the rename is an event for processes that watch the directory. REQUIRES: the
+// caller holds the lock that makes it the only listener. InvalidArgument when the path is longer
+// than a socket address takes.
 absl::StatusOr<UniqueFd> ListenAt(const std::string& path);
 
 // NotFound: no such socket. Unavailable: a socket that nobody listens on (a dead process left it).

@@ -10,21 +10,22 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "ipc/environment.h"
 #include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
+#include "shim/next_daemon.h"
 #include "shim/stderr_once.h"
 
 namespace shim {
 namespace {
 
-constexpr int64_t kWelcomeTimeoutUs =
-    30'000'000;                           // a first session waits for keeper and worker to start
-constexpr int64_t kSilentUs = 2'000'000;  // who waits for longer says why
-constexpr int64_t kNextDaemonNs = 30'000'000'000;  // for the daemon after the one that queued us
-constexpr absl::Duration kNextDaemonStep = absl::Milliseconds(50);
+// A first session waits for keeper and worker to start.
+constexpr int64_t kWelcomeTimeoutUs = 30'000'000;
+// A program that is not admitted for so long says why on stderr.
+constexpr int64_t kSilentUs = 2'000'000;
+// How long a program waits for the daemon after the one that queued it.
+constexpr int64_t kNextDaemonNs = 30'000'000'000;
 
 template <size_t N>
 void CopyText(char (&to)[N], std::string_view from) {
@@ -64,7 +65,8 @@ absl::Status TakeWelcome(int socket, int64_t timeout_us, Welcomed* welcomed) {
   return absl::OkStatus();
 }
 
-// For as long as it takes: the socket ends with the daemon.
+// Waits until the daemon admits or refuses this program, without a limit: when the daemon ends, the
+// socket ends, and this returns Unavailable.
 absl::Status AwaitAdmission(int socket, Welcomed* welcomed) {
   static std::atomic<bool> said;
   welcomed->welcome.sentence[sizeof welcomed->welcome.sentence - 1] = '\0';
@@ -77,10 +79,12 @@ absl::Status AwaitAdmission(int socket, Welcomed* welcomed) {
   return taken;
 }
 
-// Sends the hello and takes the answer with its descriptors.
+// Sends the hello and takes the answer with its descriptors. *queued: the daemon did not admit the
+// program at once; it may have ended since.
 absl::Status Exchange(const std::string& dir, const ipc::Hello& hello, Welcomed* welcomed,
                       bool* queued) {
   *welcomed = Welcomed();
+  *queued = false;
   absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::HelloSocketPath(dir));
   if (!socket.ok()) return socket.status();
   const auto* const bytes = reinterpret_cast<const std::byte*>(&hello);
@@ -97,8 +101,22 @@ bool LacksDaemon(const absl::Status& status) {
   return FromStatus(status) == CUDA_ERROR_MPS_CONNECTION_FAILED;
 }
 
-// A daemon that dies knows who runs, and the next one finds them; of who is not admitted yet it
-// hears from themselves.
+// Says hello to the daemon that starts next, within kNextDaemonNs. The watch begins before the
+// first hello, so a daemon that starts between the two is not missed.
+absl::Status ExchangeWithNext(const std::string& dir, const ipc::Hello& hello, Welcomed* welcomed,
+                              bool* queued) {
+  NextDaemon next(dir);
+  const int64_t end_ns = ipc::MonotonicNs() + kNextDaemonNs;
+  for (;;) {
+    const absl::Status status = Exchange(dir, hello, welcomed, queued);
+    const int64_t left_us = (end_ns - ipc::MonotonicNs()) / 1000;
+    if (!LacksDaemon(status) || *queued || left_us <= 0) return status;
+    (void)next.Wait(std::min(left_us, NextDaemon::kLookAgainUs));
+  }
+}
+
+// Says hello again while daemons end before they admit this program. The next daemon finds the
+// running sessions by itself, but it knows of a queued program only when that says hello again.
 absl::Status ExchangeWithSome(const std::string& dir, const ipc::Hello& hello, Welcomed* welcomed) {
   static std::atomic<bool> said;
   bool queued = false;
@@ -107,11 +125,7 @@ absl::Status ExchangeWithSome(const std::string& dir, const ipc::Hello& hello, W
     StderrOnce(said,
                {"lanewayd ended before it admitted this program, which waits for the next one "
                 "for 30 s"});
-    const int64_t end_ns = ipc::MonotonicNs() + kNextDaemonNs;
-    for (queued = false; LacksDaemon(status) && !queued && ipc::MonotonicNs() < end_ns;) {
-      absl::SleepFor(kNextDaemonStep);
-      status = Exchange(dir, hello, welcomed, &queued);
-    }
+    status = ExchangeWithNext(dir, hello, welcomed, &queued);
   }
   return status;
 }

@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "tests/ipc/testing.h"
 
@@ -81,6 +84,20 @@ TEST(SocketTest, ListenReplacesWhatADeadProcessLeft) {
   ASSERT_TRUE(peer.ok());
   EXPECT_EQ(peer->pid, getpid());
   EXPECT_EQ(peer->uid, geteuid());
+}
+
+TEST(SocketTest, ASocketThatIsReplacedIsNeverAbsent) {
+  const TemporaryDir dir;
+  const std::string path = dir.path() + "/x.sock";
+  const UniqueFd first = std::move(*ListenAt(path));
+  std::atomic<bool> over{false};
+  std::jthread asks([&] {
+    while (!over.load()) EXPECT_TRUE(std::filesystem::exists(path));
+  });
+  std::vector<UniqueFd> listeners;
+  for (int i = 0; i < 50; ++i) listeners.push_back(std::move(*ListenAt(path)));
+  over.store(true);
+  EXPECT_TRUE(ConnectTo(path).ok());
 }
 
 TEST(SocketTest, ATooLongPathIsRefusedWithTheRemedy) {
