@@ -6,12 +6,14 @@
 #include <iterator>
 #include <optional>
 
+#include "shim/client.h"
 #include "shim/contexts.h"
 #include "shim/forward.h"
 #include "shim/graphs/library.h"
 #include "shim/results.h"
 #include "shim/send.h"
 #include "shim/stderr_once.h"
+#include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
@@ -25,8 +27,6 @@ struct StatusWords {
 constexpr StatusWords kStatuses[] = {
 #define STATUS(name, text) {name, #name, text},
 #include "ipc/calls/blas_status.inc"
-#include "shim/client.h"
-#include "shim/streams.h"
 #undef STATUS
 };
 
@@ -74,7 +74,8 @@ uint32_t PostOrCall(ipc::Op op, const ipc::Row& row, BlasHandle* handle, ipc::Va
   return status;
 }
 
-// Nothing when the stream does not capture.
+// Adds the call to the capture of the stream, and returns the call's status. Returns nothing when
+// the stream does not capture: the call is to be sent.
 std::optional<uint32_t> Captured(const Stream& stream, ipc::Op op, uint32_t wire,
                                  ipc::Values values) {
   uint32_t status = 0;
@@ -83,8 +84,8 @@ std::optional<uint32_t> Captured(const Stream& stream, ipc::Op op, uint32_t wire
   return status != 0 ? status : uint32_t{StatusOf(*result)};
 }
 
-// cublasGetVersion without a handle, as programs ask before they make one: what a call is sent for
-// is its handle, so the worker is asked by the calls that take none.
+// cublasGetVersion without a handle, which programs call before they make a handle. A message needs
+// a handle to be sent for, so the worker is asked by cublasGetProperty, which takes no handle.
 uint32_t VersionWithoutHandle(ipc::Values values) {
   int* const version = static_cast<int*>(HandleAt(values, 1));
   if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -140,6 +141,8 @@ const char* BlasStatusText(cublasStatus_t status) {
   return "unknown status";
 }
 
+// As the vendor's libraries do: a thread without a current context gets the primary context of
+// device 0, which stays current afterwards.
 CUresult BlasContext(Context** context, uint64_t* value) {
   if (const CUresult result = Client::Process().Initialize(); result != CUDA_SUCCESS) return result;
   if (State::Process().Current(context, value) == CUDA_SUCCESS) return CUDA_SUCCESS;
@@ -176,6 +179,7 @@ uint32_t ForwardCublas(ipc::Op op, ipc::Values values) {
   }
   if (const CUresult result = Streams::JoinBefore(*stream); result != CUDA_SUCCESS)
     return StatusOf(result);
+  // The encoder adds a result for each pointer to host memory that the call writes through.
   HostResults& results = HostResults::OfThisThread();
   results.Drop();
   const uint32_t status = PostOrCall(op, row, handle, values);

@@ -18,10 +18,11 @@ struct BlasHandle {
   CUstream program_stream = nullptr;  // what cublasSetStream was given
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   bool captured = false;          // graphs have calls of it (graphs/library.h)
-  cublasLtHandle_t lt = nullptr;  // made when the handle is first used as one of cublasLt
-  // Calls that the library has accepted, each by a hash of all that its answer depends on, at the
-  // hash's place: the first of a kind is waited for, so that a refusal is returned by the call
-  // itself; those like it are queued.
+  cublasLtHandle_t lt = nullptr;  // made at the first call of cublasLt that gets this handle
+  // Hashes of calls that the library has accepted, each at the place that the hash gives. The hash
+  // covers all arguments that decide whether the library accepts. The client waits for the answer
+  // to the first call with a hash, so that this call returns a refusal itself; later calls with the
+  // same hash are queued.
   std::array<uint64_t, 256> accepted{};
 };
 

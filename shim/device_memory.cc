@@ -19,6 +19,7 @@ using arena::Persistent;
 using arena::Range;
 using arena::Sites;
 
+// `laneway run` sets such a variable to "off" to switch a feature off.
 bool IsWanted(const char* variable) {
   const char* const value = std::getenv(variable);
   return value == nullptr || std::strcmp(value, "off") != 0;
@@ -52,6 +53,8 @@ class SessionWorker : public PersistentMemory::Worker {
   }
 };
 
+// Work on other streams may still use an earlier block at the same addresses. Then a join goes out
+// before the program gets the address.
 CUresult JoinIfNeeded(const Context& context, const arena::Stamp& stamp, int32_t slot) {
   if (!Client::Process().pipeline().fences().OnReuse(stamp, slot)) return CUDA_SUCCESS;
   return Streams::SendJoin(context.wire);
@@ -130,6 +133,8 @@ bool DeviceMemory::TakeEphemeral(const Context& context, size_t bytes, const Ord
                                  Allocation* made) {
   arena::Blocks::Taken taken;
   if (!lane_.Take(bytes, &taken)) return false;
+  // Meanwhile another thread may have grown the lane, or lost it with its device's last context: so
+  // the need is computed anew after each answer.
   while (const uint64_t lane_bytes = lane_.BytesFor(taken)) {
     const uint64_t more = lane_bytes - lane_.lane_bytes();
     lane_.SetDevice(context.device);
@@ -190,6 +195,7 @@ DeviceMemory::Wishes DeviceMemory::OnBoundary() {
   return wishes;
 }
 
+// The context's program frees came first, so what Trim() leaves here is the lane.
 bool DeviceMemory::OnContextReset(int device) {
   persistent_.Trim(device);
   const base::MutexLock lock(&persistent_.mutex());

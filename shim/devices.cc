@@ -10,8 +10,8 @@
 namespace shim {
 namespace {
 
-// Memory of the program that the worker's device could reach only in the program's own process,
-// handles that only it could export, and calls that a session can't make.
+// Attributes that read 0. They promise access to memory that is mapped in the program's process
+// alone, handles that only the program's process could export, or calls that no session can make.
 constexpr CUdevice_attribute kAbsent[] = {
     CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
     CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,

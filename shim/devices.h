@@ -1,7 +1,7 @@
 // The devices that the program may see, and what never changes about them, fetched once each.
 //
-// CUDA_VISIBLE_DEVICES is read as the driver reads it: a list of ordinals that ends at the first
-// one that does not exist. A program's CUdevice is an index into that list; `ordinal` is the
+// CUDA_VISIBLE_DEVICES is read as the driver reads it: a list of ordinals, which ends at the first
+// ordinal without a device. A program's CUdevice is an index into that list; `ordinal` is the
 // worker's number. Thread safety: all methods.
 #pragma once
 

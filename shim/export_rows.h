@@ -5,9 +5,9 @@
 //     #include "shim/export_rows.h"
 //     #include "ipc/calls/cublas.inc"
 //
-// An exported function is an indirect function: its type comes from the header by decltype, and its
-// resolver returns the address of the stub, or of local::fn. Resolvers run during relocation, so
-// they may only return an address.
+// An exported function is an indirect function. The function's type comes from the vendor's header
+// by decltype. The resolver returns the address of the stub, or of local::fn; resolvers run during
+// relocation, so a resolver does nothing else.
 #pragma once
 
 #include "ipc/signatures.h"

@@ -1,8 +1,8 @@
 // The client's names for driver objects, and the opaque values that the program holds for them.
 //
-// A program's value is (kind | generation | index), never a pointer into our memory: a stale,
-// foreign or invented one is told from a live one without touching what it points to, and gets the
-// error that CUDA gives. The index is the object's name on the wire (ipc::HandleId), free for use
+// A program's value is (kind | generation | index), never a pointer into the client's memory. A
+// stale, foreign or invented value therefore gets the error that CUDA gives, and no memory is read
+// through the value. The index is the object's name on the wire (ipc::HandleId), free for use
 // again once destroyed.
 //
 // Thread safety: Find is lock-free; Create and Destroy take the table's lock. A destroyed object is

@@ -1,9 +1,9 @@
-// How long a module image is that a program passes by its address alone, and what kind it is.
+// The kind and the length of a module image, which a program passes by its address alone.
 //
-// Kinds that a driver accepts: PTX text (ends with NUL), a fat binary's wrapper (what compilers
-// register with the runtime), its container, and an ELF file (cubin). Only the length is looked for
-// here, from the headers that the formats begin with; the worker's driver parses and judges the
-// rest. Thread safety: functions without state.
+// Kinds that a driver accepts: PTX text (ends with NUL), a fat binary's wrapper (compilers register
+// wrappers with the runtime), a fat binary's container, and an ELF file (cubin). This file reads
+// the length from the headers with which the formats begin; the worker's driver parses and judges
+// the rest. Thread safety: functions without state.
 #pragma once
 
 #include <cstddef>

@@ -74,7 +74,8 @@ void LaneMemory::OnBoundary(uint64_t operations, bool recognised,
   }
   newborns_.erase(newborns_.begin(), newborns_.begin() + static_cast<long>(next - sites_.first()));
   sites_.OnBoundary(next);
-  // The iteration needed what was born in it at once, without what outlived it.
+  // The peak of the iteration's own blocks, without the blocks that go on living: those have left
+  // the lane, so the next iteration needs no room for them there.
   uint64_t early = 0;
   for (const Newborn& newborn : newborns_) early += newborn.dead ? 0 : newborn.range.bytes;
   learned_peak_ = std::max(learned_peak_, born_peak_ - (born_bytes_ - early));

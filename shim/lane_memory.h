@@ -3,7 +3,7 @@
 //
 // While iterations are recognised, what dies within its iteration is placed in the lane
 // (shim/arena/{ephemeral,sites}.h); anything else, and everything before, is persistent. A block
-// that outlives its iteration stays where it is; the worker is told to keep its extents.
+// that outlives its iteration keeps its address; the worker is told to keep the block's extents.
 //
 // Pure: what the worker is to be told is the caller's to do, and the caller says what it knows of
 // iterations. Thread safety: none; DeviceMemory locks.
@@ -69,8 +69,9 @@ class LaneMemory {
   // The iteration ends. `operations`: calls that were work so far; what was born since the last of
   // them is for the next iteration. Fills what the lane wishes.
   void OnBoundary(uint64_t operations, bool recognised, MemoryAtBoundary::Wishes* wishes);
-  // Iterations are no longer recognised. What is born from here on dies at no boundary that the
-  // client sees; what lies in the lane is told to the worker at the next one.
+  // Iterations are no longer recognised: the client sees no boundary at which a later block could
+  // die, so later blocks are persistent. The blocks in the lane are told to the worker at the next
+  // boundary that is recognised.
   void OnLost();
   bool recognised() const { return recognised_; }
   // The device's last context ends, and all its memory. True: the lane was there.

@@ -1,14 +1,14 @@
 // The order in which a thread takes the shim's locks. There are three groups, and a thread that
 // holds a lock of one group takes no further lock of an earlier group:
 //
-//   asking   held while the worker is asked, so that a fact is fetched or an object made once:
-//            primary contexts, libraries, then modules, then the upload of an image; devices,
-//            pools, the short result under way, the pinned slots of results, the connection itself
-//   sending  the send lock (shim/pipeline.h): one, so a thread that holds it asks nothing
-//   keeping  tables and lists: a thread that holds one of them asks nothing, takes no other lock of
-//            the shim, and runs no code of the program
+//   asking   held while the worker is asked, so that a fact is fetched or an object made once. In
+//            this order: the connection; primary contexts; libraries; modules; the upload of an
+//            image. A thread holds only one of the remaining locks: devices, pools, the short
+//            result under way, the pinned slots of results.
+//   sending  the send lock (shim/pipeline.h). Its holder sends messages and asks nothing.
+//   keeping  tables and lists. A holder asks nothing, takes no other lock of the shim, and runs no
+//            code of the program.
 //
-// Two locks of the group `asking` have an order only where one of them is declared after the other.
 // One lock of the group `keeping` serves several parts: the mutex of PersistentMemory, under which
 // DeviceMemory changes the lane as well.
 //

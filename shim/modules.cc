@@ -27,6 +27,7 @@ bool HoldsPointer(CUjit_option option) {
          option == CU_JIT_NEW_SM3X_OPT;
 }
 
+// CUDA returns the bytes of a log through the option's value, a pointer-sized slot of the program.
 void SetFilled(void** filled, const char* log, unsigned bytes) {
   if (filled == nullptr) return;
   const size_t length = log == nullptr || bytes == 0 ? 0 : strnlen(log, bytes);
@@ -146,6 +147,8 @@ CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const
   module->device = context.device;
   const GivenName given(*value);
   CUmodule delivered = nullptr;
+  // The driver explains a refused image in the error log. When the program passes no log, a buffer
+  // here takes the explanation, for SayWhy().
   char own_log[kOwnLogBytes] = "";
   const bool own = options->error_log == nullptr;
   char* const error_log = own ? own_log : options->error_log;
@@ -198,6 +201,8 @@ CUresult Modules::FindFunction(uint64_t module_value, const char* name, uint64_t
   return result;
 }
 
+// The worker's answer is an address in the worker's context, and the session's kernels use the same
+// address. It is remembered so that copies and queries know the variable as memory.
 CUresult Modules::FindVariable(uint64_t module_value, const char* name, CUdeviceptr* address,
                                size_t* bytes) {
   const Module* const module = State::Process().modules.Find(module_value);

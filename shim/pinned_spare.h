@@ -27,8 +27,8 @@ class PinnedSpare {
 
   // A kept range of just this size, zeroed; false: there is none.
   bool Take(size_t bytes, uint64_t* address);
-  // Returns what is to be freed in its place: itself when it is large, or the one kept longest.
-  // REQUIRES: nothing on the device uses it any more.
+  // Returns the range that the caller is to free instead: `range` itself when it is large, or the
+  // range kept longest when too many are kept. REQUIRES: no work on the device uses `range`.
   std::vector<Range> Keep(const Range& range);
   // Keeps none any longer: returns all.
   std::vector<Range> Clear();

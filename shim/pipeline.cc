@@ -38,6 +38,7 @@ void Pipeline::Open(const Ends& ends) {
   generation_.store(ends.page->generation.load(std::memory_order_acquire));
 }
 
+// The size is computed without the lock: the codec reads the program's arguments for it.
 bool Pipeline::Send(Outgoing* call) {
   const size_t body_bytes_max = ipc::RequestBytesMax(call->op, call->values);
   const base::MutexLock lock(&mutex_);

@@ -1,20 +1,25 @@
 // How one call of the program becomes messages to the worker. A call is an Outgoing: a value, whose
-// making locks and sends nothing. Pipeline::Send passes it through these stages, under the send
-// lock, so that all threads' calls have one order, that of the ring:
+// making locks and sends nothing. Pipeline::Send passes the call through these stages under the
+// send lock. So all threads' calls have one order, the order of the ring:
 //
-//   Detect    asks the detector of iterations what the call is (shim/iterations)
-//   Boundary  sends what goes before the first operation of an iteration: LaneKeep and ArenaUnmap
-//             of memory, then Boundary
+//   Detect    asks the detector of iterations for the call's operation (shim/iterations).
+//   Boundary  sends the messages before an iteration's first operation: LaneKeep and ArenaUnmap of
+//             memory, then Boundary.
 //   Encode    waits for room in the channel, takes numbers that have the order of the ring, writes
-//             the message into the room
-//   Record    files the message in the log that a new worker is told from (shim/rebuild/log.h)
-//   Commit    hands the message to the worker, and counts it
+//             the message into the room.
+//   Record    files the message in the log for the next worker (shim/rebuild/log.h).
+//   Commit    hands the message to the worker, and counts the message.
 //
-// A stage is a private method that takes the Outgoing; what it finds out for later stages is a
-// member of that. A stage that replaces calls (replay of iterations that repeat) stands between
-// Boundary and Encode. There `operation` and `boundary` are known, and the channel holds nothing of
-// the call. Such a stage sends messages of its own by SendOwn. To drop a call the stage returns
-// true from Send before Encode, as Note does.
+// A stage is a private method that takes the Outgoing. Facts for later stages are members of
+// Outgoing, below "what the stages have found".
+//
+// To add a stage, declare a method beside the others, with REQUIRES(mutex_), and call the method in
+// Send at its place; a stage that must see the pipeline's own messages is called in SendOwn, too.
+// A recorder of an iteration's calls stands beside Record: there `values` are the call's arguments,
+// `operation` and `boundary` place the call in its iteration, and `room` is the encoded message.
+// A stage that replaces calls (replay of iterations that repeat) stands between Boundary and
+// Encode, where the channel holds nothing of the call: the stage sends its own messages by SendOwn,
+// and returns true from Send before Encode to drop the call, as Note does.
 //
 // Every call of the program comes through here: a stage allocates nothing, and calls what is
 // virtual only where the codec, the channel, or an iteration's end needs it.

@@ -1,8 +1,9 @@
 // The staging area of the session file, cut into chunks, through which pageable memory is copied.
 //
-// A chunk is taken by a thread, filled or awaited, and given back with the mark of the copy that
-// reads it; it is taken again only when the device has passed that mark. Taking blocks only a
-// thread that holds no chunk, so threads that pipeline cannot wait for each other in a circle.
+// A thread takes a chunk, fills the chunk or waits for its bytes, and gives the chunk back with the
+// mark of the copy that uses it. The chunk is free again when the device has passed the mark. A
+// thread may wait in Take() only while it holds no chunk, so threads that pipeline their copies
+// cannot wait for each other in a circle.
 // Thread safety: all methods.
 #pragma once
 

@@ -45,6 +45,8 @@ CUresult Streams::JoinBefore(const Stream& stream) {
                                                                             : CUDA_SUCCESS;
 }
 
+// The fences are told under the send lock, so no call of another thread comes between the join's
+// place in the ring and the moment from which freed memory counts as joined.
 CUresult Streams::SendJoin(uint32_t wire) {
   return static_cast<CUresult>(PostPrepared(
       ipc::Op::StreamsJoin, wire, nullptr,
@@ -81,6 +83,8 @@ CUresult Streams::UseCurrent(CUstream program, Stream** stream) {
   return Use(program, *context, value, stream);
 }
 
+// A context's reset destroys the streams in it, so the thread may still have the name of a stream
+// that is gone: then a new one is made.
 CUresult Streams::PerThread(const Context& context, uint64_t context_value, Stream** stream) {
   ThreadState& thread = ThisThread();
   for (const ThreadState::DefaultStream& entry : thread.default_streams) {
@@ -96,6 +100,7 @@ CUresult Streams::PerThread(const Context& context, uint64_t context_value, Stre
   return CUDA_SUCCESS;
 }
 
+// For queries, which must not make a stream.
 Stream* Streams::KnownPerThread() {
   const ThreadState& thread = ThisThread();
   if (thread.contexts.empty()) return nullptr;
@@ -202,6 +207,8 @@ void Streams::UndoMark() {
   last_mark_.slot = nullptr;
 }
 
+// CUDA destroys a thread's default streams when the thread ends; without this, a program that
+// starts a thread for each task would use up the session's streams.
 void Streams::EndThread(ThreadState& thread) {
   if (Client::Process().Ready() != CUDA_SUCCESS) return;
   for (const ThreadState::DefaultStream& entry : thread.default_streams) {

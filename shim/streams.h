@@ -30,8 +30,8 @@ class Streams {
   // Up to two messages go first: the StreamCreate of the thread's own stream, at its first use, and
   // the join that JoinBefore() sends. So the program's next call on the stream may follow.
   CUresult Use(CUstream program, const Context& context, uint64_t context_value, Stream** stream);
-  // The next call on the stream may use memory that other streams used before it was freed: sends
-  // the join that orders them, when one is due (shim/arena/fences.h).
+  // Sends a join when one is due (shim/arena/fences.h): the next call on the stream may use memory
+  // that other streams used before the program freed that memory.
   static CUresult JoinBefore(const Stream& stream);
   // Everything sent later comes after everything sent so far, on all streams.
   static CUresult SendJoin(uint32_t wire);

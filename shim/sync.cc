@@ -66,8 +66,8 @@ CUresult CoverBeforeWait(const Stream& stream, uint64_t* sequence) {
   return CUDA_SUCCESS;
 }
 
-// A stream that another thread destroys meanwhile has marked its last work, and asked for its wake,
-// when it went (Streams::Destroy).
+// Another thread may destroy the stream during the wait. Streams::Destroy then marked the last work
+// of the stream and asked for a wake, so the wait has nothing more to send.
 CUresult UnlessGone(const Stream& stream, CUresult result) {
   return result == CUDA_ERROR_INVALID_HANDLE && IsGone(stream) ? CUDA_SUCCESS : result;
 }

@@ -1,5 +1,5 @@
-// What the client keeps for each thread of the program: its number in message headers, its stack of
-// current contexts, and its per-thread default streams.
+// The client's state of each thread of the program: the thread's number in message headers, the
+// stack of current contexts, and the thread's default stream in each context.
 // Thread safety: each thread sees its own; the number is process-wide unique.
 #pragma once
 

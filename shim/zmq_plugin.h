@@ -1,5 +1,5 @@
-// Reaches ipc's ZeroMQ channel through a library of its own (liblaneway_zmq.so beside this one), so
-// that a client over rings never loads libzmq, which aborts a program that closes its descriptors.
+// Reaches ipc's ZeroMQ channel through the library liblaneway_zmq.so, which lies beside this one. A
+// client over rings never loads libzmq: libzmq aborts a program that closes all its descriptors.
 #pragma once
 
 #include "absl/status/statusor.h"

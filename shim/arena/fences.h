@@ -1,12 +1,12 @@
 // When memory that was freed may be used again without waiting.
 //
-// A free records a Stamp; the memory may be used at once, and what orders the old use before the
-// new one is (a) nothing, when everything so far went to one stream and so does what follows, or
-// the block was freed in the order of the stream that it is taken for; or (b) one StreamsJoin,
-// which covers every free before it. The client sends a join when memory is used again that was
-// freed after work on several streams, or later, when a second stream comes into use after such a
-// re-use: a program with one stream sends nothing (lanes.md: "a free records a fence over all
-// streams with unfinished work").
+// A free records a Stamp, and the memory may be used at once. The new use needs no fence when all
+// calls so far and the new use are on one stream, or when the block was freed in the order of the
+// stream that the block is taken for. Otherwise one StreamsJoin orders the old use before the new
+// one, and covers every free before the join. The client sends a join when memory is used again
+// that was freed after work on several streams, or later, when a second stream comes into use after
+// such a re-use: a program with one stream sends nothing (lanes.md: "a free records a fence over
+// all streams with unfinished work").
 //
 // Thread safety: OnWork, OnJoin and AfterWait under the lock that orders the calls (the client's
 // send lock); the rest from any thread.

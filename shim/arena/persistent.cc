@@ -9,6 +9,7 @@ namespace {
 // A range that is larger than asked for may serve when little of it is wasted.
 constexpr uint64_t kSlackPart = 8;
 
+// Blocks with the same key share ranges.
 uint64_t KeyOf(const Persistent::Request& request) {
   const uint64_t size_class = request.bytes <= (4u << 10)    ? 0
                               : request.bytes <= (64u << 10) ? 1
@@ -19,6 +20,7 @@ uint64_t KeyOf(const Persistent::Request& request) {
 
 }  // namespace
 
+// A linear search: a program has a few owners and streams, so there are some tens of groups.
 Persistent::Group& Persistent::GroupOf(const Request& request, uint32_t* index) {
   const uint64_t key = KeyOf(request);
   for (uint32_t i = 0; i < groups_.size(); ++i) {
@@ -105,6 +107,7 @@ bool Persistent::Take(const Request& request, Block* block) {
   return taken;
 }
 
+// When no more can be mapped, a block lies among blocks of another size, life or stream.
 bool Persistent::TakeAnywhere(const Request& request, Block* block) {
   if (request.bytes > kSmallBytesMax) return false;
   for (uint32_t i = 0; i < groups_.size(); ++i) {
@@ -169,6 +172,7 @@ void Persistent::BecomeIdle(const Idle& idle, std::vector<Range>* unmap) {
   Shrink(cache_limit_, unmap);
 }
 
+// The lowest fill of the cache since the last boundary is the part that the iteration did not need.
 void Persistent::Uncache(uint64_t bytes) {
   cached_bytes_ -= bytes;
   cached_low_ = std::min(cached_low_, cached_bytes_);
@@ -182,6 +186,7 @@ void Persistent::Drop(const Range& range, std::vector<Range>* unmap) {
   unmap->push_back(range);
 }
 
+// Gives up cached ranges until the cache is within the limit: the longest empty one first.
 void Persistent::Shrink(uint64_t limit, std::vector<Range>* unmap) {
   for (std::deque<Idle>::iterator it = idle_.begin(); cached_bytes_ > limit && it != idle_.end();) {
     if (it->owner != kNobody) {
@@ -244,6 +249,7 @@ void Persistent::ReleaseUnneeded(std::vector<Range>* unmap) {
   cached_low_ = cached_bytes_;
 }
 
+// The cache's limit begins anew: what the program needed before says nothing of what comes.
 void Persistent::Trim(std::vector<Range>* unmap) {
   owners_.ForEach([&](uint32_t owner, const Usage&, uint64_t) { Release(owner, 0, unmap); });
   DropEmpties(kNobody, true, unmap);

@@ -5,11 +5,12 @@
 // Larger blocks own their range, so that freeing one gives memory back. An owner is the program
 // itself (cuMemAlloc) or one of its pools.
 //
-// What becomes of an empty range: a pool holds it (reserved, up to its release threshold, dropped
-// at a synchronisation); anything else goes to the cache: mapped, nobody's, and counted as free by
-// every query, as the next allocation takes it without asking anyone. The cache keeps up to
-// kCacheBytes; a program that needs again what the cache had just given up raises that
-// (hysteresis): an allocation in a loop is mapped once. Trim() empties the cache.
+// An empty range of a pool stays with the pool: reserved, up to the pool's release threshold, until
+// a synchronisation. Any other empty range goes to the cache: still mapped, without an owner. Every
+// query counts cached ranges as free, because the next allocation takes them without a round trip.
+// The cache keeps up to kCacheBytes. The limit grows when the program needs a range again that the
+// cache has just given up (hysteresis): an allocation in a loop is mapped once. Trim() empties the
+// cache.
 //
 // Pure: what must be mapped or unmapped is the caller's to do. Thread safety: none; the owner
 // locks. Salus 3.2 separates memory by life in the same way.

@@ -42,6 +42,7 @@ CUresult Create(CUcontext* context, unsigned flags, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+// Null means the calling thread's current context.
 CUresult FindOrCurrent(CUcontext program, Context** context) {
   if (program == nullptr) return State::Process().Current(context);
   if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
@@ -76,6 +77,7 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
   if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
   const Context* const found = State::Process().contexts.Find(Bits(context));
   if (found == nullptr || found->primary) return CUDA_ERROR_INVALID_CONTEXT;
+  // Of this thread alone, as CUDA documents: other threads keep a stale name on their stacks.
   std::vector<uint64_t>& stack = ThisThread().contexts;
   if (!stack.empty() && stack.back() == Bits(context)) stack.pop_back();
   return Contexts::Destroy(Bits(context));
@@ -93,6 +95,7 @@ CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
+// The last detach destroys the context, as the driver's does.
 CUresult cuCtxDetach(CUcontext context) {
   Context* found = nullptr;
   if (const CUresult result = FindOrCurrent(context, &found); result != CUDA_SUCCESS) return result;
@@ -119,6 +122,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext* context) {
 }
 CUresult cuCtxPopCurrent(CUcontext* context) { return local::cuCtxPopCurrent_v2(context); }
 
+// Replaces the top of the thread's stack; null only removes the top.
 CUresult cuCtxSetCurrent(CUcontext context) {
   if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
   std::vector<uint64_t>& stack = ThisThread().contexts;

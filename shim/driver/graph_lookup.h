@@ -1,5 +1,5 @@
-// From what a program holds to its graphs, and from parameter structures to work: what the
-// graph*.cc files beside this one share. Thread safety: any thread.
+// Translates the program's handles to graphs and nodes, and CUDA's parameter structures to work of
+// nodes. The graph*.cc files beside this one share these functions. Thread safety: any thread.
 #pragma once
 
 #include <memory>

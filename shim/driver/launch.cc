@@ -23,6 +23,8 @@ using shim::State;
 using shim::Stream;
 using shim::Streams;
 
+// The device's limits. The first launch in a context fetches them; threads that race fetch the
+// same.
 CUresult InfoOf(Context* context, const ipc::DeviceInfo** info) {
   *info = context->info.load(std::memory_order_acquire);
   if (*info != nullptr) return CUDA_SUCCESS;
@@ -31,7 +33,8 @@ CUresult InfoOf(Context* context, const ipc::DeviceInfo** info) {
   return result;
 }
 
-// What the driver reports at once.
+// Refuses a launch that the driver refuses at once. The failure of a queued launch would show only
+// at a later wait.
 CUresult CheckLimits(const LaunchRequest& launch, const Function& function,
                      const ipc::DeviceInfo& device) {
   uint64_t threads = 1;
@@ -55,6 +58,7 @@ CUresult CheckLimits(const LaunchRequest& launch, const Function& function,
   return CUDA_SUCCESS;
 }
 
+// The launch as a value that outlives the call, for a node of a graph.
 void Pack(const LaunchRequest& launch, uint64_t function, uint64_t context,
           const ParamBlock& params, shim::graphs::Work* work) {
   shim::graphs::KernelWork kernel;
@@ -71,6 +75,7 @@ void Pack(const LaunchRequest& launch, uint64_t function, uint64_t context,
   *work = std::move(kernel);
 }
 
+// Sends a launch, or adds it to the stream's capture. Returns without an answer from the worker.
 CUresult Submit(const LaunchRequest& launch) {
   State& state = State::Process();
   Context* context = nullptr;
@@ -132,6 +137,7 @@ CUresult AddAttribute(const CUlaunchAttribute& attribute, LaunchRequest* launch)
   }
 }
 
+// A request with the launch's dimensions; the callers fill the rest.
 LaunchRequest Shaped(CUfunction function, const unsigned (&grid)[3], const unsigned (&block)[3]) {
   LaunchRequest launch;
   launch.function = function;
@@ -142,6 +148,8 @@ LaunchRequest Shaped(CUfunction function, const unsigned (&grid)[3], const unsig
 
 }  // namespace
 
+// Bytes between the parameters are zeroed: the block goes to another process, and nothing else of
+// this stack may go there.
 CUresult ParamBlock::Fill(const LaunchRequest& launch, const Function& function) {
   if (launch.params != nullptr && launch.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (launch.extra != nullptr) return FromExtra(launch.extra, function.info.param_bytes);
@@ -158,6 +166,8 @@ CUresult ParamBlock::Fill(const LaunchRequest& launch, const Function& function)
   return CUDA_SUCCESS;
 }
 
+// `extra` is a list of key and value pairs; only these two keys exist. The block may be longer than
+// the function's parameters, never shorter.
 CUresult ParamBlock::FromExtra(void** extra, unsigned wanted) {
   size_t bytes = 0;
   for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {

@@ -1,5 +1,5 @@
-// What CUDA lets a program set for its whole context: per session here, so it is kept, and where a
-// shared device can't give it, it is only remembered.
+// Settings that CUDA keeps for a context. Here each session has one set of them. The client keeps
+// and returns the values. No value reaches the device, whose settings all sessions share.
 #include <algorithm>
 #include <array>
 

@@ -18,6 +18,7 @@ using shim::JitOptions;
 using shim::Modules;
 using shim::State;
 
+// Into the calling thread's current context.
 CUresult Load(CUmodule* module, const void* image, JitOptions* options) {
   Context* context = nullptr;
   uint64_t context_value = 0;
@@ -92,6 +93,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule modu
   return Modules::FindVariable(Bits(module), name, address, bytes);
 }
 
+// Both enumerations ask the worker for the names: the client does not read images.
 CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule module) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -114,6 +116,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned capacity, CU
 
 // --- functions -----------------------------------------------------------------------------------
 
+// Attributes were fetched with the function, so that occupancy queries cost no round trip.
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction program) {
   Function* function = nullptr;
   if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)
@@ -125,6 +128,7 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
   return CUDA_SUCCESS;
 }
 
+// A round trip: the driver may refuse the value, and only an accepted value is remembered.
 CUresult cuFuncSetAttribute(CUfunction program, CUfunction_attribute attribute, int value) {
   Function* function = nullptr;
   uint64_t function_value = 0;
@@ -141,6 +145,7 @@ CUresult cuFuncSetAttribute(CUfunction program, CUfunction_attribute attribute, 
   return CUDA_SUCCESS;
 }
 
+// A hint, which the driver may ignore: queued, without an answer.
 CUresult cuFuncSetCacheConfig(CUfunction program, CUfunc_cache config) {
   Function* function = nullptr;
   uint64_t value = 0;
@@ -172,6 +177,7 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction program) {
   return CUDA_SUCCESS;
 }
 
+// The name lives as long as the function, so the program gets a pointer to it.
 CUresult cuFuncGetName(const char** name, CUfunction program) {
   Function* function = nullptr;
   if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)
@@ -191,6 +197,7 @@ CUresult cuFuncGetParamInfo(CUfunction program, size_t index, size_t* offset, si
   return CUDA_SUCCESS;
 }
 
+// A module is loaded as a whole, so a function that the client knows is loaded.
 CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction program) {
   Function* function = nullptr;
   if (const CUresult result = shim::FindFunction(program, &function); result != CUDA_SUCCESS)

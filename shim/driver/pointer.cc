@@ -112,8 +112,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   return CUDA_SUCCESS;
 }
 
-// The one attribute that can be set asks that copies of this memory be synchronous; it is a promise
-// about other devices reading the memory, which no session can share.
+// The one attribute that can be set makes copies of this memory synchronous, for other devices that
+// read the memory. No session shares memory with other devices, so the attribute changes nothing.
 CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
                                CUdeviceptr address) {
   if (const CUresult result = shim::Client::Process().Ready(); result != CUDA_SUCCESS)

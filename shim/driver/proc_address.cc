@@ -52,8 +52,8 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuui
   return found == ipc::EntryStatus::kFound ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-// The driver's private tables: only a CUDA runtime asks for them, and one that is not ours is part
-// of the program or of a library that was linked with it.
+// The driver's private tables. Only a CUDA runtime asks for them. A runtime other than Laneway's
+// facade is linked statically into the program or into one of the program's libraries.
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
   if (table != nullptr) *table = nullptr;
   Dl_info caller;

@@ -66,7 +66,7 @@ bool Detector::EndsLikeABody() const {
   return true;
 }
 
-// The iteration ends here: what it was, and what there is to learn from it.
+// Ends the iteration here: names its body, and learns its operations as a body when none is known.
 Decision Detector::Finish() {
   ++boundaries_;
   Decision decision;
@@ -144,8 +144,8 @@ Detector::Cut Detector::FindCut() const {
   const bool flat = swing < highest / kLevelNoiseShare;
   const uint64_t low = flat ? highest : lowest + swing / kLevelShare;
   const uint64_t first = begin + (period - (begin - finder_.begin(history_)) % period) % period;
-  // A place where the host waits counts only when something is computed before it waits again: what
-  // it reads back after a wait, waiting once more, still belongs to the iteration that ends.
+  // A place where the host waits counts only when the device computes before the next wait. Copies
+  // of results that follow a wait, and end in another wait, still belong to the ending iteration.
   const auto worthwhile = [&](uint64_t position, uint64_t* stretch) {
     bool computes = false;
     for (*stretch = 0; *stretch < period; ++*stretch) {

@@ -41,8 +41,9 @@ uint64_t History::EqualBefore(uint64_t end, uint64_t period, uint64_t count) con
   const uint64_t oldest = first() == 0 ? 0 : first() + 1;
   const uint64_t room = end - period > oldest ? end - period - oldest : 0;
   uint64_t equal = 0, unequal = std::min(count, room) + 1;  // the answer is in [equal, unequal)
-  // Where nothing repeats only a few operations are equal: those are compared one by one, and for
-  // more the stretch is doubled before it is halved.
+  // Where the operations do not repeat only a few are equal, so the first kFew are compared one by
+  // one. A longer equal stretch is found by hashes: its length grows by four each time, then
+  // it is bisected.
   constexpr uint64_t kFew = 16;
   while (equal < kFew && equal + 1 < unequal) {
     if (identity(end - 1 - equal) != identity(end - 1 - equal - period)) return equal;

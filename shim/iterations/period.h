@@ -1,9 +1,10 @@
-// Finds the period that explains the recent operations: the last time that the last few happened
-// proposes one, and it stays for as long as every further operation equals the one a period before,
-// or until one is proposed that explains more.
+// Finds the period that explains the recent operations. The previous occurrence of the last few
+// operations proposes a period. The proposal stays while each further operation equals the
+// operation a period before, or until another proposal explains more operations.
 //
-// What few operations propose is the nearest repetition, which may be a part of the period (a step
-// inside two different ones); sixteen or sixty-four propose the whole.
+// A few operations propose the nearest repetition, which may be shorter than the period: the same
+// step may stand inside two different iterations. Sixteen or sixty-four operations propose the
+// whole period.
 //
 // O(1) per operation, O(log) when a proposal is new. Thread safety: none; std only, no clock.
 #pragma once

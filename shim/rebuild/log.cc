@@ -19,6 +19,7 @@ bool HasMany(ObjectName subject) {
 
 // --- chains: the entries of one object -----------------------------------------------------------
 
+// Names are small numbers that are used again, so an array by name serves as the map.
 RebuildLog::Chains* RebuildLog::ChainsOf(ObjectName object) {
   std::vector<Chains>& names = by_name_[static_cast<size_t>(object.kind)];
   const size_t index = static_cast<size_t>(object.id);
@@ -54,6 +55,7 @@ void RebuildLog::Unlink(uint32_t index, int which, ObjectName object) {
   if (after != kNone) records_[after].before[which] = before;
 }
 
+// The living entry of this setting, or kNone.
 uint32_t RebuildLog::FindSetting(ObjectName subject, uint64_t detail) const {
   if (HasMany(subject)) {
     const auto found = many_.find({subject, detail});
@@ -100,6 +102,7 @@ void RebuildLog::EndRecord(uint32_t index, uint64_t position) {
   --alive_;
 }
 
+// The worker has taken the messages that ended these records, so no successor needs the records.
 void RebuildLog::ForgetConsumed(uint64_t consumed) {
   while (!ended_.empty() && records_[ended_.front()].end <= consumed) {
     Free(ended_.front());
@@ -107,6 +110,7 @@ void RebuildLog::ForgetConsumed(uint64_t consumed) {
   }
 }
 
+// Once the log has overflowed nothing is added: the session cannot move any more (kLogTooLong).
 RebuildLog::Token RebuildLog::Add(const Kept& kept, uint64_t position) {
   const base::MutexLock lock(&mutex_);
   const size_t image = kept.image == nullptr ? 0 : kept.image->size();
@@ -146,6 +150,8 @@ void RebuildLog::Confirm(Token token) {
   if (token != kNoToken) records_[token].confirmed = true;
 }
 
+// The call failed, so its object never was: the record goes at once, not when the worker has come
+// past a position.
 void RebuildLog::Drop(Token token) {
   const base::MutexLock lock(&mutex_);
   if (token == kNoToken || records_[token].sequence == 0 || records_[token].end != kAlive) return;
@@ -208,6 +214,7 @@ std::vector<RebuildLog::Entry> RebuildLog::At(uint64_t position) const {
   return entries;
 }
 
+// The ring was rewound, and the messages behind `position` lie `by` bytes further on.
 void RebuildLog::Shift(uint64_t position, uint64_t by) {
   const base::MutexLock lock(&mutex_);
   for (Record& record : records_) {
@@ -227,6 +234,7 @@ bool RebuildLog::HasDetail(ObjectName subject, uint64_t detail) const {
   return FindSetting(subject, detail) != kNone;
 }
 
+// Headers differ in their numbers, so the bodies alone are compared.
 bool RebuildLog::HasSame(const Kept& kept) const {
   const base::MutexLock lock(&mutex_);
   const uint32_t index = FindSetting(kept.subject, kept.detail);

@@ -1,10 +1,10 @@
-// What a session has alive in its worker, as the messages that made it: when another worker takes
-// the session over, the client sends them again.
+// The messages that made each object and setting that is alive in the session's worker. When
+// another worker takes the session over, the client sends these messages again.
 //
 // Not a history: an entry goes when its object ends or its setting is made anew. An entry is a
-// message as it was sent (names are the client's, so the same bytes mean the same object again),
-// filed under the object that it makes or sets, and under one that it refers to; the end of either
-// ends the entry.
+// message as it was sent; the names in it are the client's, so the same bytes mean the same object
+// again. The log files an entry under the object that the message makes or sets, and under the
+// object that the message refers to. The end of either object ends the entry.
 //
 // Positions. A message is in the log from the moment it is sent, and the worker may be lost before
 // it has taken it. Entries therefore carry the ring positions at which they begin and end; what a

@@ -46,6 +46,8 @@ void Client::TryRebuild() {
   (void)RebuildLocked();  // a failure is the session's loss, which the thread looks at next
 }
 
+// Each turn of the loop tells one worker. Another turn follows when yet another worker has taken
+// the session over meanwhile; the unread messages stay copied out until a worker knows all objects.
 CUresult Client::RebuildLocked() {
   pipeline_.lock().AssertHeld();
   if (!pipeline_.Displaced()) return CUDA_SUCCESS;
@@ -98,6 +100,7 @@ CUresult Replay::Fail(std::string sentence) {
   return CUDA_ERROR_MPS_RPC_FAILURE;
 }
 
+// As the pipeline's MakeRoom, but a displaced worker ends it: the rebuild begins again.
 CUresult Replay::Send(std::span<const std::byte> message) {
   for (;;) {
     const std::span<std::byte> room = ends_.ring->Reserve(message.size(), kNapUs);
@@ -112,6 +115,8 @@ CUresult Replay::Send(std::span<const std::byte> message) {
   }
 }
 
+// The copy of the message gets a number of its own: the reply to the first sending may still lie in
+// the ring, and must not be taken for this one.
 CUresult Replay::Exchange(std::span<const std::byte> message, std::vector<std::byte>* reply) {
   std::vector<std::byte> bytes(message.begin(), message.end());
   ipc::MessageHeader header = HeaderOf(bytes);

@@ -1,14 +1,15 @@
-// Telling a new worker what a session has alive.
+// Tells a new worker of the session's living objects. The steps, and the process that takes each:
 //
-//   lanewayd  gives the session to a new worker, writes SessionPage::generation, rings
-//   client    under its send lock: copies out what its ring holds unread, rewinds the ring to where
-//             the lost worker stopped, acknowledges the generation
-//   worker    begins to take messages
-//   client    sends what the log holds at that position, a round trip each; then what it copied
-//             out, as it was; goes on
+//   lanewayd  gives the session to a new worker, writes SessionPage::generation, rings.
+//   client    under its send lock: copies the unread messages out of the ring, rewinds the ring to
+//             where the lost worker stopped, acknowledges the generation.
+//   worker    begins to take messages.
+//   client    sends the log's entries at that position, a round trip each; then the messages that
+//             were copied out, unchanged; goes on.
 //
 // While only the replay is in the ring (SessionPage::replaying) the new worker may be lost, too:
-// the next one is told the same. Thread safety: one object, used under the client's send lock.
+// the client then tells the next worker the same. Thread safety: one object, used under the
+// client's send lock.
 #pragma once
 
 #include "ipc/calls/vendor.h"

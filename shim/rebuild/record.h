@@ -1,9 +1,9 @@
-// What a call means for the log of what is alive: most calls nothing, and that is told by one look
-// into a table.
+// Files calls in the log of living objects. One look into a table tells that most calls change
+// nothing there.
 //
-// Which rows create and end objects their roles say; which set something that outlives the call is
-// listed in record.cc. Thread safety: functions without state; Record() needs the client's send
-// lock, as the log does.
+// The roles of a row's parameters say which objects the call creates and ends. record.cc lists the
+// rows whose calls change a setting that outlives the call. Thread safety: functions without state;
+// Record() needs the client's send lock, as the log does.
 #pragma once
 
 #include <cstdint>
