@@ -1,5 +1,5 @@
-// The end of the session's page: what the client says of itself for people. The client is the one
-// writer, and may write anything: a reader bounds what it reads and decides nothing by it.
+// The end of the session's page: figures of the client for people. Only the client writes here, and
+// it may write anything: a reader bounds each value and bases no decision on it.
 #pragma once
 
 #include <atomic>

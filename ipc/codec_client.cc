@@ -26,6 +26,8 @@ uint64_t ObjectBytes(std::span<const Param> params, size_t i, Values values) {
   return params[i].role.rule == LengthRule::kNone ? params[i].bytes : ReachOf(params, i, values);
 }
 
+// Two passes: first the fixed part of every parameter, then the ranges (arrays, texts). The worker
+// thus knows all lengths before it comes to the first range.
 class RequestEncoder {
  public:
   RequestEncoder(Op op, Values values, Caller& caller, Writer& out)
@@ -59,8 +61,8 @@ class RequestEncoder {
   bool Fine() const { return result_.refusal == Refusal::kNone; }
   void Refuse(Refusal why) { result_.refusal = why; }
 
-  // The vendor's functions judge nulls themselves; our own calls have none but a log that nobody
-  // wants, and the worker ends a session that sends one.
+  // The vendor's functions judge null arguments themselves. Laneway's own calls may have one null
+  // argument, the log of a load without logs; the worker ends a session that sends another.
   void RefuseNull(size_t i) {
     const Param& param = params_[i];
     const RoleKind kind = param.role.kind;
@@ -123,6 +125,7 @@ class RequestEncoder {
     out_.Raw(values_[i], param.bytes);
   }
 
+  // The text itself is a range, with its NUL.
   void PutTextLength(size_t i) {
     const char* text = static_cast<const char*>(PointerAt(values_[i]));
     const size_t bytes = text == nullptr ? 0 : std::strlen(text) + 1;
@@ -130,6 +133,8 @@ class RequestEncoder {
     out_.Put(static_cast<uint32_t>(bytes));
   }
 
+  // Null names the legacy stream where a stream is expected. Of any other kind it crosses as null,
+  // for the vendor's function to judge.
   HandleId IdOf(HandleKind kind, const void* value) {
     HandleId id = HandleId::kNull;
     const bool found = kind == HandleKind::kStream
@@ -145,6 +150,8 @@ class RequestEncoder {
     return id;
   }
 
+  // The client names the object before the worker makes it, so a later call may use the name
+  // without waiting for this one.
   void PutNewName(size_t i) {
     NewName name{params_[i].handle};
     name.out = static_cast<void**>(PointerAt(values_[i]));
@@ -179,6 +186,7 @@ class RequestEncoder {
     return id;
   }
 
+  // 0: the codec does not know the type that the call's arguments name.
   size_t ScalarBytes(size_t i, HandleId owner) {
     const Role& role = params_[i].role;
     const auto value_of = [this](size_t j) { return IntegerOf(params_[j], values_[j]); };
@@ -195,6 +203,7 @@ class RequestEncoder {
     }
   }
 
+  // A tag says how the worker must read the bytes: as a value, or as an address on the device.
   void PutScalar(size_t i) {
     const void* pointer = PointerAt(values_[i]);
     std::byte bytes[kScalarBytes] = {};
@@ -217,6 +226,7 @@ class RequestEncoder {
     out_.Raw(bytes, sizeof bytes);
   }
 
+  // Under host pointer mode the device writes into a pinned slot; the caller copies from there.
   void PutResult(size_t i) {
     void* pointer = PointerAt(values_[i]);
     if (pointer == nullptr) return Refuse(Refusal::kBadValue);
@@ -273,6 +283,7 @@ class RequestEncoder {
     for (uint64_t j = 0; j < count && Fine(); ++j) PutName(params_[i].handle, objects[j]);
   }
 
+  // Last, when nothing can refuse the call any more.
   void EndNames() {
     for (const size_t i : Members(row_.sets.names)) {
       if (params_[i].role.kind != RoleKind::kEndHandle) continue;

@@ -55,9 +55,9 @@ struct Encoded {
 // REQUIRES here and below: RowOf(op).remote, and values[i] points at the C value of parameter i.
 size_t RequestBytesMax(Op op, Values values);
 
-// Encodes the request. Names that it ends are forgotten; those it creates are reserved, but reach
-// the program's variables only by DeliverNames (a queued call: at once; a round trip: TakeReply
-// does). On a refusal nothing has changed.
+// Encodes the request. Forgets the names that the call ends, and reserves names for the objects
+// that the call creates. DeliverNames writes the new names to the program's variables: a queued
+// call does so at once, for a round trip TakeReply does. On a refusal nothing has changed.
 Encoded EncodeRequest(Op op, Values values, Caller& caller, Writer* request);
 
 void DeliverNames(const Encoded& encoded);

@@ -54,6 +54,7 @@ class Server {
   const Slot* slots() const { return slots_.data(); }
   Values values() const { return values_.data(); }
 
+  // A failed call has still ended its handles, as the driver's destroy calls have.
   void EndNames(bool success) {
     for (const size_t i : Members(sets_.names)) {
       const HandleKind kind = params_[i].handle;
@@ -151,6 +152,7 @@ class Server {
     return view != nullptr;
   }
 
+  // A range that was not sent (Present) stays null, for the callee to judge.
   bool Range(size_t i) {
     switch (params_[i].role.kind) {
       case RoleKind::kIn:
@@ -245,6 +247,7 @@ class Server {
     return session_.Accepts(address, bytes) ? Step::kOn : Step::kBadAddress;
   }
 
+  // Offsets into the staging area; the client wrote both numbers, so the sum may not wrap.
   Step StagingStep(size_t i) const {
     if (params_[i].role.rule != LengthRule::kParam) return Step::kOn;
     const uint64_t offset = slots_[i].As<uint64_t>();
@@ -253,6 +256,7 @@ class Server {
     return fits ? Step::kOn : Step::kBadValue;
   }
 
+  // An address whose extent the call tells must be the session's over all of it, else at its start.
   Step AddressStep(size_t i) {
     const uint64_t address = slots_[i].As<uint64_t>();
     const LengthRule rule = params_[i].role.rule;
@@ -279,6 +283,7 @@ class Server {
     return Step::kOn;
   }
 
+  // An attribute may hold an address of the device. One that holds a host pointer never crosses.
   Step AttributeStep(size_t i) {
     const size_t which = params_[i].role.length[1];
     const cublasLtMatmulDescAttributes_t attribute =
@@ -291,6 +296,7 @@ class Server {
     return address == 0 ? Step::kOn : Accepts(address, 1);
   }
 
+  // The callee gets an array of driver handles in place of the names.
   Step ResolveNames(size_t i) {
     if (!Present(i)) return Step::kOn;
     const uint64_t count = ReachOf(params_, i, values()) / sizeof(void*);
@@ -345,6 +351,7 @@ class Server {
   uint32_t present_ = 0;
 };
 
+// In the client's words, so that the program gets the status that the client would have returned.
 Refusal RefusalOf(Step step) {
   switch (step) {
     case Step::kBadHandle:

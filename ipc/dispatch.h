@@ -1,4 +1,4 @@
-// The worker's dispatch: one untrusted request, by its opcode, to the function that serves it.
+// The worker's dispatch: finds the function of an untrusted request by the request's opcode.
 // Thread safety: as the Session's.
 #pragma once
 

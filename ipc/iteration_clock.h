@@ -1,5 +1,6 @@
-// For how long a session has held its lane: in the iteration that runs, and in all. Whoever lets it
-// work keeps one, and publishes what it counts in the session's page.
+// The time for which a session has held its lane: in the current iteration, and in all. The worker
+// of a session, or a program in in-process mode, keeps a clock and publishes its figures in the
+// session's page.
 //
 // Times are CLOCK_MONOTONIC microseconds. Thread safety: none, one thread's.
 #pragma once

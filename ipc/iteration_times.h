@@ -1,8 +1,8 @@
 // How long a session's iterations take and how long it waited: part of the session page, so that
 // counting costs the worker a few stores and the daemon reads without asking.
 //
-// The worker's session thread is the only honest writer; the client can write here, too, so a
-// reader bounds what it reads and decides nothing about others by it. Times are CLOCK_MONOTONIC
+// The worker's session thread is the only honest writer. The client can write here, too: a reader
+// bounds each value, and decides nothing about other sessions by it. Times are CLOCK_MONOTONIC
 // microseconds. Thread safety: one writer, any readers; a reader may see an iteration in one word
 // and not yet in another.
 #pragma once
@@ -45,8 +45,8 @@ constexpr uint64_t BucketBegin(size_t bucket) {
   return (uint64_t{8} + bucket % 8) << (bucket / 8 - 1);
 }
 
-// At a boundary: an iteration is over that took `took_us`, without the time that it waited for its
-// grant.
+// Counts an iteration at the boundary that ends it. `took_us` is the iteration's time without the
+// wait for its grant.
 inline void CountIteration(IterationTimes* times, uint64_t end_us, uint64_t took_us) {
   constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
   const uint64_t number = times->count.load(kRelaxed);

@@ -1,9 +1,9 @@
 // What lanewayd was told of a job by `laneway run`, and the ticket by which the job's programs join
 // it.
 //
-// A program says nothing of its job by itself: it shows the ticket that `laneway run` got for it
-// and put into its environment (LANEWAY_JOB). The ticket holds the job's terms, sealed by the
-// daemon that gave it out; the next daemons of the same runtime directory know the seal
+// A program states no terms of its job. It shows a ticket, which `laneway run` got from lanewayd
+// and put into the program's environment (LANEWAY_JOB). The ticket holds the job's terms, sealed by
+// the daemon that gave it out; the next daemons of the same runtime directory know the seal
 // (daemon/control/seal.h). So a job may gain programs when the daemon that named it is long gone. A
 // daemon that remembers the job goes by what it remembers: terms may have changed since
 // (`laneway limit`). Thread safety: values.

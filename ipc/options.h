@@ -56,7 +56,8 @@ struct Flag {
   int64_t number_max = 365 * 24 * 3600;  // a year of seconds
   bool Options::*toggle = nullptr;       // takes no value; of `laneway run` alone
   int64_t number_min = 0;
-  // Of a text that is neither a choice nor bytes: whether it is one, and what it is to be.
+  // For a text that is neither a choice nor a number of bytes: whether the value is legal, and a
+  // description of legal values.
   bool (*valid)(const std::string& value) = nullptr;
   const char* takes = nullptr;  // "a time such as 20ms": after "takes"
 };

@@ -4,10 +4,10 @@
 //     data:       kRingBytes, mapped twice in a row, so that a message is always contiguous
 //
 // Positions only grow; position % kRingBytes is the place. A message begins at an 8-byte boundary
-// with its MessageHeader. The peer can write anything at any time: each side keeps its own position
-// privately, clamps what it reads of the other's, and the consumer copies a message, once, before
-// it looks at it. One that it has copied and not taken yet is still in the ring, as its producer
-// sees it: another consumer finds it there.
+// with its MessageHeader. The peer can write anything at any time. So each side keeps its own
+// position in private memory and clamps the other side's position, and the consumer copies a
+// message once before reading any of it. A message that the consumer has copied but not taken is
+// still in the ring for the producer, and another consumer finds the message there.
 //
 // Waking: a side that finds nothing to do spins, then announces itself in `*_sleeping` and sleeps
 // on its doorbell. The other side rings when, after publishing its position, it sees the

@@ -145,14 +145,15 @@ consteval Role Staging(uint16_t n, uint16_t m = 0) {
 
 }  // namespace roles
 
-// One parameter of one call: its role, bound to its C type.
+// One parameter of one call: a role, bound to the parameter's C type.
 struct Param {
   Role role;
   HandleKind handle = HandleKind::kNone;
   uint16_t bytes =
       0;  // of the value; of the pointee for Out, In, InOut and arrays; of a typed scalar
   bool is_signed = false;  // of a value
-  // Of what a pointer, or each of the pointers that it points at, points at; 0: it does not say.
+  // The bytes of the object behind a pointer, or behind each pointer of an array; 0: the C type
+  // does not tell.
   uint16_t element = 0;
 };
 inline constexpr size_t kParamsMax = 24;

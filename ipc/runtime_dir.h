@@ -23,12 +23,12 @@ inline constexpr char kSecretName[] = "secret";
 // Where it is, whether or not it exists.
 std::string RuntimeDir();
 
-// FailedPrecondition or InvalidArgument, with a sentence for people, when the directory belongs to
-// someone else, others can enter it, it is not a directory, or socket paths in it would be too
-// long. NotFound when there is none.
+// FailedPrecondition or InvalidArgument, with a sentence for people: the directory belongs to
+// another user, other users can enter it, the path is no directory, or socket paths in the
+// directory would be too long. NotFound: the directory does not exist.
 absl::Status CheckRuntimeDir(const std::string& dir);
 
-// Makes it (and log/ below it) when it is missing, then checks it.
+// Makes the directory, and log/ below it, when they are missing. Then checks as CheckRuntimeDir.
 absl::Status MakeRuntimeDir(const std::string& dir);
 
 std::string HelloSocketPath(const std::string& dir);

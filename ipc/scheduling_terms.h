@@ -1,5 +1,5 @@
-// How a job is scheduled, by what its user told `laneway run`: a part of its terms (ipc/job.h),
-// which hold for each of its sessions (docs/scheduling.md).
+// How a job is scheduled, as its user told `laneway run`. These are a part of the job's terms
+// (ipc/job.h), which hold for each session of the job (docs/scheduling.md).
 //
 // A value of fixed size without padding, because tickets and sessions' records hold it. Thread
 // safety: values; functions without state.

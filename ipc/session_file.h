@@ -25,7 +25,7 @@
 //     quiet_position       Nothing while the worker lives, which keeps its own word of it. When it
 //                          is gone, lanewayd moves a session that looks quiet. A lie costs the
 //                          client what was in flight.
-//     obstacles            A session that hides one is rebuilt without what it hides.
+//     obstacles            A client that hides an obstacle is rebuilt without the hidden state.
 //     lane_blocks          When they are gone, the lane may be the next session's, after all work
 //                          on the device. A lie costs the client what lies there.
 //     completed            Nothing.
@@ -108,8 +108,8 @@ struct SessionPage {
   // client's doorbell). The client puts its ring in order, replays what lives, and acknowledges.
   std::atomic<uint32_t> generation;
 
-  // The first failure of a queued call that the client's own checks did not foresee (a CUresult):
-  // the client takes it (exchanges it for 0) and returns it where CUDA surfaces asynchronous
+  // The first failure of a queued call that the client's own checks did not foresee: a CUresult, or
+  // 0. The client exchanges the code for 0 and returns the code where CUDA surfaces asynchronous
   // errors.
   std::atomic<uint32_t> async_error;
 

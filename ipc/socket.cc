@@ -173,8 +173,9 @@ absl::StatusOr<Packet> ReceivePacket(int socket, int64_t timeout_us) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   ssize_t got = 0;
-  // A peer that closes with packets unread is told of first, once (ECONNRESET), though what it said
-  // before still lies here: a worker's last words say whose fault it died of.
+  // When a peer closes with packets unread, the kernel reports ECONNRESET once before the packets
+  // that the peer sent earlier. Those packets matter: the last packet of a worker names the session
+  // that ended the worker.
   int resets = 0;
   do {
     got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);

@@ -99,8 +99,8 @@ absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t bytes_ma
   if (!S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a file; remove it"));
   }
-  // What it holds now and one byte more, by which its end shows; it may grow meanwhile. Never
-  // bytes_max at once: that is far more than there is.
+  // Reads the present size and one byte more: a short read then shows the end. The file may grow
+  // meanwhile. The buffer is not made for bytes_max, which is far more than most files have.
   std::string text;
   size_t length = 0;
   for (ssize_t got = 1; got > 0 && length <= bytes_max; length += static_cast<size_t>(got)) {

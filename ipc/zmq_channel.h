@@ -3,7 +3,7 @@
 //     client: DEALER  --request messages-->  ROUTER bound by the worker, one per session
 //                     <--reply messages----
 //
-// Who may speak: the DEALER that has the session's token for its identity, and nobody else. The
+// Only a DEALER may send that has the session's token as its identity. The
 // token lies in the session file (ipc/session_file.h), which lanewayd gives to that program alone.
 // Frames are bounded, and what is more than one frame is dropped with its message.
 //
@@ -11,8 +11,9 @@
 // receive: the socket is locked for moments only, and a receiver waits on descriptors outside the
 // lock.
 //
-// A client over rings must never load libzmq (it aborts a host that closes its descriptors), so its
-// side lives in lib/laneway/shim/liblaneway_zmq.so, which exports LanewayZmqConnect alone.
+// A client over rings must never load libzmq, which aborts a program that closes its descriptors.
+// The client's side is therefore a library, lib/laneway/shim/liblaneway_zmq.so, which exports
+// LanewayZmqConnect alone.
 #pragma once
 
 #include <string>

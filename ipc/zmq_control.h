@@ -1,6 +1,7 @@
 // The control plane between people's commands and lanewayd: JSON texts over a ROUTER at
-// ipc://$RUNTIME/control.zmq, mode 0600: whoever may open it may read the directory's key as well,
-// so that the file's mode is what admits. What the texts say is daemon/control/command.h. Thread
+// ipc://$RUNTIME/control.zmq, mode 0600. A process that can open the socket can read the
+// directory's key as well, so the file's mode alone admits. daemon/control/command.h defines the
+// texts. Thread
 // safety: one thread per object.
 #pragma once
 

@@ -1,6 +1,6 @@
 // What each function of cuBLAS touches in device memory, as data: one row for each family of
-// functions in blas_operands.inc. The worker reads it to refuse what is not its caller's, the
-// software GPU to fault before it computes; both interpret the same rows.
+// functions in blas_operands.inc. By these rows the worker refuses addresses that are not the
+// session's, and the software GPU faults before it computes.
 //
 // An operand is a pointer parameter with a shape: how far from the pointer the first and the last
 // touched byte lie, given the integers of the call. Parameters count from 0, the handle is 0.

@@ -1,7 +1,7 @@
-// The C types of Laneway's own calls: what no vendor header declares. Each is a row of laneway.inc
-// and travels like a driver call; the worker implements them (LanewayCalls in ipc/door.h), the
-// shim's bodies send them. To add one: its type here, its row at the end of laneway.inc, its body
-// in the worker.
+// The C types of Laneway's own calls, which no vendor header declares. Each call has a row in
+// laneway.inc and travels like a driver call; the worker implements the calls (LanewayCalls in
+// ipc/door.h), the shim's bodies send them. To add a call, write its type here, its row at the end
+// of laneway.inc, and its body in the worker.
 //
 // Types are seen from both sides: on the client a CUstream is what the program holds, in the worker
 // it is the driver's; the codec translates.
@@ -48,7 +48,7 @@ struct ModuleHash {
   bool operator==(const ModuleHash&) const = default;
 };
 
-// One input of a link: an image that was sent before, and what logs call it.
+// One input of a link: an image that was sent before, and the image's name in logs.
 struct LinkInput {
   ModuleHash hash;
   uint32_t kind = 0;  // CUjitInputType
@@ -91,9 +91,10 @@ struct LaunchAttribute {
   uint32_t value[4] = {};
 };
 
-// Those that a launch may have in a context that others share. The client drops hints; whatever
-// else names objects, other launches or how the device caches (access policy windows, memory
-// synchronisation domains, programmatic events, device-updatable nodes) stays outside: 801.
+// The attributes that a launch may have in a context that several sessions share. The client drops
+// hints. Attributes that name objects or other launches, or that change how the device caches
+// (access policy windows, memory synchronisation domains, programmatic events, device-updatable
+// nodes), are refused with 801.
 constexpr bool IsLaunchAttribute(uint32_t id) {
   return id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE || id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
          id == CU_LAUNCH_ATTRIBUTE_PRIORITY;
@@ -122,10 +123,10 @@ using ArenaUnmap = CUresult(CUdeviceptr address);
 // all work submitted so far. A session has one lane, on the device of its first
 // LaneReserve (801 on another). Errors as ArenaMap.
 using LaneReserve = CUresult(size_t bytes);
-// A block of the ephemeral part outlives its iteration: what backs it becomes the session's own, at
-// the same addresses with the same bytes, and the lane gets fresh memory in its place. 2: there is
-// none; then the session keeps the lane until the block's LaneDrop. Waits for the session's turn;
-// 401: it has given its lane back.
+// A block of the ephemeral part outlives its iteration. The block's memory becomes the session's
+// own, at the same addresses with the same bytes, and the lane gets fresh memory instead. 2: no
+// memory is left, and the session keeps the lane until the block's LaneDrop. Waits for the
+// session's turn; 401: the session has given its lane back.
 using LaneKeep = CUresult(CUdeviceptr address, size_t bytes);
 // Ends the LaneKeep of this address. What backs it goes back at a boundary.
 using LaneDrop = CUresult(CUdeviceptr address);
@@ -181,9 +182,9 @@ using Launch = CUresult(CUfunction function, unsigned grid_x, unsigned grid_y, u
 using StreamCreate = CUresult(CUstream* stream, unsigned flags, int priority, unsigned slot);
 using StreamDestroy = CUresult(CUstream stream);
 using StreamMark = CUresult(CUstream stream, Mark mark);
-// A StreamMark with a copy before it that nobody has asked for yet, as CopyStagedOut would make it.
-// It is no work: it is not made out of the session's turn. SessionPage::fetched tells, before the
-// mark, that it is.
+// A StreamMark, and before the mark a copy as of CopyStagedOut, which the program has not asked for
+// yet. The copy is no work: out of the session's turn the worker leaves the copy out. When it makes
+// the copy, it writes the ticket to SessionPage::fetched before the mark.
 using FetchAhead = CUresult(uint64_t staging_offset, CUdeviceptr from, size_t count,
                             CUstream stream, Mark mark, uint64_t ticket);
 using EventRecord = CUresult(CUevent event, CUstream stream, Mark mark);
@@ -208,9 +209,9 @@ using LinkImages = CUresult(const LinkInput* inputs, unsigned count, const CUjit
 // `count` bytes of an image from `offset` on. 200: the worker has no such image, or it ends before.
 using ImageBytes = CUresult(const ModuleHash* hash, uint64_t offset, void* bytes, size_t count);
 
-// --- executable graphs. A program's graphs are its client's; a piece of one that the device can do
-// alone is defined here node by node, numbered from 0, then sealed, and launched by one message. A
-// CUgraphExec is such a piece. What the driver refuses is reported by GraphSeal.
+// --- executable graphs. The client keeps a program's graphs. A part of a graph that the device can
+// do alone is a piece: defined node by node, numbered from 0, then sealed, and launched by one
+// message. A CUgraphExec is a piece. GraphSeal reports the driver's refusals.
 using GraphBegin = CUresult(CUgraphExec* piece);
 using GraphKernel = CUresult(CUgraphExec piece, unsigned node, CUfunction function, unsigned grid_x,
                              unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
@@ -236,9 +237,9 @@ using GraphSetKernel = CUresult(CUgraphExec piece, unsigned node, CUfunction fun
                                 const void* params, unsigned param_bytes);
 using GraphLaunch = CUresult(CUgraphExec piece, CUstream stream);
 using GraphEnd = CUresult(CUgraphExec piece);
-// A piece that libraries make: until GraphCaptured, which seals it, calls of cuBLAS and cublasLt
-// that bear kIntoCapture (ipc/message.h) are captured into it. It is not launched, but a node of
-// others.
+// Begins a piece that libraries make. Calls of cuBLAS and cublasLt that bear kIntoCapture
+// (ipc/message.h) are captured into the piece until GraphCaptured seals it. The piece becomes a
+// node of other pieces, and is not launched by itself.
 using GraphCapture = CUresult(CUgraphExec* piece);
 using GraphCaptured = CUresult(CUgraphExec piece);
 

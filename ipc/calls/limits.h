@@ -30,8 +30,8 @@ inline constexpr unsigned long long kWorkerOffset = kEphemeralOffset + kEphemera
 inline constexpr unsigned long long kWorkerBytes = kDeviceArenaBytes - kWorkerOffset;
 inline constexpr unsigned long long kSlotsEnd = kSlotBase + kSlots * kSlotBytes;
 
-// The software GPU places what it allocates itself right after the slots; one window holds all
-// addresses that a kernel may touch, so a check of an access is one compare.
+// The software GPU's own allocations lie right after the slots. One window holds all addresses that
+// a kernel may touch, so a check of an access is one compare.
 inline constexpr unsigned long long kSoftDeviceBytes = kSlotBytes * 8;
 inline constexpr unsigned kSoftDevicesMax = 8;
 inline constexpr unsigned long long kWindowBase = kSlotBase;
@@ -57,9 +57,9 @@ inline constexpr unsigned kPathBytesMax = 107;  // sun_path of a Unix socket
 
 // --- sessions ------------------------------------------------------------------------------------
 inline constexpr unsigned kSessionsMax = kSlots;
-inline constexpr unsigned kHandlesMax = 1u << 20;  // of one kind in one session
-// Of the kinds that cost the worker something, and what else one session may make it hold: far
-// beyond what programs have, far below what exhausts a machine. The next one fails with code 2.
+inline constexpr unsigned kHandlesMax = 1u << 20;  // of one kind in one session.
+// Limits of one session on objects and memory that cost the worker something: far beyond the needs
+// of programs, far below a machine's memory. A call beyond a limit fails with code 2.
 inline constexpr unsigned kEventsMax = 1u << 18;
 inline constexpr unsigned kModulesMax = 1u << 14;
 inline constexpr unsigned kFunctionsMax = 1u << 18;
