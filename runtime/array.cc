@@ -15,6 +15,7 @@ CUarray Handle(cudaArray_const_t array) {
 
 }  // namespace
 
+// An array's element has the same bits in all its channels, so the sum is the element's size.
 cudaError_t ElementBytes(cudaArray_const_t array, size_t* bytes) {
   CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
   const cudaError_t error = Driver().cuArray3DGetDescriptor_v2(&descriptor, Handle(array));
@@ -48,6 +49,8 @@ cudaError_t ToSide(cudaArray_const_t array, const cudaPitchedPtr& pointer, const
   return error;
 }
 
+// CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER have these members alike. Both pointers are set: the memory
+// types say which of the two the driver reads.
 template <class Copy>
 void SetSides(const Side& source, const Side& target, const cudaExtent& bytes, Copy* copy) {
   copy->srcMemoryType = source.type;
@@ -82,6 +85,7 @@ cudaError_t ExtentInBytes(cudaArray_const_t source, cudaArray_const_t target, cu
   return error;
 }
 
+// A copy between devices names contexts: the primary one of each device.
 cudaError_t ToDriver(const cudaMemcpy3DPeerParms& params, CUDA_MEMCPY3D_PEER* copy) {
   Side source, target;
   cudaExtent extent = params.extent;
@@ -119,6 +123,7 @@ cudaError_t ToDriver(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy) {
 
 namespace {
 
+// The kind under which a program would have asked for this copy, for getters of graph nodes.
 cudaMemcpyKind KindOf(CUmemorytype source, CUmemorytype target) {
   if (source == CU_MEMORYTYPE_UNIFIED || target == CU_MEMORYTYPE_UNIFIED) return cudaMemcpyDefault;
   if (source == CU_MEMORYTYPE_HOST)
@@ -126,7 +131,8 @@ cudaMemcpyKind KindOf(CUmemorytype source, CUmemorytype target) {
   return target == CU_MEMORYTYPE_HOST ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
-// The other way round than ToSide(). The driver keeps no width of the memory: the copy's stands in.
+// The inverse of ToSide(). The driver keeps no width of the memory, so the width of the copy stands
+// in for that.
 cudaError_t FromSide(const Side& side, size_t width, cudaArray_t* array, cudaPitchedPtr* pointer,
                      cudaPos* position) {
   *position = {side.x, side.y, side.z};
@@ -212,6 +218,7 @@ cudaError_t ToFormat(const cudaChannelFormatDesc& desc, CUarray_format* format,
                                                    : cudaErrorInvalidChannelDescriptor;
 }
 
+// The inverse. An unknown format becomes cudaChannelFormatKindNone with 0 bits.
 cudaChannelFormatDesc ToFormat(CUarray_format format, unsigned channels) {
   int bits = 0;
   cudaChannelFormatKind kind = cudaChannelFormatKindNone;
@@ -248,6 +255,7 @@ cudaChannelFormatDesc ToFormat(CUarray_format format, unsigned channels) {
 
 namespace {
 
+// Dimensions of an array are counted in elements in both interfaces.
 cudaError_t Describe(const cudaChannelFormatDesc* format, cudaExtent extent, unsigned flags,
                      CUDA_ARRAY3D_DESCRIPTOR* descriptor) {
   if (format == nullptr) return cudaErrorInvalidValue;
@@ -291,6 +299,7 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array,
                                          levels);
 }
 
+// Freeing null succeeds, as free() does.
 cudaError_t cudaFreeArray(cudaArray_t array) {
   return array == nullptr ? cudaSuccess : Driver().cuArrayDestroy(Handle(array));
 }

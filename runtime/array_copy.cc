@@ -83,6 +83,8 @@ struct Spot {
   size_t x, y;
 };
 
+// The driver counts x in elements, so both arrays must have elements of one size, and the copy
+// whole elements.
 cudaError_t BetweenArrays(const Spot& target, const Spot& source, cudaMemcpy3DParms params,
                           cudaStream_t stream) {
   size_t element = 0, other = 0;
@@ -117,6 +119,7 @@ cudaError_t RunningCopy(Spot target, Spot source, size_t bytes, cudaMemcpyKind k
   return error;
 }
 
+// The synchronous calls: the copies above are queued on the legacy stream.
 cudaError_t ThenWait(cudaError_t error) {
   return error == cudaSuccess ? Driver().cuStreamSynchronize(cudaStreamLegacy) : error;
 }

@@ -1,10 +1,10 @@
 // Which context a call uses.
 //
 // The runtime has one primary context per device, retained at the first call that needs it. A
-// context that the program made current through the driver interface is honoured: it is used as it
-// is. Each context has a key that is never reused in a process, unlike its handle: what is loaded
-// into a context (registration.h) is remembered under the key, so a device that was reset starts
-// empty. Thread safety: all functions are; state per thread is in ThreadState.
+// context that the program made current through the driver interface is used instead. Each context
+// has a key, which no other context of the process ever gets, unlike the handle. Modules that are
+// loaded into a context (registration.h) are remembered under the key, so a device that was reset
+// starts empty. Thread safety: all functions are; state per thread is in ThreadState.
 #pragma once
 
 #include <cuda.h>

@@ -8,6 +8,8 @@
 namespace runtime {
 namespace {
 
+// A member of cudaDeviceProp and the driver's attribute with the same meaning. The tables below
+// have one row for each member that an attribute gives; the other members stay 0.
 struct IntProperty {
   int cudaDeviceProp::*member;
   CUdevice_attribute attribute;
@@ -20,6 +22,7 @@ struct UnsignedProperty {
   unsigned cudaDeviceProp::*member;
   CUdevice_attribute attribute;
 };
+// An array member, one attribute for each element.
 struct ListProperty {
   size_t offset;  // of the first int
   CUdevice_attribute attributes[3];
@@ -121,6 +124,8 @@ constexpr UnsignedProperty kUnsignedProperties[] = {
     {&cudaDeviceProp::gpuPciSubsystemID, CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID},
 };
 
+// Arrays of two and of three ints are different types, so a row has an offset, not a member
+// pointer.
 #define LIST(member, count, ...) \
   { offsetof(cudaDeviceProp, member), {__VA_ARGS__}, count }
 constexpr ListProperty kListProperties[] = {
@@ -170,6 +175,7 @@ int Attribute(CUdevice device, CUdevice_attribute attribute) {
   return value;
 }
 
+// Facts about the device that are no attributes.
 cudaError_t Identify(cudaDeviceProp* prop, CUdevice device) {
   cudaError_t error = Driver().cuDeviceGetName(prop->name, sizeof prop->name, device);
   if (error == cudaSuccess) error = Driver().cuDeviceTotalMem_v2(&prop->totalGlobalMem, device);
@@ -182,6 +188,8 @@ cudaError_t Identify(cudaDeviceProp* prop, CUdevice device) {
 
 namespace api {
 
+// Writes *prop only when everything was found: a program that ignores the error keeps its old
+// values.
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   if (prop == nullptr) return cudaErrorInvalidValue;
   cudaDeviceProp found = {};

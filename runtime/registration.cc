@@ -53,6 +53,7 @@ class FatBinary {
 
 namespace {
 
+// A session's device has none: no process but the program's own could fault pages in.
 bool DeviceHasManagedMemory() {
   int device = 0, has = 0;
   return CurrentDevice(&device) == cudaSuccess &&

@@ -63,7 +63,7 @@ uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
   }
   if (row.route == ipc::Route::kSync) return CallValues(op, context->wire, values);
   const uint32_t result = PostValues(op, context->wire, values);
-  return result == CUDA_SUCCESS && stream != nullptr ? Throttle(*stream) : result;
+  return result == CUDA_SUCCESS && stream != nullptr ? uint32_t{Throttle(*stream)} : result;
 }
 
 uint32_t Deny(ipc::Op op) {

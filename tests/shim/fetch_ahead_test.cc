@@ -112,8 +112,9 @@ TEST_F(FetchAhead, FreedMemoryIsNotSentFor) {
             }),
             (Counts{0, other == result_ ? 1 : 0}));
   uint32_t value = 0;
-  if (other != result_)
+  if (other != result_) {
     EXPECT_EQ(local::cuMemcpyDtoH_v2(&value, result_, 4), CUDA_ERROR_INVALID_VALUE);
+  }
 }
 
 TEST_F(FetchAhead, OtherStreamsMustBeIdle) {
