@@ -4,7 +4,7 @@ namespace graphs {
 
 Difference Compare(const std::vector<StepShape>& before, const std::vector<StepShape>& after,
                    size_t* at) {
-  *at = before.size();
+  *at = std::max(before.size(), after.size());
   if (before.size() != after.size()) return Difference::kTopology;
   for (size_t i = 0; i < before.size(); ++i) {
     *at = i;

@@ -21,8 +21,7 @@ struct StepShape {
 // How two lists of steps differ, first.
 enum class Difference { kNone, kTopology, kType };
 
-// `at`: the step that differs, or the number of steps when there is none. Lists of different
-// lengths differ as a whole.
+// `at`: the step that differs, or behind both lists when they differ in length or not at all.
 Difference Compare(const std::vector<StepShape>& before, const std::vector<StepShape>& after,
                    size_t* at);
 

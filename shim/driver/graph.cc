@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/list.h"
 #include "shim/client.h"
 #include "shim/driver/graph_lookup.h"
 #include "shim/driver/local.h"
@@ -18,17 +19,9 @@ std::shared_ptr<UserObject> FindUserObject(CUuserObject program) {
   return Objects::Process().user_objects.Find(program);
 }
 
-void EnterUserObject(const std::shared_ptr<UserObject>& object) {
-  Objects::Process().user_objects.Add(object);
+CUuserObject EnterUserObject(const std::shared_ptr<UserObject>& object) {
+  return reinterpret_cast<CUuserObject>(Objects::Process().user_objects.Add(object));
 }
-
-std::shared_ptr<Graph> EnteredCopy(const Graph& graph) { return graph.Clone(); }
-
-bool IsCopyOf(const Node& node, CUgraphNode original) {
-  return node.original == reinterpret_cast<uint64_t>(original);
-}
-
-CUresult Fail(CUresult code, const char*) { return code; }
 
 }  // namespace
 

@@ -10,6 +10,7 @@ namespace {
 using shim::graphs::ChildWork;
 using shim::graphs::EmptyWork;
 using shim::graphs::HostWork;
+using shim::graphs::KernelWork;
 using shim::graphs::MemoryWork;
 
 template <class T, class Handle>
@@ -39,16 +40,6 @@ CUresult FindNode(CUgraphNode program, std::shared_ptr<Node>* node) {
 
 CUresult FindExecutable(CUgraphExec program, std::shared_ptr<Executable>* executable) {
   return Find(Objects::Process().executables, program, executable);
-}
-
-CUresult FindNodes(const CUgraphNode* programs, size_t count, std::vector<Node*>* nodes) {
-  if (programs == nullptr && count != 0) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
-    std::shared_ptr<Node> node;
-    if (const CUresult result = FindNode(programs[i], &node); result != CUDA_SUCCESS) return result;
-    nodes->push_back(node.get());
-  }
-  return CUDA_SUCCESS;
 }
 
 // --- work ----------------------------------------------------------------------------------------
@@ -90,30 +81,6 @@ CUresult ToWait(CUevent event, Work* work) {
 }
 
 #include "ipc/calls/graph_params.inc"
-
-// --- nodes ---------------------------------------------------------------------------------------
-
-CUresult AddWork(const NodePlace& place, Work work) {
-  std::shared_ptr<Graph> graph;
-  std::vector<Node*> dependencies;
-  if (place.out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = FindGraph(place.graph, &graph);
-  if (result == CUDA_SUCCESS) result = FindNodes(place.dependencies, place.count, &dependencies);
-  if (result != CUDA_SUCCESS) return result;
-  Node* node = nullptr;
-  result = graph->Add(std::move(work), std::move(dependencies), &node);
-  if (result == CUDA_SUCCESS) *place.out = HandleOf(*node);
-  return result;
-}
-
-CUresult SetWork(CUgraphNode program, Work work) {
-  std::shared_ptr<Node> node;
-  if (const CUresult result = FindNode(program, &node); result != CUDA_SUCCESS) return result;
-  if (node->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
-  node->param_pointers.clear();
-  node->work = std::move(work);
-  return CUDA_SUCCESS;
-}
 
 CUresult SetExecWork(CUgraphExec program, CUgraphNode node, Work work) {
   std::shared_ptr<Executable> executable;

@@ -24,11 +24,10 @@ CUresult FindNode(CUgraphNode program, std::shared_ptr<Node>* node);
 CUresult FindNodes(const CUgraphNode* programs, size_t count, std::vector<Node*>* nodes);
 CUresult FindExecutable(CUgraphExec program, std::shared_ptr<Executable>* executable);
 
-inline CUgraphNode HandleOf(const Node& node) { return reinterpret_cast<CUgraphNode>(node.value); }
-inline CUgraph HandleOf(const Graph& graph) { return reinterpret_cast<CUgraph>(graph.value); }
-inline CUuserObject HandleOf(const UserObject& object) {
-  return reinterpret_cast<CUuserObject>(object.value);
-}
+inline CUgraphNode HandleOf(const Node& node) { return reinterpret_cast<CUgraphNode>(node.name()); }
+inline CUgraph HandleOf(const Graph& graph) { return reinterpret_cast<CUgraph>(graph.name()); }
+using shim::graphs::ResultOf;
+inline CUresult Fail(CUresult code, const char*) { return code; }  // the text is the bare device's
 
 // With the checks of the call that does the same at once.
 CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work);
@@ -60,7 +59,7 @@ template <class T>
 CUresult FindWork(CUgraphNode program, std::shared_ptr<Node>* node, T** work) {
   const CUresult result = FindNode(program, node);
   if (result != CUDA_SUCCESS) return result;
-  *work = std::get_if<T>(&(*node)->work);
+  *work = std::get_if<T>(&(*node)->content.work);
   return *work != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -23,10 +23,10 @@ using shim::graphs::MemsetWork;
 CUresult ParamsOfKernel(Node& node, KernelWork& work, CUDA_KERNEL_NODE_PARAMS_v2* params) {
   const shim::Function* const function = shim::State::Process().functions.Find(work.function);
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (node.param_pointers.empty()) {
-    for (const ipc::ParamLayout& param : function->params)
-      node.param_pointers.push_back(work.params.data() + param.offset);
-  }
+  std::vector<void*>& pointers = node.content.param_pointers;
+  pointers.clear();
+  for (const ipc::ParamLayout& param : function->params)
+    pointers.push_back(work.params.data() + param.offset);
   *params = {reinterpret_cast<CUfunction>(work.function),
              work.grid[0],
              work.grid[1],
@@ -35,7 +35,7 @@ CUresult ParamsOfKernel(Node& node, KernelWork& work, CUDA_KERNEL_NODE_PARAMS_v2
              work.block[1],
              work.block[2],
              work.shared_bytes,
-             node.param_pointers.empty() ? nullptr : node.param_pointers.data(),
+             pointers.empty() ? nullptr : pointers.data(),
              nullptr,
              nullptr,
              work.context};

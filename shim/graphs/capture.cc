@@ -126,7 +126,7 @@ bool Capture::EverythingJoined() {
     const Node* const node = open.back();
     open.pop_back();
     if (!before.insert(node).second) continue;
-    open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
+    open.insert(open.end(), node->dependencies().begin(), node->dependencies().end());
   }
   for (const auto& [stream, tail] : tails_) {
     const bool joined = std::all_of(tail.nodes.begin(), tail.nodes.end(),
@@ -141,7 +141,7 @@ CUresult Capture::Add(const Stream& stream, Work work) {
   if (invalidated_) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   Nodes& tail = tails_[stream.value].nodes;
   Node* node = nullptr;
-  const CUresult result = graph_->Add(std::move(work), tail, &node);
+  const CUresult result = ResultOf(graph_->Add({std::move(work), {}, {}}, tail, &node));
   if (result == CUDA_SUCCESS) tail = {node};
   return result;
 }

@@ -12,6 +12,7 @@ namespace shim::graphs {
 
 CUresult Executable::MakeStep(uint64_t node, Work work, Step* step) {
   step->node = node;
+  step->shape.type = work.index();
   if (const ChildWork* const child = std::get_if<ChildWork>(&work)) {
     if (const CUresult result = MakeSteps(*child->graph, &step->children); result != CUDA_SUCCESS)
       return result;
@@ -21,19 +22,13 @@ CUresult Executable::MakeStep(uint64_t node, Work work, Step* step) {
 }
 
 CUresult Executable::MakeSteps(const Graph& graph, Steps* steps) {
-  std::vector<Node*> order;
-  if (!graph.Order(&order)) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<size_t> place(order.size());  // by the node's position in the graph
-  for (const Node* const node : order) {
+  auto plan = ::graphs::PlanOf(graph);
+  if (!plan.has_value()) return ResultOf(Refusal::kCycle);
+  for (::graphs::PlannedNode<GraphUse>& planned : *plan) {
     Step step;
-    const CUresult result = MakeStep(node->value, node->work, &step);
+    const CUresult result = MakeStep(planned.node->name(), planned.node->content.work, &step);
     if (result != CUDA_SUCCESS) return result;
-    for (const Node* const dependency : node->dependencies)
-      step.dependencies.push_back(place[dependency->position]);
-    std::sort(step.dependencies.begin(), step.dependencies.end());
-    step.dependencies.erase(std::unique(step.dependencies.begin(), step.dependencies.end()),
-                            step.dependencies.end());
-    place[node->position] = steps->size();
+    step.shape.dependencies = std::move(planned.dependencies);
     steps->push_back(std::move(step));
   }
   return CUDA_SUCCESS;
@@ -42,11 +37,14 @@ CUresult Executable::MakeSteps(const Graph& graph, Steps* steps) {
 CUresult Executable::Create(const Graph& graph, cuuint64_t flags,
                             std::shared_ptr<Executable>* made) {
   const std::shared_ptr<Executable> executable = std::make_shared<Executable>(flags);
-  executable->objects_ = std::make_unique<UserReferences>(graph.user_objects);
-  CUresult result = MakeSteps(graph, &executable->steps_);
-  if (result == CUDA_SUCCESS) result = executable->MakePieces();
-  if (result != CUDA_SUCCESS) return result;
-  Objects::Process().executables.Add(executable);
+  {
+    base::MutexLock lock(&executable->mutex_);
+    executable->objects_ = std::make_unique<UserReferences>(graph.user_objects);
+    CUresult result = MakeSteps(graph, &executable->steps_);
+    if (result == CUDA_SUCCESS) result = executable->MakePieces();
+    if (result != CUDA_SUCCESS) return result;
+  }
+  executable->value = Objects::Process().executables.Add(executable);
   *made = executable;
   return CUDA_SUCCESS;
 }
@@ -54,7 +52,7 @@ CUresult Executable::Create(const Graph& graph, cuuint64_t flags,
 Executable::~Executable() { GiveUp(std::move(objects_)); }
 
 void Executable::GiveUp(std::unique_ptr<UserReferences> objects) {
-  if (objects->counts().empty() || !launched_) return;
+  if (objects->empty() || !launched_) return;
   Streams& streams = Streams::Process();
   const Stream* const last =
       last_stream_ == 0 ? streams.Legacy(last_device_) : streams.table.Find(last_stream_);
@@ -65,23 +63,25 @@ void Executable::GiveUp(std::unique_ptr<UserReferences> objects) {
 }
 
 std::shared_ptr<Graph> Executable::ToGraph() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const std::shared_ptr<Graph> graph = Graph::Create();
   std::vector<Node*> nodes;
   for (const Step& step : steps_) {
     std::vector<Node*> dependencies;
-    for (const size_t place : step.dependencies) dependencies.push_back(nodes[place]);
+    for (const size_t number : step.shape.dependencies) dependencies.push_back(nodes[number]);
     Node* node = nullptr;
-    (void)graph->Add(step.enabled ? step.work : Work(EmptyWork{}), std::move(dependencies), &node);
+    (void)graph->Add({step.enabled ? step.work : Work(EmptyWork{}), {}, {}},
+                     std::move(dependencies), &node);
     nodes.push_back(node);
   }
-  graph->user_objects = objects_->counts();
-  for (const auto& [object, count] : graph->user_objects) object->Retain(count);
+  graph->user_objects = *objects_;
   return graph;
 }
 
 // --- launches ------------------------------------------------------------------------------------
 
+// A launch in another stream than the last one's waits for that stream, unless the last launch is
+// known to be over.
 CUresult Executable::OrderAfterLast(const Stream& stream) {
   const uint64_t last = std::exchange(last_stream_, stream.value);
   last_device_ = stream.device;
@@ -95,7 +95,8 @@ void Executable::Flatten(Steps* steps, const std::vector<uint32_t>& before,
                          std::vector<FlatNode>* nodes) {
   for (Step& step : *steps) {
     std::vector<uint32_t> dependencies;
-    for (const size_t place : step.dependencies) dependencies.push_back((*steps)[place].flat);
+    for (const size_t number : step.shape.dependencies)
+      dependencies.push_back((*steps)[number].flat);
     if (dependencies.empty()) dependencies = before;
     if (!step.children.empty() && step.enabled) {
       step.flat = FlattenChild(&step.children, std::move(dependencies), nodes);
@@ -129,7 +130,7 @@ CUresult Executable::MakePieces() {
 }
 
 CUresult Executable::Launch(const Stream& stream) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   CUresult result = MakePieces();
   if (result == CUDA_SUCCESS) result = OrderAfterLast(stream);
   if (result == CUDA_SUCCESS) result = pieces_.Launch(stream);
@@ -154,7 +155,7 @@ Executable::Step* Executable::FindStep(const void* node) {
 }
 
 CUresult Executable::SetWork(const void* node, Work work) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   Step* const step = FindStep(node);
   if (step == nullptr || step->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
   Step changed;
@@ -184,7 +185,7 @@ CUresult Executable::Change(Step* step, Step changed) {
 }
 
 CUresult Executable::SetEnabled(const void* node, bool enabled) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   Step* const step = FindStep(node);
   if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
   stale_ = stale_ || step->enabled != enabled;
@@ -193,11 +194,17 @@ CUresult Executable::SetEnabled(const void* node, bool enabled) {
 }
 
 CUresult Executable::GetEnabled(const void* node, bool* enabled) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  base::MutexLock lock(&mutex_);
   const Step* const step = FindStep(node);
   if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *enabled = step->enabled;
   return CUDA_SUCCESS;
+}
+
+std::vector<::graphs::StepShape> Executable::ShapesOf(const Steps& steps) {
+  std::vector<::graphs::StepShape> shapes;
+  for (const Step& step : steps) shapes.push_back(step.shape);
+  return shapes;
 }
 
 CUresult Executable::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {
@@ -207,17 +214,14 @@ CUresult Executable::Update(const Graph& graph, CUgraphExecUpdateResultInfo* inf
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (updated.size() != steps_.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    info->errorNode = reinterpret_cast<CUgraphNode>(updated[i].node);
-    if (updated[i].dependencies != steps_[i].dependencies)
-      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    if (updated[i].work.index() != steps_[i].work.index()) {
-      info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    }
-  }
+  base::MutexLock lock(&mutex_);
+  size_t at = 0;
+  const ::graphs::Difference difference =
+      ::graphs::Compare(ShapesOf(steps_), ShapesOf(updated), &at);
+  if (at < updated.size()) info->errorNode = reinterpret_cast<CUgraphNode>(updated[at].node);
+  if (difference == ::graphs::Difference::kType)
+    info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+  if (difference != ::graphs::Difference::kNone) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   for (size_t i = 0; i < steps_.size(); ++i) {
     // Later calls go on naming the first graph's nodes.
     const CUresult result = Change(&steps_[i], std::move(updated[i]));

@@ -8,10 +8,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
+#include "graphs/plan.h"
 #include "shim/graphs/graph.h"
 #include "shim/graphs/pieces.h"
 #include "shim/state.h"
@@ -45,7 +46,7 @@ class Executable {
     uint64_t node = 0;
     Work work;
     std::vector<Step> children;
-    std::vector<size_t> dependencies;  // positions
+    ::graphs::StepShape shape;
     bool enabled = true;
     uint32_t flat = 0;  // its last node among the flat ones
   };
@@ -57,22 +58,23 @@ class Executable {
                       std::vector<FlatNode>* nodes);
   static uint32_t FlattenChild(Steps* children, std::vector<uint32_t> before,
                                std::vector<FlatNode>* nodes);
-  Step* FindStep(const void* node);
-  CUresult Change(Step* step, Step changed);
-  CUresult MakePieces();
-  CUresult OrderAfterLast(const Stream& stream);
+  static std::vector<::graphs::StepShape> ShapesOf(const Steps& steps);
+  Step* FindStep(const void* node) REQUIRES(mutex_);
+  CUresult Change(Step* step, Step changed) REQUIRES(mutex_);
+  CUresult MakePieces() REQUIRES(mutex_);
+  CUresult OrderAfterLast(const Stream& stream) REQUIRES(mutex_);
   // Gives the references up behind the launches so far.
-  void GiveUp(std::unique_ptr<UserReferences> objects);
+  void GiveUp(std::unique_ptr<UserReferences> objects) REQUIRES(mutex_);
 
   const cuuint64_t flags_;
-  std::mutex mutex_;
-  Steps steps_;
-  std::unique_ptr<UserReferences> objects_;  // its graph's
-  Pieces pieces_;
-  bool stale_ = true;  // the pieces are not what the steps say
-  bool launched_ = false;
-  uint64_t last_stream_ = 0;  // of the last launch, by its value
-  int last_device_ = 0;
+  base::Mutex mutex_;
+  Steps steps_ GUARDED_BY(mutex_);
+  std::unique_ptr<UserReferences> objects_ GUARDED_BY(mutex_);  // its graph's
+  Pieces pieces_ GUARDED_BY(mutex_);
+  bool stale_ GUARDED_BY(mutex_) = true;  // the pieces are not what the steps say
+  bool launched_ GUARDED_BY(mutex_) = false;
+  uint64_t last_stream_ GUARDED_BY(mutex_) = 0;  // of the last launch, by its value
+  int last_device_ GUARDED_BY(mutex_) = 0;
 };
 
 // As CaptureWork (capture.h), of a launch: a child graph.

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
+
+#include "base/find.h"
+#include "base/mutex.h"
 
 namespace shim::graphs {
 
@@ -15,21 +17,21 @@ class Registry {
  public:
   explicit Registry(uint8_t tag) : tag_(uint64_t{tag} << 56) {}
 
-  // Sets object->value.
-  void Add(const std::shared_ptr<T>& object) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    object->value = tag_ | ++last_;
-    objects_.emplace(object->value, object);
+  // Returns its value.
+  uint64_t Add(const std::shared_ptr<T>& object) EXCLUDES(mutex_) {
+    base::MutexLock lock(&mutex_);
+    const uint64_t value = tag_ | ++last_;
+    objects_.emplace(value, object);
+    return value;
   }
   // Null when the value names nothing.
-  std::shared_ptr<T> Find(const void* program) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = objects_.find(reinterpret_cast<uint64_t>(program));
-    return found == objects_.end() ? nullptr : found->second;
+  std::shared_ptr<T> Find(const void* program) const EXCLUDES(mutex_) {
+    base::MutexLock lock(&mutex_);
+    return base::FindOr(objects_, reinterpret_cast<uint64_t>(program), nullptr);
   }
-  // Null when there was none.
-  std::shared_ptr<T> Remove(uint64_t value) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+  // The object, for its end to come without the lock. Null when there was none.
+  std::shared_ptr<T> Remove(uint64_t value) EXCLUDES(mutex_) {
+    base::MutexLock lock(&mutex_);
     const auto found = objects_.find(value);
     if (found == objects_.end()) return nullptr;
     const std::shared_ptr<T> object = found->second;
@@ -39,9 +41,9 @@ class Registry {
 
  private:
   const uint64_t tag_;
-  mutable std::mutex mutex_;
-  std::unordered_map<uint64_t, std::shared_ptr<T>> objects_;
-  uint64_t last_ = 0;
+  mutable base::Mutex mutex_;
+  std::unordered_map<uint64_t, std::shared_ptr<T>> objects_ GUARDED_BY(mutex_);
+  uint64_t last_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace shim::graphs

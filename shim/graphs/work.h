@@ -12,9 +12,13 @@
 #include <variant>
 #include <vector>
 
+#include "graphs/graph.h"
+
 namespace shim::graphs {
 
-class Graph;
+struct GraphUse;  // graph.h
+using Graph = ::graphs::Graph<GraphUse>;
+using Node = ::graphs::Node<GraphUse>;
 class Piece;
 
 struct KernelWork {

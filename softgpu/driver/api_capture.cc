@@ -36,10 +36,10 @@ CUresult Describe(CUstream handle, const CaptureInfo& info) {
   *info.status = capture->status();
   if (*info.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
   if (info.id != nullptr) *info.id = capture->id();
-  if (info.graph != nullptr) *info.graph = capture->graph()->handle();
+  if (info.graph != nullptr) *info.graph = HandleOf(*capture->graph());
   std::vector<CUgraphNode>& nodes = ThreadState::Get().capture_nodes;
   nodes.clear();
-  for (GraphNode* const node : capture->TailOf(*stream)) nodes.push_back(node->handle());
+  for (GraphNode* const node : capture->TailOf(*stream)) nodes.push_back(HandleOf(*node));
   if (info.nodes != nullptr) *info.nodes = nodes.data();
   if (info.count != nullptr) *info.count = nodes.size();
   return CUDA_SUCCESS;
@@ -89,7 +89,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {
   if (result != CUDA_SUCCESS) return result;
   std::shared_ptr<Graph> graph;
   result = Capture::End(*stream, &graph);
-  if (result == CUDA_SUCCESS) *out = graph->handle();
+  if (result == CUDA_SUCCESS) *out = HandleOf(*graph);
   return result;
 }
 

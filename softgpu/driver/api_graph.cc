@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/list.h"
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
@@ -22,23 +23,8 @@ std::shared_ptr<UserObject> FindUserObject(CUuserObject handle) {
   return Driver::Get().user_objects.Find(handle);
 }
 
-void EnterUserObject(const std::shared_ptr<UserObject>& object) {
-  Driver::Get().user_objects.Add(object);
-}
-
-CUgraph HandleOf(const Graph& graph) { return graph.handle(); }
-CUgraphNode HandleOf(const Node& node) { return node.handle(); }
-CUuserObject HandleOf(const UserObject& object) { return object.handle(); }
-
-std::shared_ptr<Graph> EnteredCopy(const Graph& graph) {
-  const std::shared_ptr<Graph> copy = graph.Clone();
-  Driver::Get().graphs.Add(copy);
-  for (const std::shared_ptr<Node>& node : copy->nodes()) Driver::Get().graph_nodes.Add(node);
-  return copy;
-}
-
-bool IsCopyOf(const Node& node, CUgraphNode original) {
-  return static_cast<const void*>(node.original) == original;
+CUuserObject EnterUserObject(const std::shared_ptr<UserObject>& object) {
+  return static_cast<CUuserObject>(Driver::Get().user_objects.Add(object));
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node, unsigned in
   std::shared_ptr<GraphExec> exec;
   const CUresult result = FindExec(handle, &exec);
   if (result != CUDA_SUCCESS) return result;
-  return exec->SetEnabled(reinterpret_cast<const GraphNode*>(node), enabled != 0);
+  return exec->SetEnabled(node, enabled != 0);
 }
 
 CUresult cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node, unsigned int* enabled) {
@@ -132,7 +132,7 @@ CUresult cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node, unsigned in
   if (enabled == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = FindExec(handle, &exec);
   if (result == CUDA_SUCCESS) {
-    result = exec->GetEnabled(reinterpret_cast<const GraphNode*>(node), &value);
+    result = exec->GetEnabled(node, &value);
   }
   if (result == CUDA_SUCCESS) *enabled = value ? 1 : 0;
   return result;

@@ -6,8 +6,8 @@
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
+#include "softgpu/driver/graph_handles.h"
 #include "softgpu/driver/graph_memory.h"
-#include "softgpu/driver/graph_node_work.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/memory_map.h"
 

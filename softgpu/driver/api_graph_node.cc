@@ -11,7 +11,6 @@
 #include "softgpu/driver/graph.h"
 #include "softgpu/driver/graph_exec.h"
 #include "softgpu/driver/graph_handles.h"
-#include "softgpu/driver/graph_node_work.h"
 #include "softgpu/driver/handles.h"
 
 namespace softgpu::api {
@@ -21,11 +20,10 @@ using Node = GraphNode;
 
 // Pointers into the node, valid until its parameters change, as the manual says.
 CUresult ParamsOfKernel(Node& node, KernelWork& work, CUDA_KERNEL_NODE_PARAMS_v2* params) {
-  if (node.param_pointers.empty()) {
-    for (const ParamInfo& param : work.function->kernel().params()) {
-      node.param_pointers.push_back(work.parameters.data() + param.offset);
-    }
-  }
+  std::vector<void*>& pointers = node.content.param_pointers;
+  pointers.clear();
+  for (const ParamInfo& param : work.function->kernel().params())
+    pointers.push_back(work.parameters.data() + param.offset);
   *params = {work.function->handle(),
              work.grid.x,
              work.grid.y,
@@ -34,7 +32,7 @@ CUresult ParamsOfKernel(Node& node, KernelWork& work, CUDA_KERNEL_NODE_PARAMS_v2
              work.block.y,
              work.block.z,
              work.dynamic_shared_bytes,
-             node.param_pointers.empty() ? nullptr : node.param_pointers.data(),
+             pointers.empty() ? nullptr : pointers.data(),
              nullptr,
              nullptr,
              work.context->handle()};
@@ -46,8 +44,8 @@ CUDA_MEMSET_NODE_PARAMS_v1 ParamsOf(const MemsetWork& work) {
   return {fill.address, fill.pitch, fill.value, fill.element_bytes, fill.width, fill.height};
 }
 
+using softgpu::HandleOf;  // of graphs, beside the one below
 CUevent HandleOf(const std::shared_ptr<Event>& event) { return event->handle(); }
-CUgraph HandleOf(const Graph& graph) { return graph.handle(); }
 
 }  // namespace
 

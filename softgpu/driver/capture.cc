@@ -87,7 +87,7 @@ bool Capture::EverythingJoined() {
     const GraphNode* const node = open.back();
     open.pop_back();
     if (!before.insert(node).second) continue;
-    open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
+    open.insert(open.end(), node->dependencies().begin(), node->dependencies().end());
   }
   for (const auto& [stream, tail] : tails_) {
     const Nodes& nodes = tail.second;
@@ -103,7 +103,7 @@ CUresult Capture::Add(Stream& stream, Work work) {
   if (invalidated_) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   Nodes& tail = tails_[&stream].second;
   GraphNode* node = nullptr;
-  const CUresult result = graph_->Add(std::move(work), tail, &node);
+  const CUresult result = ResultOf(graph_->Add({std::move(work), {}, {}}, tail, &node));
   if (result == CUDA_SUCCESS) tail = {node};
   return result;
 }

@@ -20,8 +20,6 @@
 namespace softgpu {
 
 class Event;
-class Graph;
-class GraphNode;
 class Stream;
 
 class Capture : public std::enable_shared_from_this<Capture> {

@@ -15,6 +15,7 @@
 
 #include "softgpu/driver/config.h"
 #include "softgpu/driver/extension.h"
+#include "softgpu/driver/graph_types.h"
 #include "softgpu/driver/handle_table.h"
 #include "softgpu/driver/memory_map.h"
 #include "softgpu/driver/virtual_memory.h"
@@ -27,9 +28,7 @@ class Device;
 class Event;
 class ExtentHandle;
 class Function;
-class Graph;
 class GraphExec;
-class GraphNode;
 class Library;
 class LibraryKernel;
 class Linker;
@@ -39,7 +38,6 @@ class Module;
 class Stream;
 struct SurfaceObject;
 struct TextureObject;
-class UserObject;
 
 class Driver {
  public:

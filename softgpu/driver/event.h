@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "softgpu/driver/graph_types.h"
 #include "softgpu/driver/operation.h"
 
 namespace softgpu {
 
 class Capture;
 class Context;
-class GraphNode;
 class Stream;
 
 class Event {

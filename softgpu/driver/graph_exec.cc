@@ -75,9 +75,10 @@ class GraphOperation final : public Operation {
   std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>> marks_;
 };
 
-CUresult GraphExec::MakeStep(const GraphNode& node, Work work, std::shared_ptr<Step>* out) {
+CUresult GraphExec::MakeStep(CUgraphNode node, Work work, std::shared_ptr<Step>* out) {
   const std::shared_ptr<Step> step = std::make_shared<Step>();
-  step->node = &node;
+  step->node = node;
+  step->shape.type = work.index();
   std::unique_ptr<Operation> operation;
   CUresult result = MakeOperationOf(work, context_, &operation);
   if (result != CUDA_SUCCESS) return result;
@@ -91,21 +92,16 @@ CUresult GraphExec::MakeStep(const GraphNode& node, Work work, std::shared_ptr<S
 }
 
 CUresult GraphExec::MakeSteps(const Graph& graph, Steps* steps) {
-  std::vector<std::shared_ptr<GraphNode>> order;
-  if (!graph.Order(&order)) return Fail(CUDA_ERROR_INVALID_VALUE, "the graph has a cycle");
-  std::map<const GraphNode*, size_t> position;
+  auto plan = graphs::PlanOf(graph);
+  if (!plan.has_value()) return ResultOf(graphs::Refusal::kCycle);
   const std::shared_ptr<const UserReferences> objects =
       std::make_shared<UserReferences>(graph.user_objects);
-  for (const std::shared_ptr<GraphNode>& node : order) {
+  for (graphs::PlannedNode<GraphUse>& planned : *plan) {
     std::shared_ptr<Step> step;
-    const CUresult result = MakeStep(*node, node->work, &step);
+    const CUresult result = MakeStep(HandleOf(*planned.node), planned.node->content.work, &step);
     if (result != CUDA_SUCCESS) return result;
-    for (const GraphNode* const dependency : node->dependencies) {
-      step->dependencies.push_back(position[dependency]);
-    }
-    std::sort(step->dependencies.begin(), step->dependencies.end());
+    step->shape.dependencies = std::move(planned.dependencies);
     step->objects = objects;
-    position[node.get()] = steps->size();
     steps->push_back(step);
   }
   return CUDA_SUCCESS;
@@ -125,14 +121,13 @@ std::shared_ptr<Graph> GraphExec::ToGraph() {
   std::vector<GraphNode*> nodes;
   for (const std::shared_ptr<Step>& step : steps_) {
     std::vector<GraphNode*> dependencies;
-    for (const size_t position : step->dependencies) dependencies.push_back(nodes[position]);
+    for (const size_t number : step->shape.dependencies) dependencies.push_back(nodes[number]);
     GraphNode* node = nullptr;
-    graph->Add(step->enabled ? step->work : Work(EmptyWork{}), dependencies, &node);
+    (void)graph->Add({step->enabled ? step->work : Work(EmptyWork{}), {}, {}},
+                     std::move(dependencies), &node);
     nodes.push_back(node);
   }
-  if (steps_.empty()) return graph;
-  graph->user_objects = steps_.front()->objects->counts();
-  for (const auto& [object, count] : graph->user_objects) object->Retain(count);
+  if (!steps_.empty()) graph->user_objects = *steps_.front()->objects;
   return graph;
 }
 
@@ -154,7 +149,7 @@ CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
   return CUDA_SUCCESS;
 }
 
-std::shared_ptr<GraphExec::Step>* GraphExec::FindStep(const GraphNode* node) {
+std::shared_ptr<GraphExec::Step>* GraphExec::FindStep(CUgraphNode node) {
   for (std::shared_ptr<Step>& step : steps_) {
     if (step->node == node) return &step;
   }
@@ -162,21 +157,23 @@ std::shared_ptr<GraphExec::Step>* GraphExec::FindStep(const GraphNode* node) {
   return nullptr;
 }
 
-CUresult GraphExec::SetWork(const GraphNode* node, Work work) {
+CUresult GraphExec::SetWork(CUgraphNode node, Work work) {
   base::MutexLock lock(&mutex_);
   std::shared_ptr<Step>* const step = FindStep(node);
   if (step == nullptr || (*step)->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
+  if (KernelWork* const kernel = std::get_if<KernelWork>(&work); kernel != nullptr)
+    kernel->cooperative = std::get<KernelWork>((*step)->work).cooperative;  // an attribute
   std::shared_ptr<Step> changed;
-  const CUresult result = MakeStep(*node, std::move(work), &changed);
+  const CUresult result = MakeStep(node, std::move(work), &changed);
   if (result != CUDA_SUCCESS) return result;
-  changed->dependencies = (*step)->dependencies;
+  changed->shape.dependencies = (*step)->shape.dependencies;
   changed->enabled = (*step)->enabled;
   changed->objects = (*step)->objects;
   *step = std::move(changed);
   return CUDA_SUCCESS;
 }
 
-CUresult GraphExec::SetEnabled(const GraphNode* node, bool enabled) {
+CUresult GraphExec::SetEnabled(CUgraphNode node, bool enabled) {
   base::MutexLock lock(&mutex_);
   std::shared_ptr<Step>* const step = FindStep(node);
   if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -186,12 +183,18 @@ CUresult GraphExec::SetEnabled(const GraphNode* node, bool enabled) {
   return CUDA_SUCCESS;
 }
 
-CUresult GraphExec::GetEnabled(const GraphNode* node, bool* enabled) {
+CUresult GraphExec::GetEnabled(CUgraphNode node, bool* enabled) {
   base::MutexLock lock(&mutex_);
   std::shared_ptr<Step>* const step = FindStep(node);
   if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *enabled = (*step)->enabled;
   return CUDA_SUCCESS;
+}
+
+std::vector<graphs::StepShape> GraphExec::ShapesOf(const Steps& steps) {
+  std::vector<graphs::StepShape> shapes;
+  for (const std::shared_ptr<Step>& step : steps) shapes.push_back(step->shape);
+  return shapes;
 }
 
 CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {
@@ -203,16 +206,12 @@ CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   base::MutexLock lock(&mutex_);
-  if (updated.size() != steps_.size()) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    info->errorNode = const_cast<GraphNode*>(updated[i]->node)->handle();
-    if (updated[i]->dependencies != steps_[i]->dependencies)
-      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    if (updated[i]->work.index() != steps_[i]->work.index()) {
-      info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-      return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    }
-  }
+  size_t at = 0;
+  const graphs::Difference difference = graphs::Compare(ShapesOf(steps_), ShapesOf(updated), &at);
+  if (at < updated.size()) info->errorNode = updated[at]->node;
+  if (difference == graphs::Difference::kType)
+    info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+  if (difference != graphs::Difference::kNone) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   for (size_t i = 0; i < steps_.size(); ++i) {
     updated[i]->node = steps_[i]->node;  // later calls go on naming the first graph's nodes
     updated[i]->enabled = steps_[i]->enabled;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "graphs/plan.h"
 #include "softgpu/driver/event.h"
 #include "softgpu/driver/graph.h"
 #include "softgpu/driver/operation.h"
@@ -33,10 +34,11 @@ class GraphExec {
   std::shared_ptr<Graph> ToGraph();
   CUresult Launch(const std::shared_ptr<Stream>& stream);
 
-  // `node` is the node of the graph that this was made from. The new work must be of the same type.
-  CUresult SetWork(const GraphNode* node, Work work);
-  CUresult SetEnabled(const GraphNode* node, bool enabled);
-  CUresult GetEnabled(const GraphNode* node, bool* enabled);
+  // `node` is a node of the graph that this was made from, which may be gone. The new work must be
+  // of the same type.
+  CUresult SetWork(CUgraphNode node, Work work);
+  CUresult SetEnabled(CUgraphNode node, bool enabled);
+  CUresult GetEnabled(CUgraphNode node, bool* enabled);
   // Takes every node's parameters from a graph of the same shape; says how it failed otherwise.
   CUresult Update(const Graph& graph, CUgraphExecUpdateResultInfo* info);
 
@@ -45,19 +47,20 @@ class GraphExec {
 
  private:
   struct Step {
-    const GraphNode* node;  // an identity
+    CUgraphNode node = nullptr;
     Work work;
+    graphs::StepShape shape;
     std::shared_ptr<Operation> operation;  // null: nothing to do, or an event's
     std::vector<std::shared_ptr<Step>> children;
-    std::vector<size_t> dependencies;               // positions, to compare shapes
     std::shared_ptr<const UserReferences> objects;  // its graph's
     bool enabled = true;
   };
   using Steps = std::vector<std::shared_ptr<Step>>;
 
   CUresult MakeSteps(const Graph& graph, Steps* steps);
-  CUresult MakeStep(const GraphNode& node, Work work, std::shared_ptr<Step>* step);
-  std::shared_ptr<Step>* FindStep(const GraphNode* node) REQUIRES(mutex_);
+  CUresult MakeStep(CUgraphNode node, Work work, std::shared_ptr<Step>* step);
+  std::shared_ptr<Step>* FindStep(CUgraphNode node) REQUIRES(mutex_);
+  static std::vector<graphs::StepShape> ShapesOf(const Steps& steps);
   friend class GraphOperation;
 
   const std::shared_ptr<Context> context_;

@@ -20,17 +20,6 @@ CUresult FindNode(CUgraphNode handle, std::shared_ptr<GraphNode>* node) {
   return *node != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_VALUE, "this is no graph node");
 }
 
-CUresult FindNodes(const CUgraphNode* handles, size_t count, std::vector<GraphNode*>* nodes) {
-  if (handles == nullptr && count != 0) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
-    std::shared_ptr<GraphNode> node;
-    const CUresult result = FindNode(handles[i], &node);
-    if (result != CUDA_SUCCESS) return result;
-    nodes->push_back(node.get());
-  }
-  return CUDA_SUCCESS;
-}
-
 CUresult FindExec(CUgraphExec handle, std::shared_ptr<GraphExec>* exec) {
   *exec = Driver::Get().graph_execs.Find(handle);
   return *exec != nullptr ? CUDA_SUCCESS
@@ -74,7 +63,15 @@ CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work) {
   return result;
 }
 
+CUresult SetExecWork(CUgraphExec handle, CUgraphNode node, Work work) {
+  std::shared_ptr<GraphExec> exec;
+  const CUresult result = FindExec(handle, &exec);
+  return result == CUDA_SUCCESS ? exec->SetWork(node, std::move(work)) : result;
+}
+
 namespace {
+
+using Node = GraphNode;
 
 CUresult RefuseNode() {
   return Fail(CUDA_ERROR_NOT_SUPPORTED,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "softgpu/driver/copy.h"
+#include "softgpu/driver/graph_types.h"
 #include "softgpu/driver/launch.h"
 #include "softgpu/driver/operation.h"
 
@@ -16,7 +17,6 @@ namespace softgpu {
 
 class Context;
 class Event;
-class Graph;
 class GraphMemory;
 
 struct MemcpyWork {

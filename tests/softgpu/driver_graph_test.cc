@@ -1,6 +1,7 @@
 // Graphs: explicit nodes, capture, instantiation, update, launch.
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -120,6 +121,47 @@ TEST_F(GraphTest, EveryTypeOfNode) {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   ASSERT_OK(cuGraphNodeGetType(child, &type));
   EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_GRAPH);
+}
+
+TEST_F(GraphTest, QueriesFillWhatFits) {
+  CUgraphNode nodes[3] = {}, last = nullptr;
+  for (CUgraphNode& node : nodes) ASSERT_OK(cuGraphAddEmptyNode(&node, graph_, nullptr, 0));
+  const CUgraphNode twice[] = {nodes[1], nodes[1]};
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuGraphAddEmptyNode(&last, graph_, twice, 2));
+  ASSERT_OK(cuGraphAddEmptyNode(&last, graph_, nodes, 3));
+  CUgraphNode told[5] = {last, last, last, last, last};
+  CUgraphEdgeData data[5];
+  std::memset(data, 1, sizeof data);
+  size_t count = 0;
+  ASSERT_OK(cuGraphNodeGetDependencies(last, nullptr, data, &count));
+  EXPECT_EQ(count, 3u);
+  EXPECT_NE(data[0].type, 0) << "without an array of nodes there is no room to write";
+  count = 4;
+  ASSERT_OK(cuGraphNodeGetDependencies(last, told, data, &count));
+  EXPECT_EQ(count, 3u);
+  EXPECT_EQ(told[2], nodes[2]);
+  EXPECT_EQ(told[3], nullptr);
+  EXPECT_EQ(told[4], last);
+  EXPECT_EQ(data[2].type, 0);
+  EXPECT_NE(data[3].type, 0);
+}
+
+TEST_F(GraphTest, AChildGraphHasANameWhileItsNodeIsThere) {
+  CUgraph outer = nullptr, clone = nullptr, child = nullptr;
+  CUgraphNode inside = nullptr, node = nullptr, copy = nullptr;
+  size_t count = 0;
+  ASSERT_OK(cuGraphAddEmptyNode(&inside, graph_, nullptr, 0));
+  ASSERT_OK(cuGraphCreate(&outer, 0));
+  ASSERT_OK(cuGraphAddChildGraphNode(&node, outer, nullptr, 0, graph_));
+  ASSERT_OK(cuGraphClone(&clone, outer));
+  ASSERT_OK(cuGraphNodeFindInClone(&copy, node, clone));
+  ASSERT_OK(cuGraphChildGraphNodeGetGraph(copy, &child));
+  EXPECT_OK(cuGraphGetNodes(child, nullptr, &count));
+  EXPECT_EQ(count, 1u);
+  ASSERT_OK(cuGraphDestroyNode(copy));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(child, nullptr, &count));
+  ASSERT_OK(cuGraphDestroy(clone));
+  ASSERT_OK(cuGraphDestroy(outer));
 }
 
 TEST_F(GraphTest, ParametersOfAnExecutableGraphChange) {

@@ -91,6 +91,38 @@ static void AsAWhole(CUgraphExec exec, CUgraph graph, CUgraphNode multiply, Kern
   CHECK(cuGraphDestroy(clone));
 }
 
+// How lists are told, which dependencies are refused, and how long child graphs have names.
+static void Shape() {
+  CUgraph graph, outer, clone, child;
+  CUgraphNode nodes[3], join = NULL, node, copied;
+  CHECK(cuGraphCreate(&graph, 0));
+  for (CUgraphNode& one : nodes) CHECK(cuGraphAddEmptyNode(&one, graph, NULL, 0));
+  const CUgraphNode twice[] = {nodes[1], nodes[1]};
+  printf("a dependency twice: %d\n", (int)cuGraphAddEmptyNode(&join, graph, twice, 2));
+  CHECK(cuGraphAddEmptyNode(&join, graph, nodes, 3));
+  printf("an edge twice: %d\n", (int)cuGraphAddDependencies(graph, nodes, &join, NULL, 1));
+  printf("an edge to itself: %d\n", (int)cuGraphAddDependencies(graph, nodes, nodes, NULL, 1));
+  for (size_t room = 2; room <= 4; ++room) {
+    CUgraphNode told[4] = {join, join, join, join};
+    size_t count = room;
+    CHECK(cuGraphNodeGetDependencies(join, told, NULL, &count));
+    printf("%zu dependencies in room for %zu; the fourth is %s\n", count, room,
+           told[3] == NULL ? "null" : "as before");
+  }
+  CHECK(cuGraphCreate(&outer, 0));
+  CHECK(cuGraphAddChildGraphNode(&node, outer, NULL, 0, graph));
+  CHECK(cuGraphClone(&clone, outer));
+  CHECK(cuGraphNodeFindInClone(&copied, node, clone));
+  CHECK(cuGraphChildGraphNodeGetGraph(copied, &child));
+  size_t count = 0;
+  printf("the child of a clone: %d\n", (int)cuGraphGetNodes(child, NULL, &count));
+  CHECK(cuGraphDestroyNode(copied));
+  printf("after its node: %d\n", (int)cuGraphGetNodes(child, NULL, &count));
+  CHECK(cuGraphDestroy(clone));
+  CHECK(cuGraphDestroy(outer));
+  CHECK(cuGraphDestroy(graph));
+}
+
 // fill -> multiply -> add, in two branches that a copy joins; launched, updated, launched.
 static void Kernels(CUcontext context, CUstream stream, CUdeviceptr a, CUdeviceptr b) {
   CUgraph graph;
@@ -264,6 +296,7 @@ int main() {
   CHECK(cuMemAlloc(&a, kCount * sizeof(unsigned)));
   CHECK(cuMemAlloc(&b, kCount * sizeof(unsigned)));
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  Shape();
   Kernels(context, stream, a, b);
   Host(context, stream, a);
   Long(stream, a);
