@@ -38,14 +38,22 @@ struct CaptureStream {
 // A relaxed capture may be ended by any thread, others by the one that began them.
 enum class CaptureMode { kGlobal, kThreadLocal, kRelaxed };
 
+// What an event stands for that was recorded in a capturing stream: the stream's tail.
+template <class Use>
+struct CaptureRecording {
+  uint64_t capture = 0;  // 0: it was not recorded in one
+  std::vector<std::weak_ptr<Node<Use>>> nodes;
+};
+
 template <class Use>
 class Captures {
  public:
   using Member = Node<Use>;
   using Members = std::vector<Member*>;
   using Content = typename Use::Content;
-  // Nodes that the program may destroy meanwhile; such are left out where they are used.
-  using Kept = std::vector<std::shared_ptr<Member>>;
+  // The graph owns its nodes. Nodes that the program has destroyed are left out wherever a capture
+  // uses these.
+  using Kept = std::vector<std::weak_ptr<Member>>;
 
   // How a capture begins.
   struct Beginning {
@@ -55,16 +63,12 @@ class Captures {
     CaptureMode mode = CaptureMode::kGlobal;
     uint64_t thread = 0;
   };
-  // What an event stands for that was recorded in a capturing stream.
-  struct Recording {
-    uint64_t capture = 0;  // 0: none
-    Kept nodes;
-  };
+  using Recording = CaptureRecording<Use>;
   struct Status {
     uint64_t id = 0;
     bool invalidated = false;
     std::shared_ptr<Graph<Use>> graph;
-    Kept tail;
+    std::vector<std::shared_ptr<Member>> tail;
   };
 
   // Counts the streams that capture in `streams`, where callers look before they ask for more.
@@ -91,30 +95,39 @@ class Captures {
   // capture ends as well: its graph is destroyed, unless the program had given it.
   Refusal End(const CaptureStream& stream, uint64_t thread, std::shared_ptr<Graph<Use>>* graph)
       EXCLUDES(mutex_) {
-    base::MutexLock lock(&mutex_);
-    Capture* const capture = FindCapture(stream);
-    if (capture == nullptr) return Refusal::kNotCapturing;
-    if (capture->origin != stream.name) return Refusal::kOtherOrigin;
-    if (capture->beginning.mode != CaptureMode::kRelaxed && capture->beginning.thread != thread)
-      return Refusal::kWrongThread;
+    Capture ended;  // given up without the lock: the end of a graph may call the program
     Refusal refusal = Refusal::kNone;
-    if (capture->invalidated) {
-      refusal = Refusal::kInvalidated;
-    } else if (!EverythingJoined(*capture)) {
-      refusal = Refusal::kUnjoined;
+    {
+      base::MutexLock lock(&mutex_);
+      Capture* const capture = FindCapture(stream);
+      if (capture == nullptr) return Refusal::kNotCapturing;
+      if (capture->origin != stream.name) return Refusal::kOtherOrigin;
+      if (capture->beginning.mode != CaptureMode::kRelaxed && capture->beginning.thread != thread)
+        return Refusal::kWrongThread;
+      if (capture->invalidated) {
+        refusal = Refusal::kInvalidated;
+      } else if (!EverythingJoined(*capture)) {
+        refusal = Refusal::kUnjoined;
+      }
+      ended = Drop(of_stream_.at(stream.name));
     }
-    const Beginning ended = Drop(of_stream_.at(stream.name));
-    if (refusal == Refusal::kNone) *graph = ended.graph;
-    if (refusal != Refusal::kNone && !ended.is_given) ended.graph->Destroy();
+    if (refusal == Refusal::kNone) {
+      *graph = ended.beginning.graph;
+    } else if (!ended.beginning.is_given) {
+      ended.beginning.graph->Destroy();
+    }
     return refusal;
   }
 
   // The stream is being destroyed: a capture that it is part of ends for all its streams.
   void Abandon(const CaptureStream& stream) EXCLUDES(mutex_) {
-    base::MutexLock lock(&mutex_);
-    if (FindCapture(stream) == nullptr) return;
-    const Beginning ended = Drop(of_stream_.at(stream.name));
-    if (!ended.is_given) ended.graph->Destroy();
+    Capture ended;
+    {
+      base::MutexLock lock(&mutex_);
+      if (FindCapture(stream) == nullptr) return;
+      ended = Drop(of_stream_.at(stream.name));
+    }
+    if (!ended.beginning.is_given) ended.beginning.graph->Destroy();
   }
 
   // --- what calls ask about a stream: nothing when no capture is concerned, and the call shall do
@@ -164,6 +177,12 @@ class Captures {
     return Refusal::kIsolation;
   }
 
+  // Work in the stream would wait for a stream that captures.
+  bool WouldWait(const CaptureStream& stream) EXCLUDES(mutex_) {
+    base::MutexLock lock(&mutex_);
+    return WouldJoin(stream);
+  }
+
   // --- one stream's capture
 
   bool Has(const CaptureStream& stream) EXCLUDES(mutex_) {
@@ -182,8 +201,10 @@ class Captures {
     base::MutexLock lock(&mutex_);
     Capture* const capture = FindCapture(stream);
     if (capture == nullptr) return std::nullopt;
-    return Status{of_stream_.at(stream.name), capture->invalidated, capture->beginning.graph,
-                  capture->tails[stream.name].nodes};
+    Status status{of_stream_.at(stream.name), capture->invalidated, capture->beginning.graph, {}};
+    for (Member* const node : Present(*status.graph, capture->tails[stream.name].nodes))
+      status.tail.push_back(node->shared_from_this());
+    return status;
   }
 
   // The stream's next node depends on `nodes`: on these alone, or on these as well.
@@ -216,20 +237,24 @@ class Captures {
 
   static Kept Keep(const Members& nodes) {
     Kept kept;
-    for (Member* const node : nodes) kept.push_back(node->shared_from_this());
+    for (Member* const node : nodes) kept.push_back(node->weak_from_this());
     return kept;
   }
   // Those that the program has not destroyed.
   static Members Present(const Graph<Use>& graph, const Kept& kept) {
     Members present;
-    for (const std::shared_ptr<Member>& node : kept) {
-      if (graph.Owns(node.get())) present.push_back(node.get());
+    for (const std::weak_ptr<Member>& weak : kept) {
+      const std::shared_ptr<Member> node = weak.lock();
+      if (node != nullptr && graph.Owns(node.get())) present.push_back(node.get());
     }
     return present;
   }
   static void Append(const Kept& nodes, Kept* tail) {
-    for (const std::shared_ptr<Member>& node : nodes) {
-      if (std::find(tail->begin(), tail->end(), node) == tail->end()) tail->push_back(node);
+    for (const std::weak_ptr<Member>& node : nodes) {
+      const bool is_there = std::any_of(
+          tail->begin(), tail->end(),
+          [&](const std::weak_ptr<Member>& other) { return other.lock() == node.lock(); });
+      if (!is_there) tail->push_back(node);
     }
   }
 
@@ -251,7 +276,7 @@ class Captures {
   }
 
   // Its streams capture no more.
-  Beginning Drop(uint64_t id) REQUIRES(mutex_) {
+  Capture Drop(uint64_t id) REQUIRES(mutex_) {
     const auto found = captures_.find(id);
     for (const auto& [name, tail] : found->second.tails) {
       of_stream_.erase(name);
@@ -259,7 +284,7 @@ class Captures {
       if (tail.stream.blocking && --blocking_[tail.stream.group] == 0)
         blocking_.erase(tail.stream.group);
     }
-    Beginning ended = std::move(found->second.beginning);
+    Capture ended = std::move(found->second);
     captures_.erase(found);
     return ended;
   }
@@ -270,7 +295,7 @@ class Captures {
     Kept& tail = capture->tails[stream.name].nodes;
     Member* node = nullptr;
     const Refusal refusal = graph.Add(std::move(work), Present(graph, tail), &node);
-    if (refusal == Refusal::kNone) tail = {node->shared_from_this()};
+    if (refusal == Refusal::kNone) tail = {node->weak_from_this()};
     return refusal;
   }
 

@@ -157,7 +157,7 @@ CUresult Streams::Create(uint64_t context_value, unsigned flags, int priority, u
 CUresult Streams::Destroy(uint64_t value) {
   const Stream* const stream = table.Find(value);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  graphs::Capture::Abandon(*stream);
+  graphs::AbandonCapture(*stream);
   if (QueryStream(*stream) == CUDA_ERROR_NOT_READY) {
     // A later cuCtxSynchronize waits for this work, and can ask for no wake once the stream is
     // gone.

@@ -138,7 +138,7 @@ CUresult Executable::Launch(const Stream& stream) {
 }
 
 std::optional<CUresult> CaptureLaunch(const Stream& stream, Executable* executable) {
-  if (Capture::Of(stream) == nullptr) return CaptureWork(stream, EmptyWork{});
+  if (!AllCaptures().Has(CaptureStreamOf(stream))) return CaptureWork(stream, EmptyWork{});
   const std::shared_ptr<Graph> child = executable->ToGraph();
   const std::optional<CUresult> result = CaptureWork(stream, ChildWork{child});
   child->Destroy();  // the node has its own copy

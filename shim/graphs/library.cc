@@ -1,8 +1,8 @@
 #include "shim/graphs/library.h"
 
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "shim/graphs/piece.h"
 #include "shim/rebuild/record.h"
 #include "shim/results.h"
@@ -13,12 +13,12 @@ namespace shim::graphs {
 std::optional<CUresult> CaptureCall(const Stream& stream, ipc::Op op, uint32_t wire,
                                     ipc::Values values, uint32_t* status) {
   if (!AnyCapture() || IsRecorded(op)) return std::nullopt;  // settings are no work
-  const std::shared_ptr<Capture> capture = Capture::Of(stream);
-  if (capture == nullptr) return RefuseWork(stream);
-  if (capture->status() != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-    return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  static std::mutex* const one_at_a_time = new std::mutex;
-  const std::lock_guard<std::mutex> lock(*one_at_a_time);
+  const ::graphs::CaptureStream own = CaptureStreamOf(stream);
+  const std::optional<Captures::Status> capture = AllCaptures().Describe(own);
+  if (!capture.has_value()) return RefuseWork(stream);
+  if (capture->invalidated) return ResultOf(Refusal::kInvalidated);
+  static base::Mutex* const one_at_a_time = new base::Mutex;
+  base::MutexLock lock(one_at_a_time);
   std::shared_ptr<Piece> piece;
   CUresult result = Piece::BeginCapture(stream, &piece);
   if (result != CUDA_SUCCESS) return result;
@@ -29,10 +29,9 @@ std::optional<CUresult> CaptureCall(const Stream& stream, ipc::Op op, uint32_t w
   if (*status != 0) return result;
   if (!results.empty()) {  // the host would have to wait for one
     results.Drop();
-    capture->Invalidate();
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return RefuseInCapture(stream, true);
   }
-  return result == CUDA_SUCCESS ? capture->Add(stream, LibraryWork{piece}) : result;
+  return result == CUDA_SUCCESS ? CaptureWork(stream, LibraryWork{piece}) : result;
 }
 
 }  // namespace shim::graphs

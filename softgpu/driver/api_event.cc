@@ -15,7 +15,7 @@ namespace softgpu::api {
 namespace {
 
 bool IsCaptured(const std::shared_ptr<Event::Mark>& mark) {
-  return mark != nullptr && mark->capture != nullptr;
+  return mark != nullptr && mark->captured.capture != 0;
 }
 
 }  // namespace
@@ -52,15 +52,11 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned
   if (event->context_id() != stream->context()->id()) {
     return Fail(CUDA_ERROR_INVALID_HANDLE, "the event and the stream belong to different contexts");
   }
-  if (stream->capturing()) {
-    if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0)
-      return AddToCapture(*stream, EventRecordWork{event});
-    event->RecordCaptured(*stream);
-    return CUDA_SUCCESS;
-  }
-  result = CheckLegacyCapture(*stream);
-  if (result == CUDA_SUCCESS) event->Record(stream);
-  return result;
+  if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0 && IsCapturing(*stream))
+    return AddToCapture(*stream, EventRecordWork{event});
+  if (const std::optional<CUresult> captured = RecordInCapture(*stream, *event)) return *captured;
+  event->Record(stream);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuEventRecord(CUevent handle, CUstream stream) {

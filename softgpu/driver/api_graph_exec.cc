@@ -90,7 +90,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   CUresult result = FindExec(handle, &exec);
   if (result == CUDA_SUCCESS) result = FindStream(stream_handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capturing()) {
+  if (IsCapturing(*stream)) {
     const std::shared_ptr<Graph> child = exec->ToGraph();
     result = AddToCapture(*stream, ChildWork{child});
     child->Destroy();  // the node has its own copy

@@ -25,7 +25,7 @@ CUresult Enqueue(CUfunction function_handle, CUstream stream_handle, const Launc
   KernelWork work;
   result = PrepareLaunch(function, stream->context(), request, &work);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capturing()) return AddToCapture(*stream, std::move(work));
+  if (IsCapturing(*stream)) return AddToCapture(*stream, std::move(work));
   std::unique_ptr<Operation> operation = MakeLaunch(std::move(work));
   operation->SetStream(stream_handle);
   return SubmitChecked(stream, std::move(operation));
@@ -100,7 +100,7 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capturing()) return AddToCapture(*stream, HostWork{function, data});
+  if (IsCapturing(*stream)) return AddToCapture(*stream, HostWork{function, data});
   std::unique_ptr<Operation> operation = MakeHostFunction(function, data);
   operation->SetStream(handle);
   return SubmitChecked(stream, std::move(operation));
@@ -112,7 +112,7 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* d
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capturing()) return RefuseWhileCapturing(*stream);
+  if (IsCapturing(*stream)) return RefuseWhileCapturing(*stream);
   return SubmitChecked(stream, MakeCallback(handle, callback, data));
 }
 

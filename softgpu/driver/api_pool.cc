@@ -50,7 +50,7 @@ CUresult Allocate(MemoryPool& pool, size_t bytes, const std::shared_ptr<Stream>&
                   CUdeviceptr* out) {
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   Context& context = *stream->context();
-  if (stream->capturing()) return Capture(pool, bytes, *stream, out);
+  if (IsCapturing(*stream)) return Capture(pool, bytes, *stream, out);
   std::shared_ptr<Allocation> memory = pool.Allocate(bytes, context.id());
   if (memory == nullptr) {  // frees may be waiting in streams
     const CUresult result = context.Synchronize();
@@ -109,7 +109,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   if (found == nullptr || found->base != address || found->kind != Allocation::Kind::kDevice) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "this is not the start of allocated device memory");
   }
-  if (stream->capturing()) {
+  if (IsCapturing(*stream)) {
     return found->graph_free ? AddToCapture(*stream, FreeWork{address})
                              : RefuseWhileCapturing(*stream);
   }

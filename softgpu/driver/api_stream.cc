@@ -90,7 +90,7 @@ CUresult cuStreamQuery(CUstream handle) {
   std::shared_ptr<Stream> stream;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capturing()) return RefuseWhileCapturing(*stream);
+  if (IsCapturing(*stream)) return RefuseWhileCapturing(*stream);
   if (!stream->Idle()) return CUDA_ERROR_NOT_READY;
   return stream->context()->Fault();
 }
@@ -99,7 +99,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
   std::shared_ptr<Stream> stream;
   const CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capturing()) return RefuseWhileCapturing(*stream);
+  if (IsCapturing(*stream)) return RefuseWhileCapturing(*stream);
   return stream->context()->Synchronize(stream);
 }
 
@@ -110,7 +110,7 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned int f
   CUresult result = FindStream(handle, &stream);
   if (result == CUDA_SUCCESS) result = FindEvent(event_handle, &event);
   if (result != CUDA_SUCCESS) return result;
-  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0 && stream->capturing()) {
+  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0 && IsCapturing(*stream)) {
     return AddToCapture(*stream, EventWaitWork{event});
   }
   const std::shared_ptr<Event::Mark> mark = event->mark();

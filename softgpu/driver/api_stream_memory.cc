@@ -24,7 +24,7 @@ CUresult Submit(CUstream handle, std::vector<CUstreamBatchMemOpParams> items) {
   std::unique_ptr<Operation> operation;
   result = MakeMemoryOperation(stream->context(), items, &operation);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capturing()) return AddToCapture(*stream, MemoryWork{std::move(items)});
+  if (IsCapturing(*stream)) return AddToCapture(*stream, MemoryWork{std::move(items)});
   operation->SetStream(handle);
   return SubmitChecked(stream, std::move(operation));
 }

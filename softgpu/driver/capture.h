@@ -1,75 +1,47 @@
-// Stream capture: what a capturing stream is given becomes nodes of a graph instead of work.
+// Stream capture for the calls of the software GPU; graphs/capture.h knows which stream captures.
 //
-// A capture begins in one stream; others join by waiting for an event recorded in a stream that
-// captures, and must be joined back the same way before it ends. For each stream the capture keeps
-// the nodes that the next one depends on. Thread safety: every function may be called from any
-// thread.
+// A call that puts something into a stream asks whether the stream captures, and makes a node of
+// its work then. Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <cuda.h>
 
-#include <cstdint>
-#include <map>
+#include <atomic>
 #include <memory>
-#include <vector>
+#include <optional>
 
-#include "base/mutex.h"
+#include "graphs/capture.h"
+#include "softgpu/driver/event.h"
+#include "softgpu/driver/graph.h"
 #include "softgpu/driver/operation.h"
-#include "softgpu/driver/work.h"
 
 namespace softgpu {
 
-class Event;
 class Stream;
 
-class Capture : public std::enable_shared_from_this<Capture> {
- public:
-  using Nodes = std::vector<GraphNode*>;
+using Captures = graphs::Captures<GraphUse>;
 
-  // Starts capturing in `stream`, behind `dependencies`, which are nodes of `graph`.
-  static CUresult Begin(const std::shared_ptr<Stream>& stream, std::shared_ptr<Graph> graph,
-                        Nodes dependencies, CUstreamCaptureMode mode);
-  // Ends the capture that began in `stream`.
-  static CUresult End(Stream& stream, std::shared_ptr<Graph>* graph);
+// Those of the process.
+Captures& AllCaptures();
+graphs::CaptureStream CaptureStreamOf(Stream& stream);
+bool IsCapturing(Stream& stream);
+// No more calls will name the stream: a capture that it is part of ends.
+void AbandonCapture(const Stream& stream);
 
-  CUresult Add(Stream& stream, Work work);
-  void Invalidate();
-
-  // An event recorded in a capturing stream stands for that stream's nodes.
-  Nodes TailOf(Stream& stream);
-  // `stream` waits for `nodes`, and joins the capture when it isn't part of it.
-  CUresult Join(const std::shared_ptr<Stream>& stream, const Nodes& nodes);
-  CUresult SetTail(Stream& stream, Nodes nodes, bool replace);
-
-  uint64_t id() const { return id_; }
-  const std::shared_ptr<Graph>& graph() const { return graph_; }
-  CUstreamCaptureStatus status();
-
-  Capture(std::shared_ptr<Graph> graph, Stream* origin, CUstreamCaptureMode mode,
-          uint64_t thread_id);
-
- private:
-  bool EverythingJoined() REQUIRES(mutex_);
-  void Detach();
-
-  const uint64_t id_;
-  const std::shared_ptr<Graph> graph_;
-  Stream* const origin_;
-  const CUstreamCaptureMode mode_;
-  const uint64_t thread_id_;
-
-  base::Mutex mutex_;
-  bool invalidated_ GUARDED_BY(mutex_) = false;
-  bool ended_ GUARDED_BY(mutex_) = false;
-  std::map<Stream*, std::pair<std::shared_ptr<Stream>, Nodes>> tails_ GUARDED_BY(mutex_);
-};
-
-// For the api_*.cc files: a node instead of work, a call that can't be captured, and work for a
-// stream that doesn't capture, which the legacy stream must not get while blocking streams of its
-// context capture.
+// A node instead of work. REQUIRES: the stream captured just now.
 CUresult AddToCapture(Stream& stream, Work work);
+// For a call that can't be captured.
 CUresult RefuseWhileCapturing(Stream& stream);
+// For work of a stream that doesn't capture, which the legacy stream must not get while blocking
+// streams of its context capture.
 CUresult CheckLegacyCapture(Stream& stream);
 CUresult SubmitChecked(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation);
+
+// An event that is recorded in a capturing stream stands for the stream's last nodes. Nothing when
+// the stream doesn't capture.
+std::optional<CUresult> RecordInCapture(Stream& stream, Event& event);
+// The stream waits for the event's recording, and joins its capture if there is one. Nothing when
+// no capture is concerned.
+std::optional<CUresult> WaitInCapture(Stream& stream, const Event::Mark& mark);
 
 }  // namespace softgpu

@@ -61,11 +61,6 @@ class Context : public std::enable_shared_from_this<Context> {
   CUresult Synchronize(const std::shared_ptr<Stream>& stream);
   std::vector<std::shared_ptr<Stream>> Streams();
   bool IsLegacy(const Stream& stream);
-  // Blocking streams that capture: how many more or fewer there are.
-  void CaptureChanged(int change) { blocking_captures_.fetch_add(change); }
-  bool LegacyWouldJoinCapture(const Stream& stream) {
-    return blocking_captures_.load() > 0 && IsLegacy(stream);
-  }
   // What an event recorded on the context, or a wait by it, covers: all work submitted so far.
   std::vector<Dependency> Pending();
 
@@ -103,7 +98,6 @@ class Context : public std::enable_shared_from_this<Context> {
   std::atomic<unsigned> flags_;
   std::atomic<bool> destroyed_{false};
   std::atomic<bool> cancel_{false};
-  std::atomic<int> blocking_captures_{0};
   std::atomic<CUresult> fault_{CUDA_SUCCESS};
 
   base::Mutex order_mutex_;

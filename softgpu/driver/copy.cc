@@ -188,7 +188,7 @@ CUresult SubmitCopy(const CopyBox& given, CUstream stream_handle, CopyMode mode)
   CUresult result = FindStream(stream_handle, &stream);
   if (result == CUDA_SUCCESS) result = CheckCopy(given);
   if (result != CUDA_SUCCESS || Empty(given)) return result;
-  if (stream->capturing()) {
+  if (IsCapturing(*stream)) {
     if (mode == CopyMode::kSynchronous) return RefuseWhileCapturing(*stream);
     return AddToCapture(*stream, MemcpyWork{ParamsOf(given)});
   }
@@ -212,7 +212,7 @@ CUresult SubmitFill(const Fill& fill, CUstream stream_handle, CopyMode mode) {
   CUresult result = FindStream(stream_handle, &stream);
   if (result == CUDA_SUCCESS) result = CheckFill(fill);
   if (result != CUDA_SUCCESS || fill.width == 0 || fill.height == 0) return result;
-  if (stream->capturing()) {
+  if (IsCapturing(*stream)) {
     if (mode == CopyMode::kSynchronous) return RefuseWhileCapturing(*stream);
     return AddToCapture(*stream, MemsetWork{fill});
   }

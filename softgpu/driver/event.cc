@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/mutex.h"
@@ -50,13 +51,6 @@ void Event::Record(const std::shared_ptr<Stream>& stream) {
   SetMark(mark);
 }
 
-void Event::RecordCaptured(Stream& stream) {
-  const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
-  mark->capture = stream.capture();
-  if (mark->capture != nullptr) mark->nodes = mark->capture->TailOf(stream);
-  SetMark(mark);
-}
-
 void Event::RecordContext(Context& context) {
   const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
   mark->dependencies = context.Pending();
@@ -96,12 +90,7 @@ CUresult Event::Elapsed(const Event& start, const Event& end, float* millisecond
 }
 
 CUresult WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark) {
-  if (mark.capture != nullptr) return mark.capture->Join(stream, mark.nodes);
-  if (stream->capturing()) {
-    const std::shared_ptr<Capture> capture = stream->capture();
-    if (capture != nullptr) capture->Invalidate();
-    return Fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "the event was recorded outside the capture");
-  }
+  if (const std::optional<CUresult> captured = WaitInCapture(*stream, mark)) return *captured;
   if (mark.Done()) return CUDA_SUCCESS;
   std::unique_ptr<Operation> wait = MakeOperation([] { return CUDA_SUCCESS; });
   for (const Dependency& dependency : mark.dependencies) {

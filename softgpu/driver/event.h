@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "graphs/capture.h"
 #include "softgpu/driver/graph_types.h"
 #include "softgpu/driver/operation.h"
 
 namespace softgpu {
 
-class Capture;
 class Context;
 class Stream;
 
@@ -25,9 +25,8 @@ class Event {
  public:
   // One recording. `at_ns` is 0 until the stream gets there.
   struct Mark {
-    std::vector<Dependency> dependencies;  // what it stands for
-    std::shared_ptr<Capture> capture;      // recorded in a capturing stream: these nodes instead
-    std::vector<GraphNode*> nodes;
+    std::vector<Dependency> dependencies;         // what it stands for
+    graphs::CaptureRecording<GraphUse> captured;  // in a capturing stream: this instead
     std::atomic<int64_t> at_ns{0};
     bool Done() const;
   };
@@ -42,8 +41,6 @@ class Event {
   static int64_t NowNs();
   // REQUIRES: the stream doesn't capture.
   void Record(const std::shared_ptr<Stream>& stream);
-  // In a capturing stream the event stands for the stream's last nodes.
-  void RecordCaptured(Stream& stream);
   void RecordContext(Context& context);  // all work submitted to it so far
   void SetMark(std::shared_ptr<Mark> mark);
   // Null when nothing was recorded: such an event is complete.

@@ -264,21 +264,12 @@ void Stream::Wait(uint64_t sequence) {
   }
 }
 
+void Stream::Close() {
+  closed_ = true;
+  AbandonCapture(*this);
+}
+
 // --- attributes ----------------------------------------------------------------------------------
-
-std::shared_ptr<Capture> Stream::capture() {
-  base::MutexLock lock(&mutex_);
-  return capture_;
-}
-
-void Stream::SetCapture(std::shared_ptr<Capture> capture) {
-  {
-    base::MutexLock lock(&mutex_);
-    capture_.swap(capture);
-    capturing_ = capture_ != nullptr;
-  }
-  context_->CaptureChanged(blocking() ? (capturing() ? 1 : -1) : 0);
-}
 
 CUresult Stream::GetAttribute(CUstreamAttrID id, CUstreamAttrValue* value) {
   base::MutexLock lock(&mutex_);

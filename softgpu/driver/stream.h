@@ -26,7 +26,6 @@
 
 namespace softgpu {
 
-class Capture;
 class Context;
 
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -66,13 +65,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   CUresult SetAttribute(CUstreamAttrID id, const CUstreamAttrValue& value);
   void CopyAttributes(Stream& other);
 
-  // Set while the stream captures; kept by Capture alone.
-  bool capturing() const { return capturing_.load(); }
-  std::shared_ptr<Capture> capture();
-  void SetCapture(std::shared_ptr<Capture> capture);
-
   // No more work will come.
-  void Close() { closed_ = true; }
+  void Close();
   bool closed() const { return closed_.load(); }
 
   // What a stream thread does: runs the stream's work, and then that of a stream which waited for
@@ -122,8 +116,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Its first operation waits for another stream, which knows.
   bool blocked_ GUARDED_BY(mutex_) = false;
   int threads_ GUARDED_BY(mutex_) = 0;  // that serve it, or are called to
-  std::atomic<bool> capturing_{false};
-  std::shared_ptr<Capture> capture_ GUARDED_BY(mutex_);
   std::map<int, CUstreamAttrValue> attributes_ GUARDED_BY(mutex_);  // by CUstreamAttrID
 };
 

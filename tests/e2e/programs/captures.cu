@@ -160,6 +160,40 @@ static void Refused(Buffers& buffers) {
   (void)cudaGetLastError();
 }
 
+// What a stream or a graph that goes away leaves of its capture.
+static void Destroyed(Buffers& buffers) {
+  cudaEvent_t event;
+  cudaStream_t third;
+  cudaGraph_t graph = NULL;
+  CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&third, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaStreamBeginCapture(buffers.one, cudaStreamCaptureModeRelaxed));
+  CUDA_CHECK(cudaEventRecord(event, buffers.one));
+  printf("the legacy stream waits for it: %d\n",
+         (int)cudaStreamWaitEvent(cudaStreamLegacy, event, 0));
+  CUDA_CHECK(cudaStreamWaitEvent(third, event, 0));
+  CUDA_CHECK(cudaStreamDestroy(third));
+  printf("the end without one of its streams: %d\n",
+         (int)cudaStreamEndCapture(buffers.one, &graph));
+
+  size_t count = 0;
+  cudaStreamCaptureStatus status;
+  const cudaGraphNode_t* nodes = NULL;
+  CUDA_CHECK(cudaStreamBeginCapture(buffers.one, cudaStreamCaptureModeRelaxed));
+  Add<<<kBlocks, 128, 0, buffers.one>>>(buffers.a, 1);
+  CUDA_CHECK(cudaStreamGetCaptureInfo(buffers.one, &status, NULL, NULL, &nodes, NULL, &count));
+  printf("status %d, behind %zu\n", (int)status, count);
+  CUDA_CHECK(cudaGraphDestroyNode(nodes[0]));
+  CUDA_CHECK(cudaStreamGetCaptureInfo(buffers.one, &status, NULL, NULL, &nodes, NULL, &count));
+  printf("status %d, behind %zu\n", (int)status, count);
+  Add<<<kBlocks, 128, 0, buffers.one>>>(buffers.a, 1);
+  CUDA_CHECK(cudaStreamEndCapture(buffers.one, &graph));
+  printf("%zu nodes\n", NodesOf(graph));
+  CUDA_CHECK(cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaEventDestroy(event));
+  (void)cudaGetLastError();
+}
+
 // A loop that makes its graph anew each time, as some programs do.
 static void Anew(Buffers& buffers) {
   CUDA_CHECK(cudaMemset(buffers.a, 0, kCount * sizeof(unsigned)));
@@ -191,6 +225,7 @@ int main() {
   OneStream(buffers);
   TwoStreams(buffers);
   Refused(buffers);
+  Destroyed(buffers);
   Anew(buffers);
   CUDA_CHECK(cudaStreamDestroy(buffers.one));
   CUDA_CHECK(cudaStreamDestroy(buffers.two));
