@@ -38,7 +38,7 @@ CUresult FindNode(CUgraphNode program, std::shared_ptr<Node>* node) {
   return Find(Objects::Process().nodes, program, node);
 }
 
-CUresult FindExecutable(CUgraphExec program, std::shared_ptr<Executable>* executable) {
+CUresult FindExec(CUgraphExec program, std::shared_ptr<Executable>* executable) {
   return Find(Objects::Process().executables, program, executable);
 }
 
@@ -84,8 +84,7 @@ CUresult ToWait(CUevent event, Work* work) {
 
 CUresult SetExecWork(CUgraphExec program, CUgraphNode node, Work work) {
   std::shared_ptr<Executable> executable;
-  if (const CUresult result = FindExecutable(program, &executable); result != CUDA_SUCCESS)
-    return result;
+  if (const CUresult result = FindExec(program, &executable); result != CUDA_SUCCESS) return result;
   return executable->SetWork(node, std::move(work));
 }
 

@@ -22,7 +22,7 @@ using shim::graphs::Work;
 CUresult FindGraph(CUgraph program, std::shared_ptr<Graph>* graph);
 CUresult FindNode(CUgraphNode program, std::shared_ptr<Node>* node);
 CUresult FindNodes(const CUgraphNode* programs, size_t count, std::vector<Node*>* nodes);
-CUresult FindExecutable(CUgraphExec program, std::shared_ptr<Executable>* executable);
+CUresult FindExec(CUgraphExec program, std::shared_ptr<Executable>* executable);
 
 inline CUgraphNode HandleOf(const Node& node) { return reinterpret_cast<CUgraphNode>(node.name()); }
 inline CUgraph HandleOf(const Graph& graph) { return reinterpret_cast<CUgraph>(graph.name()); }
