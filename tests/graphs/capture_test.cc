@@ -1,6 +1,9 @@
 // Which stream is in which capture, and what calls about it are told.
 #include "graphs/capture.h"
 
+#include <atomic>
+#include <thread>
+
 #include "tests/graphs/fixture.h"
 
 namespace graphs_test {
@@ -196,7 +199,8 @@ TEST_F(CaptureTest, ADestroyedNodeIsLeftOut) {
   Put(kFirst, "a");
   const Captures::Recording recording = Record(kFirst);
   const std::shared_ptr<Graph> graph = captures_.Describe(kFirst)->graph;
-  graph->Remove(graph->nodes()[0].get());
+  const std::shared_ptr<Node> keep = graph->nodes()[0];  // a call of another thread still has it
+  graph->Remove(keep.get());
   EXPECT_EQ(Put(kFirst, "b"), Answer(Refusal::kNone));
   EXPECT_EQ(Wait(kSecond, recording), Answer(Refusal::kNone));
   ASSERT_EQ(End(kFirst), Refusal::kNone);
@@ -212,6 +216,33 @@ TEST_F(CaptureTest, AStreamThatGoesTakesItsCaptureAlong) {
   EXPECT_EQ(streams_, 0);
   EXPECT_EQ(End(kFirst), Refusal::kNotCapturing);
   EXPECT_EQ(Wait(kFirst, recording), Answer(Refusal::kCaptureEnded));
+}
+
+TEST_F(CaptureTest, ThreadsCaptureInStreamsOfTheirOwn) {
+  constexpr uint64_t kThreads = 4, kNodes = 200;
+  std::vector<std::thread> threads;
+  std::vector<std::shared_ptr<Graph>> graphs(kThreads);
+  for (uint64_t i = 0; i < kThreads; ++i) graphs[i] = Graph::Create();
+  std::atomic<int> wrong{0};
+  for (uint64_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const CaptureStream stream = {100 + i, 1, false, true};
+      Captures::Recording recording;
+      std::shared_ptr<Graph> ended;
+      wrong += captures_.Begin(stream, {graphs[i], true, {}, {}, i}) != Refusal::kNone;
+      wrong += captures_.Record(stream, &recording) != Answer(Refusal::kNone);
+      for (uint64_t k = 0; k < kNodes; ++k) {
+        wrong += captures_.Wait(stream, recording, true) != Answer(Refusal::kNone);
+        wrong += !captures_.WouldWait(kLegacy) || captures_.WouldWait(kLegacyElsewhere);
+        wrong += captures_.Describe(stream)->graph != graphs[i];
+      }
+      wrong += captures_.End(stream, i, &ended) != Refusal::kNone;
+      wrong += ended != graphs[i];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(streams_, 0);
 }
 
 }  // namespace
