@@ -1,6 +1,6 @@
 #include "daemon/worker/device_callbacks.h"
 
-#include "absl/time/clock.h"
+#include "daemon/worker/poll_device.h"
 #include "daemon/worker/session_life.h"
 
 namespace worker {
@@ -21,8 +21,7 @@ void CUDA_CB DeviceCallbacks::Run(CUstream, CUresult status, void* task) {
 }
 
 void DeviceCallbacks::Wait() const {
-  constexpr absl::Duration kStep = absl::Microseconds(50);
-  while (owed_.load() != 0) absl::SleepFor(kStep);
+  PollDevice([this] { return owed_.load() == 0; });
 }
 
 }  // namespace worker

@@ -3,14 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "daemon/worker/poll_device.h"
 
 namespace worker {
 namespace {
 
 namespace wire = ipc::control;
 
-constexpr absl::Duration kFreeWaitStep = absl::Microseconds(50);
 constexpr int64_t kKeeperRetryUs = 5'000;
 constexpr int64_t kAnswerNapUs = 250'000;  // an answer rings the doorbell; this is only a net
 
@@ -68,7 +67,7 @@ bool MemoryRequests::GaveBackSinceAsked() {
 
 // --- waits for room ------------------------------------------------------------------------------
 
-void MemoryRequests::AwaitDevice() { absl::SleepFor(kFreeWaitStep); }
+void MemoryRequests::AwaitDevice() { AwaitPollPeriod(); }
 
 // lanewayd counts what it knows of; memory that it does not know of (a stray worker's) may still be
 // in the way for a while.

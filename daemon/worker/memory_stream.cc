@@ -1,14 +1,9 @@
 #include "daemon/worker/memory_stream.h"
 
-#include "absl/time/clock.h"
+#include "daemon/worker/poll_device.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
-namespace {
-
-constexpr absl::Duration kStep = absl::Microseconds(50);
-
-}  // namespace
 
 MemoryStream::MemoryStream(const Environment& environment, int device) : environment_(environment) {
   const ipc::DriverTable& driver = *environment.driver;
@@ -30,11 +25,12 @@ CUresult MemoryStream::Clear(CUdeviceptr address, uint64_t bytes) {
 }
 
 CUresult MemoryStream::Wait() {
-  for (;;) {
-    const CUresult result = environment_.driver->cuStreamQuery(stream_);
-    if (result != CUDA_ERROR_NOT_READY) return result;
-    absl::SleepFor(kStep);
-  }
+  CUresult result = CUDA_SUCCESS;
+  PollDevice([&] {
+    result = environment_.driver->cuStreamQuery(stream_);
+    return result != CUDA_ERROR_NOT_READY;
+  });
+  return result;
 }
 
 }  // namespace worker

@@ -28,6 +28,10 @@ int64_t SessionImpl::SpinUs() const {
   return environment_.on_processors && busy_ ? 0 : ipc::limits::kSpinUs;
 }
 
+int64_t SessionImpl::Patience(int64_t patience_us) const {
+  return handover_.quiet() ? patience_us : std::min(patience_us, unquiet_us_);
+}
+
 bool SessionImpl::PassGate() {
   if (parking_.IsPoked()) (void)parking_.RunCommands();
   if (IsItsTurn()) return true;
@@ -99,19 +103,19 @@ void SessionImpl::Park() {
                   .nap_us = [this] { return Patience(kNapUs); },
                   .in_between =
                       [&] {
-                        PublishQuiet();
+                        handover_.Publish();
                         ReclaimLane();
-                        leaves = release_.load() && quiet_;
+                        leaves = handover_.wanted() && handover_.quiet();
                         if (!leaves)
-                          gate_->AwaitTurn([this] { return !life_.Alive() || release_.load(); });
+                          gate_->AwaitTurn([this] { return !life_.Alive() || handover_.wanted(); });
                       }});
-  if (!life_.Alive() || release_.load()) gate_->Settle();
+  if (!life_.Alive() || handover_.wanted()) gate_->Settle();
 }
 
 void SessionImpl::OnSilence() {
   iteration_ends_.Settle();
   OnLane(LaneEvent::kSilence);
-  PublishQuiet();
+  handover_.Publish();
   (void)parking_.RunCommands();
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
   if (gate_ == nullptr) return;

@@ -2,19 +2,18 @@
 
 #include <cassert>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "daemon/worker/work_ops.h"
 #include "ipc/calls/limits.h"
-#include "ipc/futex.h"
 
 namespace worker {
 namespace {
 
 constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
-constexpr absl::Duration kPoisonedNap = absl::Milliseconds(1);
+constexpr int64_t kPoisonedNapUs = 1'000;
 
 }  // namespace
 
@@ -31,23 +30,23 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       driver_(*environment.driver),
       session_id_(setup.session_id),
       progress_(setup.swap_fd),
-      shared_file_(std::make_shared<ipc::SessionFile>(std::move(setup.file))),
-      file_(*shared_file_),
+      file_(environment, std::move(setup.file)),
       channel_(std::move(setup.channel)),
       life_(file_.page(), setup.generation),
       parking_(file_.page(), progress_.get(), [this] { return MayCommand(); }),
+      handover_({file_.page(), &life_, &parking_, this}),
       courtesy_(environment.on_processors),
       callbacks_(environment),
-      bell_(environment, &file_, &callbacks_, &courtesy_),
-      prints_(setup.session_id, &file_),
+      bell_(environment, file_.get(), &callbacks_, &courtesy_),
+      prints_(setup.session_id, file_.get()),
       held_(environment, setup, &prints_),
-      handlers_({&held_, &life_, this, this, &file_, &bell_, setup.swap_fd}),
+      handlers_({&held_, &life_, this, this, file_.get(), &bell_, setup.swap_fd}),
       requests_({setup.session_id, &held_, &life_, &parking_, &handlers_.call(),
                  [this] { return place_.on_host(); }, [this] { LeaveWhileWaiting(); },
                  [this] {
                    if (gate_ != nullptr) gate_->Settle();
                  }}),
-      waits_(environment),
+      drain_(environment, file_.get()),
       iteration_ends_(environment, &file_.page()->iteration_times),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
       stream_done_(&callbacks_, [this] { NoteStreamDone(); }) {}
@@ -55,16 +54,7 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
 bool SessionImpl::Reserve(std::string* error) {
   if (!held_.arena.Reserve(error)) return false;
   driver_.cuCtxSetCurrent(environment_.contexts[0]);
-  // The device writes completion words and copies to and from staging.
-  const CUresult result =
-      driver_.cuMemHostRegister_v2(file_.base(), ipc::kSessionFileBytes,
-                                   CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-  if (result != CUDA_SUCCESS) {
-    *error =
-        absl::StrCat("the driver cannot register the session's shared file (error ", result, ")");
-    return false;
-  }
-  registered_ = true;
+  if (!file_.Register(error)) return false;
   if (life_.generation() != 0) {
     const CUresult restored = held_.arena.Restore();
     if (restored != CUDA_SUCCESS) {
@@ -87,18 +77,26 @@ bool SessionImpl::Reserve(std::string* error) {
 
 void SessionImpl::Run() {
   handlers_.BeginThread();
-  const OpenWaits::Current waits(&waits_);
+  const OpenWaits::Current waits(drain_.waits());
   courtesy_.Begin();
-  if (!AwaitClient()) {
-    if (!released_) End();
-    return;
+  switch (handover_.AwaitClient()) {
+    case SessionHandover::Entry::kServe:
+      break;
+    case SessionHandover::Entry::kLeave:
+      return LeaveToSuccessor();
+    case SessionHandover::Entry::kEnd:
+      return End();
+  }
+  if (life_.generation() != 0) {  // the ring that its client has put in order
+    channel_ = file_.get()->WorkerChannel();
+    channel_.receiver->Heed(parking_.poked());
   }
   while (life_.Alive()) {
     if (environment_.poison->poisoned.load(std::memory_order_relaxed)) {
-      absl::SleepFor(kPoisonedNap);  // the process is about to exit
+      parking_.Sleep(kPoisonedNapUs);  // the process is about to exit
       continue;
     }
-    if (release_.load(std::memory_order_relaxed) && TryLeave()) return LeaveToSuccessor();
+    if (handover_.wanted() && handover_.TryLeave()) return LeaveToSuccessor();
     courtesy_.GiveWay(true);
     if (!PassGate()) continue;
     const std::span<const std::byte> message =
@@ -115,6 +113,13 @@ void SessionImpl::Run() {
   End();
 }
 
+void SessionImpl::Stop() {
+  life_.Stop();
+  parking_.poked()->store(1);
+  drain_.Stop();
+  parking_.Ring();
+}
+
 SessionSnapshot SessionImpl::Snapshot() const {
   return {.ops_received = file_.page()->ops_received.load(std::memory_order_relaxed),
           .device_bytes = held_.arena.bytes(),
@@ -128,7 +133,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   ipc::MessageHeader header;
   std::memcpy(&header, message.data(), sizeof header);
   file_.page()->ops_received.fetch_add(1, std::memory_order_relaxed);
-  const bool was_quiet = quiet_.exchange(false);
+  const bool was_quiet = handover_.OnTaken();
   patience_us_ = kPatienceUs;
   unquiet_us_ = kUnquietUs;
   bell_.OnMessage();
@@ -155,10 +160,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   if (IsPoison(*op, served.status)) {
     // With nothing in flight before, this call is not what did it, and it had no effect: the next
     // worker takes it again.
-    if (was_quiet) {
-      file_.page()->to_worker.tail.store(file_.page()->quiet_position.load(),
-                                         std::memory_order_seq_cst);
-    }
+    if (was_quiet) handover_.UndoTaken();
     environment_.poison->OnPoisoned(0, static_cast<CUresult>(served.status), "");
     return;
   }
@@ -245,6 +247,62 @@ CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
   }
   uint64_t free_bytes = 0;
   return held_.arena.MemoryInfo(device, &free_bytes, &info->memory_bytes);
+}
+
+CUresult SessionImpl::ContextReset(CUdevice) {
+  drain_.WaitForStreams(&held_.streams);
+  callbacks_.Wait();
+  (void)held_.frees.Poll();  // ranges that the program freed are told to lanewayd as such
+  drain_.HoldAgain();
+  iteration_ends_.Clear();
+  handlers_.DestroyObjects();
+  handlers_.streams().times()->Clear(true);
+  ExitLane();  // the arena leaves it; the session enters anew before its next work
+  held_.arena.Clear();
+  return CUDA_SUCCESS;
+}
+
+// --- quiet points, and the end -------------------------------------------------------------------
+
+bool SessionImpl::IsComplete() {
+  if (handlers_.modules().HasPartOfAnImage()) return false;
+  if (!LaneIsEmpty(turn_, LaneNow())) return false;  // the lane is another's before it could go on
+  for (StreamTable::Stream* stream : held_.streams.All()) {
+    if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS)
+      return false;  // busy, or the device failed
+  }
+  return true;
+}
+
+void SessionImpl::LeaveToSuccessor() {
+  handlers_.UseDevice(1);
+  callbacks_.Wait();
+  iteration_ends_.Clear();
+  handlers_.DestroyObjects();
+  held_.arena.Detach();
+  gate_.reset();  // nothing of it is in its lane: the next goes on
+  held_.pinned.Detach();
+  file_.LetGo();
+  drain_.Finish();
+  handover_.Left();
+}
+
+// An end does not wait for other sessions. Streams, events, device memory with its addresses and
+// the lane go at once, by calls that CUDA documents as not waiting. Modules, library handles and
+// registrations of host memory go to the reaper, since the driver may wait for the whole context
+// there. So a session that is still here after its program has work of its own on the device.
+void SessionImpl::End() {
+  handlers_.UseDevice(1);
+  drain_.CutHeldStreams();
+  drain_.WaitForStreams(&held_.streams);
+  callbacks_.Wait();
+  drain_.Finish();
+  iteration_ends_.Clear();
+  handlers_.DestroyObjects();
+  held_.arena.Clear();
+  gate_.reset();  // nothing of it is in its lane: the next goes on
+  held_.pinned.Clear();
+  file_.LetGo();
 }
 
 }  // namespace worker

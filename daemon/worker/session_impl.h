@@ -1,10 +1,8 @@
 // Session, implemented: the session's thread, over the session's parts.
 //
-//   session_impl.cc      the loop, calls about the session itself
-//   ending.cc            the end: work that is waited for, what goes at once and what goes later
+//   session_impl.cc      the loop, calls about the session itself, the end
 //   session_gate.cc      the gate: when messages may be taken, switches, commands
 //   session_memory.cc    what lanewayd decides about memory: growth, lanes, swaps
-//   session_move.cc      quiet points, leaving to another worker, taking over from one
 //   call_handlers/       calls: decoding's door, and a handler for each part of the table
 //
 // Thread safety: as Session says. Driver callbacks reach DeviceCallbacks::Tasks alone.
@@ -13,11 +11,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/synchronization/notification.h"
 #include "daemon/common/progress_map.h"
 #include "daemon/worker/assigned_lane.h"
 #include "daemon/worker/call_handlers/call_handlers.h"
@@ -29,22 +25,26 @@
 #include "daemon/worker/lane_turns.h"
 #include "daemon/worker/memory_place.h"
 #include "daemon/worker/memory_requests.h"
-#include "daemon/worker/open_waits.h"
 #include "daemon/worker/parking.h"
 #include "daemon/worker/print_sink.h"
+#include "daemon/worker/registered_file.h"
 #include "daemon/worker/session.h"
+#include "daemon/worker/session_handover.h"
 #include "daemon/worker/session_life.h"
 #include "daemon/worker/session_memory.h"
+#include "daemon/worker/stream_drain.h"
 #include "daemon/worker/thread_courtesy.h"
 #include "ipc/door.h"
 #include "ipc/iteration_clock.h"
 
 namespace worker {
 
-class SessionImpl final : public Session, public SessionMemory, public ipc::SessionCalls {
+class SessionImpl final : public Session,
+                          public SessionMemory,
+                          public ipc::SessionCalls,
+                          private Quiesce {
  public:
   SessionImpl(SessionSetup setup, const Environment& environment);
-  ~SessionImpl() override;
   bool Reserve(std::string* error);
   SessionLife& life() { return life_; }
   CallHandlers& handlers() { return handlers_; }
@@ -52,9 +52,9 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   // worker::Session
   void Run() override;
   void Stop() override;
-  void Release() override;
-  bool released() const override { return released_; }
-  bool quiet() const override { return quiet_.load(); }
+  void Release() override { handover_.Release(); }
+  bool released() const override { return handover_.released(); }
+  bool quiet() const override { return handover_.quiet(); }
   SessionSnapshot Snapshot() const override;
   void Post(std::function<void()> command) override;
   void Obey(const Decision& decision) override;
@@ -83,20 +83,15 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   void LoseForMalformed(uint16_t op_untrusted);
   // The door has refused an address of this call.
   void AfterBadAddress(ipc::Op op);
-  // ending.cc
-  void End();
-  void ReleaseHeldStreams();
-  void CutHeldStreams();
-  void WaitForStreams();
-  void ReleaseUntilDone();
-  void LetFileGo();
-  // session_move.cc
-  bool AwaitClient();
-  void PublishQuiet();
   // How long to wait for something: not long while a quiet point is due.
   int64_t Patience(int64_t patience_us) const;
-  bool TryLeave();
+  void End();
   void LeaveToSuccessor();
+  // Quiesce
+  bool PollFrees() override { return held_.frees.Poll(); }
+  bool IsComplete() override;
+  void SaveForSuccessor() override { handlers_.streams().SaveTimes(); }
+  bool MayLeave() override;
   // --- the gate (session_gate.cc)
   // How long to look out for a message before sleeping.
   int64_t SpinUs() const;
@@ -111,8 +106,6 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   LaneFacts LaneNow();
   // Takes the event with the facts of now, and leaves the lane when it is to.
   void OnLane(LaneEvent event);
-  // True where the lane may be another's: nothing of this session lies in it.
-  bool MayLeave();
   // What outlives its iteration and could not be taken out of the lane keeps the lane with it.
   bool PinsLane();
   void LeaveLane();
@@ -145,11 +138,11 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   const ipc::DriverTable& driver_;
   const uint64_t session_id_;
   common::ProgressMap progress_;
-  const std::shared_ptr<ipc::SessionFile> shared_file_;  // with the driver, until it lets it go
-  ipc::SessionFile& file_;
+  RegisteredFile file_;
   ipc::Channel channel_;
   SessionLife life_;
   Parking parking_;
+  SessionHandover handover_;
   ThreadCourtesy courtesy_;
   DeviceCallbacks callbacks_;
   ClientBell bell_;
@@ -157,17 +150,10 @@ class SessionImpl final : public Session, public SessionMemory, public ipc::Sess
   Holdings held_;
   CallHandlers handlers_;
   MemoryRequests requests_;
-  OpenWaits waits_;
+  StreamDrain drain_;
   IterationEnds iteration_ends_;
   std::unique_ptr<std::byte[]> reply_;
   DeviceCallbacks::Task stream_done_;
-
-  bool registered_ = false;           // the session file is known to the driver
-  std::thread releaser_;              // runs ReleaseUntilDone once it is to stop
-  absl::Notification done_;           // its streams are done
-  std::atomic<bool> release_{false};  // wanted by Release()
-  bool released_ = false;
-  std::atomic<bool> quiet_{true};  // the page's quiet_position is up to date
 
   std::unique_ptr<Gate> gate_;  // null: none, everyone runs at once
   bool busy_ = false;           // it sends work, and does not only ask

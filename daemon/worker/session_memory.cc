@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "daemon/worker/lanes.h"
+#include "daemon/worker/poll_device.h"
 #include "daemon/worker/session_impl.h"
 #include "ipc/calls/limits.h"
 #include "ipc/overloaded.h"
@@ -14,7 +14,6 @@ namespace worker {
 namespace {
 
 namespace wire = ipc::control;
-constexpr absl::Duration kQuietStep = absl::Microseconds(50);
 
 }  // namespace
 
@@ -29,11 +28,12 @@ CUresult SessionImpl::MapWithRoom(uint64_t bytes, const std::function<CUresult()
 // --- the lane ------------------------------------------------------------------------------------
 
 bool SessionImpl::WaitUntilQuiet() {
-  while (hand_over_.under_way() || !held_.StreamsIdle()) {
-    if (!life_.Alive()) return false;
-    absl::SleepFor(kQuietStep);
-  }
-  return true;
+  bool is_quiet = false;
+  PollDevice([&] {
+    is_quiet = !hand_over_.under_way() && held_.StreamsIdle();
+    return is_quiet || !life_.Alive();
+  });
+  return is_quiet;
 }
 
 CUresult SessionImpl::EnterLane() {

@@ -11,16 +11,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "daemon/worker/poll_device.h"
 #include "daemon/worker/reaper.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
-namespace {
-
-constexpr absl::Duration kStep = absl::Microseconds(20);
-
-}  // namespace
 
 SwapSpace::SwapSpace(int64_t limit_bytes)
     : limit_bytes_(
@@ -170,11 +165,12 @@ ChunkedCopy::~ChunkedCopy() {
 }
 
 CUresult ChunkedCopy::WaitFor(CUevent event) {
-  for (;;) {
-    const CUresult result = environment_.driver->cuEventQuery(event);
-    if (result != CUDA_ERROR_NOT_READY) return result;
-    absl::SleepFor(kStep);
-  }
+  CUresult result = CUDA_SUCCESS;
+  PollDevice([&] {
+    result = environment_.driver->cuEventQuery(event);
+    return result != CUDA_ERROR_NOT_READY;
+  });
+  return result;
 }
 
 // The device fills one buffer while the other is emptied.

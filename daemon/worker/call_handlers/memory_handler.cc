@@ -1,6 +1,7 @@
 #include "daemon/worker/call_handlers/memory_handler.h"
 
-#include "absl/time/clock.h"
+#include "daemon/worker/gate.h"
+#include "daemon/worker/poll_device.h"
 #include "ipc/calls/limits.h"
 
 namespace worker {
@@ -53,11 +54,9 @@ CUresult MemoryHandler::LaneDrop(CUdeviceptr address) {
 
 // What was freed counts as free: the program's own cuMemFree would have waited for the work before.
 CUresult MemoryHandler::MemInfo(size_t* free, size_t* total) {
-  constexpr absl::Duration kFreeWaitStep = absl::Microseconds(50);
-  constexpr absl::Duration kFreeWaitMax = absl::Seconds(1);  // work may wait for the program itself
-  const absl::Time deadline = absl::Now() + kFreeWaitMax;
-  while (!held_.frees.Poll() && life_.Alive() && absl::Now() < deadline)
-    absl::SleepFor(kFreeWaitStep);
+  constexpr int64_t kFreeWaitUsMax = 1'000'000;  // work may wait for the program itself
+  const int64_t deadline_us = NowUs() + kFreeWaitUsMax;
+  PollDevice([&] { return held_.frees.Poll() || !life_.Alive() || NowUs() >= deadline_us; });
   uint64_t free_bytes = 0, total_bytes = 0;
   const CUresult result = held_.arena.MemoryInfo(call_.device, &free_bytes, &total_bytes);
   *free = free_bytes;
