@@ -21,7 +21,7 @@ bool MayLeaveInCall(const LaneState& state, const LaneFacts& facts) {
 LaneAction OnOrderedOut(const LaneState& state, const LaneFacts& facts) {
   if (facts.on_host) return LaneAction::kRefuseAlreadyOut;
   const bool between = state.at_boundary && !facts.pinned;
-  if (state.entered && facts.uses_lane && !between && !facts.with_lane)
+  if (facts.inside && facts.uses_lane && !between && !facts.with_lane)
     return LaneAction::kRefuseInIteration;
   return facts.takes_memory ? LaneAction::kRefuseTakesMemory : LaneAction::kMayGo;
 }
@@ -55,12 +55,6 @@ LaneAction Step(LaneState* state, LaneEvent event, const LaneFacts& facts) {
       return LaneAction::kNone;
     case LaneEvent::kRest:
       return MayLeave(state, facts) ? LaneAction::kMayGo : LaneAction::kNone;
-    case LaneEvent::kEntered:
-      state->entered = true;
-      return LaneAction::kNone;
-    case LaneEvent::kExited:
-      state->entered = false;
-      return LaneAction::kNone;
     case LaneEvent::kOrderedOut:
       return OnOrderedOut(*state, facts);
   }

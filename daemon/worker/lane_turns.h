@@ -1,23 +1,21 @@
 // When a session may use its lane, leave it, and go to the host: a pure machine over
 //
-//     {outside, entered} x {at a boundary, inside an iteration}
+//     {at a boundary, inside an iteration}
 //
-// and, as facts that others decide, the state of its gate and the place of its memory. Step() takes
-// a state and an event and says what is to be done; it does nothing by itself. Thread safety: a
-// state is one thread's, see HandOver for the one exception.
+// and, as facts that other parts keep, the state of its gate, whether the session is inside its
+// lane, and the place of its memory. Step() takes a state and an event and says what is to be done;
+// LaneExecutor does it. Thread safety: a state is one thread's, see HandOver for the one exception.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "daemon/worker/gate.h"
 
 namespace worker {
 
 struct LaneState {
-  bool entered = false;     // it is inside (LaneTable::Enter)
   bool at_boundary = true;  // nothing of an iteration lies in the lane
 };
 
@@ -25,6 +23,7 @@ struct LaneState {
 struct LaneFacts {
   GateState gate = GateState::kOpen;
   bool uses_lane = false;         // the session has reserved a part of a lane
+  bool inside = false;            // it has entered that lane, and not left it since
   bool turn_is_over = false;      // without a daemon: another session of the lane waits
   bool pinned = false;            // blocks that outlive their iteration keep the lane
   bool client_is_done = false;    // all that it sent was taken, and none of its blocks lives
@@ -38,14 +37,12 @@ struct LaneFacts {
 };
 
 enum class LaneEvent {
-  kWork,      // a call that touches memory is about to be served
-  kBoundary,  // the program has passed one
-  kLook,      // the thread looks at its gate between two messages
-  kWait,      // the thread waits for lanewayd inside a call
-  kSilence,   // no message came for a while
-  kRest,      // the device is done, too: may others have the lane?
-  kEntered,
-  kExited,
+  kWork,        // a call that touches memory is about to be served
+  kBoundary,    // the program has passed one
+  kLook,        // the thread looks at its gate between two messages
+  kWait,        // the thread waits for lanewayd inside a call
+  kSilence,     // no message came for a while
+  kRest,        // the device is done, too: may others have the lane?
   kOrderedOut,  // to the host
 };
 
@@ -80,19 +77,6 @@ class HandOver {
  private:
   static constexpr uint32_t kWayOut = 1;  // counted until Finish()
   std::atomic<uint32_t> parts_{0};
-};
-
-// How much work an iteration is, by the one before it. Thread safety: one thread.
-class IterationWork {
- public:
-  void Add() { ++now_; }
-  void End() { before_ = std::exchange(now_, 0); }
-  // This iteration has had as much work as the one before.
-  bool is_complete() const { return before_ != 0 && now_ >= before_; }
-
- private:
-  uint64_t now_ = 0;
-  uint64_t before_ = 0;
 };
 
 }  // namespace worker

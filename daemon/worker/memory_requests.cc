@@ -92,7 +92,7 @@ bool MemoryRequests::NoteTaken(uint64_t bytes) {
   return true;
 }
 
-GrantResult MemoryRequests::TakeFor(uint64_t bytes, std::vector<RoomPlan::Attempt> attempts) {
+GrantResult MemoryRequests::Take(uint64_t bytes, std::vector<RoomPlan::Attempt> attempts) {
   RoomPlan plan;
   plan.ask = [&]() -> RoomPlan::Answer {
     const std::optional<wire::MemoryAnswer> answer = Ask<wire::MemoryAnswer>(
@@ -103,16 +103,16 @@ GrantResult MemoryRequests::TakeFor(uint64_t bytes, std::vector<RoomPlan::Attemp
     return {RoomRequest::Event::kRefused, static_cast<CUresult>(answer->result)};
   };
   plan.take = [&] { return NoteTaken(bytes); };
-  plan.undo = [&] { GiveBack(bytes); };
+  plan.undo = [&] { GiveMemoryBack(bytes); };
   plan.attempts = std::move(attempts);
   return Run(plan);
 }
 
-GrantResult MemoryRequests::TakeAndMap(uint64_t bytes, const std::function<CUresult()>& map) {
-  return TakeFor(bytes, {{map, [bytes] { return bytes; }}});
+CUresult MemoryRequests::MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) {
+  return ToCall(Take(bytes, {{map, [bytes] { return bytes; }}}));
 }
 
-void MemoryRequests::GiveBack(uint64_t bytes) {
+void MemoryRequests::GiveMemoryBack(uint64_t bytes) {
   told_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   ++given_back_;
   if (HasDaemon())
@@ -122,7 +122,7 @@ void MemoryRequests::GiveBack(uint64_t bytes) {
 void MemoryRequests::FreeRange(CUdeviceptr address) {
   Arena& arena = around_.held->arena;
   const uint64_t bytes = arena.RangeBytes(address);
-  if (arena.Free(address) == CUDA_SUCCESS) GiveBack(bytes);
+  if (arena.Free(address) == CUDA_SUCCESS) GiveMemoryBack(bytes);
   around_.held->addresses.Gone(address);
 }
 

@@ -20,11 +20,12 @@
 #include "daemon/worker/parking.h"
 #include "daemon/worker/room_request.h"
 #include "daemon/worker/session_life.h"
+#include "daemon/worker/session_memory.h"
 #include "ipc/control.h"
 
 namespace worker {
 
-class MemoryRequests final : private RoomWorld {
+class MemoryRequests final : public PersistentMemory, private RoomWorld {
  public:
   // The rest of the session. All outlive this object.
   struct Surroundings {
@@ -40,14 +41,11 @@ class MemoryRequests final : private RoomWorld {
   explicit MemoryRequests(const Surroundings& around) : around_(around) {}
   MemoryRequests(const MemoryRequests&) = delete;
 
-  // --- persistent memory
-  // The session has `bytes` more once they are granted; its caller maps them.
-  GrantResult Take(uint64_t bytes) { return TakeFor(bytes, {}); }
-  // Take, then `map` until it finds the room. Without success nothing was taken.
-  GrantResult TakeAndMap(uint64_t bytes, const std::function<CUresult()>& map);
-  void GiveBack(uint64_t bytes);
-  // Frees a range of the arena whose work is complete, and gives its memory back.
-  void FreeRange(CUdeviceptr address);
+  // PersistentMemory
+  CUresult AskForMemory(uint64_t bytes) override { return ToCall(Take(bytes, {})); }
+  CUresult MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) override;
+  void GiveMemoryBack(uint64_t bytes) override;
+  void FreeRange(CUdeviceptr address) override;
   // What another worker left of the session.
   void Inherit(uint64_t bytes) { told_bytes_.store(bytes); }
 
@@ -77,7 +75,7 @@ class MemoryRequests final : private RoomWorld {
   bool GaveBackSinceAsked() override;
 
   uint64_t DaemonNow() const;
-  GrantResult TakeFor(uint64_t bytes, std::vector<RoomPlan::Attempt> attempts);
+  GrantResult Take(uint64_t bytes, std::vector<RoomPlan::Attempt> attempts);
   bool NoteTaken(uint64_t bytes);
   // Asks lanewayd and waits for its answer.
   template <class Answer>

@@ -8,9 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/worker/work_ops.h"
 #include "ipc/calls/limits.h"
+#include "ipc/overloaded.h"
 
 namespace worker {
 namespace {
+
+namespace wire = ipc::control;
 
 constexpr int64_t kReplyWaitUs = 100'000;  // then ask whether the session still lives
 constexpr int64_t kPoisonedNapUs = 1'000;
@@ -40,16 +43,22 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       bell_(environment, file_.get(), &callbacks_, &courtesy_),
       prints_(setup.session_id, file_.get()),
       held_(environment, setup, &prints_),
-      handlers_({&held_, &life_, this, this, file_.get(), &bell_, setup.swap_fd}),
+      handlers_(
+          {&held_, &life_, &requests_, &lane_, &turn_, this, file_.get(), &bell_, setup.swap_fd}),
       requests_({setup.session_id, &held_, &life_, &parking_, &handlers_.call(),
-                 [this] { return place_.on_host(); }, [this] { LeaveWhileWaiting(); },
+                 [this] { return swaps_.on_host(); }, [this] { turn_.OnWait(); },
                  [this] {
-                   if (gate_ != nullptr) gate_->Settle();
+                   if (turn_.gate() != nullptr) turn_.gate()->Settle();
                  }}),
       drain_(environment, file_.get()),
-      iteration_ends_(environment, &file_.page()->iteration_times),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)),
-      stream_done_(&callbacks_, [this] { NoteStreamDone(); }) {}
+      iterations_(environment, file_.page(), progress_.get()),
+      lane_({setup.session_id, &held_, &handlers_.call(), &life_, &requests_,
+             [this](uint64_t lane) { return turn_.IsGranted(lane); },
+             [this] { return turn_.IsQuiet(); }}),
+      turn_({&held_, &life_, &lane_, &bell_, &callbacks_, &iterations_, file_.page(),
+             [this] { return channel_.receiver->Pending(); }}),
+      swaps_({setup.session_id, &held_, &lane_, &turn_, &requests_, &parking_}) {}
 
 bool SessionImpl::Reserve(std::string* error) {
   if (!held_.arena.Reserve(error)) return false;
@@ -62,15 +71,12 @@ bool SessionImpl::Reserve(std::string* error) {
       return false;
     }
     requests_.Inherit(held_.arena.bytes() + held_.arena.swapped_bytes());
-    if (held_.arena.swapped()) {
-      place_.Moved(true, false);
-      lane_.Gone();
-    }
+    if (held_.arena.swapped()) swaps_.InheritSwapped();
   }
   if (channel_.receiver != nullptr) channel_.receiver->Heed(parking_.poked());
   if (environment_.board != nullptr) {
-    gate_ = std::make_unique<Gate>(environment_.board, session_id_, [this] { parking_.Ring(); });
-    if (place_.on_host()) gate_->Abandon();
+    turn_.JoinBoard(environment_.board, session_id_, [this] { parking_.Ring(); });
+    if (swaps_.on_host()) turn_.gate()->Abandon();
   }
   return true;
 }
@@ -103,7 +109,7 @@ void SessionImpl::Run() {
         channel_.receiver->NextUntrusted(SpinUs(), Patience(patience_us_));
     if (!message.empty()) {
       ServeMessage(message);
-      if (gate_ != nullptr && gate_->unsettled()) gate_->Settle();
+      if (turn_.gate() != nullptr && turn_.gate()->unsettled()) turn_.gate()->Settle();
     } else if (channel_.receiver->broken()) {
       life_.Lose("laneway: a message of this program had an impossible length; its session ends");
     } else {
@@ -126,7 +132,7 @@ SessionSnapshot SessionImpl::Snapshot() const {
           .pinned_bytes = held_.pinned.bytes(),
           .persistent_bytes = requests_.TellBytes(),
           .lane_bytes = lane_.bytes(),
-          .place = place_.Look()};
+          .place = swaps_.Look()};
 }
 
 void SessionImpl::ServeMessage(std::span<const std::byte> message) {
@@ -139,10 +145,10 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
   bell_.OnMessage();
   handlers_.Begin(header);
   if (handlers_.call().serves_work) {
-    Step(&turn_, LaneEvent::kWork, {});
+    turn_.OnWork();
     busy_ = true;
-    work_.Add();
-  } else if (gate_ == nullptr || gate_->resting()) {
+    iterations_.OnWork();
+  } else if (turn_.gate() == nullptr || turn_.gate()->resting()) {
     busy_ = false;
   }
   handlers_.UseDevice(header.context);
@@ -153,7 +159,7 @@ void SessionImpl::ServeMessage(std::span<const std::byte> message) {
     LoseForMalformed(header.op);
     return;
   }
-  if (!turn_.at_boundary) handlers_.streams().NoteWork();
+  if (!turn_.at_boundary()) handlers_.streams().NoteWork();
   const bool wants_reply = (header.flags & ipc::kWantsReply) != 0;
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
   assert(op.has_value());
@@ -249,24 +255,51 @@ CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
   return held_.arena.MemoryInfo(device, &free_bytes, &info->memory_bytes);
 }
 
+CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
+  const StreamTable::Stream* const last = handlers_.streams().last_work();
+  iterations_.OnBoundary(*info, last == nullptr ? nullptr : last->driver);
+  turn_.OnBoundary();
+  return CUDA_SUCCESS;
+}
+
 CUresult SessionImpl::ContextReset(CUdevice) {
   drain_.WaitForStreams(&held_.streams);
   callbacks_.Wait();
   (void)held_.frees.Poll();  // ranges that the program freed are told to lanewayd as such
   drain_.HoldAgain();
-  iteration_ends_.Clear();
+  iterations_.Clear();
   handlers_.DestroyObjects();
   handlers_.streams().times()->Clear(true);
-  ExitLane();  // the arena leaves it; the session enters anew before its next work
+  lane_.Exit();  // the arena leaves it; the session enters anew before its next work
   held_.arena.Clear();
   return CUDA_SUCCESS;
 }
+
+// --- decisions -----------------------------------------------------------------------------------
+
+// An AssignLane without a question is followed where the session is quiet, and only the last one:
+// an earlier one's lane may have ended by then.
+void SessionImpl::Obey(const Decision& decision) {
+  std::visit(ipc::Overloaded{
+                 [this](const wire::Swap& swap) { swaps_.OnOrder(swap); },
+                 [this](const wire::AssignLane& assign) {
+                   if (assign.result == 0) lane_.Told(assign.lane);
+                   if (assign.answer != 0) return parking_.Keep(assign);
+                   Post([this, told = assign.lane] { lane_.FollowTold(told, swaps_.on_host()); });
+                 },
+                 [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
+             },
+             decision);
+}
+
+// Deferred frees are done before the commands, for a swap saves all ranges that are still there.
+bool SessionImpl::MayCommand() { return turn_.IsQuiet() && held_.frees.Poll(); }
 
 // --- quiet points, and the end -------------------------------------------------------------------
 
 bool SessionImpl::IsComplete() {
   if (handlers_.modules().HasPartOfAnImage()) return false;
-  if (!LaneIsEmpty(turn_, LaneNow())) return false;  // the lane is another's before it could go on
+  if (!turn_.LaneIsEmpty()) return false;  // the lane is another's before it could go on
   for (StreamTable::Stream* stream : held_.streams.All()) {
     if (driver_.cuStreamQuery(stream->driver) != CUDA_SUCCESS)
       return false;  // busy, or the device failed
@@ -277,10 +310,10 @@ bool SessionImpl::IsComplete() {
 void SessionImpl::LeaveToSuccessor() {
   handlers_.UseDevice(1);
   callbacks_.Wait();
-  iteration_ends_.Clear();
+  iterations_.Clear();
   handlers_.DestroyObjects();
   held_.arena.Detach();
-  gate_.reset();  // nothing of it is in its lane: the next goes on
+  turn_.LeaveBoard();
   held_.pinned.Detach();
   file_.LetGo();
   drain_.Finish();
@@ -297,10 +330,10 @@ void SessionImpl::End() {
   drain_.WaitForStreams(&held_.streams);
   callbacks_.Wait();
   drain_.Finish();
-  iteration_ends_.Clear();
+  iterations_.Clear();
   handlers_.DestroyObjects();
   held_.arena.Clear();
-  gate_.reset();  // nothing of it is in its lane: the next goes on
+  turn_.LeaveBoard();
   held_.pinned.Clear();
   file_.LetGo();
 }

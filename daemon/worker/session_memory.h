@@ -1,7 +1,9 @@
-// What the handlers of calls need of a session's memory: room for persistent memory, and its lane.
+// What the handlers of calls need of the session's memory: room for persistent memory, its lane,
+// and whether it may use the device now. Each has one implementation; handlers that need one of
+// them don't see the others. Thread safety: the session's thread.
 //
 // Calls that need room wait inside until there is some, and meanwhile do what lanewayd orders.
-// Others' memory is never a reason for an error. Thread safety: the session's thread.
+// Other sessions' memory is never a reason for an error.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -11,11 +13,9 @@
 
 namespace worker {
 
-class SessionMemory {
+class PersistentMemory {
  public:
-  virtual ~SessionMemory() = default;
-
-  // --- persistent memory
+  virtual ~PersistentMemory() = default;
   // Asks lanewayd for room, on the device of the call being served, and waits until there is some.
   // The session then has it until GiveMemoryBack. CUDA_ERROR_OUT_OF_MEMORY: a limit is in the way,
   // or the session ends.
@@ -25,16 +25,24 @@ class SessionMemory {
   virtual void GiveMemoryBack(uint64_t bytes) = 0;
   // Frees a range of the arena whose work is complete, and gives its memory back.
   virtual void FreeRange(CUdeviceptr address) = 0;
+};
 
-  // --- the lane
+class LaneUse {
+ public:
+  virtual ~LaneUse() = default;
   // Whether the session has reserved a part of a lane.
   virtual bool UsesLane() const = 0;
-  // Its part of a lane is at least so large on success.
+  // On success the session's part of its lane is at least so large.
   virtual CUresult GrowInLane(uint64_t bytes) = 0;
   // CUDA_ERROR_NOT_READY while blocks that outlive their iteration keep the lane.
   virtual CUresult GiveLaneBack() = 0;
-  // Whether the session may use the device now: what was granted to it has not been taken back, and
-  // it has not given it up.
+};
+
+class DeviceTurn {
+ public:
+  virtual ~DeviceTurn() = default;
+  // Whether the session may use the device now: its turn was granted and not taken back, and the
+  // session has not given it up.
   virtual bool IsItsTurn() const = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace worker {
 
-BlasHandles::BlasHandles(Holdings* held, CallContext* call, SessionMemory* memory)
+BlasHandles::BlasHandles(Holdings* held, CallContext* call, PersistentMemory* memory)
     : environment_(held->environment), held_(*held), call_(*call), memory_(*memory) {}
 
 void BlasHandles::OnBind(cublasHandle_t handle) {
@@ -39,7 +39,7 @@ void BlasHandles::OnRelease(cublasHandle_t handle) {
   if (it == states_.end()) return;
   // A graph may use the workspace as long as the session lives.
   if (const CUdeviceptr workspace = it->second.workspace; workspace != 0 && !it->second.captured) {
-    SessionMemory* const memory = &memory_;
+    PersistentMemory* const memory = &memory_;
     held_.frees.Free(held_.streams.All(), [memory, workspace] { memory->FreeRange(workspace); });
   }
   states_.erase(it);

@@ -19,7 +19,7 @@ namespace worker {
 class BlasHandles {
  public:
   // All outlive this object.
-  BlasHandles(Holdings* held, CallContext* call, SessionMemory* memory);
+  BlasHandles(Holdings* held, CallContext* call, PersistentMemory* memory);
   BlasHandles(const BlasHandles&) = delete;
 
   void OnBind(cublasHandle_t handle);
@@ -53,7 +53,7 @@ class BlasHandles {
   const Environment& environment_;
   Holdings& held_;
   const CallContext& call_;
-  SessionMemory& memory_;
+  PersistentMemory& memory_;
   absl::flat_hash_map<cublasHandle_t, State> states_;
   cublasHandle_t captured_ = nullptr;  // whose stream is the capture's until the call is made
 };

@@ -32,7 +32,9 @@ class CallHandlers {
   struct Surroundings {
     Holdings* held;
     SessionLife* life;
-    SessionMemory* memory;
+    PersistentMemory* memory;
+    LaneUse* lane;
+    const DeviceTurn* turn;
     ipc::SessionCalls* session;  // serves the calls about the session itself
     ipc::SessionFile* file;
     ClientBell* bell;

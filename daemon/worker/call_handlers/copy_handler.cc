@@ -33,12 +33,12 @@ bool InStaging(uint64_t offset, uint64_t bytes) {
 
 }  // namespace
 
-CopyHandler::CopyHandler(Holdings* held, CallContext* call, SessionMemory* memory,
+CopyHandler::CopyHandler(Holdings* held, CallContext* call, const DeviceTurn* turn,
                          const Client& client)
     : driver_(*held->environment.driver),
       held_(*held),
       call_(*call),
-      memory_(*memory),
+      turn_(*turn),
       client_(client) {}
 
 CUresult CopyHandler::CopyInline(CUdeviceptr to, const void* bytes, size_t count, CUstream stream) {
@@ -87,7 +87,7 @@ CUresult CopyHandler::CopyStagedOut(uint64_t staging_offset, CUdeviceptr from, s
 CUresult CopyHandler::FetchAhead(uint64_t staging_offset, CUdeviceptr from, size_t count,
                                  CUstream stream, ipc::Mark mark, uint64_t ticket) {
   if (!InStaging(staging_offset, count)) return CUDA_ERROR_INVALID_VALUE;
-  if (memory_.IsItsTurn() && held_.addresses.Backs(from, count) &&
+  if (turn_.IsItsTurn() && held_.addresses.Backs(from, count) &&
       CopyOut(staging_offset, from, count, stream, CanCopyAtOnce(count, stream)) == CUDA_SUCCESS) {
     client_.file->page()->fetched.store(ticket, std::memory_order_release);
   }

@@ -22,7 +22,7 @@ class CopyHandler final : public ipc::CopyCalls {
     ipc::Session* door;  // accepts the addresses that depend on several parameters
   };
   // All outlive this object.
-  CopyHandler(Holdings* held, CallContext* call, SessionMemory* memory, const Client& client);
+  CopyHandler(Holdings* held, CallContext* call, const DeviceTurn* turn, const Client& client);
   CopyHandler(const CopyHandler&) = delete;
 
   CUresult CopyInline(CUdeviceptr to, const void* bytes, size_t count, CUstream stream) override;
@@ -55,7 +55,7 @@ class CopyHandler final : public ipc::CopyCalls {
   const ipc::DriverTable& driver_;
   Holdings& held_;
   const CallContext& call_;
-  SessionMemory& memory_;
+  const DeviceTurn& turn_;
   const Client client_;
 };
 

@@ -25,7 +25,7 @@ CUresult MemoryHandler::ArenaUnmap(CUdeviceptr address) {
 }
 
 CUresult MemoryHandler::LaneReserve(size_t bytes) {
-  return bytes == 0 ? memory_.GiveLaneBack() : memory_.GrowInLane(bytes);
+  return bytes == 0 ? lane_.GiveLaneBack() : lane_.GrowInLane(bytes);
 }
 
 // Memory that becomes the session's own is asked for as any other; refused, it keeps the lane. What
@@ -33,7 +33,7 @@ CUresult MemoryHandler::LaneReserve(size_t bytes) {
 CUresult MemoryHandler::LaneKeep(CUdeviceptr address, size_t bytes) {
   LaneTable* const lanes = held_.arena.lanes();
   LaneMember* const member = held_.arena.lane_member();
-  if (!memory_.UsesLane() && !life_.Replays()) return CUDA_ERROR_ILLEGAL_STATE;
+  if (!lane_.UsesLane() && !life_.Replays()) return CUDA_ERROR_ILLEGAL_STATE;
   const uint64_t fresh = lanes->FreshBytesFor(member, address, bytes);
   if (fresh != 0) {
     const CUresult asked = memory_.AskForMemory(fresh);

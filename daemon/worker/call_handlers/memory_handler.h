@@ -15,8 +15,9 @@ namespace worker {
 class MemoryHandler final : public ipc::MemoryCalls {
  public:
   // All outlive this object.
-  MemoryHandler(Holdings* held, CallContext* call, SessionLife* life, SessionMemory* memory)
-      : held_(*held), call_(*call), life_(*life), memory_(*memory) {}
+  MemoryHandler(Holdings* held, CallContext* call, SessionLife* life, PersistentMemory* memory,
+                LaneUse* lane)
+      : held_(*held), call_(*call), life_(*life), memory_(*memory), lane_(*lane) {}
   MemoryHandler(const MemoryHandler&) = delete;
 
   CUresult MemInfo(size_t* free, size_t* total) override;
@@ -32,7 +33,8 @@ class MemoryHandler final : public ipc::MemoryCalls {
   Holdings& held_;
   const CallContext& call_;
   const SessionLife& life_;
-  SessionMemory& memory_;
+  PersistentMemory& memory_;
+  LaneUse& lane_;
 };
 
 }  // namespace worker
