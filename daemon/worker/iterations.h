@@ -1,6 +1,6 @@
-// What the worker counts of a session's iterations: for how long each held its lane, how much work
-// it was, and when the device ended it. Thread safety: the session's thread, but for OnTurnEnds()
-// while that thread waits.
+// Counts a session's iterations: how long each held the lane, how much work it had, and when the
+// device ended it. Thread safety: the session's thread, but for OnTurnEnds() while that thread
+// waits.
 #pragma once
 
 #include "daemon/worker/gate.h"

@@ -18,9 +18,9 @@ bool LaneExecutor::IsGranted(uint64_t lane) const {
 
 bool LaneExecutor::IsQuiet() { return !hand_over_.under_way() && around_.held->StreamsIdle(); }
 
-// The client is ahead: its word about its blocks counts when all that it has sent before was taken.
-// A client that sleeps after a whole iteration's work need not wake up and say that it ends: the
-// lane would lie idle until then.
+// The client's count of its blocks is ahead of the ring, so the count is used only when the ring is
+// empty. A client that sleeps after a whole iteration's work need not wake up and say that it ends:
+// the lane would lie idle until then.
 LaneFacts LaneExecutor::Now() {
   LaneFacts facts;
   facts.gate = gate_ == nullptr ? GateState::kOpen : gate_->state();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "daemon/worker/client_bell.h"
 #include "daemon/worker/device_callbacks.h"
@@ -25,6 +26,7 @@ class LaneExecutor final : public DeviceTurn {
  public:
   // The rest of the session. All outlive this object.
   struct Surroundings {
+    uint64_t session_id;
     Holdings* held;
     SessionLife* life;
     LaneMembership* lane;
@@ -40,13 +42,17 @@ class LaneExecutor final : public DeviceTurn {
 
   // --- the gate
   // From now on the session has a gate. `wake` rings its thread, from any thread.
-  void JoinBoard(Board* board, uint64_t session_id, std::function<void()> wake) {
-    gate_ = std::make_unique<Gate>(board, session_id, std::move(wake));
+  void JoinBoard(Board* board, std::function<void()> wake) {
+    gate_ = std::make_unique<Gate>(board, around_.session_id, std::move(wake));
   }
   // The lane is the next session's. REQUIRES: nothing of this session lies in it.
   void LeaveBoard() { gate_.reset(); }
   // Null: there is no board, and every session runs at once.
   Gate* gate() const { return gate_.get(); }
+  // lanewayd hears now of what the board has kept to itself.
+  void FlushReports() {
+    if (gate_ != nullptr) gate_->Settle();
+  }
   bool IsItsTurn() const override;
   // Whether the gate is open for this lane. A session that was told of another lane enters none
   // before it is there.

@@ -1,6 +1,6 @@
-// A session's part of a lane: it asks lanewayd for one, follows it to another lane, enters and
-// leaves it. The lane table says whether the session is inside; AssignedLane, which lane lanewayd
-// last told.
+// A session's part of a lane: asks lanewayd for a part, changes lanes when lanewayd says so, enters
+// the lane and leaves it. The lane table says whether the session is inside; AssignedLane, which
+// lane lanewayd last told.
 //
 // Everything here changes mappings, so nothing of the session may be on the device meanwhile:
 // callers say so where it is not waited for. Thread safety: Told() and bytes() from any thread;

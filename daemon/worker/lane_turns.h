@@ -2,8 +2,8 @@
 //
 //     {at a boundary, inside an iteration}
 //
-// and, as facts that other parts keep, the state of its gate, whether the session is inside its
-// lane, and the place of its memory. Step() takes a state and an event and says what is to be done;
+// and facts that other parts keep: the state of the gate, whether the session is inside the lane,
+// and where the session's memory is. Step() takes a state and an event and says what is to be done;
 // LaneExecutor does it. Thread safety: a state is one thread's, see HandOver for the one exception.
 #pragma once
 

@@ -16,9 +16,10 @@ void SessionHandover::Release() {
   around_.parking->Ring();
 }
 
-// The words in the ring are the client's until it says that they are in order, which a program that
-// computes or sleeps does only when it calls again. The session's memory may have to go to the host
-// before. A session that leaves here has taken nothing: its predecessor's quiet point still holds.
+// The words in the ring are the client's until the client acknowledges the move. A program that
+// computes or sleeps does so only when it calls again. The session's memory may have to go to the
+// host before. A session that leaves here has taken nothing: its predecessor's quiet point still
+// holds.
 SessionHandover::Entry SessionHandover::AwaitClient() {
   const uint32_t generation = around_.life->generation();
   if (generation == 0) return Entry::kServe;

@@ -1,5 +1,5 @@
-// How a session goes from one worker to another: it is taken over, says at which points it could be
-// left, and is left at one of them. docs/recovery.md has the whole.
+// Moves a session from one worker to another: takes the session over, publishes the points at which
+// a successor could go on, and leaves the session at such a point. docs/recovery.md has the whole.
 //
 //     AwaitClient -> serve <-> quiet point -> Release() -> TryLeave -> Left
 //

@@ -1,6 +1,6 @@
 // What the handlers of calls need of the session's memory: room for persistent memory, its lane,
-// and whether it may use the device now. Each has one implementation; handlers that need one of
-// them don't see the others. Thread safety: the session's thread.
+// and whether it may use the device now. A handler sees only the interfaces that it needs. Thread
+// safety: the session's thread.
 //
 // Calls that need room wait inside until there is some, and meanwhile do what lanewayd orders.
 // Other sessions' memory is never a reason for an error.
