@@ -1,15 +1,18 @@
 // Prints docs/state_machines.md from the code. A machine is an enumeration without gaps, or a type
 // for which All() is defined below, and a function that says whether a move is legal. One more
-// machine is one more Print() in main().
+// machine is one more Print() in main(). The turns of a session in its lane also depend on facts
+// of other parts, so PrintLaneTurns() tries all of them and prints a table.
 //
 //   build/tests/state_machines > docs/state_machines.md
 #include <cstdio>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "daemon/control/session_lifecycle.h"
+#include "daemon/worker/lane_turns.h"
 #include "scheduler/place.h"
 
 namespace {
@@ -82,6 +85,58 @@ void Print(const Words& words, State first, bool (*legal)(State from, State to))
   std::printf("```\n");
 }
 
+// All facts of other parts, one after the other. False when there are no more.
+bool NextFacts(worker::LaneFacts* facts, unsigned* number) {
+  using worker::LaneFacts;
+  constexpr bool LaneFacts::*kFacts[] = {
+      &LaneFacts::uses_lane, &LaneFacts::inside,         &LaneFacts::turn_is_over,
+      &LaneFacts::pinned,    &LaneFacts::client_is_done, &LaneFacts::waits_at_the_end,
+      &LaneFacts::iterates,  &LaneFacts::device_is_done, &LaneFacts::on_host,
+      &LaneFacts::with_lane, &LaneFacts::takes_memory};
+  constexpr unsigned kGates = 3;
+  unsigned rest = (*number)++;
+  facts->gate = static_cast<worker::GateState>(rest % kGates);
+  rest /= kGates;
+  for (bool LaneFacts::*const fact : kFacts) {
+    facts->*fact = rest % 2 != 0;
+    rest /= 2;
+  }
+  return rest == 0;
+}
+
+const char* NameOf(bool at_boundary) { return at_boundary ? "between" : "in one"; }
+
+void PrintLaneTurns() {
+  std::printf(
+      "\n## When a session leaves its lane\nA session is between two iterations or in one. For "
+      "each "
+      "event: where the session may be afterwards, and what\n`LaneExecutor` may have to do, over "
+      "all "
+      "facts of other parts.\nThe table is `Step()` in `daemon/worker/lane_turns.cc`.\n\n"
+      "| before | event | afterwards | actions |\n|---|---|---|---|\n");
+  for (const bool at_boundary : {true, false}) {
+    for (const Named<worker::LaneEvent>& event : All(worker::LaneEvent())) {
+      std::set<bool> after;
+      std::set<worker::LaneAction> actions;
+      worker::LaneFacts facts;
+      for (unsigned number = 0; NextFacts(&facts, &number);) {
+        worker::LaneState state{.at_boundary = at_boundary};
+        actions.insert(worker::Step(&state, event.state, facts));
+        after.insert(!state.at_boundary);
+      }
+      std::string places, names;
+      for (const bool is_in : after)
+        places += (places.empty() ? "" : ", ") + std::string(NameOf(!is_in));
+      for (const Named<worker::LaneAction>& action : All(worker::LaneAction())) {
+        if (actions.count(action.state) != 0)
+          names += (names.empty() ? "" : ", ") + Label(action.name);
+      }
+      std::printf("| %s | %s | %s | %s |\n", NameOf(at_boundary), Label(event.name).c_str(),
+                  places.c_str(), names.c_str());
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -98,4 +153,5 @@ int main() {
       {"How far a session is, in lanewayd", "Any of these may be a session's last phase.",
        "`IsLegal()` in `daemon/control/session_lifecycle.cc`"},
       control::Phase::kQueued, control::IsLegal);
+  PrintLaneTurns();
 }
