@@ -38,7 +38,8 @@ struct Tenant {
 
 class Arena {
  public:
-  // `swap_file`: where its memory goes when it goes to the host; an invalid one makes its own.
+  // `swap_file` takes the memory on its way to the host. With an invalid descriptor the arena makes
+  // a file.
   Arena(const Environment& environment, Tenant tenant, uint32_t slot, ipc::UniqueFd swap_file = {});
   ~Arena();  // REQUIRES: nothing on the device uses it any more
   Arena(const Arena&) = delete;
@@ -68,8 +69,8 @@ class Arena {
   // Whether [address, address + bytes) lies inside the arena. Unmapped parts fault as on hardware.
   bool Contains(CUdeviceptr address, uint64_t bytes) const;
 
-  // The session's ephemeral need is `bytes` in all; one that is in no lane gets one of its own.
-  // CUDA_ERROR_NOT_SUPPORTED on another device than the lane's. Otherwise as Map.
+  // The session's ephemeral need is `bytes` in all. A session without a lane gets a lane for itself
+  // alone. CUDA_ERROR_NOT_SUPPORTED on another device than the lane's. Otherwise as Map.
   CUresult ReserveLane(int device, uint64_t bytes);
   LaneMember* lane_member() { return &lane_member_; }
   LaneTable* lanes() const { return environment_.lanes; }
@@ -77,7 +78,8 @@ class Arena {
   // After CUDA_ERROR_OUT_OF_MEMORY: whether `bytes` more would be fine if others had less, so that
   // waiting helps. False when the job's limit or the device itself is too small.
   bool OthersHold(int device, uint64_t bytes) const;
-  // What the job may use: the device's size or its limit, and what is left of that now.
+  // The job's total is the device's size or the job's limit; free is the part of the total that is
+  // left now.
   CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) const;
 
   // Moves ranges of the persistent part and what the session keeps of lanes to host memory, and

@@ -1,10 +1,10 @@
-// Which lane a session is to be in, and how much of it is its own: what lanewayd has told against
-// what the session has done about it. Decisions alone; what they mean is done by its owner
-// (session_memory.cc, session_gate.cc), where nothing of the session is on the device.
+// Which lane lanewayd has told a session to be in, and how many bytes of a lane the session has
+// reserved. Decisions alone: LaneMembership does what follows, where nothing of the session is on
+// the device.
 //
-// lanewayd's words are obeyed later than they are heard, when the session is quiet, and a newer one
-// may have come by then: only the last word counts, for the lane of an older one may have ended.
-// Who is on the host is in no lane: what it is told meanwhile counts when it comes back.
+// A session follows an assignment later than it hears of it, when it is quiet. A newer assignment
+// may have come by then, and only the last one counts: the lane of an older one may have ended. A
+// session on the host is in no lane, so an assignment that comes meanwhile counts on the way back.
 // Thread safety: Told(), told(), bytes() from any thread; the rest on the session's.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a session's client is told of its streams: completion words, and the bell that wakes it.
+// Tells a session's client how far its streams are, by completion words, and wakes the client.
 //
 // A mark is a number that the device writes behind what is on the stream (ipc::CompletionWords). A
 // client that sleeps until a mark is rung by a driver's callback. While the session's lane is being

@@ -25,7 +25,7 @@ uint64_t SessionOfThread() {
   return owner != 0 ? owner : thread_session;
 }
 
-// Of several threads that crash at once each writes what it knows; who knows nothing writes
+// Several threads may crash at once. Each writes its session, and a thread without a session writes
 // nothing.
 void Handle(int number, siginfo_t* info, void*) {
   common::CrashNote note;

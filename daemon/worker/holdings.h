@@ -1,6 +1,7 @@
-// What one session holds in the worker: device memory, pinned host memory, streams, and what the
-// program has freed while the device may still use it. Each part has its own header; this object
-// makes them together, in the order of their needs. Thread safety: one session's thread.
+// The resources of one session in the worker: device memory, pinned host memory, streams, and
+// ranges that the program has freed while the device may still use them. Each part has its own
+// header; this object makes them together, in the order of their needs. Thread safety: one
+// session's thread.
 #pragma once
 
 #include "daemon/worker/arena.h"

@@ -1,4 +1,4 @@
-// When a session may use its lane, leave it, and go to the host: a pure machine over
+// Decides when a session leaves its lane and when it may go to the host: a pure machine over
 //
 //     {at a boundary, inside an iteration}
 //

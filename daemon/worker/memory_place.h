@@ -1,6 +1,6 @@
-// Where a session's memory is, and the orders about it that its thread has yet to carry out: one
-// value, so that other threads never see two halves of a move. More than a scheduler::Place: a new
-// lanewayd may order the way back before the session has answered the way out.
+// Where a session's memory is, and which orders to move it are open. Both are one word, so other
+// threads never see half of a move. More than a scheduler::Place: a new lanewayd may order the way
+// back before the session has answered the way out.
 //
 // Thread safety: any thread; moves are the session's thread's.
 #pragma once

@@ -69,8 +69,8 @@ bool MemoryRequests::GaveBackSinceAsked() {
 
 void MemoryRequests::AwaitDevice() { AwaitPollPeriod(); }
 
-// lanewayd counts what it knows of; memory that it does not know of (a stray worker's) may still be
-// in the way for a while.
+// lanewayd grants by its own count. Memory outside that count, of a stray worker for example, may
+// be in the way for a while.
 bool MemoryRequests::AwaitOthers(uint64_t bytes) {
   if (!around_.held->arena.OthersHold(around_.call->device, bytes)) return false;
   const Parking::Waiting waiting(around_.parking, ipc::WaitState::kMemory);

@@ -1,5 +1,5 @@
-// Whether a module has state that a rebuild of its session would lose: what the driver keeps for it
-// and nobody else knows.
+// Whether a module has state that a rebuild of the session would lose, because only the driver has
+// it.
 //
 // A session's memory lives in its arena and outlives the worker; device variables of a module do
 // not. Constant memory is written by the host alone, and the client keeps what it wrote. So a

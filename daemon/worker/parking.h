@@ -3,8 +3,8 @@
 // Other threads leave commands and lanewayd's answers here and ring the doorbell, which is the same
 // word that messages ring. Commands change the session's memory, so they run when the device has
 // nothing of the session; they run from the loop's top and from Until() and Nap(), never inside a
-// condition. One request to lanewayd is open at a time: an answer that no request expects is
-// dropped, so what an earlier daemon answered is never taken for a later one's word.
+// condition. One request to lanewayd is open at a time. Parking drops an answer that no request
+// expects, so the answer of an earlier daemon is never taken for a later daemon's.
 //
 // Thread safety: Ring(), Post(), Keep(), HasAnswer() from any thread; the rest on the session's.
 #pragma once

@@ -1,5 +1,5 @@
-// One request for memory, from the question to lanewayd until the session has it: an explicit
-// machine, and the one loop that runs it.
+// One request for memory, from the question to lanewayd until the session has the memory: an
+// explicit machine, and the loop that runs the machine.
 //
 //     ask --granted, or no daemon decides--> try --made--> done
 //     ask --refused--> recount --the program had freed some--> ask; otherwise done

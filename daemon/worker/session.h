@@ -1,5 +1,5 @@
-// One client's session inside the worker: its handles, streams, memory and modules, and the thread
-// that executes its calls.
+// One client's session inside the worker: handles, streams, memory, modules, and the thread that
+// executes calls.
 //
 // The worker process (main.cc, control side) makes one Session per attached client and gives it a
 // thread that calls Run(). Everything a session needs of the outside comes through Environment: the
@@ -34,13 +34,11 @@ class PoisonSink {
  public:
   virtual ~PoisonSink() = default;
   // session_id: the culprit, or 0 when it can't be told. text: one sentence for stderr and status.
-  // Marks lost the culprit with `code` and whoever has work in flight with 806; makes the worker
-  // exit. The others go on in another worker.
-  // Returns.
+  // Marks the culprit lost with `code`, and every session that has work in flight with 806. Then
+  // the worker exits, and the other sessions go on in another one. Returns.
   virtual void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) = 0;
 
-  // Set with the first OnPoisoned: nobody takes another message, so that what nobody took is not
-  // lost.
+  // Set with the first OnPoisoned. No session takes another message then, so the next worker can.
   std::atomic<bool> poisoned{false};
 };
 
@@ -124,8 +122,8 @@ class Session {
   virtual void Run() = 0;
   // The client is gone or the worker ends: Run() returns soon.
   virtual void Stop() = 0;
-  // Another worker goes on with it: Run() returns at the next moment at which the device has
-  // finished all that was taken, and what the session held is left to its successor.
+  // Another worker goes on with the session. Run() returns as soon as the device has finished every
+  // message that was taken, and leaves the session's resources to the successor.
   virtual void Release() = 0;
   // Run() has returned because of Release().
   virtual bool released() const = 0;

@@ -5,9 +5,9 @@
 // non-blocking; work between the legacy stream and the session's blocking streams is ordered here
 // by events, only when there was work since the last such order.
 //
-// A stream that the program destroys with work in it is ending: the program can't name it any more,
-// everything that waits for the session's work still waits for it, and it goes when that is done.
-// Thread safety: one session's thread.
+// A stream that the program destroys with work in it is ending. The program can't name the stream
+// any more, waits for the session's work include the stream, and the stream goes when its work is
+// done. Thread safety: one session's thread.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // Host memory that holds sessions' device memory for a while, and the way there and back.
 //
 // Copies go in chunks through two pinned buffers, on a stream of their own: while the device fills
-// one, the other is emptied, and other sessions compute on. What a worker may use is limited
-// (`--swap`): beyond it a session cannot be swapped out, and nobody who runs notices. Thread
-// safety: SwapSpace: any thread; the rest: one thread.
+// one, the other is emptied, and other sessions compute on. A worker's host memory for swapping is
+// limited (`--swap`). Beyond the limit a session cannot be swapped out; running sessions notice
+// nothing. Thread safety: SwapSpace: any thread; the rest: one thread.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What kind of call a message bears, by its number as it stands there: one that is no opcode is of
-// no kind. Thread safety: functions without state.
+// The kind of a message's call, by the untrusted number in its header. A number that is no opcode
+// has no kind. Thread safety: functions without state.
 //
 // Work is whatever makes the device touch memory: it waits at the gate (daemon/worker/gate.h), for
 // out of its turn it would touch what is another's now. Which calls are work follows from the roles

@@ -1,4 +1,4 @@
-// One session's handlers of calls, and the way of a call to the one that serves it.
+// One session's handlers of calls, and the way of a call to its handler.
 //
 // The table of calls (ipc/calls) says which handler serves a row; each handler owns what only its
 // calls need. Thread safety: one session's thread.

@@ -54,8 +54,8 @@ CUresult CopyHandler::CopyStagedIn(CUdeviceptr to, uint64_t staging_offset, size
       mark);
 }
 
-// A client waits for the copy. What the driver has done when it returns needs nobody to tell of it.
-// The driver's own stream orders it with nothing: all others are non-blocking (streams.h).
+// A client waits for the copy. A copy that is complete when the driver returns needs no notice. The
+// driver's own stream orders it with nothing: all others are non-blocking (streams.h).
 bool CopyHandler::CanCopyAtOnce(size_t count, CUstream stream) {
   return count <= ipc::limits::kShortCopyBytes && driver_.cuStreamQuery(stream) == CUDA_SUCCESS;
 }
