@@ -86,7 +86,7 @@ bool MemoryRequests::AwaitOthers(uint64_t bytes) {
 // A new daemon is told of these bytes by TellBytes(), or asked for them: it does not count what an
 // earlier daemon has granted since.
 bool MemoryRequests::NoteTaken(uint64_t bytes) {
-  const std::lock_guard<std::mutex> lock(told_mutex_);
+  const base::MutexLock lock(&told_mutex_);
   if (HasDaemon() && DaemonNow() != answered_by_) return false;
   told_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return true;

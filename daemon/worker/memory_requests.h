@@ -11,10 +11,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "daemon/worker/call_context.h"
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/parking.h"
@@ -61,7 +61,7 @@ class MemoryRequests final : public PersistentMemory, private RoomWorld {
   // Persistent memory that lanewayd knows of. A new daemon that is there before this is called
   // is asked for what is not counted here.
   uint64_t TellBytes() const {
-    const std::lock_guard<std::mutex> lock(told_mutex_);
+    const base::MutexLock lock(&told_mutex_);
     return told_bytes_.load(std::memory_order_relaxed);
   }
 
@@ -82,11 +82,11 @@ class MemoryRequests final : public PersistentMemory, private RoomWorld {
   std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::WorkerToDaemon& question);
 
   const Surroundings around_;
-  bool takes_ = false;             // it waits until what it was granted is there
-  uint64_t answered_by_ = 0;       // the daemon whose answer Ask() returned last; 0: none did
-  uint64_t given_back_ = 0;        // how often lanewayd was told of less
-  uint64_t given_back_then_ = 0;   // at the last question
-  mutable std::mutex told_mutex_;  // not Abseil's, whose packaged library TSan does not see
+  bool takes_ = false;              // it waits until what it was granted is there
+  uint64_t answered_by_ = 0;        // the daemon whose answer Ask() returned last; 0: none did
+  uint64_t given_back_ = 0;         // how often lanewayd was told of less
+  uint64_t given_back_then_ = 0;    // at the last question
+  mutable base::Mutex told_mutex_;  // of more memory, and whether a new daemon is told of it
   std::atomic<uint64_t> told_bytes_{0};
 };
 

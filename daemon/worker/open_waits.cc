@@ -35,7 +35,7 @@ void OpenWaits::Hook(ipc::DriverTable* table) {
 
 OpenWaits::~OpenWaits() {
   Clear();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   for (const CUevent event : spare_) environment_.driver->cuEventDestroy_v2(event);
 }
 
@@ -69,7 +69,7 @@ CUresult OpenWaits::Add(CUstream stream, const Wait& wait) {
   if (!Answer(wait, &value)) return CUDA_ERROR_INVALID_VALUE;
   CUevent event = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     std::deque<Open>& waits = waits_[stream];
     Forget(&waits);
     waits.push_back({wait, CurrentDevice(), nullptr});
@@ -86,7 +86,7 @@ CUresult OpenWaits::Add(CUstream stream, const Wait& wait) {
                              stream, wait.address, static_cast<cuuint32_t>(wait.value), wait.flags);
   }
   if (result == CUDA_SUCCESS) result = driver.cuEventRecord(event, stream);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   std::deque<Open>& waits = waits_[stream];
   if (result == CUDA_SUCCESS) {
     waits.back().after = event;
@@ -107,18 +107,19 @@ void OpenWaits::Forget(std::deque<Open>* waits) {
 
 void OpenWaits::AnswerFirst() {
   std::map<CUdeviceptr, std::vector<Open>> words;
+  uint64_t turn = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     for (std::pair<const CUstream, std::deque<Open>>& entry : waits_) {
       Forget(&entry.second);
       if (entry.second.empty()) continue;
       const Open& first = entry.second.front();
       words[first.wait.address].push_back(first);
     }
-    ++turn_;
+    turn = ++turn_;
   }
   for (const std::pair<const CUdeviceptr, std::vector<Open>>& word : words) {
-    const Open& open = word.second[turn_ % word.second.size()];
+    const Open& open = word.second[turn % word.second.size()];
     uint64_t value = 0;
     (void)Answer(open.wait, &value);
     MemoryStream stream(environment_, open.device);
@@ -135,7 +136,7 @@ void OpenWaits::AnswerFirst() {
 }
 
 void OpenWaits::Clear() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   for (std::pair<const CUstream, std::deque<Open>>& entry : waits_) {
     for (const Open& open : entry.second) {
       if (open.after != nullptr) spare_.push_back(open.after);

@@ -11,10 +11,9 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
 #include "daemon/worker/session.h"
 
 namespace worker {
@@ -60,14 +59,14 @@ class OpenWaits {
     int device = 0;
     CUevent after = nullptr;  // null: the driver has not taken the wait yet
   };
-  void Forget(std::deque<Open>* waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(std::deque<Open>* waits) REQUIRES(mutex_);
   int CurrentDevice() const;
 
   const Environment& environment_;
-  std::mutex mutex_;
-  std::map<CUstream, std::deque<Open>> waits_ ABSL_GUARDED_BY(mutex_);
-  std::vector<CUevent> spare_ ABSL_GUARDED_BY(mutex_);
-  uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  base::Mutex mutex_;
+  std::map<CUstream, std::deque<Open>> waits_ GUARDED_BY(mutex_);
+  std::vector<CUevent> spare_ GUARDED_BY(mutex_);
+  uint64_t turn_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace worker

@@ -23,7 +23,7 @@ void Parking::Ring() {
 
 void Parking::Post(Command command) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     commands_.push_back(std::move(command));
   }
   Ring();
@@ -31,25 +31,25 @@ void Parking::Post(Command command) {
 
 void Parking::Keep(const Answer& answer) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (expects_) answer_ = answer;
   }
   Ring();
 }
 
 bool Parking::HasAnswer() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return answer_.has_value();
 }
 
 void Parking::Expect() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   expects_ = true;
   answer_.reset();
 }
 
 void Parking::ExpectNone() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   expects_ = false;
   answer_.reset();
 }
@@ -60,12 +60,12 @@ bool Parking::RunCommands() {
   poked_.store(0, std::memory_order_seq_cst);
   std::vector<Command> commands;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (commands_.empty()) return true;
   }
   if (!may_command_()) return false;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     commands.swap(commands_);
   }
   for (const Command& command : commands) command();

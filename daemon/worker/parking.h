@@ -12,12 +12,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <variant>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
 #include "ipc/control.h"
 #include "ipc/session_file.h"
 
@@ -35,8 +34,8 @@ class Parking {
 
   // Wakes the session's thread, also from a wait for a message.
   void Ring();
-  void Post(Command command);
-  void Keep(const Answer& answer);
+  void Post(Command command) EXCLUDES(mutex_);
+  void Keep(const Answer& answer) EXCLUDES(mutex_);
   // An answer was kept that the session's thread has not taken yet.
   bool HasAnswer() const;
 
@@ -46,7 +45,7 @@ class Parking {
   bool IsPoked() const { return poked_.load(std::memory_order_relaxed) != 0; }
 
   // False: commands are left that must wait until the device has finished.
-  bool RunCommands();
+  bool RunCommands() EXCLUDES(mutex_);
 
   // A request goes out: its answer comes after this, and answers from before are void.
   void Expect();
@@ -55,7 +54,7 @@ class Parking {
   // The answer to the open request, once; the request is closed then.
   template <class Kind>
   std::optional<Kind> Take() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     if (!answer_.has_value()) return std::nullopt;
     const Kind* const kept = std::get_if<Kind>(&*answer_);
     if (kept == nullptr) return std::nullopt;
@@ -96,10 +95,10 @@ class Parking {
   ipc::Progress& progress_;
   const std::function<bool()> may_command_;
   std::atomic<uint32_t> poked_{0};
-  mutable std::mutex mutex_;  // not Abseil's, whose packaged library TSan does not see
-  std::vector<Command> commands_ ABSL_GUARDED_BY(mutex_);
-  bool expects_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<Answer> answer_ ABSL_GUARDED_BY(mutex_);
+  mutable base::Mutex mutex_;
+  std::vector<Command> commands_ GUARDED_BY(mutex_);
+  bool expects_ GUARDED_BY(mutex_) = false;
+  std::optional<Answer> answer_ GUARDED_BY(mutex_);
 };
 
 }  // namespace worker

@@ -10,27 +10,27 @@ Reaper::Reaper() : thread_([this] { Serve(); }) {}
 
 Reaper::~Reaper() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     ends_ = true;
   }
-  called_.notify_one();
+  called_.NotifyOne();
   thread_.join();
 }
 
 void Reaper::Later(std::function<void()> job) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     jobs_.push_back(std::move(job));
   }
-  called_.notify_one();
+  called_.NotifyOne();
 }
 
 void Reaper::Serve() {
   for (;;) {
     std::function<void()> job;
     {
-      std::unique_lock<std::mutex> lock(mutex_);
-      called_.wait(lock, [this] { return ends_ || !jobs_.empty(); });
+      const base::MutexLock lock(&mutex_);
+      while (!ends_ && jobs_.empty()) called_.Wait(&mutex_);
       if (jobs_.empty()) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();

@@ -6,13 +6,11 @@
 // wait for other sessions. Thread safety: any thread.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
 #include "daemon/worker/session.h"
 
 namespace worker {
@@ -30,10 +28,10 @@ class Reaper {
  private:
   void Serve();
 
-  std::mutex mutex_;
-  std::condition_variable called_;
-  std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
-  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  base::Mutex mutex_;
+  base::CondVar called_;
+  std::deque<std::function<void()>> jobs_ GUARDED_BY(mutex_);
+  bool ends_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 
-#include "absl/time/time.h"
 #include "daemon/common/threads.h"
 #include "daemon/worker/gate.h"
 #include "daemon/worker/poll_device.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kAnswerStepUs = 5'000;
 // A session that gets to its end before this time needs no help: its own thread releases the
 // streams there.
-constexpr absl::Duration kStuck = absl::Milliseconds(100);
+constexpr int64_t kStuckUs = 100'000;
 
 }  // namespace
 
@@ -32,12 +32,25 @@ void StreamDrain::Stop() {
     releaser_ = common::StartThread("for a session's end", [this] { ReleaseUntilDone(); });
 }
 
+void StreamDrain::Finish() {
+  const base::MutexLock lock(&mutex_);
+  is_finished_ = true;
+  finished_.NotifyAll();
+}
+
+bool StreamDrain::AwaitFinish(int64_t us) {
+  const std::chrono::steady_clock::time_point until =
+      std::chrono::steady_clock::now() + std::chrono::microseconds(us);
+  const base::MutexLock lock(&mutex_);
+  while (!is_finished_ && finished_.WaitUntil(&mutex_, until)) {
+  }
+  return is_finished_;
+}
+
 void StreamDrain::ReleaseUntilDone() {
-  absl::Duration step = kStuck;
-  while (!done_.WaitForNotificationWithTimeout(step)) {
+  for (int64_t step_us = kStuckUs; !AwaitFinish(step_us); step_us = kAnswerStepUs) {
     ReleaseHeldStreams();
     waits_.AnswerFirst();
-    step = absl::Microseconds(kAnswerStepUs);
   }
 }
 

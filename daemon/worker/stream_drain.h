@@ -6,9 +6,10 @@
 // Thread safety: Stop() is for any one other thread, the rest is the session's thread's.
 #pragma once
 
+#include <cstdint>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
+#include "base/mutex.h"
 #include "daemon/worker/open_waits.h"
 #include "daemon/worker/session.h"
 #include "daemon/worker/streams.h"
@@ -31,7 +32,7 @@ class StreamDrain {
   // waits for the client: a thread of the drain lets streams go on until Finish().
   void Stop();
   // The session's streams are done, or another worker's.
-  void Finish() { done_.Notify(); }
+  void Finish() EXCLUDES(mutex_);
 
   // From now on no stream waits for the client's acknowledgement, whatever the client writes.
   void CutHeldStreams();
@@ -43,13 +44,16 @@ class StreamDrain {
 
  private:
   void ReleaseHeldStreams();
-  void ReleaseUntilDone();
+  void ReleaseUntilDone() EXCLUDES(mutex_);
+  bool AwaitFinish(int64_t us) EXCLUDES(mutex_);
 
   const Environment& environment_;
   ipc::SessionFile& file_;
   OpenWaits waits_;
   std::thread releaser_;  // runs ReleaseUntilDone() from Stop() on
-  absl::Notification done_;
+  base::Mutex mutex_;
+  base::CondVar finished_;
+  bool is_finished_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace worker
