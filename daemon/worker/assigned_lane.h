@@ -16,12 +16,12 @@ namespace worker {
 
 class AssignedLane {
  public:
-  // --- what lanewayd says
+  // --- lanewayd's assignments
   void Told(uint64_t lane) { told_.store(lane); }
   uint64_t told() const { return told_.load(); }
-  // An earlier word is to be obeyed now: the lane to change to; 0: none, now. `away`: the session's
-  // memory is on the host.
-  uint64_t Obey(uint64_t lane, bool away) {
+  // An earlier assignment is to be followed now: the lane to change to, or 0 for none. `away`: the
+  // session's memory is on the host.
+  uint64_t Follow(uint64_t lane, bool away) {
     if (away) {
       when_back_ = lane;
       return 0;
@@ -33,20 +33,21 @@ class AssignedLane {
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   int device() const { return device_; }
   bool uses() const { return bytes_.load() != 0; }
-  // It asks for so much in all, on this device; false: it has that. Its first wish says on which.
+  // Whether the session must ask lanewayd for so much in all, because it has less. The first
+  // request decides on which device its lane is.
   bool MustAsk(uint64_t wanted, int device, bool is_member) {
     if (!uses()) device_ = device;
     return wanted > bytes_.load() || !is_member;
   }
   void Grown(uint64_t bytes) { bytes_.store(bytes); }
   void GivenBack() { bytes_.store(0); }
-  // Back from the host, it may run before it was told which lane is its now.
+  // Back from the host, a session may get its turn before lanewayd has told it of a lane.
   bool Lacks(bool is_member) const { return uses() && !is_member; }
 
   // --- the way to the host and back
   // Also of a session that comes from another worker while its memory is there.
   void Gone() { when_back_ = 0; }
-  // The lane to change to on the way back; 0: it was told of none.
+  // The lane to change to on the way back; 0: lanewayd has told of none.
   uint64_t ForReturn() const { return uses() ? when_back_ : 0; }
 
  private:

@@ -170,7 +170,7 @@ void Control::Decide(uint64_t session_id, const Decision& decision) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   if (found == sessions_.end()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (found->second->session != nullptr) found->second->session->Obey(decision);
+  if (found->second->session != nullptr) found->second->session->OnDecision(decision);
 }
 
 // Lanes grow when a session needs it; here they give memory back, as soon as nobody uses it.

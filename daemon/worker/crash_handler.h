@@ -1,8 +1,9 @@
 // When a signal ends the worker: says whose work its thread was doing (daemon/common/crash_note.h),
 // and lets the process die of the signal.
 //
-// A thread that runs a stream of the software GPU does the work of the stream's session, whoever
-// waits for it; any other thread of a session does that session's. Thread safety: as said.
+// A thread that runs a stream of the software GPU works for the stream's session, also while
+// another session waits for the stream. Any other thread of a session works for that session.
+// Thread safety: as said.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ class ExtentSource {
   // The keeper chooses the id. CUDA_ERROR_OUT_OF_MEMORY when capacity is exhausted. Waits, bounded,
   // while a lost keeper is replaced.
   virtual CUresult Create(const ExtentRecord& wanted, Extent* extent) = 0;
-  // The caller has unmapped it everywhere; releases the handle and tells the keeper: its owner
-  // gives it up, or keeps it and only this worker has it no more.
+  // Releases the handle of an extent that the caller has unmapped everywhere, and tells the keeper.
+  // The owner gives the extent up, or keeps it, and only this worker has it no more.
   virtual void Free(const Extent& extent) = 0;
   virtual void Drop(const Extent& extent) = 0;
   // What the owner has, by address; made by this worker or by another.

@@ -19,7 +19,7 @@ CUevent IterationEnds::TakeEvent() {
 }
 
 void IterationEnds::OnBoundary(CUstream stream, const Boundary& boundary) {
-  Settle();
+  CountEnded();
   CUevent event = nullptr;
   if (stream != nullptr && pending_.size() < kPendingMax) event = TakeEvent();
   if (event != nullptr && environment_.driver->cuEventRecord(event, stream) != CUDA_SUCCESS)
@@ -27,7 +27,7 @@ void IterationEnds::OnBoundary(CUstream stream, const Boundary& boundary) {
   pending_.push_back({boundary, event});
 }
 
-void IterationEnds::Settle() {
+void IterationEnds::CountEnded() {
   while (!pending_.empty()) {
     const Pending& first = pending_.front();
     if (first.event != nullptr &&

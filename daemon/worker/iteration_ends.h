@@ -31,7 +31,7 @@ class IterationEnds {
   // `stream`: of its last work; null: it had none.
   void OnBoundary(CUstream stream, const Boundary& boundary);
   // Counts what the device has ended meanwhile.
-  void Settle();
+  void CountEnded();
   // Counts the rest as ended. REQUIRES: the device is done, or failed.
   void Clear();
 

@@ -1,6 +1,5 @@
 // Counts a session's iterations: how long each held the lane, how much work it had, and when the
-// device ended it. Thread safety: the session's thread, but for OnTurnEnds() while that thread
-// waits.
+// device ended it. Thread safety: the session's thread.
 #pragma once
 
 #include "daemon/worker/gate.h"
@@ -38,7 +37,7 @@ class Iterations {
   bool expects_boundary() const { return clock_.Iterates(progress_); }
 
   // Counts the iterations that the device has ended meanwhile.
-  void CountEnded() { ends_.Settle(); }
+  void CountEnded() { ends_.CountEnded(); }
   // Counts the rest as ended. REQUIRES: the device is done, or failed.
   void Clear() { ends_.Clear(); }
 

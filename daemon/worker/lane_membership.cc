@@ -70,7 +70,7 @@ CUresult LaneMembership::Change(uint64_t lane) {
 }
 
 void LaneMembership::FollowTold(uint64_t lane, bool away) {
-  if (const uint64_t now = lane_.Obey(lane, away); now != 0) (void)Change(now);
+  if (const uint64_t now = lane_.Follow(lane, away); now != 0) (void)Change(now);
 }
 
 void LaneMembership::JoinForReturn() {

@@ -1,5 +1,5 @@
-// The addresses that one session may name, and what of them has memory now: its arena, its pinned
-// window, its modules' variables.
+// The addresses that one session may name (the arena, the pinned window, variables of modules), and
+// which of them have memory now.
 //
 // A name alone (a graph's node, a workspace, a bias for later) must lie in what is the session's.
 // What the device is about to touch must be backed, too, for the whole of its span: in a shared

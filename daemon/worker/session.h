@@ -128,14 +128,15 @@ class Session {
   // Run() has returned because of Release().
   virtual bool released() const = 0;
   virtual SessionSnapshot Snapshot() const = 0;
-  // Everything that was taken of it is complete: it loses nothing when the worker ends. Any thread.
+  // Everything that was taken of the session's messages is complete, so the end of the worker loses
+  // nothing. Any thread.
   virtual bool quiet() const = 0;
   // Runs `command` on the session's thread at the next moment at which it is quiet: between two
   // messages, nothing of it on the device. Any thread; returns at once. A session that ends before
   // that moment drops it.
   virtual void Post(std::function<void()> command) {}
-  // Follows the decision at the session's next moment for it. Any thread.
-  virtual void Obey(const Decision& decision) {}
+  // Carries out a decision of lanewayd as soon as the session's state allows. Any thread.
+  virtual void OnDecision(const Decision& decision) {}
 };
 
 }  // namespace worker

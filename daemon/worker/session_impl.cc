@@ -154,7 +154,7 @@ SessionSnapshot SessionImpl::Snapshot() const {
 
 // A lane that answers no question is followed where the session is quiet, and only the last one: an
 // earlier one may have ended by then.
-void SessionImpl::Obey(const Decision& decision) {
+void SessionImpl::OnDecision(const Decision& decision) {
   std::visit(ipc::Overloaded{
                  [this](const wire::Swap& swap) { swaps_.OnOrder(swap); },
                  [this](const wire::AssignLane& assign) {

@@ -54,7 +54,7 @@ class SessionImpl final : public Session, public ipc::SessionCalls, private Quie
   bool quiet() const override { return handover_.quiet(); }
   SessionSnapshot Snapshot() const override;
   void Post(std::function<void()> command) override { parking_.Post(std::move(command)); }
-  void Obey(const Decision& decision) override;
+  void OnDecision(const Decision& decision) override;
 
   // ipc::SessionCalls
   CUresult Ping(uint64_t token, uint64_t* echo) override;

@@ -1,6 +1,6 @@
-// What the device says of a session's streams, and how the session's client hears of it. These
-// three stand in for no state of the session, and several of its parts use them. Thread safety: as
-// the parts say.
+// How the device's progress on a session's streams reaches the session and its client: callbacks,
+// the client's bell, and the priority of the session's thread. Several parts of a session use them.
+// Thread safety: as the parts say.
 #pragma once
 
 #include "daemon/worker/client_bell.h"

@@ -70,7 +70,7 @@ bool TurnWait::Pass(ipc::Receiver* receiver) {
   }
   if (!AwaitsTurn(message)) return true;
   gate->Want();
-  if (gate->closed()) Park();
+  if (gate->closed()) AwaitGate();
   around_.iterations->OnTurn();
   return !gate->closed() && TryEnterLane();
 }
@@ -105,7 +105,7 @@ bool TurnWait::TryEnterLane() {
   return false;
 }
 
-void TurnWait::Park() {
+void TurnWait::AwaitGate() {
   Gate* const gate = around_.turn->gate();
   const SessionHandover& handover = *around_.handover;
   const SessionLife& life = *around_.life;

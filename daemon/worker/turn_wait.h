@@ -52,7 +52,7 @@ class TurnWait {
   bool AwaitsTurn(std::span<const std::byte> message) const;
   bool TryEnterLane();
   // Waits at the closed gate.
-  void Park();
+  void AwaitGate();
   // The wait for a message ended without one.
   void OnSilence();
   // How long to look out for a message before sleeping.

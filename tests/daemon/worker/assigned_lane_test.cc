@@ -20,7 +20,7 @@ class AssignedLaneTest : public ::testing::Test {
 TEST(UnusedLaneTest, WhoUsesNoLaneChangesToNone) {
   AssignedLane lane;
   lane.Told(5);
-  EXPECT_EQ(lane.Obey(5, false), 0u);
+  EXPECT_EQ(lane.Follow(5, false), 0u);
   EXPECT_EQ(lane.told(), 5u) << "its first growth goes there";
   EXPECT_FALSE(lane.Lacks(false));
 }
@@ -40,8 +40,8 @@ TEST(UnusedLaneTest, ItsFirstWishSaysOnWhichDevice) {
 TEST_F(AssignedLaneTest, TheLastWordCounts) {
   lane_.Told(6);
   lane_.Told(7);
-  EXPECT_EQ(lane_.Obey(6, false), 0u) << "it may have ended";
-  EXPECT_EQ(lane_.Obey(7, false), 7u);
+  EXPECT_EQ(lane_.Follow(6, false), 0u) << "it may have ended";
+  EXPECT_EQ(lane_.Follow(7, false), 7u);
 }
 
 TEST_F(AssignedLaneTest, GrowthAsksForMoreThanItHasAlone) {
@@ -54,7 +54,7 @@ TEST_F(AssignedLaneTest, WhatIsGivenBackIsNotReservedAgain) {
   lane_.GivenBack();
   EXPECT_EQ(lane_.bytes(), 0u);
   lane_.Told(6);
-  EXPECT_EQ(lane_.Obey(6, false), 0u) << "nothing of it is to be in a lane";
+  EXPECT_EQ(lane_.Follow(6, false), 0u) << "nothing of it is to be in a lane";
   EXPECT_TRUE(lane_.MustAsk(1, 0, false));
 }
 
@@ -62,9 +62,9 @@ TEST_F(AssignedLaneTest, WhatItIsToldOnTheHostCountsOnTheWayBack) {
   lane_.Gone();
   EXPECT_EQ(lane_.ForReturn(), 0u) << "its lane of before may have ended";
   lane_.Told(6);
-  EXPECT_EQ(lane_.Obey(6, true), 0u) << "who is away is in no lane";
+  EXPECT_EQ(lane_.Follow(6, true), 0u) << "who is away is in no lane";
   lane_.Told(7);
-  EXPECT_EQ(lane_.Obey(7, true), 0u);
+  EXPECT_EQ(lane_.Follow(7, true), 0u);
   EXPECT_EQ(lane_.ForReturn(), 7u);
   EXPECT_FALSE(lane_.Lacks(true));
 }
@@ -78,7 +78,7 @@ TEST_F(AssignedLaneTest, BackWithoutALaneItAsksForOne) {
 TEST_F(AssignedLaneTest, EachWayForgetsWhatWasToldOnTheOneBefore) {
   lane_.Gone();
   lane_.Told(6);
-  (void)lane_.Obey(6, true);
+  (void)lane_.Follow(6, true);
   lane_.Gone();
   EXPECT_EQ(lane_.ForReturn(), 0u);
 }
@@ -89,11 +89,11 @@ TEST(RebuiltLaneTest, OnTheHostItWaitsForItsReplay) {
   AssignedLane lane;
   lane.Gone();
   lane.Told(5);
-  EXPECT_EQ(lane.Obey(5, true), 0u);
+  EXPECT_EQ(lane.Follow(5, true), 0u);
   EXPECT_EQ(lane.ForReturn(), 0u) << "nothing of it is to be in a lane yet";
   EXPECT_TRUE(lane.MustAsk(kBytes, 0, false));
   lane.Grown(kBytes);
-  EXPECT_EQ(lane.Obey(5, false), 5u);
+  EXPECT_EQ(lane.Follow(5, false), 5u);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class IterationEndsTest : public testing::Test {
   }
   void Finish() {
     recording_.unfinished_events.clear();
-    ends_.Settle();
+    ends_.CountEnded();
   }
   uint64_t Took(size_t number) const { return times_->recent[number].took_us.load(); }
 
@@ -74,7 +74,7 @@ TEST_F(IterationEndsTest, AnIterationEndsBetweenTheRingAndNow) {
 
 TEST_F(IterationEndsTest, WithoutWorkItEndsWhereItLeavesTheRing) {
   ends_.OnBoundary(nullptr, {base_us_, base_us_ + 700, 700});
-  ends_.Settle();
+  ends_.CountEnded();
   EXPECT_EQ(Took(0), 700u);
 }
 

@@ -41,9 +41,9 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
 
   void Post(const wire::WorkerToDaemon& message) override {
     if (std::holds_alternative<wire::MemoryNeeded>(message)) {
-      session_->Obey(wire::MemoryAnswer{1, 0});
+      session_->OnDecision(wire::MemoryAnswer{1, 0});
     } else if (const wire::LaneNeeded* lane = std::get_if<wire::LaneNeeded>(&message)) {
-      session_->Obey(wire::AssignLane{1, lane_, lane->bytes, 0, 0, 1});
+      session_->OnDecision(wire::AssignLane{1, lane_, lane->bytes, 0, 0, 1});
     } else if (const wire::Swapped* swapped = std::get_if<wire::Swapped>(&message)) {
       const std::lock_guard<std::mutex> lock(mutex_);
       swapped_ = *swapped;
@@ -58,7 +58,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
 
   void Order(bool out) {
     ++ordered_;
-    session_->Obey(wire::Swap{1, out ? 1u : 0u, 0});
+    session_->OnDecision(wire::Swap{1, out ? 1u : 0u, 0});
   }
   // Orders it, and waits for the answer of the session's thread.
   wire::Swapped Move(bool out) {
