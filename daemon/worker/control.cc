@@ -153,8 +153,7 @@ void Control::Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker
             if (lanes != nullptr) lanes->OnChanged(changed.lane);
           },
           [&](const wire::LaneShared& shared) {
-            board_.SetShared(shared.lane, shared.shared != 0);
-            board_.SetAlone(shared.lane, shared.alone != 0);
+            board_.SetPolicy(shared.lane, {shared.alone == 0, shared.shared == 0});
           },
       },
       received->message);
@@ -371,7 +370,7 @@ void Control::OnOutbox() {
 }
 
 void Control::Post(const ipc::control::WorkerToDaemon& message) {
-  board_.Settle();
+  board_.FlushReports();
   Enqueue(message);
 }
 

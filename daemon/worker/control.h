@@ -3,7 +3,7 @@
 // One thread (main) runs the loop; each session has a thread of its own that makes, runs and ends
 // it. The daemon may come and go: sessions live without it, and a new one learns of them by Query.
 // Thread safety: OnPoisoned(), Post() and Daemon() from any thread; everything else on the main
-// thread. Lock order: the board's mutex (gate.h), then ours.
+// thread. Lock order: the board's mutex (board.h), then ours.
 #pragma once
 
 #include <map>

@@ -8,7 +8,7 @@ namespace worker {
 
 bool LaneExecutor::IsItsTurn() const {
   if (gate_ == nullptr) return true;
-  return gate_->state() == GateState::kOpen && !gate_->resting() && around_.lane->has_lane();
+  return gate_->state() == GateState::kOpen && !gate_->idle() && around_.lane->has_lane();
 }
 
 bool LaneExecutor::IsGranted(uint64_t lane) const {

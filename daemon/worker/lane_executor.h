@@ -51,7 +51,7 @@ class LaneExecutor final : public DeviceTurn {
   Gate* gate() const { return gate_.get(); }
   // lanewayd hears now of what the board has kept to itself.
   void FlushReports() {
-    if (gate_ != nullptr) gate_->Settle();
+    if (gate_ != nullptr) gate_->FlushReports();
   }
   bool IsItsTurn() const override;
   // Whether the gate is open for this lane. A session that was told of another lane enters none

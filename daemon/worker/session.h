@@ -47,7 +47,7 @@ class LaneTable;        // daemon/worker/lanes.h
 class JobBooks;         // daemon/worker/jobs.h
 class SwapSpace;        // daemon/worker/swap.h
 class BackedAddresses;  // daemon/worker/backed_addresses.h
-class Board;            // daemon/worker/gate.h
+class Board;            // daemon/worker/board.h
 class Reaper;           // daemon/worker/reaper.h
 
 // A decision of lanewayd about one session.

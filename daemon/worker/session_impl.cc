@@ -57,7 +57,7 @@ bool SessionImpl::Reserve(std::string* error) {
   if (life_.generation() != 0 && !Restore(error)) return false;
   if (environment.board != nullptr) {
     turn_.JoinBoard(environment.board, [this] { parking_.Ring(); });
-    if (swaps_.on_host()) turn_.gate()->Abandon();
+    if (swaps_.on_host()) turn_.gate()->OnSwappedOut();
   }
   return true;
 }

@@ -33,7 +33,7 @@ absl::Status SwapOrders::Out(bool with_lane) {
   }
   if (const absl::Status saved = around_.held->arena.SwapOut(with_lane); !saved.ok()) return saved;
   around_.lane->Leave();
-  around_.turn->gate()->Abandon();
+  around_.turn->gate()->OnSwappedOut();
   around_.lane->OnHost();
   return absl::OkStatus();
 }
@@ -46,10 +46,10 @@ CUresult SwapOrders::In(bool with_lane) {
   if (with_lane) result = gate->TakeLane() ? around_.lane->Enter() : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) result = around_.held->arena.SwapIn();
   if (result == CUDA_SUCCESS) {
-    gate->Return();
+    gate->OnSwappedIn();
   } else {
     around_.lane->Leave();
-    gate->Abandon();
+    gate->OnSwappedOut();
   }
   return result;
 }

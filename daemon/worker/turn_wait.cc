@@ -42,7 +42,7 @@ void TurnWait::OnTaken(bool is_work) {
   const Gate* const gate = around_.turn->gate();
   if (is_work) {
     busy_ = true;
-  } else if (gate == nullptr || gate->resting()) {
+  } else if (gate == nullptr || gate->idle()) {
     busy_ = false;
   }
 }
@@ -50,7 +50,7 @@ void TurnWait::OnTaken(bool is_work) {
 // A session that came to its turn by spinning tells lanewayd itself, after its first work.
 void TurnWait::OnServed() {
   const Gate* const gate = around_.turn->gate();
-  if (gate != nullptr && gate->unsettled()) around_.turn->FlushReports();
+  if (gate != nullptr && gate->defers_report()) around_.turn->FlushReports();
 }
 
 // --- the gate ------------------------------------------------------------------------------------
@@ -60,8 +60,8 @@ bool TurnWait::Pass(ipc::Receiver* receiver) {
   if (around_.turn->IsItsTurn()) return true;
   Gate* const gate = around_.turn->gate();
   around_.turn->OnLook();
-  if (!gate->closed() && !gate->resting()) return TryEnterLane();
-  const int64_t nap_us = gate->rests_untold() ? kShortIdleUs : kNapUs;
+  if (!gate->closed() && !gate->idle()) return TryEnterLane();
+  const int64_t nap_us = gate->idle_untold() ? kShortIdleUs : kNapUs;
   const std::span<const std::byte> message = receiver->PeekUntrusted(SpinUs(), Patience(nap_us));
   if (message.empty()) {
     if (receiver->broken()) return true;  // taking the message tells
@@ -69,7 +69,7 @@ bool TurnWait::Pass(ipc::Receiver* receiver) {
     return false;
   }
   if (!AwaitsTurn(message)) return true;
-  gate->Want();
+  gate->ReportRunnable();
   if (gate->closed()) AwaitGate();
   around_.iterations->OnTurn();
   return !gate->closed() && TryEnterLane();
@@ -122,7 +122,7 @@ void TurnWait::AwaitGate() {
                                   gate->AwaitTurn(
                                       [&] { return !life.Alive() || handover.wanted(); });
                               }});
-  if (!life.Alive() || handover.wanted()) gate->Settle();
+  if (!life.Alive() || handover.wanted()) gate->FlushReports();
 }
 
 // --- silence -------------------------------------------------------------------------------------
@@ -137,19 +137,19 @@ void TurnWait::OnSilence() {
   patience_us_ = std::min(patience_us_ * 2, kNapUs);
   Gate* const gate = around_.turn->gate();
   if (gate == nullptr) return;
-  if (gate->resting()) {
-    gate->Rest(around_.turn->MayLeave());
-    if (NowUs() - idle_since_us_ >= kShortIdleUs) gate->TellRest();
+  if (gate->idle()) {
+    gate->ReportIdle(around_.turn->MayLeave());
+    if (NowUs() - idle_since_us_ >= kShortIdleUs) gate->FlushIdleReport();
     return;
   }
   if (!around_.held->StreamsIdle()) {
-    unquiet_us_ = gate->alone() ? std::min(unquiet_us_ * 2, kPatienceUs) : kUnquietUs;
+    unquiet_us_ = gate->uncontended() ? std::min(unquiet_us_ * 2, kPatienceUs) : kUnquietUs;
     return;
   }
   around_.iterations->OnTurnEnds();
   around_.turn->Reclaim();
   idle_since_us_ = NowUs();
-  gate->Rest(around_.turn->MayLeave());
+  gate->ReportIdle(around_.turn->MayLeave());
 }
 
 }  // namespace worker

@@ -63,7 +63,7 @@ SimSession::Task SimSession::Run() {
       continue;
     }
     co_await Serve(program_->ring.front());
-    if (gate_->unsettled()) gate_->Settle();
+    if (gate_->defers_report()) gate_->FlushReports();
     co_await turns_.NextTurn();
   }
   co_await End();
@@ -73,13 +73,13 @@ SimSession::Get<bool> SimSession::PassGate() {
   RunCommands();
   if (IsItsTurn()) co_return true;
   if (gate_->state() == worker::GateState::kRevoked && MayLeave()) LeaveLane();
-  if (!gate_->closed() && !gate_->resting()) co_return co_await TryEnterLane();
+  if (!gate_->closed() && !gate_->idle()) co_return co_await TryEnterLane();
   if (program_->ring.empty()) {
     OnSilence();
     co_return false;
   }
   if (!AwaitsTurn(program_->ring.front())) co_return true;
-  gate_->Want();
+  gate_->ReportRunnable();
   if (gate_->closed()) co_await Park();
   if (gate_->closed()) co_return false;
   co_return co_await TryEnterLane();
@@ -91,7 +91,7 @@ bool SimSession::AwaitsTurn(const Op& op) const {
 }
 
 bool SimSession::IsItsTurn() const {
-  return gate_->state() == worker::GateState::kOpen && !gate_->resting() && HasItsLane();
+  return gate_->state() == worker::GateState::kOpen && !gate_->idle() && HasItsLane();
 }
 
 SimSession::Get<bool> SimSession::TryEnterLane() {
@@ -119,19 +119,19 @@ SimSession::Task SimSession::Park() {
     }
     if (gate_->closed()) co_await turns_.NextTurn();
   }
-  if (!Alive() || release_) gate_->Settle();
+  if (!Alive() || release_) gate_->FlushReports();
 }
 
 void SimSession::OnSilence() {
   at_boundary_ = at_boundary_ || (in_flight_ == 0 && LaneIsEmpty());
   PublishQuiet();
   RunCommands();
-  if (gate_->resting()) {
-    gate_->TellRest();
+  if (gate_->idle()) {
+    gate_->FlushIdleReport();
     return;
   }
   if (in_flight_ != 0) return;
-  gate_->Rest(MayLeave());
+  gate_->ReportIdle(MayLeave());
   scene_->Change();
 }
 
@@ -304,7 +304,7 @@ std::string SimSession::Describe() const {
                             : " open") +
          (inside_ ? " inside" : "") + (lane_.away ? " on the host" : "") +
          (at_boundary_ ? " at a boundary" : "") + (undone_ ? " leaving" : "") +
-         (gate_ != nullptr && gate_->resting() ? " rests" : "") + (release_ ? " to leave" : "") +
+         (gate_ != nullptr && gate_->idle() ? " rests" : "") + (release_ ? " to leave" : "") +
          (program_->quiet ? " quiet" : "") + " ring " + std::to_string(program_->ring.size()) +
          " first " + (program_->ring.empty() ? "-" : std::to_string(program_->ring.front().kind)) +
          " in flight " + std::to_string(in_flight_) + " commands " +

@@ -91,7 +91,7 @@ bool SimSession::Restore() {
     for (const std::pair<uint64_t, uint64_t>& range : program_->swap.ranges)
       asked_bytes_ += range.second;
     lane_.away = true;
-    gate_->Abandon();
+    gate_->OnSwappedOut();
   }
   if (asked_bytes_ < program_->persistent_units * kUnit) return false;
   if (program_->lane_units != 0) program_->ring.push_front({Op::kLane, program_->lane_units});
@@ -145,7 +145,7 @@ SimSession::Get<CUresult> SimSession::WhenThereIsRoom(const Attempt& attempt, bo
     const bool asks = undecided && environment_.daemon->Daemon() != 0;
     const CUresult result = asks ? kAskAgain : attempt();
     if (result != CUDA_ERROR_OUT_OF_MEMORY || !Alive()) co_return result;
-    gate_->Settle();
+    gate_->FlushReports();
     takes_memory_ = true;
     RunCommands();
     takes_memory_ = false;
@@ -289,7 +289,7 @@ bool SimSession::SwapOut(bool with_lane) {
     program_->swap.ranges.push_back({range.first, range.second.bytes});
   ranges_.UnmapAll();
   ForsakeLane();
-  gate_->Abandon();
+  gate_->OnSwappedOut();
   lane_.away = true;
   lane_.saved = with_lane;
   lane_.when_back = 0;
@@ -303,13 +303,13 @@ uint32_t SimSession::SwapIn(bool with_lane) {
   if (result == 0) result = ranges_.SwapIn();
   if (result != 0) {
     ForsakeLane();
-    gate_->Abandon();
+    gate_->OnSwappedOut();
     return result;
   }
   for (const worker::Piece& part : environment_.lanes->Mapped(&member_)) {
     if (with_lane && live_tag_ != 0) (*tags_)[part.extent.id] = live_tag_;
   }
-  gate_->Return();
+  gate_->OnSwappedIn();
   lane_.away = lane_.saved = false;
   return 0;
 }

@@ -54,7 +54,7 @@ void SimWorker::Connect(std::shared_ptr<Connection> connection, bool greets) {
 }
 
 void SimWorker::Post(const wire::WorkerToDaemon& message) {
-  board_.Settle();
+  board_.FlushReports();
   outbox_.push_back(message);
 }
 
@@ -173,8 +173,7 @@ void SimWorker::Handle(Connection* connection, const wire::DaemonToWorker& messa
           [&](const wire::MemoryAnswer& answer) { Decide(answer.session_id, answer); },
           [&](const wire::LaneChanged& changed) { lanes_.OnChanged(changed.lane); },
           [&](const wire::LaneShared& shared) {
-            board_.SetShared(shared.lane, shared.shared != 0);
-            board_.SetAlone(shared.lane, shared.alone != 0);
+            board_.SetPolicy(shared.lane, {shared.alone == 0, shared.shared == 0});
           },
       },
       message);

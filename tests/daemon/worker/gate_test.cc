@@ -26,9 +26,9 @@ class GateTest : public ::testing::Test {
     }
     return {};
   }
-  // Sessions 1 and 2 are of lane 7: `one` holds it and ends while `two`, which is next, spins.
+  // Sessions 1 and 2 are in lane 7: `one` holds it and ends while `two`, the next one, spins.
   void EndWhileItsSuccessorSpins(std::unique_ptr<Gate>* one, Gate* two) {
-    two->Want();
+    two->ReportRunnable();
     board_.Grant(1, 7);
     board_.SetLane(2, 7);
     board_.SetSuccessors(7, {2});
@@ -44,10 +44,10 @@ class GateTest : public ::testing::Test {
   Board board_;
 };
 
-TEST_F(GateTest, AGateIsClosedUntilItIsGranted) {
+TEST_F(GateTest, GateIsClosedUntilItIsGranted) {
   const std::unique_ptr<Gate> gate = MakeGate(1);
   EXPECT_TRUE(gate->closed());
-  gate->Want();
+  gate->ReportRunnable();
   EXPECT_TRUE(gate->closed());
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_EQ(std::get<wire::GateReport>(told_[0]).event, wire::GateEvent::kRunnable);
@@ -56,45 +56,45 @@ TEST_F(GateTest, AGateIsClosedUntilItIsGranted) {
   EXPECT_EQ(woken_.back(), 1u);
 }
 
-TEST_F(GateTest, AnOpenGateOpensIntoTheLaneThatWasGranted) {
+TEST_F(GateTest, OpenGateOpensIntoTheGrantedLane) {
   const std::unique_ptr<Gate> gate = MakeGate(1);
   board_.SetLane(1, 7);
-  EXPECT_FALSE(gate->OpensInto(7)) << "it is closed";
+  EXPECT_FALSE(gate->OpensInto(7)) << "the gate is closed";
   board_.Grant(1, 7);
   EXPECT_TRUE(gate->OpensInto(7));
-  EXPECT_FALSE(gate->OpensInto(6)) << "where it is until it hears of the other";
+  EXPECT_FALSE(gate->OpensInto(6)) << "the session has not heard of the other lane";
   board_.SetLane(1, 8);
   EXPECT_FALSE(gate->OpensInto(7));
 }
 
-TEST_F(GateTest, WantingIsToldOnceAndRestingIsToldOnce) {
+TEST_F(GateTest, RunnableAndIdleAreEachReportedOnce) {
   const std::unique_ptr<Gate> gate = MakeGate(1);
-  gate->Want();
-  gate->Want();
-  gate->Rest(true);
-  gate->Rest(true);
+  gate->ReportRunnable();
+  gate->ReportRunnable();
+  gate->ReportIdle(true);
+  gate->ReportIdle(true);
   ASSERT_EQ(told_.size(), 2u);
   EXPECT_EQ(std::get<wire::GateReport>(told_[1]).event, wire::GateEvent::kIdle);
 }
 
-// A program ends its iteration after a rest: other sessions may have the lane.
-TEST_F(GateTest, ARestThatComesToABoundaryIsToldAgain) {
+// A program ends its iteration after an idle period: from then on others may have the lane.
+TEST_F(GateTest, StalledSessionAtItsBoundaryIsReportedIdle) {
   const std::unique_ptr<Gate> gate = MakeGate(1);
-  gate->Want();
-  gate->Rest(false);
-  gate->Rest(false);
-  gate->Rest(true);
-  gate->Rest(true);
-  gate->Rest(false);
+  gate->ReportRunnable();
+  gate->ReportIdle(false);
+  gate->ReportIdle(false);
+  gate->ReportIdle(true);
+  gate->ReportIdle(true);
+  gate->ReportIdle(false);
   ASSERT_EQ(told_.size(), 3u);
   EXPECT_EQ(std::get<wire::GateReport>(told_[1]).event, wire::GateEvent::kStalled);
   EXPECT_EQ(std::get<wire::GateReport>(told_[2]).event, wire::GateEvent::kIdle);
 }
 
-TEST_F(GateTest, TheLaneGoesToTheFirstSuccessorThatHasWork) {
+TEST_F(GateTest, LaneGoesToTheFirstSuccessorThatHasWork) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
-  one->Want();
-  three->Want();
+  one->ReportRunnable();
+  three->ReportRunnable();
   board_.Grant(1, 7);
   board_.SetLane(2, 7);
   board_.SetLane(3, 7);
@@ -111,9 +111,9 @@ TEST_F(GateTest, TheLaneGoesToTheFirstSuccessorThatHasWork) {
   EXPECT_EQ(LastSwitch().lane, 7u);
 }
 
-TEST_F(GateTest, ALaneWithoutSuccessorsIsReportedFree) {
+TEST_F(GateTest, LaneWithoutSuccessorsIsReportedFree) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
-  two->Want();
+  two->ReportRunnable();
   board_.Grant(1, 7);
   one->Close();
   one->HandOver();
@@ -123,50 +123,50 @@ TEST_F(GateTest, ALaneWithoutSuccessorsIsReportedFree) {
   EXPECT_FALSE(two->closed());
 }
 
-TEST_F(GateTest, ALaneIsNeverOpenedOverItsHolder) {
+TEST_F(GateTest, LaneIsNeverOpenedOverItsHolder) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
   board_.Grant(1, 7);
   board_.Grant(2, 7);
   EXPECT_TRUE(two->closed());
-  EXPECT_EQ(LastSwitch().from, 2u) << "lanewayd must hear that it does not hold the lane";
+  EXPECT_EQ(LastSwitch().from, 2u) << "lanewayd must hear that session 2 does not hold the lane";
   EXPECT_EQ(LastSwitch().to, 1u);
   one->Close();  // leaving, but with work on the device
   board_.Grant(2, 7);
   EXPECT_TRUE(two->closed());
 }
 
-TEST_F(GateTest, WhatASpinningSuccessorLeavesUntoldGoesBeforeTheEndOfWhoWasBefore) {
+TEST_F(GateTest, DeferredSwitchReportPrecedesSessionEnded) {
   std::unique_ptr<Gate> one = MakeGate(1);
   const std::unique_ptr<Gate> two = MakeGate(2);
   EndWhileItsSuccessorSpins(&one, two.get());
   EXPECT_FALSE(two->closed());
-  EXPECT_TRUE(two->unsettled());
+  EXPECT_TRUE(two->defers_report());
   EXPECT_EQ(LastSwitch().to, 0u) << "the switch itself waits for nothing";
-  board_.Settle();  // as whoever posts that it ended
+  board_.FlushReports();  // as before SessionEnded is posted
   EXPECT_EQ(LastSwitch().from, 1u);
   EXPECT_EQ(LastSwitch().to, 2u);
 }
 
-TEST_F(GateTest, WhoIsRevokedIsWoken) {
+TEST_F(GateTest, RevokedSessionIsWoken) {
   const std::unique_ptr<Gate> one = MakeGate(1);
   board_.Grant(1, 7);
   woken_.clear();
   board_.Revoke(1);
-  EXPECT_EQ(woken_, std::vector<uint64_t>{1}) << "it may rest with its lane";
+  EXPECT_EQ(woken_, std::vector<uint64_t>{1}) << "the session may be idle in its lane";
 }
 
-TEST_F(GateTest, NoMessageOvertakesASwitchThatWasNotToldYet) {
+TEST_F(GateTest, NoReportOvertakesADeferredSwitchReport) {
   std::unique_ptr<Gate> one = MakeGate(1);
   const std::unique_ptr<Gate> two = MakeGate(2), three = MakeGate(3);
   EndWhileItsSuccessorSpins(&one, two.get());
   ASSERT_EQ(LastSwitch().to, 0u);
-  three->Want();
+  three->ReportRunnable();
   ASSERT_GE(told_.size(), 2u);
   ASSERT_TRUE(std::holds_alternative<wire::GateReport>(told_.back()));
   EXPECT_TRUE(std::holds_alternative<wire::Switched>(told_[told_.size() - 2]));
 }
 
-TEST_F(GateTest, AGrantTakesARevokeBack) {
+TEST_F(GateTest, GrantTakesARevokeBack) {
   const std::unique_ptr<Gate> one = MakeGate(1);
   board_.Grant(1, 7);
   board_.Revoke(1);
@@ -177,24 +177,24 @@ TEST_F(GateTest, AGrantTakesARevokeBack) {
   EXPECT_TRUE(one->closed());
 }
 
-TEST_F(GateTest, AnEndedSessionLeavesItsLaneToTheNext) {
+TEST_F(GateTest, EndedSessionLeavesItsLaneToTheNext) {
   std::unique_ptr<Gate> one = MakeGate(1);
   const std::unique_ptr<Gate> two = MakeGate(2);
-  two->Want();
+  two->ReportRunnable();
   board_.Grant(1, 7);
   board_.SetLane(2, 7);
   board_.SetSuccessors(7, {2});
   one.reset();
   EXPECT_FALSE(two->closed());
   EXPECT_EQ(LastSwitch().to, 2u);
-  board_.Grant(1, 8);  // it was granted while it ended: the lane is told free
+  board_.Grant(1, 8);  // the grant crossed with the end: the lane is reported free
   EXPECT_EQ(LastSwitch().lane, 8u);
   EXPECT_EQ(LastSwitch().to, 0u);
 }
 
-TEST_F(GateTest, APausedSessionIsNobodysSuccessor) {
+TEST_F(GateTest, PausedSessionDoesNotFollow) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
-  two->Want();
+  two->ReportRunnable();
   board_.Grant(1, 7);
   board_.SetLane(2, 7);
   board_.SetSuccessors(7, {2});
@@ -206,46 +206,46 @@ TEST_F(GateTest, APausedSessionIsNobodysSuccessor) {
   EXPECT_TRUE(two->closed());
 }
 
-// lanewayd's list of before may come true after its order of now.
-TEST_F(GateTest, AnOldListNamesNobodyWhoseMemoryIsAwayOrWhoIsInAnotherLane) {
+// A list of successors may be older than the last order that lanewayd gave.
+TEST_F(GateTest, OldSuccessorOnTheHostOrInAnotherLaneDoesNotFollow) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
-  two->Want();
-  three->Want();
+  two->ReportRunnable();
+  three->ReportRunnable();
   board_.Grant(1, 7);
   board_.SetLane(2, 7);
   board_.SetLane(3, 7);
   board_.SetSuccessors(7, {2, 3});
-  two->Abandon();
+  two->OnSwappedOut();
   board_.SetLane(3, 8);
   one->Close();
   one->HandOver();
   EXPECT_TRUE(two->closed() && three->closed());
   EXPECT_EQ(LastSwitch().to, 0u);
-  two->Return();
+  two->OnSwappedIn();
   board_.Grant(2, 7);
   EXPECT_FALSE(two->closed());
 }
 
-TEST_F(GateTest, WithoutADaemonNobodyRunsWhoseMemoryIsAway) {
+TEST_F(GateTest, WithoutADaemonASessionOnTheHostDoesNotRun) {
   const std::unique_ptr<Gate> one = MakeGate(1);
   board_.SetLane(1, 7);
-  one->Want();
-  one->Abandon();
+  one->ReportRunnable();
+  one->OnSwappedOut();
   board_.SetDaemon(false);
   EXPECT_TRUE(one->closed());
 }
 
-// It comes back inside an iteration: nobody else is let into its lane from before its memory is
-// there, also when who decided is lost meanwhile.
-TEST_F(GateTest, WhoBringsItsLaneAlongHasItBeforeItIsBack) {
+// The session comes back inside an iteration: no other session is let into its lane from before its
+// memory is there, also when the daemon is lost meanwhile.
+TEST_F(GateTest, SessionThatReturnsWithItsLaneHoldsItBeforehand) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
-  one->Want();
-  two->Want();
+  one->ReportRunnable();
+  two->ReportRunnable();
   board_.SetLane(1, 7);
   board_.SetLane(2, 7);
   board_.Grant(2, 7);
-  one->Abandon();
-  EXPECT_FALSE(one->TakeLane()) << "the other is in it";
+  one->OnSwappedOut();
+  EXPECT_FALSE(one->TakeLane()) << "session 2 is in it";
   two->Close();
   two->HandOver();
   ASSERT_TRUE(one->TakeLane());
@@ -257,28 +257,28 @@ TEST_F(GateTest, WhoBringsItsLaneAlongHasItBeforeItIsBack) {
   board_.Grant(2, 7);
   EXPECT_TRUE(two->closed());
   EXPECT_EQ(LastSwitch().to, 1u);
-  one->Return();
+  one->OnSwappedIn();
   EXPECT_EQ(one->state(), GateState::kOpen);
   board_.Grant(1, 7);
-  EXPECT_EQ(one->state(), GateState::kOpen) << "lanewayd's own word comes later";
-  one->Abandon();
+  EXPECT_EQ(one->state(), GateState::kOpen) << "lanewayd's grant comes later";
+  one->OnSwappedOut();
   board_.Grant(2, 7);
   EXPECT_FALSE(two->closed());
 }
 
-// The order of people holds whether lanewayd lives or not, and in the next worker, too.
-TEST_F(GateTest, APauseOutlivesTheDaemon) {
-  board_.SetPaused(2, true);  // it comes from another worker
+// A pause that a person ordered holds whether lanewayd lives or not, and in the next worker, too.
+TEST_F(GateTest, PauseOutlivesTheDaemon) {
+  board_.SetPaused(2, true);  // the session comes from another worker, paused
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
-  one->Want();
-  two->Want();
+  one->ReportRunnable();
+  two->ReportRunnable();
   board_.SetLane(1, 7);
   board_.SetLane(2, 7);
   board_.SetDaemon(false);
   ASSERT_FALSE(one->closed());
   one->Close();
   one->HandOver();
-  EXPECT_TRUE(two->closed()) << "it is paused";
+  EXPECT_TRUE(two->closed()) << "session 2 is paused";
   board_.SetPaused(2, false);
   board_.SetDaemon(false);
   EXPECT_FALSE(one->closed());
@@ -289,7 +289,7 @@ TEST_F(GateTest, APauseOutlivesTheDaemon) {
 
 TEST_F(GateTest, WithoutADaemonALaneGoesRound) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2), three = MakeGate(3);
-  for (Gate* gate : {one.get(), two.get(), three.get()}) gate->Want();
+  for (Gate* gate : {one.get(), two.get(), three.get()}) gate->ReportRunnable();
   board_.Grant(1, 7);
   board_.SetLane(2, 7);
   board_.SetLane(3, 7);
@@ -304,29 +304,29 @@ TEST_F(GateTest, WithoutADaemonALaneGoesRound) {
   EXPECT_EQ(order, (std::vector<uint64_t>{2, 3, 1, 2, 3}));
 }
 
-TEST_F(GateTest, WhoeverWaitsWhenTheDaemonGoesIsLetIn) {
+TEST_F(GateTest, SessionThatWaitsWhenTheDaemonGoesIsLetIn) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
-  one->Want();
+  one->ReportRunnable();
   board_.SetLane(1, 7);
   board_.SetLane(2, 7);
   EXPECT_TRUE(one->closed());
   board_.SetDaemon(false);
   EXPECT_FALSE(one->closed());
-  EXPECT_FALSE(one->TurnIsOver()) << "nobody waits";
-  two->Want();
+  EXPECT_FALSE(one->TurnIsOver()) << "no other session waits";
+  two->ReportRunnable();
   EXPECT_TRUE(two->closed());
-  one->Rest(true);
-  EXPECT_TRUE(one->TurnIsOver()) << "it has nothing to do";
+  one->ReportIdle(true);
+  EXPECT_TRUE(one->TurnIsOver()) << "session 1 has nothing to do";
 }
 
 // Another worker's session may be inside.
 TEST_F(GateTest, WithoutADaemonALaneOfSeveralWorkersIsNotOpened) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
   for (uint64_t id = 1; id <= 2; ++id) board_.SetLane(id, 7);
-  board_.SetShared(7, true);
-  one->Want();
+  board_.SetPolicy(7, {.self_service = false});
+  one->ReportRunnable();
   board_.SetDaemon(false);
-  two->Want();
+  two->ReportRunnable();
   EXPECT_TRUE(one->closed() && two->closed());
   board_.SetDaemon(true);
   board_.Grant(1, 7);
@@ -334,10 +334,10 @@ TEST_F(GateTest, WithoutADaemonALaneOfSeveralWorkersIsNotOpened) {
   EXPECT_FALSE(one->closed());
   one->Close();
   one->HandOver();
-  EXPECT_FALSE(two->closed()) << "it is in this worker still";
+  EXPECT_FALSE(two->closed()) << "the lane is in this worker still";
 }
 
-// Threads that hold the lane exclude each other, whoever decides, and the lane is never lost.
+// Threads that hold the lane exclude each other, and the lane is never lost.
 TEST(GateThreadsTest, OneAtATime) {
   constexpr uint64_t kSessions = 4;
   constexpr int kTurns = 100;
@@ -351,7 +351,7 @@ TEST(GateThreadsTest, OneAtATime) {
   std::atomic<int> inside{0};
   std::atomic<bool> overlap{false};
   const auto live = [&](std::unique_ptr<Gate> gate, Sleeper* sleeper) {
-    gate->Want();
+    gate->ReportRunnable();
     for (int turn = 0; turn < kTurns; ++turn) {
       std::unique_lock<std::mutex> lock(sleeper->mutex);
       sleeper->changed.wait(lock, [&] { return !gate->closed(); });
@@ -362,7 +362,7 @@ TEST(GateThreadsTest, OneAtATime) {
       gate->Close();
       std::thread([&gate] { gate->HandOver(); }).join();  // as from a driver's thread
     }
-    // Its end: resting it would have to answer whoever wants the lane that it was given once more.
+    // The session ends: if it were idle, it would have to leave the lane that it got once more.
   };
   std::vector<std::unique_ptr<Gate>> gates;
   for (uint64_t id = 1; id <= kSessions; ++id) {

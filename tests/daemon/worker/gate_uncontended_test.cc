@@ -1,4 +1,4 @@
-// What lanewayd hears of a session that is the only one.
+// Which reports lanewayd gets of a session that is the only one.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,18 +12,20 @@ namespace {
 
 namespace wire = ipc::control;
 
-// Session 1, open in lane 7, of which lanewayd said that nobody else is there.
-class AloneTest : public ::testing::Test {
+constexpr LanePolicy kUncontended{.contended = false};
+
+// Session 1 works in lane 7, and lanewayd has said that there is no other session.
+class UncontendedTest : public ::testing::Test {
  protected:
-  AloneTest()
+  UncontendedTest()
       : board_([this](const wire::WorkerToDaemon& message) { told_.push_back(message); }),
         gate_(std::make_unique<Gate>(&board_, 1, [this] { ++woken_; })) {
-    gate_->Want();
+    gate_->ReportRunnable();
     board_.Grant(1, 7);
-    board_.SetAlone(7, true);
+    board_.SetPolicy(7, kUncontended);
     told_.clear();
   }
-  // What it was told of the session, and nothing else.
+  // The reports about the session. REQUIRES: there is no other message.
   std::vector<wire::GateEvent> Reports() const {
     std::vector<wire::GateEvent> events;
     for (const wire::WorkerToDaemon& message : told_)
@@ -38,53 +40,53 @@ class AloneTest : public ::testing::Test {
   std::unique_ptr<Gate> gate_;
 };
 
-TEST_F(AloneTest, AShortRestIsNotTold) {
+TEST_F(UncontendedTest, ShortIdlePeriodIsNotReported) {
   for (int i = 0; i < 3; ++i) {
-    gate_->Rest(true);
-    EXPECT_TRUE(gate_->resting() && gate_->rests_untold());
-    gate_->Want();
-    EXPECT_FALSE(gate_->resting() || gate_->rests_untold());
+    gate_->ReportIdle(true);
+    EXPECT_TRUE(gate_->idle() && gate_->idle_untold());
+    gate_->ReportRunnable();
+    EXPECT_FALSE(gate_->idle() || gate_->idle_untold());
   }
   EXPECT_EQ(gate_->state(), GateState::kOpen);
   EXPECT_TRUE(told_.empty());
 }
 
-TEST_F(AloneTest, ALongRestIsToldOnceAndSoIsItsEnd) {
-  gate_->Rest(false);
-  gate_->TellRest();
-  gate_->TellRest();
-  EXPECT_FALSE(gate_->rests_untold());
-  gate_->Want();
+TEST_F(UncontendedTest, LongIdlePeriodAndItsEndAreEachReportedOnce) {
+  gate_->ReportIdle(false);
+  gate_->FlushIdleReport();
+  gate_->FlushIdleReport();
+  EXPECT_FALSE(gate_->idle_untold());
+  gate_->ReportRunnable();
   EXPECT_EQ(Reports(), (Events{wire::GateEvent::kStalled, wire::GateEvent::kRunnable}));
 }
 
-TEST_F(AloneTest, WhoeverComesHearsThatItRests) {
-  gate_->Rest(true);
+TEST_F(UncontendedTest, IdleIsReportedWhenAnotherSessionComes) {
+  gate_->ReportIdle(true);
   woken_ = 0;
-  board_.SetAlone(7, false);
+  board_.SetPolicy(7, {});
   EXPECT_EQ(Reports(), Events{wire::GateEvent::kIdle});
   EXPECT_EQ(woken_, 1);
-  EXPECT_FALSE(gate_->alone());
-  gate_->Want();
-  gate_->Rest(true);
-  EXPECT_EQ(Reports().size(), 3u) << "from now on each is told";
+  EXPECT_FALSE(gate_->uncontended());
+  gate_->ReportRunnable();
+  gate_->ReportIdle(true);
+  EXPECT_EQ(Reports().size(), 3u) << "each idle period is reported from now on";
 }
 
-TEST_F(AloneTest, WhatIsDecidedAboutItIsDecidedOfWhoRests) {
+TEST_F(UncontendedTest, IdleIsReportedBeforeEachDecisionAboutTheSession) {
   const std::vector<std::function<void()>> decisions = {
       [this] { board_.Revoke(1); },       [this] { board_.SetPaused(1, true); },
-      [this] { board_.SetLane(1, 8); },   [this] { gate_->Abandon(); },
+      [this] { board_.SetLane(1, 8); },   [this] { gate_->OnSwappedOut(); },
       [this] { board_.SetDaemon(true); }, [this] { board_.SetDaemon(false); }};
   for (size_t i = 0; i < decisions.size(); ++i) {
-    gate_->Return();
+    gate_->OnSwappedIn();
     board_.SetDaemon(true);
     board_.SetPaused(1, false);
     board_.SetLane(1, 7);
-    gate_->Want();
+    gate_->ReportRunnable();
     board_.Grant(1, 7);
-    board_.SetAlone(7, true);
+    board_.SetPolicy(7, kUncontended);
     told_.clear();
-    gate_->Rest(true);
+    gate_->ReportIdle(true);
     ASSERT_TRUE(told_.empty()) << i;
     decisions[i]();
     EXPECT_EQ(Reports(), Events{wire::GateEvent::kIdle}) << i;
@@ -92,14 +94,14 @@ TEST_F(AloneTest, WhatIsDecidedAboutItIsDecidedOfWhoRests) {
   }
 }
 
-TEST_F(AloneTest, WhoIsToLeaveTellsAtOnce) {
+TEST_F(UncontendedTest, RevokedSessionReportsIdleAtOnce) {
   board_.Revoke(1);
-  gate_->Rest(true);
+  gate_->ReportIdle(true);
   EXPECT_EQ(Reports(), Events{wire::GateEvent::kIdle});
 }
 
-TEST_F(AloneTest, WhoGoesTellsBefore) {
-  gate_->Rest(true);
+TEST_F(UncontendedTest, IdleIsReportedBeforeTheSessionEnds) {
+  gate_->ReportIdle(true);
   gate_.reset();
   ASSERT_EQ(told_.size(), 2u);
   EXPECT_EQ(std::get<wire::GateReport>(told_[0]).event, wire::GateEvent::kIdle);
