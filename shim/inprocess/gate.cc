@@ -1,6 +1,5 @@
 #include "shim/inprocess/gate.h"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -24,12 +23,12 @@ Gate::Gate(Hooks hooks, iterations::Iterations* iterations)
 // --- the program ---------------------------------------------------------------------------------
 
 void Gate::Pass(const iterations::Op& op) {
-  const base::MutexLock turn(&turn_);
+  const base::MutexLock passing(&passing_);
   ipc::BoundaryInfo info;
   const bool boundary = iterations_->Before(op, &info);
   if (boundary) CountBoundary(info);
   if (!open_.load(std::memory_order_acquire)) WaitForGrant(boundary);
-  ++passed_;
+  passed_.Add();
   working_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -41,17 +40,17 @@ void Gate::EndWait() {
 void Gate::WaitForGrant(bool boundary) {
   const base::MutexLock lock(&state_);
   if (session_id_ == 0) return;
-  if (resting_.exchange(false)) {
+  if (idle_.exchange(false)) {
     hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kRunnable});
     hooks_.wake();
   }
-  if (granted_ && revoked_ && (boundary || !Iterates())) LeaveLane();
-  if (!granted_ && session_id_ != 0) {
+  if (turn_ == ipc::Turn::kRevoked && (boundary || !Iterates())) LeaveLane();
+  if (!MayWork(turn_) && session_id_ != 0) {
     ipc::SessionPage* const page = page_.load();
     const int64_t begin_us = NowUs();
     page->progress.wait_since_us.store(static_cast<uint64_t>(begin_us), std::memory_order_relaxed);
     page->progress.wait.store(ipc::WaitState::kTurn, std::memory_order_release);
-    while (!granted_ && session_id_ != 0) granted_changed_.Wait(&state_);
+    while (!MayWork(turn_) && session_id_ != 0) granted_changed_.Wait(&state_);
     page->progress.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
     ipc::CountWait(&page->iteration_times, static_cast<uint64_t>(NowUs() - begin_us));
   }
@@ -59,9 +58,10 @@ void Gate::WaitForGrant(bool boundary) {
   Refresh();
 }
 
-// The lane is another's only when the device has finished with what passed here. What other threads
-// are submitting ends by itself: it has passed already.
+// The lane is free only when the device has finished with all that passed here. Operations that
+// other threads are submitting have passed already, so their submission ends by itself.
 void Gate::LeaveLane() {
+  Move(ipc::TurnEvent::kClose);
   state_.Unlock();
   clock_.Stop(progress(), NowUs());
   std::atomic<uint32_t> never{0};
@@ -71,13 +71,16 @@ void Gate::LeaveLane() {
   hooks_.drain();
   state_.Lock();
   ipc::CountSwitch(&page_.load()->iteration_times);
-  if (granted_) HandOver();
+  Move(ipc::TurnEvent::kDeviceDone);
 }
 
-void Gate::HandOver() {
-  granted_ = revoked_ = false;
+// A lane that was handed over is reported free; one that was lost to another daemon is not.
+void Gate::Move(ipc::TurnEvent event) {
+  const ipc::Turn before = turn_;
+  turn_ = ipc::Step(before, event);
   Refresh();
-  hooks_.tell(wire::Switched{lane_, session_id_, 0, NowUs()});
+  if (before == ipc::Turn::kDraining && event == ipc::TurnEvent::kDeviceDone)
+    hooks_.tell(wire::Switched{lane_, session_id_, 0, NowUs()});
 }
 
 bool Gate::Iterates() {
@@ -101,7 +104,7 @@ ipc::Progress* Gate::progress() const {
 // --- lanewayd ------------------------------------------------------------------------------------
 
 void Gate::Refresh() {
-  open_.store(session_id_ == 0 || (granted_ && !revoked_ && !resting_.load()),
+  open_.store(session_id_ == 0 || (turn_ == ipc::Turn::kHolding && !idle_.load()),
               std::memory_order_release);
 }
 
@@ -109,56 +112,54 @@ void Gate::SetDaemon(uint64_t session_id, ipc::SessionPage* page) {
   const base::MutexLock lock(&state_);
   session_id_ = session_id;
   if (page != nullptr) page_.store(page, std::memory_order_release);
-  granted_ = revoked_ = false;
-  resting_.store(true);  // the next operation asks
-  Refresh();
+  idle_.store(true);  // the next operation asks
+  Move(ipc::TurnEvent::kLaneLost);
   granted_changed_.NotifyAll();
 }
 
 void Gate::Grant(uint64_t lane) {
   const base::MutexLock lock(&state_);
   lane_ = lane;
-  granted_ = true;
-  revoked_ = false;
-  Refresh();
+  Move(ipc::TurnEvent::kGrant);
   granted_changed_.NotifyAll();
 }
 
+// An idle program has finished on its device: its lane is free at once.
 void Gate::Revoke() {
   const base::MutexLock lock(&state_);
-  if (!granted_) return;
-  revoked_ = true;
-  if (resting_.load()) {
-    HandOver();
-  } else {
-    Refresh();
-  }
+  Move(ipc::TurnEvent::kRevoke);
+  if (!idle_.load()) return;
+  Move(ipc::TurnEvent::kClose);
+  Move(ipc::TurnEvent::kDeviceDone);
 }
 
-// --- rest ----------------------------------------------------------------------------------------
+// --- idle ----------------------------------------------------------------------------------------
 
-void Gate::RestIfSilent() {
-  if (resting()) return;
-  const auto silent = [this] {
-    return working_.load(std::memory_order_acquire) == 0 &&
-           waiting_.load(std::memory_order_relaxed) == 0;
-  };
+bool Gate::IsSilent() const {
+  return working_.load(std::memory_order_acquire) == 0 &&
+         waiting_.load(std::memory_order_relaxed) == 0;
+}
+
+void Gate::ReportIdleIfSilent() {
+  if (idle()) return;
   {
-    if (!turn_.TryLock()) return;  // a thread that waits for a grant has it
-    const base::MutexLock turn(&turn_, std::adopt_lock);
-    if (std::exchange(passed_seen_, passed_) != passed_ || !silent()) return;
+    if (!passing_.TryLock()) return;  // a thread that waits for a grant has it
+    const base::MutexLock passing(&passing_, std::adopt_lock);
+    if (passed_.Look() || !IsSilent()) return;
   }
   hooks_.drain();
-  if (!turn_.TryLock()) return;
-  const base::MutexLock turn(&turn_, std::adopt_lock);
-  if (passed_seen_ != passed_ || !silent()) return;
+  if (!passing_.TryLock()) return;
+  const base::MutexLock passing(&passing_, std::adopt_lock);
+  if (passed_.grew() || !IsSilent()) return;
   clock_.Stop(progress(), NowUs());
   const base::MutexLock lock(&state_);
   if (session_id_ == 0) return;
-  resting_.store(true);
+  idle_.store(true);
   Refresh();
   hooks_.tell(wire::GateReport{session_id_, wire::GateEvent::kIdle});
-  if (granted_ && revoked_) HandOver();
+  if (turn_ != ipc::Turn::kRevoked) return;
+  Move(ipc::TurnEvent::kClose);
+  Move(ipc::TurnEvent::kDeviceDone);
 }
 
 void Gate::Open() { SetDaemon(0, nullptr); }

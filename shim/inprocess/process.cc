@@ -13,7 +13,7 @@
 namespace shim::inprocess {
 namespace {
 
-constexpr int64_t kSilenceUs = 20'000;  // without an operation: then the program rests
+constexpr int64_t kSilenceUs = 20'000;  // without an operation: then the program is idle
 constexpr int64_t kIdleUs = 1'000'000;
 
 }  // namespace
@@ -26,7 +26,7 @@ Process::Process()
                gate_.Open();
                account_.OnDown();
              },
-             [this](const ipc::control::DaemonToProgram& message) { Obey(message); },
+             [this](const ipc::control::DaemonToProgram& message) { OnDaemonMessage(message); },
              [this] { return account_.held_bytes(); }}),
       account_(&link_, &iterations::Iterations::Process()),
       gate_({[this](const ipc::control::ProgramToDaemon& message) { link_.Tell(message); },
@@ -65,7 +65,7 @@ void Process::End() {
   process->contexts_.clear();
 }
 
-void Process::Obey(const ipc::control::DaemonToProgram& message) {
+void Process::OnDaemonMessage(const ipc::control::DaemonToProgram& message) {
   namespace wire = ipc::control;
   std::visit(ipc::Overloaded{
                  [this](const wire::Grant& grant) { gate_.Grant(grant.lane); },
@@ -127,13 +127,13 @@ void Process::Watch() {
   std::atomic<uint32_t> never{0};
   while (Get() != nullptr) {
     awake_.store(0, std::memory_order_seq_cst);
-    if (gate_.resting() && !account_.has_surplus()) {
+    if (gate_.idle() && !account_.has_surplus()) {
       ipc::FutexWait(&awake_, 0, kIdleUs);
       continue;
     }
     ipc::FutexWait(&never, 0, kSilenceUs);
     if (account_.has_surplus()) account_.Trim();
-    if (!capturing()) gate_.RestIfSilent();
+    if (!capturing()) gate_.ReportIdleIfSilent();
   }
 }
 

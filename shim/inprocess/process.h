@@ -25,9 +25,9 @@ class Process {
   Gate& gate() { return gate_; }
   Account& account() { return account_; }
 
-  // Somebody gives back what is no longer used.
+  // Has surplus memory given back soon, also while the program is idle.
   void WakeIfSurplus() {
-    if (account_.has_surplus() && gate_.resting()) Wake();
+    if (account_.has_surplus() && gate_.idle()) Wake();
   }
 
   // The calling thread's context has work from here on.
@@ -45,7 +45,7 @@ class Process {
   void Drain();
   void Watch();
   void Wake();
-  void Obey(const ipc::control::DaemonToProgram& message);
+  void OnDaemonMessage(const ipc::control::DaemonToProgram& message);
   static void End();
 
   static std::atomic<Process*> active_;

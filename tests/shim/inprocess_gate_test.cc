@@ -1,9 +1,10 @@
-// The gate of a program in in-process mode: when it asks, waits, leaves and rests.
+// The gate of a program in in-process mode: when it asks, waits, leaves and is reported idle.
 #include "base/mutex.h"
 #include "shim/inprocess/gate.h"
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -20,14 +21,18 @@ class InprocessGateTest : public ::testing::Test {
   InprocessGateTest()
       : page_(std::make_unique<ipc::SessionPage>()),
         iterations_(iterations::From::kHeader, nullptr),
-        gate_({[this](const wire::ProgramToDaemon& message) { Tell(message); },
-               [this] { ++drained_; }, [] {}},
+        gate_({[this](const wire::ProgramToDaemon& message) { Tell(message); }, [this] { Drain(); },
+               [] {}},
               &iterations_) {}
 
   void Tell(const wire::ProgramToDaemon& message) {
     const base::MutexLock lock(&mutex_);
     told_.push_back(message);
     changed_.NotifyAll();
+  }
+  void Drain() {
+    ++drained_;
+    if (on_drain_) on_drain_();
   }
   // The message of that number, from 0, when it has been told.
   wire::ProgramToDaemon Told(size_t number) {
@@ -73,6 +78,7 @@ class InprocessGateTest : public ::testing::Test {
   base::CondVar changed_;
   std::vector<wire::ProgramToDaemon> told_ GUARDED_BY(mutex_);
   int drained_ = 0;
+  std::function<void()> on_drain_;
   iterations::Iterations iterations_;
   Gate gate_;
 };
@@ -121,7 +127,7 @@ TEST_F(InprocessGateTest, WithoutIterationsItLeavesBetweenTwoOperations) {
   program.join();
 }
 
-TEST_F(InprocessGateTest, ARevokeThatIsTakenBackStopsNobody) {
+TEST_F(InprocessGateTest, RevokeThatIsTakenBackStopsNoThread) {
   BeginGranted();
   gate_.Revoke();
   gate_.Grant(kLane);
@@ -129,15 +135,15 @@ TEST_F(InprocessGateTest, ARevokeThatIsTakenBackStopsNobody) {
   EXPECT_EQ(Count(), 1u);
 }
 
-TEST_F(InprocessGateTest, RestsWhenSilentAndThenGivesTheLaneAtOnce) {
+TEST_F(InprocessGateTest, SilentProgramIsIdleAndGivesItsLaneAtOnce) {
   BeginGranted();
-  gate_.RestIfSilent();  // there was an operation since
+  gate_.ReportIdleIfSilent();  // an operation has passed since
   EXPECT_EQ(Count(), 1u);
   gate_.BeginWait();
-  gate_.RestIfSilent();  // it waits for its device
+  gate_.ReportIdleIfSilent();  // the program waits for its device
   EXPECT_EQ(Count(), 1u);
   gate_.EndWait();
-  gate_.RestIfSilent();
+  gate_.ReportIdleIfSilent();
   ExpectReport(1, wire::GateEvent::kIdle);
   gate_.Revoke();
   ExpectFree(2);
@@ -147,7 +153,26 @@ TEST_F(InprocessGateTest, RestsWhenSilentAndThenGivesTheLaneAtOnce) {
   program.join();
 }
 
-TEST_F(InprocessGateTest, NobodyWaitsForADaemonThatIsGone) {
+TEST_F(InprocessGateTest, LaneLostWhileTheDeviceFinishesIsNotReportedFree) {
+  BeginGranted();
+  gate_.Revoke();
+  on_drain_ = [this] { gate_.Open(); };
+  Operate();
+  EXPECT_EQ(drained_, 1);
+  EXPECT_EQ(Count(), 1u);
+}
+
+TEST_F(InprocessGateTest, GrantWhileTheDeviceFinishesDoesNotKeepTheLane) {
+  BeginGranted();
+  gate_.Revoke();
+  on_drain_ = [this] { gate_.Grant(kLane); };
+  std::thread program([this] { Operate(); });
+  ExpectFree(1);
+  gate_.Grant(kLane);
+  program.join();
+}
+
+TEST_F(InprocessGateTest, NoThreadWaitsForADaemonThatIsGone) {
   gate_.SetDaemon(kSession, page_.get());
   std::thread program([this] { Operate(); });
   ExpectReport(0, wire::GateEvent::kRunnable);
