@@ -13,6 +13,7 @@
 
 #include "daemon/control/session_lifecycle.h"
 #include "daemon/worker/lane_turns.h"
+#include "ipc/turn.h"
 #include "scheduler/place.h"
 
 namespace {
@@ -154,4 +155,10 @@ int main() {
        "`IsLegal()` in `daemon/control/session_lifecycle.cc`"},
       control::Phase::kQueued, control::IsLegal);
   PrintLaneTurns();
+  Print<ipc::Turn>(
+      {"A session's turn in its lane",
+       "Absent: the memory is on the host. Returning: the lane is kept for it. Whether "
+       "the session has work\nis no part of its turn.",
+       "`kTurnRules` in `ipc/turn.h`"},
+      ipc::Turn::kOutside, ipc::IsLegal);
 }
