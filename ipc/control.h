@@ -137,7 +137,8 @@ struct SessionReleased {
 };
 
 // --- lanes and grants. At most one session of a lane is granted at a time. The daemon publishes
-// who may follow; a worker hands a lane over by itself and reports it (daemon/worker/gate.h).
+// which sessions may follow; a worker hands a lane over by itself and reports it
+// (daemon/worker/turn_table.h).
 
 inline constexpr unsigned kSuccessorsMax = 16;  // the next ones are published as these have run
 
@@ -167,13 +168,15 @@ struct LaneShrunk {
 struct LaneChanged {
   uint64_t lane = 0;
 };
-// Whom a lane is for. `shared`: sessions of several workers use it: without a daemon, it stays with
-// the worker that has it. `alone`: no session is known but the one in it: that one need not tell of
-// a short rest.
-struct LaneShared {
+// How far a worker may decide about a lane by itself. A lane that was never mentioned is contended,
+// and self-service.
+struct LanePolicy {
   uint64_t lane = 0;
-  uint32_t shared = 0;
-  uint32_t alone = 0;
+  // 0: there is no session but the one in the lane, which need not report short idle periods.
+  uint32_t contended = 1;
+  // 0: sessions of several workers use the lane; without a daemon it stays with the worker that has
+  // it.
+  uint32_t self_service = 1;
 };
 
 struct Grant {
@@ -258,7 +261,7 @@ using Types =
                Revoke, Successors, Swap, Swapped, MemoryNeeded, MemoryAnswer, MemoryFreed,
                LaneNeeded, Switched, GateReport, DropExtent, ImportExtent, ListExtents, ExtentList,
                ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased, CountOutside,
-               LaneChanged, LaneShared>;
+               LaneChanged, LanePolicy>;
 
 template <class Body, class... Bodies>
 constexpr uint32_t PlaceIn(const std::tuple<Bodies...>*) {
@@ -282,7 +285,7 @@ struct ControlHeader {
 using DaemonToWorker =
     std::variant<Query, Stop, KeeperChanged, AttachSession, DetachSession, ReleaseSession,
                  SessionRecord, AssignLane, ResizeLane, Grant, Revoke, Successors, Swap,
-                 MemoryAnswer, LaneChanged, LaneShared>;
+                 MemoryAnswer, LaneChanged, LanePolicy>;
 using WorkerToDaemon =
     std::variant<WorkerReady, ListEnd, StartFailed, SessionRecord, Attached, SessionEnded,
                  SessionReleased, Poisoned, Switched, GateReport, LaneNeeded, LaneShrunk,

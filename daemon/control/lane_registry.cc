@@ -29,7 +29,7 @@ void LaneRegistry::TellShared() {
     if (entry.second == before || (entry.second.size() < 2 && before.size() < 2)) continue;
     for (const uint32_t worker : entry.second) {
       (void)parts_.children->Send(worker,
-                                  wire::LaneShared{entry.first, entry.second.size() > 1, 0});
+                                  wire::LanePolicy{entry.first, 1, entry.second.size() < 2});
     }
   }
   workers_ = std::move(now);
@@ -38,7 +38,7 @@ void LaneRegistry::TellShared() {
 void LaneRegistry::TellAlone() {
   for (const Alone::Word& word : alone_.Change(PlaceOfOnly(parts_.sessions->all()))) {
     (void)parts_.children->Send(word.place.worker,
-                                wire::LaneShared{word.place.lane, 0, word.alone});
+                                wire::LanePolicy{word.place.lane, !word.alone, 1});
   }
 }
 

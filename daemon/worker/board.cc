@@ -169,9 +169,9 @@ void Board::SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids) {
   turns_.SetSuccessors(lane, std::move(session_ids));
 }
 
-void Board::SetPolicy(uint64_t lane, LanePolicy policy) {
+void Board::SetPolicy(const ipc::control::LanePolicy& policy) {
   const SpinningLock lock(&mutex_);
-  Perform(turns_.SetPolicy(lane, policy));
+  Perform(turns_.SetPolicy(policy));
 }
 
 void Board::SetDaemon(bool present) {

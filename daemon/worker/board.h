@@ -73,7 +73,7 @@ class Board {
   void SetLane(uint64_t session_id, uint64_t lane);
   void SetPaused(uint64_t session_id, bool paused);
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
-  void SetPolicy(uint64_t lane, LanePolicy policy);
+  void SetPolicy(const ipc::control::LanePolicy& policy);
   void SetDaemon(bool present);
   bool has_daemon() const { return daemon_.load(std::memory_order_relaxed); }
 

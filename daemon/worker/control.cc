@@ -152,9 +152,7 @@ void Control::Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker
           [&](const wire::LaneChanged& changed) {
             if (lanes != nullptr) lanes->OnChanged(changed.lane);
           },
-          [&](const wire::LaneShared& shared) {
-            board_.SetPolicy(shared.lane, {shared.alone == 0, shared.shared == 0});
-          },
+          [&](const wire::LanePolicy& policy) { board_.SetPolicy(policy); },
       },
       received->message);
 }

@@ -139,14 +139,13 @@ void TurnTable::PassOn(const Entry& from) {
 
 void TurnTable::OpenIfFree(uint64_t lane_id) {
   const Lane& lane = lanes_[lane_id];
-  if (daemon_ || lane.holder != 0 || !lane.policy.self_service) return;
+  if (daemon_ || lane.holder != 0 || !lane.self_service) return;
   if (Entry* const next = Next(lane_id)) Move(next, TurnEvent::kGrant);
 }
 
 bool TurnTable::IsUncontended(const Entry& entry) const {
   const std::map<uint64_t, Lane>::const_iterator lane = lanes_.find(entry.second.lane);
-  return entry.second.turn == Turn::kHolding && lane != lanes_.end() &&
-         !lane->second.policy.contended;
+  return entry.second.turn == Turn::kHolding && lane != lanes_.end() && !lane->second.contended;
 }
 
 // --- lanewayd ------------------------------------------------------------------------------------
@@ -206,22 +205,24 @@ void TurnTable::SetSuccessors(uint64_t lane, std::vector<uint64_t> sessions) {
   lanes_[lane].successors = std::move(sessions);
 }
 
-TurnActions TurnTable::SetPolicy(uint64_t lane, LanePolicy policy) {
-  lanes_[lane].policy = policy;
+TurnActions TurnTable::SetPolicy(const ipc::control::LanePolicy& policy) {
+  Lane& lane = lanes_[policy.lane];
+  lane.contended = policy.contended != 0;
+  lane.self_service = policy.self_service != 0;
   for (Entry& entry : sessions_) {
-    if (!policy.contended || entry.second.lane != lane) continue;
+    if (!lane.contended || entry.second.lane != policy.lane) continue;
     ReportIfUntold(&entry);
     // Another session may wait for something that an uncontended one looks at less often.
     Do(WakeSession{entry.first});
   }
-  OpenIfFree(lane);
+  OpenIfFree(policy.lane);
   return Done();
 }
 
 TurnActions TurnTable::SetDaemon(bool present) {
   daemon_ = present;
   // A new daemon says anew which session is the only one, and reads which sessions have work.
-  for (std::pair<const uint64_t, Lane>& lane : lanes_) lane.second.policy.contended = true;
+  for (std::pair<const uint64_t, Lane>& lane : lanes_) lane.second.contended = true;
   for (Entry& entry : sessions_) {
     ReportIfUntold(&entry);
     Do(WakeSession{entry.first});

@@ -35,15 +35,6 @@ constexpr GateState GateStateOf(ipc::Turn turn) {
   return turn == ipc::Turn::kRevoked ? GateState::kRevoked : GateState::kClosed;
 }
 
-// What lanewayd says about a lane's use, besides whose it is.
-struct LanePolicy {
-  // Other sessions may compete for the device. False: the session in the lane is the only one, and
-  // its idle reports can wait.
-  bool contended = true;
-  // Only sessions of this worker use the lane: without a daemon the worker may open it by itself.
-  bool self_service = true;
-};
-
 // --- what is to be done
 // The gate of the session has this state, and its thread need not hurry to see it.
 struct ShowGate {
@@ -105,7 +96,7 @@ class TurnTable {
   TurnActions SetPaused(uint64_t session, bool paused);
   // In this order, whichever of them has work. A list may be older than SetLane().
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> sessions);
-  TurnActions SetPolicy(uint64_t lane, LanePolicy policy);
+  TurnActions SetPolicy(const ipc::control::LanePolicy& policy);
   // Whether there is a daemon. Without one, lanes are used in turns.
   TurnActions SetDaemon(bool present);
 
@@ -122,8 +113,9 @@ class TurnTable {
     uint64_t ticket = 0;  // its place among the sessions that wait
   };
   struct Lane {
-    uint64_t holder = 0;  // 0: none
-    LanePolicy policy;
+    uint64_t holder = 0;    // 0: none
+    bool contended = true;  // see ipc::control::LanePolicy
+    bool self_service = true;
     std::vector<uint64_t> successors;
   };
   using Entry = std::pair<const uint64_t, Session>;

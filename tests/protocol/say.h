@@ -13,7 +13,7 @@ namespace protocol {
 inline constexpr const char* kToWorkerNames[] = {
     "Query",  "Stop",         "KeeperChanged", "AttachSession", "DetachSession", "ReleaseSession",
     "Record", "AssignLane",   "ResizeLane",    "Grant",         "Revoke",        "Successors",
-    "Swap",   "MemoryAnswer", "LaneChanged",   "LaneShared"};
+    "Swap",   "MemoryAnswer", "LaneChanged",   "LanePolicy"};
 inline constexpr const char* kToDaemonNames[] = {
     "WorkerReady", "ListEnd",      "StartFailed", "Record",     "Attached",   "SessionEnded",
     "Released",    "Poisoned",     "Switched",    "GateReport", "LaneNeeded", "LaneShrunk",

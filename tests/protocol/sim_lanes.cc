@@ -42,7 +42,7 @@ void SimLanes::TellShared() {
     const std::set<uint32_t>& before = workers_[entry.first];
     if (entry.second == before || (entry.second.size() < 2 && before.size() < 2)) continue;
     for (const uint32_t worker : entry.second)
-      (void)core_.Send(worker, wire::LaneShared{entry.first, entry.second.size() > 1, 0});
+      (void)core_.Send(worker, wire::LanePolicy{entry.first, 1, entry.second.size() < 2});
   }
   workers_ = std::move(now);
 }
@@ -55,8 +55,8 @@ void SimLanes::TellAlone() {
     if (only.stage == Stage::kRunning && only.lane != 0) now = {only.worker, only.lane};
   }
   if (now == alone_) return;
-  if (alone_.second != 0) (void)core_.Send(alone_.first, wire::LaneShared{alone_.second, 0, 0});
-  if (now.second != 0) (void)core_.Send(now.first, wire::LaneShared{now.second, 0, 1});
+  if (alone_.second != 0) (void)core_.Send(alone_.first, wire::LanePolicy{alone_.second, 1, 1});
+  if (now.second != 0) (void)core_.Send(now.first, wire::LanePolicy{now.second, 0, 1});
   alone_ = now;
 }
 

@@ -172,9 +172,7 @@ void SimWorker::Handle(Connection* connection, const wire::DaemonToWorker& messa
           [&](const wire::Swap& swap) { Decide(swap.session_id, swap); },
           [&](const wire::MemoryAnswer& answer) { Decide(answer.session_id, answer); },
           [&](const wire::LaneChanged& changed) { lanes_.OnChanged(changed.lane); },
-          [&](const wire::LaneShared& shared) {
-            board_.SetPolicy(shared.lane, {shared.alone == 0, shared.shared == 0});
-          },
+          [&](const wire::LanePolicy& policy) { board_.SetPolicy(policy); },
       },
       message);
 }

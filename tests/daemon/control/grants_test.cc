@@ -40,8 +40,8 @@ TEST_F(GrantsTest, AWorkerHearsThatALaneIsSharedBeforeItHasTheLane) {
   Admitted(1);
   AddRunning(&sessions_, 2, 7, 2);
   grants_.Execute(scheduler::AssignLane{1, 7, 4096, true});
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
-  const bool in_order = children_.SentInOrder<wire::LaneShared, wire::AssignLane>(1);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u);
+  const bool in_order = children_.SentInOrder<wire::LanePolicy, wire::AssignLane>(1);
   EXPECT_TRUE(in_order);
 }
 

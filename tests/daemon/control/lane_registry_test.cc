@@ -42,18 +42,18 @@ TEST_F(LaneRegistryTest, WorkersHearOnceThatTheyShareALane) {
   children_.AddWorker(2);
   AddRunning(&sessions_, 1, 7, 1);
   registry_.TellShared();
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 0u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 0u);
   AddRunning(&sessions_, 2, 7, 2);
   registry_.TellShared();
   registry_.TellShared();
-  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[0].shared, 1u);
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(2).size(), 1u);
+  ASSERT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1)[0].self_service, 0u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(2).size(), 1u);
   children_.Forget();
   sessions_.Remove(2);
   registry_.OnSessionGone(2);
-  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[0].shared, 0u);
+  ASSERT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1)[0].self_service, 1u);
 }
 
 // Without a daemon a worker opens a lane that it does not share.
@@ -65,12 +65,12 @@ TEST_F(LaneRegistryTest, ASessionThatComesOrEndsSharesItsLane) {
   for (const Phase phase : {Phase::kAttaching, Phase::kRunning, Phase::kEnding, Phase::kEntering}) {
     other->phase = phase;
     registry_.TellShared();
-    EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u) << "told at first, and not undone";
+    EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u) << "told at first, and not undone";
   }
   other->phase = Phase::kLost;
   registry_.TellShared();
-  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 2u);
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[1].shared, 0u);
+  ASSERT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 2u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1)[1].self_service, 1u);
 }
 
 TEST_F(LaneRegistryTest, ALaneOfNoSessionIsFreedWhenWorkersHaveGivenItUp) {
@@ -90,7 +90,7 @@ TEST_F(LaneRegistryTest, AProgramWithItsOwnContextSharesNoLane) {
   AddRunning(&sessions_, 1, 7, 1);
   AddRunning(&sessions_, 2, 7, 0)->in_process = true;
   registry_.TellShared();
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 0u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 0u);
 }
 
 TEST_F(LaneRegistryTest, AWorkerHearsOfSuccessorsUpToTheFirstThatIsNotItsOwn) {

@@ -323,7 +323,7 @@ TEST_F(GateTest, SessionThatWaitsWhenTheDaemonGoesIsLetIn) {
 TEST_F(GateTest, WithoutADaemonALaneOfSeveralWorkersIsNotOpened) {
   const std::unique_ptr<Gate> one = MakeGate(1), two = MakeGate(2);
   for (uint64_t id = 1; id <= 2; ++id) board_.SetLane(id, 7);
-  board_.SetPolicy(7, {.self_service = false});
+  board_.SetPolicy({.lane = 7, .self_service = 0});
   one->ReportRunnable();
   board_.SetDaemon(false);
   two->ReportRunnable();

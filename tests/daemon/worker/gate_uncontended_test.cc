@@ -12,7 +12,7 @@ namespace {
 
 namespace wire = ipc::control;
 
-constexpr LanePolicy kUncontended{.contended = false};
+constexpr wire::LanePolicy kUncontended{.lane = 7, .contended = 0};
 
 // Session 1 works in lane 7, and lanewayd has said that there is no other session.
 class UncontendedTest : public ::testing::Test {
@@ -22,7 +22,7 @@ class UncontendedTest : public ::testing::Test {
         gate_(std::make_unique<Gate>(&board_, 1, [this] { ++woken_; })) {
     gate_->ReportRunnable();
     board_.Grant(1, 7);
-    board_.SetPolicy(7, kUncontended);
+    board_.SetPolicy(kUncontended);
     told_.clear();
   }
   // The reports about the session. REQUIRES: there is no other message.
@@ -63,7 +63,7 @@ TEST_F(UncontendedTest, LongIdlePeriodAndItsEndAreEachReportedOnce) {
 TEST_F(UncontendedTest, IdleIsReportedWhenAnotherSessionComes) {
   gate_->ReportIdle(true);
   woken_ = 0;
-  board_.SetPolicy(7, {});
+  board_.SetPolicy({.lane = 7});
   EXPECT_EQ(Reports(), Events{wire::GateEvent::kIdle});
   EXPECT_EQ(woken_, 1);
   EXPECT_FALSE(gate_->uncontended());
@@ -84,7 +84,7 @@ TEST_F(UncontendedTest, IdleIsReportedBeforeEachDecisionAboutTheSession) {
     board_.SetLane(1, 7);
     gate_->ReportRunnable();
     board_.Grant(1, 7);
-    board_.SetPolicy(7, kUncontended);
+    board_.SetPolicy(kUncontended);
     told_.clear();
     gate_->ReportIdle(true);
     ASSERT_TRUE(told_.empty()) << i;

@@ -100,8 +100,8 @@ class TurnWorld {
         return table_.SetSuccessors(lane, {1 + Below(kSessions), 1 + Below(kSessions)});
       case 6:
         if (!daemon_) return;
-        policies_[lane] = {Below(2) == 0, Below(2) == 0};
-        return Do(table_.SetPolicy(lane, policies_[lane]));
+        policies_[lane] = {lane, Below(2), Below(2)};
+        return Do(table_.SetPolicy(policies_[lane]));
       default:
         daemon_ = Below(3) != 0;
         Do(table_.SetDaemon(daemon_));
@@ -171,7 +171,7 @@ class TurnWorld {
       const std::map<uint64_t, uint64_t>::iterator holder = holders.find(lane);
       const uint64_t now = holder == holders.end() ? 0 : holder->second;
       if (daemon_ && believed_[lane] != now) return "lanewayd believes otherwise of a lane";
-      if (!daemon_ && now == 0 && policies_[lane].self_service && Waits(lane))
+      if (!daemon_ && now == 0 && policies_[lane].self_service != 0 && Waits(lane))
         return "a session waits for a free lane that no daemon opens";
     }
     return {};
@@ -193,7 +193,7 @@ class TurnWorld {
   std::map<uint64_t, GateState> live_;        // by session: what its thread sees
   std::map<uint64_t, wire::GateEvent> told_;  // by session
   std::map<uint64_t, uint64_t> believed_;     // by lane: its holder
-  std::map<uint64_t, LanePolicy> policies_;
+  std::map<uint64_t, wire::LanePolicy> policies_;
   std::string failure_;
 };
 
