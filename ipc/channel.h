@@ -39,9 +39,9 @@ class Receiver {
   virtual std::span<const std::byte> PeekUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
   // Whether a message waits. Looks at none, so it may be asked while one is being served.
   virtual bool Pending() = 0;
-  // Waits end, empty-handed, while the flag is not 0; whoever sets it rings the receiver's
-  // doorbell. A channel without a doorbell heeds it when its timeout is over.
-  virtual void Heed(const std::atomic<uint32_t>* flag) {}
+  // Waits end with an empty result while `flag` is not 0. The thread that sets it also rings the
+  // receiver's doorbell; a channel without a doorbell looks at the flag when its timeout is over.
+  virtual void SetInterrupt(const std::atomic<uint32_t>* flag) {}
   virtual bool broken() const = 0;
 };
 

@@ -70,7 +70,7 @@ class RingReceiver : public Receiver {
   RingReceiver(RingWords* words, const std::byte* data, std::atomic<uint32_t>* doorbell);
   std::span<const std::byte> NextUntrusted(int64_t spin_us, int64_t timeout_us) override;
   std::span<const std::byte> PeekUntrusted(int64_t spin_us, int64_t timeout_us) override;
-  void Heed(const std::atomic<uint32_t>* flag) override { flag_ = flag; }
+  void SetInterrupt(const std::atomic<uint32_t>* flag) override { flag_ = flag; }
   bool broken() const override { return broken_; }
   bool Pending() override {
     return !broken_ && words_->head.load(std::memory_order_acquire) != tail_;

@@ -40,7 +40,7 @@ class Parking {
   bool HasAnswer() const;
 
   // --- the session's thread
-  // Other than 0: something besides messages waits (ipc::Receiver::Heed).
+  // Other than 0: something besides messages waits (ipc::Receiver::SetInterrupt).
   std::atomic<uint32_t>* poked() { return &poked_; }
   bool IsPoked() const { return poked_.load(std::memory_order_relaxed) != 0; }
 

@@ -27,12 +27,12 @@ SessionLoop::SessionLoop(const Surroundings& around, TurnWait* wait, ipc::Channe
       wait_(*wait),
       channel_(std::move(channel)),
       reply_(std::make_unique<std::byte[]>(ipc::limits::kMessageBytesMax)) {
-  if (channel_.receiver != nullptr) channel_.receiver->Heed(around_.parking->poked());
+  if (channel_.receiver != nullptr) channel_.receiver->SetInterrupt(around_.parking->poked());
 }
 
 void SessionLoop::UseRings() {
   channel_ = around_.file->WorkerChannel();
-  channel_.receiver->Heed(around_.parking->poked());
+  channel_.receiver->SetInterrupt(around_.parking->poked());
 }
 
 SessionLoop::Outcome SessionLoop::Run() {

@@ -86,7 +86,7 @@ TEST_F(RingTest, WhatWasLookedAtIsWhatIsTaken) {
 TEST_F(RingTest, AFlagEndsAWait) {
   Channel worker = file_.WorkerChannel();
   std::atomic<uint32_t> flag{0};
-  worker.receiver->Heed(&flag);
+  worker.receiver->SetInterrupt(&flag);
   std::thread waiter([&] { EXPECT_TRUE(worker.receiver->NextUntrusted(0, kTimeoutUs).empty()); });
   while (file_.page()->to_worker.consumer_sleeping.load() == 0) std::this_thread::yield();
   const int64_t begin = MonotonicNs();
