@@ -14,7 +14,7 @@ BackedAddresses::Slot& BackedAddresses::SlotOf(uint64_t address) {
 
 void BackedAddresses::Add(uint64_t address, uint64_t bytes) {
   Slot& slot = SlotOf(address);
-  const absl::MutexLock lock(&slot.mutex);
+  const base::MutexLock lock(&slot.mutex);
   const bool fresh = slot.ends.emplace(address, address + bytes).second;
   assert(fresh);
   (void)fresh;
@@ -23,7 +23,7 @@ void BackedAddresses::Add(uint64_t address, uint64_t bytes) {
 // The number changes first: who remembers the range asks again, and waits for the lock.
 void BackedAddresses::Remove(uint64_t address, uint64_t bytes) {
   Slot& slot = SlotOf(address);
-  const absl::MutexLock lock(&slot.mutex);
+  const base::MutexLock lock(&slot.mutex);
   const std::map<uint64_t, uint64_t>::iterator range = slot.ends.find(address);
   assert(range != slot.ends.end() && range->second == address + bytes);
   (void)bytes;
@@ -36,7 +36,7 @@ bool BackedView::Covers(uint64_t address, uint64_t bytes) {
   if (slot_ == nullptr || __builtin_add_overflow(address, bytes, &end)) return false;
   const uint64_t removals = slot_->removals.load(std::memory_order_acquire);
   if (removals == removals_ && address >= start_ && end <= end_) return true;
-  const absl::MutexLock lock(&slot_->mutex);
+  const base::MutexLock lock(&slot_->mutex);
   std::map<uint64_t, uint64_t>::const_iterator range = slot_->ends.upper_bound(address);
   if (range == slot_->ends.begin()) return false;
   --range;

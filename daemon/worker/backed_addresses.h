@@ -14,8 +14,7 @@
 #include <cstdint>
 #include <map>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "ipc/calls/limits.h"
 
 namespace worker {
@@ -33,8 +32,8 @@ class BackedAddresses {
  private:
   friend class BackedView;
   struct Slot {
-    absl::Mutex mutex;
-    std::map<uint64_t, uint64_t> ends ABSL_GUARDED_BY(mutex);  // by start; neighbours stay apart
+    base::Mutex mutex;
+    std::map<uint64_t, uint64_t> ends GUARDED_BY(mutex);  // by start; neighbours stay apart
     std::atomic<uint64_t> removals{0};
   };
   Slot& SlotOf(uint64_t address);
@@ -42,7 +41,7 @@ class BackedAddresses {
   std::array<Slot, ipc::limits::kSlots> slots_;
 };
 
-// What one session sees of it: its own slot.
+// The backed addresses of one session: its own slot.
 class BackedView {
  public:
   BackedView(BackedAddresses* addresses, uint32_t slot)

@@ -3,27 +3,27 @@
 #include <cassert>
 #include <utility>
 
-#include "ipc/overloaded.h"
-
 namespace worker {
 namespace {
 
 // A switch is shorter than the wake of a thread that sleeps for the mutex.
-class SpinningLock {
+class SCOPED_CAPABILITY SpinningLock {
  public:
-  explicit SpinningLock(std::mutex* mutex) : mutex_(mutex) {
+  // The analysis does not follow a lock that is tried in a loop.
+  explicit SpinningLock(base::Mutex* mutex) ACQUIRE(mutex) NO_THREAD_SAFETY_ANALYSIS
+      : mutex_(mutex) {
     constexpr int kTries = 256;
     for (int i = 0; i < kTries; ++i) {
-      if (mutex_->try_lock()) return;
+      if (mutex_->TryLock()) return;
       ipc::CpuRelax();
     }
-    mutex_->lock();
+    mutex_->Lock();
   }
-  ~SpinningLock() { mutex_->unlock(); }
+  ~SpinningLock() RELEASE() { mutex_->Unlock(); }
   SpinningLock(const SpinningLock&) = delete;
 
  private:
-  std::mutex* const mutex_;
+  base::Mutex* const mutex_;
 };
 
 }  // namespace
@@ -87,12 +87,12 @@ void Board::Perform(const OpenGate& open) {
 }
 
 void Board::Perform(TurnReport report) {
-  std::visit(ipc::Overloaded{[&](ipc::control::Switched& switched) {
-                               switched.at_us = clock_();
-                               reports_.Send(switched);
-                             },
-                             [&](const ipc::control::GateReport& gate) { reports_.Send(gate); }},
-             report);
+  if (ipc::control::Switched* const switched = std::get_if<ipc::control::Switched>(&report)) {
+    switched->at_us = clock_();
+    reports_.Send(*switched);
+  } else {
+    reports_.Send(std::get<ipc::control::GateReport>(report));
+  }
 }
 
 // --- a session's gate ----------------------------------------------------------------------------

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "daemon/worker/turn_table.h"
 #include "ipc/control.h"
 #include "ipc/futex.h"
@@ -83,16 +83,16 @@ class Board {
   void FlushReports();
 
  private:
-  void Perform(const TurnActions& actions);
-  void Perform(const ShowGate& show);
-  void Perform(const OpenGate& open);
-  void Perform(TurnReport report);
+  void Perform(const TurnActions& actions) REQUIRES(mutex_);
+  void Perform(const ShowGate& show) REQUIRES(mutex_);
+  void Perform(const OpenGate& open) REQUIRES(mutex_);
+  void Perform(TurnReport report) REQUIRES(mutex_);
 
   int64_t (*const clock_)();
-  mutable std::mutex mutex_;
-  TurnTable turns_;
-  std::map<uint64_t, GateRecord> records_;
-  TurnReports reports_;
+  mutable base::Mutex mutex_;
+  TurnTable turns_ GUARDED_BY(mutex_);
+  std::map<uint64_t, GateRecord> records_ GUARDED_BY(mutex_);
+  TurnReports reports_ GUARDED_BY(mutex_);
   std::atomic<bool> daemon_{true};  // written under the lock
 };
 

@@ -166,7 +166,7 @@ void Control::FollowKeeper() {
 void Control::Decide(uint64_t session_id, const Decision& decision) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   if (found == sessions_.end()) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   if (found->second->session != nullptr) found->second->session->OnDecision(decision);
 }
 
@@ -214,7 +214,7 @@ void Control::AnswerQuery(int fd) {
   for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
     Entry& entry = *item.second;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const base::MutexLock lock(&mutex_);
       if (entry.session != nullptr) Describe(entry.session->Snapshot(), &entry.record);
     }
     const GateView gate = board_.View(item.first);
@@ -264,7 +264,7 @@ void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc:
   }
   Entry* const raw = entry.get();
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     sessions_[record.session_id] = std::move(entry);
   }
   devices_->SetNeeded(true);
@@ -284,7 +284,7 @@ void Control::OnClientEnded(uint64_t session_id) {
 }
 
 void Control::RequestStop(Entry* entry) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   entry->stop_wanted = true;
   if (entry->session != nullptr) entry->session->Stop();
 }
@@ -297,7 +297,7 @@ void Control::RequestStop(uint64_t session_id) {
 void Control::RequestRelease(uint64_t session_id) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   if (found == sessions_.end()) return;  // it has just ended, and says so
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   found->second->release_wanted = true;
   if (found->second->session != nullptr) found->second->session->Release();
 }
@@ -331,7 +331,7 @@ void Control::Forget(uint64_t session_id) {
   const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
   loop_.Unwatch(found->second->pidfd.get());
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     sessions_.erase(found);
   }
   board_.SetPaused(session_id, false);
@@ -347,7 +347,7 @@ void Control::OnOutbox() {
   if (read(outbox_event_.get(), &count, sizeof count) < 0) return;
   std::vector<ipc::control::WorkerToDaemon> messages;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     messages.swap(outbox_);
   }
   for (const ipc::control::WorkerToDaemon& message : messages) {
@@ -374,7 +374,7 @@ void Control::Post(const ipc::control::WorkerToDaemon& message) {
 
 void Control::Enqueue(const ipc::control::WorkerToDaemon& message) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     outbox_.push_back(message);
   }
   const uint64_t one = 1;

@@ -8,12 +8,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "daemon/common/acceptor.h"
 #include "daemon/common/event_loop.h"
 #include "daemon/common/hearing.h"
@@ -116,10 +116,12 @@ class Control : public PoisonSink, public DaemonLink {
   bool stopping_ = false;
   common::EventLoop::TimerId linger_timer_ = 0;
 
-  std::mutex mutex_;  // guards what follows, and what Entry says
-  std::vector<ipc::control::WorkerToDaemon> outbox_;
-  std::map<uint64_t, std::unique_ptr<Entry>> sessions_;  // changed by the main thread alone
-  bool poisoned_ = false;
+  base::Mutex mutex_;  // also of the members of Entry that say so
+  std::vector<ipc::control::WorkerToDaemon> outbox_ GUARDED_BY(mutex_);
+  bool poisoned_ GUARDED_BY(mutex_) = false;
+  // Changed by the main thread alone, under the mutex: the main thread reads it without, and other
+  // threads with it.
+  std::map<uint64_t, std::unique_ptr<Entry>> sessions_;
 };
 
 }  // namespace worker

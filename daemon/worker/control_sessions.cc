@@ -50,7 +50,7 @@ std::string Control::MakeSession(Entry* entry, ipc::control::Attached* attached)
   std::string error;
   std::unique_ptr<Session> session = Session::Create(std::move(setup), environment_, &error);
   if (session == nullptr) return error.empty() ? "the worker refuses the session" : error;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   entry->session = std::move(session);
   attached->persistent_bytes = entry->session->Snapshot().persistent_bytes;
   if (entry->stop_wanted) entry->session->Stop();
@@ -77,7 +77,7 @@ void Control::RunSession(Entry* entry) {
     released = entry->session->released();
     std::unique_ptr<Session> ended;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const base::MutexLock lock(&mutex_);
       ended = std::move(entry->session);
     }
   }
@@ -94,7 +94,7 @@ void Control::RunSession(Entry* entry) {
 void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) {
   ipc::control::Poisoned report;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     poisoned.store(true);
     if (std::exchange(poisoned_, true)) return;
     CUstream stopped = nullptr;

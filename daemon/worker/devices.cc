@@ -15,10 +15,10 @@ constexpr std::chrono::milliseconds kWatchPeriod(100);
 
 Devices::~Devices() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (watcher_.joinable()) watcher_.join();
 }
 
@@ -68,10 +68,10 @@ void Devices::Watch(OnFault on_fault) {
 
 void Devices::SetNeeded(bool needed) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     needed_ = needed;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 CUresult Devices::Health() {
@@ -86,21 +86,22 @@ CUresult Devices::Health() {
   return CUDA_SUCCESS;
 }
 
+bool Devices::AwaitLook() {
+  const std::chrono::steady_clock::time_point next =
+      std::chrono::steady_clock::now() + kWatchPeriod;
+  const base::MutexLock lock(&mutex_);
+  while (!stopping_ && !needed_) changed_.Wait(&mutex_);
+  while (!stopping_ && changed_.WaitUntil(&mutex_, next)) {
+  }
+  return !stopping_;
+}
+
 void Devices::WatchLoop(OnFault on_fault) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_) {
-    if (!needed_) {
-      changed_.wait(lock);
-      continue;
-    }
-    lock.unlock();
+  while (AwaitLook()) {
     const CUresult health = Health();
-    if (health != CUDA_SUCCESS) {
-      on_fault(health);
-      return;
-    }
-    lock.lock();
-    changed_.wait_for(lock, kWatchPeriod, [this] { return stopping_; });
+    if (health == CUDA_SUCCESS) continue;
+    on_fault(health);
+    return;
   }
 }
 
@@ -109,7 +110,7 @@ void Devices::OnLog(void* self, CUlogLevel level, char* message, size_t length) 
   const std::string text(message, length);
   common::Log("driver", text);
   if (level != CU_LOG_LEVEL_ERROR) return;
-  const std::lock_guard<std::mutex> lock(devices->mutex_);
+  const base::MutexLock lock(&devices->mutex_);
   devices->fault_text_ = text;
 }
 
@@ -130,7 +131,7 @@ std::string Devices::FaultText(CUstream* stream) const {
       driver_.softgpuGetFault(stream, &text) != CUDA_SUCCESS) {
     return text;
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   return fault_text_;
 }
 

@@ -7,14 +7,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "daemon/common/driver.h"
 #include "daemon/worker/stream_owners.h"
 
@@ -34,7 +33,7 @@ class Devices {
 
   // Starts the watching thread; `on_fault` is called on it, once.
   void Watch(OnFault on_fault);
-  // The watch sleeps while nobody needs it. Any thread.
+  // The watch sleeps while it is not needed. Any thread.
   void SetNeeded(bool needed);
 
   // Sends what kernels print to the session of their stream. The owners outlive the driver's use.
@@ -47,16 +46,17 @@ class Devices {
   static void OnLog(void* self, CUlogLevel level, char* message, size_t length);
   absl::Status OpenDevice(int ordinal);
   CUresult Health();
+  bool AwaitLook();  // until the next look is due; false: there is none
   void WatchLoop(OnFault on_fault);
 
   const common::Driver& driver_;
   std::vector<CUcontext> contexts_;
   std::vector<CUstream> probes_;  // a stream of our own per device, never used for work
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string fault_text_;
-  bool needed_ = false;
-  bool stopping_ = false;
+  mutable base::Mutex mutex_;
+  base::CondVar changed_;
+  std::string fault_text_ GUARDED_BY(mutex_);
+  bool needed_ GUARDED_BY(mutex_) = false;
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread watcher_;
 };
 

@@ -77,8 +77,7 @@ absl::Status KeeperExtents::ConnectAndHandOver() {
   return status;
 }
 
-absl::StatusOr<KeeperExtents::Reply> KeeperExtents::Ask(Lock* lock,
-                                                        const wire::WorkerToKeeper& request) {
+absl::StatusOr<KeeperExtents::Reply> KeeperExtents::Ask(const wire::WorkerToKeeper& request) {
   const int64_t deadline = ipc::MonotonicNs() + kNewKeeperTimeoutUs * 1000;
   for (;;) {
     absl::Status status = socket_.valid() ? absl::OkStatus() : ConnectAndHandOver();
@@ -89,18 +88,18 @@ absl::StatusOr<KeeperExtents::Reply> KeeperExtents::Ask(Lock* lock,
       socket_.Reset();
     }
     if (ipc::MonotonicNs() >= deadline) return status;
-    keeper_changed_.wait_for(*lock, kRetryStep);
+    (void)keeper_changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kRetryStep);
   }
 }
 
 void KeeperExtents::OnKeeperChanged() {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   pollfd entry{socket_.get(), 0, 0};
   if (socket_.valid() && (poll(&entry, 1, 0) == 0)) return;  // it is the one that we talk to
   const absl::Status status = ConnectAndHandOver();
   if (!status.ok())
     common::Log("worker", absl::StrCat("no new keeper yet: ", std::string(status.message())));
-  keeper_changed_.notify_all();
+  keeper_changed_.NotifyAll();
 }
 
 CUresult KeeperExtents::Take(absl::StatusOr<Reply>* reply, ExtentRecord record, Extent* extent) {
@@ -126,8 +125,8 @@ CUresult KeeperExtents::Take(absl::StatusOr<Reply>* reply, ExtentRecord record, 
 }
 
 CUresult KeeperExtents::Create(const ExtentRecord& wanted, Extent* extent) {
-  Lock lock(mutex_);
-  absl::StatusOr<Reply> reply = Ask(&lock, wire::CreateExtent{wanted});
+  const base::MutexLock lock(&mutex_);
+  absl::StatusOr<Reply> reply = Ask(wire::CreateExtent{wanted});
   const CUresult result = Take(&reply, wanted, extent);
   if (result != CUDA_SUCCESS && reply.ok() && socket_.valid()) {
     const wire::ExtentReply* made = std::get_if<wire::ExtentReply>(&reply->message);
@@ -139,13 +138,13 @@ CUresult KeeperExtents::Create(const ExtentRecord& wanted, Extent* extent) {
 }
 
 CUresult KeeperExtents::Import(const ExtentRecord& record, Extent* extent) {
-  Lock lock(mutex_);
-  absl::StatusOr<Reply> reply = Ask(&lock, wire::ImportExtent{record.id});
+  const base::MutexLock lock(&mutex_);
+  absl::StatusOr<Reply> reply = Ask(wire::ImportExtent{record.id});
   return Take(&reply, record, extent);
 }
 
 void KeeperExtents::Leave(const Extent& extent, const wire::WorkerToKeeper& word) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   driver_.cuMemRelease(extent.handle);
   held_.erase(extent.id);
   // A keeper that is gone needs no word: its successor is told only what is held.
@@ -158,7 +157,7 @@ void KeeperExtents::Drop(const Extent& extent) { Leave(extent, wire::DropExtent{
 
 void KeeperExtents::ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
                                 uint64_t range) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   ExtentRecord& record = held_.at(extent.id).record;
   record.owner = owner;
   record.address = address;
@@ -169,9 +168,9 @@ void KeeperExtents::ChangeOwner(const Extent& extent, const Owner& owner, uint64
 }
 
 CUresult KeeperExtents::List(const Owner& owner, std::vector<ExtentRecord>* extents) {
-  Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   extents->clear();
-  absl::StatusOr<Reply> reply = Ask(&lock, wire::ListExtents{owner});
+  absl::StatusOr<Reply> reply = Ask(wire::ListExtents{owner});
   while (reply.ok()) {
     if (std::holds_alternative<wire::ListEnd>(reply->message)) return CUDA_SUCCESS;
     const wire::ExtentList* part = std::get_if<wire::ExtentList>(&reply->message);
@@ -184,8 +183,8 @@ CUresult KeeperExtents::List(const Owner& owner, std::vector<ExtentRecord>* exte
 }
 
 CUresult KeeperExtents::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) {
-  Lock lock(mutex_);
-  const absl::StatusOr<Reply> reply = Ask(&lock, wire::GetMemory{static_cast<uint32_t>(device)});
+  const base::MutexLock lock(&mutex_);
+  const absl::StatusOr<Reply> reply = Ask(wire::GetMemory{static_cast<uint32_t>(device)});
   if (!reply.ok()) return CUDA_ERROR_MPS_RPC_FAILURE;
   const wire::MemoryReply* answer = std::get_if<wire::MemoryReply>(&reply->message);
   if (answer == nullptr) return CUDA_ERROR_MPS_RPC_FAILURE;

@@ -5,12 +5,11 @@
 // turns.
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "daemon/common/driver.h"
 #include "daemon/worker/session.h"
 #include "ipc/control.h"
@@ -41,26 +40,25 @@ class KeeperExtents : public ExtentSource {
     CUmemGenericAllocationHandle handle;
     ipc::UniqueFd fd;  // invalid when descriptors are scarce: exported anew when needed
   };
-  using Lock = std::unique_lock<std::mutex>;
   using Reply = ipc::control::Received<ipc::control::KeeperToWorker>;
 
   // A request and its reply; waits, bounded, for a new keeper when the connection fails.
-  absl::StatusOr<Reply> Ask(Lock* lock, const ipc::control::WorkerToKeeper& request);
+  absl::StatusOr<Reply> Ask(const ipc::control::WorkerToKeeper& request) REQUIRES(mutex_);
   absl::StatusOr<Reply> AskOnce(const ipc::control::WorkerToKeeper& request,
-                                std::span<const int> fds);
-  absl::Status ConnectAndHandOver();
-  absl::Status HandOver(const Held& held);
+                                std::span<const int> fds) REQUIRES(mutex_);
+  absl::Status ConnectAndHandOver() REQUIRES(mutex_);
+  absl::Status HandOver(const Held& held) REQUIRES(mutex_);
   // Imports the descriptor of a reply to CreateExtent or ImportExtent.
-  CUresult Take(absl::StatusOr<Reply>* reply, ExtentRecord record, Extent* extent);
+  CUresult Take(absl::StatusOr<Reply>* reply, ExtentRecord record, Extent* extent) REQUIRES(mutex_);
   void Leave(const Extent& extent, const ipc::control::WorkerToKeeper& word);
 
   const common::Driver& driver_;
   const std::string runtime_dir_;
   const uint32_t worker_;
-  std::mutex mutex_;
-  std::condition_variable keeper_changed_;
-  ipc::UniqueFd socket_;
-  std::map<uint64_t, Held> held_;
+  base::Mutex mutex_;
+  base::CondVar keeper_changed_;
+  ipc::UniqueFd socket_ GUARDED_BY(mutex_);
+  std::map<uint64_t, Held> held_ GUARDED_BY(mutex_);
 };
 
 }  // namespace worker

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "ipc/control.h"
 
 namespace worker {
@@ -48,7 +48,7 @@ class JobBooks {
   // The job's books, shared by its sessions; gone with the last of them. The newest limit holds; a
   // session that names none (0) changes nothing.
   std::shared_ptr<JobMemory> Of(uint64_t job_id, uint64_t limit_bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     std::erase_if(jobs_, [](const Jobs::value_type& entry) { return entry.second.expired(); });
     std::shared_ptr<JobMemory> job = jobs_[job_id].lock();
     if (job == nullptr) jobs_[job_id] = job = std::make_shared<JobMemory>();
@@ -56,7 +56,7 @@ class JobBooks {
     return job;
   }
   void SetLimit(uint64_t job_id, uint64_t limit_bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     const Jobs::iterator found = jobs_.find(job_id);
     if (found == jobs_.end()) return;
     if (const std::shared_ptr<JobMemory> job = found->second.lock()) job->SetLimit(limit_bytes);
@@ -64,8 +64,8 @@ class JobBooks {
 
  private:
   using Jobs = std::map<uint64_t, std::weak_ptr<JobMemory>>;
-  std::mutex mutex_;
-  Jobs jobs_;
+  base::Mutex mutex_;
+  Jobs jobs_ GUARDED_BY(mutex_);
 };
 
 }  // namespace worker

@@ -18,7 +18,7 @@ ModuleCache& SharedModuleCache() {
 }
 
 ModuleImage ModuleCache::Find(const ModuleHash& hash) {
-  absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(&mutex_);
   const auto it = entries_.find(hash);
   if (it == entries_.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, it->second.used);
@@ -40,7 +40,7 @@ ModuleHash ModuleCache::AddMade(std::span<const std::byte> image) {
 }
 
 void ModuleCache::Insert(const ModuleHash& hash, std::vector<std::byte> bytes) {
-  absl::MutexLock lock(&mutex_);
+  const base::MutexLock lock(&mutex_);
   if (entries_.contains(hash)) return;
   recent_.push_front(hash);
   bytes_ += bytes.size();

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "ipc/calls/laneway_calls.h"
 
 namespace worker {
@@ -45,10 +45,10 @@ class ModuleCache {
   void Insert(const ModuleHash& hash, std::vector<std::byte> bytes);
 
   const uint64_t bytes_max_;
-  absl::Mutex mutex_;
-  absl::flat_hash_map<ModuleHash, Entry, ModuleHashHash> entries_ ABSL_GUARDED_BY(mutex_);
-  std::list<ModuleHash> recent_ ABSL_GUARDED_BY(mutex_);  // front: used last
-  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  base::Mutex mutex_;
+  absl::flat_hash_map<ModuleHash, Entry, ModuleHashHash> entries_ GUARDED_BY(mutex_);
+  std::list<ModuleHash> recent_ GUARDED_BY(mutex_);  // front: used last
+  uint64_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 
 // The worker's one cache.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "daemon/worker/stream_owners.h"
 #include "ipc/session_file.h"
 
@@ -20,14 +20,14 @@ class PrintSink final : public StreamOwner {
   uint64_t session_id() const override { return session_id_; }
   // Text that the program has not taken for long is lost, as from the driver's own buffer.
   void Print(std::string_view text) override {
-    absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(&mutex_);
     file_.prints()->Append(text);
   }
 
  private:
   const uint64_t session_id_;
   ipc::SessionFile& file_;
-  absl::Mutex mutex_;
+  base::Mutex mutex_;  // one writer at a time
 };
 
 }  // namespace worker

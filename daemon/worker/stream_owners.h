@@ -1,6 +1,6 @@
-// Which session a driver's stream belongs to: for what the driver tells by stream, device printf
-// and faults. Thread safety: all methods from any thread, SessionInSignal() from a signal handler,
-// too; With() keeps the owner alive while it runs.
+// Which session a driver's stream belongs to: the driver names a stream with the text of a device
+// printf, and with a fault. Thread safety: all methods from any thread, SessionInSignal() from a
+// signal handler, too; With() keeps the owner alive while it runs.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "ipc/calls/vendor.h"
 
 namespace worker {
@@ -18,21 +18,21 @@ class StreamOwner {
  public:
   virtual ~StreamOwner() = default;
   virtual uint64_t session_id() const = 0;
-  // What a kernel of this session printed. Any thread.
+  // Takes text that a kernel of this session printed. Any thread.
   virtual void Print(std::string_view text) = 0;
 };
 
 class StreamOwners {
  public:
   void Add(CUstream stream, StreamOwner* owner) {
-    absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(&mutex_);
     owners_[stream] = owner;
     Note(stream, owner->session_id());
   }
   // A stream stays its owner's after its destruction, as its last work may still print; the
   // driver's next stream of that handle has its own owner. So owners go as a whole.
   void RemoveAll(const StreamOwner* owner) {
-    absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(&mutex_);
     absl::erase_if(owners_, [owner](const auto& entry) { return entry.second == owner; });
     for (Noted& noted : noted_) {
       if (noted.session_id.load() == owner->session_id()) noted.stream.store(nullptr);
@@ -40,14 +40,14 @@ class StreamOwners {
   }
   // Hands text printed on the stream to its session; false when it has none.
   bool Print(CUstream stream, std::string_view text) {
-    absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(&mutex_);
     const auto it = owners_.find(stream);
     if (it != owners_.end()) it->second->Print(text);
     return it != owners_.end();
   }
-  // 0: nobody's.
+  // 0: no session's.
   uint64_t SessionOf(CUstream stream) {
-    absl::MutexLock lock(&mutex_);
+    const base::MutexLock lock(&mutex_);
     const auto it = owners_.find(stream);
     return it == owners_.end() ? 0 : it->second->session_id();
   }
@@ -67,7 +67,7 @@ class StreamOwners {
     std::atomic<uint64_t> session_id{0};
   };
 
-  void Note(CUstream stream, uint64_t session_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Note(CUstream stream, uint64_t session_id) REQUIRES(mutex_) {
     Noted* place = nullptr;
     for (Noted& noted : noted_) {
       const CUstream there = noted.stream.load();
@@ -81,8 +81,8 @@ class StreamOwners {
   }
 
   std::array<Noted, kNotedMax> noted_;
-  absl::Mutex mutex_;
-  absl::flat_hash_map<CUstream, StreamOwner*> owners_ ABSL_GUARDED_BY(mutex_);
+  base::Mutex mutex_;
+  absl::flat_hash_map<CUstream, StreamOwner*> owners_ GUARDED_BY(mutex_);
 };
 
 }  // namespace worker

@@ -124,8 +124,8 @@ Finding Explore(const Disturbances& disturbances, uint64_t seed, uint64_t steps)
 }  // namespace protocol
 
 // An assertion of the code under test is a finding: its text goes to the parent.
-extern "C" [[noreturn]] void __assert_fail(const char* assertion, const char* file, unsigned line,
-                                           const char*) noexcept {
+extern "C" void __assert_fail(const char* assertion, const char* file, unsigned line,
+                              const char*) noexcept {
   const char* const name = std::strrchr(file, '/');
   char text[protocol::kTextBytes];
   std::snprintf(text, sizeof text, "assertion %s (%s:%u)", assertion,
