@@ -80,12 +80,17 @@ int EventLoop::WaitMs() const {
   return left_ns <= 0 ? 0 : static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, 1 << 30));
 }
 
+void EventLoop::Call(const Handler& handler) const {
+  handler();
+  if (after_each_) after_each_();
+}
+
 void EventLoop::RunDueTimers() {
   const int64_t now = ipc::MonotonicNs();
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const Handler handler = std::move(timers_.begin()->second.handler);
     timers_.erase(timers_.begin());
-    handler();
+    Call(handler);
   }
 }
 
@@ -99,7 +104,7 @@ void EventLoop::RunOnce() {
         handlers_.find(events[i].data.fd);
     if (found == handlers_.end()) continue;
     const std::shared_ptr<Handler> handler = found->second;
-    (*handler)();
+    Call(*handler);
   }
   RunDueTimers();
 }

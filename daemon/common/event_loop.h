@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "ipc/unique_fd.h"
 
@@ -34,6 +35,9 @@ class EventLoop {
   TimerId After(int64_t delay_us, Handler handler);
   void Cancel(TimerId timer);
 
+  // Calls `handler` after each call of a handler or timer. One at a time; null: none.
+  void AfterEach(Handler handler) { after_each_ = std::move(handler); }
+
   // Waits for one round of events, or timers that are due, and handles them.
   void RunOnce();
   // Until Quit().
@@ -47,12 +51,14 @@ class EventLoop {
   };
   bool Add(int fd);  // false: the system has no room
   void AddLater(int fd, const std::shared_ptr<Handler>& handler);
+  void Call(const Handler& handler) const;
   int WaitMs() const;
   void RunDueTimers();
 
   const EpollControl control_;
   ipc::UniqueFd epoll_;
   bool quit_ = false;
+  Handler after_each_;
   TimerId next_timer_ = 1;
   std::map<int, std::shared_ptr<Handler>> handlers_;
   std::multimap<int64_t, Timer> timers_;  // by due time, CLOCK_MONOTONIC ns

@@ -4,7 +4,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -114,23 +113,23 @@ void Admission::Begin(Session* session) {
     parts_.lifecycle->Refuse(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
     return;
   }
-  if (WorkerFor(*session, *parts_.children) != nullptr) {
-    Attach(session);
-    return;
-  }
   parts_.lifecycle->Transition(session, Phase::kWaiting);
-  if (const absl::Status ensured = parts_.links->worker().EnsureWorker(session); !ensured.ok()) {
+}
+
+void Admission::Serve(Session* session) {
+  const absl::Status ensured = parts_.links->worker().EnsureWorker(session);
+  if (!ensured.ok()) {
     parts_.lifecycle->Refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
                              std::string(ensured.message()));
+  } else if (const Worker* const worker = WorkerFor(*session, *parts_.children)) {
+    Attach(session, *worker);
   }
 }
 
-void Admission::Attach(Session* session) {
-  const Worker* const worker = WorkerFor(*session, *parts_.children);
-  assert(worker != nullptr);
+void Admission::Attach(Session* session, const Worker& worker) {
   parts_.lifecycle->Transition(session, Phase::kAttaching);
-  session->worker = worker->number;
-  session->page->worker_pid = static_cast<uint32_t>(worker->process.pid);
+  session->worker = worker.number;
+  session->page->worker_pid = static_cast<uint32_t>(worker.process.pid);
   parts_.links->worker().Attach(*session);
 }
 

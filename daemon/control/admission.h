@@ -55,10 +55,10 @@ class Admission {
   // lanewayd serves: sessions that came before are the scheduler's to decide about.
   void EnlistQueued();
 
-  // The scheduler has admitted the session.
+  // The scheduler has admitted the session. A session for a worker waits to be served.
   void Begin(Session* session);
-  // The worker that the session waited for is ready.
-  void Attach(Session* session);
+  // Starts a worker for a session that waits, or attaches the session to the worker that is ready.
+  void Serve(Session* session);
   // Its worker was lost before it served. False: this has happened too often.
   bool AttachAgain(Session* session);
   // The worker has taken the session, or refuses it.
@@ -71,6 +71,7 @@ class Admission {
  private:
   ipc::JobTerms JobOf(const ipc::JobTicket& ticket);
   void Enlist(const Session& session);
+  void Attach(Session* session, const Worker& worker);
   void Welcome(Session* session, const ipc::control::Attached& attached);
   void Watch(const Session& session);
   void OnSocket(uint64_t id);

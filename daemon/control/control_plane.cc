@@ -58,15 +58,9 @@ void ControlPlane::SetUpChanges() {
   commands_.On("priority", job(&JobCommands::Terms));
   commands_.OnLater(
       "job", [this](const std::string& peer, const Command& command) { BeginRun(peer, command); });
-  commands_.On("exited", [this](const Command& command) {
-    std::string answer = run_commands_.Exited(command);
-    host_->OnCommand();
-    return answer;
-  });
-  commands_.OnLater("upgrade-worker", [this](const std::string& peer, const Command&) {
-    upgrade_.Begin(peer);
-    host_->OnCommand();
-  });
+  commands_.On("exited", [this](const Command& command) { return run_commands_.Exited(command); });
+  commands_.OnLater("upgrade-worker",
+                    [this](const std::string& peer, const Command&) { upgrade_.Begin(peer); });
   commands_.OnLater("stop", [this](const std::string& peer, const Command& command) {
     stop_waiters_.push_back(peer);  // before: the end may come at once
     const std::string refusal = host_->OnStopAsked(command.force);

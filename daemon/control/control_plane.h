@@ -46,8 +46,6 @@ class ControlPlane {
     virtual ~Host() = default;
     // Ends lanewayd and all programs. Returns why it does not; empty: it does.
     virtual std::string OnStopAsked(bool force) = 0;
-    // A command has changed what Reconcile() looks at.
-    virtual void OnCommand() = 0;
   };
 
   // Parts and host outlive this object. `now_us`: a monotonic clock.

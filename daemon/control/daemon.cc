@@ -53,7 +53,7 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       grants_({&sessions_, children, &scheduler_, &observers_, &lanes_, &lifecycle_, &links_},
               options.max_iteration_s, NowUs),
       in_process_({loop, children, &sessions_, &scheduler_, &lifecycle_, &grants_,
-                   &links_.program(), &seal_},
+                   &links_.program(), &jobs_.seal()},
                   NowUs),
       moves_({children, &scheduler_, &observers_, &lifecycle_, &links_, &grants_}),
       offenders_({loop, children, &sessions_, &scheduler_, &observers_, &placement_},
@@ -64,21 +64,21 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
               [this](const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                      ipc::UniqueFd pidfd) {
                 admission_.Create(hello, peer, std::move(socket), std::move(pidfd));
-                Reconcile();
               }),
       control_plane_({&options_, loop, children, &sessions_, &jobs_, &scheduler_, &observers_,
                       &links_, &placement_},
-                     this, NowUs) {}
+                     this, NowUs) {
+  loop_->AfterEach([this] { Reconcile(); });
+}
 
-Daemon::~Daemon() = default;
+Daemon::~Daemon() { loop_->AfterEach(nullptr); }
 
 int64_t Daemon::NowUs() { return ipc::MonotonicNs() / 1000; }
 
 absl::Status Daemon::Listen() {
   const absl::StatusOr<Seal> seal = Seal::Load(options_.runtime_dir);
   if (!seal.ok()) return seal.status();
-  seal_ = *seal;
-  jobs_.SetSeal(seal_);
+  jobs_.SetSeal(*seal);
   absl::StatusOr<ipc::UniqueFd> hello = ipc::ListenAt(ipc::HelloSocketPath(options_.runtime_dir));
   if (!hello.ok()) return hello.status();
   hellos_.Listen(std::move(*hello));
@@ -109,8 +109,6 @@ void Daemon::OnChildrenReady() {
   scheduler_.ApplyHeld();
   admission_.EnlistQueued();
   control_plane_.OnServing();
-  Reconcile();
-  if (children_->Current() != nullptr && on_ready_) std::exchange(on_ready_, nullptr)("");
 }
 
 void Daemon::Execute(const scheduler::Action& action) {
@@ -157,13 +155,6 @@ void Daemon::TellCapacity() {
   scheduler_.Apply(user);
 }
 
-void Daemon::OnWorkerReady(uint32_t worker) {
-  if (on_ready_ && scheduler_.serving()) std::exchange(on_ready_, nullptr)("");
-  ServeWaiting();
-  control_plane_.upgrade().OnWorkerReady();
-  Reconcile();
-}
-
 void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
                             std::vector<ipc::UniqueFd>* fds) {
   namespace wire = ipc::control;
@@ -177,10 +168,7 @@ void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
                  [&](const wire::GateReport& gate) { grants_.OnReport(gate); },
                  [&](const wire::LaneNeeded& needed) { grants_.OnReport(needed); },
                  [&](const wire::LaneShrunk& shrunk) { lanes_.OnShrunk(worker, shrunk); },
-                 [&](const wire::LaneChanged& changed) {
-                   lanes_.ForwardChange(worker, changed);
-                   lanes_.ReleaseIfEnded(changed.lane);
-                 },
+                 [&](const wire::LaneChanged& changed) { lanes_.OnChanged(worker, changed); },
                  [&](const wire::MemoryNeeded& needed) { grants_.OnReport(needed); },
                  [&](const wire::MemoryFreed& freed) { grants_.OnReport(freed); },
                  [&](const wire::Swapped& swapped) { grants_.OnReport(swapped); },
@@ -193,7 +181,6 @@ void Daemon::FinishAttach(const ipc::control::Attached& attached) {
   if (session == nullptr) return;
   if (session->phase == Phase::kEntering) {
     moves_.OnEntered(session, attached);
-    Reconcile();
   } else if (session->phase == Phase::kAttaching) {
     admission_.OnAttached(session, attached);
   }
@@ -207,11 +194,9 @@ void Daemon::FinishRelease(uint64_t id) {
     lifecycle_.Remove(session);
   } else if (moves_.Begin(session)) {
     scheduler_.Apply(scheduler::Idle{id, true});
-    ServeWaiting();
   } else {
     moves_.Lose(session, "the session left its worker and can't enter another; start it again");
   }
-  Reconcile();
 }
 
 void Daemon::EndSession(uint64_t id) {
@@ -229,7 +214,8 @@ void Daemon::EndSession(uint64_t id) {
 
 void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
   grants_.OnWorkerLost(worker);
-  lanes_.ForwardChange(worker, ipc::control::LaneChanged{0});  // it may have said so no more
+  lanes_.OnWorkerLost(worker);
+  control_plane_.upgrade().OnWorkerLost(sentence);
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
     const Phase phase = entry.second.phase;
@@ -265,34 +251,6 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
     if (session->phase != Phase::kEnding && moves_.Begin(session)) continue;
     moves_.Lose(session, absl::StrCat(sentence, "; start the program again"));
   }
-  ServeWaiting();
-  lanes_.RepeatOrdersOf(worker);
-  control_plane_.upgrade().OnWorkerLost(sentence);
-  Reconcile();
-}
-
-// Sessions may wait for a worker that was ending when they came, or between two workers.
-void Daemon::ServeWaiting() {
-  std::vector<uint64_t> waiting;
-  for (const std::pair<const uint64_t, Session>& entry : sessions_.all()) {
-    const Phase phase = entry.second.phase;
-    if (phase == Phase::kWaiting || phase == Phase::kMoving) waiting.push_back(entry.first);
-  }
-  if (stopping_) return;
-  for (const uint64_t id : waiting) {
-    Session* const session = sessions_.Find(id);
-    if (session == nullptr) continue;
-    const absl::Status ensured = links_.worker().EnsureWorker(session);
-    const bool moves = session->phase == Phase::kMoving;
-    if (!ensured.ok()) {
-      const std::string sentence(ensured.message());
-      moves ? moves_.Lose(session, sentence)
-            : lifecycle_.Refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED, sentence);
-    } else if (WorkerFor(*session, *children_) != nullptr) {
-      moves ? moves_.Enter(session) : admission_.Attach(session);
-    }
-  }
-  lanes_.TellUntold();
 }
 
 void Daemon::OnKeeperFailed(const std::string& sentence) {
@@ -302,6 +260,49 @@ void Daemon::OnKeeperFailed(const std::string& sentence) {
   exit_code_ = 1;
   control_plane_.OnFailure(sentence);
   StopEverything();
+}
+
+// --- what follows from each event ----------------------------------------------------------------
+
+// What a step decides may give an earlier step something to do: a refused session leaves a place to
+// the next one.
+void Daemon::Reconcile() {
+  if (!scheduler_.serving()) return;  // sessions and workers of an earlier lanewayd still come
+  uint64_t decisions = 0;
+  do {
+    decisions = scheduler_.decisions();
+    ServeWaiting();
+    lanes_.Reconcile();
+    control_plane_.upgrade().Reconcile();
+    RetireUnused();
+  } while (scheduler_.decisions() != decisions);
+  TellReady();
+  UpdateLinger();
+}
+
+// Sessions may wait for a worker that was ending when they came, or between two workers.
+void Daemon::ServeWaiting() {
+  if (stopping_) return;
+  for (const uint64_t id : sessions_.Ids()) {
+    Session* const session = sessions_.Find(id);
+    if (session == nullptr) continue;
+    if (session->phase == Phase::kWaiting) {
+      admission_.Serve(session);
+    } else if (session->phase == Phase::kMoving) {
+      moves_.Serve(session);
+    }
+  }
+}
+
+void Daemon::RetireUnused() {
+  for (const uint32_t worker :
+       placement_.RetireUnused(children_->workers(), sessions_, control_plane_.upgrade().held())) {
+    (void)children_->Send(worker, ipc::control::Stop{});
+  }
+}
+
+void Daemon::TellReady() {
+  if (on_ready_ && children_->Current() != nullptr) std::exchange(on_ready_, nullptr)("");
 }
 
 // --- leaving -------------------------------------------------------------------------------------
@@ -319,17 +320,6 @@ void Daemon::ReleaseUnknownOwners() {
   }
 }
 
-void Daemon::Reconcile() {
-  if (!scheduler_.serving()) return;  // sessions and workers of an earlier lanewayd still come
-  lanes_.TellShared();
-  for (const uint32_t worker :
-       placement_.RetireUnused(children_->workers(), sessions_, control_plane_.upgrade().held())) {
-    (void)children_->Send(worker, ipc::control::Stop{});
-  }
-  control_plane_.upgrade().Finish();
-  UpdateLinger();
-}
-
 std::string Daemon::OnStopAsked(bool force) {
   admission_.NoticeEnding();
   const size_t alive = sessions_.CountAlive();
@@ -342,14 +332,17 @@ std::string Daemon::OnStopAsked(bool force) {
   return {};
 }
 
+// The time counts from the last program on, whatever else happens meanwhile.
 void Daemon::UpdateLinger() {
-  if (linger_timer_ != 0) loop_->Cancel(std::exchange(linger_timer_, 0));
-  if (sessions_.CountAlive() != 0 || stopping_ || !scheduler_.serving()) return;
+  const bool run_ended = std::exchange(had_run_, observers_.history().HasPrograms()) && !had_run_;
+  const bool idle = !stopping_ && sessions_.CountAlive() == 0;
+  if ((!idle || run_ended) && linger_timer_ != 0) loop_->Cancel(std::exchange(linger_timer_, 0));
+  if (!idle || linger_timer_ != 0) return;
   linger_timer_ = loop_->After(options_.linger_s * 1'000'000, [this] {
     linger_timer_ = 0;
     if (observers_.history().HasPrograms()) {
       spdlog::debug("stays: a program of laneway run has not ended");
-      return UpdateLinger();
+      return;  // and waits anew
     }
     spdlog::info("no program for {} s; stopping", options_.linger_s);
     StopEverything();

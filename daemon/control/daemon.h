@@ -29,7 +29,6 @@
 #include "daemon/control/pending_hellos.h"
 #include "daemon/control/placement.h"
 #include "daemon/control/scheduler_port.h"
-#include "daemon/control/seal.h"
 #include "daemon/control/session_lifecycle.h"
 #include "daemon/control/session_link.h"
 #include "daemon/control/session_table.h"
@@ -62,7 +61,7 @@ class Daemon : public ChildrenListener,
 
   // --- ChildrenListener
   void OnChildrenReady() override;
-  void OnWorkerReady(uint32_t worker) override;
+  void OnWorkerReady(uint32_t) override {}  // Reconcile() finds it
   void OnWorkerReport(uint32_t worker, const WorkerReport& report,
                       std::vector<ipc::UniqueFd>* fds) override;
   void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) override;
@@ -79,11 +78,9 @@ class Daemon : public ChildrenListener,
 
   // --- SessionLifecycle::Listener
   void OnOverdue(uint64_t id) override { offenders_.OnOverdue(id); }
-  void OnSessionOut() override { Reconcile(); }
 
   // --- ControlPlane::Host
   std::string OnStopAsked(bool force) override;
-  void OnCommand() override { Reconcile(); }
 
  private:
   void FinishAttach(const ipc::control::Attached& attached);
@@ -92,10 +89,12 @@ class Daemon : public ChildrenListener,
   void TellCapacity();
   void ReleaseUnknownOwners();
 
-  void ServeWaiting();
-  // After a session, a worker or the keeper came or went: tells and does what follows from what is
-  // there now, and has not been told or done.
+  // After each event, whatever it was: tells and does what follows from what is there now, and has
+  // not been told or done. Handlers of events call no such follow-up by hand.
   void Reconcile();
+  void ServeWaiting();
+  void RetireUnused();
+  void TellReady();
   void UpdateLinger();
   void StopEverything();
   void Quit(int code);
@@ -107,7 +106,6 @@ class Daemon : public ChildrenListener,
   common::EventLoop* const loop_;
   Children* const children_;
   SessionTable sessions_;
-  Seal seal_;
   Jobs jobs_;
   SchedulerPort scheduler_;
   Observers observers_;
@@ -123,6 +121,7 @@ class Daemon : public ChildrenListener,
   PendingHellos hellos_;
   ControlPlane control_plane_;
   common::EventLoop::TimerId linger_timer_ = 0;
+  bool had_run_ = false;  // a program of `laneway run` had not ended
   bool stopping_ = false;
   int exit_code_ = 0;
 };

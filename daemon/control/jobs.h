@@ -20,6 +20,7 @@ class Jobs {
   static constexpr size_t kJobsMax = 1 << 16;
 
   void SetSeal(const Seal& seal) { seal_ = seal; }
+  const Seal& seal() const { return seal_; }
 
   // A number that no job has: of a job without a ticket, or of a run that is a part of another job.
   uint64_t NewNumber();

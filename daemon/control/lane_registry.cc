@@ -56,6 +56,26 @@ void LaneRegistry::Publish(const scheduler::Successors& successors) const {
   }
 }
 
+// Orders come first: an answered order may assign a lane, which is told as shared before.
+void LaneRegistry::Reconcile() {
+  for (const uint32_t worker : std::exchange(lost_, {})) {
+    for (const Shrinking::Order& order : shrinking_.Lose(worker)) Shrink(order);
+  }
+  for (const Shrinking::Order& order : shrinking_.Untold()) Shrink(order);
+  TellShared();
+  TellAlone();
+}
+
+void LaneRegistry::OnChanged(uint32_t worker, const wire::LaneChanged& changed) const {
+  ForwardChange(worker, changed);
+  ReleaseIfEnded(changed.lane);
+}
+
+void LaneRegistry::OnWorkerLost(uint32_t worker) {
+  ForwardChange(worker, wire::LaneChanged{0});  // 0: any lane
+  lost_.insert(worker);
+}
+
 void LaneRegistry::ForwardChange(uint32_t worker, const wire::LaneChanged& changed) const {
   for (const std::pair<const uint32_t, Worker>& entry : parts_.children->workers()) {
     if (entry.first != worker) (void)parts_.children->Send(entry.first, changed);
@@ -134,14 +154,6 @@ void LaneRegistry::OnShrunk(uint32_t worker, const wire::LaneShrunk& shrunk) {
       scheduler::LaneShrunk{IdOf(shrunk.lane), static_cast<int64_t>(shrunk.bytes)});
 }
 
-void LaneRegistry::RepeatOrdersOf(uint32_t worker) {
-  for (const Shrinking::Order& order : shrinking_.Lose(worker)) Shrink(order);
-}
-
-void LaneRegistry::TellUntold() {
-  for (const Shrinking::Order& order : shrinking_.Untold()) Shrink(order);
-}
-
 void LaneRegistry::Release(uint64_t lane) const {
   parts_.children->TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
 }
@@ -150,6 +162,7 @@ void LaneRegistry::ShrinkIfUnknown(uint64_t lane) {
   if (!Exists(lane)) Shrink({lane, 0});
 }
 
+// A session may have come into a lane that had ended by then, and have left it since.
 void LaneRegistry::ReleaseIfEnded(uint64_t lane) const {
   // Lane 0 stands for any lane in LaneChanged, and is none that could have ended. An adopted lane
   // is known to the scheduler only when lanewayd serves.
@@ -175,8 +188,6 @@ void LaneRegistry::OnSessionGone(uint64_t session) {
     Release(entry->first);
     guests_.erase(entry);
   }
-  TellUntold();
-  TellShared();
 }
 
 }  // namespace control

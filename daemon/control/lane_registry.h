@@ -35,31 +35,30 @@ class LaneRegistry {
   void AddGuest(uint64_t lane, uint64_t session) { guests_[lane].insert(session); }
   // The session has left the table and the scheduler.
   void OnSessionGone(uint64_t session);
-  // Tells workers which of their lanes other workers have, too.
+  // Tells workers which of their lanes other workers have, too. Before a worker gets a lane: a
+  // worker that loses lanewayd opens a lane unless it knows that the lane is shared.
   void TellShared();
-  // Tells the worker of the only session that it is the only one. Called before each event is
-  // decided: a session that is alone no more has its unreported idle periods told first.
+  // Tells the worker of the only session that it is the only one. Before each event is decided: a
+  // session that is alone no more has its unreported idle periods told first.
   void TellAlone();
+  // Tells workers all that has changed since they were told.
+  void Reconcile();
   // A worker may pass a lane on by itself to sessions of its own; so each worker is told of the
   // successors up to the first one that it does not have.
   void Publish(const scheduler::Successors& successors) const;
-  // A lane has changed hands in `worker`, or may have: the other workers look at it. Lane 0: any.
-  void ForwardChange(uint32_t worker, const ipc::control::LaneChanged& changed) const;
+  // A lane has changed hands in `worker`: the other workers look at it. The memory of a lane that
+  // has ended goes.
+  void OnChanged(uint32_t worker, const ipc::control::LaneChanged& changed) const;
+  // The worker may have changed any lane without saying so. Its orders to shrink are repeated.
+  void OnWorkerLost(uint32_t worker);
 
   // --- a lane's memory
   // An order of the scheduler. Only a shrink needs a word: a worker grows a lane when it enters.
   void Resize(const scheduler::ResizeLane& resize);
   void OnShrunk(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
-  // The worker was lost before it answered its orders to shrink.
-  void RepeatOrdersOf(uint32_t worker);
-  // Tells the orders for which no worker was there so far.
-  void TellUntold();
   // Has a lane of an earlier lanewayd freed when no session of it is left: its last worker was lost
   // at the same time as that lanewayd. Workers that have it mapped give it up first.
   void ShrinkIfUnknown(uint64_t lane);
-  // Has a lane that has ended freed, unless a session runs in it. A session may have come into a
-  // lane that had ended by then, and have left it since.
-  void ReleaseIfEnded(uint64_t lane) const;
   // The session is out: its own memory and its own lane go.
   void ReleaseSession(uint64_t session) const;
 
@@ -67,6 +66,8 @@ class LaneRegistry {
   std::set<uint32_t> WorkersOf(uint64_t lane) const;  // of its sessions that run
   bool Exists(uint64_t lane) const;
   bool IsAwaited(uint64_t lane) const;
+  void ForwardChange(uint32_t worker, const ipc::control::LaneChanged& changed) const;
+  void ReleaseIfEnded(uint64_t lane) const;
   void Shrink(const Shrinking::Order& order);
   // Sends an order to every worker. Returns those that have to answer it.
   std::set<uint32_t> TellAllWorkers(const ipc::control::ResizeLane& order) const;
@@ -74,6 +75,7 @@ class LaneRegistry {
 
   const Parts parts_;
   Shrinking shrinking_;
+  std::set<uint32_t> lost_;                         // workers whose orders are to be repeated
   std::map<uint64_t, std::set<uint32_t>> workers_;  // by lane, as they were told last
   std::map<uint64_t, std::set<uint64_t>> guests_;   // by lane: sessions that were ever told of it
   Alone alone_;

@@ -31,8 +31,13 @@ void Moves::Lose(Session* session, const std::string& sentence) {
   }
 }
 
-void Moves::Enter(Session* session) {
+void Moves::Serve(Session* session) {
+  if (const absl::Status ensured = parts_.links->worker().EnsureWorker(session); !ensured.ok()) {
+    Lose(session, std::string(ensured.message()));
+    return;
+  }
   const Worker* const worker = WorkerFor(*session, *parts_.children);
+  if (worker == nullptr) return;
   parts_.lifecycle->Transition(session, Phase::kEntering);
   session->worker = worker->number;
   parts_.links->worker().Attach(*session);

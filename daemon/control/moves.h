@@ -35,8 +35,9 @@ class Moves {
   // The session has no worker any more and waits for another. False: it can't move, and nothing has
   // changed.
   bool Begin(Session* session);
-  // The worker that the session waited for is ready.
-  void Enter(Session* session);
+  // Starts a worker for a session that waits between two, or hands the session to the worker that
+  // is ready. The session is lost when no worker can be started.
+  void Serve(Session* session);
   // The worker has taken the session over, or refuses it.
   void OnEntered(Session* session, const ipc::control::Attached& attached);
   // No worker can go on with the session. `sentence`: what its program is told.

@@ -23,6 +23,7 @@ void SchedulerPort::Apply(const scheduler::Event& event) {
 
 void SchedulerPort::Decide(const scheduler::Event& event) {
   executor_->BeforeEvent();
+  ++decisions_;
   const std::vector<scheduler::Action> actions = scheduler::OnEvent(&state_, event, now_us_());
   to_do_.insert(to_do_.end(), actions.begin(), actions.end());
   if (executing_) return;

@@ -53,6 +53,7 @@ class SchedulerPort {
   bool stopped() const { return stopped_; }
 
   const scheduler::State& state() const { return state_; }
+  uint64_t decisions() const { return decisions_; }  // events that were decided about so far
 
  private:
   void Decide(const scheduler::Event& event);
@@ -64,6 +65,7 @@ class SchedulerPort {
   const Clock now_us_;
   std::deque<scheduler::Action> to_do_;
   bool executing_ = false;
+  uint64_t decisions_ = 0;
   std::vector<scheduler::Event> held_;
   bool serving_ = false;
   bool stopped_ = false;

@@ -15,10 +15,10 @@ bool IsLegal(Phase from, Phase to) {
   switch (to) {
     case Phase::kQueued:
       return false;
-    case Phase::kWaiting:
+    case Phase::kWaiting:  // again, when its worker was lost before it served
       return from == Phase::kQueued || from == Phase::kAttaching;
-    case Phase::kAttaching:  // again, when its worker was lost meanwhile
-      return from == Phase::kQueued || from == Phase::kWaiting || from == Phase::kAttaching;
+    case Phase::kAttaching:
+      return from == Phase::kWaiting;
     case Phase::kRunning:  // at once: a program with its own context, and an adopted session
       return from == Phase::kQueued || from == Phase::kAttaching || from == Phase::kEntering;
     case Phase::kMoving:
@@ -91,7 +91,6 @@ void SessionLifecycle::BeginLost(Session* session) {
   session->progress = {};
   session->has_slot = false;
   parts_.scheduler->Apply(scheduler::SessionLeft{id});
-  listener_->OnSessionOut();
 }
 
 void SessionLifecycle::CloseSocket(Session* session) {
@@ -116,7 +115,6 @@ void SessionLifecycle::Remove(Session* session) {
   parts_.sessions->Remove(id);
   parts_.scheduler->Apply(scheduler::SessionLeft{id});
   parts_.lanes->OnSessionGone(id);
-  listener_->OnSessionOut();
   common::TrimHeap();
 }
 

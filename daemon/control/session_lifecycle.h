@@ -43,8 +43,6 @@ class SessionLifecycle {
     virtual ~Listener() = default;
     // The session has been ending for longer than the timeout.
     virtual void OnOverdue(uint64_t session) = 0;
-    // A session is out of its worker for good: workers, upgrades and lanes may be done with it.
-    virtual void OnSessionOut() = 0;
   };
 
   // Parts and listener outlive this object.

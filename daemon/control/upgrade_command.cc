@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/control/status.h"
@@ -21,16 +22,20 @@ void UpgradeCommand::Begin(const std::string& peer) {
   upgrade_.Begin(peer, parts_.children->workers());
   for (const uint32_t number : upgrade_.from()) parts_.children->SetLeaving(number, true);
   if (const absl::Status ensured = parts_.children->EnsureWorker(); !ensured.ok()) {
-    OnWorkerLost(std::string(ensured.message()));
+    Fail(std::string(ensured.message()));
     return;
   }
   spdlog::info("replacing {} worker(s)", upgrade_.from().size());
-  OnWorkerReady();
 }
 
-// Once the new worker is ready.
-void UpgradeCommand::OnWorkerReady() {
-  if (!upgrade_.waits_for_worker() || parts_.children->Current() == nullptr) return;
+void UpgradeCommand::Reconcile() {
+  const std::string loss = std::exchange(loss_, {});
+  if (upgrade_.waits_for_worker() && parts_.children->Current() != nullptr) Release();
+  if (upgrade_.waits_for_worker() && !parts_.children->HasWorker() && !loss.empty()) Fail(loss);
+  Finish();
+}
+
+void UpgradeCommand::Release() {
   for (const uint64_t id : upgrade_.Release(*parts_.sessions)) {
     const uint32_t worker = parts_.sessions->Find(id)->worker;
     if (!parts_.children->Send(worker, ipc::control::ReleaseSession{id}).ok()) upgrade_.Except(id);
@@ -38,8 +43,7 @@ void UpgradeCommand::OnWorkerReady() {
 }
 
 // The new worker does not come: the workers that were to leave stay.
-void UpgradeCommand::OnWorkerLost(const std::string& sentence) {
-  if (!upgrade_.waits_for_worker() || parts_.children->HasWorker()) return;
+void UpgradeCommand::Fail(const std::string& sentence) {
   for (const uint32_t number : upgrade_.held()) {
     if (!parts_.placement->IsRetired(number)) parts_.children->SetLeaving(number, false);
   }

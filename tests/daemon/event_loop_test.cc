@@ -42,6 +42,24 @@ class EventLoopTest : public ::testing::Test {
   int count_ = 0;
 };
 
+TEST_F(EventLoopTest, AfterEachHandlerAndTimerItCallsOneMore) {
+  failure_ = 0;
+  int events = 0, after = 0;
+  loop_.AfterEach([&] { EXPECT_EQ(++after, events); });
+  loop_.Watch(event_.get(), [&] {
+    Count();
+    ++events;
+  });
+  Signal();
+  for (int i = 0; i < 2; ++i) loop_.After(0, [&] { ++events; });
+  while (events < 3) loop_.RunOnce();
+  EXPECT_EQ(after, 3);
+  loop_.AfterEach(nullptr);
+  loop_.After(0, [&] { ++events; });
+  while (events < 4) loop_.RunOnce();
+  EXPECT_EQ(after, 3);
+}
+
 TEST_F(EventLoopTest, WithoutRoomItAsksUntilThereIsSome) {
   for (const int failure : {ENOSPC, ENOMEM}) {
     failure_ = failure;

@@ -53,6 +53,8 @@ TEST_F(AdmissionTest, AnAdmittedSessionIsAttachedAndWelcome) {
   Session* const session = Hello();
   EXPECT_NE(Known(session->record.session_id), nullptr) << "the scheduler decides";
   admission_.Begin(session);
+  EXPECT_EQ(session->phase, Phase::kWaiting);
+  admission_.Serve(session);
   EXPECT_EQ(session->phase, Phase::kAttaching);
   EXPECT_EQ(children_.SentTo<wire::AttachSession>(1).size(), 1u);
   admission_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
@@ -63,6 +65,7 @@ TEST_F(AdmissionTest, AnAdmittedSessionIsAttachedAndWelcome) {
 TEST_F(AdmissionTest, ASessionThatItsWorkerRefusesIsEndingAndToldSo) {
   Session* const session = Hello();
   admission_.Begin(session);
+  admission_.Serve(session);
   wire::Attached refused{.session_id = session->record.session_id};
   refused.result = 2;
   admission_.OnAttached(session, refused);
@@ -74,6 +77,7 @@ TEST_F(AdmissionTest, ASessionThatItsWorkerRefusesIsEndingAndToldSo) {
 TEST_F(AdmissionTest, AProgramThatIsGoneBeforeItsWelcomeIsDetached) {
   Session* const session = Hello();
   admission_.Begin(session);
+  admission_.Serve(session);
   program_.Reset();
   admission_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
   EXPECT_EQ(session->phase, Phase::kEnding);
@@ -84,29 +88,36 @@ TEST_F(AdmissionTest, ASessionWaitsForAWorkerThatStarts) {
   children_.RemoveWorker(1);
   Session* const session = Hello();
   admission_.Begin(session);
+  admission_.Serve(session);
   EXPECT_EQ(session->phase, Phase::kWaiting);
   ASSERT_EQ(children_.workers().size(), 1u);
   const uint32_t worker = children_.workers().begin()->first;
   children_.AddWorker(worker);
-  admission_.Attach(session);
+  admission_.Serve(session);
   EXPECT_EQ(children_.SentTo<wire::AttachSession>(worker).size(), 1u);
 }
 
 TEST_F(AdmissionTest, ALostWorkerIsReplacedAFewTimes) {
   Session* const session = Hello();
   admission_.Begin(session);
-  for (int i = 1; i < Admission::kAttemptsMax; ++i) EXPECT_TRUE(admission_.AttachAgain(session));
+  admission_.Serve(session);
+  for (int i = 1; i < Admission::kAttemptsMax; ++i) {
+    EXPECT_TRUE(admission_.AttachAgain(session));
+    admission_.Serve(session);
+  }
   EXPECT_FALSE(admission_.AttachAgain(session));
 }
 
 TEST_F(AdmissionTest, AContainedSessionWhoseWorkerIsLostGetsAnother) {
   Session* const session = Hello(ipc::Mode::kContained);
   admission_.Begin(session);
+  admission_.Serve(session);
   const uint32_t lost = session->own_worker;
   children_.AddWorker(lost, true, true);
-  admission_.Attach(session);
+  admission_.Serve(session);
   children_.RemoveWorker(lost);
   EXPECT_TRUE(admission_.AttachAgain(session));
+  admission_.Serve(session);
   EXPECT_NE(session->own_worker, lost);
   EXPECT_EQ(children_.workers().count(session->own_worker), 1u);
 }

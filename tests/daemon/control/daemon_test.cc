@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ipc/futex.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
@@ -47,12 +48,36 @@ class DaemonTest : public ::testing::Test {
     record.place = place;
     daemon_->OnWorkerReport(1, record, &fds);
   }
+  // An event on the loop.
+  template <class Event>
+  void Happen(const Event& event) {
+    bool happened = false;
+    loop_.After(0, [&] {
+      event();
+      happened = true;
+    });
+    RunUntil([&] { return happened; });
+  }
   void Report(uint32_t worker, const WorkerReport& report) {
     std::vector<ipc::UniqueFd> none;
-    daemon_->OnWorkerReport(worker, report, &none);
+    Happen([&] { daemon_->OnWorkerReport(worker, report, &none); });
+  }
+  void ChildrenReady() {
+    Happen([this] { daemon_->OnChildrenReady(); });
+  }
+  // The worker starts to serve.
+  void Ready(uint32_t worker) {
+    children_.AddWorker(worker);
+    Happen([&] { daemon_->OnWorkerReady(worker); });
+  }
+  void Lose(uint32_t worker, bool was_ready, const std::string& sentence) {
+    children_.RemoveWorker(worker);
+    Happen([&] { daemon_->OnWorkerLost(worker, was_ready, sentence); });
   }
   void Serve() {
-    daemon_ = std::make_unique<Daemon>(options_, &loop_, &children_, [](const std::string&) {});
+    daemon_ = std::make_unique<Daemon>(
+        options_, &loop_, &children_,
+        [this](const std::string& failure) { told_starter_.push_back(failure); });
     ASSERT_TRUE(daemon_->Listen().ok());
     children_.Start(daemon_.get());
   }
@@ -77,18 +102,18 @@ class DaemonTest : public ::testing::Test {
   ipc::Options options_;
   common::EventLoop loop_;
   FakeChildren children_;
+  std::vector<std::string> told_starter_;
   std::unique_ptr<Daemon> daemon_;
 };
 
 TEST_F(DaemonTest, AnUpgradeIsAnsweredWhenItsSessionRunsInTheNewWorker) {
   Serve();
   Adopt(1);
-  daemon_->OnChildrenReady();
+  ChildrenReady();
   std::future<std::string> asked = Ask(R"({"command":"upgrade-worker"})");
   RunUntil([this] { return children_.workers().size() == 2; });
   const uint32_t next = children_.workers().rbegin()->first;
-  children_.AddWorker(next);
-  daemon_->OnWorkerReady(next);
+  Ready(next);
   ASSERT_EQ(children_.SentTo<wire::ReleaseSession>(1).size(), 1u);
   Report(1, wire::SessionReleased{1});
   ASSERT_EQ(children_.SentTo<wire::AttachSession>(next).size(), 1u);
@@ -101,7 +126,7 @@ TEST_F(DaemonTest, AnUpgradeIsAnsweredWhenItsSessionRunsInTheNewWorker) {
 TEST_F(DaemonTest, AnAdoptedSessionThatMovesGoesNowhereElse) {
   Serve();
   Adopt(1, {scheduler::Residence::kGoingOut});
-  daemon_->OnChildrenReady();
+  ChildrenReady();
   std::future<std::string> top = Ask(R"({"command":"top"})");
   EXPECT_NE(AnswerOf(&top).find(R"("state":"swapped")"), std::string::npos);
   Report(1, wire::SessionReleased{1});
@@ -113,12 +138,11 @@ TEST_F(DaemonTest, AnAdoptedSessionThatMovesGoesNowhereElse) {
 TEST_F(DaemonTest, AnUpgradeIsAnsweredWhenTheNewWorkerRefusesItsSession) {
   Serve();
   Adopt(1);
-  daemon_->OnChildrenReady();
+  ChildrenReady();
   std::future<std::string> asked = Ask(R"({"command":"upgrade-worker"})");
   RunUntil([this] { return children_.workers().size() == 2; });
   const uint32_t next = children_.workers().rbegin()->first;
-  children_.AddWorker(next);
-  daemon_->OnWorkerReady(next);
+  Ready(next);
   Report(1, wire::SessionReleased{1});
   wire::Attached refused{.session_id = 1};
   refused.result = 2;
@@ -130,12 +154,11 @@ TEST_F(DaemonTest, AnUpgradeIsAnsweredWhenTheNewWorkerRefusesItsSession) {
 
 TEST_F(DaemonTest, AnUpgradeFailsWhenTheNewWorkerDoesNotStartAndTheOldOneStays) {
   Serve();
-  daemon_->OnChildrenReady();
+  ChildrenReady();
   std::future<std::string> asked = Ask(R"({"command":"upgrade-worker"})");
   RunUntil([this] { return children_.workers().size() == 2; });
   const uint32_t next = children_.workers().rbegin()->first;
-  children_.RemoveWorker(next);
-  daemon_->OnWorkerLost(next, false, "no driver");
+  Lose(next, false, "no driver");
   EXPECT_NE(AnswerOf(&asked).find("no driver"), std::string::npos);
   EXPECT_EQ(children_.Current()->number, 1u);
   EXPECT_TRUE(children_.SentTo<wire::Stop>(1).empty());
@@ -144,16 +167,47 @@ TEST_F(DaemonTest, AnUpgradeFailsWhenTheNewWorkerDoesNotStartAndTheOldOneStays) 
 TEST_F(DaemonTest, ASessionGoesOnInAnotherWorkerWhenItsOwnIsLost) {
   Serve();
   Adopt(1);
-  daemon_->OnChildrenReady();
-  children_.RemoveWorker(1);
-  daemon_->OnWorkerLost(1, true, "the worker ended");
+  ChildrenReady();
+  Lose(1, true, "the worker ended");
   ASSERT_EQ(children_.workers().size(), 1u);
   const uint32_t next = children_.workers().begin()->first;
-  children_.AddWorker(next);
-  daemon_->OnWorkerReady(next);
+  Ready(next);
   ASSERT_EQ(children_.SentTo<wire::AttachSession>(next).size(), 1u);
   EXPECT_EQ(children_.SentTo<wire::AttachSession>(next)[0].session.generation, 1u);
   EXPECT_TRUE(children_.ToldKeeper<wire::ReleaseOwner>().empty()) << "its memory stays";
+}
+
+// The worker that was to give the lane up is lost, and no other worker has it.
+TEST_F(DaemonTest, ALaneOfNoSessionIsFreedWhenTheWorkerWithItIsLost) {
+  children_.AddUsage({{wire::OwnerKind::kLane, 9}, 4096, 0, 0});
+  Serve();
+  ChildrenReady();
+  ASSERT_EQ(children_.SentTo<wire::ResizeLane>(1).size(), 1u);
+  EXPECT_TRUE(children_.ToldKeeper<wire::ReleaseOwner>().empty());
+  Lose(1, true, "the worker ended");
+  ASSERT_EQ(children_.ToldKeeper<wire::ReleaseOwner>().size(), 1u);
+  EXPECT_EQ(children_.ToldKeeper<wire::ReleaseOwner>()[0].owner.id, 9u);
+}
+
+TEST_F(DaemonTest, TheStarterIsToldOnceWhenAWorkerServes) {
+  children_.RemoveWorker(1);
+  Serve();
+  ChildrenReady();
+  ASSERT_EQ(children_.workers().size(), 1u) << "started before the first program comes";
+  EXPECT_TRUE(told_starter_.empty());
+  Ready(children_.workers().begin()->first);
+  Happen([] {});
+  EXPECT_EQ(told_starter_, std::vector<std::string>{""});
+}
+
+// Messages and questions are events, too.
+TEST_F(DaemonTest, LanewayEndsWhenNoProgramCameForAWhileWhateverElseHappens) {
+  options_.linger_s = 1;
+  Serve();
+  ChildrenReady();
+  const int64_t begin_ns = ipc::MonotonicNs();
+  RunUntil([this] { return children_.stopped(); });
+  EXPECT_GE(ipc::MonotonicNs() - begin_ns, 900'000'000);
 }
 
 }  // namespace

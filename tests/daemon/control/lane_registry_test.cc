@@ -51,7 +51,7 @@ TEST_F(LaneRegistryTest, WorkersHearOnceThatTheyShareALane) {
   EXPECT_EQ(children_.SentTo<wire::LanePolicy>(2).size(), 1u);
   children_.Forget();
   sessions_.Remove(2);
-  registry_.OnSessionGone(2);
+  registry_.TellShared();
   ASSERT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u);
   EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1)[0].self_service, 1u);
 }
@@ -152,7 +152,7 @@ TEST_F(LaneRegistryTest, AnOrderWaitsForTheWorkerOfASessionThatMoves) {
   children_.AddWorker(2);
   session->phase = Phase::kRunning;
   session->worker = 2;
-  registry_.TellUntold();
+  registry_.Reconcile();
   EXPECT_EQ(Orders(2), 1u);
 }
 
@@ -161,9 +161,22 @@ TEST_F(LaneRegistryTest, TheOrdersOfALostWorkerAreRepeated) {
   registry_.Resize({7, 0});
   children_.RemoveWorker(1);
   children_.AddWorker(2);
-  registry_.RepeatOrdersOf(1);
+  registry_.OnWorkerLost(1);
+  registry_.Reconcile();
   EXPECT_EQ(Orders(2), 1u);
   EXPECT_TRUE(Released().empty());
+}
+
+TEST_F(LaneRegistryTest, WhatWasToldIsNotToldAgain) {
+  children_.AddWorker(1);
+  AddRunning(&sessions_, 1, 7, 1);
+  registry_.Reconcile();
+  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[0].alone, 1u);
+  registry_.Resize({7, 4096});
+  registry_.Reconcile();
+  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
+  EXPECT_EQ(Orders(1), 1u);
 }
 
 TEST_F(LaneRegistryTest, AnEndedLaneIsReleasedWithItsLastGuest) {
@@ -189,12 +202,12 @@ TEST_F(LaneRegistryTest, ALaneThatStaysIsReleasedWithTheLastSessionOfAll) {
 
 TEST_F(LaneRegistryTest, OnlyALaneThatHasEndedAndIsLeftIsReleased) {
   const uint64_t lane = MakeLane();
-  registry_.ReleaseIfEnded(lane);
-  registry_.ReleaseIfEnded(0);
+  registry_.OnChanged(1, wire::LaneChanged{lane});
+  registry_.OnChanged(1, wire::LaneChanged{0});
   AddRunning(&sessions_, 2, lane + 1);
-  registry_.ReleaseIfEnded(lane + 1);
+  registry_.OnChanged(1, wire::LaneChanged{lane + 1});
   EXPECT_TRUE(Released().empty());
-  registry_.ReleaseIfEnded(lane + 2);
+  registry_.OnChanged(1, wire::LaneChanged{lane + 2});
   EXPECT_EQ(Released(), std::vector<uint64_t>{lane + 2});
 }
 
@@ -206,7 +219,7 @@ TEST_F(LaneRegistryTest, ASessionThatIsOutGivesBackItsMemoryAndItsOwnLane) {
 
 TEST_F(LaneRegistryTest, TheOtherWorkersHearOfAChange) {
   for (const uint32_t worker : {1, 2, 3}) children_.AddWorker(worker);
-  registry_.ForwardChange(2, wire::LaneChanged{7});
+  registry_.OnChanged(2, wire::LaneChanged{7});
   EXPECT_EQ(children_.SentTo<wire::LaneChanged>(1).size(), 1u);
   EXPECT_EQ(children_.SentTo<wire::LaneChanged>(2).size(), 0u);
   EXPECT_EQ(children_.SentTo<wire::LaneChanged>(3).size(), 1u);

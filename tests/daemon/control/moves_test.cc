@@ -21,7 +21,7 @@ TEST_F(MovesTest, ASessionGoesOnInTheNextWorkerInTheNextGeneration) {
   EXPECT_TRUE(moves_.Begin(session)) << "the worker it waited for did not come";
   children_.RemoveWorker(1);
   children_.AddWorker(2);
-  moves_.Enter(session);
+  moves_.Serve(session);
   ASSERT_EQ(children_.SentTo<wire::AttachSession>(2).size(), 1u);
   moves_.OnEntered(session, wire::Attached{.session_id = 1});
   EXPECT_EQ(session->phase, Phase::kRunning);
@@ -33,7 +33,7 @@ TEST_F(MovesTest, ASessionGoesOnInTheNextWorkerInTheNextGeneration) {
 TEST_F(MovesTest, ARefusedSessionIsLostForItsProgram) {
   Session* const session = Admitted(1);
   ASSERT_TRUE(moves_.Begin(session));
-  moves_.Enter(session);
+  moves_.Serve(session);
   wire::Attached refused{.session_id = 1};
   refused.result = 2;
   moves_.OnEntered(session, refused);

@@ -26,7 +26,6 @@ class PartsTest : public ::testing::Test, public SessionLifecycle::Listener {
     scheduler_.Serve();
   }
   void OnOverdue(uint64_t) override {}
-  void OnSessionOut() override {}
 
   // A session that the scheduler has admitted and worker 1 runs; its program is this process.
   Session* Admitted(uint64_t id) {

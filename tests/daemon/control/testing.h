@@ -33,6 +33,7 @@ class FakeChildren : public Children {
     worker.own = own;
     worker.process.connection = ipc::UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC));
   }
+  void AddUsage(const ipc::control::Usage& usage) { keeper_.usages.push_back(usage); }
   void RemoveWorker(uint32_t number) { workers_.erase(number); }
 
   // The messages of type `M` to a worker since the last call of Forget().
