@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/control/choose_devices.h"
 #include "daemon/control/greeting.h"
-#include "daemon/control/session_files.h"
 #include "ipc/socket.h"
 
 namespace control {
@@ -27,11 +26,16 @@ std::optional<ipc::control::Swap> OpenOrder(const ipc::control::SessionRecord& r
 
 }  // namespace
 
+SessionLink* Admission::LinkOf(ipc::Mode mode) const {
+  if (mode == ipc::Mode::kInProcess) return parts_.in_process;
+  return parts_.worker_link;
+}
+
 void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                        ipc::UniqueFd pidfd) {
   ipc::control::SessionRecord record;
-  const bool in_process = hello.mode == ipc::Mode::kInProcess;
-  const uint64_t goes_on = in_process ? parts_.in_process->ForgetEarlier(peer.pid, hello) : 0;
+  SessionLink* const link = LinkOf(hello.mode);
+  const uint64_t goes_on = link->EarlierSession(peer.pid, hello);
   record.session_id = goes_on != 0 ? goes_on : parts_.sessions->NewId();
   record.job = JobOf(hello.job);
   record.pid = peer.pid;
@@ -44,10 +48,9 @@ void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::Uniq
                              parts_.placement->IsQuarantined(record.uid, record.program)
                          ? 1
                          : 0;
-  Session* const session = parts_.sessions->Add(record);
+  Session* const session = parts_.sessions->Add(record, link);
   session->socket = std::move(socket);
   session->pidfd = std::move(pidfd);
-  session->in_process = in_process;
   if (goes_on != 0) session->claimed_bytes = hello.held_bytes;
   Watch(*session);
   parts_.observers->Begin(*session);
@@ -103,94 +106,10 @@ void Admission::Watch(const Session& session) {
     parts_.loop->Watch(session.socket.get(), [this, id] { OnSocket(id); });
 }
 
-void Admission::Begin(Session* session) {
-  if (session->in_process) {
-    parts_.in_process->Begin(session);
-    return;
-  }
-  parts_.sessions->TakeSlot(session);
-  if (const absl::Status made = MakeSessionFiles(session); !made.ok()) {
-    parts_.lifecycle->Refuse(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
-    return;
-  }
-  parts_.lifecycle->Transition(session, Phase::kWaiting);
-}
-
-void Admission::Serve(Session* session) {
-  const absl::Status ensured = parts_.links->worker().EnsureWorker(session);
-  if (!ensured.ok()) {
-    parts_.lifecycle->Refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                             std::string(ensured.message()));
-  } else if (const Worker* const worker = WorkerFor(*session, *parts_.children)) {
-    Attach(session, *worker);
-  }
-}
-
-void Admission::Attach(Session* session, const Worker& worker) {
-  parts_.lifecycle->Transition(session, Phase::kAttaching);
-  session->worker = worker.number;
-  session->page->worker_pid = static_cast<uint32_t>(worker.process.pid);
-  parts_.links->worker().Attach(*session);
-}
-
-// Its worker was lost before it served: a new one gets new files, because the old ones may be
-// marked lost.
-bool Admission::AttachAgain(Session* session) {
-  if (session->attempts >= kAttemptsMax) return false;
-  session->has_slot = false;
-  session->own_worker = 0;  // of a contained session: another one is started
-  Begin(session);
-  return true;
-}
-
-void Admission::Welcome(Session* session, const ipc::control::Attached& attached) {
-  ipc::Welcome welcome;
-  welcome.session_id = session->record.session_id;
-  welcome.slot = session->record.slot;
-  const Worker& worker = parts_.children->workers().at(session->worker);
-  welcome.worker_pid = static_cast<uint32_t>(worker.process.pid);
-  const uint32_t chosen = session->record.job.scheduling.device_count;
-  welcome.device_count = chosen != 0 ? chosen : parts_.children->keeper().description.device_count;
-  welcome.tables = ipc::OwnTables();
-  ipc::control::SetText(welcome.zmq_endpoint, attached.zmq_endpoint);
-  const int fds[] = {session->session_fd.get(), session->pinned_fd.get()};
-  const absl::Status sent = session->socket.valid()
-                                ? ipc::SendPacket(session->socket.get(), BytesOf(welcome), fds)
-                                : absl::UnavailableError("it closed its connection");
-  parts_.lifecycle->Transition(session, Phase::kRunning);
-  parts_.grants->TellLane(*session);
-  if (sent.ok()) {
-    spdlog::info("session {}: {} (pid {}) on worker {}, slot {}", session->record.session_id,
-                 session->record.program, session->record.pid, session->worker,
-                 session->record.slot);
-    return;
-  }
-  spdlog::info("session {} gave up: {}", session->record.session_id, std::string(sent.message()));
-  (void)parts_.children->Send(session->worker,
-                              ipc::control::DetachSession{session->record.session_id});
-  parts_.lifecycle->Transition(session, Phase::kEnding);
-}
-
-void Admission::OnAttached(Session* session, const ipc::control::Attached& attached) {
-  if (attached.result == 0) {
-    Welcome(session, attached);
-    return;
-  }
-  ipc::Welcome welcome;
-  welcome.result = attached.result;
-  ipc::control::SetText(welcome.sentence, attached.sentence);
-  if (session->socket.valid()) {
-    (void)ipc::SendPacket(session->socket.get(), BytesOf(welcome));
-  }
-  spdlog::warn("session {} is refused by its worker: {}", attached.session_id, attached.sentence);
-  // The worker says SessionEnded next; the slot is free only then.
-  parts_.lifecycle->Transition(session, Phase::kEnding);
-}
-
 void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record,
                       std::vector<ipc::UniqueFd>* fds) {
   if (fds->size() != 4 || parts_.sessions->Find(record.session_id) != nullptr) return;
-  Session* const session = parts_.sessions->Add(record);
+  Session* const session = parts_.sessions->Add(record, parts_.worker_link);
   parts_.jobs->Adopt(record.job);
   parts_.lifecycle->Transition(session, Phase::kRunning);
   session->worker = worker;
@@ -215,10 +134,7 @@ void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record
 void Admission::OnSocket(uint64_t id) {
   Session* const session = parts_.sessions->Find(id);
   if (session == nullptr || !session->socket.valid()) return;
-  if (session->in_process && session->phase == Phase::kRunning) {
-    parts_.in_process->OnReadable(session);
-    return;
-  }
+  if (session->phase == Phase::kRunning && session->link->Receive(session)) return;
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(session->socket.get(), 0);
   if (absl::IsDeadlineExceeded(packet.status())) return;
   if (packet.ok()) return;  // nobody has anything more to say here
@@ -233,15 +149,17 @@ void Admission::OnProcessEnded(uint64_t id) {
   if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
   parts_.loop->Unwatch(session->pidfd.get());
   parts_.lifecycle->CloseSocket(session);
-  if (session->in_process) {  // it was its own worker
-    parts_.lifecycle->Remove(session);
-    return;
-  }
   switch (session->phase) {
     case Phase::kAttaching:
     case Phase::kEntering:
-    case Phase::kRunning:  // the worker watches the program, too, and says SessionEnded
-      parts_.lifecycle->Transition(session, Phase::kEnding);
+    case Phase::kRunning:
+      // A worker watches the program, too, and reports SessionEnded. A program in-process was its
+      // own worker.
+      if (session->worker != 0) {
+        parts_.lifecycle->Transition(session, Phase::kEnding);
+      } else {
+        parts_.lifecycle->Remove(session);
+      }
       break;
     case Phase::kEnding:
       break;

@@ -1,5 +1,5 @@
-// How a program becomes a session, and how it stops being one: from the hello by way of the
-// scheduler's admission, slot, files and worker to the welcome, and the end of its process.
+// How a program becomes a session, and how it stops being one: from the hello to the scheduler's
+// admission, and the end of its process. Between the two its link has it (session_link.h).
 //
 // Sessions that an earlier lanewayd admitted are taken in as they are (Adopt). Thread safety: one
 // thread, the loop's.
@@ -18,8 +18,8 @@
 #include "daemon/control/placement.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_lifecycle.h"
-#include "daemon/control/session_link.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/worker_link.h"
 #include "ipc/hello.h"
 #include "ipc/socket.h"
 
@@ -27,8 +27,6 @@ namespace control {
 
 class Admission {
  public:
-  static constexpr int kAttemptsMax = 3;  // of attaching one session
-
   struct Parts {
     common::EventLoop* loop;
     Children* children;
@@ -38,8 +36,8 @@ class Admission {
     Observers* observers;
     LaneRegistry* lanes;
     SessionLifecycle* lifecycle;
-    SessionLinks* links;
     Grants* grants;
+    WorkerLink* worker_link;
     InProcess* in_process;
     const Placement* placement;
   };
@@ -55,15 +53,6 @@ class Admission {
   // lanewayd serves: sessions that came before are the scheduler's to decide about.
   void EnlistQueued();
 
-  // The scheduler has admitted the session. A session for a worker waits to be served.
-  void Begin(Session* session);
-  // Starts a worker for a session that waits, or attaches the session to the worker that is ready.
-  void Serve(Session* session);
-  // Its worker was lost before it served. False: this has happened too often.
-  bool AttachAgain(Session* session);
-  // The worker has taken the session, or refuses it.
-  void OnAttached(Session* session, const ipc::control::Attached& attached);
-
   // Looks for programs that have ended, of which the loop may not have heard yet: their places are
   // then about to come free.
   void NoticeEnding();
@@ -71,8 +60,7 @@ class Admission {
  private:
   ipc::JobTerms JobOf(const ipc::JobTicket& ticket);
   void Enlist(const Session& session);
-  void Attach(Session* session, const Worker& worker);
-  void Welcome(Session* session, const ipc::control::Attached& attached);
+  SessionLink* LinkOf(ipc::Mode mode) const;
   void Watch(const Session& session);
   void OnSocket(uint64_t id);
   void OnProcessEnded(uint64_t id);

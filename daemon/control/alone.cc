@@ -7,7 +7,7 @@ namespace control {
 LanePlace PlaceOfOnly(const std::map<uint64_t, Session>& sessions) {
   if (sessions.size() != 1) return {};
   const Session& only = sessions.begin()->second;
-  if (only.phase != Phase::kRunning || only.in_process || only.lane == 0) return {};
+  if (!RunsInWorker(only) || only.lane == 0) return {};
   return {only.worker, only.lane};
 }
 

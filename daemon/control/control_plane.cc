@@ -11,10 +11,7 @@ ControlPlane::ControlPlane(const Parts& parts, Host* host, const std::function<i
     : parts_(parts),
       host_(host),
       commands_(parts.loop),
-      job_commands_({parts.sessions, parts.jobs, parts.scheduler, parts.observers,
-                     [links = parts.links](const Session& session) {
-                       links->Of(session).Send(session, session.record);
-                     }}),
+      job_commands_({parts.sessions, parts.jobs, parts.scheduler, parts.observers}),
       run_commands_({parts.children, parts.sessions, parts.jobs, parts.observers, &job_commands_}),
       views_({parts.options, parts.children, parts.sessions, &parts.scheduler->state(),
               parts.observers},

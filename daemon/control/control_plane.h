@@ -19,7 +19,6 @@
 #include "daemon/control/placement.h"
 #include "daemon/control/run_commands.h"
 #include "daemon/control/scheduler_port.h"
-#include "daemon/control/session_link.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/upgrade_command.h"
 #include "daemon/control/views.h"
@@ -37,7 +36,6 @@ class ControlPlane {
     Jobs* jobs;
     SchedulerPort* scheduler;
     Observers* observers;
-    SessionLinks* links;
     const Placement* placement;
   };
   // The parts of a command that concern lanewayd as a whole.

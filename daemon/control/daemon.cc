@@ -49,25 +49,24 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       lanes_({&sessions_, &scheduler_, children}),
       lifecycle_({loop, &sessions_, &scheduler_, &observers_, &lanes_},
                  {options.runtime_dir, options.kill_timeout_s * 1'000'000}, this),
-      links_(children, &scheduler_),
-      grants_({&sessions_, children, &scheduler_, &observers_, &lanes_, &lifecycle_, &links_},
+      grants_({&sessions_, children, &scheduler_, &observers_, &lanes_, &lifecycle_},
               options.max_iteration_s, NowUs),
-      in_process_({loop, children, &sessions_, &scheduler_, &lifecycle_, &grants_,
-                   &links_.program(), &jobs_.seal()},
+      worker_link_({children, &sessions_, &lifecycle_, &grants_}),
+      in_process_({loop, children, &sessions_, &scheduler_, &lifecycle_, &grants_, &jobs_.seal()},
                   NowUs),
-      moves_({children, &scheduler_, &observers_, &lifecycle_, &links_, &grants_}),
+      moves_({children, &scheduler_, &observers_, &lifecycle_, &grants_, &worker_link_}),
       offenders_({loop, children, &sessions_, &scheduler_, &observers_, &placement_},
                  options.runtime_dir, options.kill_timeout_s),
       admission_({loop, children, &sessions_, &jobs_, &scheduler_, &observers_, &lanes_,
-                  &lifecycle_, &links_, &grants_, &in_process_, &placement_}),
+                  &lifecycle_, &grants_, &worker_link_, &in_process_, &placement_}),
       hellos_(loop,
               [this](const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                      ipc::UniqueFd pidfd) {
                 admission_.Create(hello, peer, std::move(socket), std::move(pidfd));
               }),
-      control_plane_({&options_, loop, children, &sessions_, &jobs_, &scheduler_, &observers_,
-                      &links_, &placement_},
-                     this, NowUs) {
+      control_plane_(
+          {&options_, loop, children, &sessions_, &jobs_, &scheduler_, &observers_, &placement_},
+          this, NowUs) {
   loop_->AfterEach([this] { Reconcile(); });
 }
 
@@ -115,7 +114,7 @@ void Daemon::Execute(const scheduler::Action& action) {
   std::visit(ipc::Overloaded{
                  [this](const scheduler::Admit& admit) {
                    if (Session* const session = sessions_.Find(admit.session))
-                     admission_.Begin(session);
+                     session->link->Begin(session);
                  },
                  [this](const scheduler::Queue& queue) {
                    spdlog::info("session {} {}", queue.session, queue.reason);
@@ -182,7 +181,7 @@ void Daemon::FinishAttach(const ipc::control::Attached& attached) {
   if (session->phase == Phase::kEntering) {
     moves_.OnEntered(session, attached);
   } else if (session->phase == Phase::kAttaching) {
-    admission_.OnAttached(session, attached);
+    worker_link_.OnAttached(session, attached);
   }
 }
 
@@ -233,7 +232,7 @@ void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& se
   for (const uint64_t id : concerned) {
     Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;
-    if (session->phase == Phase::kAttaching && was_ready && admission_.AttachAgain(session))
+    if (session->phase == Phase::kAttaching && was_ready && worker_link_.AttachAgain(session))
       continue;
     if (session->phase == Phase::kWaiting || session->phase == Phase::kAttaching) {
       lifecycle_.Refuse(session, CUDA_ERROR_MPS_RPC_FAILURE, sentence);
@@ -287,7 +286,7 @@ void Daemon::ServeWaiting() {
     Session* const session = sessions_.Find(id);
     if (session == nullptr) continue;
     if (session->phase == Phase::kWaiting) {
-      admission_.Serve(session);
+      worker_link_.Serve(session);
     } else if (session->phase == Phase::kMoving) {
       moves_.Serve(session);
     }

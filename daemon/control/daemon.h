@@ -30,8 +30,8 @@
 #include "daemon/control/placement.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_lifecycle.h"
-#include "daemon/control/session_link.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/worker_link.h"
 #include "ipc/hello.h"
 #include "ipc/options.h"
 #include "ipc/unique_fd.h"
@@ -112,8 +112,8 @@ class Daemon : public ChildrenListener,
   LaneRegistry lanes_;
   Placement placement_;
   SessionLifecycle lifecycle_;
-  SessionLinks links_;
   Grants grants_;
+  WorkerLink worker_link_;
   InProcess in_process_;
   Moves moves_;
   Offenders offenders_;

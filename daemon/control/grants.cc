@@ -30,12 +30,12 @@ Grants::Grants(const Parts& parts, int64_t iteration_max_s, std::function<int64_
 
 scheduler::SessionArrived Grants::Describe(const Session& session) const {
   scheduler::SessionArrived arrived = ArrivedWith(session.record);
-  arrived.fixed = session.in_process;
+  arrived.fixed = !session.link->CanMakeRoom();
   if (const LearnedCommand* const known =
           parts_.observers->history().KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
     arrived.estimate.total_us = known->needs.total_us;
-    if (!session.in_process) {  // which has no lane, and never makes room for who needs it more
+    if (session.link->CanMakeRoom()) {
       arrived.estimate.persistent_bytes = known->needs.persistent_bytes;
       arrived.estimate.ephemeral_bytes = known->needs.ephemeral_bytes;
     }
@@ -49,7 +49,7 @@ void Grants::NoteProgress(uint64_t id) {
   Session* const session = parts_.sessions->Find(id);
   if (session == nullptr || session->page.get() == nullptr || session->phase != Phase::kRunning)
     return;
-  const ipc::Progress& progress = ProgressOf(*session);
+  const ipc::Progress& progress = session->link->ProgressOf(*session);
   const uint64_t iterations = progress.iterations.load(std::memory_order_acquire);
   const uint64_t held_us = progress.held_us.load(std::memory_order_relaxed);
   const int64_t now_us = now_us_();
@@ -70,7 +70,7 @@ void Grants::NoteProgress(uint64_t id) {
 bool Grants::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
   Session* const session = parts_.sessions->Find(id);
   if (session == nullptr) return true;
-  device = parts_.links->Of(*session).DeviceMeant(*session, device);
+  device = session->link->DeviceMeant(*session, device);
   if (device == session->record.device) return true;
   if (device >= parts_.children->keeper().description.device_count) return true;
   parts_.scheduler->Apply(scheduler::SessionPlaced{id, device});
@@ -131,7 +131,7 @@ void Grants::OnReport(const wire::MemoryNeeded& needed) {
 void Grants::OnReport(const wire::MemoryFreed& freed) {
   parts_.scheduler->Apply(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
   if (const Session* const session = parts_.sessions->Find(freed.session_id))
-    parts_.links->Of(*session).OnMemoryCounted(*session);
+    session->link->OnMemoryCounted(*session);
 }
 
 void Grants::OnReport(const wire::LaneNeeded& needed) {
@@ -237,8 +237,7 @@ void Grants::Execute(const scheduler::Report& report) {
   spdlog::warn("session {} ({}) {}", report.session, session->record.program, text);
   parts_.observers->AddFault(
       {report.session, session->record.job.number, session->record.program, 0, text});
-  const bool served = session->phase == Phase::kRunning && !session->in_process;
-  if (iteration_max_s_ == 0 || !served) return;
+  if (iteration_max_s_ == 0 || !RunsInWorker(*session)) return;
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
                 absl::StrCat("laneway: it ", text, ", and --max-iteration allows no more").c_str());
   Send(*session, wire::DetachSession{report.session});  // the page is the client's, too
@@ -286,7 +285,7 @@ void Grants::Execute(const scheduler::GrantMemory& memory) {
   Session* const session = parts_.sessions->Find(memory.session);
   if (session == nullptr) return;
   session->refusal.clear();
-  parts_.links->Of(*session).OnMemoryCounted(*session);
+  session->link->OnMemoryCounted(*session);
   Send(*session, wire::MemoryAnswer{memory.session, 0});
 }
 

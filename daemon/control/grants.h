@@ -27,7 +27,6 @@ class Grants {
     Observers* observers;
     LaneRegistry* lanes;
     SessionLifecycle* lifecycle;
-    SessionLinks* links;
   };
   // The parts outlive this object. `iteration_max_s`: a session that stays longer in an iteration
   // after it was to leave is ended; 0: it is only reported. `now_us`: a monotonic clock.
@@ -68,7 +67,7 @@ class Grants {
 
  private:
   void Send(const Session& session, const ipc::control::DaemonToWorker& message) {
-    parts_.links->Of(session).Send(session, message);
+    session.link->Send(session, message);
   }
   void Swap(const ipc::control::Swap& swap);
   // The session asks for memory on this device. False: the request can't be met there.

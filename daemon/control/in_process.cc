@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "daemon/control/greeting.h"
@@ -49,12 +50,10 @@ bool IsOwn(const Report& report, const Session& session) {
 InProcess::InProcess(const Parts& parts, std::function<int64_t()> now_us)
     : parts_(parts), now_us_(std::move(now_us)) {}
 
-// What an earlier session of this process left: its socket has ended. Returns the number under
-// which it goes on; 0: as a new one.
-uint64_t InProcess::ForgetEarlier(pid_t pid, const ipc::Hello& hello) {
+uint64_t InProcess::EarlierSession(pid_t pid, const ipc::Hello& hello) {
   for (const uint64_t id : parts_.sessions->Ids()) {
     Session* const session = parts_.sessions->Find(id);
-    if (session->in_process && session->record.pid == pid) parts_.lifecycle->Remove(session);
+    if (session->link == this && session->record.pid == pid) parts_.lifecycle->Remove(session);
   }
   const uint64_t wished_id = hello.session_id;
   if (wished_id == 0) return 0;
@@ -81,7 +80,7 @@ bool InProcess::Welcome(const Session& session) {
 
 void InProcess::Begin(Session* session) {
   const uint64_t id = session->record.session_id;
-  if (const absl::Status made = MakeSessionFiles(session); !made.ok()) {
+  if (const absl::Status made = MakePage(session); !made.ok()) {
     parts_.lifecycle->Refuse(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
     return;
   }
@@ -125,28 +124,52 @@ void InProcess::Adopt(uint64_t id) {
     Begin(session);
     if (parts_.sessions->Find(id) == nullptr) return;  // it is gone again
     parts_.grants->Adopt(*session);
-    parts_.link->OnMemoryCounted(*session);
+    OnMemoryCounted(*session);
   });
 }
 
-void InProcess::OnReadable(Session* session) {
+void InProcess::Send(const Session& session, const wire::DaemonToWorker& message) {
+  const std::optional<wire::DaemonToProgram> told =
+      wire::Redirected<wire::DaemonToProgram>(message);
+  if (told.has_value()) SendOwn(session, *told);
+}
+
+void InProcess::SendOwn(const Session& session, const wire::DaemonToProgram& message) {
+  if (session.phase != Phase::kRunning || !session.socket.valid()) return;
+  (void)wire::Send<wire::DaemonToProgram>(session.socket.get(), message);
+}
+
+uint32_t InProcess::DeviceMeant(const Session& session, uint32_t device) const {
+  const ipc::SchedulingTerms& terms = session.record.job.scheduling;
+  return device < terms.device_count ? terms.devices[device] : device;
+}
+
+void InProcess::OnMemoryCounted(const Session& session) {
+  const scheduler::Session* const known = parts_.scheduler->state().Find(session.record.session_id);
+  if (known == nullptr) return;
+  parts_.children->TellKeeper(wire::CountOutside{{wire::OwnerKind::kSession, known->id},
+                                                 static_cast<uint64_t>(known->persistent_bytes),
+                                                 known->about.device});
+}
+
+bool InProcess::Receive(Session* session) {
   const absl::StatusOr<wire::Received<wire::ProgramToDaemon>> received =
       wire::Receive<wire::ProgramToDaemon>(session->socket.get(), 0);
-  if (absl::IsDeadlineExceeded(received.status())) return;
+  if (absl::IsDeadlineExceeded(received.status())) return true;
   if (received.ok()) {
     OnMessage(*session, received->message);
-    return;
+    return true;
   }
   if (absl::IsInvalidArgument(received.status()))
     spdlog::warn("session {} says what no program says", session->record.session_id);
   OnAway(session);
+  return true;
 }
 
 void InProcess::OnMessage(const Session& session, const wire::ProgramToDaemon& message) {
   std::visit(ipc::Overloaded{
                  [&](const wire::GetMemory& memory) {
-                   AnswerMemory(session.record.session_id,
-                                parts_.link->DeviceMeant(session, memory.device));
+                   AnswerMemory(session.record.session_id, DeviceMeant(session, memory.device));
                  },
                  [&](const wire::Switched& switched) {
                    if (IsOwnExit(switched, session)) parts_.grants->OnReport(switched);
@@ -174,7 +197,7 @@ void InProcess::OnAway(Session* session) {
   parts_.scheduler->Apply(scheduler::Idle{id, true});
   parts_.loop->After(kComeBackUs, [this, id] {
     Session* const still = parts_.sessions->Find(id);
-    if (still != nullptr && still->in_process && !still->socket.valid())
+    if (still != nullptr && still->link == this && !still->socket.valid())
       parts_.lifecycle->Remove(still);
   });
 }
@@ -196,13 +219,13 @@ void InProcess::AnswerMemory(uint64_t id, uint32_t device) {
       reply.free_bytes =
           std::min(reply.free_bytes, reply.total_bytes - std::min(reply.total_bytes, own));
     }
-    parts_.link->SendOwn(*session, reply);
+    SendOwn(*session, reply);
   });
 }
 
 void InProcess::OnKeeperReplaced() {
   for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
-    if (entry.second.in_process) parts_.link->OnMemoryCounted(entry.second);
+    if (entry.second.link == this) OnMemoryCounted(entry.second);
   }
 }
 

@@ -23,7 +23,7 @@
 
 namespace control {
 
-class InProcess {
+class InProcess : public SessionLink {
  public:
   struct Parts {
     common::EventLoop* loop;
@@ -32,26 +32,37 @@ class InProcess {
     SchedulerPort* scheduler;
     SessionLifecycle* lifecycle;
     Grants* grants;
-    ProgramLink* link;
     const Seal* seal;
   };
   // The parts outlive this object. `now_us`: a monotonic clock.
   InProcess(const Parts& parts, std::function<int64_t()> now_us);
 
-  // Removes what an earlier session of this process left: its socket has ended. Returns the number
-  // under which it goes on; 0: as a new session.
-  uint64_t ForgetEarlier(pid_t pid, const ipc::Hello& hello);
-  // The scheduler has admitted the session.
-  void Begin(Session* session);
+  // --- SessionLink
+  // Also removes what an earlier session of this process left: its socket has ended.
+  uint64_t EarlierSession(pid_t pid, const ipc::Hello& hello) override;
+  void Begin(Session* session) override;
+  // A program gets only messages that exist in its direction.
+  void Send(const Session& session, const ipc::control::DaemonToWorker& message) override;
+  bool Receive(Session* session) override;
+  // A program counts devices as it sees them.
+  uint32_t DeviceMeant(const Session& session, uint32_t device) const override;
+  // The keeper knows a program's memory only by lanewayd's word.
+  void OnMemoryCounted(const Session& session) override;
+  // The program says so itself.
+  const ipc::Progress& ProgressOf(const Session& session) const override {
+    return session.page->progress;
+  }
+  bool CanMakeRoom() const override { return false; }
+  bool KeepsOwnContext() const override { return true; }
+
   // Takes a session in that has run without lanewayd for a while: it is not queued.
   void Adopt(uint64_t id);
-  // The socket of a running program is readable.
-  void OnReadable(Session* session);
   // Another keeper serves: it knows none of the memory that programs have of their own.
   void OnKeeperReplaced();
 
  private:
   bool Welcome(const Session& session);
+  void SendOwn(const Session& session, const ipc::control::DaemonToProgram& message);
   uint64_t BelievedBytes(const Session& session) const;
   void OnMessage(const Session& session, const ipc::control::ProgramToDaemon& message);
   void OnAway(Session* session);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/control/session_link.h"
 #include "daemon/control/status.h"
 
 namespace control {
@@ -15,8 +16,6 @@ namespace control {
 std::string NoSuchJob(uint64_t job) {
   return absl::StrCat("there is no job ", job, "; laneway ps lists them");
 }
-
-JobCommands::JobCommands(Parts parts) : parts_(std::move(parts)) {}
 
 std::vector<uint64_t> JobCommands::SessionsOf(uint64_t job) const {
   std::vector<uint64_t> ids;
@@ -49,7 +48,7 @@ void JobCommands::Steer(uint64_t session, EventKind kind, const scheduler::Event
 void JobCommands::SendPause(uint64_t session, scheduler::Pause pause) {
   Session* const known = parts_.sessions->Find(session);
   known->record.pause = pause;
-  parts_.send_record(*known);
+  known->link->Send(*known, known->record);
 }
 
 std::string JobCommands::Policy(const Command& command) {
@@ -72,7 +71,7 @@ std::string JobCommands::Pause(const Command& command) {
   const std::vector<uint64_t> ids = SessionsOf(command.id);
   if (ids.empty()) return NothingToSteer(command.id);
   const bool fixed = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
-    return parts_.sessions->Find(id)->in_process;
+    return !parts_.sessions->Find(id)->link->CanMakeRoom();
   });
   if (evict && fixed) {
     return ErrorJson(absl::StrCat("job ", command.id,
@@ -152,7 +151,7 @@ void JobCommands::Change(const ipc::JobTerms& terms) {
     Session* const session = parts_.sessions->Find(id);
     if (session == nullptr) continue;
     session->record.job = terms;
-    parts_.send_record(*session);
+    session->link->Send(*session, session->record);
   }
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,11 +26,9 @@ class JobCommands {
     Jobs* jobs;
     SchedulerPort* scheduler;
     Observers* observers;
-    // Sends a session's record to the worker or program that runs it.
-    std::function<void(const Session& session)> send_record;
   };
   // The parts outlive this object.
-  explicit JobCommands(Parts parts);
+  explicit JobCommands(const Parts& parts) : parts_(parts) {}
 
   std::string Policy(const Command& command);
   std::string Pause(const Command& command);  // pause and evict

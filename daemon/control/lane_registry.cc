@@ -48,7 +48,7 @@ void LaneRegistry::Publish(const scheduler::Successors& successors) const {
     message.lane = successors.lane;
     for (const scheduler::SessionId id : successors.sessions) {
       const Session* const next = parts_.sessions->Find(id);
-      const bool foreign = next != nullptr && (next->in_process || next->worker != worker);
+      const bool foreign = next != nullptr && next->worker != worker;
       if (foreign || message.count == wire::kSuccessorsMax) break;
       message.session_ids[message.count++] = id;
     }

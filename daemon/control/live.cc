@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/control/session_link.h"
 #include "daemon/control/status.h"
 #include "ipc/job_options.h"
 
@@ -51,7 +52,7 @@ SessionView ViewOf(const Session& session, const TopInput& input) {
   }
   if (session.page.get() == nullptr) return view;
   view.figures = input.watch.Of(id, session.page->iteration_times, input.now_us);
-  const ipc::Progress& progress = ProgressOf(session);
+  const ipc::Progress& progress = session.link->ProgressOf(session);
   view.persistent_bytes = progress.persistent_bytes.load();
   view.ephemeral_bytes = progress.ephemeral_bytes.load();
   if (session.phase != Phase::kRunning) return view;

@@ -32,7 +32,7 @@ void Moves::Lose(Session* session, const std::string& sentence) {
 }
 
 void Moves::Serve(Session* session) {
-  if (const absl::Status ensured = parts_.links->worker().EnsureWorker(session); !ensured.ok()) {
+  if (const absl::Status ensured = parts_.worker_link->EnsureWorker(session); !ensured.ok()) {
     Lose(session, std::string(ensured.message()));
     return;
   }
@@ -40,7 +40,7 @@ void Moves::Serve(Session* session) {
   if (worker == nullptr) return;
   parts_.lifecycle->Transition(session, Phase::kEntering);
   session->worker = worker->number;
-  parts_.links->worker().Attach(*session);
+  parts_.worker_link->HandOver(*session);
 }
 
 void Moves::OnEntered(Session* session, const ipc::control::Attached& attached) {
@@ -66,7 +66,7 @@ void Moves::OnEntered(Session* session, const ipc::control::Attached& attached) 
   parts_.scheduler->Apply(
       scheduler::SessionMoved{id, static_cast<int64_t>(attached.persistent_bytes)});
   parts_.grants->TellLane(*session);
-  if (session->swap.has_value()) parts_.links->Of(*session).Send(*session, *session->swap);
+  if (session->swap.has_value()) session->link->Send(*session, *session->swap);
   spdlog::info("session {} goes on in worker {}", id, session->worker);
   parts_.observers->Note({.kind = EventKind::kMove,
                           .session = id,

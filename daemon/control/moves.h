@@ -14,8 +14,8 @@
 #include "daemon/control/observers.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_lifecycle.h"
-#include "daemon/control/session_link.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/worker_link.h"
 
 namespace control {
 
@@ -26,8 +26,8 @@ class Moves {
     SchedulerPort* scheduler;
     Observers* observers;
     SessionLifecycle* lifecycle;
-    SessionLinks* links;
     Grants* grants;
+    WorkerLink* worker_link;
   };
   // The parts outlive this object.
   explicit Moves(const Parts& parts) : parts_(parts) {}

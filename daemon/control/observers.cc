@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "daemon/control/session_link.h"
 #include "ipc/futex.h"
 
 namespace control {
@@ -69,7 +70,7 @@ void Observers::SampleOne(const Session& session) {
   const uint64_t id = session.record.session_id;
   const uint64_t job = session.record.job.number;
   const ipc::IterationTimes& times = session.page->iteration_times;
-  const ipc::Progress& progress = ProgressOf(session);
+  const ipc::Progress& progress = session.link->ProgressOf(session);
   watch_.Sample(id, job, times, clock_().us, &journal_);
   watch_.SampleWait(id, job, progress, clock_().us, &journal_);
   SessionReading reading;

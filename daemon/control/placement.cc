@@ -1,5 +1,6 @@
 #include "daemon/control/placement.h"
 
+#include "daemon/control/session_link.h"
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
 
@@ -20,7 +21,7 @@ std::set<uint32_t> UsedWorkers(const SessionTable& sessions) {
 }  // namespace
 
 std::string ObstacleOf(const Session& session) {
-  if (session.in_process) return "in-process: the context is the program's own";
+  if (session.link->KeepsOwnContext()) return "in-process: the context is the program's own";
   if (session.record.transport != ipc::Transport::kRing) return "its calls travel over ZeroMQ";
   if (session.page.get() == nullptr) return "it has no session yet";
   const uint32_t obstacles = session.page->obstacles.load(std::memory_order_relaxed);

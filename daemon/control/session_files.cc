@@ -13,23 +13,28 @@
 namespace control {
 namespace {
 
-// No calls travel: of the session file only the page is needed.
-absl::Status KeepOnlyPage(const Session& session) {
-  if (session.page.get() == nullptr) return absl::ResourceExhaustedError("mmap; raise ulimit -v");
-  (void)fallocate(session.session_fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  ipc::kPageBytes, ipc::kSessionFileBytes - ipc::kPageBytes);
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status MakeSessionFiles(Session* session) {
+absl::Status MakeSessionFile(Session* session) {
   absl::StatusOr<int> file =
       ipc::SessionFile::Create(session->record.session_id, session->record.slot);
   if (!file.ok()) return file.status();
   session->session_fd = ipc::UniqueFd(*file);
   session->page = common::SessionPageMap(*file);
-  if (session->in_process) return KeepOnlyPage(*session);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// No calls travel: of the session file only the page is needed.
+absl::Status MakePage(Session* session) {
+  if (const absl::Status made = MakeSessionFile(session); !made.ok()) return made;
+  if (session->page.get() == nullptr) return absl::ResourceExhaustedError("mmap; raise ulimit -v");
+  (void)fallocate(session->session_fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  ipc::kPageBytes, ipc::kSessionFileBytes - ipc::kPageBytes);
+  return absl::OkStatus();
+}
+
+absl::Status MakeWorkerFiles(Session* session) {
+  if (const absl::Status made = MakeSessionFile(session); !made.ok()) return made;
   // Sparse: what is mapped and written takes memory, nothing else does.
   // Sealed: a client that shrinks it would make the worker's copies fault.
   session->pinned_fd =

@@ -7,8 +7,10 @@
 
 namespace control {
 
-// Makes fresh files, in place of any that the session has. REQUIRES: it has a slot, or is
-// in-process. The error is a sentence.
-absl::Status MakeSessionFiles(Session* session);
+// Each makes fresh files, in place of any that the session has. The error is a sentence.
+// For a session of a worker. REQUIRES: it has a slot.
+absl::Status MakeWorkerFiles(Session* session);
+// For a program that keeps its own context: a page alone.
+absl::Status MakePage(Session* session);
 
 }  // namespace control

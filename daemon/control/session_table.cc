@@ -38,10 +38,11 @@ const char* NameOf(Phase phase) {
   return "?";
 }
 
-Session* SessionTable::Add(ipc::control::SessionRecord record) {
+Session* SessionTable::Add(ipc::control::SessionRecord record, SessionLink* link) {
   next_id_ = std::max(next_id_, record.session_id + 1);
   Session& session = sessions_[record.session_id];
   session.record = record;
+  session.link = link;
   return &session;
 }
 

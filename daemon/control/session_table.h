@@ -30,19 +30,18 @@ enum class Phase {
 
 const char* NameOf(Phase phase);
 
+class SessionLink;
 struct Session;
 // What stands against another worker's taking the session over; empty: nothing.
 std::string ObstacleOf(const Session& session);
-// How far it is, as its worker says; in-process sessions say so themselves. REQUIRES: it has a
-// page.
-inline const ipc::Progress& ProgressOf(const Session& session);
 // Something that was taken is not complete on the device.
 bool HasWorkInFlight(const Session& session);
 
 struct Session {
   ipc::control::SessionRecord record;
+  SessionLink* link = nullptr;  // the way to it; from Add() on
   Phase phase = Phase::kQueued;
-  uint32_t worker = 0;    // from kAttaching on
+  uint32_t worker = 0;    // from kAttaching on; 0: none, or the program is its own
   int attempts = 0;       // to attach it
   bool has_slot = false;  // record.slot is taken
   ipc::UniqueFd socket;   // the hello's connection; invalid when adopted or closed by the program
@@ -51,7 +50,6 @@ struct Session {
   ipc::UniqueFd pinned_fd;
   ipc::UniqueFd swap_fd;    // where its memory is while it is in the host's
   uint32_t own_worker = 0;  // of a contained session, once it is started
-  bool in_process = false;  // it keeps its own context: no worker, no slot
   // In-process: it goes on from an earlier daemon, and says that it has so much device memory.
   std::optional<uint64_t> claimed_bytes;
   bool faulted = false;  // its worker ended by its fault: nobody takes it over
@@ -73,11 +71,7 @@ struct Session {
 
 // True when a worker runs the session now. The session uses its lane there.
 inline bool RunsInWorker(const Session& session) {
-  return session.phase == Phase::kRunning && !session.in_process;
-}
-
-inline const ipc::Progress& ProgressOf(const Session& session) {
-  return session.in_process ? session.page->progress : *session.progress.get();
+  return session.phase == Phase::kRunning && session.worker != 0;
 }
 
 class SessionTable {
@@ -85,7 +79,8 @@ class SessionTable {
   // A new number for a session; never one that was used before, by this daemon or an adopted one.
   uint64_t NewId() { return next_id_++; }
 
-  Session* Add(ipc::control::SessionRecord record);
+  // `link` outlives the session.
+  Session* Add(ipc::control::SessionRecord record, SessionLink* link);
   // Null when there is none.
   Session* Find(uint64_t id);
   const Session* Find(uint64_t id) const;

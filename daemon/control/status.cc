@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "daemon/control/session_link.h"
 #include "ipc/client_words.h"
 #include "ipc/job_options.h"
 
@@ -87,7 +88,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"terms", ipc::TermsJson(session.record.job.scheduling)},
           {"memory_limit_bytes", session.record.job.memory_limit_bytes},
           {"contained", session.record.contained != 0},
-          {"in_process", session.in_process},
+          {"in_process", session.link->KeepsOwnContext()},
           {"recoverable", ObstacleOf(session).empty()},
           {"obstacle", ObstacleOf(session)},
           {"in_flight", HasWorkInFlight(session)},

@@ -1,7 +1,10 @@
 #include "daemon/control/admission.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <utility>
@@ -42,33 +45,33 @@ class AdmissionTest : public PartsTest {
   Jobs jobs_;
   Seal seal_;
   ipc::UniqueFd program_;
-  InProcess in_process_{{&loop_, &children_, &sessions_, &scheduler_, &lifecycle_, &grants_,
-                         &links_.program(), &seal_},
-                        [] { return 1'000'000; }};
+  InProcess in_process_{
+      {&loop_, &children_, &sessions_, &scheduler_, &lifecycle_, &grants_, &seal_},
+      [] { return 1'000'000; }};
   Admission admission_{{&loop_, &children_, &sessions_, &jobs_, &scheduler_, &observers_, &lanes_,
-                        &lifecycle_, &links_, &grants_, &in_process_, &placement_}};
+                        &lifecycle_, &grants_, &worker_link_, &in_process_, &placement_}};
 };
 
 TEST_F(AdmissionTest, AnAdmittedSessionIsAttachedAndWelcome) {
   Session* const session = Hello();
   EXPECT_NE(Known(session->record.session_id), nullptr) << "the scheduler decides";
-  admission_.Begin(session);
+  session->link->Begin(session);
   EXPECT_EQ(session->phase, Phase::kWaiting);
-  admission_.Serve(session);
+  worker_link_.Serve(session);
   EXPECT_EQ(session->phase, Phase::kAttaching);
   EXPECT_EQ(children_.SentTo<wire::AttachSession>(1).size(), 1u);
-  admission_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
+  worker_link_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
   EXPECT_EQ(session->phase, Phase::kRunning);
   EXPECT_EQ(Heard().result, 0u);
 }
 
 TEST_F(AdmissionTest, ASessionThatItsWorkerRefusesIsEndingAndToldSo) {
   Session* const session = Hello();
-  admission_.Begin(session);
-  admission_.Serve(session);
+  session->link->Begin(session);
+  worker_link_.Serve(session);
   wire::Attached refused{.session_id = session->record.session_id};
   refused.result = 2;
-  admission_.OnAttached(session, refused);
+  worker_link_.OnAttached(session, refused);
   EXPECT_EQ(session->phase, Phase::kEnding);
   EXPECT_EQ(Known(session->record.session_id)->phase, scheduler::Phase::kEnding);
   EXPECT_EQ(Heard().result, 2u);
@@ -76,10 +79,10 @@ TEST_F(AdmissionTest, ASessionThatItsWorkerRefusesIsEndingAndToldSo) {
 
 TEST_F(AdmissionTest, AProgramThatIsGoneBeforeItsWelcomeIsDetached) {
   Session* const session = Hello();
-  admission_.Begin(session);
-  admission_.Serve(session);
+  session->link->Begin(session);
+  worker_link_.Serve(session);
   program_.Reset();
-  admission_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
+  worker_link_.OnAttached(session, wire::Attached{.session_id = session->record.session_id});
   EXPECT_EQ(session->phase, Phase::kEnding);
   EXPECT_EQ(children_.SentTo<wire::DetachSession>(1).size(), 1u);
 }
@@ -87,48 +90,63 @@ TEST_F(AdmissionTest, AProgramThatIsGoneBeforeItsWelcomeIsDetached) {
 TEST_F(AdmissionTest, ASessionWaitsForAWorkerThatStarts) {
   children_.RemoveWorker(1);
   Session* const session = Hello();
-  admission_.Begin(session);
-  admission_.Serve(session);
+  session->link->Begin(session);
+  worker_link_.Serve(session);
   EXPECT_EQ(session->phase, Phase::kWaiting);
   ASSERT_EQ(children_.workers().size(), 1u);
   const uint32_t worker = children_.workers().begin()->first;
   children_.AddWorker(worker);
-  admission_.Serve(session);
+  worker_link_.Serve(session);
   EXPECT_EQ(children_.SentTo<wire::AttachSession>(worker).size(), 1u);
 }
 
 TEST_F(AdmissionTest, ALostWorkerIsReplacedAFewTimes) {
   Session* const session = Hello();
-  admission_.Begin(session);
-  admission_.Serve(session);
-  for (int i = 1; i < Admission::kAttemptsMax; ++i) {
-    EXPECT_TRUE(admission_.AttachAgain(session));
-    admission_.Serve(session);
+  session->link->Begin(session);
+  worker_link_.Serve(session);
+  for (int i = 1; i < WorkerLink::kAttemptsMax; ++i) {
+    EXPECT_TRUE(worker_link_.AttachAgain(session));
+    worker_link_.Serve(session);
   }
-  EXPECT_FALSE(admission_.AttachAgain(session));
+  EXPECT_FALSE(worker_link_.AttachAgain(session));
 }
 
 TEST_F(AdmissionTest, AContainedSessionWhoseWorkerIsLostGetsAnother) {
   Session* const session = Hello(ipc::Mode::kContained);
-  admission_.Begin(session);
-  admission_.Serve(session);
+  session->link->Begin(session);
+  worker_link_.Serve(session);
   const uint32_t lost = session->own_worker;
   children_.AddWorker(lost, true, true);
-  admission_.Serve(session);
+  worker_link_.Serve(session);
   children_.RemoveWorker(lost);
-  EXPECT_TRUE(admission_.AttachAgain(session));
-  admission_.Serve(session);
+  EXPECT_TRUE(worker_link_.AttachAgain(session));
+  worker_link_.Serve(session);
   EXPECT_NE(session->own_worker, lost);
   EXPECT_EQ(children_.workers().count(session->own_worker), 1u);
 }
 
 TEST_F(AdmissionTest, AnInProcessSessionNeedsNoWorker) {
   Session* const session = Hello(ipc::Mode::kInProcess);
-  admission_.Begin(session);
+  session->link->Begin(session);
   EXPECT_EQ(session->phase, Phase::kRunning);
   EXPECT_FALSE(session->has_slot);
   EXPECT_TRUE(children_.SentTo<wire::AttachSession>(1).empty());
   EXPECT_EQ(Heard().result, 0u);
+}
+
+TEST_F(AdmissionTest, AProgramWithItsOwnContextIsOutWhenItEnds) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  const ipc::UniqueFd ended = *ipc::OpenPidfd(child);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  Session* const session = Hello(ipc::Mode::kInProcess);
+  const uint64_t id = session->record.session_id;
+  session->link->Begin(session);
+  ASSERT_EQ(session->phase, Phase::kRunning);
+  loop_.Unwatch(session->pidfd.get());
+  ASSERT_GE(dup3(ended.get(), session->pidfd.get(), O_CLOEXEC), 0);
+  admission_.NoticeEnding();
+  EXPECT_EQ(sessions_.Find(id), nullptr) << "no worker has anything to clean up";
 }
 
 TEST_F(AdmissionTest, AQuarantinedProgramIsContained) {

@@ -17,7 +17,8 @@ class InProcessTest : public PartsTest {
     int pair[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     Session* const session = Admitted(id);
-    session->in_process = true;
+    session->link = &in_process_;
+    session->worker = 0;
     session->record.pid = getpid();
     session->socket = ipc::UniqueFd(pair[0]);
     program_ = ipc::UniqueFd(pair[1]);
@@ -25,14 +26,14 @@ class InProcessTest : public PartsTest {
   }
   void Says(Session* session, const wire::ProgramToDaemon& message) {
     EXPECT_TRUE(wire::Send<wire::ProgramToDaemon>(program_.get(), message).ok());
-    in_process_.OnReadable(session);
+    EXPECT_TRUE(in_process_.Receive(session));
   }
 
   Seal seal_;
   ipc::UniqueFd program_;
-  InProcess in_process_{{&loop_, &children_, &sessions_, &scheduler_, &lifecycle_, &grants_,
-                         &links_.program(), &seal_},
-                        [] { return 1'000'000; }};
+  InProcess in_process_{
+      {&loop_, &children_, &sessions_, &scheduler_, &lifecycle_, &grants_, &seal_},
+      [] { return 1'000'000; }};
 };
 
 TEST_F(InProcessTest, AProgramReportsAboutItsOwnSessionAlone) {
@@ -48,21 +49,21 @@ TEST_F(InProcessTest, AProgramWhoseSocketEndsHasNoWorkAndIsWaitedFor) {
   Session* const session = AddProgram(1);
   Says(session, wire::GateReport{1, wire::GateEvent::kRunnable});
   program_.Reset();
-  in_process_.OnReadable(session);
+  EXPECT_TRUE(in_process_.Receive(session));
   EXPECT_FALSE(Known(1)->runnable);
   EXPECT_EQ(sessions_.Find(1), session) << "it may say hello again";
 }
 
 TEST_F(InProcessTest, AHelloOfTheSameProcessEndsItsEarlierSession) {
   AddProgram(1);
-  EXPECT_EQ(in_process_.ForgetEarlier(getpid(), ipc::Hello()), 0u);
+  EXPECT_EQ(in_process_.EarlierSession(getpid(), ipc::Hello()), 0u);
   EXPECT_EQ(sessions_.Find(1), nullptr);
 }
 
 TEST_F(InProcessTest, AProgramGoesOnUnderItsNumberOnlyWithTheSeal) {
   ipc::Hello hello;
   hello.session_id = 7;
-  EXPECT_EQ(in_process_.ForgetEarlier(getpid(), hello), 0u);
+  EXPECT_EQ(in_process_.EarlierSession(getpid(), hello), 0u);
 }
 
 TEST_F(InProcessTest, ANewKeeperIsToldOfEachProgramsMemory) {

@@ -16,7 +16,7 @@ class JobCommandsTest : public ::testing::Test {
  protected:
   Session* Add(uint64_t id, uint64_t job) {
     scheduler_.Apply(scheduler::SessionArrived{.session = id, .job = job});
-    Session* const session = AddRunning(&sessions_, id);
+    Session* const session = AddRunning(&sessions_, id, 0, 1, &link_);
     session->record.job.number = job;
     return session;
   }
@@ -34,9 +34,9 @@ class JobCommandsTest : public ::testing::Test {
   NoExecutor executor_;
   SchedulerPort scheduler_{"fifo", FewSessions(), &loop_, &executor_, [] { return 1; }};
   Observers observers_{"", {&loop_, &sessions_, &scheduler_.state()}};
-  std::vector<uint64_t> told_;
-  JobCommands commands_{{&sessions_, &jobs_, &scheduler_, &observers_,
-                         [this](const Session& s) { told_.push_back(s.record.session_id); }}};
+  FakeLink link_;
+  FakeLink in_process_{true};
+  JobCommands commands_{{&sessions_, &jobs_, &scheduler_, &observers_}};
 };
 
 TEST_F(JobCommandsTest, PauseTellsWorkerAndSchedulerOfEachSessionOfTheJob) {
@@ -44,7 +44,7 @@ TEST_F(JobCommandsTest, PauseTellsWorkerAndSchedulerOfEachSessionOfTheJob) {
   Add(2, 7);
   Add(3, 8);
   EXPECT_EQ(commands_.Pause(Of("pause", 7)), kOk);
-  EXPECT_EQ(told_, (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(link_.sent_to, (std::vector<uint64_t>{1, 2}));
   EXPECT_TRUE(scheduler_.state().Find(2)->paused());
   EXPECT_FALSE(scheduler_.state().Find(3)->paused());
   EXPECT_EQ(sessions_.Find(1)->record.pause, scheduler::Pause::kPaused);
@@ -55,9 +55,9 @@ TEST_F(JobCommandsTest, PauseTellsWorkerAndSchedulerOfEachSessionOfTheJob) {
 
 TEST_F(JobCommandsTest, NoSessionOfAnInProcessJobIsEvicted) {
   Add(1, 7);
-  Add(2, 7)->in_process = true;
+  Add(2, 7)->link = &in_process_;
   EXPECT_NE(commands_.Pause(Of("evict", 7)).find("can't leave the device"), std::string::npos);
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(link_.sent_to.empty());
   EXPECT_EQ(commands_.Pause(Of("pause", 7)), kOk);
 }
 
@@ -77,7 +77,7 @@ TEST_F(JobCommandsTest, TheSessionsOfAJobShareItsLimit) {
   EXPECT_EQ(commands_.Limit(limit), kOk);
   EXPECT_EQ(scheduler_.state().Find(1)->about.limit_bytes, 500);
   EXPECT_EQ(sessions_.Find(2)->record.job.memory_limit_bytes, 1000u);
-  EXPECT_EQ(told_, (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(link_.sent_to, (std::vector<uint64_t>{1, 2}));
 }
 
 TEST_F(JobCommandsTest, TermsAreCheckedAndReachTheScheduler) {

@@ -88,7 +88,7 @@ TEST_F(LaneRegistryTest, ALaneOfNoSessionIsFreedWhenWorkersHaveGivenItUp) {
 TEST_F(LaneRegistryTest, AProgramWithItsOwnContextSharesNoLane) {
   children_.AddWorker(1);
   AddRunning(&sessions_, 1, 7, 1);
-  AddRunning(&sessions_, 2, 7, 0)->in_process = true;
+  AddRunning(&sessions_, 2, 7, 0);
   registry_.TellShared();
   EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 0u);
 }

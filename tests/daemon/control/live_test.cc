@@ -10,7 +10,7 @@ class LiveTest : public ::testing::Test {
  protected:
   // A session that runs in a worker and has work, without its lane.
   scheduler::Session* Add(uint64_t id) {
-    sessions_.Add({.session_id = id})->phase = Phase::kRunning;
+    sessions_.Add({.session_id = id}, AnyLink())->phase = Phase::kRunning;
     scheduler::Session& session = state_.sessions[id];
     session.id = id;
     session.arrival = id;

@@ -11,7 +11,7 @@ namespace wire = ipc::control;
 
 class MovesTest : public PartsTest {
  protected:
-  Moves moves_{{&children_, &scheduler_, &observers_, &lifecycle_, &links_, &grants_}};
+  Moves moves_{{&children_, &scheduler_, &observers_, &lifecycle_, &grants_, &worker_link_}};
 };
 
 TEST_F(MovesTest, ASessionGoesOnInTheNextWorkerInTheNextGeneration) {

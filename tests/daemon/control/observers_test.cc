@@ -67,7 +67,7 @@ TEST_F(ObserversTest, ASampleTellsNewIterations) {
 }
 
 TEST_F(ObserversTest, ASessionWithoutAPageIsNoTrouble) {
-  Session* const session = sessions_.Add({.session_id = 1});
+  Session* const session = sessions_.Add({.session_id = 1}, AnyLink());
   observers_.Begin(*session);
   observers_.Sample();
   observers_.End(*session);

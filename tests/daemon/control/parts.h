@@ -13,7 +13,7 @@
 #include "daemon/control/placement.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_lifecycle.h"
-#include "daemon/control/session_link.h"
+#include "daemon/control/worker_link.h"
 #include "ipc/socket.h"
 #include "tests/daemon/control/testing.h"
 
@@ -30,7 +30,7 @@ class PartsTest : public ::testing::Test, public SessionLifecycle::Listener {
   // A session that the scheduler has admitted and worker 1 runs; its program is this process.
   Session* Admitted(uint64_t id) {
     scheduler_.Apply(scheduler::SessionArrived{.session = id});
-    Session* const session = AddRunning(&sessions_, id);
+    Session* const session = AddRunning(&sessions_, id, 0, 1, &worker_link_);
     session->pidfd = *ipc::OpenPidfd(getpid());
     session->swap_fd = ipc::UniqueFd(memfd_create("swap", MFD_CLOEXEC));
     return session;
@@ -47,10 +47,10 @@ class PartsTest : public ::testing::Test, public SessionLifecycle::Listener {
   Placement placement_;
   SessionLifecycle lifecycle_{
       {&loop_, &sessions_, &scheduler_, &observers_, &lanes_}, {"/nonexistent", 0}, this};
-  SessionLinks links_{&children_, &scheduler_};
-  Grants grants_{{&sessions_, &children_, &scheduler_, &observers_, &lanes_, &lifecycle_, &links_},
-                 0,
-                 [] { return 1'000'000; }};
+  Grants grants_{{&sessions_, &children_, &scheduler_, &observers_, &lanes_, &lifecycle_}, 0, [] {
+                   return 1'000'000;
+                 }};
+  WorkerLink worker_link_{{&children_, &sessions_, &lifecycle_, &grants_}};
 };
 
 }  // namespace control

@@ -106,7 +106,8 @@ TEST_F(PlacementTest, OnlyASessionAtRestWithoutAnObstacleCanMove) {
   session->faulted = true;
   EXPECT_FALSE(CanMove(*session));
   session->faulted = false;
-  session->in_process = true;
+  FakeLink in_process(true);
+  session->link = &in_process;
   EXPECT_FALSE(CanMove(*session));
 }
 

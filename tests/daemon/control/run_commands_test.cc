@@ -24,7 +24,7 @@ class RunCommandsTest : public ::testing::Test {
   NoExecutor executor_;
   SchedulerPort scheduler_{"fifo", FewSessions(), &loop_, &executor_, [] { return 1; }};
   Observers observers_{"", {&loop_, &sessions_, &scheduler_.state()}};
-  JobCommands job_commands_{{&sessions_, &jobs_, &scheduler_, &observers_, [](const Session&) {}}};
+  JobCommands job_commands_{{&sessions_, &jobs_, &scheduler_, &observers_}};
   RunCommands runs_{{&children_, &sessions_, &jobs_, &observers_, &job_commands_}};
 };
 

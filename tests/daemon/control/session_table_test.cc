@@ -1,7 +1,9 @@
 #include "daemon/control/session_table.h"
 
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include "tests/daemon/control/testing.h"
 
 #include "ipc/socket.h"
 
@@ -10,7 +12,7 @@ namespace {
 
 TEST(SessionTableTest, ASessionThatEndsOrIsLostIsNotAlive) {
   SessionTable sessions;
-  Session* const session = sessions.Add({.session_id = 1});
+  Session* const session = sessions.Add({.session_id = 1}, AnyLink());
   session->pidfd = *ipc::OpenPidfd(getpid());
   session->phase = Phase::kRunning;
   EXPECT_EQ(sessions.CountAlive(), 1u);
@@ -26,11 +28,11 @@ TEST(SessionTableTest, ASessionThatEndsOrIsLostIsNotAlive) {
 TEST(SessionTableTest, EachSessionHasAddressesOfItsOwn) {
   SessionTable sessions;
   for (const uint64_t id : {1, 2, 3}) {
-    sessions.TakeSlot(sessions.Add({.session_id = id}));
+    sessions.TakeSlot(sessions.Add({.session_id = id}, AnyLink()));
     EXPECT_EQ(sessions.Find(id)->record.slot, id - 1);
   }
   sessions.Remove(2);
-  Session* const next = sessions.Add({.session_id = 4});
+  Session* const next = sessions.Add({.session_id = 4}, AnyLink());
   sessions.TakeSlot(next);
   EXPECT_EQ(next->record.slot, 1u);
 }

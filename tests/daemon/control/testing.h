@@ -12,6 +12,7 @@
 
 #include "daemon/control/children.h"
 #include "daemon/control/scheduler_port.h"
+#include "daemon/control/session_link.h"
 #include "daemon/control/session_table.h"
 #include "ipc/session_file.h"
 
@@ -119,6 +120,32 @@ class NoExecutor : public ActionExecutor {
   void Execute(const scheduler::Action&) override {}
 };
 
+// A way to sessions that keeps which sessions were sent something.
+class FakeLink : public SessionLink {
+ public:
+  explicit FakeLink(bool own_context = false) : own_context_(own_context) {}
+  void Begin(Session*) override {}
+  void Send(const Session& session, const ipc::control::DaemonToWorker&) override {
+    sent_to.push_back(session.record.session_id);
+  }
+  const ipc::Progress& ProgressOf(const Session& session) const override {
+    return *session.progress.get();
+  }
+  bool CanMakeRoom() const override { return !own_context_; }
+  bool KeepsOwnContext() const override { return own_context_; }
+
+  std::vector<uint64_t> sent_to;
+
+ private:
+  const bool own_context_;
+};
+
+// For sessions that are sent nothing that a test looks at.
+inline FakeLink* AnyLink() {
+  static FakeLink* const link = new FakeLink;
+  return link;
+}
+
 inline scheduler::Limits FewSessions() {
   scheduler::Limits limits;
   limits.sessions_max = 4;
@@ -128,12 +155,12 @@ inline scheduler::Limits FewSessions() {
 
 // A running session of worker 1. Its page is that of a fresh session file.
 inline Session* AddRunning(SessionTable* sessions, uint64_t id, uint64_t lane = 0,
-                           uint32_t worker = 1) {
+                           uint32_t worker = 1, SessionLink* link = AnyLink()) {
   ipc::control::SessionRecord record;
   record.session_id = id;
   record.job.number = 10 * id;
   ipc::control::SetText(record.program, "program");
-  Session* const session = sessions->Add(record);
+  Session* const session = sessions->Add(record, link);
   session->session_fd = ipc::UniqueFd(*ipc::SessionFile::Create(id, 0));
   session->page = common::SessionPageMap(session->session_fd.get());
   session->phase = Phase::kRunning;
