@@ -27,8 +27,8 @@ std::optional<ipc::control::Swap> OpenOrder(const ipc::control::SessionRecord& r
 }  // namespace
 
 SessionLink* Admission::LinkOf(ipc::Mode mode) const {
-  if (mode == ipc::Mode::kInProcess) return parts_.in_process;
-  return parts_.worker_link;
+  if (mode == ipc::Mode::kInProcess) return in_process_;
+  return worker_link_;
 }
 
 void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
@@ -36,7 +36,7 @@ void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::Uniq
   ipc::control::SessionRecord record;
   SessionLink* const link = LinkOf(hello.mode);
   const uint64_t goes_on = link->EarlierSession(peer.pid, hello);
-  record.session_id = goes_on != 0 ? goes_on : parts_.sessions->NewId();
+  record.session_id = goes_on != 0 ? goes_on : core_->sessions.NewId();
   record.job = JobOf(hello.job);
   record.pid = peer.pid;
   record.uid = peer.uid;
@@ -45,45 +45,45 @@ void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::Uniq
   ipc::control::SetText(record.program, hello.program);
   record.device = FirstDeviceOf(record.job.scheduling);
   record.contained = hello.mode == ipc::Mode::kContained ||
-                             parts_.placement->IsQuarantined(record.uid, record.program)
+                             core_->placement.IsQuarantined(record.uid, record.program)
                          ? 1
                          : 0;
-  Session* const session = parts_.sessions->Add(record, link);
+  Session* const session = core_->sessions.Add(record, link);
   session->socket = std::move(socket);
   session->pidfd = std::move(pidfd);
   if (goes_on != 0) session->claimed_bytes = hello.held_bytes;
   Watch(*session);
-  parts_.observers->Begin(*session);
-  if (!parts_.scheduler->serving()) return;  // OnChildrenReady comes back to it
+  core_->observers.Begin(*session);
+  if (!core_->scheduler.serving()) return;  // OnChildrenReady comes back to it
   NoticeEnding();
   Enlist(*session);
 }
 
 void Admission::Enlist(const Session& session) {
   if (session.claimed_bytes.has_value()) {
-    parts_.in_process->Adopt(session.record.session_id);
+    in_process_->Adopt(session.record.session_id);
   } else {
-    parts_.scheduler->Apply(parts_.grants->Describe(session));
+    core_->scheduler.Apply(core_->grants.Describe(session));
   }
 }
 
 void Admission::EnlistQueued() {
   std::vector<uint64_t> queued;
-  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+  for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
     if (entry.second.phase == Phase::kQueued) queued.push_back(entry.first);
   }
   for (const uint64_t id : queued) {
-    if (const Session* const session = parts_.sessions->Find(id)) Enlist(*session);
+    if (const Session* const session = core_->sessions.Find(id)) Enlist(*session);
   }
 }
 
 // Without a ticket that holds, a job of its own, on which nobody has laid a limit.
 ipc::JobTerms Admission::JobOf(const ipc::JobTicket& ticket) {
-  if (const std::optional<ipc::JobTerms> joined = parts_.jobs->Join(ticket)) return *joined;
+  if (const std::optional<ipc::JobTerms> joined = core_->jobs.Join(ticket)) return *joined;
   if (ticket.terms.id != 0)
     spdlog::warn("a ticket of job {} is not of this runtime directory", ticket.terms.number);
   ipc::JobTerms own;
-  own.number = parts_.jobs->NewNumber();
+  own.number = core_->jobs.NewNumber();
   return own;
 }
 
@@ -91,7 +91,7 @@ ipc::JobTerms Admission::JobOf(const ipc::JobTicket& ticket) {
 // free.
 void Admission::NoticeEnding() {
   std::vector<uint64_t> ended;
-  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+  for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
     if (entry.second.phase != Phase::kEnding && ipc::ProcessEnded(entry.second.pidfd.get())) {
       ended.push_back(entry.first);
     }
@@ -101,17 +101,17 @@ void Admission::NoticeEnding() {
 
 void Admission::Watch(const Session& session) {
   const uint64_t id = session.record.session_id;
-  parts_.loop->Watch(session.pidfd.get(), [this, id] { OnProcessEnded(id); });
+  core_->loop->Watch(session.pidfd.get(), [this, id] { OnProcessEnded(id); });
   if (session.socket.valid())
-    parts_.loop->Watch(session.socket.get(), [this, id] { OnSocket(id); });
+    core_->loop->Watch(session.socket.get(), [this, id] { OnSocket(id); });
 }
 
 void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record,
                       std::vector<ipc::UniqueFd>* fds) {
-  if (fds->size() != 4 || parts_.sessions->Find(record.session_id) != nullptr) return;
-  Session* const session = parts_.sessions->Add(record, parts_.worker_link);
-  parts_.jobs->Adopt(record.job);
-  parts_.lifecycle->Transition(session, Phase::kRunning);
+  if (fds->size() != 4 || core_->sessions.Find(record.session_id) != nullptr) return;
+  Session* const session = core_->sessions.Add(record, worker_link_);
+  core_->jobs.Adopt(record.job);
+  core_->lifecycle.Transition(session, Phase::kRunning);
   session->worker = worker;
   session->has_slot = true;
   session->session_fd = std::move((*fds)[0]);
@@ -121,34 +121,52 @@ void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record
   session->progress = common::ProgressMap(session->swap_fd.get());
   session->page = common::SessionPageMap(session->session_fd.get());
   if (record.contained != 0) session->own_worker = worker;
-  parts_.observers->Begin(*session);
+  core_->observers.Begin(*session);
   // It has its place already: the scheduler only learns of it.
   session->lane = record.lane;
-  if (record.lane != 0) parts_.lanes->AddGuest(record.lane, record.session_id);
+  if (record.lane != 0) core_->lanes.AddGuest(record.lane, record.session_id);
   session->lane_bytes = record.lane_bytes;
   session->swap = OpenOrder(record);
   Watch(*session);
-  parts_.grants->Adopt(*session);
+  core_->grants.Adopt(*session);
+}
+
+void Admission::Execute(const scheduler::Admit& admit) {
+  if (Session* const session = core_->sessions.Find(admit.session)) session->link->Begin(session);
+}
+
+void Admission::Execute(const scheduler::Queue& queue) {
+  spdlog::info("session {} {}", queue.session, queue.reason);
+  if (const Session* const session = core_->sessions.Find(queue.session))
+    TellQueued(*session, queue.reason);
+}
+
+void Admission::Execute(const scheduler::Reject& reject) {
+  Session* const session = core_->sessions.Find(reject.session);
+  if (session == nullptr) return;
+  core_->lifecycle.Refuse(
+      session, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
+      absl::StrCat(reject.reason, "; end a program or wait for one (laneway ps lists them)"));
 }
 
 void Admission::OnSocket(uint64_t id) {
-  Session* const session = parts_.sessions->Find(id);
+  Session* const session = core_->sessions.Find(id);
   if (session == nullptr || !session->socket.valid()) return;
   if (session->phase == Phase::kRunning && session->link->Receive(session)) return;
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(session->socket.get(), 0);
   if (absl::IsDeadlineExceeded(packet.status())) return;
   if (packet.ok()) return;  // nobody has anything more to say here
-  parts_.lifecycle->CloseSocket(session);
+  core_->lifecycle.CloseSocket(session);
   // Before the welcome it means that the program gave up; after it, nothing.
   if (session->phase == Phase::kQueued || session->phase == Phase::kWaiting)
-    parts_.lifecycle->Remove(session);
+    core_->lifecycle.Remove(session);
 }
 
 void Admission::OnProcessEnded(uint64_t id) {
-  Session* const session = parts_.sessions->Find(id);
+  Session* const session = core_->sessions.Find(id);
   if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
-  parts_.loop->Unwatch(session->pidfd.get());
-  parts_.lifecycle->CloseSocket(session);
+  core_->loop->Unwatch(session->pidfd.get());
+  core_->lifecycle.CloseSocket(session);
   switch (session->phase) {
     case Phase::kAttaching:
     case Phase::kEntering:
@@ -156,9 +174,9 @@ void Admission::OnProcessEnded(uint64_t id) {
       // A worker watches the program, too, and reports SessionEnded. A program in-process was its
       // own worker.
       if (session->worker != 0) {
-        parts_.lifecycle->Transition(session, Phase::kEnding);
+        core_->lifecycle.Transition(session, Phase::kEnding);
       } else {
-        parts_.lifecycle->Remove(session);
+        core_->lifecycle.Remove(session);
       }
       break;
     case Phase::kEnding:
@@ -167,7 +185,7 @@ void Admission::OnProcessEnded(uint64_t id) {
     case Phase::kWaiting:
     case Phase::kMoving:
     case Phase::kLost:
-      parts_.lifecycle->Remove(session);
+      core_->lifecycle.Remove(session);
       break;
   }
 }

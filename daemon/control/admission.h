@@ -8,17 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "daemon/common/event_loop.h"
-#include "daemon/control/children.h"
-#include "daemon/control/grants.h"
+#include "daemon/control/core.h"
 #include "daemon/control/in_process.h"
-#include "daemon/control/jobs.h"
-#include "daemon/control/lane_registry.h"
-#include "daemon/control/observers.h"
-#include "daemon/control/placement.h"
-#include "daemon/control/scheduler_port.h"
-#include "daemon/control/session_lifecycle.h"
-#include "daemon/control/session_table.h"
 #include "daemon/control/worker_link.h"
 #include "ipc/hello.h"
 #include "ipc/socket.h"
@@ -27,22 +18,9 @@ namespace control {
 
 class Admission {
  public:
-  struct Parts {
-    common::EventLoop* loop;
-    Children* children;
-    SessionTable* sessions;
-    Jobs* jobs;
-    SchedulerPort* scheduler;
-    Observers* observers;
-    LaneRegistry* lanes;
-    SessionLifecycle* lifecycle;
-    Grants* grants;
-    WorkerLink* worker_link;
-    InProcess* in_process;
-    const Placement* placement;
-  };
-  // The parts outlive this object.
-  explicit Admission(const Parts& parts) : parts_(parts) {}
+  // All of these outlive this object.
+  Admission(Core* core, WorkerLink* worker_link, InProcess* in_process)
+      : core_(core), worker_link_(worker_link), in_process_(in_process) {}
 
   // A program has said hello.
   void Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
@@ -52,6 +30,11 @@ class Admission {
              std::vector<ipc::UniqueFd>* fds);
   // lanewayd serves: sessions that came before are the scheduler's to decide about.
   void EnlistQueued();
+
+  // --- actions
+  void Execute(const scheduler::Admit& admit);
+  void Execute(const scheduler::Queue& queue);
+  void Execute(const scheduler::Reject& reject);
 
   // Looks for programs that have ended, of which the loop may not have heard yet: their places are
   // then about to come free.
@@ -65,7 +48,9 @@ class Admission {
   void OnSocket(uint64_t id);
   void OnProcessEnded(uint64_t id);
 
-  const Parts parts_;
+  Core* const core_;
+  WorkerLink* const worker_link_;
+  InProcess* const in_process_;
 };
 
 }  // namespace control

@@ -7,23 +7,24 @@
 
 namespace control {
 
-ControlPlane::ControlPlane(const Parts& parts, Host* host, const std::function<int64_t()>& now_us)
-    : parts_(parts),
+ControlPlane::ControlPlane(Core* core, Host* host)
+    : core_(core),
       host_(host),
-      commands_(parts.loop),
-      job_commands_({parts.sessions, parts.jobs, parts.scheduler, parts.observers}),
-      run_commands_({parts.children, parts.sessions, parts.jobs, parts.observers, &job_commands_}),
-      views_({parts.options, parts.children, parts.sessions, &parts.scheduler->state(),
-              parts.observers},
-             now_us),
-      upgrade_({parts.children, parts.sessions, parts.scheduler, parts.placement, &commands_}),
-      metrics_(parts.loop, [this] { return views_.Metrics(); }) {
+      commands_(core->loop),
+      job_commands_({&core->sessions, &core->jobs, &core->scheduler, &core->observers}),
+      run_commands_(
+          {core->children, &core->sessions, &core->jobs, &core->observers, &job_commands_}),
+      views_({&core->options, core->children, &core->sessions, &core->scheduler.state(),
+              &core->observers},
+             core->now_us),
+      upgrade_({core->children, &core->sessions, &core->scheduler, &core->placement, &commands_}),
+      metrics_(core->loop, [this] { return views_.Metrics(); }) {
   SetUpViews();
   SetUpChanges();
 }
 
 absl::Status ControlPlane::Listen() {
-  const ipc::Options& options = *parts_.options;
+  const ipc::Options& options = core_->options;
   const absl::Status bound = commands_.Listen(ipc::ControlEndpoint(options.runtime_dir));
   if (!bound.ok() || options.metrics_port == 0) return bound;
   return metrics_.Listen(static_cast<uint16_t>(options.metrics_port));
@@ -32,7 +33,7 @@ absl::Status ControlPlane::Listen() {
 void ControlPlane::SetUpViews() {
   const auto fresh = [this](std::string (Views::*view)() const) {
     return [this, view](const std::string& peer, const Command&) {
-      parts_.children->RefreshUsage(
+      core_->children->RefreshUsage(
           [this, peer, view] { commands_.Reply(peer, (views_.*view)()); });
     };
   };
@@ -68,7 +69,7 @@ void ControlPlane::SetUpChanges() {
 }
 
 void ControlPlane::BeginRun(const std::string& peer, const Command& command) {
-  if (parts_.scheduler->serving()) {
+  if (core_->scheduler.serving()) {
     commands_.Reply(peer, run_commands_.Begin(command));
   } else {  // which device there is, is not known yet
     waiting_runs_.emplace_back(peer, command);

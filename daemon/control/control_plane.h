@@ -9,35 +9,18 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/common/event_loop.h"
-#include "daemon/control/children.h"
 #include "daemon/control/command_server.h"
+#include "daemon/control/core.h"
 #include "daemon/control/http.h"
 #include "daemon/control/job_commands.h"
-#include "daemon/control/jobs.h"
-#include "daemon/control/observers.h"
-#include "daemon/control/placement.h"
 #include "daemon/control/run_commands.h"
-#include "daemon/control/scheduler_port.h"
-#include "daemon/control/session_table.h"
 #include "daemon/control/upgrade_command.h"
 #include "daemon/control/views.h"
-#include "ipc/options.h"
 
 namespace control {
 
 class ControlPlane {
  public:
-  struct Parts {
-    const ipc::Options* options;
-    common::EventLoop* loop;
-    Children* children;
-    SessionTable* sessions;
-    Jobs* jobs;
-    SchedulerPort* scheduler;
-    Observers* observers;
-    const Placement* placement;
-  };
   // The parts of a command that concern lanewayd as a whole.
   class Host {
    public:
@@ -46,8 +29,8 @@ class ControlPlane {
     virtual std::string OnStopAsked(bool force) = 0;
   };
 
-  // Parts and host outlive this object. `now_us`: a monotonic clock.
-  ControlPlane(const Parts& parts, Host* host, const std::function<int64_t()>& now_us);
+  // Core and host outlive this object.
+  ControlPlane(Core* core, Host* host);
 
   // Listens at the runtime directory's endpoint, and at the port for metrics when there is one.
   absl::Status Listen();
@@ -64,7 +47,7 @@ class ControlPlane {
   void SetUpChanges();
   void BeginRun(const std::string& peer, const Command& command);
 
-  const Parts parts_;
+  Core* const core_;
   Host* const host_;
   CommandServer commands_;
   JobCommands job_commands_;

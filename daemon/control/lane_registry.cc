@@ -158,6 +158,18 @@ void LaneRegistry::Release(uint64_t lane) const {
   parts_.children->TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kLane, lane}});
 }
 
+void LaneRegistry::ReleaseUnknownOwners() {
+  for (const wire::Usage& usage : parts_.children->keeper().usages) {
+    const uint64_t id = wire::SessionOf(usage.owner);
+    if (id == 0) {
+      ShrinkIfUnknown(usage.owner.id);
+    } else if (parts_.sessions->Find(id) == nullptr) {
+      parts_.children->TellKeeper(wire::ReleaseOwner{usage.owner});
+    }
+  }
+}
+
+// Workers that have the lane mapped give it up first.
 void LaneRegistry::ShrinkIfUnknown(uint64_t lane) {
   if (!Exists(lane)) Shrink({lane, 0});
 }

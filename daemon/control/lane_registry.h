@@ -56,9 +56,9 @@ class LaneRegistry {
   // An order of the scheduler. Only a shrink needs a word: a worker grows a lane when it enters.
   void Resize(const scheduler::ResizeLane& resize);
   void OnShrunk(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
-  // Has a lane of an earlier lanewayd freed when no session of it is left: its last worker was lost
-  // at the same time as that lanewayd. Workers that have it mapped give it up first.
-  void ShrinkIfUnknown(uint64_t lane);
+  // Has the memory freed that the keeper holds for sessions and lanes of an earlier lanewayd that
+  // are gone: they ended without a lanewayd, or together with their worker.
+  void ReleaseUnknownOwners();
   // The session is out: its own memory and its own lane go.
   void ReleaseSession(uint64_t session) const;
 
@@ -69,6 +69,7 @@ class LaneRegistry {
   void ForwardChange(uint32_t worker, const ipc::control::LaneChanged& changed) const;
   void ReleaseIfEnded(uint64_t lane) const;
   void Shrink(const Shrinking::Order& order);
+  void ShrinkIfUnknown(uint64_t lane);
   // Sends an order to every worker. Returns those that have to answer it.
   std::set<uint32_t> TellAllWorkers(const ipc::control::ResizeLane& order) const;
   void Release(uint64_t lane) const;

@@ -42,14 +42,12 @@ class AdmissionTest : public PartsTest {
     return welcome;
   }
 
-  Jobs jobs_;
   Seal seal_;
   ipc::UniqueFd program_;
   InProcess in_process_{
       {&loop_, &children_, &sessions_, &scheduler_, &lifecycle_, &grants_, &seal_},
       [] { return 1'000'000; }};
-  Admission admission_{{&loop_, &children_, &sessions_, &jobs_, &scheduler_, &observers_, &lanes_,
-                        &lifecycle_, &grants_, &worker_link_, &in_process_, &placement_}};
+  Admission admission_{&core_, &worker_link_, &in_process_};
 };
 
 TEST_F(AdmissionTest, AnAdmittedSessionIsAttachedAndWelcome) {

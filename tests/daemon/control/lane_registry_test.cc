@@ -75,14 +75,14 @@ TEST_F(LaneRegistryTest, ASessionThatComesOrEndsSharesItsLane) {
 
 TEST_F(LaneRegistryTest, ALaneOfNoSessionIsFreedWhenWorkersHaveGivenItUp) {
   children_.AddWorker(1);
-  registry_.ShrinkIfUnknown(9);
-  ASSERT_EQ(children_.SentTo<wire::ResizeLane>(1).size(), 1u);
+  for (const uint64_t lane : {MakeLane(), uint64_t{9}})
+    children_.AddUsage({{wire::OwnerKind::kLane, lane}, 4096, 0, 0});
+  registry_.ReleaseUnknownOwners();
+  ASSERT_EQ(Orders(1), 1u);
+  EXPECT_EQ(children_.SentTo<wire::ResizeLane>(1)[0].lane, 9u);
   EXPECT_TRUE(Released().empty());
   registry_.OnShrunk(1, {9, 0});
   EXPECT_EQ(Released(), std::vector<uint64_t>{9});
-  const uint64_t known = MakeLane();
-  registry_.ShrinkIfUnknown(known);
-  EXPECT_EQ(Orders(1), 1u);
 }
 
 TEST_F(LaneRegistryTest, AProgramWithItsOwnContextSharesNoLane) {

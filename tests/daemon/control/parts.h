@@ -7,12 +7,7 @@
 
 #include <cstdint>
 
-#include "daemon/control/grants.h"
-#include "daemon/control/lane_registry.h"
-#include "daemon/control/observers.h"
-#include "daemon/control/placement.h"
-#include "daemon/control/scheduler_port.h"
-#include "daemon/control/session_lifecycle.h"
+#include "daemon/control/core.h"
 #include "daemon/control/worker_link.h"
 #include "ipc/socket.h"
 #include "tests/daemon/control/testing.h"
@@ -37,19 +32,27 @@ class PartsTest : public ::testing::Test, public SessionLifecycle::Listener {
   }
   const scheduler::Session* Known(uint64_t id) const { return scheduler_.state().Find(id); }
 
+  static ipc::Options OneLane() {
+    ipc::Options options;
+    options.runtime_dir = "/nonexistent";
+    options.policy = "fifo";
+    options.lanes = 1;
+    options.kill_timeout_s = 0;
+    options.max_iteration_s = 0;
+    return options;
+  }
+
   common::EventLoop loop_;
   FakeChildren children_;
-  SessionTable sessions_;
   NoExecutor executor_;
-  SchedulerPort scheduler_{"fifo", FewSessions(), &loop_, &executor_, [] { return 1'000'000; }};
-  Observers observers_{"", {&loop_, &sessions_, &scheduler_.state()}};
-  LaneRegistry lanes_{{&sessions_, &scheduler_, &children_}};
-  Placement placement_;
-  SessionLifecycle lifecycle_{
-      {&loop_, &sessions_, &scheduler_, &observers_, &lanes_}, {"/nonexistent", 0}, this};
-  Grants grants_{{&sessions_, &children_, &scheduler_, &observers_, &lanes_, &lifecycle_}, 0, [] {
-                   return 1'000'000;
-                 }};
+  Core core_{OneLane(), {&loop_, &children_, &executor_, this, "", [] { return 1'000'000; }}};
+  SessionTable& sessions_ = core_.sessions;
+  SchedulerPort& scheduler_ = core_.scheduler;
+  Observers& observers_ = core_.observers;
+  LaneRegistry& lanes_ = core_.lanes;
+  Placement& placement_ = core_.placement;
+  SessionLifecycle& lifecycle_ = core_.lifecycle;
+  Grants& grants_ = core_.grants;
   WorkerLink worker_link_{{&children_, &sessions_, &lifecycle_, &grants_}};
 };
 

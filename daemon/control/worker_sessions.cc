@@ -1,0 +1,117 @@
+#include "ipc/calls/vendor.h"
+
+#include "daemon/control/worker_sessions.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ipc/session_file.h"
+#include "ipc/socket.h"
+
+namespace control {
+
+WorkerSessions::WorkerSessions(Core* core)
+    : core_(core),
+      link_({core->children, &core->sessions, &core->lifecycle, &core->grants}),
+      moves_({core->children, &core->scheduler, &core->observers, &core->lifecycle, &core->grants,
+              &link_}),
+      offenders_({core->loop, core->children, &core->sessions, &core->scheduler, &core->observers,
+                  &core->placement},
+                 core->options.runtime_dir, core->options.kill_timeout_s) {}
+
+void WorkerSessions::OnReport(const ipc::control::Attached& attached) {
+  Session* const session = core_->sessions.Find(attached.session_id);
+  if (session == nullptr) return;
+  if (session->phase == Phase::kEntering) {
+    moves_.OnEntered(session, attached);
+  } else if (session->phase == Phase::kAttaching) {
+    link_.OnAttached(session, attached);
+  }
+}
+
+void WorkerSessions::OnReport(const ipc::control::SessionReleased& released) {
+  const uint64_t id = released.session_id;
+  Session* const session = core_->sessions.Find(id);
+  if (session == nullptr) return;
+  if (session->phase != Phase::kRunning && session->phase != Phase::kEnding) return;
+  if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
+    core_->lifecycle.Remove(session);
+  } else if (moves_.Begin(session)) {
+    core_->scheduler.Apply(scheduler::Idle{id, true});
+  } else {
+    moves_.Lose(session, "the session left its worker and can't enter another; start it again");
+  }
+}
+
+void WorkerSessions::OnReport(const ipc::control::SessionEnded& ended) {
+  const uint64_t id = ended.session_id;
+  Session* const session = core_->sessions.Find(id);
+  if (session == nullptr || session->phase == Phase::kLost) return;
+  spdlog::info("session {} ended", id);
+  const bool program_lives = !ipc::ProcessEnded(session->pidfd.get());
+  if (program_lives && session->phase == Phase::kRunning) {
+    // It broke a rule (a malformed message) and is out; listed until its program ends.
+    core_->lifecycle.Transition(session, Phase::kLost);
+  } else {
+    core_->lifecycle.Remove(session);
+  }
+}
+
+std::vector<uint64_t> WorkerSessions::ConcernedBy(uint32_t worker, bool was_ready) const {
+  std::vector<uint64_t> concerned;
+  for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
+    const Phase phase = entry.second.phase;
+    const bool waits_for_it =
+        (phase == Phase::kWaiting || phase == Phase::kMoving) && !was_ready &&
+        (entry.second.own_worker == worker || entry.second.record.contained == 0);
+    const bool was_on_it = entry.second.worker == worker && phase != Phase::kLost;
+    if (waits_for_it || was_on_it) concerned.push_back(entry.first);
+  }
+  return concerned;
+}
+
+void WorkerSessions::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
+  const std::vector<uint64_t> concerned = ConcernedBy(worker, was_ready);
+  const uint64_t culprit =
+      core_->scheduler.stopped() ? 0 : offenders_.OnWorkerLost(worker, sentence);
+  for (const uint64_t id : concerned) {
+    Session* const session = core_->sessions.Find(id);
+    if (session == nullptr) continue;
+    if (session->phase == Phase::kAttaching && was_ready && link_.AttachAgain(session)) continue;
+    if (session->phase == Phase::kWaiting || session->phase == Phase::kAttaching) {
+      core_->lifecycle.Refuse(session, CUDA_ERROR_MPS_RPC_FAILURE, sentence);
+    } else if (id == culprit) {
+      moves_.Lose(session, "work of this program ended its worker (laneway status says how)");
+    } else {
+      LoseWorkerOf(session, worker, sentence);
+    }
+  }
+}
+
+void WorkerSessions::LoseWorkerOf(Session* session, uint32_t worker, const std::string& sentence) {
+  if (session->own_worker == worker) session->own_worker = 0;
+  // A session whose client did not get to run in that worker may be what ends workers.
+  const bool ran = session->phase == Phase::kRunning &&
+                   session->page->acknowledged.load() == session->record.generation;
+  session->moves_failed = ran ? 0 : session->moves_failed + 1;
+  if (session->phase != Phase::kEnding && moves_.Begin(session)) return;
+  moves_.Lose(session, absl::StrCat(sentence, "; start the program again"));
+}
+
+// Sessions may wait for a worker that was ending when they came, or between two workers.
+void WorkerSessions::ServeWaiting() {
+  if (core_->scheduler.stopped()) return;
+  for (const uint64_t id : core_->sessions.Ids()) {
+    Session* const session = core_->sessions.Find(id);
+    if (session == nullptr) continue;
+    if (session->phase == Phase::kWaiting) {
+      link_.Serve(session);
+    } else if (session->phase == Phase::kMoving) {
+      moves_.Serve(session);
+    }
+  }
+}
+
+}  // namespace control

@@ -1,0 +1,54 @@
+// The sessions of workers: which of them wait for a worker, and what becomes of them when their
+// worker reports about them or is lost.
+//
+// Owns the parts that give sessions a worker, change it, and find out whose work ends workers.
+// Thread safety: one thread, the loop's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/control/core.h"
+#include "daemon/control/moves.h"
+#include "daemon/control/offenders.h"
+#include "daemon/control/worker_link.h"
+
+namespace control {
+
+class WorkerSessions {
+ public:
+  // `core` outlives this object.
+  explicit WorkerSessions(Core* core);
+
+  WorkerLink* link() { return &link_; }
+
+  // --- reports
+  // The worker has taken the session, or refuses it.
+  void OnReport(const ipc::control::Attached& attached);
+  // The session is out of its worker, which has cleaned up.
+  void OnReport(const ipc::control::SessionEnded& ended);
+  // The session has left its worker, as it was asked to.
+  void OnReport(const ipc::control::SessionReleased& released);
+  void OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned) {
+    offenders_.OnPoisoned(worker, poisoned);
+  }
+
+  // The worker has ended. `was_ready` false: it never served. `sentence`: what programs are told.
+  void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence);
+  // The session has been ending for longer than the timeout.
+  void OnOverdue(uint64_t session) { offenders_.OnOverdue(session); }
+  // Starts workers for the sessions that wait for one, and gives them those that are ready.
+  void ServeWaiting();
+
+ private:
+  std::vector<uint64_t> ConcernedBy(uint32_t worker, bool was_ready) const;
+  void LoseWorkerOf(Session* session, uint32_t worker, const std::string& sentence);
+
+  Core* const core_;
+  WorkerLink link_;
+  Moves moves_;
+  Offenders offenders_;
+};
+
+}  // namespace control
