@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/control/choose_devices.h"
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 #include "ipc/socket.h"
 
 namespace control {
@@ -77,7 +77,7 @@ void Admission::EnlistQueued() {
   }
 }
 
-// Without a ticket that holds, a job of its own, on which nobody has laid a limit.
+// A program without a valid ticket gets a job of its own, without a limit.
 ipc::JobTerms Admission::JobOf(const ipc::JobTicket& ticket) {
   if (const std::optional<ipc::JobTerms> joined = core_->jobs.Join(ticket)) return *joined;
   if (ticket.terms.id != 0)
@@ -87,8 +87,6 @@ ipc::JobTerms Admission::JobOf(const ipc::JobTicket& ticket) {
   return own;
 }
 
-// A program that has just ended may not have been noticed yet; its place is then about to come
-// free.
 void Admission::NoticeEnding() {
   std::vector<uint64_t> ended;
   for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
@@ -155,7 +153,7 @@ void Admission::OnSocket(uint64_t id) {
   if (session->phase == Phase::kRunning && session->link->Receive(session)) return;
   const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(session->socket.get(), 0);
   if (absl::IsDeadlineExceeded(packet.status())) return;
-  if (packet.ok()) return;  // nobody has anything more to say here
+  if (packet.ok()) return;  // no program sends anything between its hello and its welcome
   core_->lifecycle.CloseSocket(session);
   // Before the welcome it means that the program gave up; after it, nothing.
   if (session->phase == Phase::kQueued || session->phase == Phase::kWaiting)

@@ -273,7 +273,8 @@ bool ChildProcesses::OnWorkerReadable(uint32_t number) {
   if (!received.ok()) {
     loop_->Unwatch(process.connection.get());
     process.connection.Reset();
-    // It is ending, or it can't be told of sessions: then it must end, so that they learn it.
+    // The worker is ending. One that goes on can't be told of its sessions, and is killed: by its
+    // end the sessions learn that they need another worker.
     loop_->After(kSilenceUs, [this, number] {
       const std::map<uint32_t, Worker>::iterator still = workers_.find(number);
       if (still != workers_.end()) Kill(still->second.process);

@@ -1,9 +1,10 @@
 // The keeper and the workers as processes: starts, adopts, watches and stops them.
 //
 // A new lanewayd first looks which processes are there (keeper.sock, worker-N.sock) and asks what
-// they hold; only then are programs served. A lost keeper is replaced at once and the workers hand
-// their extents over; a lost worker is replaced when a session needs one, and its memory is
-// released only after its pidfd says that it is gone. Thread safety: one thread, the loop's.
+// they hold; only then are programs served. A lost keeper is replaced at once, and the workers hand
+// their extents over. A lost worker is replaced when a session needs one. The memory of a worker is
+// released only after its pidfd says that the process is gone. Thread safety: one thread, the
+// loop's.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ struct Worker {
   uint32_t number = 0;
   bool ready = false;
   bool listing = false;  // adopted, and still telling what it holds
-  bool own = false;      // of one session that shares it with nobody
+  bool own = false;      // of one session alone
   bool leaving = false;  // takes no more sessions
   std::string failure;   // what it said before it ended
 };

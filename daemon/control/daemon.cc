@@ -90,7 +90,7 @@ void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
           [&](const wire::Poisoned& poisoned) { worker_sessions_.OnPoisoned(worker, poisoned); },
           [&](const wire::LaneShrunk& shrunk) { core_.lanes.OnShrunk(worker, shrunk); },
           [&](const wire::LaneChanged& changed) { core_.lanes.OnChanged(worker, changed); },
-          // Compiles for what a session says of its lane, its turn and its memory.
+          // Compiles for reports of sessions about lanes, turns and memory.
           [&](const auto& other) { core_.grants.OnReport(other); },
       },
       report);

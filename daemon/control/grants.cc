@@ -31,7 +31,7 @@ Grants::Grants(const Parts& parts, int64_t iteration_max_s, std::function<int64_
 scheduler::SessionArrived Grants::Describe(const Session& session) const {
   scheduler::SessionArrived arrived = ArrivedWith(session.record);
   arrived.fixed = !session.link->CanMakeRoom();
-  if (const LearnedCommand* const known =
+  if (const CommandProfile* const known =
           parts_.observers->history().KnownOf(session.record.session_id)) {
     arrived.estimate.iteration_us = known->needs.iteration_us;
     arrived.estimate.total_us = known->needs.total_us;
@@ -65,8 +65,9 @@ void Grants::NoteProgress(uint64_t id) {
   if (event.iterations != 0 || event.busy_us != 0) parts_.scheduler->Apply(event);
 }
 
-// A session is counted on one device: the first of its job's (--gpus), or else where its first
-// memory is. There its lane is, and all its memory is counted there, also what it has on others.
+// A session is counted on one device: the first of its job's (--gpus), or else the device of its
+// first memory. Its lane is on that device. All its memory counts there, memory on other devices
+// included.
 bool Grants::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
   Session* const session = parts_.sessions->Find(id);
   if (session == nullptr) return true;
@@ -169,8 +170,9 @@ void Grants::Adopt(const Session& session) {
   if (record.wants != 0) parts_.scheduler->Apply(scheduler::Runnable{record.session_id});
 }
 
-// Its sessions run nowhere until another worker takes them over. First none of them has work: a
-// lane that comes free would be granted to one that cannot hear of it.
+// The sessions of a lost worker run nowhere until another worker takes them over. All of them go
+// idle before any of them leaves its lane: otherwise a free lane would be granted to a session that
+// no worker can tell.
 void Grants::OnWorkerLost(uint32_t worker) {
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {

@@ -1,5 +1,5 @@
-// Lanes, memory and turns: carries what the scheduler decides about a session to the worker or
-// program that runs it, and what these report back to the scheduler.
+// Lanes, memory and turns: carries the scheduler's decisions to workers and programs, and their
+// reports to the scheduler.
 //
 // No message is sent per iteration: how far a session is stands in its page, and is read when
 // something happens. Thread safety: one thread, the loop's.

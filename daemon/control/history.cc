@@ -48,7 +48,7 @@ uint64_t Grown(uint64_t now, uint64_t before) { return now > before ? now - befo
 History::History(std::string state_dir) : dir_(std::move(state_dir)) {
   if (dir_.empty()) return;
   const std::string path = absl::StrCat(dir_, "/", kLearnedName);
-  const absl::StatusOr<std::string> text = ipc::ReadBounded(path, Learned::kFileBytesMax);
+  const absl::StatusOr<std::string> text = ipc::ReadBounded(path, CommandProfiles::kFileBytesMax);
   if (absl::IsNotFound(text.status())) return;
   if (!text.ok()) {
     spdlog::warn("{}; nothing is known of commands that ran before",
@@ -136,7 +136,7 @@ void History::Begin(uint64_t session, uint64_t job, pid_t pid, const Now& now) {
   open.command = ForPeople(arguments);
   // The name by which it was called does not matter.
   const size_t first = std::min(arguments.find('\0'), arguments.size());
-  open.key = Learned::KeyOf(ExecutableOf(pid), std::string_view(arguments).substr(first));
+  open.key = CommandProfiles::KeyOf(ExecutableOf(pid), std::string_view(arguments).substr(first));
   OpenJob& whole = jobs_[job];
   whole.record.job = job;
   if (whole.record.command.empty()) whole.record.command = open.command;
@@ -184,7 +184,7 @@ void History::EndOfReadings(const Now& now) {
       ++others;
     }
     if (others > 1) continue;
-    if (others == 1 && session->beside.size() >= Learned::kBesideMax &&
+    if (others == 1 && session->beside.size() >= CommandProfiles::kBesideMax &&
         session->beside.count(other->key) == 0) {
       continue;
     }
@@ -265,7 +265,7 @@ void History::LearnFrom(const OpenSession& session, const Now& now) {
   }
 }
 
-const LearnedCommand* History::KnownOf(uint64_t session) const {
+const CommandProfile* History::KnownOf(uint64_t session) const {
   const std::map<uint64_t, OpenSession>::const_iterator found = sessions_.find(session);
   return found == sessions_.end() ? nullptr : learned_.Find(found->second.key);
 }
@@ -283,7 +283,7 @@ void History::FlushLearned() {
   if (!unsaved_ || dir_.empty()) return;
   const std::string path = absl::StrCat(dir_, "/", kLearnedName);
   // Another daemon of ours may have written since.
-  const absl::StatusOr<std::string> text = ipc::ReadBounded(path, Learned::kFileBytesMax);
+  const absl::StatusOr<std::string> text = ipc::ReadBounded(path, CommandProfiles::kFileBytesMax);
   if (text.ok()) (void)learned_.MergeUntrusted(*text);
   const absl::Status written = ipc::WriteWhole(path, learned_.Encode());
   unsaved_ = !written.ok();

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/control/learned.h"
-#include "daemon/control/watch.h"
+#include "daemon/control/command_profiles.h"
+#include "daemon/control/iteration_sampler.h"
 #include "ipc/history.h"
 #include "ipc/unique_fd.h"
 
@@ -59,8 +59,8 @@ class History {
   void CloseAll(bool programs_end, const Now& now);
 
   // What is known of the command that this session runs; null: it never ended before.
-  const LearnedCommand* KnownOf(uint64_t session) const;
-  const Learned& learned() const { return learned_; }
+  const CommandProfile* KnownOf(uint64_t session) const;
+  const CommandProfiles& learned() const { return learned_; }
   bool IsOpen(uint64_t job) const { return jobs_.count(job) != 0; }
   // No job is open.
   bool quiet() const { return jobs_.empty(); }
@@ -100,7 +100,7 @@ class History {
   void FlushLearned();
 
   const std::string dir_;
-  Learned learned_;
+  CommandProfiles learned_;
   bool unsaved_ = false;
   std::set<std::string> failing_;  // files whose last write failed, and was told
   std::map<uint64_t, OpenSession> sessions_;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 #include "daemon/control/session_files.h"
 #include "ipc/overloaded.h"
 #include "ipc/session_file.h"
@@ -94,7 +94,7 @@ void InProcess::Begin(Session* session) {
                session->record.pid);
 }
 
-// No more than the device has besides what others hold: it can't have that.
+// A program can't hold memory that other sessions hold: its claim is cut to the rest of the device.
 uint64_t InProcess::BelievedBytes(const Session& session) const {
   const KeeperState& keeper = parts_.children->keeper();
   const uint32_t device = session.record.device;
@@ -110,7 +110,8 @@ uint64_t InProcess::BelievedBytes(const Session& session) const {
   return Believed(claim);
 }
 
-// It has run for a while: admitted is what runs.
+// The program runs already, so it is admitted without asking the scheduler. How much memory it
+// holds comes from the program, and is believed only as far as the device allows.
 void InProcess::Adopt(uint64_t id) {
   parts_.children->RefreshUsage([this, id] {
     Session* const session = parts_.sessions->Find(id);
@@ -187,7 +188,7 @@ void InProcess::OnMessage(const Session& session, const wire::ProgramToDaemon& m
              message);
 }
 
-// It may be gone, or go on by itself until it says hello again.
+// The program has ended, or it runs on without lanewayd until it says hello again.
 void InProcess::OnAway(Session* session) {
   const uint64_t id = session->record.session_id;
   parts_.lifecycle->CloseSocket(session);
@@ -202,7 +203,7 @@ void InProcess::OnAway(Session* session) {
   });
 }
 
-// The device as others see it, within what the session may have.
+// The device's free memory, within the limit of the session's job.
 void InProcess::AnswerMemory(uint64_t id, uint32_t device) {
   parts_.children->RefreshUsage([this, id, device] {
     const Session* const session = parts_.sessions->Find(id);

@@ -3,8 +3,8 @@
 //
 // lanewayd reaches such a program over the socket of its hello (session_link.h). Memory that the
 // program has allocated by itself is counted, by the scheduler and at the keeper, and can't be
-// moved. A program whose socket ends runs on without
-// lanewayd and says hello again. Thread safety: one thread, the loop's.
+// moved. A program whose socket ends runs on without lanewayd and says hello again. Thread safety:
+// one thread, the loop's.
 #pragma once
 
 #include <sys/types.h>

@@ -44,7 +44,7 @@ void JobCommands::Steer(uint64_t session, EventKind kind, const scheduler::Event
   parts_.scheduler->Apply(event);
 }
 
-// Before the scheduler hears of it: a lane that it grants then comes to a gate that may open.
+// Before the scheduler's event: a grant that the event causes must not meet a gate that is paused.
 void JobCommands::SendPause(uint64_t session, scheduler::Pause pause) {
   Session* const known = parts_.sessions->Find(session);
   known->record.pause = pause;

@@ -1,7 +1,7 @@
 // People's commands that change what runs: policy, pause, resume, evict, limit, share, priority.
 //
-// Each becomes an event for the scheduler; what follows is executed like anything else that it
-// decides. Each command returns its answer, as JSON. Thread safety: one thread.
+// Each becomes an event for the scheduler. Each command returns its answer, as JSON. Thread safety:
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class JobCommands {
   std::string Limit(const Command& command);
   std::string Terms(const Command& command);  // share and priority
 
-  // The job has these terms from now on: its sessions that run or wait, and those that will come.
+  // Sets the job's terms: for its sessions that run or wait, and for later ones.
   void Change(const ipc::JobTerms& terms);
 
  private:

@@ -1,4 +1,4 @@
-// The jobs that this daemon knows: each one's number and the terms that `laneway run` gave it.
+// The jobs that this daemon knows, with their numbers and the terms that `laneway run` gave them.
 //
 // Sessions have a copy of the terms in their records, which goes to their worker and comes back to
 // the next daemon. Where both are known, what stands here holds. Thread safety: one thread.

@@ -36,9 +36,10 @@ void LaneRegistry::TellShared() {
 }
 
 void LaneRegistry::TellAlone() {
-  for (const Alone::Word& word : alone_.Change(PlaceOfOnly(parts_.sessions->all()))) {
-    (void)parts_.children->Send(word.place.worker,
-                                wire::LanePolicy{word.place.lane, !word.alone, 1});
+  for (const OnlySession::Notice& notice :
+       only_session_.Change(PlaceOfOnly(parts_.sessions->all()))) {
+    (void)parts_.children->Send(notice.place.worker,
+                                wire::LanePolicy{notice.place.lane, !notice.alone, 1});
   }
 }
 
@@ -187,9 +188,9 @@ void LaneRegistry::ReleaseSession(uint64_t session) const {
   Release(wire::OwnLaneOf(session));
 }
 
-// A lane's memory is made by the sessions that were told of it, whichever lanes they were told of
-// since, and perhaps in a worker that is lost before it says so. When the last of them has ended no
-// session makes any, and when there is no session at all none uses any.
+// A lane's guests are the sessions that were ever told of the lane. Only guests make memory there,
+// perhaps in a worker that is lost before lanewayd hears of it. So a lane that has ended is
+// released with its last guest. A lane that exists is released when there is no session at all.
 void LaneRegistry::OnSessionGone(uint64_t session) {
   for (std::map<uint64_t, std::set<uint64_t>>::iterator it = guests_.begin();
        it != guests_.end();) {

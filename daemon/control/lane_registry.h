@@ -1,19 +1,18 @@
 // Which workers and sessions are in which lane, and when the memory of a lane is given back.
 //
 // The scheduler assigns lanes; the workers make, share and shrink them. The registry tells workers
-// whether a lane is shared between them and which sessions hold it next, carries orders to shrink a
-// lane to the workers that have it mapped, and tells the keeper to free a lane's memory once no
-// session can use it any more. It remembers what each worker was told last, so each Tell function
-// may be called at any time: it sends what has changed since. Thread safety: one thread, the
-// loop's.
+// whether a lane is shared and which sessions hold the lane next. It carries orders to shrink to
+// the workers that have the lane mapped. It has the keeper free a lane's memory once no session can
+// use the lane. The registry remembers its last message to each worker, so each Tell function may
+// be called at any time: it sends the changes since. Thread safety: one thread, the loop's.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
 
-#include "daemon/control/alone.h"
 #include "daemon/control/children.h"
+#include "daemon/control/only_session.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/shrinking.h"
@@ -43,8 +42,8 @@ class LaneRegistry {
   void TellAlone();
   // Tells workers all that has changed since they were told.
   void Reconcile();
-  // A worker may pass a lane on by itself to sessions of its own; so each worker is told of the
-  // successors up to the first one that it does not have.
+  // A worker passes a lane on to its own sessions without asking. Each worker is told of the
+  // successors up to the first session of another worker.
   void Publish(const scheduler::Successors& successors) const;
   // A lane has changed hands in `worker`: the other workers look at it. The memory of a lane that
   // has ended goes.
@@ -59,7 +58,7 @@ class LaneRegistry {
   // Has the memory freed that the keeper holds for sessions and lanes of an earlier lanewayd that
   // are gone: they ended without a lanewayd, or together with their worker.
   void ReleaseUnknownOwners();
-  // The session is out: its own memory and its own lane go.
+  // The session has ended: its own memory and its own lane are freed.
   void ReleaseSession(uint64_t session) const;
 
  private:
@@ -79,7 +78,7 @@ class LaneRegistry {
   std::set<uint32_t> lost_;                         // workers whose orders are to be repeated
   std::map<uint64_t, std::set<uint32_t>> workers_;  // by lane, as they were told last
   std::map<uint64_t, std::set<uint64_t>> guests_;   // by lane: sessions that were ever told of it
-  Alone alone_;
+  OnlySession only_session_;
 };
 
 }  // namespace control

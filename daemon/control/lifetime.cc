@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "daemon/control/live.h"
+#include "daemon/control/top_snapshot.h"
 
 namespace control {
 

@@ -49,7 +49,7 @@ void Observers::End(const Session& session) {
     note = LossOf(*session.page.get());
   }
   history_.End(id, times, note, clock_());
-  watch_.Forget(id);
+  sampler_.Forget(id);
   Note({.kind = EventKind::kSessionEnd, .session = id, .job = session.record.job.number}, note);
 }
 
@@ -71,8 +71,8 @@ void Observers::SampleOne(const Session& session) {
   const uint64_t job = session.record.job.number;
   const ipc::IterationTimes& times = session.page->iteration_times;
   const ipc::Progress& progress = session.link->ProgressOf(session);
-  watch_.Sample(id, job, times, clock_().us, &journal_);
-  watch_.SampleWait(id, job, progress, clock_().us, &journal_);
+  sampler_.Sample(id, job, times, clock_().us, &journal_);
+  sampler_.SampleWait(id, job, progress, clock_().us, &journal_);
   SessionReading reading;
   reading.iterations = times.count.load();
   reading.total_us = times.total_us.load();

@@ -13,9 +13,9 @@
 
 #include "daemon/common/event_loop.h"
 #include "daemon/control/history.h"
+#include "daemon/control/iteration_sampler.h"
 #include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
-#include "daemon/control/watch.h"
 #include "scheduler/state.h"
 
 namespace control {
@@ -66,7 +66,7 @@ class Observers {
 
   const History& history() const { return history_; }
   const Journal& journal() const { return journal_; }
-  const Watch& watch() const { return watch_; }
+  const IterationSampler& sampler() const { return sampler_; }
   const std::deque<Fault>& faults() const { return faults_; }  // newest last
   uint64_t faults_seen() const { return faults_seen_; }        // since lanewayd began
 
@@ -78,7 +78,7 @@ class Observers {
   const std::function<Now()> clock_;
   History history_;
   Journal journal_;
-  Watch watch_;
+  IterationSampler sampler_;
   std::deque<Fault> faults_;
   uint64_t faults_seen_ = 0;
   common::EventLoop::TimerId sample_timer_ = 0;

@@ -50,8 +50,8 @@ void Offenders::NoteOffence(const Session& culprit) {
                culprit.record.program, times);
 }
 
-// A worker that a signal ended leaves a note of whose work its thread was doing. Returns the
-// session; 0: nobody knows.
+// A worker that a signal ended leaves a note that names the session of the faulting thread. Returns
+// that session; 0: there is no note.
 uint64_t Offenders::BlameForCrash(uint32_t worker) {
   const std::optional<common::CrashNote> note =
       common::TakeCrashNote(common::CrashNotePath(runtime_dir_, worker));
@@ -68,8 +68,8 @@ uint64_t Offenders::BlameForCrash(uint32_t worker) {
   return note->session_id;
 }
 
-// No interface cancels a running kernel: one that does not end takes its worker along. Sessions of
-// that worker that are, or come, to rest meanwhile go on in another.
+// No interface cancels a running kernel, so the worker of a kernel that does not end is killed.
+// Before that, sessions of that worker that come to rest in time leave for another worker.
 void Offenders::OnOverdue(uint64_t id) {
   const Session* const culprit = parts_.sessions->Find(id);
   if (culprit == nullptr || culprit->phase != Phase::kEnding || parts_.scheduler->stopped()) return;

@@ -1,5 +1,5 @@
-// Sessions whose work ends their worker: by a fault of the device, by a crash, or because it does
-// not end. Finds out which session it was, records the fault, and counts it against the program.
+// Sessions whose work ends their worker: by a fault of the device, by a crash, or by a kernel that
+// does not end. Finds the session, records the fault, and counts it against the program.
 //
 // Thread safety: one thread, the loop's.
 #pragma once

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 
 namespace control {
 

@@ -1,8 +1,8 @@
 // Which worker a session belongs to, and which workers are to end. Pure: it reads records, keeps
 // what it has decided, and sends nothing.
 //
-// Sessions share the current worker. A contained session has a worker of its own: its mode asks for
-// that, or its program has ended kOffencesMax workers (quarantine).
+// Sessions share the current worker. A contained session has a worker of its own. A session is
+// contained when its mode says so, or when its program has ended kOffencesMax workers (quarantine).
 // Thread safety: one thread.
 #pragma once
 

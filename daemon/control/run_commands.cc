@@ -34,7 +34,7 @@ std::string RunCommands::Begin(const Command& command) {
   const ipc::JobTicket shown = ipc::ParseTicketUntrusted(command.ticket).value_or(ipc::JobTicket());
   const std::optional<ipc::JobTerms> outer = parts_.jobs->Join(shown);
   ipc::JobTerms terms = outer.value_or(ipc::JobTerms());
-  // Without a limit of its own the run leaves its job the limit that it has.
+  // A run without a limit does not change the limit of its job.
   if (command.bytes != 0) terms.memory_limit_bytes = command.bytes;
   uint64_t run = 0;
   if (!outer.has_value()) {

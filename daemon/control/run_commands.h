@@ -27,8 +27,8 @@ class RunCommands {
   // The parts outlive this object.
   explicit RunCommands(const Parts& parts) : parts_(parts) {}
 
-  // A run that a program of another run starts is a part of that run's job; the attributes that it
-  // gives are the whole job's. REQUIRES: the keeper is ready. Returns the answer.
+  // A run that a program of another run starts is a part of the outer run's job. Attributes of the
+  // inner run then apply to the whole job. REQUIRES: the keeper is ready. Returns the answer.
   std::string Begin(const Command& command);
   std::string Exited(const Command& command);
 

@@ -1,11 +1,11 @@
 // A keyed hash (BLAKE2b, libsodium) that only the daemons of one runtime directory can make. A
-// daemon seals what it gives to a program, and each of them recognises it when it is shown again.
+// daemon seals a ticket for a program, and later daemons recognise the ticket by its seal.
 //
 // The key is a file of the runtime directory, mode 0600, made by the first daemon and read by those
-// after it. A keeper or worker could hold it too, but any of them may die, all at once even, while
-// programs run on; and the directory is where "the same daemon" is defined. The key protects
-// from whoever can reach a socket and no file. Who reads the user's files is the user, and may
-// steer the daemon as well. Thread safety: const after Load().
+// after it. A keeper or worker could hold the key too, but all of these may die while programs run
+// on; and the directory is where "the same daemon" is defined. The key protects against processes
+// that can reach a socket and no file. A process that reads the user's files runs as the user, and
+// may command the daemon as well. Thread safety: const after Load().
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The files of a session, as lanewayd makes them: the session file with its page, and for a session
-// of a worker the memory that it pins and the memory that is on the host. Thread safety: stateless.
+// Makes the files of a session: the session file with its page; for a session of a worker also the
+// files for pinned memory and for memory on the host. Thread safety: stateless.
 #pragma once
 
 #include "absl/status/status.h"

@@ -6,7 +6,7 @@
 
 #include "daemon/common/heap.h"
 #include "daemon/common/swap_file.h"
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 #include "ipc/runtime_dir.h"
 
 namespace control {
@@ -64,8 +64,9 @@ void SessionLifecycle::Transition(Session* session, Phase to) {
   }
 }
 
-// Its worker may have moved its memory as it was asked to, and not have said so. Memory that the
-// worker has not brought back, the next one brings.
+// The lost worker may have carried out the order to move the session's memory without an answer. So
+// the order is settled by looking at the memory. Memory that is still on the host is brought back
+// by the next worker.
 void SessionLifecycle::BeginMoving(Session* session) {
   session->page->moving.store(1, std::memory_order_seq_cst);
   session->worker = 0;
@@ -109,7 +110,7 @@ void SessionLifecycle::Remove(Session* session) {
   parts_.lanes->ReleaseSession(id);
   CloseSocket(session);
   parts_.loop->Unwatch(session->pidfd.get());
-  // Its worker may have been killed before it could.
+  // A worker that was killed could not remove the endpoint.
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(settings_.runtime_dir, id));
   parts_.observers->End(*session);
   parts_.sessions->Remove(id);

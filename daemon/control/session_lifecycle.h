@@ -54,7 +54,7 @@ class SessionLifecycle {
   void Remove(Session* session);
   // Tells the session's program that it gets no session, and why; then as Remove().
   void Refuse(Session* session, unsigned code, const std::string& sentence);
-  // Its program says no more, and hears no more.
+  // The session's program sends no more, and is sent no more.
   void CloseSocket(Session* session);
 
  private:

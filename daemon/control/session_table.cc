@@ -9,7 +9,7 @@
 namespace control {
 namespace {
 
-// The event loop may hear of it only after the request that asks.
+// The event loop may report the end of a process only after the request that is being answered.
 bool HasEnded(int pidfd) {
   pollfd ended{pidfd, POLLIN, 0};
   return pidfd >= 0 && poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0;

@@ -32,9 +32,9 @@ const char* NameOf(Phase phase);
 
 class SessionLink;
 struct Session;
-// What stands against another worker's taking the session over; empty: nothing.
+// The reason that no other worker can take the session over; empty: another worker can.
 std::string ObstacleOf(const Session& session);
-// Something that was taken is not complete on the device.
+// True while work that the worker took from the session's ring is not complete on the device.
 bool HasWorkInFlight(const Session& session);
 
 struct Session {
@@ -49,10 +49,10 @@ struct Session {
   ipc::UniqueFd session_fd;
   ipc::UniqueFd pinned_fd;
   ipc::UniqueFd swap_fd;    // where its memory is while it is in the host's
-  uint32_t own_worker = 0;  // of a contained session, once it is started
-  // In-process: it goes on from an earlier daemon, and says that it has so much device memory.
+  uint32_t own_worker = 0;  // of a contained session, once that worker is started
+  // The device memory that a program in-process claims, which ran before this lanewayd did.
   std::optional<uint64_t> claimed_bytes;
-  bool faulted = false;  // its worker ended by its fault: nobody takes it over
+  bool faulted = false;  // it has ended its worker: no other worker takes it over
   int moves_failed = 0;  // in a row: workers that were lost while they took it over
   common::SessionPageMap page;
   common::ProgressMap progress;  // its worker's word
@@ -62,8 +62,8 @@ struct Session {
   std::optional<ipc::control::Swap> swap;  // asked of its worker, not yet answered
   bool on_several = false;                 // devices, as far as is known
   bool asks_lane = false;  // blocked in a request for its lane, not for persistent memory
-  std::string refusal;     // why its last request for memory failed; empty: it did not
-  // What the scheduler has been told of its page, and when.
+  std::string refusal;     // the reason when its last request for memory failed; else empty
+  // The part of the session's progress that the scheduler knows, and since when.
   uint64_t iterations_seen = 0;
   uint64_t held_us_seen = 0;
   int64_t progress_us = 0;

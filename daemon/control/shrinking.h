@@ -1,9 +1,9 @@
-// Lanes that workers were told to make smaller, and who has not answered yet.
+// Orders to shrink lanes, and the workers that have not answered yet.
 //
-// Their memory is free when everybody who was told has let go of it. A worker that is lost has let
-// go of all it had, but perhaps nobody else gives back what is the lane's: its order is told anew,
-// to whoever has the lane by then. Each telling is answered once, so late answers count for nothing
-// that was ordered since. Thread safety: none; one thread.
+// A lane's memory is free when every worker that has the order has answered. A lost worker has let
+// go of its memory, but the lane's extents stay with the keeper: the order is sent again to the
+// workers that have the lane by then. Each message is answered once, so a late answer counts for no
+// later order. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,15 @@ class Shrinking {
     uint64_t bytes = 0;  // that may stay
   };
 
-  // These were told, each of which is to answer; none: the order waits for somebody to be there.
+  // The order was sent to these workers, each of which is to answer. None: the order waits for a
+  // worker.
   void Tell(const Order& order, const std::set<uint32_t>& workers);
-  // True: it was the last answer. The order is done, and forgotten.
+  // True: this was the last answer. The order is done, and forgotten.
   bool Answer(uint32_t worker, const Order& order);
   void Forget(uint64_t lane) { pending_.erase(lane); }
-  // What it has not answered, and never will: to be told anew.
+  // The orders that the lost worker has not answered: to be sent again.
   std::vector<Order> Lose(uint32_t worker);
-  // What nobody was there to hear.
+  // The orders for which there was no worker.
   std::vector<Order> Untold() const;
 
  private:

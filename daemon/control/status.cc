@@ -29,7 +29,7 @@ std::map<uint64_t, uint64_t> BytesBySession(const std::vector<ipc::control::Usag
   return bytes;
 }
 
-// What of its device memory a program has mapped and does not use: its own queries call it free.
+// Device memory that a program has mapped and does not use. The program's queries count it as free.
 uint64_t EmptyBytes(const Session& session, uint64_t device_bytes) {
   if (session.page.get() == nullptr) return 0;
   uint64_t sum = 0;

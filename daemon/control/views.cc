@@ -20,8 +20,9 @@ constexpr size_t kJournalPart = 2000;  // events of one answer: within ipc::kCon
 Views::Views(const Parts& parts, std::function<int64_t()> now_us)
     : parts_(parts), now_us_(std::move(now_us)) {}
 
-TopInput Views::Live() const {
-  return {*parts_.children, *parts_.sessions, *parts_.state, parts_.observers->watch(), now_us_()};
+TopInput Views::Snapshot() const {
+  return {*parts_.children, *parts_.sessions, *parts_.state, parts_.observers->sampler(),
+          now_us_()};
 }
 
 std::string Views::Status() const {
@@ -31,7 +32,7 @@ std::string Views::Status() const {
 
 std::string Views::Top() const {
   parts_.observers->Sample();
-  return TopJson(Live());
+  return TopJson(Snapshot());
 }
 
 std::string Views::Journal(uint64_t after) const {
@@ -41,7 +42,7 @@ std::string Views::Journal(uint64_t after) const {
 
 std::string Views::Metrics() const {
   parts_.observers->Sample();
-  return MetricsText(Live(), parts_.observers->faults_seen(), parts_.observers->journal());
+  return MetricsText(Snapshot(), parts_.observers->faults_seen(), parts_.observers->journal());
 }
 
 std::string Views::Why(uint64_t job) const {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "daemon/control/children.h"
-#include "daemon/control/live.h"
 #include "daemon/control/observers.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/top_snapshot.h"
 #include "ipc/options.h"
 #include "scheduler/state.h"
 
@@ -37,7 +37,7 @@ class Views {
   std::string Metrics() const;
 
  private:
-  TopInput Live() const;
+  TopInput Snapshot() const;
   std::string WhyOf(const Session& session) const;
 
   const Parts parts_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 #include "daemon/control/placement.h"
 #include "daemon/control/session_files.h"
 #include "ipc/socket.h"

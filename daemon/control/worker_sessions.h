@@ -38,7 +38,7 @@ class WorkerSessions {
   void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence);
   // The session has been ending for longer than the timeout.
   void OnOverdue(uint64_t session) { offenders_.OnOverdue(session); }
-  // Starts workers for the sessions that wait for one, and gives them those that are ready.
+  // Starts workers for sessions that wait, and hands sessions to workers that are ready.
   void ServeWaiting();
 
  private:

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
-#include "daemon/control/learned.h"
+#include "daemon/control/command_profiles.h"
 #include "ipc/history.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  control::Learned learned;
+  control::CommandProfiles learned;
   learned.MergeUntrusted(text);
-  control::Learned again;
+  control::CommandProfiles again;
   const size_t skipped = again.MergeUntrusted(learned.Encode());
   assert(skipped == 0 && again.size() == learned.size());
   for (const ipc::HistoryRecord& record : ipc::ReadHistoryUntrusted(text).records) {

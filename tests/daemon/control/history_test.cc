@@ -80,7 +80,7 @@ TEST_F(HistoryTest, TheNextDaemonKnowsWhatWasLearned) {
   }
   History history(state_);
   history.Begin(1, 1, getpid(), {0, 200});
-  const LearnedCommand* const known = history.KnownOf(1);
+  const CommandProfile* const known = history.KnownOf(1);
   ASSERT_NE(known, nullptr);
   EXPECT_EQ(known->needs.iterations, 10);
   EXPECT_EQ(known->needs.iteration_us, 1000);
@@ -120,7 +120,7 @@ TEST_F(HistoryTest, WhoRunsBesideWhomIsMeasured) {
   kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
   history.Begin(3, 3, getpid(), {5, 101});
-  const LearnedCommand* const known = history.KnownOf(3);
+  const CommandProfile* const known = history.KnownOf(3);
   ASSERT_NE(known, nullptr);
   EXPECT_EQ(known->needs.iteration_us, 1250);  // of both times without another beside it
   ASSERT_EQ(known->beside.size(), 1u);
@@ -138,7 +138,7 @@ TEST_F(HistoryTest, BesideTwoOthersNothingIsMeasured) {
   history.EndOfReadings({2, 100});
   history.End(1, {}, "", {3, 100});
   history.Begin(4, 4, getpid(), {4, 100});
-  const LearnedCommand* const known = history.KnownOf(4);
+  const CommandProfile* const known = history.KnownOf(4);
   ASSERT_NE(known, nullptr);
   EXPECT_EQ(known->needs.iteration_us, 1000);
   EXPECT_TRUE(known->beside.empty());
@@ -194,7 +194,7 @@ TEST_F(HistoryTest, AFullDiskLosesLinesAndNothingElse) {
 
 TEST_F(HistoryTest, WhatAnotherDaemonHasLearnedMeanwhileIsKept) {
   History history(state_);
-  Learned theirs;
+  CommandProfiles theirs;
   theirs.Learn(1, "another command", {10, 1000, 10'000, 0, 0}, 100);
   ASSERT_TRUE(ipc::WriteWhole(state_ + "/learned.jsonl", theirs.Encode()).ok());
   Run(&history, 1, 1, 10);

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 #include "daemon/control/seal.h"
 #include "ipc/runtime_dir.h"
 #include "tests/ipc/testing.h"

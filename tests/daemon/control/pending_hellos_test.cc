@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 
 namespace control {
 namespace {

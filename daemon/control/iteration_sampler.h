@@ -36,7 +36,7 @@ struct Figures {
   uint64_t switches = 0;
 };
 
-class Watch {
+class IterationSampler {
  public:
   static constexpr int64_t kWindowUs = 5'000'000;
 

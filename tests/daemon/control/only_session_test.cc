@@ -1,4 +1,4 @@
-#include "daemon/control/alone.h"
+#include "daemon/control/only_session.h"
 
 #include <gtest/gtest.h>
 
@@ -15,16 +15,16 @@ Session Running(uint32_t worker, uint64_t lane) {
 
 class AloneTellTest : public ::testing::Test {
  protected:
-  std::vector<Alone::Word> Look() { return alone_.Change(PlaceOfOnly(sessions_)); }
+  std::vector<OnlySession::Notice> Look() { return only_session_.Change(PlaceOfOnly(sessions_)); }
 
   std::map<uint64_t, Session> sessions_;
-  Alone alone_;
+  OnlySession only_session_;
 };
 
 TEST_F(AloneTellTest, TheOnlyOneIsToldOnce) {
   EXPECT_TRUE(Look().empty());
   sessions_[1] = Running(3, 5);
-  const std::vector<Alone::Word> words = Look();
+  const std::vector<OnlySession::Notice> words = Look();
   ASSERT_EQ(words.size(), 1u);
   EXPECT_EQ(words[0].place, (LanePlace{3, 5}));
   EXPECT_TRUE(words[0].alone);
@@ -35,7 +35,7 @@ TEST_F(AloneTellTest, WhoeverComesEndsItEvenBeforeItIsAdmitted) {
   sessions_[1] = Running(3, 5);
   Look();
   sessions_[2];  // queued
-  const std::vector<Alone::Word> words = Look();
+  const std::vector<OnlySession::Notice> words = Look();
   ASSERT_EQ(words.size(), 1u);
   EXPECT_EQ(words[0].place, (LanePlace{3, 5}));
   EXPECT_FALSE(words[0].alone);
@@ -47,7 +47,7 @@ TEST_F(AloneTellTest, InAnotherLaneItIsToldOfBoth) {
   sessions_[1] = Running(3, 5);
   Look();
   sessions_[1].lane = 6;
-  const std::vector<Alone::Word> words = Look();
+  const std::vector<OnlySession::Notice> words = Look();
   ASSERT_EQ(words.size(), 2u);
   EXPECT_FALSE(words[0].alone);
   EXPECT_EQ(words[0].place.lane, 5u);
@@ -65,7 +65,7 @@ TEST_F(AloneTellTest, BetweenTwoWorkersItIsNowhereAndTheNextOneIsTold) {
   sessions_[1].worker = 4;
   EXPECT_TRUE(Look().empty());
   sessions_[1].phase = Phase::kRunning;
-  const std::vector<Alone::Word> words = Look();
+  const std::vector<OnlySession::Notice> words = Look();
   ASSERT_EQ(words.size(), 1u);
   EXPECT_EQ(words[0].place.worker, 4u);
   EXPECT_TRUE(words[0].alone);

@@ -1,4 +1,4 @@
-#include "daemon/control/alone.h"
+#include "daemon/control/only_session.h"
 
 #include <utility>
 
@@ -11,13 +11,13 @@ LanePlace PlaceOfOnly(const std::map<uint64_t, Session>& sessions) {
   return {only.worker, only.lane};
 }
 
-std::vector<Alone::Word> Alone::Change(const LanePlace& now) {
-  std::vector<Word> words;
-  if (now == told_) return words;
+std::vector<OnlySession::Notice> OnlySession::Change(const LanePlace& now) {
+  std::vector<Notice> notices;
+  if (now == told_) return notices;
   const LanePlace before = std::exchange(told_, now);
-  if (before.lane != 0) words.push_back({before, false});
-  if (now.lane != 0) words.push_back({now, true});
-  return words;
+  if (before.lane != 0) notices.push_back({before, false});
+  if (now.lane != 0) notices.push_back({now, true});
+  return notices;
 }
 
 }  // namespace control

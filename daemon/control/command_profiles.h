@@ -29,7 +29,7 @@ struct Interference {
   int64_t samples = 0;
 };
 
-struct LearnedCommand {
+struct CommandProfile {
   std::string command;  // for people
   Needs needs;
   int64_t runs = 0;
@@ -37,7 +37,7 @@ struct LearnedCommand {
   std::map<uint64_t, Interference> beside;  // by the other's key
 };
 
-class Learned {
+class CommandProfiles {
  public:
   static constexpr size_t kCommandsMax = 1000;  // the one unused for longest makes room
   static constexpr size_t kBesideMax = 16;
@@ -47,7 +47,7 @@ class Learned {
   static uint64_t KeyOf(std::string_view executable, std::string_view arguments);
 
   // Null when it never ended before.
-  const LearnedCommand* Find(uint64_t key) const;
+  const CommandProfile* Find(uint64_t key) const;
   void Learn(uint64_t key, std::string_view command, const Needs& run, int64_t now_s);
   // REQUIRES: permille > 0. Ignored for commands that are not known.
   void LearnBeside(uint64_t key, uint64_t other, int64_t permille);
@@ -61,7 +61,7 @@ class Learned {
 
  private:
   void MakeRoom();
-  std::map<uint64_t, LearnedCommand> commands_;
+  std::map<uint64_t, CommandProfile> commands_;
 };
 
 }  // namespace control

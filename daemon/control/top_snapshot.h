@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "daemon/control/children.h"
+#include "daemon/control/iteration_sampler.h"
 #include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
-#include "daemon/control/watch.h"
 #include "scheduler/scheduler.h"
 
 namespace control {
@@ -18,7 +18,7 @@ struct TopInput {
   const Children& children;
   const SessionTable& sessions;
   const scheduler::State& state;
-  const Watch& watch;
+  const IterationSampler& sampler;
   int64_t now_us = 0;
 };
 

@@ -1,6 +1,6 @@
 #include "ipc/calls/vendor.h"
 
-#include "daemon/control/greeting.h"
+#include "daemon/control/hello_check.h"
 
 #include <spdlog/spdlog.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/control/live.h"
+#include "daemon/control/top_snapshot.h"
 
 #include <algorithm>
 #include <map>
@@ -51,7 +51,7 @@ SessionView ViewOf(const Session& session, const TopInput& input) {
     view.busy_us = static_cast<uint64_t>(std::max<int64_t>(known->busy_us, 0));
   }
   if (session.page.get() == nullptr) return view;
-  view.figures = input.watch.Of(id, session.page->iteration_times, input.now_us);
+  view.figures = input.sampler.Of(id, session.page->iteration_times, input.now_us);
   const ipc::Progress& progress = session.link->ProgressOf(session);
   view.persistent_bytes = progress.persistent_bytes.load();
   view.ephemeral_bytes = progress.ephemeral_bytes.load();

@@ -1,4 +1,4 @@
-#include "daemon/control/watch.h"
+#include "daemon/control/iteration_sampler.h"
 
 #include <algorithm>
 
@@ -60,8 +60,8 @@ uint64_t QuantileUs(const TimeCounts& counts, double part) {
   return ipc::BucketBegin(counts.size() - 1);
 }
 
-void Watch::Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& times, int64_t now_us,
-                 Watched* watched, Journal* journal) const {
+void IterationSampler::Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& times,
+                            int64_t now_us, Watched* watched, Journal* journal) const {
   const uint64_t count = times.count.load(std::memory_order_acquire);
   const uint64_t fresh = count - watched->told;
   const uint64_t total_us = Load(times.total_us);
@@ -91,8 +91,8 @@ void Watch::Tell(uint64_t session, uint64_t job, const ipc::IterationTimes& time
   watched->told_total_us = total_us;
 }
 
-bool Watch::Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& times, int64_t now_us,
-                   Journal* journal) {
+bool IterationSampler::Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& times,
+                              int64_t now_us, Journal* journal) {
   const bool is_new = watched_.count(session) == 0;
   Watched& watched = watched_[session];
   const uint64_t count = times.count.load(std::memory_order_acquire);
@@ -112,8 +112,8 @@ bool Watch::Sample(uint64_t session, uint64_t job, const ipc::IterationTimes& ti
   return true;
 }
 
-void Watch::SampleWait(uint64_t session, uint64_t job, const ipc::Progress& progress,
-                       int64_t now_us, Journal* journal) {
+void IterationSampler::SampleWait(uint64_t session, uint64_t job, const ipc::Progress& progress,
+                                  int64_t now_us, Journal* journal) {
   const std::map<uint64_t, Watched>::iterator found = watched_.find(session);
   if (found == watched_.end()) return;
   Watched& watched = found->second;
@@ -138,7 +138,8 @@ void Watch::SampleWait(uint64_t session, uint64_t job, const ipc::Progress& prog
                NameOf(wait));
 }
 
-Figures Watch::Of(uint64_t session, const ipc::IterationTimes& times, int64_t now_us) const {
+Figures IterationSampler::Of(uint64_t session, const ipc::IterationTimes& times,
+                             int64_t now_us) const {
   Figures figures;
   figures.iterations = times.count.load(std::memory_order_acquire);
   figures.waited_us = Load(times.waited_us);

@@ -1,4 +1,4 @@
-#include "daemon/control/watch.h"
+#include "daemon/control/iteration_sampler.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 class WatchTest : public ::testing::Test {
  protected:
-  void Sample(int64_t now_us) { watch_.Sample(1, 7, *times_, now_us, &journal_); }
+  void Sample(int64_t now_us) { sampler_.Sample(1, 7, *times_, now_us, &journal_); }
   // `count` iterations of `took_us`, one after the other, until `end_us`.
   void Iterate(int count, uint64_t took_us, uint64_t end_us) {
     for (int i = count - 1; i >= 0; --i) {
@@ -23,7 +23,7 @@ class WatchTest : public ::testing::Test {
 
   const std::unique_ptr<ipc::IterationTimes> times_ = std::make_unique<ipc::IterationTimes>();
   Journal journal_;
-  Watch watch_;
+  IterationSampler sampler_;
 };
 
 TEST_F(WatchTest, FiguresSpeakOfTheLastSeconds) {
@@ -33,7 +33,7 @@ TEST_F(WatchTest, FiguresSpeakOfTheLastSeconds) {
     Iterate(static_cast<int>(1'000'000 / took), took, static_cast<uint64_t>(second) * 1'000'000);
     Sample(second * 1'000'000);
   }
-  const Figures figures = watch_.Of(1, *times_, 60'000'000);
+  const Figures figures = sampler_.Of(1, *times_, 60'000'000);
   EXPECT_EQ(figures.iterations, 30u * 10 + 30u * 100);
   EXPECT_NEAR(figures.per_second, 100, 1);
   EXPECT_NEAR(static_cast<double>(figures.p50_us), 10'000, 700);
@@ -108,7 +108,7 @@ TEST_F(WatchTest, WordsOfALiarAreBounded) {
     times_->times[random() % ipc::kTimeBuckets].store(static_cast<uint32_t>(random()));
     now_us += static_cast<int64_t>(random() % 1'000'000);
     Sample(now_us);
-    (void)watch_.Of(1, *times_, now_us);
+    (void)sampler_.Of(1, *times_, now_us);
     int64_t before = 0;
     for (const Event& event :
          journal_.After(journal_.last() - std::min<uint64_t>(journal_.last(), 8), 8)) {

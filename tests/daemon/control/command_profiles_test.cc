@@ -1,4 +1,4 @@
-#include "daemon/control/learned.h"
+#include "daemon/control/command_profiles.h"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,14 @@ namespace {
 const Needs kRun = {100, 2000, 200'000, 1 << 20, 1 << 21};
 
 TEST(LearnedTest, ComesBackFromItsFile) {
-  Learned learned;
+  CommandProfiles learned;
   learned.Learn(1, "python3 train.py", kRun, 50);
   learned.Learn(2, "name \"with\" \n and \xff bytes", kRun, 60);
   learned.LearnBeside(1, 2, 1300);
-  Learned again;
+  CommandProfiles again;
   EXPECT_EQ(again.MergeUntrusted(learned.Encode()), 0u);
   EXPECT_EQ(again.Encode(), learned.Encode());
-  const LearnedCommand* const command = again.Find(1);
+  const CommandProfile* const command = again.Find(1);
   ASSERT_NE(command, nullptr);
   EXPECT_EQ(command->needs.iterations, 100);
   EXPECT_EQ(command->needs.ephemeral_bytes, 1 << 21);
@@ -26,7 +26,7 @@ TEST(LearnedTest, ComesBackFromItsFile) {
 }
 
 TEST(LearnedTest, LaterRunsWeighMore) {
-  Learned learned;
+  CommandProfiles learned;
   for (const int64_t iterations : {100, 200, 200}) {
     Needs run = kRun;
     run.iterations = iterations;
@@ -37,73 +37,73 @@ TEST(LearnedTest, LaterRunsWeighMore) {
 }
 
 TEST(LearnedTest, AbsurdFiguresAreCut) {
-  Learned learned;
+  CommandProfiles learned;
   learned.Learn(1, std::string(100'000, 'x'), {-5, INT64_MAX, INT64_MAX, -1, 7}, -3);
   learned.Learn(1, "a", {INT64_MAX, INT64_MAX, 0, 0, 0}, 5);
   learned.LearnBeside(1, 2, INT64_MAX);
-  Learned again;
+  CommandProfiles again;
   EXPECT_EQ(again.MergeUntrusted(learned.Encode()), 0u);
   EXPECT_EQ(again.Encode(), learned.Encode());
 }
 
 TEST(LearnedTest, TheOneUnusedForLongestMakesRoom) {
-  Learned learned;
-  for (uint64_t i = 0; i < Learned::kCommandsMax + 10; ++i) {
+  CommandProfiles learned;
+  for (uint64_t i = 0; i < CommandProfiles::kCommandsMax + 10; ++i) {
     learned.Learn(i, "a", kRun, static_cast<int64_t>(1000 + i));
   }
-  EXPECT_EQ(learned.size(), Learned::kCommandsMax);
+  EXPECT_EQ(learned.size(), CommandProfiles::kCommandsMax);
   EXPECT_EQ(learned.Find(9), nullptr);
   EXPECT_NE(learned.Find(10), nullptr);
-  for (uint64_t other = 0; other < 2 * Learned::kBesideMax; ++other) {
+  for (uint64_t other = 0; other < 2 * CommandProfiles::kBesideMax; ++other) {
     learned.LearnBeside(10, other, 1000);
   }
-  EXPECT_EQ(learned.Find(10)->beside.size(), Learned::kBesideMax);
-  EXPECT_LE(learned.Encode().size(), Learned::kFileBytesMax);
+  EXPECT_EQ(learned.Find(10)->beside.size(), CommandProfiles::kBesideMax);
+  EXPECT_LE(learned.Encode().size(), CommandProfiles::kFileBytesMax);
 }
 
 TEST(LearnedTest, WhatIsNoEntryIsSkipped) {
-  Learned learned;
+  CommandProfiles learned;
   learned.Learn(1, "a", kRun, 50);
   const std::string good = learned.Encode();
-  Learned again;
+  CommandProfiles again;
   EXPECT_EQ(again.MergeUntrusted(good + "nonsense\n{}\n[1,2]\n{\"key\":\"zz\"}\n"), 4u);
   EXPECT_EQ(again.size(), 1u);
   EXPECT_EQ(again.MergeUntrusted(good.substr(0, good.size() - 20)), 1u);  // a torn last line
-  EXPECT_EQ(Learned().MergeUntrusted("{\"laneway_learned\":99}\n{}\n"), 2u);
-  EXPECT_EQ(Learned().MergeUntrusted(""), 0u);
+  EXPECT_EQ(CommandProfiles().MergeUntrusted("{\"laneway_learned\":99}\n{}\n"), 2u);
+  EXPECT_EQ(CommandProfiles().MergeUntrusted(""), 0u);
 }
 
 TEST(LearnedTest, AnEntryWithTooManyNeighboursIsSkipped) {
-  Learned learned;
+  CommandProfiles learned;
   learned.Learn(1, "a", kRun, 50);
-  for (uint64_t other = 0; other < Learned::kBesideMax; ++other) {
+  for (uint64_t other = 0; other < CommandProfiles::kBesideMax; ++other) {
     learned.LearnBeside(1, other, 1000);
   }
   std::string text = learned.Encode();
-  EXPECT_EQ(Learned().MergeUntrusted(text), 0u);
+  EXPECT_EQ(CommandProfiles().MergeUntrusted(text), 0u);
   const std::string list = "\"beside\":[";
   const size_t begin = text.find(list);
   ASSERT_NE(begin, std::string::npos);
   text.insert(begin + list.size(), R"({"key":"00000000000000ff","permille":1000,"samples":1},)");
-  Learned again;
+  CommandProfiles again;
   EXPECT_EQ(again.MergeUntrusted(text), 1u);
   EXPECT_EQ(again.size(), 0u);
 }
 
 TEST(LearnedTest, ALineThatIsTooLongIsSkipped) {
-  Learned learned;
+  CommandProfiles learned;
   learned.Learn(1, "a", kRun, 50);
   std::string text = learned.Encode();
   text.insert(text.size() - 1, std::string(100, ' '));  // spaces are no fault
-  EXPECT_EQ(Learned().MergeUntrusted(text), 0u);
+  EXPECT_EQ(CommandProfiles().MergeUntrusted(text), 0u);
   text.insert(text.size() - 1, std::string(10'000, ' '));
-  Learned again;
+  CommandProfiles again;
   EXPECT_EQ(again.MergeUntrusted(text), 1u);
   EXPECT_EQ(again.size(), 0u);
 }
 
 TEST(LearnedTest, TheLaterOfTwoDaemonsWins) {
-  Learned mine, theirs;
+  CommandProfiles mine, theirs;
   mine.Learn(1, "a", kRun, 50);
   Needs longer = kRun;
   longer.iterations = 7;
@@ -115,8 +115,8 @@ TEST(LearnedTest, TheLaterOfTwoDaemonsWins) {
 }
 
 TEST(LearnedTest, TheKeyTellsExecutablesAndArgumentsApart) {
-  EXPECT_EQ(Learned::KeyOf("/bin/a", "x"), Learned::KeyOf("/bin/a", "x"));
-  EXPECT_NE(Learned::KeyOf("/bin/a", "x"), Learned::KeyOf("/bin/ax", ""));
+  EXPECT_EQ(CommandProfiles::KeyOf("/bin/a", "x"), CommandProfiles::KeyOf("/bin/a", "x"));
+  EXPECT_NE(CommandProfiles::KeyOf("/bin/a", "x"), CommandProfiles::KeyOf("/bin/ax", ""));
 }
 
 }  // namespace

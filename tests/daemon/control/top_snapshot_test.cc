@@ -1,4 +1,4 @@
-#include "daemon/control/live.h"
+#include "daemon/control/top_snapshot.h"
 
 #include <gtest/gtest.h>
 #include "tests/daemon/control/testing.h"
@@ -19,13 +19,13 @@ class LiveTest : public ::testing::Test {
     return &session;
   }
   std::vector<SessionView> Views() const {
-    return ViewsOf({children_, sessions_, state_, watch_, 1'000'000});
+    return ViewsOf({children_, sessions_, state_, sampler_, 1'000'000});
   }
 
   const FakeChildren children_;
   SessionTable sessions_;
   scheduler::State state_;
-  const Watch watch_;
+  const IterationSampler sampler_;
 };
 
 TEST_F(LiveTest, APausedSessionIsShownAsPaused) {

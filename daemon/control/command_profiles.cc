@@ -1,4 +1,4 @@
-#include "daemon/control/learned.h"
+#include "daemon/control/command_profiles.h"
 
 #include <algorithm>
 #include <cassert>
@@ -49,10 +49,10 @@ bool TakeNumber(const Json& json, const char* name, int64_t* number) {
   return true;
 }
 
-bool TakeBeside(const Json& json, LearnedCommand* command) {
+bool TakeBeside(const Json& json, CommandProfile* command) {
   const Json::const_iterator found = json.find("beside");
   if (found == json.end()) return true;
-  if (!found->is_array() || found->size() > Learned::kBesideMax) return false;
+  if (!found->is_array() || found->size() > CommandProfiles::kBesideMax) return false;
   for (const Json& entry : *found) {
     uint64_t other = 0;
     Interference beside;
@@ -66,7 +66,7 @@ bool TakeBeside(const Json& json, LearnedCommand* command) {
   return true;
 }
 
-bool TakeLineUntrusted(std::string_view line, uint64_t* key, LearnedCommand* command) {
+bool TakeLineUntrusted(std::string_view line, uint64_t* key, CommandProfile* command) {
   if (line.size() > kLineBytesMax) return false;
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object() || json.count("key") == 0 || !ParseHex(json["key"], key)) return false;
@@ -91,12 +91,12 @@ bool IsHead(std::string_view line) {
   const Json json = Json::parse(line.substr(0, kLineBytesMax), nullptr, false);
   int64_t version = 0;
   return json.is_object() && TakeNumber(json, "laneway_learned", &version) &&
-         version == Learned::kVersion;
+         version == CommandProfiles::kVersion;
 }
 
 }  // namespace
 
-uint64_t Learned::KeyOf(std::string_view executable, std::string_view arguments) {
+uint64_t CommandProfiles::KeyOf(std::string_view executable, std::string_view arguments) {
   uint64_t hash = 14695981039346656037ull;  // FNV-1a
   for (const std::string_view part : {executable, std::string_view("\0", 1), arguments}) {
     for (const char letter : part) hash = (hash ^ static_cast<uint8_t>(letter)) * 1099511628211ull;
@@ -104,13 +104,14 @@ uint64_t Learned::KeyOf(std::string_view executable, std::string_view arguments)
   return hash;
 }
 
-const LearnedCommand* Learned::Find(uint64_t key) const {
-  const std::map<uint64_t, LearnedCommand>::const_iterator found = commands_.find(key);
+const CommandProfile* CommandProfiles::Find(uint64_t key) const {
+  const std::map<uint64_t, CommandProfile>::const_iterator found = commands_.find(key);
   return found == commands_.end() ? nullptr : &found->second;
 }
 
-void Learned::Learn(uint64_t key, std::string_view command, const Needs& run, int64_t now_s) {
-  LearnedCommand& entry = commands_[key];
+void CommandProfiles::Learn(uint64_t key, std::string_view command, const Needs& run,
+                            int64_t now_s) {
+  CommandProfile& entry = commands_[key];
   entry.command = std::string(command.substr(0, kCommandBytesMax));
   for (const Word& word : kWords) {
     int64_t& mean = entry.needs.*word.word;
@@ -122,9 +123,9 @@ void Learned::Learn(uint64_t key, std::string_view command, const Needs& run, in
   MakeRoom();
 }
 
-void Learned::LearnBeside(uint64_t key, uint64_t other, int64_t permille) {
+void CommandProfiles::LearnBeside(uint64_t key, uint64_t other, int64_t permille) {
   assert(permille > 0);
-  const std::map<uint64_t, LearnedCommand>::iterator found = commands_.find(key);
+  const std::map<uint64_t, CommandProfile>::iterator found = commands_.find(key);
   if (found == commands_.end()) return;
   std::map<uint64_t, Interference>& beside = found->second.beside;
   if (beside.count(other) == 0 && beside.size() >= kBesideMax) {
@@ -138,7 +139,7 @@ void Learned::LearnBeside(uint64_t key, uint64_t other, int64_t permille) {
   entry.samples = std::min(entry.samples + 1, kNumberMax);
 }
 
-void Learned::MakeRoom() {
+void CommandProfiles::MakeRoom() {
   while (commands_.size() > kCommandsMax) {
     commands_.erase(std::min_element(
         commands_.begin(), commands_.end(),
@@ -146,10 +147,10 @@ void Learned::MakeRoom() {
   }
 }
 
-std::string Learned::Encode() const {
+std::string CommandProfiles::Encode() const {
   std::string text = Json{{"laneway_learned", kVersion}}.dump() + "\n";
-  for (const std::pair<const uint64_t, LearnedCommand>& entry : commands_) {
-    const LearnedCommand& command = entry.second;
+  for (const std::pair<const uint64_t, CommandProfile>& entry : commands_) {
+    const CommandProfile& command = entry.second;
     Json json = {{"key", Hex(entry.first)}, {"command", command.command}};
     for (const Word& word : kWords) json[word.name] = command.needs.*word.word;
     json["runs"] = command.runs;
@@ -164,19 +165,19 @@ std::string Learned::Encode() const {
   return text;
 }
 
-size_t Learned::MergeUntrusted(std::string_view text) {
+size_t CommandProfiles::MergeUntrusted(std::string_view text) {
   const std::string_view head = TakeLine(&text);
   const bool known = IsHead(head);
   size_t skipped = known || head.empty() ? 0 : 1;
   while (!text.empty()) {
     const std::string_view line = TakeLine(&text);
     uint64_t key = 0;
-    LearnedCommand command;
+    CommandProfile command;
     if (!known || !TakeLineUntrusted(line, &key, &command)) {
       ++skipped;
       continue;
     }
-    const LearnedCommand* const mine = Find(key);
+    const CommandProfile* const mine = Find(key);
     if (mine == nullptr || mine->used_s < command.used_s) commands_[key] = std::move(command);
     MakeRoom();
   }
