@@ -47,7 +47,7 @@ void ChildProcesses::Start(ChildrenListener* listener) {
   AdoptWorkers();
   loop_->After(kAdoptTimeoutUs, [this] {
     for (std::pair<const uint32_t, Worker>& entry : workers_) {
-      if (!entry.second.listing) continue;
+      if (entry.second.state != WorkerState::kListing) continue;
       spdlog::warn("worker {} does not say what it holds; killed", entry.first);
       Kill(entry.second.process);
     }
@@ -200,7 +200,7 @@ void ChildProcesses::AdoptWorkers() {
       continue;
     }
     spdlog::info("adopting worker {}, pid {}", number, process->pid);
-    AddWorker(number, std::move(*process), true);
+    AddWorker(number, std::move(*process), WorkerState::kListing);
     (void)Send(number, wire::Query{});
   }
 }
@@ -212,9 +212,9 @@ absl::Status ChildProcesses::EnsureWorker() {
   return absl::OkStatus();
 }
 
-void ChildProcesses::SetLeaving(uint32_t worker, bool leaving) {
+void ChildProcesses::Transition(uint32_t worker, WorkerState to) {
   const std::map<uint32_t, Worker>::iterator found = workers_.find(worker);
-  if (found != workers_.end()) found->second.leaving = leaving;
+  if (found != workers_.end()) found->second.Transition(to);
 }
 
 void ChildProcesses::KillWorker(uint32_t worker) {
@@ -240,18 +240,18 @@ absl::StatusOr<uint32_t> ChildProcesses::StartWorker(bool own) {
   if (!process.ok()) unlink(socket.c_str());
   if (!process.ok()) return process.status();
   spdlog::info("started worker {}, pid {}", number, process->pid);
-  AddWorker(number, std::move(*process), false);
-  workers_[number].own = own;
+  AddWorker(number, std::move(*process), WorkerState::kStarting)->own = own;
   return number;
 }
 
-void ChildProcesses::AddWorker(uint32_t number, Process process, bool listing) {
+Worker* ChildProcesses::AddWorker(uint32_t number, Process process, WorkerState state) {
   Worker& worker = workers_[number];
   worker.process = std::move(process);
   worker.number = number;
-  worker.listing = listing;
+  worker.state = state;
   loop_->Watch(worker.process.pidfd.get(), [this, number] { OnWorkerEnded(number); });
   loop_->Watch(worker.process.connection.get(), [this, number] { OnWorkerReadable(number); });
+  return &worker;
 }
 
 absl::Status ChildProcesses::Send(uint32_t worker, const wire::DaemonToWorker& message,
@@ -263,6 +263,7 @@ absl::Status ChildProcesses::Send(uint32_t worker, const wire::DaemonToWorker& m
   return wire::Send<wire::DaemonToWorker>(found->second.process.connection.get(), message, fds);
 }
 
+// A closed connection is the first sign of a worker's end. Its process may live a little longer.
 bool ChildProcesses::OnWorkerReadable(uint32_t number) {
   const std::map<uint32_t, Worker>::iterator found = workers_.find(number);
   if (found == workers_.end() || !found->second.process.connection.valid()) return false;
@@ -273,8 +274,8 @@ bool ChildProcesses::OnWorkerReadable(uint32_t number) {
   if (!received.ok()) {
     loop_->Unwatch(process.connection.get());
     process.connection.Reset();
-    // The worker is ending. One that goes on can't be told of its sessions, and is killed: by its
-    // end the sessions learn that they need another worker.
+    // The worker is about to end. If it does not, it is killed: lanewayd can't reach it any more,
+    // and its sessions need another worker.
     loop_->After(kSilenceUs, [this, number] {
       const std::map<uint32_t, Worker>::iterator still = workers_.find(number);
       if (still != workers_.end()) Kill(still->second.process);
@@ -300,13 +301,16 @@ void ChildProcesses::HandleWorker(Worker* worker, wire::Received<wire::WorkerToD
 
 void ChildProcesses::NoteReady(Worker* worker, const wire::WorkerReady& ready) {
   worker->own = ready.own != 0;
-  if (std::exchange(worker->ready, true) || worker->listing) return;
+  if (std::exchange(worker->served, true) || worker->state == WorkerState::kListing) return;
+  if (worker->state == WorkerState::kStarting) worker->Transition(WorkerState::kReady);
   spdlog::info("worker {} is ready", worker->number);
   listener_->OnWorkerReady(worker->number);
 }
 
+// The worker may have begun to serve before or while it listed, or may still start.
 void ChildProcesses::EndListing(Worker* worker) {
-  if (!std::exchange(worker->listing, false)) return;
+  if (worker->state != WorkerState::kListing) return;
+  worker->Transition(worker->served ? WorkerState::kReady : WorkerState::kStarting);
   listener_->OnWorkerReady(worker->number);
   CheckAdopted();
 }
@@ -327,12 +331,13 @@ void ChildProcesses::OnWorkerEnded(uint32_t number) {
               how);
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, number).c_str());
   TellKeeper(wire::ReleaseWorker{number});
-  listener_->OnWorkerLost(
-      number, worker.ready,
-      worker.failure.empty()
-          ? absl::StrCat("the worker ended (", how, "); see ",
-                         ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number)))
-          : worker.failure);
+  WorkerLoss loss{worker.served, worker.state == WorkerState::kRetired, worker.failure};
+  if (loss.sentence.empty()) {
+    loss.sentence =
+        absl::StrCat("the worker ended (", how, "); see ",
+                     ipc::LogPath(options_.runtime_dir, absl::StrCat("worker-", number)));
+  }
+  listener_->OnWorkerLost(number, loss);
   CheckAdopted();
   if (stopping_) FinishStop();
 }
@@ -342,7 +347,7 @@ void ChildProcesses::OnWorkerEnded(uint32_t number) {
 void ChildProcesses::CheckAdopted() {
   if (adopted_ || !keeper_.ready || keeper_.listing) return;
   for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-    if (entry.second.listing) return;
+    if (entry.second.state == WorkerState::kListing) return;
   }
   adopted_ = true;
   for (const wire::Usage& usage : keeper_.usages) {
@@ -369,6 +374,7 @@ void ChildProcesses::Stop() {
   FinishStop();
 }
 
+// The keeper ends last: workers hand their memory to it until they end.
 void ChildProcesses::FinishStop() {
   if (!workers_.empty()) return;
   if (!keeper_.running) {

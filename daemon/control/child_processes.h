@@ -36,7 +36,7 @@ class ChildProcesses : public Children {
   void Stop() override;
   absl::Status EnsureWorker() override;
   absl::StatusOr<uint32_t> StartWorker(bool own) override;
-  void SetLeaving(uint32_t worker, bool leaving) override;
+  void Transition(uint32_t worker, WorkerState to) override;
   void KillWorker(uint32_t worker) override;
   absl::Status Send(uint32_t worker, const ipc::control::DaemonToWorker& message,
                     std::span<const int> fds = {}) override;
@@ -55,7 +55,7 @@ class ChildProcesses : public Children {
   void OnKeeperListEnd();
 
   void AdoptWorkers();
-  void AddWorker(uint32_t number, Process process, bool listing);
+  Worker* AddWorker(uint32_t number, Process process, WorkerState state);
   bool OnWorkerReadable(uint32_t number);  // false: nothing more to read
   void HandleWorker(Worker* worker, ipc::control::Received<ipc::control::WorkerToDaemon>* received);
   void NoteReady(Worker* worker, const ipc::control::WorkerReady& ready);

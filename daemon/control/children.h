@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/control/process.h"
+#include "daemon/control/worker_state.h"
 #include "ipc/control.h"
 #include "ipc/unique_fd.h"
 
@@ -28,7 +29,14 @@ using WorkerReport =
                  ipc::control::LaneChanged, ipc::control::MemoryNeeded, ipc::control::MemoryFreed,
                  ipc::control::Swapped>;
 
-// What happens to children; called on the loop.
+// The end of a worker's process.
+struct WorkerLoss {
+  bool served = true;     // false: it never was ready
+  bool expected = false;  // it was retired
+  std::string sentence;   // why it ended, for people
+};
+
+// Events of children; called on the loop.
 class ChildrenListener {
  public:
   virtual ~ChildrenListener() = default;
@@ -38,8 +46,7 @@ class ChildrenListener {
   // `fds`: the descriptors of the report.
   virtual void OnWorkerReport(uint32_t worker, const WorkerReport& report,
                               std::vector<ipc::UniqueFd>* fds) = 0;
-  // Its process has ended. `was_ready` false: it never served; `sentence` says why.
-  virtual void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) = 0;
+  virtual void OnWorkerLost(uint32_t worker, const WorkerLoss& loss) = 0;
   // Another keeper serves: it knows only what workers have handed to it.
   virtual void OnKeeperReplaced() = 0;
   // The keeper ended before it served; it is not started again by itself.
@@ -50,11 +57,17 @@ class ChildrenListener {
 struct Worker {
   Process process;
   uint32_t number = 0;
-  bool ready = false;
-  bool listing = false;  // adopted, and still telling what it holds
-  bool own = false;      // of one session alone
-  bool leaving = false;  // takes no more sessions
-  std::string failure;   // what it said before it ended
+  WorkerState state = WorkerState::kStarting;
+  bool served = false;  // it has said that it is ready, whichever state came after
+  bool own = false;     // of one session alone
+  std::string failure;  // what it said before it ended
+
+  // True when new sessions may wait for it or go to it.
+  bool TakesSessions() const {
+    return state != WorkerState::kLeaving && state != WorkerState::kRetired;
+  }
+  // REQUIRES: IsLegal(state, to).
+  void Transition(WorkerState to);
 };
 
 struct KeeperState {
@@ -82,8 +95,11 @@ class Children {
   // Starts another worker; `own`: for one session alone. Returns its number; 0 while there is no
   // keeper, without which none is started.
   virtual absl::StatusOr<uint32_t> StartWorker(bool own) = 0;
-  // While a worker leaves it takes no more sessions: EnsureWorker() and Current() look for others.
-  virtual void SetLeaving(uint32_t worker, bool leaving) = 0;
+  // REQUIRES: the worker may enter the state, if it has not ended. EnsureWorker() and Current()
+  // look for another worker when it takes no more sessions.
+  virtual void Transition(uint32_t worker, WorkerState to) = 0;
+  // The worker takes sessions again after all. REQUIRES: it is leaving, if it has not ended.
+  void Stay(uint32_t worker);
   virtual void KillWorker(uint32_t worker) = 0;
   // Fails when the worker is ending: OnWorkerLost() follows.
   virtual absl::Status Send(uint32_t worker, const ipc::control::DaemonToWorker& message,

@@ -17,7 +17,7 @@ ControlPlane::ControlPlane(Core* core, Host* host)
       views_({&core->options, core->children, &core->sessions, &core->scheduler.state(),
               &core->observers},
              core->now_us),
-      upgrade_({core->children, &core->sessions, &core->scheduler, &core->placement, &commands_}),
+      upgrade_({core->children, &core->sessions, &core->scheduler, &commands_}),
       metrics_(core->loop, [this] { return views_.Metrics(); }) {
   SetUpViews();
   SetUpChanges();

@@ -96,14 +96,14 @@ void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
       report);
 }
 
-void Daemon::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
+void Daemon::OnWorkerLost(uint32_t worker, const WorkerLoss& loss) {
   core_.grants.OnWorkerLost(worker);
   core_.lanes.OnWorkerLost(worker);
-  control_plane_.upgrade().OnWorkerLost(sentence);
-  if (!was_ready && lifetime_.starting() && !core_.scheduler.stopped()) {
-    lifetime_.OnFailure(sentence);
+  control_plane_.upgrade().OnWorkerLost(loss.sentence);
+  if (!loss.served && lifetime_.starting() && !core_.scheduler.stopped()) {
+    lifetime_.OnFailure(loss.sentence);
   } else {
-    worker_sessions_.OnWorkerLost(worker, was_ready, sentence);
+    worker_sessions_.OnWorkerLost(worker, loss);
   }
 }
 
@@ -150,8 +150,8 @@ void Daemon::Reconcile() {
 
 void Daemon::RetireUnused() {
   const std::set<uint32_t>& held = control_plane_.upgrade().held();
-  for (const uint32_t worker :
-       core_.placement.RetireUnused(core_.children->workers(), core_.sessions, held)) {
+  for (const uint32_t worker : UnusedWorkers(core_.children->workers(), core_.sessions, held)) {
+    core_.children->Transition(worker, WorkerState::kRetired);
     (void)core_.children->Send(worker, ipc::control::Stop{});
   }
 }

@@ -48,7 +48,7 @@ class Daemon : public ChildrenListener,
   void OnWorkerReady(uint32_t) override {}  // Reconcile() finds it
   void OnWorkerReport(uint32_t worker, const WorkerReport& report,
                       std::vector<ipc::UniqueFd>* fds) override;
-  void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) override;
+  void OnWorkerLost(uint32_t worker, const WorkerLoss& loss) override;
   void OnKeeperReplaced() override { in_process_.OnKeeperReplaced(); }
   void OnKeeperFailed(const std::string& sentence) override { lifetime_.OnFailure(sentence); }
   void OnAllStopped() override;

@@ -22,11 +22,10 @@ constexpr int64_t kLeaveUs = 2'000'000;  // for others to come to a boundary and
 Offenders::Offenders(const Parts& parts, std::string runtime_dir, int64_t kill_timeout_s)
     : parts_(parts), runtime_dir_(std::move(runtime_dir)), kill_timeout_s_(kill_timeout_s) {}
 
-uint64_t Offenders::OnWorkerLost(uint32_t worker, const std::string& sentence) {
+uint64_t Offenders::OnWorkerLost(uint32_t worker, const WorkerLoss& loss) {
   const uint64_t culprit = BlameForCrash(worker);
-  const bool told = culprit != 0 || parts_.placement->Forget(worker) ||
-                    std::exchange(poisoned_worker_, 0) == worker;
-  if (!told) parts_.observers->AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, sentence});
+  const bool told = culprit != 0 || loss.expected || std::exchange(poisoned_worker_, 0) == worker;
+  if (!told) parts_.observers->AddFault({0, 0, "", CUDA_ERROR_MPS_RPC_FAILURE, loss.sentence});
   return culprit;
 }
 
@@ -75,13 +74,14 @@ void Offenders::OnOverdue(uint64_t id) {
   if (culprit == nullptr || culprit->phase != Phase::kEnding || parts_.scheduler->stopped()) return;
   const uint32_t number = culprit->worker;
   const std::map<uint32_t, Worker>::const_iterator found = parts_.children->workers().find(number);
-  if (found == parts_.children->workers().end() || !parts_.placement->Retire(number)) return;
+  if (found == parts_.children->workers().end()) return;
+  if (found->second.state == WorkerState::kRetired) return;
   const std::string text = absl::StrCat("left work that did not end within ", kill_timeout_s_,
                                         " s: its worker is ended");
   spdlog::warn("session {} ({}) {}", id, culprit->record.program, text);
   parts_.observers->AddFault({id, culprit->record.job.number, culprit->record.program, 0, text});
   NoteOffence(*culprit);
-  parts_.children->SetLeaving(number, true);
+  parts_.children->Transition(number, WorkerState::kRetired);
   size_t leaving = 0;
   for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
     const Session& session = entry.second;

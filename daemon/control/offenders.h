@@ -34,7 +34,7 @@ class Offenders {
   void OnPoisoned(uint32_t worker, const ipc::control::Poisoned& poisoned);
   // The worker has ended. Returns the session whose work ended it by a signal; 0: none is known.
   // Any end that was not expected is recorded as a fault.
-  uint64_t OnWorkerLost(uint32_t worker, const std::string& sentence);
+  uint64_t OnWorkerLost(uint32_t worker, const WorkerLoss& loss);
   // The session has been ending for longer than the timeout.
   void OnOverdue(uint64_t id);
 

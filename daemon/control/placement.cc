@@ -61,15 +61,16 @@ bool Placement::IsQuarantined(uint32_t user, const std::string& program) const {
   return found != offences_.end() && found->second >= kOffencesMax;
 }
 
-std::vector<uint32_t> Placement::RetireUnused(const std::map<uint32_t, Worker>& workers,
-                                              const SessionTable& sessions,
-                                              const std::set<uint32_t>& held) {
+std::vector<uint32_t> UnusedWorkers(const std::map<uint32_t, Worker>& workers,
+                                    const SessionTable& sessions, const std::set<uint32_t>& held) {
   const std::set<uint32_t> used = UsedWorkers(sessions);
   std::vector<uint32_t> unused;
   for (const std::pair<const uint32_t, Worker>& entry : workers) {
     const Worker& worker = entry.second;
-    if ((!worker.own && !worker.leaving) || used.count(entry.first) != 0) continue;
-    if (held.count(entry.first) == 0 && Retire(entry.first)) unused.push_back(entry.first);
+    if (worker.state == WorkerState::kRetired) continue;
+    const bool takes_more = !worker.own && worker.TakesSessions();
+    const bool kept = used.count(entry.first) != 0 || held.count(entry.first) != 0;
+    if (!takes_more && !kept) unused.push_back(entry.first);
   }
   return unused;
 }

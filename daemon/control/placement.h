@@ -1,5 +1,5 @@
-// Which worker a session belongs to, and which workers are to end. Pure: it reads records, keeps
-// what it has decided, and sends nothing.
+// Which worker a session belongs to, and which workers may end. Pure: it reads records, counts
+// offences, and sends nothing.
 //
 // Sessions share the current worker. A contained session has a worker of its own. A session is
 // contained when its mode says so, or when its program has ended kOffencesMax workers (quarantine).
@@ -24,6 +24,11 @@ const Worker* WorkerFor(const Session& session, const Children& children);
 // True when another worker can take the session over in its present state.
 bool CanMove(const Session& session);
 
+// The workers that take no more sessions and have none left, except for `held` and for those that
+// are retired already.
+std::vector<uint32_t> UnusedWorkers(const std::map<uint32_t, Worker>& workers,
+                                    const SessionTable& sessions, const std::set<uint32_t>& held);
+
 class Placement {
  public:
   static constexpr int kOffencesMax = 2;
@@ -36,20 +41,8 @@ class Placement {
   }
   bool IsQuarantined(uint32_t user, const std::string& program) const;
 
-  // --- workers that are to end
-  // False: the worker was to end already.
-  bool Retire(uint32_t worker) { return retired_.insert(worker).second; }
-  bool IsRetired(uint32_t worker) const { return retired_.count(worker) != 0; }
-  // The worker has ended. True: it was to.
-  bool Forget(uint32_t worker) { return retired_.erase(worker) != 0; }
-  // Retires the workers that take no more sessions and have none left, except for `held`. Returns
-  // them.
-  std::vector<uint32_t> RetireUnused(const std::map<uint32_t, Worker>& workers,
-                                     const SessionTable& sessions, const std::set<uint32_t>& held);
-
  private:
   std::map<std::pair<uint32_t, std::string>, int> offences_;  // by user and program
-  std::set<uint32_t> retired_;
 };
 
 }  // namespace control

@@ -51,7 +51,7 @@ Json WorkersJson(const StatusInput& input) {
     }
     workers.push_back({{"number", entry.first},
                        {"pid", entry.second.process.pid},
-                       {"state", entry.second.ready ? "ready" : "starting"},
+                       {"state", entry.second.served ? "ready" : "starting"},
                        {"sessions", sessions}});
   }
   return workers;

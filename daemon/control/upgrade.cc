@@ -11,7 +11,7 @@ void Upgrade::Begin(const std::string& peer, const std::map<uint32_t, Worker>& w
   for (const std::pair<const uint32_t, Worker>& entry : workers) {
     if (entry.second.own) continue;
     from_.insert(entry.first);
-    if (!entry.second.leaving) stays_.insert(entry.first);
+    if (entry.second.TakesSessions()) stays_.insert(entry.first);
   }
   peers_.push_back(peer);
 }

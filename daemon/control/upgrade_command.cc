@@ -20,7 +20,8 @@ void UpgradeCommand::Begin(const std::string& peer) {
     return;
   }
   upgrade_.Begin(peer, parts_.children->workers());
-  for (const uint32_t number : upgrade_.from()) parts_.children->SetLeaving(number, true);
+  for (const uint32_t number : upgrade_.held())
+    parts_.children->Transition(number, WorkerState::kLeaving);
   if (const absl::Status ensured = parts_.children->EnsureWorker(); !ensured.ok()) {
     Fail(std::string(ensured.message()));
     return;
@@ -44,8 +45,11 @@ void UpgradeCommand::Release() {
 
 // The new worker does not come: the workers that were to leave stay.
 void UpgradeCommand::Fail(const std::string& sentence) {
+  const std::map<uint32_t, Worker>& workers = parts_.children->workers();
   for (const uint32_t number : upgrade_.held()) {
-    if (!parts_.placement->IsRetired(number)) parts_.children->SetLeaving(number, false);
+    const std::map<uint32_t, Worker>::const_iterator found = workers.find(number);
+    const bool leaves = found != workers.end() && found->second.state == WorkerState::kLeaving;
+    if (leaves) parts_.children->Stay(number);
   }
   const std::string answer = ErrorJson(sentence);
   for (const std::string& peer : upgrade_.Fail().peers) parts_.commands->Reply(peer, answer);

@@ -5,7 +5,6 @@
 
 #include "daemon/control/children.h"
 #include "daemon/control/command_server.h"
-#include "daemon/control/placement.h"
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_table.h"
 #include "daemon/control/upgrade.h"
@@ -18,7 +17,6 @@ class UpgradeCommand {
     Children* children;
     const SessionTable* sessions;
     const SchedulerPort* scheduler;
-    const Placement* placement;
     CommandServer* commands;
   };
   // The parts outlive this object.

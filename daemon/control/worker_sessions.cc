@@ -59,12 +59,12 @@ void WorkerSessions::OnReport(const ipc::control::SessionEnded& ended) {
   }
 }
 
-std::vector<uint64_t> WorkerSessions::ConcernedBy(uint32_t worker, bool was_ready) const {
+std::vector<uint64_t> WorkerSessions::ConcernedBy(uint32_t worker, bool served) const {
   std::vector<uint64_t> concerned;
   for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
     const Phase phase = entry.second.phase;
     const bool waits_for_it =
-        (phase == Phase::kWaiting || phase == Phase::kMoving) && !was_ready &&
+        (phase == Phase::kWaiting || phase == Phase::kMoving) && !served &&
         (entry.second.own_worker == worker || entry.second.record.contained == 0);
     const bool was_on_it = entry.second.worker == worker && phase != Phase::kLost;
     if (waits_for_it || was_on_it) concerned.push_back(entry.first);
@@ -72,20 +72,19 @@ std::vector<uint64_t> WorkerSessions::ConcernedBy(uint32_t worker, bool was_read
   return concerned;
 }
 
-void WorkerSessions::OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence) {
-  const std::vector<uint64_t> concerned = ConcernedBy(worker, was_ready);
-  const uint64_t culprit =
-      core_->scheduler.stopped() ? 0 : offenders_.OnWorkerLost(worker, sentence);
+void WorkerSessions::OnWorkerLost(uint32_t worker, const WorkerLoss& loss) {
+  const std::vector<uint64_t> concerned = ConcernedBy(worker, loss.served);
+  const uint64_t culprit = core_->scheduler.stopped() ? 0 : offenders_.OnWorkerLost(worker, loss);
   for (const uint64_t id : concerned) {
     Session* const session = core_->sessions.Find(id);
     if (session == nullptr) continue;
-    if (session->phase == Phase::kAttaching && was_ready && link_.AttachAgain(session)) continue;
+    if (session->phase == Phase::kAttaching && loss.served && link_.AttachAgain(session)) continue;
     if (session->phase == Phase::kWaiting || session->phase == Phase::kAttaching) {
-      core_->lifecycle.Refuse(session, CUDA_ERROR_MPS_RPC_FAILURE, sentence);
+      core_->lifecycle.Refuse(session, CUDA_ERROR_MPS_RPC_FAILURE, loss.sentence);
     } else if (id == culprit) {
       moves_.Lose(session, "work of this program ended its worker (laneway status says how)");
     } else {
-      LoseWorkerOf(session, worker, sentence);
+      LoseWorkerOf(session, worker, loss.sentence);
     }
   }
 }

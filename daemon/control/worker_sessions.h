@@ -34,15 +34,15 @@ class WorkerSessions {
     offenders_.OnPoisoned(worker, poisoned);
   }
 
-  // The worker has ended. `was_ready` false: it never served. `sentence`: what programs are told.
-  void OnWorkerLost(uint32_t worker, bool was_ready, const std::string& sentence);
+  // The worker has ended. Programs that lose their session are told the loss's sentence.
+  void OnWorkerLost(uint32_t worker, const WorkerLoss& loss);
   // The session has been ending for longer than the timeout.
   void OnOverdue(uint64_t session) { offenders_.OnOverdue(session); }
   // Starts workers for sessions that wait, and hands sessions to workers that are ready.
   void ServeWaiting();
 
  private:
-  std::vector<uint64_t> ConcernedBy(uint32_t worker, bool was_ready) const;
+  std::vector<uint64_t> ConcernedBy(uint32_t worker, bool served) const;
   void LoseWorkerOf(Session* session, uint32_t worker, const std::string& sentence);
 
   Core* const core_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/control/session_lifecycle.h"
+#include "daemon/control/worker_state.h"
 #include "daemon/worker/lane_turns.h"
 #include "ipc/turn.h"
 #include "scheduler/place.h"
@@ -154,6 +155,12 @@ int main() {
       {"How far a session is, in lanewayd", "Any of these may be a session's last phase.",
        "`IsLegal()` in `daemon/control/session_lifecycle.cc`"},
       control::Phase::kQueued, control::IsLegal);
+  Print<control::WorkerState>(
+      {"How far a worker is, in lanewayd",
+       "Any of these may be a worker's last state: its process may end at any time.\nAn adopted "
+       "worker begins with `Listing`.",
+       "`IsLegal()` in `daemon/control/worker_state.cc`"},
+      control::WorkerState::kStarting, control::IsLegal);
   PrintLaneTurns();
   Print<ipc::Turn>(
       {"A session's turn in its lane",

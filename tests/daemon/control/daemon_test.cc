@@ -72,7 +72,7 @@ class DaemonTest : public ::testing::Test {
   }
   void Lose(uint32_t worker, bool was_ready, const std::string& sentence) {
     children_.RemoveWorker(worker);
-    Happen([&] { daemon_->OnWorkerLost(worker, was_ready, sentence); });
+    Happen([&] { daemon_->OnWorkerLost(worker, {was_ready, false, sentence}); });
   }
   void Serve() {
     daemon_ = std::make_unique<Daemon>(

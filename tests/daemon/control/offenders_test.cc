@@ -27,15 +27,14 @@ TEST_F(OffendersTest, APoisonedWorkersEndIsNoSecondFault) {
   offenders_.OnPoisoned(1, poisoned);
   EXPECT_TRUE(session->faulted);
   EXPECT_EQ(Faults(), 1u);
-  EXPECT_EQ(offenders_.OnWorkerLost(1, "the worker ended"), 0u);
+  EXPECT_EQ(offenders_.OnWorkerLost(1, {.sentence = "the worker ended"}), 0u);
   EXPECT_EQ(Faults(), 1u);
-  EXPECT_EQ(offenders_.OnWorkerLost(2, "the worker ended"), 0u);
+  EXPECT_EQ(offenders_.OnWorkerLost(2, {.sentence = "the worker ended"}), 0u);
   EXPECT_EQ(Faults(), 2u) << "nothing announced it";
 }
 
 TEST_F(OffendersTest, TheEndOfARetiredWorkerIsNoFault) {
-  placement_.Retire(1);
-  (void)offenders_.OnWorkerLost(1, "the worker ended");
+  (void)offenders_.OnWorkerLost(1, {.expected = true, .sentence = "the worker ended"});
   EXPECT_EQ(Faults(), 0u);
 }
 
@@ -53,10 +52,9 @@ TEST_F(OffendersTest, AnOverdueSessionTakesItsWorkerAlongAfterTheOthersWereAsked
   Admitted(1)->phase = Phase::kEnding;
   Admitted(2);
   offenders_.OnOverdue(1);
-  EXPECT_TRUE(children_.workers().at(1).leaving);
   EXPECT_EQ(children_.SentTo<wire::ReleaseSession>(1).size(), 1u);
   EXPECT_EQ(children_.workers().size(), 2u) << "another worker, for them to go to";
-  EXPECT_TRUE(placement_.IsRetired(1));
+  EXPECT_EQ(children_.workers().at(1).state, WorkerState::kRetired);
 }
 
 TEST_F(OffendersTest, AnOverdueSessionThatIsAloneTakesItsWorkerAlongAtOnce) {
@@ -71,7 +69,7 @@ TEST_F(OffendersTest, ASessionThatHasEndedMeanwhileIsNotOverdue) {
   offenders_.OnOverdue(1);
   offenders_.OnOverdue(2);
   EXPECT_EQ(Faults(), 0u);
-  EXPECT_FALSE(children_.workers().at(1).leaving);
+  EXPECT_EQ(children_.workers().at(1).state, WorkerState::kReady);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class PlacementTest : public ::testing::Test {
     return session;
   }
   Workers Unused(const std::set<uint32_t>& held = {}) {
-    return placement_.RetireUnused(children_.workers(), sessions_, held);
+    return UnusedWorkers(children_.workers(), sessions_, held);
   }
 
   FakeChildren children_;
@@ -45,7 +45,7 @@ TEST_F(PlacementTest, AContainedSessionIsServedByItsOwnWorkerAlone) {
 TEST_F(PlacementTest, NewSessionsGoToNoWorkerThatLeavesOrIsAnothers) {
   children_.AddWorker(1);
   children_.AddWorker(2, true, true);
-  children_.SetLeaving(1, true);
+  children_.Transition(1, WorkerState::kLeaving);
   EXPECT_EQ(WorkerFor(*AddAtRest(1, 0), children_), nullptr);
   children_.AddWorker(3);
   EXPECT_EQ(WorkerFor(*sessions_.Find(1), children_)->number, 3u);
@@ -69,24 +69,22 @@ TEST_F(PlacementTest, ASharedWorkerWithoutSessionsStays) {
 TEST_F(PlacementTest, AWorkerThatTakesNoMoreSessionsEndsWithItsLast) {
   children_.AddWorker(1);
   children_.AddWorker(2, true, true);
-  children_.SetLeaving(1, true);
+  children_.Transition(1, WorkerState::kLeaving);
   AddAtRest(1, 1);
   AddAtRest(2, 0)->own_worker = 2;
   EXPECT_EQ(Unused(), Workers());
   sessions_.Find(1)->phase = Phase::kLost;
   EXPECT_EQ(Unused(), Workers{1});
+  children_.Transition(1, WorkerState::kRetired);
   EXPECT_EQ(Unused(), Workers()) << "it is told once";
   sessions_.Remove(2);
   EXPECT_EQ(Unused(), Workers{2});
-  EXPECT_TRUE(placement_.Forget(1));
-  EXPECT_FALSE(placement_.Forget(1));
 }
 
 TEST_F(PlacementTest, AnUpgradeHoldsItsWorkersUntilTheNewOneIsThere) {
   children_.AddWorker(1);
-  children_.SetLeaving(1, true);
+  children_.Transition(1, WorkerState::kLeaving);
   EXPECT_EQ(Unused({1}), Workers());
-  EXPECT_FALSE(placement_.IsRetired(1));
   EXPECT_EQ(Unused(), Workers{1});
 }
 

@@ -30,7 +30,8 @@ class FakeChildren : public Children {
   void AddWorker(uint32_t number, bool ready = true, bool own = false) {
     Worker& worker = workers_[number];
     worker.number = number;
-    worker.ready = ready;
+    worker.state = ready ? WorkerState::kReady : WorkerState::kStarting;
+    worker.served = ready;
     worker.own = own;
     worker.process.connection = ipc::UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC));
   }
@@ -83,8 +84,8 @@ class FakeChildren : public Children {
     AddWorker(next_worker_, false, own);
     return next_worker_++;
   }
-  void SetLeaving(uint32_t worker, bool leaving) override {
-    if (workers_.count(worker) != 0) workers_[worker].leaving = leaving;
+  void Transition(uint32_t worker, WorkerState to) override {
+    if (workers_.count(worker) != 0) workers_[worker].Transition(to);
   }
   void KillWorker(uint32_t worker) override { killed_.push_back(worker); }
   absl::Status Send(uint32_t worker, const ipc::control::DaemonToWorker& message,

@@ -62,7 +62,7 @@ TEST_F(UpgradeTest, IsNotAnsweredBeforeTheNewWorkerIsThere) {
 }
 
 TEST_F(UpgradeTest, HoldsOnlyWorkersThatWouldStay) {
-  children_.SetLeaving(1, true);
+  children_.Transition(1, WorkerState::kLeaving);
   children_.AddWorker(2);
   children_.AddWorker(3, true, true);
   Upgrade second;

@@ -14,7 +14,7 @@ class WorkerSessionsTest : public PartsTest {
   // The worker is lost, as lanewayd hears of it.
   void Lose(uint32_t worker, bool was_ready = true) {
     children_.RemoveWorker(worker);
-    workers_.OnWorkerLost(worker, was_ready, "the worker ended");
+    workers_.OnWorkerLost(worker, {was_ready, false, "the worker ended"});
   }
 
   WorkerSessions workers_{&core_};
