@@ -110,7 +110,8 @@ void ChildProcesses::OnKeeperReadable() {
              received->message);
 }
 
-// First when it begins to serve, then at the head of every answer to a Query.
+// First when it begins to serve, then at the head of every answer to a Query. Only the first one
+// is the arrival of a keeper.
 void ChildProcesses::OnKeeperReady(const wire::KeeperReady& ready) {
   keeper_.description = ready;
   keeper_.usages.clear();
@@ -139,7 +140,7 @@ void ChildProcesses::OnKeeperEnded() {
   if (!ipc::ProcessEnded(keeper_.process.pidfd.get())) return;
   loop_->Unwatch(keeper_.process.pidfd.get());
   if (keeper_.process.connection.valid()) {
-    while (keeper_.failure.empty()) {  // what it still said
+    while (keeper_.failure.empty()) {  // its last messages
       const absl::StatusOr<wire::Received<wire::KeeperToDaemon>> last =
           wire::Receive<wire::KeeperToDaemon>(keeper_.process.connection.get(), 0);
       if (!last.ok()) break;
@@ -154,7 +155,7 @@ void ChildProcesses::OnKeeperEnded() {
   keeper_.process = Process{};
   keeper_.running = keeper_.ready = keeper_.listing = false;
   keeper_.usages.clear();
-  OnKeeperListEnd();  // whoever waits for an answer gets the one without a keeper
+  OnKeeperListEnd();  // commands that wait get the answer without a keeper
   if (stopping_) return FinishStop();
   spdlog::warn("the keeper ended ({})", how);
   if (!was_ready && !adopted_) {
@@ -170,8 +171,8 @@ void ChildProcesses::OnKeeperEnded() {
   keeper_delay_us_ = std::clamp(keeper_delay_us_ * 2, kRestartDelayMinUs, kRestartDelayMaxUs);
 }
 
-// Without a keeper it needs no word: a new one hears only of what workers have, and is told the
-// rest.
+// Without a keeper the message is dropped. A new keeper hears from the workers about their memory,
+// and from lanewayd about programs in-process.
 bool ChildProcesses::TellKeeper(const wire::ToKeeper& message) {
   return keeper_.process.connection.valid() &&
          wire::Send<wire::ToKeeper>(keeper_.process.connection.get(), message).ok();
@@ -180,7 +181,7 @@ bool ChildProcesses::TellKeeper(const wire::ToKeeper& message) {
 void ChildProcesses::RefreshUsage(std::function<void()> done) {
   if (!keeper_.ready || !keeper_.process.connection.valid()) return done();
   usage_waiters_.push_back(std::move(done));
-  if (usage_waiters_.size() > 1) return;  // one Query answers all who wait
+  if (usage_waiters_.size() > 1) return;  // one Query answers all callers
   TellKeeper(wire::Query{});
   usage_timer_ = loop_->After(kUsageTimeoutUs, [this] {
     usage_timer_ = 0;
@@ -190,6 +191,7 @@ void ChildProcesses::RefreshUsage(std::function<void()> done) {
 
 // --- workers -------------------------------------------------------------------------------------
 
+// A socket without a process is left from a worker that ended without a lanewayd.
 void ChildProcesses::AdoptWorkers() {
   for (const uint32_t number : ipc::WorkerSocketsIn(options_.runtime_dir)) {
     next_worker_ = std::max(next_worker_, number + 1);
@@ -205,6 +207,7 @@ void ChildProcesses::AdoptWorkers() {
   }
 }
 
+// Without a keeper no worker can start: it starts as soon as the keeper is ready.
 absl::Status ChildProcesses::EnsureWorker() {
   if (HasWorker()) return absl::OkStatus();
   if (keeper_.ready) return StartWorker(false).status();
@@ -274,8 +277,7 @@ bool ChildProcesses::OnWorkerReadable(uint32_t number) {
   if (!received.ok()) {
     loop_->Unwatch(process.connection.get());
     process.connection.Reset();
-    // The worker is about to end. If it does not, it is killed: lanewayd can't reach it any more,
-    // and its sessions need another worker.
+    // The worker is about to end, or is killed: without a connection lanewayd can't lead it.
     loop_->After(kSilenceUs, [this, number] {
       const std::map<uint32_t, Worker>::iterator still = workers_.find(number);
       if (still != workers_.end()) Kill(still->second.process);

@@ -1,10 +1,10 @@
 // The keeper and the workers as processes: starts, adopts, watches and stops them.
 //
-// A new lanewayd first looks which processes are there (keeper.sock, worker-N.sock) and asks what
-// they hold; only then are programs served. A lost keeper is replaced at once, and the workers hand
-// their extents over. A lost worker is replaced when a session needs one. The memory of a worker is
-// released only after its pidfd says that the process is gone. Thread safety: one thread, the
-// loop's.
+// A new lanewayd first looks which processes exist (keeper.sock, worker-N.sock) and asks for their
+// memory and sessions; only then are programs served. A lost keeper is replaced at once, and the
+// workers hand their extents over. A lost worker is replaced when a session needs one. The memory
+// of a worker is released only after its pidfd says that the process is gone. Thread safety: one
+// thread, the loop's.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@
 
 namespace control {
 
-// The messages of a worker about its sessions and lanes; the others are about its process.
+// The messages of a worker about its sessions and lanes. Its other messages are about its process.
 using WorkerReport =
     std::variant<ipc::control::SessionRecord, ipc::control::Attached, ipc::control::SessionEnded,
                  ipc::control::SessionReleased, ipc::control::Poisoned, ipc::control::Switched,
@@ -47,7 +47,7 @@ class ChildrenListener {
   virtual void OnWorkerReport(uint32_t worker, const WorkerReport& report,
                               std::vector<ipc::UniqueFd>* fds) = 0;
   virtual void OnWorkerLost(uint32_t worker, const WorkerLoss& loss) = 0;
-  // Another keeper serves: it knows only what workers have handed to it.
+  // Another keeper serves. It knows only the memory that workers have handed to it.
   virtual void OnKeeperReplaced() = 0;
   // The keeper ended before it served; it is not started again by itself.
   virtual void OnKeeperFailed(const std::string& sentence) = 0;
@@ -60,7 +60,7 @@ struct Worker {
   WorkerState state = WorkerState::kStarting;
   bool served = false;  // it has said that it is ready, whichever state came after
   bool own = false;     // of one session alone
-  std::string failure;  // what it said before it ended
+  std::string failure;  // its last sentence before it ended
 
   // True when new sessions may wait for it or go to it.
   bool TakesSessions() const {
@@ -86,7 +86,7 @@ class Children {
 
   // Calls `listener`, which outlives this object, from now on.
   virtual void Start(ChildrenListener* listener) = 0;
-  // Asks all to end, kills those that do not, then calls OnAllStopped().
+  // Asks the keeper and all workers to end, kills them after a while, then calls OnAllStopped().
   virtual void Stop() = 0;
 
   // --- workers
@@ -108,13 +108,13 @@ class Children {
 
   // --- keeper
   // ReleaseOwner: a session or lane has ended, its device memory is freed once no living worker has
-  // it. CountOutside: what a program of its own context has. False: the keeper is gone.
+  // it. CountOutside: the memory of a program in-process. False: the keeper is gone.
   virtual bool TellKeeper(const ipc::control::ToKeeper& message) = 0;
   // Brings keeper().usages up to date, then calls back; at once when there is no keeper.
   virtual void RefreshUsage(std::function<void()> done) = 0;
   virtual const KeeperState& keeper() const = 0;
 
-  // --- what follows from workers()
+  // --- derived from workers()
   // True when a shared worker is ready or starts.
   bool HasWorker() const;
   // Null when there is none of this number, or it is not ready.

@@ -1,10 +1,10 @@
-// What earlier runs of a command needed: iterations, times, memory, and how much slower it went
-// beside others. Kept in $STATE/learned.jsonl, so that the next daemon knows it, too.
+// Profiles of commands from their earlier runs: iterations, times, memory, and how much slower the
+// command runs beside other commands. Kept in $STATE/learned.jsonl, for the next daemon.
 //
 // A command is its executable and its arguments; later runs weigh more: half the weight per run.
-// Nothing here is ever trusted for safety: it says who goes first and how much memory to keep free,
-// and a wrong figure costs time. The file is untrusted: what is no entry is skipped. Thread safety:
-// one thread.
+// No safety rests on a profile: it decides the order of sessions and how much memory to keep free,
+// and a wrong figure costs time. The file is untrusted: lines without an entry are skipped. Thread
+// safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct CommandProfile {
   Needs needs;
   int64_t runs = 0;
   int64_t used_s = 0;                       // when it ran last, seconds since 1970
-  std::map<uint64_t, Interference> beside;  // by the other's key
+  std::map<uint64_t, Interference> beside;  // by the other command's key
 };
 
 class CommandProfiles {

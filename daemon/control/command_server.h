@@ -1,5 +1,5 @@
 // People's commands by way of the control plane: parses requests, finds the handler of each, and
-// carries answers back. What a command means is its handler's to know.
+// carries answers back. Only the handler of a command knows its meaning.
 //
 // Thread safety: one thread, the loop's.
 #pragma once

@@ -38,7 +38,7 @@ class ControlPlane {
   void OnServing();
   // lanewayd will not serve. `sentence`: why.
   void OnFailure(const std::string& sentence);
-  // Answers those that asked for the end.
+  // Answers the commands that asked for the end.
   void OnStopped();
   UpgradeCommand& upgrade() { return upgrade_; }
 

@@ -133,8 +133,8 @@ std::string Daemon::OnStopAsked(bool force) {
 
 // --- what follows from each event ----------------------------------------------------------------
 
-// What a step decides may give an earlier step something to do: a refused session leaves a place to
-// the next one.
+// A step that has the scheduler decide may cause work for an earlier step: a refused session leaves
+// its place to a queued session, which then waits for a worker.
 void Daemon::Reconcile() {
   if (!core_.scheduler.serving()) return;  // sessions of an earlier lanewayd still come
   uint64_t decisions = 0;

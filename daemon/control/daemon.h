@@ -68,8 +68,8 @@ class Daemon : public ChildrenListener,
   std::string OnStopAsked(bool force) override;
 
  private:
-  // After each event, whatever it was: tells and does what follows from what is there now, and has
-  // not been told or done. Handlers of events call no such follow-up by hand.
+  // After each event of the loop: each part compares what is there with what it has told or begun,
+  // and does the difference. No handler of an event calls such a follow-up by hand.
   void Reconcile();
   void RetireUnused();
 

@@ -18,7 +18,7 @@ namespace wire = ipc::control;
 
 constexpr uint32_t kOutOfMemory = CUDA_ERROR_OUT_OF_MEMORY;
 
-// What a worker counts is bounded by what can be: no client's page makes a sum run away.
+// A figure that a client can write is cut to the size of the arena, so that no sum overflows.
 int64_t Signed(uint64_t bytes) {
   return static_cast<int64_t>(std::min<uint64_t>(bytes, ipc::limits::kDeviceArenaBytes));
 }
@@ -43,7 +43,7 @@ scheduler::SessionArrived Grants::Describe(const Session& session) const {
   return arrived;
 }
 
-// --- what workers say ----------------------------------------------------------------------------
+// --- reports -------------------------------------------------------------------------------------
 
 void Grants::NoteProgress(uint64_t id) {
   Session* const session = parts_.sessions->Find(id);
@@ -91,13 +91,14 @@ bool Grants::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
         id, device, session->record.device);
   }
   if (!for_lane) return true;
-  // Its lane is on the other device: here its temporary memory is its own.
+  // The lane is on the other device. On this device the session's temporary memory is its own.
   session->asks_lane = false;
   Send(*session, wire::AssignLane{id, session->lane, session->lane_bytes, session->record.device,
                                   CUDA_ERROR_NOT_SUPPORTED, 1});
   return false;
 }
 
+// A worker has passed the lane on by itself (daemon/worker/gate.h), and reports it afterwards.
 void Grants::OnReport(const wire::Switched& switched) {
   spdlog::debug("lane {} went from session {} to {}", switched.lane, switched.from, switched.to);
   NoteProgress(switched.from);
@@ -135,6 +136,7 @@ void Grants::OnReport(const wire::MemoryFreed& freed) {
     session->link->OnMemoryCounted(*session);
 }
 
+// No bytes: the session gives its lane back, which is possible whichever device it is on.
 void Grants::OnReport(const wire::LaneNeeded& needed) {
   if (Session* const session = parts_.sessions->Find(needed.session_id)) session->asks_lane = true;
   const bool gives_back = needed.bytes == 0;
@@ -166,7 +168,8 @@ void Grants::Adopt(const Session& session) {
   adopted.place = record.place;
   adopted.pause = record.pause;
   parts_.scheduler->Apply(adopted);
-  // Who holds which lane is known only when all have been adopted.
+  // The holder of a lane is known only when all sessions have been adopted: until then this is
+  // held.
   if (record.wants != 0) parts_.scheduler->Apply(scheduler::Runnable{record.session_id});
 }
 
@@ -188,7 +191,7 @@ void Grants::OnWorkerLost(uint32_t worker) {
   }
 }
 
-// --- what the scheduler asks for -----------------------------------------------------------------
+// --- actions of the scheduler --------------------------------------------------------------------
 
 void Grants::TellLane(const Session& session) {
   if (session.lane == 0) return;
@@ -246,6 +249,7 @@ void Grants::Execute(const scheduler::Report& report) {
   parts_.lifecycle->Transition(session, Phase::kEnding);
 }
 
+// A session without a worker can be ordered to the device, by its next worker, but not to the host.
 void Grants::Swap(const wire::Swap& swap) {
   Session* const session = parts_.sessions->Find(swap.session_id);
   if (session == nullptr) return;

@@ -1,5 +1,5 @@
-// The checks at the door: may this hello become a session? Pure, so that it can be fuzzed. And the
-// answers to a hello that is not welcome yet, or never. Thread safety: stateless.
+// Checks whether a hello may become a session: pure, so that it can be fuzzed. Also the answers to
+// a program that is refused or has to wait. Thread safety: stateless.
 #pragma once
 
 #include <sys/types.h>
@@ -22,9 +22,9 @@ bool CheckHelloUntrusted(std::span<const std::byte> bytes, uid_t peer, uid_t own
 struct HeldClaim {
   uint64_t claimed_bytes = 0;
   uint64_t capacity_bytes = 0;  // of the device
-  uint64_t used_bytes = 0;      // of it, by everybody
-  uint64_t counted_bytes = 0;   // of that, what was counted for this program before
-  uint64_t limit_bytes = 0;     // of its job; 0: none. It may have been lowered below what is held.
+  uint64_t used_bytes = 0;      // of the device, by all sessions
+  uint64_t counted_bytes = 0;   // of used_bytes: counted for this program before
+  uint64_t limit_bytes = 0;     // of its job; 0: none. May be less than the program holds.
 };
 // As much of it as can be.
 uint64_t Believed(const HeldClaim& claim);

@@ -55,7 +55,7 @@ History::History(std::string state_dir) : dir_(std::move(state_dir)) {
                  std::string(text.status().message()));
     return;
   }
-  const size_t skipped = learned_.MergeUntrusted(*text);
+  const size_t skipped = profiles_.MergeUntrusted(*text);
   if (skipped != 0) spdlog::warn("{}: {} line(s) are not ours and are skipped", path, skipped);
 }
 
@@ -102,7 +102,7 @@ void History::Close(OpenJob* job, const Now& now) {
   record.ran_us = static_cast<uint64_t>(job->end_us - job->begin_us);
   record.p50_us = QuantileUs(job->times, 0.5);
   record.p99_us = QuantileUs(job->times, 0.99);
-  // What a run needs is learned from runs that came to their end.
+  // Only runs that came to their end make profiles.
   if (record.note.empty() && (record.exit == 0 || record.exit == ipc::kExitUnknown)) {
     for (const OpenSession& session : job->ended) LearnFrom(session, now);
   }
@@ -120,7 +120,8 @@ void History::CloseAll(bool programs_end, const Now& now) {
     for (const uint64_t id : open) End(id, {}, "Laneway was stopped while it ran", now);
   }
   for (std::pair<const uint64_t, OpenJob>& entry : jobs_) {
-    if (entry.second.open == 0) Close(&entry.second, now);  // others are the next daemon's
+    if (entry.second.open == 0)
+      Close(&entry.second, now);  // the next daemon closes the jobs that still run
   }
   jobs_.clear();
   sessions_.clear();
@@ -251,7 +252,7 @@ Needs History::NeedsOf(const OpenSession& session) {
 
 void History::LearnFrom(const OpenSession& session, const Now& now) {
   if (session.reading.iterations == 0) return;
-  learned_.Learn(session.key, session.command, NeedsOf(session), now.s);
+  profiles_.Learn(session.key, session.command, NeedsOf(session), now.s);
   unsaved_ = true;
   if (session.alone.count < kMeanOfMin || session.alone.us == 0) return;
   for (const std::pair<const uint64_t, Mean>& entry : session.beside) {
@@ -260,14 +261,14 @@ void History::LearnFrom(const OpenSession& session, const Now& now) {
         static_cast<double>(session.alone.us) / static_cast<double>(session.alone.count);
     const double here =
         static_cast<double>(entry.second.us) / static_cast<double>(entry.second.count);
-    learned_.LearnBeside(session.key, entry.first,
-                         static_cast<int64_t>(std::clamp(here / alone * 1000, 1.0, 1e6)));
+    profiles_.LearnBeside(session.key, entry.first,
+                          static_cast<int64_t>(std::clamp(here / alone * 1000, 1.0, 1e6)));
   }
 }
 
 const CommandProfile* History::KnownOf(uint64_t session) const {
   const std::map<uint64_t, OpenSession>::const_iterator found = sessions_.find(session);
-  return found == sessions_.end() ? nullptr : learned_.Find(found->second.key);
+  return found == sessions_.end() ? nullptr : profiles_.Find(found->second.key);
 }
 
 // Said once when it begins and once when it is over.
@@ -284,8 +285,8 @@ void History::FlushLearned() {
   const std::string path = absl::StrCat(dir_, "/", kLearnedName);
   // Another daemon of ours may have written since.
   const absl::StatusOr<std::string> text = ipc::ReadBounded(path, CommandProfiles::kFileBytesMax);
-  if (text.ok()) (void)learned_.MergeUntrusted(*text);
-  const absl::Status written = ipc::WriteWhole(path, learned_.Encode());
+  if (text.ok()) (void)profiles_.MergeUntrusted(*text);
+  const absl::Status written = ipc::WriteWhole(path, profiles_.Encode());
   unsaved_ = !written.ok();
   Log(path, written);
 }

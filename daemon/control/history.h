@@ -1,4 +1,5 @@
-// Jobs from their first session to their end, for `laneway history`, and what is learned from them.
+// Jobs from their first session to their end, for `laneway history` and for the profiles of
+// commands.
 //
 // A job of `laneway run` is over when the program has ended and its sessions are gone; any other
 // one when its last session is. Records go to $STATE/history.jsonl, what commands need to
@@ -27,7 +28,7 @@ struct Now {
   int64_t s = 0;   // since 1970
 };
 
-// What a look at a session shows.
+// One reading of a session.
 struct SessionReading {
   uint64_t iterations = 0;
   uint64_t total_us = 0;  // of these
@@ -39,7 +40,7 @@ struct SessionReading {
 
 class History {
  public:
-  // Reads what is known. `state_dir` empty: nothing is kept beyond this process.
+  // Reads the records. `state_dir` empty: nothing is kept beyond this process.
   explicit History(std::string state_dir);
 
   // --- `laneway run` says so
@@ -51,16 +52,17 @@ class History {
   // --- sessions
   void Begin(uint64_t session, uint64_t job, pid_t pid, const Now& now);
   void Read(uint64_t session, const SessionReading& reading);
-  // After every session was read: who ran beside whom, and who is over.
+  // After every session was read: notes which sessions ran at the same time, and which jobs are
+  // over.
   void EndOfReadings(const Now& now);
-  // `note`: what went wrong, or empty. `times`: of the whole session.
+  // `note`: the fault of the session, or empty. `times`: of the whole session.
   void End(uint64_t session, const TimeCounts& times, const std::string& note, const Now& now);
-  // The daemon ends; `programs_end`: those that run, too.
+  // The daemon ends; `programs_end`: all programs end with it.
   void CloseAll(bool programs_end, const Now& now);
 
-  // What is known of the command that this session runs; null: it never ended before.
+  // The profile of the command that this session runs; null: no run of it has ended yet.
   const CommandProfile* KnownOf(uint64_t session) const;
-  const CommandProfiles& learned() const { return learned_; }
+  const CommandProfiles& profiles() const { return profiles_; }
   bool IsOpen(uint64_t job) const { return jobs_.count(job) != 0; }
   // No job is open.
   bool quiet() const { return jobs_.empty(); }
@@ -78,7 +80,7 @@ class History {
     SessionReading before;  // at the end of the last readings
     uint64_t peak_bytes = 0;
     Mean alone;
-    std::map<uint64_t, Mean> beside;  // by the other's key, while it was the only other
+    std::map<uint64_t, Mean> beside;  // by the key of the only other command
   };
   struct OpenJob {
     ipc::HistoryRecord record;
@@ -100,7 +102,7 @@ class History {
   void FlushLearned();
 
   const std::string dir_;
-  CommandProfiles learned_;
+  CommandProfiles profiles_;
   bool unsaved_ = false;
   std::set<std::string> failing_;  // files whose last write failed, and was told
   std::map<uint64_t, OpenSession> sessions_;

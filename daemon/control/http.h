@@ -1,4 +1,4 @@
-// A page on 127.0.0.1 for those who scrape: GET /metrics, and nothing else.
+// A page on 127.0.0.1 for scrapers of metrics: GET /metrics, and nothing else.
 //
 // GNU libmicrohttpd parses and keeps connections; its epoll descriptor is watched by our loop, so
 // nothing here waits and no thread is made. Bounded: few connections, small requests, slow ones are

@@ -79,7 +79,7 @@ void IterationSampler::Tell(uint64_t session, uint64_t job, const ipc::Iteration
   const size_t last = static_cast<size_t>((count - 1) % ipc::kRecentIterations);
   if (fresh > kToldOneByOneMax) {
     const uint64_t end = Load(times.recent[last].end_us);
-    // Their times together: what lies between them was a wait.
+    // The sum of their times. The time between two iterations was a wait.
     add(fresh, end, total_us - watched->told_total_us);
   } else {
     for (uint64_t number = watched->told; number != count; ++number) {

@@ -1,9 +1,9 @@
-// What sessions do, as figures for people: iterations per second, p50 and p99 of their times.
+// The iterations of sessions as figures for people: per second, and p50 and p99 of their times.
 //
 // Reads the words that workers count in (ipc/iteration_times.h) now and then, remembers enough of
 // earlier readings to speak of the last 5 to 10 seconds, and adds new iterations to the journal.
-// The words are a client's to write, too: whatever they say, times in the journal stay within what
-// has passed and in order. Thread safety: one thread.
+// A client can write these words, too. Whatever it writes, times in the journal stay in order and
+// within the time that has passed. Thread safety: one thread.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ TimeCounts CountsOf(const ipc::IterationTimes& times);
 // The time that the fraction `part` (0.5, 0.99) of the iterations does not exceed; 0 without any.
 uint64_t QuantileUs(const TimeCounts& counts, double part);
 
-// In a word or two; empty for what is no wait: a client's page may say anything.
+// In a word or two. Empty for a value that is no wait: a client's page may hold any value.
 const char* NameOf(ipc::WaitState wait);
 
 struct Figures {

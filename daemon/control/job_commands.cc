@@ -27,7 +27,7 @@ std::vector<uint64_t> JobCommands::SessionsOf(uint64_t job) const {
   return ids;
 }
 
-std::string JobCommands::NothingToSteer(uint64_t job) const {
+std::string JobCommands::NoSessionToChange(uint64_t job) const {
   const std::map<uint64_t, Session>& all = parts_.sessions->all();
   const bool known = std::any_of(all.begin(), all.end(), [job](const auto& entry) {
     return entry.second.record.job.number == job;
@@ -36,7 +36,7 @@ std::string JobCommands::NothingToSteer(uint64_t job) const {
                          : NoSuchJob(job));
 }
 
-void JobCommands::Steer(uint64_t session, EventKind kind, const scheduler::Event& event,
+void JobCommands::Apply(uint64_t session, EventKind kind, const scheduler::Event& event,
                         const std::string& text) {
   spdlog::info("told to {} session {}", NameOf(kind), session);
   const uint64_t job = parts_.sessions->Find(session)->record.job.number;
@@ -69,7 +69,7 @@ std::string JobCommands::Policy(const Command& command) {
 std::string JobCommands::Pause(const Command& command) {
   const bool evict = command.name == "evict";
   const std::vector<uint64_t> ids = SessionsOf(command.id);
-  if (ids.empty()) return NothingToSteer(command.id);
+  if (ids.empty()) return NoSessionToChange(command.id);
   const bool fixed = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
     return !parts_.sessions->Find(id)->link->CanMakeRoom();
   });
@@ -79,14 +79,14 @@ std::string JobCommands::Pause(const Command& command) {
   }
   for (const uint64_t id : ids) {
     SendPause(id, evict ? scheduler::Pause::kEvicted : scheduler::Pause::kPaused);
-    Steer(id, evict ? EventKind::kEvict : EventKind::kPause, scheduler::Paused{id, evict});
+    Apply(id, evict ? EventKind::kEvict : EventKind::kPause, scheduler::Paused{id, evict});
   }
   return OkJson();
 }
 
 std::string JobCommands::Resume(const Command& command) {
   const std::vector<uint64_t> ids = SessionsOf(command.id);
-  if (ids.empty()) return NothingToSteer(command.id);
+  if (ids.empty()) return NoSessionToChange(command.id);
   const bool paused = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
     const scheduler::Session* const known = parts_.scheduler->state().Find(id);
     return known != nullptr && known->paused();
@@ -94,14 +94,14 @@ std::string JobCommands::Resume(const Command& command) {
   if (!paused) return ErrorJson(absl::StrCat("job ", command.id, " is not paused"));
   for (const uint64_t id : ids) {
     SendPause(id, scheduler::Pause::kNone);
-    Steer(id, EventKind::kResume, scheduler::Resumed{id});
+    Apply(id, EventKind::kResume, scheduler::Resumed{id});
   }
   return OkJson();
 }
 
 std::string JobCommands::Limit(const Command& command) {
   const std::vector<uint64_t> ids = SessionsOf(command.id);
-  if (ids.empty()) return NothingToSteer(command.id);
+  if (ids.empty()) return NoSessionToChange(command.id);
   ipc::JobTerms terms = parts_.sessions->Find(ids[0])->record.job;
   terms.memory_limit_bytes = command.bytes;
   Change(terms);
@@ -114,7 +114,7 @@ std::string JobCommands::Terms(const Command& command) {
   const std::optional<ipc::JobTerms> begun = parts_.jobs->Find(command.id);
   const bool waited_for = begun.has_value() && parts_.observers->history().IsOpen(command.id);
   const std::vector<uint64_t> ids = SessionsOf(command.id);
-  if (ids.empty() && !waited_for) return NothingToSteer(command.id);
+  if (ids.empty() && !waited_for) return NoSessionToChange(command.id);
   ipc::JobTerms terms = begun.has_value() ? *begun : parts_.sessions->Find(ids[0])->record.job;
   const uint32_t value = static_cast<uint32_t>(std::min<uint64_t>(command.value, UINT32_MAX));
   (share ? terms.scheduling.weight : terms.scheduling.priority) = value;
@@ -139,13 +139,13 @@ void JobCommands::Change(const ipc::JobTerms& terms) {
     if (known == nullptr) continue;
     const ipc::JobTerms before = known->record.job;
     if (before.scheduling != asked) {
-      Steer(id, EventKind::kTerms,
+      Apply(id, EventKind::kTerms,
             scheduler::TermsChanged{id, asked.priority, asked.weight,
                                     static_cast<int64_t>(asked.deadline_us)},
             absl::StrCat("priority ", asked.priority, ", weight ", asked.weight));
     }
     if (before.scheduling == asked || before.memory_limit_bytes != terms.memory_limit_bytes) {
-      Steer(id, EventKind::kLimit, scheduler::LimitChanged{id, part}, absl::StrCat(part, " bytes"));
+      Apply(id, EventKind::kLimit, scheduler::LimitChanged{id, part}, absl::StrCat(part, " bytes"));
     }
     // The worker holds the job to the whole limit, and the program's queries tell of it.
     Session* const session = parts_.sessions->Find(id);

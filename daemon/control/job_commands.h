@@ -1,4 +1,4 @@
-// People's commands that change what runs: policy, pause, resume, evict, limit, share, priority.
+// People's commands that change jobs: policy, pause, resume, evict, limit, share, priority.
 //
 // Each becomes an event for the scheduler. Each command returns its answer, as JSON. Thread safety:
 // one thread.
@@ -42,9 +42,9 @@ class JobCommands {
  private:
   // The job's sessions that still run or wait.
   std::vector<uint64_t> SessionsOf(uint64_t job) const;
-  // Why a job without such sessions can't be steered.
-  std::string NothingToSteer(uint64_t job) const;
-  void Steer(uint64_t session, EventKind kind, const scheduler::Event& event,
+  // The error for a command about a job without such sessions.
+  std::string NoSessionToChange(uint64_t job) const;
+  void Apply(uint64_t session, EventKind kind, const scheduler::Event& event,
              const std::string& text = {});
   void SendPause(uint64_t session, scheduler::Pause pause);
 

@@ -1,7 +1,7 @@
 // The jobs that this daemon knows, with their numbers and the terms that `laneway run` gave them.
 //
 // Sessions have a copy of the terms in their records, which goes to their worker and comes back to
-// the next daemon. Where both are known, what stands here holds. Thread safety: one thread.
+// the next daemon. Where the two differ, the terms here hold. Thread safety: one thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace control {
 
 class Jobs {
  public:
-  // Then the oldest are forgotten: whoever shows their tickets makes them known again.
+  // Then the oldest are forgotten. A program with the ticket of such a job makes it known again.
   static constexpr size_t kJobsMax = 1 << 16;
 
   void SetSeal(const Seal& seal) { seal_ = seal; }

@@ -1,4 +1,4 @@
-// What happened lately, for `laneway trace` and `laneway report`: a ring of events with monotonic
+// The latest events, for `laneway trace` and `laneway report`: a ring of events with monotonic
 // times.
 //
 // lanewayd adds an event where it performs or learns of something; nothing is written to disk, and

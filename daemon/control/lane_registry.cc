@@ -139,7 +139,7 @@ void LaneRegistry::Shrink(const Shrinking::Order& order) {
   shrinking_.Tell(order, told);
   if (!told.empty()) return;
   if (IsAwaited(order.lane) && order.bytes != 0) return;
-  // No worker has it: what the keeper keeps for it goes at once.
+  // No worker has the lane: the keeper frees its memory at once.
   shrinking_.Forget(order.lane);
   Release(order.lane);
   parts_.scheduler->Apply(
@@ -148,8 +148,8 @@ void LaneRegistry::Shrink(const Shrinking::Order& order) {
 
 void LaneRegistry::OnShrunk(uint32_t worker, const wire::LaneShrunk& shrunk) {
   if (!shrinking_.Answer(worker, {shrunk.lane, shrunk.bytes})) return;
-  // No worker has the lane mapped any more: what the keeper still keeps for it goes. Of a lane that
-  // stays, it might be memory that a worker has just made.
+  // No worker has the lane mapped any more, so the keeper frees its memory. The memory of a lane
+  // that stays is left alone: a worker may just have made it.
   if (shrunk.bytes == 0 && WorkersOf(shrunk.lane).empty()) Release(shrunk.lane);
   parts_.scheduler->Apply(
       scheduler::LaneShrunk{IdOf(shrunk.lane), static_cast<int64_t>(shrunk.bytes)});

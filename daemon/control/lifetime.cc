@@ -50,7 +50,7 @@ std::string Lifetime::StopUnlessUsed(bool force) {
 void Lifetime::UpdateLinger() {
   const bool run_ended =
       std::exchange(had_run_, core_->observers.history().HasPrograms()) && !had_run_;
-  const bool idle = !core_->scheduler.stopped() && core_->sessions.CountAlive() == 0;
+  const bool idle = !core_->scheduler.stopped() && !core_->sessions.AnyAlive();
   if ((!idle || run_ended) && linger_timer_ != 0)
     core_->loop->Cancel(std::exchange(linger_timer_, 0));
   if (!idle || linger_timer_ != 0) return;
@@ -84,7 +84,7 @@ void Lifetime::Stop(const std::string& reason) {
 }
 
 void Lifetime::OnTerminate() {
-  if (core_->sessions.CountAlive() == 0) return Stop(kStoppedEarly);
+  if (!core_->sessions.AnyAlive()) return Stop(kStoppedEarly);
   spdlog::info(
       "told to end while {} program(s) run: they go on, the next "
       "daemon adopts them",

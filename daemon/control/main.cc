@@ -31,7 +31,7 @@ namespace {
 constexpr int kUsageExitCode = 2;
 constexpr size_t kLogBytesMax = 1 << 20;
 
-// Tells whoever started us, on `ready_fd` when there is one, else on stderr. An empty sentence:
+// Tells the starter, on `ready_fd` when there is one, else on stderr. An empty sentence:
 // ready.
 void Tell(int ready_fd, const std::string& sentence) {
   const std::string line =
@@ -44,7 +44,8 @@ void Tell(int ready_fd, const std::string& sentence) {
   }
 }
 
-// Held as long as the process lives; of the kind that others can ask for without taking it.
+// The lock is held as long as the process lives. Other processes can ask for its holder without
+// taking it.
 // FailedPrecondition: another daemon holds it.
 absl::StatusOr<ipc::UniqueFd> TakeLock(const std::string& dir) {
   const std::string path = ipc::LockPath(dir);
@@ -120,7 +121,7 @@ int Serve(ipc::Options options, int ready_fd) {
     failure = std::string(listening.message());
   }
   if (failure.empty()) return code;
-  lock->Reset();  // whoever is told must not take us for one that lives
+  lock->Reset();  // the starter must not find a daemon that is about to end
   Tell(ready_fd, failure);
   return code;
 }

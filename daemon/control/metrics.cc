@@ -11,7 +11,7 @@
 namespace control {
 namespace {
 
-// Programs name themselves: what would end a label or is no plain text becomes '?'.
+// Programs choose their names: bytes that would end a label or are no plain text become '?'.
 std::string Label(const std::string& text) {
   std::string label = text;
   for (char& letter : label) {

@@ -40,7 +40,7 @@ class Moves {
   void Serve(Session* session);
   // The worker has taken the session over, or refuses it.
   void OnEntered(Session* session, const ipc::control::Attached& attached);
-  // No worker can go on with the session. `sentence`: what its program is told.
+  // No worker can go on with the session. `sentence`: for its program.
   void Lose(Session* session, const std::string& sentence);
 
  private:

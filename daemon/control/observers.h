@@ -1,4 +1,4 @@
-// The record of what sessions do: journal, history, live figures and the latest faults.
+// Records of sessions: journal, history, live figures and the latest faults.
 //
 // Nothing here decides anything. Other parts report each event once, and people's commands read the
 // records. While sessions run, the counters in the sessions' pages are read every kSampleUs.

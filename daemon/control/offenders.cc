@@ -15,7 +15,7 @@
 namespace control {
 namespace {
 
-constexpr int64_t kLeaveUs = 2'000'000;  // for others to come to a boundary and leave a worker
+constexpr int64_t kLeaveUs = 2'000'000;  // for other sessions to come to a boundary and leave it
 
 }  // namespace
 
@@ -90,7 +90,7 @@ void Offenders::OnOverdue(uint64_t id) {
     leaving += parts_.children->Send(number, ipc::control::ReleaseSession{entry.first}).ok();
   }
   if (leaving != 0)
-    (void)parts_.children->EnsureWorker();  // a failure is told to those who need it
+    (void)parts_.children->EnsureWorker();  // a failure is told to the sessions that need it
   parts_.loop->After(leaving != 0 ? kLeaveUs : 0,
                      [this, number] { parts_.children->KillWorker(number); });
 }

@@ -1,8 +1,8 @@
 // A keeper or worker as lanewayd sees it: started here, or found alive by a daemon that replaces
 // another.
 //
-// The end of a process is what its pidfd says, never a closed connection. Thread safety: one
-// thread.
+// A process has ended when its pidfd says so, and not when its connection is closed. Thread safety:
+// one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +36,8 @@ absl::StatusOr<Process> StartProcess(const ProcessPlan& plan);
 // Connects to a process that listens at `socket_path` and watches it.
 absl::StatusOr<Process> FindProcess(const std::string& socket_path);
 
-// How it ended, for the log: "exit code 1", "signal 9". Reaps a child; for others only "ended".
+// How it ended, for the log: "exit code 1", "signal 9". Reaps a child. For a process that is no
+// child: "ended".
 std::string Reap(const Process& process);
 
 void Kill(const Process& process);

@@ -1,5 +1,5 @@
 // The scheduler as lanewayd's other parts see it: they apply events, read the state, and one
-// executor performs what the scheduler decides.
+// executor performs the decisions.
 //
 // Executing an action may apply more events. Their actions are executed after those that are
 // waiting already, in the order in which they were decided, and never inside one another. Before

@@ -26,7 +26,7 @@ class Seal {
   // file is not ours alone or can't be made. REQUIRES: the caller holds the directory's lock.
   static absl::StatusOr<Seal> Load(const std::string& runtime_dir);
 
-  // `purpose` keeps what is sealed for one thing from being shown for another.
+  // `purpose` keeps a seal made for one purpose from being accepted for another.
   ipc::Mac Of(std::string_view purpose, std::span<const std::byte> bytes) const;
   // In a time that does not tell how much of it is right.
   bool Is(const ipc::Mac& mac, std::string_view purpose, std::span<const std::byte> bytes) const;

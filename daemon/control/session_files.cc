@@ -35,7 +35,7 @@ absl::Status MakePage(Session* session) {
 
 absl::Status MakeWorkerFiles(Session* session) {
   if (const absl::Status made = MakeSessionFile(session); !made.ok()) return made;
-  // Sparse: what is mapped and written takes memory, nothing else does.
+  // Sparse: only pages that are written take memory.
   // Sealed: a client that shrinks it would make the worker's copies fault.
   session->pinned_fd =
       ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));

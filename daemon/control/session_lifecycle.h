@@ -1,4 +1,4 @@
-// The phases of a session: which may follow which, and what each of them sets off.
+// The phases of a session: which may follow which, and what is done on entering each.
 //
 // Every change of a session's phase goes through Transition(), and every end through Remove(). So
 // the end, the loss and the departure of a session are each defined once:

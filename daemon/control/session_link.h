@@ -1,4 +1,4 @@
-// The way from lanewayd to a session, and how sessions of one kind differ from those of the other.
+// The way from lanewayd to a session, and all in which the two kinds of sessions differ.
 // A worker's session is reached through its worker (worker_link.h). A program that keeps a context
 // of its own is reached over the socket of its hello (in_process.h).
 //
@@ -30,7 +30,7 @@ class SessionLink {
   // Sends what lanewayd tells a running session; nothing while it does not run. A message that the
   // receiver does not get because it is ending is not missed.
   virtual void Send(const Session& session, const ipc::control::DaemonToWorker& message) = 0;
-  // Handles what the socket of a running session's program has. False: such a program sends
+  // Handles a message from the socket of a running session's program. False: such a program sends
   // nothing after its hello.
   virtual bool Receive(Session*) { return false; }
   // The device that a report of the session means by this number.

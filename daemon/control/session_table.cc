@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bitset>
 #include <cassert>
+#include <utility>
 
 namespace control {
 namespace {
@@ -13,6 +14,12 @@ namespace {
 bool HasEnded(int pidfd) {
   pollfd ended{pidfd, POLLIN, 0};
   return pidfd >= 0 && poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0;
+}
+
+bool IsAlive(const std::pair<const uint64_t, Session>& entry) {
+  const Session& session = entry.second;
+  return session.phase != Phase::kLost && session.phase != Phase::kEnding &&
+         !HasEnded(session.pidfd.get());
 }
 
 }  // namespace
@@ -77,12 +84,11 @@ void SessionTable::TakeSlot(Session* session) {
 }
 
 size_t SessionTable::CountAlive() const {
-  const auto alive = [](const std::pair<const uint64_t, Session>& entry) {
-    const Session& session = entry.second;
-    return session.phase != Phase::kLost && session.phase != Phase::kEnding &&
-           !HasEnded(session.pidfd.get());
-  };
-  return static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(), alive));
+  return static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(), IsAlive));
+}
+
+bool SessionTable::AnyAlive() const {
+  return std::any_of(sessions_.begin(), sessions_.end(), IsAlive);
 }
 
 }  // namespace control

@@ -93,6 +93,7 @@ class SessionTable {
   std::vector<uint64_t> Ids() const;
   // Sessions whose program runs and holds a worker or may still get one.
   size_t CountAlive() const;
+  bool AnyAlive() const;
   std::map<uint64_t, Session>& all() { return sessions_; }
   const std::map<uint64_t, Session>& all() const { return sessions_; }
 

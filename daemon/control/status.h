@@ -1,5 +1,5 @@
-// What people see of a daemon, as JSON: the same bytes whenever nothing has changed (sorted, no
-// clocks). Thread safety: stateless.
+// The status of a daemon for people, as JSON: the same bytes whenever nothing has changed (sorted,
+// no clocks). Thread safety: stateless.
 #pragma once
 
 #include <deque>
@@ -27,11 +27,11 @@ std::string StatusJson(const StatusInput& input);
 std::string OkJson();
 std::string ErrorJson(const std::string& sentence);
 
-// The number of a run, the ticket of the job that it is or is a part of, the kind of device that
-// will serve it, and which devices it may use (none named: all).
+// The answer to a run that begins: its number, its job's ticket, and the kind of device. The terms
+// in the ticket name the devices that the job may use; none named: all.
 std::string JobJson(uint64_t run, const ipc::JobTicket& ticket, ipc::control::DeviceKind kind);
 
-// Texts of programs may be in any encoding; what is not UTF-8 is replaced, never thrown over.
+// Texts of programs may be in any encoding: bytes that are not UTF-8 are replaced.
 std::string DumpJson(const nlohmann::ordered_json& json);
 
 }  // namespace control

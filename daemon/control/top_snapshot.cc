@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Places in the order of the policy, of those who hold or want a lane.
+// Places in the policy's order, for sessions that hold or want a lane.
 std::map<scheduler::SessionId, uint64_t> RanksOf(const scheduler::State& state) {
   std::vector<std::pair<scheduler::Key, scheduler::SessionId>> order;
   for (const std::pair<const scheduler::SessionId, scheduler::Session>& entry : state.sessions) {

@@ -1,4 +1,4 @@
-// What sessions do at this moment, as people see it: scheduler, counters and page in one view.
+// Sessions at this moment, for people: scheduler, counters and page in one view.
 // Thread safety: stateless.
 #pragma once
 
@@ -23,9 +23,9 @@ struct TopInput {
 };
 
 struct SessionView {
-  const Session* session = nullptr;  // never null in what ViewsOf returns
+  const Session* session = nullptr;  // never null in a result of ViewsOf
   std::string state;                 // "runs", "waits", "idle", "paused", ... or the phase's name
-  std::string wait;                  // for what, in a word or two; empty: it does not
+  std::string wait;  // the reason of a wait, in a word or two; empty: it does not wait
   Figures figures;
   uint64_t lane = 0;
   uint64_t rank = 0;  // place in the order of the policy, 1 is first; 0: it has none

@@ -1,4 +1,5 @@
-// The command upgrade-worker: performs what Upgrade decides. Thread safety: one thread, the loop's.
+// The command upgrade-worker: performs the steps that Upgrade decides. Thread safety: one thread,
+// the loop's.
 #pragma once
 
 #include <string>

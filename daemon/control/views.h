@@ -1,5 +1,5 @@
 // The views of lanewayd that people read: answers to status, top, journal and why, and the page of
-// metrics. A view changes no other part, but for one thing: where figures are to be fresh, it has
+// metrics. A view changes no other part, with one exception: for fresh figures it has
 // the counters of the sessions read first.
 //
 // The keeper's usages are as of the last Children::RefreshUsage(). Thread safety: one thread.

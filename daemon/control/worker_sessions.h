@@ -1,4 +1,4 @@
-// The sessions of workers: which of them wait for a worker, and what becomes of them when their
+// The sessions of workers: serves those that wait for a worker, and decides about those whose
 // worker reports about them or is lost.
 //
 // Owns the parts that give sessions a worker, change it, and find out whose work ends workers.

@@ -69,7 +69,7 @@ TEST_F(HistoryTest, AJobOfRunEndsWithItsProgram) {
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].command, "python3 train.py");
   EXPECT_EQ(records[0].exit, 3);
-  EXPECT_EQ(history.learned().size(), 0u);  // a run that failed teaches nothing
+  EXPECT_EQ(history.profiles().size(), 0u);  // a run that failed teaches nothing
 }
 
 TEST_F(HistoryTest, TheNextDaemonKnowsWhatWasLearned) {
@@ -151,7 +151,7 @@ TEST_F(HistoryTest, AFaultIsNotedAndTeachesNothing) {
   history.End(1, {}, "error 700: illegal address", {4, 100});
   ASSERT_EQ(Records().size(), 1u);
   EXPECT_EQ(Records()[0].note, "error 700: illegal address");
-  EXPECT_EQ(history.learned().size(), 0u);
+  EXPECT_EQ(history.profiles().size(), 0u);
 }
 
 TEST_F(HistoryTest, WhatRunsWhenTheDaemonIsReplacedIsTheNextOnes) {
@@ -180,14 +180,14 @@ TEST_F(HistoryTest, AFullDiskLosesLinesAndNothingElse) {
     History history(state_);
     for (uint64_t job = 2; job < 5; ++job) Run(&history, job, job, 10);
     history.EndOfReadings({5, 100});
-    _exit(history.quiet() && history.learned().size() == 1 ? 0 : 1);
+    _exit(history.quiet() && history.profiles().size() == 1 ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   ASSERT_EQ(Records().size(), 1u);
   History history(state_);
-  EXPECT_EQ(history.learned().size(), 1u);  // the old file is whole
+  EXPECT_EQ(history.profiles().size(), 1u);  // the old file is whole
   Run(&history, 9, 9, 10);
   EXPECT_EQ(Records().size(), 2u);
 }
@@ -200,8 +200,8 @@ TEST_F(HistoryTest, WhatAnotherDaemonHasLearnedMeanwhileIsKept) {
   Run(&history, 1, 1, 10);
   history.EndOfReadings({4, 100});
   const History next(state_);
-  EXPECT_EQ(next.learned().size(), 2u);
-  EXPECT_NE(next.learned().Find(1), nullptr);
+  EXPECT_EQ(next.profiles().size(), 2u);
+  EXPECT_NE(next.profiles().Find(1), nullptr);
 }
 
 TEST_F(HistoryTest, AForeignFileIsTakenForAnEmptyOne) {
@@ -209,7 +209,7 @@ TEST_F(HistoryTest, AForeignFileIsTakenForAnEmptyOne) {
   History history(state_);
   Run(&history, 1, 1, 10);
   history.EndOfReadings({4, 100});
-  EXPECT_EQ(History(state_).learned().size(), 1u);
+  EXPECT_EQ(History(state_).profiles().size(), 1u);
 }
 
 }  // namespace

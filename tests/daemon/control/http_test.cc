@@ -1,4 +1,4 @@
-// The page for those who scrape: who may read it, and that nobody can keep others from it.
+// The page of metrics: which requests read it, and that no connection blocks the others.
 #include "daemon/control/http.h"
 
 #include <arpa/inet.h>
