@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <future>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +46,7 @@ class DaemonTest : public ::testing::Test {
     wire::SessionRecord record;
     record.session_id = id;
     record.pid = getpid();
+    record.uid = geteuid();
     record.job.number = id;
     record.place = place;
     daemon_->OnWorkerReport(1, record, &fds);
@@ -85,6 +88,14 @@ class DaemonTest : public ::testing::Test {
     return std::async(std::launch::async, [endpoint = ipc::ControlEndpoint(dir_.path()), request] {
       return ipc::AskControl(endpoint, request, kAnswerUs).value_or("no answer");
     });
+  }
+  // Adds the answers that have come for the program. Returns how many there are now.
+  static size_t Heard(const ipc::UniqueFd& program, std::vector<ipc::Welcome>* heard) {
+    for (;;) {
+      const absl::StatusOr<ipc::Packet> packet = ipc::ReceivePacket(program.get(), 0);
+      if (!packet.ok() || packet->bytes.size() != sizeof(ipc::Welcome)) return heard->size();
+      std::memcpy(&heard->emplace_back(), packet->bytes.data(), sizeof(ipc::Welcome));
+    }
   }
   template <class Condition>
   void RunUntil(const Condition& condition) {
@@ -198,6 +209,27 @@ TEST_F(DaemonTest, TheStarterIsToldOnceWhenAWorkerServes) {
   Ready(children_.workers().begin()->first);
   Happen([] {});
   EXPECT_EQ(told_starter_, std::vector<std::string>{""});
+}
+
+// A queued session gets the place of a lost session, and finds no worker either, in one event.
+TEST_F(DaemonTest, ASessionThatComesInForALostOneIsNotLeftWaiting) {
+  options_.user_sessions = 1;
+  Serve();
+  Adopt(1);
+  ChildrenReady();
+  const ipc::UniqueFd program = *ipc::ConnectTo(ipc::HelloSocketPath(dir_.path()));
+  ipc::Hello hello;
+  hello.transport = ipc::Transport::kRing;
+  hello.mode = ipc::Mode::kShared;
+  hello.tables = ipc::OwnTables();
+  ASSERT_TRUE(ipc::SendPacket(program.get(), std::as_bytes(std::span(&hello, 1))).ok());
+  std::vector<ipc::Welcome> heard;
+  RunUntil([&] { return Heard(program, &heard) == 1; });
+  EXPECT_NE(heard[0].queued, 0u);
+  children_.FailStarts("no driver");
+  Lose(1, true, "the worker ended");
+  ASSERT_EQ(Heard(program, &heard), 2u);
+  EXPECT_STREQ(heard[1].sentence, "no driver");
 }
 
 // Messages and questions are events, too.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,7 @@ class FakeChildren : public Children {
     }
     return messages;
   }
+  void FailStarts(const std::string& sentence) { start_failure_ = sentence; }
   void Forget() {
     sent_.clear();
     told_.clear();
@@ -81,6 +83,7 @@ class FakeChildren : public Children {
     return HasWorker() ? absl::OkStatus() : StartWorker(false).status();
   }
   absl::StatusOr<uint32_t> StartWorker(bool own) override {
+    if (!start_failure_.empty()) return absl::UnavailableError(start_failure_);
     AddWorker(next_worker_, false, own);
     return next_worker_++;
   }
@@ -106,6 +109,7 @@ class FakeChildren : public Children {
   KeeperState keeper_;
   std::map<uint32_t, Worker> workers_;
   uint32_t next_worker_ = 100;
+  std::string start_failure_;  // of each worker that is to start; empty: workers start
   std::vector<std::pair<uint32_t, ipc::control::DaemonToWorker>> sent_;
   std::vector<ipc::control::ToKeeper> told_;
   std::vector<uint32_t> killed_;
