@@ -26,6 +26,23 @@ class WatchTest : public ::testing::Test {
   IterationSampler sampler_;
 };
 
+TEST_F(WatchTest, AWaitThatHasBegunAndEndedIsInTheJournal) {
+  Sample(0);
+  ipc::Progress progress;
+  progress.wait = ipc::WaitState::kPaused;
+  progress.wait_since_us = 1'000;
+  sampler_.SampleWait(1, 7, progress, 2'000, &journal_);
+  sampler_.SampleWait(1, 7, progress, 3'000, &journal_);
+  progress.wait = ipc::WaitState::kNothing;
+  sampler_.SampleWait(1, 7, progress, 5'000, &journal_);
+  const std::vector<Event> events = journal_.After(0, 10);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, EventKind::kWaitBegin);
+  EXPECT_EQ(events[0].at_us, 1'000);
+  EXPECT_EQ(events[1].kind, EventKind::kWaitEnd);
+  EXPECT_EQ(events[1].took_us, 4'000);
+}
+
 TEST_F(WatchTest, FiguresSpeakOfTheLastSeconds) {
   Sample(0);
   for (int64_t second = 1; second <= 60; ++second) {
