@@ -171,11 +171,11 @@ TEST_F(LaneRegistryTest, WhatWasToldIsNotToldAgain) {
   children_.AddWorker(1);
   AddRunning(&sessions_, 1, 7, 1);
   registry_.Reconcile();
-  ASSERT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1)[0].alone, 1u);
+  ASSERT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1)[0].contended, 0u);
   registry_.Resize({7, 4096});
   registry_.Reconcile();
-  EXPECT_EQ(children_.SentTo<wire::LaneShared>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u);
   EXPECT_EQ(Orders(1), 1u);
 }
 
