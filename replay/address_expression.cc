@@ -193,16 +193,22 @@ TermIndex Expressions::Constant(int64_t value, uint8_t bits) {
 }
 
 std::string Expressions::Text(TermIndex index) const {
-  const Expression& e = all_[index];
+  // Operands come before what uses them, so each text is made once.
+  std::vector<std::string> texts(index + 1);
+  for (TermIndex k = 0; k <= index; ++k) texts[k] = TextOf(all_[k], texts);
+  return texts[index];
+}
+
+std::string Expressions::TextOf(const Expression& e, const std::vector<std::string>& texts) const {
   if (e.left == kNoTerm) return LeafText(e);
-  if (e.term == Term::kConvert) return Text(e.left);
+  if (e.term == Term::kConvert) return texts[e.left];
   // A sum needs no brackets within a sum, nor does a product; all else gets them.
   const auto operand = [&](TermIndex side) {
     while (all_[side].term == Term::kConvert) side = all_[side].left;
     const Expression& inner = all_[side];
     const bool plain = inner.left == kNoTerm ||
                        (e.term == Term::kAdd && (inner.term == Term::kAdd || IsProduct(inner)));
-    return plain ? Text(side) : "(" + Text(side) + ")";
+    return plain ? texts[side] : "(" + texts[side] + ")";
   };
   const std::string right = e.term == Term::kShiftLeft && IsProduct(e)
                                 ? " * " + std::to_string(int64_t{1} << all_[e.right].value)

@@ -80,6 +80,8 @@ class Expressions {
 
  private:
   bool IsProduct(const Expression& expression) const;
+  // `texts`: of all expressions before this one.
+  std::string TextOf(const Expression& expression, const std::vector<std::string>& texts) const;
 
   std::vector<Expression> all_;
 };

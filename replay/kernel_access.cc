@@ -1,6 +1,7 @@
 #include "replay/kernel_access.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "replay/address_terms.h"
 #include "replay/data_flow.h"
@@ -79,7 +80,6 @@ class Collector {
     out_->origins = flow_.origins();
     if (!flow_.failed().empty()) out_->unknown = flow_.failed();
     if (!out_->unknown.empty()) out_->accesses.clear();
-    MergeWhenMany();
   }
 
  private:
@@ -121,12 +121,7 @@ class Collector {
           i.line, choice != 0 ? "was read from memory" : "comes from no parameter or variable");
     }
     if (function.entry && reach.bytes != 0) access.range = terms_.Of(*reach.address, 64);
-    const auto alike = [&](const Access& each) {
-      return each.use == access.use && each.bytes == access.bytes && each.range == access.range &&
-             each.address == access.address;
-    };
-    const auto found = std::find_if(out_->accesses.begin(), out_->accesses.end(), alike);
-    if (found == out_->accesses.end()) out_->accesses.push_back(access);
+    Add(std::move(access));
   }
 
   void NoteUnknown(int line, const char* why) {
@@ -146,23 +141,26 @@ class Collector {
     }
   }
 
-  void MergeWhenMany() {
-    if (out_->accesses.size() <= kAccessesMax) return;
-    std::vector<Access> merged;
-    for (Access& access : out_->accesses) {
-      access.range = kNoTerm;
-      const auto alike = [&](const Access& each) {
-        return each.use == access.use && each.address == access.address;
-      };
-      if (std::none_of(merged.begin(), merged.end(), alike)) merged.push_back(access);
-    }
-    out_->accesses = std::move(merged);
+  // From kAccessesMax on, accesses of the same origins and use are one, without ranges.
+  void Add(Access access) {
+    if (merges_) access.range = kNoTerm;
+    const auto alike = [&](const Access& each) {
+      return each.use == access.use && each.range == access.range &&
+             (merges_ || each.bytes == access.bytes) && each.address == access.address;
+    };
+    std::vector<Access>& all = out_->accesses;
+    if (std::any_of(all.begin(), all.end(), alike)) return;
+    all.push_back(std::move(access));
+    if (merges_ || all.size() < kAccessesMax) return;
+    merges_ = true;
+    for (Access& each : std::exchange(all, {})) Add(std::move(each));
   }
 
   const softgpu::ptx::KernelImpl& kernel_;
   DataFlow flow_;
   AddressTerms terms_;
   KernelAccess* const out_;
+  bool merges_ = false;
 };
 
 }  // namespace

@@ -59,7 +59,7 @@ struct KernelAccess {
   Expressions expressions;
 };
 
-// Beyond these, accesses of the same origins and use are merged and their ranges forgotten.
+// From so many on, accesses of the same origins and use are one access without a range.
 inline constexpr size_t kAccessesMax = 256;
 
 KernelAccess Analyse(const softgpu::ptx::KernelImpl& kernel);

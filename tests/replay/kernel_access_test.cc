@@ -153,6 +153,31 @@ TEST(KernelAccessTest, EscapesAreTold) {
   EXPECT_EQ(access.escapes, 2u);
 }
 
+TEST(KernelAccessTest, ManyAccessesAreOneWithoutARange) {
+  std::string body = "ld.param.u64 %rd1, [a];";
+  for (int k = 0; k < 1000; ++k) {
+    body += "\n ld.global.u32 %r1, [%rd1+" + std::to_string(4 * k) + "];";
+  }
+  const KernelAccess access = Of(".param .u64 a", body);
+  ASSERT_EQ(access.accesses.size(), 1u);
+  EXPECT_EQ(access.accesses[0].range, kNoTerm);
+}
+
+// Each value is twice the value before: written out, the last expression has 2^28 terms.
+TEST(KernelAccessTest, AnExpressionThatDoublesIsShownInShort) {
+  std::string body = "mov.u32 %r1, %tid.x; cvt.u64.u32 %rd1, %r1;";
+  for (int k = 1; k < 29; ++k) {
+    const std::string before = "%rd" + std::to_string(k);
+    body += "add.s64 %rd" + std::to_string(k + 1) + ", " + before + ", " + before + ";";
+  }
+  const KernelAccess access = Of(".param .u64 a", body + R"(
+    ld.param.u64 %rd30, [a]; add.s64 %rd31, %rd30, %rd29; st.global.u32 [%rd31], 1;)");
+  ASSERT_EQ(access.accesses.size(), 1u);
+  const std::string text = access.expressions.Text(access.accesses[0].range);
+  EXPECT_EQ(text.substr(0, 5), "p0 + ");
+  EXPECT_LT(text.size(), 250u);
+}
+
 TEST(KernelAccessTest, WhatCannotBeFollowedSaysWhy) {
   EXPECT_EQ(Uses(Of(".param .u64 t", R"(
     ld.param.u64 %rd1, [t]; mov.u32 %r1, 0;
