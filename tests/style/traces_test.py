@@ -20,8 +20,8 @@ def traces(text):
 
 
 class TracesTest(unittest.TestCase):
-    def test_the_page_has_the_three_traces(self):
-        self.assertEqual(len(traces(PAGE.read_text())), 3)
+    def test_the_page_has_its_traces(self):
+        self.assertEqual(len(traces(PAGE.read_text())), 4)
 
     def test_their_files_exist(self):
         missing = [f"{title}: {path}" for title, _, steps in traces(PAGE.read_text()) for _, path in steps
