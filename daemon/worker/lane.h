@@ -1,11 +1,12 @@
-// What lanes.cc and lane_keep.cc know of a lane; nobody else includes this. Thread safety: as said.
+// A lane as lanes.cc and lane_keep.cc know it; no other file includes this. Thread safety: `holder`
+// from any thread, the rest under `mutex`.
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "daemon/worker/lanes.h"
 
 namespace worker {
@@ -14,7 +15,7 @@ struct LaneMember::Lane {
   Lane(uint64_t id, int device, uint32_t uid) : id(id), device(device), uid(uid) {}
   Owner owner() const { return {OwnerKind::kLane, id}; }
   bool own() const { return ipc::control::IsOwnLane(id); }
-  uint64_t bytes() const {
+  uint64_t bytes() const REQUIRES(mutex) {
     return parts.empty() ? 0 : parts.back().address + parts.back().extent.bytes;
   }
 
@@ -22,10 +23,10 @@ struct LaneMember::Lane {
   const int device;
   const uint32_t uid;
   std::atomic<LaneMember*> holder{nullptr};
-  std::mutex mutex;          // of all below, and of its members' maps
-  std::vector<Piece> parts;  // without gaps; the address is the offset
-  bool stale = true;         // the keeper may know it otherwise
-  std::set<LaneMember*> members;
+  mutable base::Mutex mutex;                   // and of its members' books
+  std::vector<Piece> parts GUARDED_BY(mutex);  // without gaps; the address is the offset
+  bool stale GUARDED_BY(mutex) = true;         // the keeper may know it otherwise
+  std::set<LaneMember*> members GUARDED_BY(mutex);
 };
 
 }  // namespace worker

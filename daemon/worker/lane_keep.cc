@@ -9,10 +9,15 @@
 
 namespace worker {
 
-// A member without a lane is its session's thread's alone.
-std::unique_lock<std::mutex> LaneTable::LockOf(LaneMember* member) {
-  return member->lane_ == nullptr ? std::unique_lock<std::mutex>()
-                                  : std::unique_lock<std::mutex>(member->lane_->mutex);
+// The compiler can't know that a member's lane, and so its mutex, stays the same while it is
+// locked.
+LaneTable::MemberLock::MemberLock(LaneMember* member) NO_THREAD_SAFETY_ANALYSIS
+    : mutex_(member->lane_ == nullptr ? nullptr : &member->lane_->mutex) {
+  if (mutex_ != nullptr) mutex_->Lock();
+}
+
+LaneTable::MemberLock::~MemberLock() NO_THREAD_SAFETY_ANALYSIS {
+  if (mutex_ != nullptr) mutex_->Unlock();
 }
 
 // --- inside --------------------------------------------------------------------------------------
@@ -23,10 +28,12 @@ CUresult LaneTable::Enter(LaneMember* member) {
   LaneMember* nobody = nullptr;
   const bool entered = lane->holder.compare_exchange_strong(nobody, member) || nobody == member;
   if (!entered) return CUDA_ERROR_NOT_READY;  // two sessions' live blocks would share memory
-  const Lock lock(lane->mutex);
-  const bool pinned = std::any_of(
-      lane->members.begin(), lane->members.end(),
-      [member](const LaneMember* other) { return other != member && !other->pins_.empty(); });
+  const base::MutexLock lock(&lane->mutex);
+  const bool pinned =
+      std::any_of(lane->members.begin(), lane->members.end(), [member](const LaneMember* other) {
+        other->books_.AssertHeld();
+        return other != member && !other->pins_.empty();
+      });
   CUresult result = pinned ? CUDA_ERROR_NOT_READY : Refresh(lane);
   if (result == CUDA_SUCCESS) result = Fit(lane, member);
   if (result == CUDA_SUCCESS) result = Sync(lane, member);
@@ -45,7 +52,7 @@ bool LaneTable::Inside(const LaneMember* member) const {
 }
 
 bool LaneTable::Pinned(LaneMember* member) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   return !member->pins_.empty();
 }
 
@@ -54,6 +61,8 @@ bool LaneTable::Pinned(LaneMember* member) {
 // One new extent for each of the lane's in [offset, end) that the member does not keep yet.
 CUresult LaneTable::CreateFresh(Lane* lane, LaneMember* member, uint64_t offset, uint64_t end,
                                 std::vector<Piece>* fresh) {
+  lane->mutex.AssertHeld();
+  member->books_.AssertHeld();
   CUresult result = CUDA_SUCCESS;
   for (const Piece& part : lane->parts) {
     const uint64_t bytes = part.extent.bytes;
@@ -82,6 +91,8 @@ CUresult LaneTable::CreateFresh(Lane* lane, LaneMember* member, uint64_t offset,
 
 // The old extents stay mapped for the member and go from everyone else's mappings.
 void LaneTable::HandOver(Lane* lane, LaneMember* member, const std::vector<Piece>& fresh) {
+  lane->mutex.AssertHeld();
+  member->books_.AssertHeld();
   for (Piece& part : lane->parts) {
     for (const Piece& made : fresh) {
       if (made.address != part.address) continue;
@@ -100,6 +111,7 @@ void LaneTable::HandOver(Lane* lane, LaneMember* member, const std::vector<Piece
 }
 
 void LaneTable::NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr, uint64_t>& block) {
+  member->books_.AssertHeld();
   const uint64_t offset = block.first - member->base_, end = offset + block.second;
   for (std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
     if (kept.first < end && kept.first + kept.second.extent.bytes > offset)
@@ -108,8 +120,11 @@ void LaneTable::NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr,
 }
 
 bool LaneTable::InLane(const LaneMember& member, CUdeviceptr address, uint64_t bytes) const {
+  const Lane* const lane = member.lane_.get();
+  if (bytes == 0 || lane == nullptr) return false;
+  lane->mutex.AssertHeld();
   const uint64_t offset = address - member.base_, end = offset + bytes;
-  return bytes != 0 && member.lane_ != nullptr && end >= offset && end <= member.lane_->bytes();
+  return end >= offset && end <= lane->bytes();
 }
 
 // Outside, what lies in the lane is another's.
@@ -118,11 +133,13 @@ bool LaneTable::MayKeep(const LaneMember& member) const {
 }
 
 uint64_t LaneTable::FreshBytesFor(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   if (!InLane(*member, address, bytes) || member->lane_->own() || !MayKeep(*member)) return 0;
+  const Lane* const lane = member->lane_.get();
+  lane->mutex.AssertHeld();
   const uint64_t offset = address - member->base_;
   uint64_t sum = 0;
-  for (const Piece& part : member->lane_->parts) {
+  for (const Piece& part : lane->parts) {
     const bool touched = part.address < offset + bytes && part.address + part.extent.bytes > offset;
     if (touched && !member->Keeps(part.address, part.extent.bytes)) sum += part.extent.bytes;
   }
@@ -130,7 +147,7 @@ uint64_t LaneTable::FreshBytesFor(LaneMember* member, CUdeviceptr address, uint6
 }
 
 CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   const uint64_t offset = address - member->base_;
   if (bytes != 0 && member->KeptBytes(offset, bytes) == bytes) {  // of the session already
     NoteBlock(member, {address, bytes});
@@ -159,7 +176,7 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
 }
 
 CUresult LaneTable::Pin(LaneMember* member, CUdeviceptr address, uint64_t bytes) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   if (!InLane(*member, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   if (!MayKeep(*member)) return CUDA_ERROR_ILLEGAL_STATE;
   member->pins_[address] = bytes;
@@ -168,7 +185,7 @@ CUresult LaneTable::Pin(LaneMember* member, CUdeviceptr address, uint64_t bytes)
 }
 
 bool LaneTable::Drop(LaneMember* member, CUdeviceptr address) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   bool found = member->pins_.erase(address) != 0;
   for (std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
     if (kept.second.blocks.erase(address) == 0) continue;
@@ -180,9 +197,12 @@ bool LaneTable::Drop(LaneMember* member, CUdeviceptr address) {
 
 // A part of the lane is mapped as a whole: whatever is kept over it has to go with this one.
 bool LaneTable::CanGo(const LaneMember& member, uint64_t offset, const std::set<uint64_t>& going) {
-  if (member.lane_ == nullptr) return true;
+  const Lane* const lane = member.lane_.get();
+  if (lane == nullptr) return true;
+  lane->mutex.AssertHeld();
+  member.books_.AssertHeld();
   const uint64_t end = offset + member.kept_.at(offset).extent.bytes;
-  for (const Piece& part : member.lane_->parts) {
+  for (const Piece& part : lane->parts) {
     const uint64_t part_end = part.address + part.extent.bytes;
     if (part.address >= end || part_end <= offset) continue;
     for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member.kept_) {
@@ -196,7 +216,7 @@ bool LaneTable::CanGo(const LaneMember& member, uint64_t offset, const std::set<
 }
 
 uint64_t LaneTable::Reclaim(LaneMember* member) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   std::set<uint64_t> going;
   size_t spares = 0, before = 0;
   for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
@@ -224,7 +244,7 @@ uint64_t LaneTable::Reclaim(LaneMember* member) {
 }
 
 std::vector<LaneTable::KeptExtent> LaneTable::Kept(LaneMember* member) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   std::vector<KeptExtent> list;
   for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
     list.push_back({{member->base_ + kept.first, kept.second.extent}, kept.second.blocks});
@@ -233,7 +253,7 @@ std::vector<LaneTable::KeptExtent> LaneTable::Kept(LaneMember* member) {
 }
 
 void LaneTable::SetKept(LaneMember* member, CUdeviceptr address, const Extent& extent) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   Extent& kept = member->kept_.at(address - member->base_).extent;
   assert(kept.bytes == extent.bytes);
   kept = extent;
@@ -241,7 +261,7 @@ void LaneTable::SetKept(LaneMember* member, CUdeviceptr address, const Extent& e
 }
 
 void LaneTable::AddKept(LaneMember* member, int device, const Piece& piece) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   const uint64_t offset = piece.address - member->base_;
   assert(!member->Keeps(offset, piece.extent.bytes));
   member->job_->Force(device, piece.extent.bytes);
@@ -252,7 +272,7 @@ void LaneTable::AddKept(LaneMember* member, int device, const Piece& piece) {
 }
 
 void LaneTable::ForgetKept(LaneMember* member) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
     member->job_->Give(member->device_, kept.second.extent.bytes);
   }
@@ -261,10 +281,12 @@ void LaneTable::ForgetKept(LaneMember* member) {
 }
 
 std::vector<Piece> LaneTable::Mapped(LaneMember* member) {
-  const std::unique_lock<std::mutex> lock = LockOf(member);
+  const MemberLock lock(member);
   std::vector<Piece> pieces;
-  if (member->lane_ == nullptr) return pieces;
-  for (const Piece& part : member->lane_->parts) {
+  const Lane* const lane = member->lane_.get();
+  if (lane == nullptr) return pieces;
+  lane->mutex.AssertHeld();
+  for (const Piece& part : lane->parts) {
     if (member->mapped_.count(part.address) == 0) continue;
     pieces.push_back({member->base_ + part.address, part.extent});
   }
@@ -275,7 +297,7 @@ LaneTable::View LaneTable::Look(uint64_t id) {
   View view;
   const std::shared_ptr<Lane> lane = Find(id);
   if (lane == nullptr) return view;
-  const Lock lock(lane->mutex);
+  const base::MutexLock lock(&lane->mutex);
   const LaneMember* const holder = lane->holder.load();
   view.parts = lane->parts;
   view.members = lane->members.size();

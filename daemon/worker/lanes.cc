@@ -32,16 +32,20 @@ uint64_t LaneMember::KeptBytes(uint64_t offset, uint64_t bytes) const {
 // --- mappings ------------------------------------------------------------------------------------
 
 void LaneTable::UnmapPart(LaneMember* member, const Piece& part) {
+  member->books_.AssertHeld();
   if (member->mapped_.erase(part.address) == 0) return;
   Unmap(environment_, {member->base_ + part.address, part.extent});
 }
 
 void LaneTable::UnmapAll(Lane* lane, const Piece& part) {
+  lane->mutex.AssertHeld();
   for (LaneMember* const member : lane->members) UnmapPart(member, part);
 }
 
 // Maps what the member lacks. Memory of another tenant is zeroed by the first who maps it.
 CUresult LaneTable::Sync(Lane* lane, LaneMember* member) {
+  lane->mutex.AssertHeld();
+  member->books_.AssertHeld();
   CUresult result = CUDA_SUCCESS;
   for (Piece& part : lane->parts) {
     if (result != CUDA_SUCCESS) break;
@@ -62,6 +66,7 @@ CUresult LaneTable::Sync(Lane* lane, LaneMember* member) {
 }
 
 void LaneTable::Count(LaneMember* member) {
+  member->books_.AssertHeld();
   uint64_t bytes = 0;
   for (const std::pair<const uint64_t, uint64_t>& part : member->mapped_) bytes += part.second;
   for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
@@ -72,10 +77,12 @@ void LaneTable::Count(LaneMember* member) {
 
 // What one session keeps is nobody else's.
 void LaneTable::CheckOwners(const Lane& lane) const {
+  lane.mutex.AssertHeld();
   std::set<uint64_t> ids;
   size_t count = lane.parts.size();
   for (const Piece& part : lane.parts) ids.insert(part.extent.id);
   for (const LaneMember* const member : lane.members) {
+    member->books_.AssertHeld();
     count += member->kept_.size();
     for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
       if (kept.second.extent.id == 0) --count;  // swapped out
@@ -90,7 +97,7 @@ void LaneTable::CheckOwners(const Lane& lane) const {
 // --- members -------------------------------------------------------------------------------------
 
 std::shared_ptr<LaneMember::Lane> LaneTable::Find(uint64_t lane) {
-  const Lock lock(mutex_);
+  const base::MutexLock lock(&mutex_);
   const std::map<uint64_t, std::weak_ptr<Lane>>::iterator found = lanes_.find(lane);
   return found == lanes_.end() ? nullptr : found->second.lock();
 }
@@ -98,6 +105,7 @@ std::shared_ptr<LaneMember::Lane> LaneTable::Find(uint64_t lane) {
 // As the keeper knows it. What a lost worker left unfinished does not fit the sequence: nobody uses
 // it, and it goes with the lane.
 CUresult LaneTable::Refresh(Lane* lane) {
+  lane->mutex.AssertHeld();
   if (!lane->stale) return CUDA_SUCCESS;
   std::vector<ExtentRecord> records;
   CUresult result = environment_.extents->List(lane->owner(), &records);
@@ -131,7 +139,7 @@ CUresult LaneTable::Refresh(Lane* lane) {
 void LaneTable::OnChanged(uint64_t id) {
   std::vector<std::shared_ptr<Lane>> changed;
   {
-    const Lock lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     for (const std::pair<const uint64_t, std::weak_ptr<Lane>>& entry : lanes_) {
       std::shared_ptr<Lane> lane = entry.second.lock();
       if (lane != nullptr && !lane->own() && (id == 0 || id == entry.first))
@@ -139,7 +147,7 @@ void LaneTable::OnChanged(uint64_t id) {
     }
   }
   for (const std::shared_ptr<Lane>& lane : changed) {
-    const Lock lock(lane->mutex);
+    const base::MutexLock lock(&lane->mutex);
     lane->stale = true;
     // What fails now is tried again by Enter.
     if (lane->holder.load() == nullptr && !lane->members.empty()) (void)Refresh(lane.get());
@@ -155,14 +163,14 @@ CUresult LaneTable::Join(LaneMember* member, uint64_t id, int device) {
   assert(member->lane_ == nullptr && id != 0);
   std::shared_ptr<Lane> lane;
   {
-    const Lock lock(mutex_);
+    const base::MutexLock lock(&mutex_);
     std::erase_if(lanes_, [](const std::pair<const uint64_t, std::weak_ptr<Lane>>& entry) {
       return entry.second.expired();
     });
     lane = lanes_[id].lock();
     if (lane == nullptr) lanes_[id] = lane = std::make_shared<Lane>(id, device, member->uid_);
   }
-  const Lock lock(lane->mutex);
+  const base::MutexLock lock(&lane->mutex);
   CUresult result = lane->holder.load() == nullptr ? Refresh(lane.get()) : CUDA_SUCCESS;
   if (lane->uid != member->uid_) result = CUDA_ERROR_NOT_PERMITTED;
   if (lane->device != device) result = CUDA_ERROR_INVALID_VALUE;
@@ -178,7 +186,7 @@ void LaneTable::Leave(LaneMember* member, bool moves) {
   if (member->lane_ == nullptr) return;
   Exit(member);
   const std::shared_ptr<Lane> lane = std::move(member->lane_);
-  const Lock lock(lane->mutex);
+  const base::MutexLock lock(&lane->mutex);
   for (const Piece& part : lane->parts) UnmapPart(member, part);
   lane->members.erase(member);
   member->lane_id_ = 0;
@@ -212,12 +220,14 @@ CUresult LaneTable::CreatePart(const Lane& lane, uint64_t offset, uint64_t bytes
 
 // Parts never reach over the edge of what a member keeps: it could not map them in part.
 CUresult LaneTable::GrowLocked(Lane* lane, uint64_t bytes) {
+  lane->mutex.AssertHeld();
   const size_t before = lane->parts.size();
   CUresult result = CUDA_SUCCESS;
   while (result == CUDA_SUCCESS && lane->bytes() < bytes) {
     const uint64_t offset = lane->bytes();
     uint64_t end = bytes;
     for (const LaneMember* const member : lane->members) {
+      member->books_.AssertHeld();
       for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
         for (const uint64_t edge : {kept.first, kept.first + kept.second.extent.bytes}) {
           if (edge > offset) end = std::min(end, edge);
@@ -245,9 +255,11 @@ CUresult LaneTable::GrowLocked(Lane* lane, uint64_t bytes) {
 // What the member keeps of an earlier lane may lie across extents of this one, which it then cannot
 // map in part: those are made anew, cut at its edges. REQUIRES: nobody has anything live inside.
 CUresult LaneTable::Fit(Lane* lane, LaneMember* member) {
+  lane->mutex.AssertHeld();
   const uint64_t wanted = std::max(lane->bytes(), member->reserved_bytes_);
   const std::vector<Piece>::iterator first =
       std::find_if(lane->parts.begin(), lane->parts.end(), [&](const Piece& part) {
+        member->books_.AssertHeld();
         const uint64_t kept = member->KeptBytes(part.address, part.extent.bytes);
         return kept != 0 && kept != part.extent.bytes;
       });
@@ -267,7 +279,7 @@ CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   if (want <= have) return CUDA_SUCCESS;
   Lane* const lane = member->lane_.get();
   if (!member->job_->Take(lane->device, want - have)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Lock lock(lane->mutex);
+  const base::MutexLock lock(&lane->mutex);
   // Who waits outside lets it grow when it enters.
   const bool inside = lane->own() || lane->holder.load() == member;
   const CUresult result = inside ? GrowLocked(lane, want) : CUDA_SUCCESS;
@@ -297,7 +309,7 @@ bool LaneTable::Shrink(uint64_t id, uint64_t bytes) {
     ShrinkUnused(id, bytes);
     return true;
   }
-  const Lock lock(lane->mutex);
+  const base::MutexLock lock(&lane->mutex);
   // Whoever enters from now on finds out under the lock how large it is.
   if (lane->holder.load() != nullptr) return false;
   if (lane->members.empty()) {
@@ -332,6 +344,7 @@ void LaneTable::ShrinkUnused(uint64_t id, uint64_t bytes) {
 // Replaces parts from `first` on by one, if they are as large as an extent may be and nobody keeps
 // anything there.
 bool LaneTable::MergeRun(Lane* lane, size_t first, uint64_t* bytes) {
+  lane->mutex.AssertHeld();
   const uint64_t offset = lane->parts[first].address;
   uint64_t sum = 0, merged = 0;
   size_t last = 0;
@@ -345,6 +358,7 @@ bool LaneTable::MergeRun(Lane* lane, size_t first, uint64_t* bytes) {
   }
   if (merged == 0) return false;
   for (const LaneMember* const member : lane->members) {
+    member->books_.AssertHeld();
     if (member->Keeps(offset, merged)) return false;
   }
   Piece large;
@@ -364,7 +378,7 @@ uint64_t LaneTable::Coalesce(uint64_t id, uint64_t budget_bytes) {
   const std::shared_ptr<Lane> lane = Find(id);
   if (lane == nullptr) return 0;
   assert(lane->holder.load() == nullptr);
-  const Lock lock(lane->mutex);
+  const base::MutexLock lock(&lane->mutex);
   uint64_t done = 0;
   for (size_t first = 0; first < lane->parts.size(); ++first) {
     uint64_t bytes = budget_bytes - done;

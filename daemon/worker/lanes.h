@@ -21,10 +21,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "daemon/worker/backing.h"
 #include "daemon/worker/jobs.h"
 #include "daemon/worker/session.h"
@@ -35,6 +35,14 @@ namespace worker {
 // Small enough that a block which outlives its iteration takes little along, large enough that a
 // lane has few mappings.
 inline constexpr uint64_t kLaneExtentBytesMax = 32 * ipc::limits::MiB;
+
+// Stands for the books of a member in what the compiler checks: a thread that holds the mutex of
+// the member's lane holds them. Without a lane they are the session's thread's alone.
+class CAPABILITY("the books of a lane's member") MemberBooks {
+ public:
+  // REQUIRES: this thread holds the mutex of the lane. Does nothing at run time.
+  void AssertHeld() const ASSERT_CAPABILITY(this) {}
+};
 
 // A session's place in at most one lane.
 class LaneMember {
@@ -59,8 +67,8 @@ class LaneMember {
     Extent extent;
     std::set<CUdeviceptr> blocks;  // live in it
   };
-  bool Keeps(uint64_t offset, uint64_t bytes) const;  // any part of it
-  uint64_t KeptBytes(uint64_t offset, uint64_t bytes) const;
+  bool Keeps(uint64_t offset, uint64_t bytes) const REQUIRES(books_);  // any part of it
+  uint64_t KeptBytes(uint64_t offset, uint64_t bytes) const REQUIRES(books_);
 
   const uint64_t session_id_;
   const uint32_t uid_;
@@ -72,10 +80,12 @@ class LaneMember {
   uint64_t reserved_bytes_ = 0;
   bool has_spare_ = false;
   std::atomic<uint64_t> mapped_bytes_{0};
-  // Guarded by the lane's mutex.
-  std::map<uint64_t, uint64_t> mapped_;   // of the lane's extents: offset -> bytes
-  std::map<uint64_t, Kept> kept_;         // by offset
-  std::map<CUdeviceptr, uint64_t> pins_;  // blocks that keep the lane: address -> bytes
+  MemberBooks books_;
+  std::map<uint64_t, uint64_t> mapped_
+      GUARDED_BY(books_);                             // of the lane's extents: offset -> bytes
+  std::map<uint64_t, Kept> kept_ GUARDED_BY(books_);  // by offset
+  std::map<CUdeviceptr, uint64_t> pins_
+      GUARDED_BY(books_);  // blocks that keep the lane, by address
 };
 
 class LaneTable {
@@ -162,8 +172,18 @@ class LaneTable {
 
  private:
   using Lane = LaneMember::Lane;
-  using Lock = std::lock_guard<std::mutex>;
+  // Holds the mutex of the member's lane; nothing when it has none.
+  class SCOPED_CAPABILITY MemberLock {
+   public:
+    explicit MemberLock(LaneMember* member) ACQUIRE(member->books_);
+    ~MemberLock() RELEASE();
+    MemberLock(const MemberLock&) = delete;
 
+   private:
+    base::Mutex* const mutex_;
+  };
+
+  // Methods that take a Lane or a member besides are called with the lane's mutex held.
   std::shared_ptr<Lane> Find(uint64_t lane);
   CUresult Refresh(Lane* lane);
   void TellChanged(const Lane& lane) const;
@@ -177,7 +197,6 @@ class LaneTable {
   void UnmapAll(Lane* lane, const Piece& part);
   CUresult GrowLocked(Lane* lane, uint64_t bytes);
   CUresult CreatePart(const Lane& lane, uint64_t offset, uint64_t bytes, Piece* part);
-  std::unique_lock<std::mutex> LockOf(LaneMember* member);
   CUresult CreateFresh(Lane* lane, LaneMember* member, uint64_t offset, uint64_t end,
                        std::vector<Piece>* fresh);
   void HandOver(Lane* lane, LaneMember* member, const std::vector<Piece>& fresh);
@@ -188,8 +207,8 @@ class LaneTable {
   static void Count(LaneMember* member);
 
   const Environment& environment_;
-  std::mutex mutex_;
-  std::map<uint64_t, std::weak_ptr<Lane>> lanes_;
+  base::Mutex mutex_;
+  std::map<uint64_t, std::weak_ptr<Lane>> lanes_ GUARDED_BY(mutex_);
 };
 
 }  // namespace worker
