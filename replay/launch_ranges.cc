@@ -5,6 +5,9 @@
 #include <map>
 
 namespace replay {
+
+namespace streams = scheduler::streams;
+
 namespace {
 
 class Launch {
@@ -67,34 +70,51 @@ class Launch {
     if (each.range == kNoTerm || !ranges_[each.range].bounded()) return place;
     const Interval interval = ranges_[each.range];
     const __int128 begin = std::max<__int128>(interval.low, place.begin);
-    const __int128 end = std::min<__int128>(interval.high + each.bytes, place.end);
+    const __int128 end = std::min<__int128>(interval.high + each.bytes, place.end());
     if (begin >= end) return std::nullopt;
-    return Range{static_cast<uint64_t>(begin), static_cast<uint64_t>(end)};
+    return Range{static_cast<uint64_t>(begin), static_cast<uint64_t>(end - begin)};
   }
 
-  void Mark(const Range& range, uint8_t use) { marks_.push_back({range, use}); }
+  void Mark(const Range& range, uint8_t use) {
+    const bool reads = (use & (kReads | kUpdates)) != 0;
+    const bool writes = (use & (kWrites | kUpdates)) != 0;
+    marks_.push_back({range, AccessOf(reads, writes)});
+  }
+
+  static streams::Access AccessOf(bool reads, bool writes) {
+    if (reads && writes) return streams::Access::kUpdate;
+    return writes ? streams::Access::kWrite : streams::Access::kRead;
+  }
+
+  static streams::Access Both(streams::Access a, streams::Access b) {
+    return a == b ? a : streams::Access::kUpdate;
+  }
 
   // Cuts what overlaps at each begin and end.
   std::vector<Touch> Disjoint() {
     std::vector<uint64_t> cuts;
     for (const Touch& mark : marks_) {
       cuts.push_back(mark.range.begin);
-      cuts.push_back(mark.range.end);
+      cuts.push_back(mark.range.end());
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::map<uint64_t, uint8_t> use_at;
+    std::map<uint64_t, streams::Access> access_at;
     for (const Touch& mark : marks_) {
       auto cut = std::lower_bound(cuts.begin(), cuts.end(), mark.range.begin);
-      for (; *cut < mark.range.end; ++cut) use_at[*cut] |= mark.use;
+      for (; *cut < mark.range.end(); ++cut) {
+        const auto at = access_at.emplace(*cut, mark.access).first;
+        at->second = Both(at->second, mark.access);
+      }
     }
     std::vector<Touch> touches;
-    for (const auto& [begin, use] : use_at) {
+    for (const auto& [begin, access] : access_at) {
       const uint64_t end = *std::upper_bound(cuts.begin(), cuts.end(), begin);
-      if (!touches.empty() && touches.back().range.end == begin && touches.back().use == use) {
-        touches.back().range.end = end;
+      if (!touches.empty() && touches.back().range.end() == begin &&
+          touches.back().access == access) {
+        touches.back().range.bytes += end - begin;
       } else {
-        touches.push_back({{begin, end}, use});
+        touches.push_back({{begin, end - begin}, access});
       }
     }
     return touches;

@@ -12,18 +12,12 @@
 #include <vector>
 
 #include "replay/kernel_access.h"
+#include "scheduler/streams/dependencies.h"
 
 namespace replay {
 
-struct Range {
-  uint64_t begin = 0, end = 0;
-  bool operator==(const Range&) const = default;
-};
-
-struct Touch {
-  Range range;
-  uint8_t use = 0;  // of Use
-};
+using scheduler::streams::Range;
+using scheduler::streams::Touch;
 
 // Where memory is: what the analysis asks its caller.
 struct Memory {
@@ -34,7 +28,7 @@ struct Memory {
 };
 
 struct LaunchTouches {
-  std::vector<Touch> touches;  // disjoint and ascending; an address has all its uses
+  std::vector<Touch> touches;  // disjoint and ascending; what is read and written is updated
   // Why not all is known: the launch then comes after and before everything else.
   std::string unknown;
 };

@@ -16,7 +16,7 @@ namespace {
 std::optional<replay::Range> PageOf(uint64_t address) {
   constexpr uint64_t kPage = 4096;
   if (address / kPage % 2 != 0) return std::nullopt;
-  return replay::Range{address / kPage * kPage, address / kPage * kPage + kPage};
+  return replay::Range{address / kPage * kPage, kPage};
 }
 
 void CheckLaunch(const replay::KernelAccess& access, size_t parameter_bytes) {
@@ -28,8 +28,8 @@ void CheckLaunch(const replay::KernelAccess& access, size_t parameter_bytes) {
       replay::TouchesOf(access, {.blocks = {7, 1, 2}, .threads = {33, 2, 1}}, parameters, memory);
   uint64_t end = 0;
   for (const replay::Touch& touch : out.touches) {
-    assert(touch.range.begin >= end && touch.range.begin < touch.range.end && touch.use != 0);
-    end = touch.range.end;
+    assert(touch.range.begin >= end && touch.range.bytes != 0);
+    end = touch.range.end();
   }
 }
 

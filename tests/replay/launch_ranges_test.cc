@@ -16,13 +16,13 @@ constexpr uint64_t kA = 0x10000, kB = 0x20000, kBytes = 0x1000;
 const Memory kMemory = {
     .allocation = [](uint64_t address) -> std::optional<Range> {
       for (uint64_t base : {kA, kB}) {
-        if (address >= base && address < base + kBytes) return Range{base, base + kBytes};
+        if (address >= base && address < base + kBytes) return Range{base, kBytes};
       }
       return std::nullopt;
     },
     .variable =
         [](uint32_t) {
-          return Range{0x90000, 0x90004};
+          return Range{0x90000, 4};
         },
 };
 
@@ -37,10 +37,10 @@ std::string Text(const LaunchTouches& out) {
   std::string text;
   for (const Touch& touch : out.touches) {
     char line[64];
-    std::snprintf(line, sizeof line, "%s%llx-%llx:%s%s%s", text.empty() ? "" : " ",
+    std::snprintf(line, sizeof line, "%s%llx-%llx:%c", text.empty() ? "" : " ",
                   static_cast<unsigned long long>(touch.range.begin),
-                  static_cast<unsigned long long>(touch.range.end), touch.use & kReads ? "r" : "",
-                  touch.use & kWrites ? "w" : "", touch.use & kUpdates ? "u" : "");
+                  static_cast<unsigned long long>(touch.range.end()),
+                  "rwu"[static_cast<int>(touch.access)]);
     text += line;
   }
   return text;
@@ -62,7 +62,7 @@ TEST(LaunchRangesTest, AnAffineIndexTouchesItsPartAlone) {
   EXPECT_EQ(Text(TouchesOf(access, grid, Parameters({kA, kA + 0x100}), kMemory)),
             "10000-10100:r 10108-10208:w");
   EXPECT_EQ(Text(TouchesOf(access, grid, Parameters({kA, kA + 0x80}), kMemory)),
-            "10000-10088:r 10088-10100:rw 10100-10188:w");
+            "10000-10088:r 10088-10100:u 10100-10188:w");
 }
 
 TEST(LaunchRangesTest, ARangeEndsWithItsAllocation) {

@@ -38,7 +38,7 @@ class Buffers {
   std::optional<Range> At(uint64_t address) const {
     for (int k = 0; k < kBuffers; ++k) {
       if (address >= Begin(k) && address < Begin(k) + kBufferBytes) {
-        return Range{Begin(k), Begin(k) + kBufferBytes};
+        return Range{Begin(k), kBufferBytes};
       }
     }
     return std::nullopt;
@@ -106,11 +106,20 @@ class Trial {
   const std::string& text() const { return text_; }
 
  private:
-  uint8_t UseAt(uint64_t address) const {
+  // Nothing when the analysis does not say that the address is touched.
+  std::optional<scheduler::streams::Access> AccessAt(uint64_t address) const {
     for (const Touch& touch : touches_) {
-      if (address >= touch.range.begin && address < touch.range.end) return touch.use;
+      if (address >= touch.range.begin && address < touch.range.end()) return touch.access;
     }
-    return 0;
+    return std::nullopt;
+  }
+  bool MayRead(uint64_t address) const {
+    const auto access = AccessAt(address);
+    return access && *access != scheduler::streams::Access::kWrite;
+  }
+  bool MayWrite(uint64_t address) const {
+    const auto access = AccessAt(address);
+    return access && *access != scheduler::streams::Access::kRead;
   }
 
   std::string Compare() {
@@ -129,11 +138,11 @@ class Trial {
     };
     if (const auto fault = softgpu::Execute(launch)) return "it faults: " + fault->ToString();
     for (uint64_t address : watch.addresses_) {
-      if (UseAt(address) == 0) return "it touches " + Place(address);
+      if (!AccessAt(address)) return "it touches " + Place(address);
     }
     for (size_t k = 0; k < before.size(); ++k) {
       const uint64_t address = reinterpret_cast<uint64_t>(buffers_.data() + k);
-      if (buffers_.data()[k] == before[k] || (UseAt(address) & (kWrites | kUpdates)) != 0) continue;
+      if (buffers_.data()[k] == before[k] || MayWrite(address)) continue;
       return "it writes " + Place(address);
     }
     return wrong;
@@ -145,8 +154,7 @@ class Trial {
     if (at == std::string::npos) return "";
     const uint64_t address = std::strtoull(finding.text.c_str() + at + 17, nullptr, 16);
     const bool reads = finding.text.find(" reads ") != std::string::npos;
-    const uint8_t allowed = reads ? kReads | kUpdates : kWrites | kUpdates;
-    if ((UseAt(address) & allowed) != 0) return "";
+    if (reads ? MayRead(address) : MayWrite(address)) return "";
     return (reads ? "it reads " : "it writes ") + Place(address);
   }
 
