@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "ipc/futex.h"
-
 namespace common {
 namespace {
 
@@ -21,8 +19,8 @@ bool IsReadable(int fd) {
 
 }  // namespace
 
-EventLoop::EventLoop(EpollControl control)
-    : control_(control), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+EventLoop::EventLoop(EpollControl control, Clock clock)
+    : control_(control), clock_(clock), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   assert(epoll_.valid());
 }
 
@@ -62,7 +60,7 @@ void EventLoop::Unwatch(int fd) {
 
 EventLoop::TimerId EventLoop::After(int64_t delay_us, Handler handler) {
   const TimerId id = next_timer_++;
-  timers_.emplace(ipc::MonotonicNs() + delay_us * 1000, Timer{id, std::move(handler)});
+  timers_.emplace(clock_() + delay_us * 1000, Timer{id, std::move(handler)});
   return id;
 }
 
@@ -76,27 +74,27 @@ void EventLoop::Cancel(TimerId timer) {
 
 int EventLoop::WaitMs() const {
   if (timers_.empty()) return -1;
-  const int64_t left_ns = timers_.begin()->first - ipc::MonotonicNs();
+  const int64_t left_ns = timers_.begin()->first - clock_();
   return left_ns <= 0 ? 0 : static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, 1 << 30));
 }
 
-void EventLoop::Call(const Handler& handler) const {
+void EventLoop::HandleAsEvent(const Handler& handler) const {
   handler();
   if (after_each_) after_each_();
 }
 
 void EventLoop::RunDueTimers() {
-  const int64_t now = ipc::MonotonicNs();
+  const int64_t now = clock_();
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const Handler handler = std::move(timers_.begin()->second.handler);
     timers_.erase(timers_.begin());
-    Call(handler);
+    HandleAsEvent(handler);
   }
 }
 
-void EventLoop::RunOnce() {
+void EventLoop::HandleWithin(int wait_ms) {
   epoll_event events[kEventsAtOnce];
-  const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, WaitMs());
+  const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_ms);
   for (int i = 0; i < count; ++i) {
     // An earlier handler of this round may have removed it, or made a new one with the same number:
     // that one then finds nothing to read, which every handler allows.
@@ -104,7 +102,7 @@ void EventLoop::RunOnce() {
         handlers_.find(events[i].data.fd);
     if (found == handlers_.end()) continue;
     const std::shared_ptr<Handler> handler = found->second;
-    Call(*handler);
+    HandleAsEvent(*handler);
   }
   RunDueTimers();
 }

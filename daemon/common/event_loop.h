@@ -14,6 +14,7 @@
 #include <memory>
 #include <utility>
 
+#include "ipc/futex.h"
 #include "ipc/unique_fd.h"
 
 namespace common {
@@ -23,9 +24,12 @@ class EventLoop {
   using Handler = std::function<void()>;
   using TimerId = uint64_t;
   using EpollControl = int (*)(int epoll, int operation, int fd, epoll_event* event);
+  // A monotonic time in nanoseconds.
+  using Clock = int64_t (*)();
   static constexpr int64_t kRetryUs = 20'000;
 
-  explicit EventLoop(EpollControl control = &epoll_ctl);
+  // Timers are due by `clock`.
+  explicit EventLoop(EpollControl control = &epoll_ctl, Clock clock = &ipc::MonotonicNs);
 
   // Calls `handler` whenever fd is readable or at its end. The descriptor stays the caller's, who
   // removes it here before closing it.
@@ -37,9 +41,14 @@ class EventLoop {
 
   // Calls `handler` after each call of a handler or timer. One at a time; null: none.
   void AfterEach(Handler handler) { after_each_ = std::move(handler); }
+  // Calls `handler` as an event of the loop that no descriptor and no timer brought. Not from
+  // within another event.
+  void HandleAsEvent(const Handler& handler) const;
 
   // Waits for one round of events, or timers that are due, and handles them.
-  void RunOnce();
+  void RunOnce() { HandleWithin(WaitMs()); }
+  // The same without waiting: handles what is ready or due now.
+  void HandleReady() { HandleWithin(0); }
   // Until Quit().
   void Run();
   void Quit() { quit_ = true; }
@@ -51,17 +60,18 @@ class EventLoop {
   };
   bool Add(int fd);  // false: the system has no room
   void AddLater(int fd, const std::shared_ptr<Handler>& handler);
-  void Call(const Handler& handler) const;
   int WaitMs() const;
+  void HandleWithin(int wait_ms);
   void RunDueTimers();
 
   const EpollControl control_;
+  const Clock clock_;
   ipc::UniqueFd epoll_;
   bool quit_ = false;
   Handler after_each_;
   TimerId next_timer_ = 1;
   std::map<int, std::shared_ptr<Handler>> handlers_;
-  std::multimap<int64_t, Timer> timers_;  // by due time, CLOCK_MONOTONIC ns
+  std::multimap<int64_t, Timer> timers_;  // by due time of the clock, ns
 };
 
 }  // namespace common

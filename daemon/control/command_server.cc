@@ -43,14 +43,17 @@ void CommandServer::Answer(const ipc::ControlServer::Request& request) {
     Reply(request.peer, ErrorJson("that is no command of this version of Laneway"));
     return;
   }
+  Do(request.peer, command);
+}
+
+void CommandServer::Do(const std::string& peer, const Command& command) {
   const std::map<std::string, LaterHandler>::const_iterator found = handlers_.find(command.name);
   if (found != handlers_.end()) {
-    found->second(request.peer, command);
+    found->second(peer, command);
     return;
   }
-  Reply(request.peer,
-        ErrorJson(absl::StrCat("this daemon (", LANEWAY_VERSION, ") knows no command '",
-                               command.name, "'; run laneway stop and start it again")));
+  Reply(peer, ErrorJson(absl::StrCat("this daemon (", LANEWAY_VERSION, ") knows no command '",
+                                     command.name, "'; run laneway stop and start it again")));
 }
 
 }  // namespace control

@@ -28,6 +28,8 @@ class CommandServer {
   absl::Status Listen(const std::string& endpoint);
   void On(const std::string& name, Handler handler);
   void OnLater(const std::string& name, LaterHandler handler);
+  // As if `peer` had sent the command.
+  void Do(const std::string& peer, const Command& command);
   void Reply(const std::string& peer, const std::string& text);
 
  private:

@@ -38,6 +38,8 @@ class ControlPlane {
   void OnServing();
   // lanewayd will not serve. `sentence`: why.
   void OnFailure(const std::string& sentence);
+  // As if `peer` had sent the command.
+  void Do(const std::string& peer, const Command& command) { commands_.Do(peer, command); }
   // Answers the commands that asked for the end.
   void OnStopped();
   UpgradeCommand& upgrade() { return upgrade_; }

@@ -23,18 +23,26 @@ scheduler::Limits LimitsOf(const ipc::Options& options) {
   return limits;
 }
 
+Now ReadClocksWith(const std::function<int64_t()>& now_us) {
+  Now now = ReadClocks();
+  now.us = now_us();
+  return now;
+}
+
 }  // namespace
 
-Core::Core(const ipc::Options& given, const Surroundings& surroundings)
+Core::Core(const ipc::Options& given, const Partners& partners, const Surroundings& around)
     : options(given),
-      loop(surroundings.loop),
-      children(surroundings.children),
-      now_us(surroundings.now_us),
-      scheduler(options.policy, LimitsOf(options), loop, surroundings.executor, now_us),
-      observers(surroundings.state_dir, {loop, &sessions, &scheduler.state()}),
+      loop(partners.loop),
+      children(partners.children),
+      now_us(around.now_us),
+      scheduler(options.policy, around.limits.value_or(LimitsOf(options)), loop, partners.executor,
+                now_us),
+      observers(around.state_dir, {loop, &sessions, &scheduler.state()},
+                [this] { return ReadClocksWith(now_us); }),
       lanes({&sessions, &scheduler, children}),
       lifecycle({loop, &sessions, &scheduler, &observers, &lanes},
-                {options.runtime_dir, options.kill_timeout_s * 1'000'000}, surroundings.listener),
+                {options.runtime_dir, options.kill_timeout_s * 1'000'000}, partners.listener),
       grants({&sessions, children, &scheduler, &observers, &lanes, &lifecycle},
              options.max_iteration_s, now_us) {}
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "daemon/common/event_loop.h"
@@ -19,21 +20,29 @@
 #include "daemon/control/scheduler_port.h"
 #include "daemon/control/session_lifecycle.h"
 #include "daemon/control/session_table.h"
+#include "ipc/futex.h"
 #include "ipc/options.h"
+#include "ipc/state_dir.h"
 
 namespace control {
 
+// What else than the options decides how lanewayd behaves. A test replaces these.
+struct Surroundings {
+  // A monotonic clock.
+  std::function<int64_t()> now_us = [] { return ipc::MonotonicNs() / 1000; };
+  std::string state_dir = ipc::StateDir();  // empty: the history is kept in memory alone
+  std::optional<scheduler::Limits> limits;  // in place of those that the options give
+};
+
 struct Core {
   // All of these outlive the core.
-  struct Surroundings {
+  struct Partners {
     common::EventLoop* loop;
     Children* children;
     ActionExecutor* executor;
     SessionLifecycle::Listener* listener;
-    std::string state_dir;            // empty: the history is kept in memory alone
-    std::function<int64_t()> now_us;  // a monotonic clock
   };
-  Core(const ipc::Options& given, const Surroundings& surroundings);
+  Core(const ipc::Options& given, const Partners& partners, const Surroundings& around);
 
   // Tells the scheduler how much memory the devices have, and how much of it the user may have.
   void TellCapacity();

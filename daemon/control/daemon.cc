@@ -4,22 +4,15 @@
 
 #include <utility>
 
-#include "ipc/futex.h"
 #include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
-#include "ipc/state_dir.h"
 
 namespace control {
-namespace {
-
-int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
-
-}  // namespace
 
 Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* children,
-               Lifetime::OnReady on_ready)
-    : core_(options, {loop, children, this, this, ipc::StateDir(), NowUs}),
+               Lifetime::OnReady on_ready, const Surroundings& around)
+    : core_(options, {loop, children, this, this}, around),
       lifetime_(&core_, std::move(on_ready),
                 [this](const std::string& reason) {
                   hellos_.Stop();
@@ -28,12 +21,12 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
       worker_sessions_(&core_),
       in_process_({loop, children, &core_.sessions, &core_.scheduler, &core_.lifecycle,
                    &core_.grants, &core_.jobs.seal()},
-                  NowUs),
+                  core_.now_us),
       admission_(&core_, worker_sessions_.link(), &in_process_),
       hellos_(loop,
               [this](const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                      ipc::UniqueFd pidfd) {
-                admission_.Create(hello, peer, std::move(socket), std::move(pidfd));
+                OnHello(hello, peer, std::move(socket), std::move(pidfd));
               }),
       control_plane_(&core_, this) {
   loop->AfterEach([this] { Reconcile(); });
@@ -56,6 +49,11 @@ int Daemon::Run() {
   core_.children->Start(this);
   core_.loop->Run();
   return lifetime_.exit_code();
+}
+
+void Daemon::OnHello(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
+                     ipc::UniqueFd pidfd) {
+  admission_.Create(hello, peer, std::move(socket), std::move(pidfd));
 }
 
 // --- events --------------------------------------------------------------------------------------

@@ -21,7 +21,9 @@
 #include "daemon/control/lifetime.h"
 #include "daemon/control/pending_hellos.h"
 #include "daemon/control/worker_sessions.h"
+#include "ipc/hello.h"
 #include "ipc/options.h"
+#include "ipc/socket.h"
 #include "ipc/unique_fd.h"
 
 namespace control {
@@ -34,7 +36,7 @@ class Daemon : public ChildrenListener,
   // `options.runtime_dir` is set and locked by the caller. `loop` and `children` outlive this
   // object. `on_ready` is called once.
   Daemon(const ipc::Options& options, common::EventLoop* loop, Children* children,
-         Lifetime::OnReady on_ready);
+         Lifetime::OnReady on_ready, const Surroundings& around = Surroundings());
   ~Daemon() override;
 
   absl::Status Listen();
@@ -42,6 +44,16 @@ class Daemon : public ChildrenListener,
   int Run();
   // SIGTERM.
   void OnTerminate() { lifetime_.OnTerminate(); }
+
+  // Both count as events of the loop only if the caller has the loop handle them.
+  // A program has said hello, and its hello has passed every check.
+  void OnHello(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
+               ipc::UniqueFd pidfd);
+  // `peer` asks for this, and is told the answer.
+  void OnRequest(const std::string& peer, const Command& command) {
+    control_plane_.Do(peer, command);
+  }
+  const Core& core() const { return core_; }
 
   // --- ChildrenListener
   void OnChildrenReady() override;

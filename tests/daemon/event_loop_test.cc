@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <vector>
 
 #include "ipc/unique_fd.h"
 
@@ -108,6 +110,26 @@ TEST_F(EventLoopTest, AHandlerMayEndAWatchThatNeverBegan) {
   Signal();
   while (!passed) loop_.RunOnce();
   EXPECT_EQ(count_, 1);
+}
+
+TEST_F(EventLoopTest, AnEventThatNothingBroughtIsOneToo) {
+  std::vector<std::string> calls;
+  loop_.AfterEach([&calls] { calls.push_back("after"); });
+  loop_.HandleAsEvent([&calls] { calls.push_back("event"); });
+  EXPECT_EQ(calls, (std::vector<std::string>{"event", "after"}));
+}
+
+int64_t virtual_ns = 0;
+
+TEST(EventLoopClockTest, TimersAreDueByTheClockThatWasGiven) {
+  EventLoop loop(&epoll_ctl, [] { return virtual_ns; });
+  int fired = 0;
+  loop.After(1'000'000'000, [&fired] { ++fired; });
+  loop.HandleReady();
+  EXPECT_EQ(fired, 0);
+  virtual_ns += 1'000'000'000'000;
+  loop.HandleReady();
+  EXPECT_EQ(fired, 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -77,10 +78,28 @@ class DaemonTest : public ::testing::Test {
     children_.RemoveWorker(worker);
     Happen([&] { daemon_->OnWorkerLost(worker, {was_ready, false, sentence}); });
   }
-  void Serve() {
+  // A program has said hello. Its end of the socket.
+  ipc::UniqueFd Hello() {
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    ipc::Hello hello;
+    hello.tables = ipc::OwnTables();
+    Happen([&] {
+      daemon_->OnHello(hello, {getpid(), geteuid()}, ipc::UniqueFd(pair[1]),
+                       *ipc::OpenPidfd(getpid()));
+    });
+    return ipc::UniqueFd(pair[0]);
+  }
+  void Request(const std::string& name, uint64_t id) {
+    Command command;
+    command.name = name;
+    command.id = id;
+    Happen([&] { daemon_->OnRequest("a person", command); });
+  }
+  void Serve(const Surroundings& around = Surroundings()) {
     daemon_ = std::make_unique<Daemon>(
         options_, &loop_, &children_,
-        [this](const std::string& failure) { told_starter_.push_back(failure); });
+        [this](const std::string& failure) { told_starter_.push_back(failure); }, around);
     ASSERT_TRUE(daemon_->Listen().ok());
     children_.Start(daemon_.get());
   }
@@ -240,6 +259,25 @@ TEST_F(DaemonTest, LanewayEndsWhenNoProgramCameForAWhileWhateverElseHappens) {
   const int64_t begin_ns = ipc::MonotonicNs();
   RunUntil([this] { return children_.stopped(); });
   EXPECT_GE(ipc::MonotonicNs() - begin_ns, 900'000'000);
+}
+
+TEST_F(DaemonTest, TimeIsThatOfItsSurroundings) {
+  int64_t now_us = 5'000'000;
+  Surroundings around;
+  around.now_us = [&now_us] { return now_us; };
+  around.state_dir.clear();
+  around.limits.emplace().sessions_max = 3;
+  Serve(around);
+  ChildrenReady();
+  now_us += 7'000'000;
+  const ipc::UniqueFd program = Hello();
+  const scheduler::State& state = daemon_->core().scheduler.state();
+  ASSERT_NE(state.Find(1), nullptr);
+  EXPECT_EQ(state.Find(1)->arrived_us, now_us);
+  EXPECT_EQ(state.limits.sessions_max, 3u);
+  EXPECT_EQ(children_.SentTo<wire::AttachSession>(1).size(), 1u);
+  Request("pause", daemon_->core().sessions.Find(1)->record.job.number);
+  EXPECT_EQ(state.Find(1)->pause, scheduler::Pause::kPaused);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class PartsTest : public ::testing::Test, public SessionLifecycle::Listener {
   common::EventLoop loop_;
   FakeChildren children_;
   NoExecutor executor_;
-  Core core_{OneLane(), {&loop_, &children_, &executor_, this, "", [] { return 1'000'000; }}};
+  Core core_{OneLane(), {&loop_, &children_, &executor_, this}, {[] { return 1'000'000; }, "", {}}};
   SessionTable& sessions_ = core_.sessions;
   SchedulerPort& scheduler_ = core_.scheduler;
   Observers& observers_ = core_.observers;
