@@ -63,10 +63,12 @@ void Moves::OnEntered(Session* session, const ipc::control::Attached& attached) 
   page->client_doorbell.fetch_add(1, std::memory_order_seq_cst);
   ipc::FutexWakeAll(&page->client_doorbell);
   session->asks_lane = false;
+  // The scheduler's orders from here on reach the worker without this function.
+  const std::optional<ipc::control::Swap> open = session->swap;
   parts_.scheduler->Apply(
       scheduler::SessionMoved{id, static_cast<int64_t>(attached.persistent_bytes)});
   parts_.grants->TellLane(*session);
-  if (session->swap.has_value()) session->link->Send(*session, *session->swap);
+  if (open.has_value()) session->link->Send(*session, *open);
   spdlog::info("session {} goes on in worker {}", id, session->worker);
   parts_.observers->Note({.kind = EventKind::kMove,
                           .session = id,

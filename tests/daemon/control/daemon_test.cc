@@ -39,18 +39,22 @@ class DaemonTest : public ::testing::Test {
 
   // A session that runs in worker 1 already, of this very process.
   void Adopt(uint64_t id, scheduler::Place place = {}) {
+    wire::SessionRecord record;
+    record.session_id = id;
+    record.place = place;
+    Adopt(1, record);
+  }
+  void Adopt(uint32_t worker, wire::SessionRecord record) {
+    const uint64_t id = record.session_id;
     std::vector<ipc::UniqueFd> fds;
     fds.emplace_back(*ipc::SessionFile::Create(id, 0));
     fds.push_back(*ipc::OpenPidfd(getpid()));
     fds.emplace_back(memfd_create("pinned", MFD_CLOEXEC));
     fds.emplace_back(memfd_create("swap", MFD_CLOEXEC));
-    wire::SessionRecord record;
-    record.session_id = id;
     record.pid = getpid();
     record.uid = geteuid();
     record.job.number = id;
-    record.place = place;
-    daemon_->OnWorkerReport(1, record, &fds);
+    daemon_->OnWorkerReport(worker, record, &fds);
   }
   // An event on the loop.
   template <class Event>
@@ -278,6 +282,26 @@ TEST_F(DaemonTest, TimeIsThatOfItsSurroundings) {
   EXPECT_EQ(children_.SentTo<wire::AttachSession>(1).size(), 1u);
   Request("pause", daemon_->core().sessions.Find(1)->record.job.number);
   EXPECT_EQ(state.Find(1)->pause, scheduler::Pause::kPaused);
+}
+
+// The scheduler gives the order again when it hears that the session is there.
+TEST_F(DaemonTest, ASessionThatIsEvictedWhileItMovesIsToldSoOnce) {
+  int64_t now_us = 5'000'000;
+  Surroundings around;
+  around.now_us = [&now_us] { return now_us; };
+  Serve(around);
+  wire::SessionRecord record;
+  record.session_id = 1;
+  record.persistent_bytes = 1 << 21;
+  Adopt(1, record);
+  ChildrenReady();
+  Lose(1, true, "the worker ended");
+  const uint32_t next = children_.workers().begin()->first;
+  Ready(next);
+  Request("evict", 1);
+  now_us += 10'000'000;  // a failed order to go is given again
+  Report(next, wire::Attached{.session_id = 1, .persistent_bytes = 1 << 21});
+  EXPECT_EQ(children_.SentTo<wire::Swap>(next).size(), 1u);
 }
 
 }  // namespace
