@@ -95,8 +95,10 @@ void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
 }
 
 void Daemon::OnWorkerLost(uint32_t worker, const WorkerLoss& loss) {
-  core_.grants.OnWorkerLost(worker);
+  // The lost worker may have made memory in a lane without saying so. The other workers hear first
+  // that lanes may have changed: the next session of the lane may be granted it at once.
   core_.lanes.OnWorkerLost(worker);
+  core_.grants.OnWorkerLost(worker);
   control_plane_.upgrade().OnWorkerLost(loss.sentence);
   if (!loss.served && lifetime_.starting() && !core_.scheduler.stopped()) {
     lifetime_.OnFailure(loss.sentence);

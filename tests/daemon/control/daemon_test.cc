@@ -304,5 +304,24 @@ TEST_F(DaemonTest, ASessionThatIsEvictedWhileItMovesIsToldSoOnce) {
   EXPECT_EQ(children_.SentTo<wire::Swap>(next).size(), 1u);
 }
 
+// The lost worker may have made memory there and not have said so.
+TEST_F(DaemonTest, TheNextSessionOfALaneHearsFirstThatALostWorkerMayHaveChangedIt) {
+  children_.AddWorker(2);
+  Serve();
+  wire::SessionRecord record;
+  record.session_id = 1;
+  record.lane = 1;
+  record.granted = record.wants = 1;
+  Adopt(1, record);
+  record.session_id = 2;
+  record.granted = 0;
+  Adopt(2, record);
+  ChildrenReady();
+  ASSERT_TRUE(children_.SentTo<wire::Grant>(2).empty());
+  Lose(1, true, "the worker ended");
+  ASSERT_EQ(children_.SentTo<wire::Grant>(2).size(), 1u);
+  EXPECT_TRUE((children_.SentInOrder<wire::LaneChanged, wire::Grant>(2)));
+}
+
 }  // namespace
 }  // namespace control
