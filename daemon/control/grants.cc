@@ -45,6 +45,12 @@ scheduler::SessionArrived Grants::Describe(const Session& session) const {
 
 // --- reports -------------------------------------------------------------------------------------
 
+// A new lanewayd hears a worker's reports even before the worker has listed its sessions. The list
+// includes these reports: counted again, memory would be counted twice.
+bool Grants::IsYetToBeListed(uint64_t id) const {
+  return !parts_.scheduler->serving() && parts_.sessions->Find(id) == nullptr;
+}
+
 void Grants::NoteProgress(uint64_t id) {
   Session* const session = parts_.sessions->Find(id);
   if (session == nullptr || session->page.get() == nullptr || session->phase != Phase::kRunning)
@@ -101,6 +107,7 @@ bool Grants::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
 // A worker has passed the lane on by itself (daemon/worker/gate.h), and reports it afterwards.
 void Grants::OnReport(const wire::Switched& switched) {
   spdlog::debug("lane {} went from session {} to {}", switched.lane, switched.from, switched.to);
+  if (IsYetToBeListed(switched.from)) return;
   NoteProgress(switched.from);
   parts_.observers->Note({.kind = EventKind::kSwitch,
                           .at_us = std::min(switched.at_us, now_us_()),
@@ -126,11 +133,13 @@ void Grants::OnReport(const wire::GateReport& report) {
 
 void Grants::OnReport(const wire::MemoryNeeded& needed) {
   spdlog::debug("session {} needs {} bytes", needed.session_id, needed.bytes);
+  if (IsYetToBeListed(needed.session_id)) return;
   (void)NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), false);
   parts_.scheduler->Apply(scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
 void Grants::OnReport(const wire::MemoryFreed& freed) {
+  if (IsYetToBeListed(freed.session_id)) return;
   parts_.scheduler->Apply(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
   if (const Session* const session = parts_.sessions->Find(freed.session_id))
     session->link->OnMemoryCounted(*session);
@@ -138,6 +147,7 @@ void Grants::OnReport(const wire::MemoryFreed& freed) {
 
 // No bytes: the session gives its lane back, which is possible whichever device it is on.
 void Grants::OnReport(const wire::LaneNeeded& needed) {
+  if (IsYetToBeListed(needed.session_id)) return;
   if (Session* const session = parts_.sessions->Find(needed.session_id)) session->asks_lane = true;
   const bool gives_back = needed.bytes == 0;
   const bool possible = NoteDevice(needed.session_id, static_cast<uint32_t>(needed.device), true);
@@ -146,6 +156,7 @@ void Grants::OnReport(const wire::LaneNeeded& needed) {
 }
 
 void Grants::OnReport(const wire::Swapped& swapped) {
+  if (IsYetToBeListed(swapped.session_id)) return;
   const bool out = swapped.out != 0;
   parts_.observers->Note(
       {.kind = out ? EventKind::kSwapOut : EventKind::kSwapIn, .session = swapped.session_id});

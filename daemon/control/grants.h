@@ -69,6 +69,7 @@ class Grants {
   void Send(const Session& session, const ipc::control::DaemonToWorker& message) {
     session.link->Send(session, message);
   }
+  bool IsYetToBeListed(uint64_t id) const;
   void Swap(const ipc::control::Swap& swap);
   // The session asks for memory on this device. False: the request can't be met there.
   bool NoteDevice(uint64_t id, uint32_t device, bool for_lane);

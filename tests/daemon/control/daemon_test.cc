@@ -323,5 +323,17 @@ TEST_F(DaemonTest, TheNextSessionOfALaneHearsFirstThatALostWorkerMayHaveChangedI
   EXPECT_TRUE((children_.SentInOrder<wire::LaneChanged, wire::Grant>(2)));
 }
 
+// Its worker was about to ask the earlier lanewayd. It asks this one again.
+TEST_F(DaemonTest, WhatAWorkerSaysOfASessionBeforeItListsItIsNotCounted) {
+  Serve();
+  Report(1, wire::MemoryNeeded{.session_id = 1, .bytes = 1 << 21});
+  Adopt(1);
+  ChildrenReady();
+  EXPECT_TRUE(children_.SentTo<wire::MemoryAnswer>(1).empty());
+  EXPECT_EQ(daemon_->core().scheduler.state().Find(1)->persistent_bytes, 0);
+  Report(1, wire::MemoryNeeded{.session_id = 1, .bytes = 1 << 21});
+  EXPECT_EQ(children_.SentTo<wire::MemoryAnswer>(1).size(), 1u);
+}
+
 }  // namespace
 }  // namespace control
