@@ -162,17 +162,28 @@ void LaneRegistry::Release(uint64_t lane) const {
 void LaneRegistry::ReleaseUnknownOwners() {
   for (const wire::Usage& usage : parts_.children->keeper().usages) {
     const uint64_t id = wire::SessionOf(usage.owner);
-    if (id == 0) {
-      ShrinkIfUnknown(usage.owner.id);
-    } else if (parts_.sessions->Find(id) == nullptr) {
+    if (id != 0 && parts_.sessions->Find(id) == nullptr)
       parts_.children->TellKeeper(wire::ReleaseOwner{usage.owner});
-    }
   }
+  ShrinkToCounted();
 }
 
-// Workers that have the lane mapped give it up first.
-void LaneRegistry::ShrinkIfUnknown(uint64_t lane) {
-  if (!Exists(lane)) Shrink({lane, 0});
+// The keeper may hold a lane that has no session left, or a part of a lane that its sessions gave
+// back while no lanewayd was there. Workers that have the lane mapped give it up first.
+void LaneRegistry::ShrinkToCounted() {
+  std::map<uint64_t, uint64_t> kept;  // bytes by lane
+  for (const wire::Usage& usage : parts_.children->keeper().usages) {
+    if (wire::SessionOf(usage.owner) == 0) kept[usage.owner.id] += usage.bytes;
+  }
+  for (const std::pair<const uint64_t, uint64_t>& lane : kept) {
+    if (!Exists(lane.first)) {
+      Shrink({lane.first, 0});
+      continue;
+    }
+    const scheduler::Lane& counted = parts_.scheduler->state().lanes.at(IdOf(lane.first));
+    const uint64_t bytes = static_cast<uint64_t>(counted.bytes);
+    if (counted.shrinking_to < 0 && lane.second > bytes) Shrink({lane.first, bytes});
+  }
 }
 
 // A session may have come into a lane that had ended by then, and have left it since.

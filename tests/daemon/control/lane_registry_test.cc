@@ -75,14 +75,28 @@ TEST_F(LaneRegistryTest, ASessionThatComesOrEndsSharesItsLane) {
 
 TEST_F(LaneRegistryTest, ALaneOfNoSessionIsFreedWhenWorkersHaveGivenItUp) {
   children_.AddWorker(1);
-  for (const uint64_t lane : {MakeLane(), uint64_t{9}})
-    children_.AddUsage({{wire::OwnerKind::kLane, lane}, 4096, 0, 0});
+  children_.AddUsage({{wire::OwnerKind::kLane, 9}, 4096, 0, 0});
   registry_.ReleaseUnknownOwners();
   ASSERT_EQ(Orders(1), 1u);
   EXPECT_EQ(children_.SentTo<wire::ResizeLane>(1)[0].lane, 9u);
   EXPECT_TRUE(Released().empty());
   registry_.OnShrunk(1, {9, 0});
   EXPECT_EQ(Released(), std::vector<uint64_t>{9});
+}
+
+// A session gave its part back to the keeper, and the lanewayd that it told has ended.
+TEST_F(LaneRegistryTest, ALaneThatIsLargerThanCountedShrinks) {
+  children_.AddWorker(1);
+  const uint64_t lane = MakeLane();
+  const uint64_t bytes =
+      static_cast<uint64_t>(scheduler_.state().lanes.at(static_cast<uint32_t>(lane)).bytes);
+  children_.AddUsage({{wire::OwnerKind::kLane, lane}, bytes, 0, 0});
+  registry_.ReleaseUnknownOwners();
+  EXPECT_EQ(Orders(1), 0u);
+  children_.AddUsage({{wire::OwnerKind::kLane, lane}, 1 << 21, 0, 0});
+  registry_.ReleaseUnknownOwners();
+  ASSERT_EQ(Orders(1), 1u);
+  EXPECT_EQ(children_.SentTo<wire::ResizeLane>(1)[0].bytes, bytes);
 }
 
 TEST_F(LaneRegistryTest, AProgramWithItsOwnContextSharesNoLane) {
