@@ -38,9 +38,12 @@ void WorkerSessions::OnReport(const ipc::control::SessionReleased& released) {
   if (session->phase != Phase::kRunning && session->phase != Phase::kEnding) return;
   if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
     core_->lifecycle.Remove(session);
-  } else if (moves_.Begin(session)) {
-    core_->scheduler.Apply(scheduler::Idle{id, true});
-  } else {
+    return;
+  }
+  // First it has no work. The move may end an order to go to the host, and the session would be
+  // granted its lane then, while no worker has it that could be told.
+  core_->scheduler.Apply(scheduler::Idle{id, true});
+  if (!moves_.Begin(session)) {
     moves_.Lose(session, "the session left its worker and can't enter another; start it again");
   }
 }

@@ -335,5 +335,21 @@ TEST_F(DaemonTest, WhatAWorkerSaysOfASessionBeforeItListsItIsNotCounted) {
   EXPECT_EQ(children_.SentTo<wire::MemoryAnswer>(1).size(), 1u);
 }
 
+// The worker was to bring the memory to the host, and was told to let the session go before.
+TEST_F(DaemonTest, ASessionThatIsReleasedOnItsWayToTheHostIsGrantedItsLaneInTheNextWorker) {
+  Serve();
+  wire::SessionRecord record;
+  record.session_id = record.lane = record.wants = 1;
+  record.place.residence = scheduler::Residence::kGoingOut;
+  Adopt(1, record);
+  ChildrenReady();
+  children_.RemoveWorker(1);
+  children_.AddWorker(2);
+  Report(1, wire::SessionReleased{1});
+  Report(2, wire::Attached{.session_id = 1});
+  Report(2, wire::GateReport{1, wire::GateEvent::kRunnable});
+  EXPECT_EQ(children_.SentTo<wire::Grant>(2).size(), 1u);
+}
+
 }  // namespace
 }  // namespace control
