@@ -33,6 +33,10 @@ SessionLink* Admission::LinkOf(ipc::Mode mode) const {
 
 void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                        ipc::UniqueFd pidfd) {
+  if (!core_->scheduler.serving()) {
+    waiting_.push_back({hello, peer, std::move(socket), std::move(pidfd)});
+    return;
+  }
   ipc::control::SessionRecord record;
   SessionLink* const link = LinkOf(hello.mode);
   const uint64_t goes_on = link->EarlierSession(peer.pid, hello);
@@ -54,9 +58,8 @@ void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::Uniq
   if (goes_on != 0) session->claimed_bytes = hello.held_bytes;
   Watch(*session);
   core_->observers.Begin(*session);
-  if (!core_->scheduler.serving()) return;  // OnChildrenReady comes back to it
-  NoticeEnding();
-  Enlist(*session);
+  NoticeEnding();  // this program may have ended, too
+  if (const Session* const still = core_->sessions.Find(record.session_id)) Enlist(*still);
 }
 
 void Admission::Enlist(const Session& session) {
@@ -67,14 +70,16 @@ void Admission::Enlist(const Session& session) {
   }
 }
 
-void Admission::EnlistQueued() {
-  std::vector<uint64_t> queued;
-  for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
-    if (entry.second.phase == Phase::kQueued) queued.push_back(entry.first);
-  }
-  for (const uint64_t id : queued) {
-    if (const Session* const session = core_->sessions.Find(id)) Enlist(*session);
-  }
+void Admission::EnlistWaiting() {
+  for (WaitingHello& one : std::exchange(waiting_, {}))
+    Create(one.hello, one.peer, std::move(one.socket), std::move(one.pidfd));
+}
+
+void Admission::RefuseWaiting(const std::string& sentence) {
+  ipc::Welcome welcome;
+  control::Refuse(&welcome, CUDA_ERROR_MPS_CONNECTION_FAILED, sentence);
+  for (const WaitingHello& one : std::exchange(waiting_, {}))
+    (void)ipc::SendPacket(one.socket.get(), BytesOf(welcome));
 }
 
 // A program without a valid ticket gets a job of its own, without a limit.

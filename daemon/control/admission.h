@@ -5,7 +5,9 @@
 // thread, the loop's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "daemon/control/core.h"
@@ -22,14 +24,18 @@ class Admission {
   Admission(Core* core, WorkerLink* worker_link, InProcess* in_process)
       : core_(core), worker_link_(worker_link), in_process_(in_process) {}
 
-  // A program has said hello.
+  // A program has said hello. Before lanewayd serves, it waits for EnlistWaiting(): sessions that
+  // are still to be adopted have numbers that no other session may get.
   void Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
               ipc::UniqueFd pidfd);
   // The worker runs the session already. `fds`: session file, pidfd, pinned memory, swap file.
   void Adopt(uint32_t worker, const ipc::control::SessionRecord& record,
              std::vector<ipc::UniqueFd>* fds);
-  // lanewayd serves: sessions that came before are the scheduler's to decide about.
-  void EnlistQueued();
+  // lanewayd serves: programs that came before get sessions.
+  void EnlistWaiting();
+  size_t waiting() const { return waiting_.size(); }
+  // lanewayd ends before it serves. `sentence`: what the programs that wait are told.
+  void RefuseWaiting(const std::string& sentence);
 
   // --- actions
   void Execute(const scheduler::Admit& admit);
@@ -41,6 +47,13 @@ class Admission {
   void NoticeEnding();
 
  private:
+  struct WaitingHello {
+    ipc::Hello hello;
+    ipc::Peer peer;
+    ipc::UniqueFd socket;
+    ipc::UniqueFd pidfd;
+  };
+
   ipc::JobTerms JobOf(const ipc::JobTicket& ticket);
   void Enlist(const Session& session);
   SessionLink* LinkOf(ipc::Mode mode) const;
@@ -51,6 +64,7 @@ class Admission {
   Core* const core_;
   WorkerLink* const worker_link_;
   InProcess* const in_process_;
+  std::vector<WaitingHello> waiting_;  // until lanewayd serves
 };
 
 }  // namespace control

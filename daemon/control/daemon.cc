@@ -17,6 +17,7 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
                 [this](const std::string& reason) {
                   hellos_.Stop();
                   control_plane_.OnFailure(reason);
+                  admission_.RefuseWaiting(Lifetime::kStoppedWhileWaiting);
                 }),
       worker_sessions_(&core_),
       in_process_({loop, children, &core_.sessions, &core_.scheduler, &core_.lifecycle,
@@ -72,7 +73,7 @@ void Daemon::OnChildrenReady() {
     return;
   }
   core_.scheduler.ApplyHeld();
-  admission_.EnlistQueued();
+  admission_.EnlistWaiting();
   control_plane_.OnServing();
 }
 
@@ -128,7 +129,7 @@ void Daemon::Execute(const scheduler::Action& action) {
 
 std::string Daemon::OnStopAsked(bool force) {
   admission_.NoticeEnding();
-  return lifetime_.StopUnlessUsed(force);
+  return lifetime_.StopUnlessUsed(force, admission_.waiting());
 }
 
 // --- what follows from each event ----------------------------------------------------------------

@@ -43,7 +43,7 @@ class Daemon : public ChildrenListener,
   // Returns the exit code.
   int Run();
   // SIGTERM.
-  void OnTerminate() { lifetime_.OnTerminate(); }
+  void OnTerminate() { lifetime_.OnTerminate(admission_.waiting()); }
 
   // Both count as events of the loop only if the caller has the loop handle them.
   // A program has said hello, and its hello has passed every check.

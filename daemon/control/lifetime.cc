@@ -35,8 +35,8 @@ void Lifetime::Reconcile() {
   UpdateLinger();
 }
 
-std::string Lifetime::StopUnlessUsed(bool force) {
-  const size_t alive = core_->sessions.CountAlive();
+std::string Lifetime::StopUnlessUsed(bool force, size_t waiting) {
+  const size_t alive = core_->sessions.CountAlive() + waiting;
   if (alive != 0 && !force) {
     return absl::StrCat(alive, alive == 1 ? " program is" : " programs are",
                         " still running (laneway ps); wait for them or use laneway stop --force");
@@ -71,9 +71,7 @@ void Lifetime::Stop(const std::string& reason) {
   on_stop_(reason);
   for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
     if (entry.second.page.get() == nullptr) {
-      TellRefused(entry.second, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                  "Laneway was stopped while this program was waiting (laneway "
-                  "stop --force)");
+      TellRefused(entry.second, CUDA_ERROR_MPS_CONNECTION_FAILED, kStoppedWhileWaiting);
       continue;
     }
     ipc::MarkLost(entry.second.page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
@@ -83,12 +81,13 @@ void Lifetime::Stop(const std::string& reason) {
   core_->children->Stop();
 }
 
-void Lifetime::OnTerminate() {
-  if (!core_->sessions.AnyAlive()) return Stop(kStoppedEarly);
+void Lifetime::OnTerminate(size_t waiting) {
+  const size_t alive = core_->sessions.CountAlive() + waiting;
+  if (alive == 0) return Stop(kStoppedEarly);
   spdlog::info(
       "told to end while {} program(s) run: they go on, the next "
       "daemon adopts them",
-      core_->sessions.CountAlive());
+      alive);
   Quit();
 }
 

@@ -5,6 +5,7 @@
 // Thread safety: one thread, the loop's.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -18,6 +19,10 @@ class Lifetime {
   using OnReady = std::function<void(const std::string& failure)>;  // empty: ready
   using OnStop = std::function<void(const std::string& reason)>;
 
+  // For programs that wait while lanewayd is told to end.
+  static constexpr char kStoppedWhileWaiting[] =
+      "Laneway was stopped while this program was waiting (laneway stop --force)";
+
   // `core` outlives this object. `on_ready` is called once. `on_stop` is called when lanewayd
   // begins to stop, before programs and children hear of it; `reason` is for commands that wait.
   Lifetime(Core* core, OnReady on_ready, OnStop on_stop);
@@ -30,11 +35,12 @@ class Lifetime {
   void OnFailure(const std::string& sentence);
   // Tells the starter once a worker serves. Begins or ends to wait for programs.
   void Reconcile();
-  // Ends lanewayd and all programs. Returns why it does not; empty: it does.
-  std::string StopUnlessUsed(bool force);
+  // Ends lanewayd and all programs. Returns why it does not; empty: it does. `waiting`: so many
+  // programs have said hello and have no session yet.
+  std::string StopUnlessUsed(bool force, size_t waiting);
   // SIGTERM: with programs running, only this process ends. They go on, and the next daemon adopts
   // them.
-  void OnTerminate();
+  void OnTerminate(size_t waiting);
   // The keeper and all workers have ended.
   void OnAllStopped();
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +50,15 @@ class AdmissionTest : public PartsTest {
       [] { return 1'000'000; }};
   Admission admission_{&core_, &worker_link_, &in_process_};
 };
+
+TEST_F(AdmissionTest, AProgramThatHasEndedBeforeItsHelloIsReadLeavesNothing) {
+  ipc::Hello hello;
+  hello.tables = ipc::OwnTables();
+  ipc::UniqueFd ended(eventfd(1, EFD_CLOEXEC));  // readable, as the pidfd of such a process
+  admission_.Create(hello, {getpid(), getuid()}, ipc::UniqueFd(), std::move(ended));
+  EXPECT_TRUE(sessions_.all().empty());
+  EXPECT_TRUE(scheduler_.state().sessions.empty());
+}
 
 TEST_F(AdmissionTest, AnAdmittedSessionIsAttachedAndWelcome) {
   Session* const session = Hello();

@@ -351,5 +351,26 @@ TEST_F(DaemonTest, ASessionThatIsReleasedOnItsWayToTheHostIsGrantedItsLaneInTheN
   EXPECT_EQ(children_.SentTo<wire::Grant>(2).size(), 1u);
 }
 
+TEST_F(DaemonTest, AProgramThatComesBeforeAdoptionGetsNoNumberOfAnAdoptedSession) {
+  Serve();
+  const ipc::UniqueFd program = Hello();
+  Adopt(1);
+  ChildrenReady();
+  const SessionTable& sessions = daemon_->core().sessions;
+  ASSERT_EQ(sessions.all().size(), 2u);
+  EXPECT_EQ(sessions.Find(1)->phase, Phase::kRunning);
+  EXPECT_EQ(sessions.Find(2)->phase, Phase::kAttaching);
+}
+
+TEST_F(DaemonTest, AProgramThatComesBeforeAdoptionIsCountedAndToldOfTheEnd) {
+  Serve();
+  const ipc::UniqueFd program = Hello();
+  EXPECT_NE(daemon_->OnStopAsked(false), "") << "it would lose its program";
+  EXPECT_EQ(daemon_->OnStopAsked(true), "");
+  std::vector<ipc::Welcome> heard;
+  ASSERT_EQ(Heard(program, &heard), 1u);
+  EXPECT_NE(heard[0].result, 0u);
+}
+
 }  // namespace
 }  // namespace control

@@ -41,16 +41,16 @@ TEST_F(LifetimeTest, AFailureWhileItStartsIsItsEndAndALaterOneIsNot) {
 
 TEST_F(LifetimeTest, WithProgramsItStopsOnlyByForceAndMarksThemLost) {
   Session* const session = Admitted(1);
-  EXPECT_NE(lifetime_.StopUnlessUsed(false), "");
+  EXPECT_NE(lifetime_.StopUnlessUsed(false, 0), "");
   EXPECT_FALSE(children_.stopped());
-  EXPECT_EQ(lifetime_.StopUnlessUsed(true), "");
+  EXPECT_EQ(lifetime_.StopUnlessUsed(true, 0), "");
   EXPECT_TRUE(children_.stopped());
   EXPECT_NE(session->page->loss.load(), 0u);
 }
 
 TEST_F(LifetimeTest, ToldToEndWhileProgramsRunItLeavesThemRunning) {
   Session* const session = Admitted(1);
-  lifetime_.OnTerminate();
+  lifetime_.OnTerminate(0);
   EXPECT_FALSE(children_.stopped());
   EXPECT_EQ(session->page->loss.load(), 0u);
   loop_.Run();  // returns: it has ended
