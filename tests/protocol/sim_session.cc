@@ -13,22 +13,20 @@ namespace wire = ipc::control;
 
 constexpr int kSpinTurnsMax = 8;
 
-CUdeviceptr SlotOf(uint64_t session) {
-  return ipc::limits::kSlotBase + session * ipc::limits::kSlotBytes;
-}
-
 }  // namespace
 
-SimSession::SimSession(Scene* scene, const worker::Environment* environment, uint64_t id,
-                       Program* program, std::map<uint64_t, uint64_t>* tags)
+SimSession::SimSession(Scene* scene, const worker::Environment* environment,
+                       const wire::SessionRecord& record, Program* program,
+                       std::map<uint64_t, uint64_t>* tags)
     : scene_(scene),
       environment_(*environment),
-      id_(id),
+      id_(record.session_id),
+      base_(SlotAddress(record.slot)),
       program_(program),
       tags_(tags),
-      member_(id, 1000, SlotOf(id) + ipc::limits::kEphemeralOffset, job_),
-      ranges_(environment, program, id) {
-  gate_ = std::make_unique<worker::Gate>(environment_.board, id, [] {});
+      member_(record.session_id, 1000, base_ + ipc::limits::kEphemeralOffset, job_),
+      ranges_(environment, program, record) {
+  gate_ = std::make_unique<worker::Gate>(environment_.board, id_, [] {});
   thread_ = Run();
 }
 
@@ -49,7 +47,7 @@ SimSession::Task SimSession::Run() {
   while (Alive()) {
     if (release_ && MayLeave()) {
       PublishQuiet();
-      if (program_->quiet) co_return LeaveToSuccessor();
+      if (program_->quiet()) co_return LeaveToSuccessor();
     }
     const bool passed = co_await PassGate();
     if (!passed) {
@@ -62,6 +60,7 @@ SimSession::Task SimSession::Run() {
       co_await turns_.NextTurn();
       continue;
     }
+    program_->Acknowledge();
     co_await Serve(program_->ring.front());
     if (gate_->defers_report()) gate_->FlushReports();
     co_await turns_.NextTurn();
@@ -86,7 +85,7 @@ SimSession::Get<bool> SimSession::PassGate() {
 }
 
 bool SimSession::AwaitsTurn(const Op& op) const {
-  if (op.kind == Op::kFree) return program_->swap.held;
+  if (op.kind == Op::kFree) return program_->swapped().held;
   return op.kind == Op::kWork;
 }
 
@@ -110,7 +109,7 @@ SimSession::Task SimSession::Park() {
   while (Alive() && gate_->closed()) {
     RunCommands();
     PublishQuiet();
-    if (release_ && program_->quiet) break;
+    if (release_ && program_->quiet()) break;
     if (gate_->BeginAwait()) {
       const int turns = scene_->calm ? 1 : static_cast<int>(1 + scene_->dice.Below(kSpinTurnsMax));
       for (int i = 0; i < turns && gate_->closed() && Alive() && !release_; ++i)
@@ -152,7 +151,7 @@ SimSession::Task SimSession::Serve(Op op) {
       if (done) program_->persistent_units += op.units;
       break;
     case Op::kFree:
-      if (!program_->swap.held) FreeRange();
+      if (!program_->swapped().held) FreeRange();
       break;
     case Op::kLane:
       result = co_await GrowInLane(op.units * kUnit);
@@ -166,21 +165,22 @@ SimSession::Task SimSession::Serve(Op op) {
   if (!Alive()) co_return;  // whoever goes on asks again
   if (op.kind == Op::kLane && !done) program_->lane_asked = program_->lane_units;
   program_->ring.pop_front();
-  program_->quiet = false;
+  program_->NoteTaken();
   scene_->Change();
 }
 
 // What a kernel touches is there, and is the session's alone.
 void SimSession::Work(const Op& op) {
   scene_->Require(!gate_->closed(), "work passes a closed gate");
-  scene_->Require(!program_->swap.held, "work of a session whose memory is on the host");
+  scene_->Require(!program_->swapped().held, "work of a session whose memory is on the host");
   scene_->Require(HasItsLane(), "work of a session outside its lane");
   at_boundary_ = false;
+  if (held_since_us_ == 0) held_since_us_ = scene_->now_us;
   ++in_flight_;
   if (!lane_.uses()) return;
   uint64_t end = 0;
   for (const worker::Piece& part : environment_.lanes->Mapped(&member_)) {
-    end = part.address + part.extent.bytes - SlotOf(id_) - ipc::limits::kEphemeralOffset;
+    end = part.address + part.extent.bytes - base_ - ipc::limits::kEphemeralOffset;
     uint64_t& tag = (*tags_)[part.extent.id];
     scene_->Require(live_tag_ == 0 || tag == live_tag_, "what lives in a lane has lost its bytes");
     if (op.blocks && live_tag_ == 0) tag = (id_ << 32) + scene_->changes;
@@ -191,7 +191,16 @@ void SimSession::Work(const Op& op) {
   }
 }
 
+// As its progress says it to lanewayd.
+void SimSession::NoteHeld(bool boundary) {
+  ipc::Progress& progress = program_->files().progress();
+  const int64_t since_us = std::exchange(held_since_us_, 0);
+  if (since_us != 0) progress.held_us.fetch_add(static_cast<uint64_t>(scene_->now_us - since_us));
+  if (boundary) progress.iterations.fetch_add(1);
+}
+
 void SimSession::Boundary() {
+  NoteHeld(true);
   at_boundary_ = true;
   live_tag_ = 0;
   if (gate_->closed()) return;
@@ -202,8 +211,8 @@ void SimSession::Boundary() {
 // --- leaving -------------------------------------------------------------------------------------
 
 void SimSession::PublishQuiet() {
-  if (program_->quiet || !LaneIsEmpty() || in_flight_ != 0) return;
-  program_->quiet = true;
+  if (program_->quiet() || !LaneIsEmpty() || in_flight_ != 0) return;
+  program_->NoteQuiet();
   scene_->Change();
 }
 
@@ -220,6 +229,7 @@ bool SimSession::MayLeave() {
 }
 
 void SimSession::LeaveLane() {
+  NoteHeld(false);
   gate_->Close();
   undone_ = true;
   scene_->Change();
@@ -246,7 +256,7 @@ SimSession::Task SimSession::End() {
   environment_.lanes->ForgetKept(&member_);
   ForsakeLane();
   gate_.reset();
-  program_->swap = {};
+  program_->SetOnHost({});
 }
 
 void SimSession::LeaveToSuccessor() {
@@ -305,7 +315,7 @@ std::string SimSession::Describe() const {
          (inside_ ? " inside" : "") + (lane_.away ? " on the host" : "") +
          (at_boundary_ ? " at a boundary" : "") + (undone_ ? " leaving" : "") +
          (gate_ != nullptr && gate_->idle() ? " rests" : "") + (release_ ? " to leave" : "") +
-         (program_->quiet ? " quiet" : "") + " ring " + std::to_string(program_->ring.size()) +
+         (program_->quiet() ? " quiet" : "") + " ring " + std::to_string(program_->ring.size()) +
          " first " + (program_->ring.empty() ? "-" : std::to_string(program_->ring.front().kind)) +
          " in flight " + std::to_string(in_flight_) + " commands " +
          std::to_string(commands_.size());

@@ -20,6 +20,11 @@
 
 namespace protocol {
 
+// Where a slot's addresses begin.
+inline CUdeviceptr SlotAddress(uint32_t slot) {
+  return ipc::limits::kSlotBase + slot * ipc::limits::kSlotBytes;
+}
+
 // Which lane a session is to be in, as it was told, and how much of it is its own.
 struct LaneWord {
   uint64_t told = 0;
@@ -34,7 +39,8 @@ struct LaneWord {
 // Memory of its own, which lies at the same addresses wherever it is served.
 class SimRanges {
  public:
-  SimRanges(const worker::Environment* environment, Program* program, uint64_t session);
+  SimRanges(const worker::Environment* environment, Program* program,
+            const ipc::control::SessionRecord& record);
   // An error of the keeper, and nothing is there.
   CUresult Map(uint64_t address, uint64_t bytes);
   uint64_t Unmap(uint64_t address);  // returns the bytes
@@ -60,7 +66,8 @@ class SimSession {
   using Answer = std::variant<ipc::control::AssignLane, ipc::control::MemoryAnswer>;
 
   // `tags`: what lies in each extent, to see whether somebody else wrote there.
-  SimSession(Scene* scene, const worker::Environment* environment, uint64_t id, Program* program,
+  SimSession(Scene* scene, const worker::Environment* environment,
+             const ipc::control::SessionRecord& record, Program* program,
              std::map<uint64_t, uint64_t>* tags);
   ~SimSession();
   SimSession(const SimSession&) = delete;
@@ -92,7 +99,7 @@ class SimSession {
   using Get = harness::Task<T>;
 
   // --- sim_session.cc: the loop and the gate
-  bool Alive() const { return !stop_ && !program_->lost; }
+  bool Alive() const { return !stop_; }
   Task Run();
   Get<bool> PassGate();
   Get<bool> TryEnterLane();
@@ -107,6 +114,7 @@ class SimSession {
   bool MayLeave();
   void LeaveLane();
   void NoteDeviceDone();
+  void NoteHeld(bool boundary);
   void Work(const Op& op);
   void Boundary();
   Task End();
@@ -140,6 +148,7 @@ class SimSession {
   Scene* const scene_;
   const worker::Environment& environment_;
   const uint64_t id_;
+  const CUdeviceptr base_;
   Program* const program_;
   std::map<uint64_t, uint64_t>* const tags_;
   std::shared_ptr<worker::JobMemory> job_ = std::make_shared<worker::JobMemory>();
@@ -152,10 +161,11 @@ class SimSession {
   Task thread_;
   std::deque<std::function<void()>> commands_;
   std::deque<Answer> answers_;
-  uint64_t asked_bytes_ = 0;  // granted by lanewayd
-  uint64_t live_tag_ = 0;     // of what lives in its lane; 0: nothing
-  int in_flight_ = 0;         // operations on the device
-  bool undone_ = false;       // it has left, and the device has yet to finish
+  uint64_t asked_bytes_ = 0;   // granted by lanewayd
+  uint64_t live_tag_ = 0;      // of what lives in its lane; 0: nothing
+  int64_t held_since_us_ = 0;  // 0: no work since the last boundary
+  int in_flight_ = 0;          // operations on the device
+  bool undone_ = false;        // it has left, and the device has yet to finish
   bool inside_ = false;
   bool at_boundary_ = true;
   bool going_out_ = false;

@@ -15,11 +15,12 @@ constexpr CUresult kAskAgain = CUDA_ERROR_NOT_READY;
 
 // --- its own ranges ------------------------------------------------------------------------------
 
-SimRanges::SimRanges(const worker::Environment* environment, Program* program, uint64_t session)
+SimRanges::SimRanges(const worker::Environment* environment, Program* program,
+                     const wire::SessionRecord& record)
     : environment_(*environment),
       program_(program),
-      session_(session),
-      base_(ipc::limits::kSlotBase + session * ipc::limits::kSlotBytes) {}
+      session_(record.session_id),
+      base_(SlotAddress(record.slot)) {}
 
 CUresult SimRanges::Map(uint64_t address, uint64_t bytes) {
   worker::ExtentRecord wanted;
@@ -62,7 +63,7 @@ CUresult SimRanges::Restore() {
     worker::Extent extent;
     if (result == CUDA_SUCCESS) result = environment_.extents->Import(record, &extent);
     if (result != CUDA_SUCCESS) continue;
-    if (program_->swap.held) {  // about to go, or made for its way back
+    if (program_->swapped().held) {  // about to go, or made for its way back
       environment_.extents->Free(extent);
       continue;
     }
@@ -74,21 +75,21 @@ CUresult SimRanges::Restore() {
 }
 
 CUresult SimRanges::SwapIn() {
-  for (const std::pair<uint64_t, uint64_t>& range : program_->swap.ranges) {
+  for (const std::pair<uint64_t, uint64_t>& range : program_->swapped().ranges) {
     const CUresult result = Map(range.first, range.second);
     if (result == CUDA_SUCCESS) continue;
     UnmapAll();
     return result;
   }
-  program_->swap = {};
+  program_->SetOnHost({});
   return CUDA_SUCCESS;
 }
 
 bool SimSession::Restore() {
   if (ranges_.Restore() != CUDA_SUCCESS) return false;
   asked_bytes_ = ranges_.bytes();
-  if (program_->swap.held) {
-    for (const std::pair<uint64_t, uint64_t>& range : program_->swap.ranges)
+  if (program_->swapped().held) {
+    for (const std::pair<uint64_t, uint64_t>& range : program_->swapped().ranges)
       asked_bytes_ += range.second;
     lane_.away = true;
     gate_->OnSwappedOut();
@@ -281,12 +282,12 @@ bool SimSession::RunCommands() {
 // Whether it has gone.
 bool SimSession::SwapOut(bool with_lane) {
   const bool may_go = !inside_ || !lane_.uses() || at_boundary_ || with_lane;
-  if (program_->swap.held || !may_go || takes_memory_ || !answers_.empty()) return false;
+  if (program_->swapped().held || !may_go || takes_memory_ || !answers_.empty()) return false;
   if (!scene_->calm && scene_->dice.OneIn(10)) return false;  // the disk is full
-  program_->swap.held = true;
-  program_->swap.with_lane = with_lane;
+  Swapped swapped{true, with_lane, {}};
   for (const std::pair<const uint64_t, worker::Extent>& range : ranges_.ranges())
-    program_->swap.ranges.push_back({range.first, range.second.bytes});
+    swapped.ranges.push_back({range.first, range.second.bytes});
+  program_->SetOnHost(std::move(swapped));
   ranges_.UnmapAll();
   ForsakeLane();
   gate_->OnSwappedOut();

@@ -12,21 +12,19 @@ namespace {
 
 namespace wire = ipc::control;
 
-const Scene* clock_scene = nullptr;  // a board's clock is a plain function
-
 }  // namespace
 
-SimWorker::SimWorker(Scene* scene, SimKeeper* keeper, const SimDevice& device, uint32_t number,
+SimWorker::SimWorker(Scene* scene, SimKeeper* keeper, SimDevice* device, uint32_t number, bool own,
                      std::map<uint64_t, uint64_t>* tags)
     : scene_(scene),
-      device_(device),
+      device_(*device),
       number_(number),
+      own_(own),
       tags_(tags),
       extents_(keeper, number),
       board_([this](const wire::WorkerToDaemon& message) { outbox_.push_back(message); },
-             [] { return clock_scene->now_us; }),
+             &VirtualUs),
       lanes_(&environment_) {
-  clock_scene = scene;
   environment_.driver = &device_.worker_driver();
   environment_.extents = &extents_;
   environment_.board = &board_;
@@ -35,8 +33,14 @@ SimWorker::SimWorker(Scene* scene, SimKeeper* keeper, const SimDevice& device, u
   board_.SetDaemon(false);
 }
 
-// The process is gone: nobody gives anything back. Gates still speak to the outbox as they go.
-SimWorker::~SimWorker() { sessions_.clear(); }
+// Nothing is given back. Gates still speak to the outbox as they go.
+SimWorker::~SimWorker() {
+  for (const std::pair<const uint64_t, wire::SessionRecord>& entry : records_) {
+    const CUdeviceptr base = SlotAddress(entry.second.slot);
+    device_.Unmap(base, base + ipc::limits::kSlotBytes);
+  }
+  sessions_.clear();
+}
 
 // --- daemons -------------------------------------------------------------------------------------
 
@@ -49,8 +53,15 @@ void SimWorker::SetDaemon(bool present) {
 void SimWorker::Connect(std::shared_ptr<Connection> connection, bool greets) {
   connections_.push_back(std::move(connection));
   if (!greets) return;
-  connections_.back()->to_daemon.push_back(wire::WorkerReady{number_});
+  Greet(connections_.back().get());
   SetDaemon(true);
+}
+
+void SimWorker::Greet(Connection* connection) {
+  wire::WorkerReady ready;
+  ready.worker = number_;
+  ready.own = own_ ? 1 : 0;
+  connection->to_daemon.push_back(ready);
 }
 
 void SimWorker::Post(const wire::WorkerToDaemon& message) {
@@ -114,7 +125,7 @@ void SimWorker::AnswerQuery(Connection* asks) {
   }
   FlushOutbox();
   SetDaemon(true);
-  asks->to_daemon.push_back(wire::WorkerReady{number_});
+  Greet(asks);
   for (std::pair<const uint64_t, wire::SessionRecord>& entry : records_) {
     wire::SessionRecord& record = entry.second;
     if (const SimSession* const session = Find(entry.first)) {
@@ -203,7 +214,7 @@ bool SimWorker::TryResize(const wire::ResizeLane& size) {
 // --- sessions ------------------------------------------------------------------------------------
 
 void SimWorker::Attach(const wire::SessionRecord& record) {
-  Program* const program = scene_->Find(record.session_id);
+  Program* const program = scene_->Find(record.pid);
   if (program == nullptr || sessions_.count(record.session_id) != 0) {
     Post(wire::Attached{record.session_id, 0, CUDA_ERROR_OPERATING_SYSTEM});
     Post(wire::SessionEnded{record.session_id});
@@ -211,7 +222,7 @@ void SimWorker::Attach(const wire::SessionRecord& record) {
   }
   board_.SetPaused(record.session_id, record.pause != scheduler::Pause::kNone);
   std::unique_ptr<SimSession> session =
-      std::make_unique<SimSession>(scene_, &environment_, record.session_id, program, tags_);
+      std::make_unique<SimSession>(scene_, &environment_, record, program, tags_);
   wire::Attached attached;
   attached.session_id = record.session_id;
   if (record.generation != 0 && !session->Restore()) {
@@ -228,9 +239,10 @@ void SimWorker::Attach(const wire::SessionRecord& record) {
 bool SimWorker::NoteEnds() {
   for (const std::pair<const uint64_t, std::unique_ptr<SimSession>>& entry : sessions_) {
     SimSession* const session = entry.second.get();
-    if (!session->program()->alive && (scene_->calm || scene_->dice.OneIn(3))) session->Stop();
+    if (!session->program()->alive() && (scene_->calm || scene_->dice.OneIn(3))) session->Stop();
     if (!session->ended()) continue;
     const uint64_t id = entry.first;
+    scene_->Change();
     if (session->released()) {
       Post(wire::SessionReleased{id});
     } else {

@@ -24,9 +24,10 @@ struct Connection {
 
 class SimWorker : public worker::DaemonLink {
  public:
-  SimWorker(Scene* scene, SimKeeper* keeper, const SimDevice& device, uint32_t number,
+  // `own`: of one session that shares it with no other.
+  SimWorker(Scene* scene, SimKeeper* keeper, SimDevice* device, uint32_t number, bool own,
             std::map<uint64_t, uint64_t>* tags);
-  ~SimWorker() override;
+  ~SimWorker() override;  // the process is gone, and with it what it has mapped
 
   // `greets`: its own daemon has started it; else a later one asks.
   void Connect(std::shared_ptr<Connection> connection, bool greets);
@@ -51,6 +52,7 @@ class SimWorker : public worker::DaemonLink {
   void Handle(Connection* connection, const ipc::control::DaemonToWorker& message);
   bool Hear(size_t connection);
   void FlushOutbox();
+  void Greet(Connection* connection);
   void AnswerQuery(Connection* connection);
   void Attach(const ipc::control::SessionRecord& record);
   void Decide(uint64_t session, const worker::Decision& decision);
@@ -60,8 +62,9 @@ class SimWorker : public worker::DaemonLink {
   SimSession* Any();
 
   Scene* const scene_;
-  const SimDevice& device_;
+  SimDevice& device_;
   const uint32_t number_;
+  const bool own_;
   std::map<uint64_t, uint64_t>* const tags_;
   WorkerExtents extents_;
   worker::Environment environment_;

@@ -14,6 +14,7 @@ constexpr uint64_t kLaneUnitsMax = 6;
 constexpr int kStillRounds = 4;
 constexpr int kRoundsMax = 20'000;
 constexpr int kTimersMax = 3'000;
+constexpr pid_t kFirstPid = 5'000'000;  // no process has it
 
 constexpr const char* kPolicies[] = {"fifo", "srtf", "pack", "fair", "rr", "priority", "edf"};
 
@@ -25,17 +26,22 @@ uint64_t CapacityOf(uint64_t seed) {
 }  // namespace
 
 World::World(uint64_t seed, const Disturbances& disturbances, bool verbose)
-    : disturbances_(disturbances), device_(CapacityOf(seed)), keeper_(&scene_, device_) {
+    : disturbances_(disturbances),
+      device_(CapacityOf(seed)),
+      keeper_(&scene_, device_),
+      next_pid_(kFirstPid) {
+  clock_scene = &scene_;
   scene_.dice = Dice(seed);
   scene_.verbose = verbose;
-  policy_ = kPolicies[scene_.dice.Below(std::size(kPolicies))];
-  limits_.sessions_max = 16;
-  limits_.slice_us = 5'000;
-  limits_.swap_slice_us = 20'000;
-  limits_.starvation_us = 200'000;
-  limits_.iteration_max_us = 1'000'000;
-  limits_.lanes_max = static_cast<unsigned>(1 + scene_.dice.Below(4));
-  limits_.standstill_us = 50'000;
+  settings_.policy = kPolicies[scene_.dice.Below(std::size(kPolicies))];
+  scheduler::Limits& limits = settings_.limits;
+  limits.sessions_max = 16;
+  limits.slice_us = 5'000;
+  limits.swap_slice_us = 20'000;
+  limits.starvation_us = 200'000;
+  limits.iteration_max_us = 1'000'000;
+  limits.lanes_max = static_cast<unsigned>(1 + scene_.dice.Below(4));
+  limits.standstill_us = 50'000;
   StartDaemon();
 }
 
@@ -81,9 +87,10 @@ void World::StepPrograms() {
   if (programs_.size() < kProgramsMax && scene_.dice.OneIn(15)) return Arrive();
   Program* const program = AnyProgram();
   if (program == nullptr) return Arrive();
-  if (program->lost || scene_.dice.OneIn(60)) {
-    program->alive = false;
-    PROTOCOL_SAY(&scene_, "program %lu ends", program->session);
+  program->Hear();
+  if (program->lost() || scene_.dice.OneIn(60)) {
+    program->End();
+    PROTOCOL_SAY(&scene_, "program %d ends", program->pid());
     return ForgetEnded();
   }
   Call(program);
@@ -98,7 +105,7 @@ void World::Disturb() {
   } else if (choice == 1) {
     if (disturbances_.workers && worker != nullptr) KillWorker(worker->number());
   } else if (choice == 2) {
-    if (!disturbances_.keepers || daemon_ == nullptr || !daemon_->core().serving) return;
+    if (!disturbances_.keepers || daemon_ == nullptr || !daemon_->serving()) return;
     PROTOCOL_SAY(&scene_, "the keeper is replaced");
     keeper_.Restart();
     daemon_->OnKeeperReplaced();
@@ -108,10 +115,11 @@ void World::Disturb() {
     daemon_->Upgrade();
   } else if (disturbances_.pauses && daemon_ != nullptr && program != nullptr) {
     const auto pause = static_cast<scheduler::Pause>(choice < 8 ? 0 : scene_.dice.Below(3));
-    if (daemon_->core().state.Find(program->session) == nullptr) return;
-    PROTOCOL_SAY(&scene_, "session %lu: pause %u", program->session, static_cast<unsigned>(pause));
-    pauses_[program->session] = pause;
-    daemon_->Pause(program->session, pause);
+    const control::Session* const session = daemon_->SessionOf(*program);
+    if (session == nullptr || daemon_->state().Find(session->record.session_id) == nullptr) return;
+    PROTOCOL_SAY(&scene_, "program %d: pause %u", program->pid(), static_cast<unsigned>(pause));
+    program->pause = pause;
+    daemon_->Pause(*program, pause);
   }
 }
 
@@ -119,13 +127,12 @@ void World::Disturb() {
 
 void World::Arrive() {
   if (daemon_ == nullptr) return;
-  std::unique_ptr<Program> program = std::make_unique<Program>();
-  program->session = next_session_++;
+  std::unique_ptr<Program> program = std::make_unique<Program>(next_pid_++);
   program->contained = scene_.dice.OneIn(4);
   program->stays = scene_.dice.OneIn(5);
   program->iterates = !scene_.dice.OneIn(4);
-  scene_.programs[program->session] = program.get();
-  PROTOCOL_SAY(&scene_, "program %lu arrives", program->session);
+  scene_.programs[program->pid()] = program.get();
+  PROTOCOL_SAY(&scene_, "program %d arrives", program->pid());
   daemon_->Hello(program.get());
   programs_.push_back(std::move(program));
 }
@@ -170,31 +177,30 @@ void World::EndIterations() {
   }
 }
 
+bool World::IsServed(const Program& program) const {
+  for (const std::pair<const uint32_t, std::unique_ptr<SimWorker>>& entry : workers_) {
+    for (const auto& served : entry.second->sessions()) {
+      if (served.second->program() == &program) return true;
+    }
+  }
+  return false;
+}
+
 // Sessions that went with a worker before this daemon heard of them.
 void World::LoseUnknown() {
-  if (daemon_ == nullptr || !daemon_->core().serving) return;
+  if (daemon_ == nullptr || !daemon_->serving()) return;
   for (const std::unique_ptr<Program>& program : programs_) {
-    const uint64_t id = program->session;
-    if (!program->alive || daemon_->core().Find(id) != nullptr) continue;
-    const bool served = std::any_of(workers_.begin(), workers_.end(),
-                                    [id](const std::pair<const uint32_t, ProcessOfWorker>& entry) {
-                                      return entry.second.worker->sessions().count(id) != 0;
-                                    });
-    program->alive = served;
+    if (daemon_->SessionOf(*program) == nullptr && !IsServed(*program)) program->End();
   }
 }
 
-// Of programs that have ended, once nobody knows their sessions.
+// Of programs that have ended, once their sessions have.
 void World::ForgetEnded() {
+  if (daemon_ == nullptr) return;
   std::erase_if(programs_, [this](const std::unique_ptr<Program>& program) {
-    const uint64_t id = program->session;
-    if (program->alive || (daemon_ != nullptr && daemon_->core().Find(id) != nullptr)) return false;
-    if (daemon_ == nullptr) return false;
-    for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
-      if (entry.second.worker->sessions().count(id) != 0) return false;
-    }
-    scene_.programs.erase(id);
-    pauses_.erase(id);
+    if (program->alive() || daemon_->SessionOf(*program) != nullptr || IsServed(*program))
+      return false;
+    scene_.programs.erase(program->pid());
     return true;
   });
 }
@@ -204,23 +210,25 @@ void World::ForgetEnded() {
 void World::StartDaemon() {
   PROTOCOL_SAY(&scene_, "a daemon starts");
   daemon_ = std::make_unique<SimDaemon>(
-      &scene_, &keeper_, policy_, limits_,
-      [this](bool own, uint32_t* number) { return StartWorker(own, number); });
-  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+      &scene_, &keeper_, settings_,
+      [this](bool own, uint32_t* number) { return StartWorker(own, number); },
+      [this](uint32_t number) { KillWorker(number); });
+  for (const std::pair<const uint32_t, std::unique_ptr<SimWorker>>& entry : workers_) {
     std::shared_ptr<Connection> connection = std::make_shared<Connection>();
-    entry.second.worker->Connect(connection, false);
-    daemon_->AdoptWorker(entry.first, std::move(connection), entry.second.own);
+    entry.second->Connect(connection, false);
+    daemon_->AdoptWorker(entry.first, std::move(connection));
   }
-  daemon_->BeginToServe();
+  daemon_->Start();
 }
 
-// Whoever is between two workers or has none yet loses its session with the daemon.
+// A program that is between two workers, or has none yet, loses its session with the daemon.
 void World::KillDaemon() {
   PROTOCOL_SAY(&scene_, "the daemon dies");
   for (const std::unique_ptr<Program>& program : programs_) {
-    const Client* const client = daemon_->core().Find(program->session);
-    const bool served = client != nullptr && client->stage == Stage::kRunning;
-    if (!served && (client == nullptr || client->stage != Stage::kEnding)) program->alive = false;
+    const control::Session* const session = daemon_->SessionOf(*program);
+    const bool served = session != nullptr && (session->phase == control::Phase::kRunning ||
+                                               session->phase == control::Phase::kEnding);
+    if (!served) program->End();
   }
   daemon_.reset();
 }
@@ -229,40 +237,37 @@ std::shared_ptr<Connection> World::StartWorker(bool own, uint32_t* number) {
   *number = next_worker_++;
   PROTOCOL_SAY(&scene_, "worker %u starts", *number);
   std::shared_ptr<Connection> connection = std::make_shared<Connection>();
-  ProcessOfWorker& process = workers_[*number];
-  process.worker = std::make_unique<SimWorker>(&scene_, &keeper_, device_, *number, &tags_);
-  process.own = own;
-  process.worker->Connect(connection, true);
+  std::unique_ptr<SimWorker>& worker = workers_[*number];
+  worker = std::make_unique<SimWorker>(&scene_, &keeper_, &device_, *number, own, &tags_);
+  worker->Connect(connection, true);
   return connection;
 }
 
 void World::KillWorker(uint32_t number) {
   PROTOCOL_SAY(&scene_, "worker %u dies", number);
-  const std::map<uint32_t, ProcessOfWorker>::iterator found = workers_.find(number);
-  std::vector<uint64_t> served;
-  for (const auto& entry : found->second.worker->sessions()) served.push_back(entry.first);
+  const auto found = workers_.find(number);
+  std::vector<Program*> served;
+  for (const auto& entry : found->second->sessions()) served.push_back(entry.second->program());
   workers_.erase(found);
-  for (const uint64_t id : served) {
-    const CUdeviceptr base = ipc::limits::kSlotBase + id * ipc::limits::kSlotBytes;
-    device_.Unmap(base, base + ipc::limits::kSlotBytes);
-    Program* const program = scene_.Find(id);
-    if (daemon_ == nullptr && program != nullptr) program->alive = false;
+  if (daemon_ != nullptr) {
+    daemon_->OnWorkerGone(number);
+  } else {
+    for (Program* const program : served) program->End();
   }
-  if (daemon_ != nullptr) daemon_->OnWorkerGone(number);
   scene_.Change();
 }
 
 void World::RemoveStopped() {
-  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
-    if (entry.second.worker->exits()) return KillWorker(entry.first);
+  for (const std::pair<const uint32_t, std::unique_ptr<SimWorker>>& entry : workers_) {
+    if (entry.second->exits()) return KillWorker(entry.first);
   }
 }
 
 SimWorker* World::AnyWorker() {
   if (workers_.empty()) return nullptr;
-  std::map<uint32_t, ProcessOfWorker>::iterator at = workers_.begin();
+  std::map<uint32_t, std::unique_ptr<SimWorker>>::iterator at = workers_.begin();
   std::advance(at, scene_.dice.Below(workers_.size()));
-  return at->second.worker.get();
+  return at->second.get();
 }
 
 Program* World::AnyProgram() {
@@ -278,9 +283,9 @@ bool World::Settle() {
     const uint64_t before = scene_.changes;
     while (keeper_.HearOne()) {
     }
-    for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
-      entry.second.worker->Loop();
-      entry.second.worker->StepAll();
+    for (const std::pair<const uint32_t, std::unique_ptr<SimWorker>>& entry : workers_) {
+      entry.second->Loop();
+      entry.second->StepAll();
     }
     daemon_->Loop();
     RemoveStopped();
@@ -293,9 +298,7 @@ bool World::Settle() {
 }
 
 bool World::Served(const Program& program) const {
-  if (!program.alive || program.lost) return true;
-  const std::map<uint64_t, scheduler::Pause>::const_iterator pause = pauses_.find(program.session);
-  if (pause != pauses_.end() && pause->second != scheduler::Pause::kNone) return true;
+  if (!program.alive() || program.lost() || program.pause != scheduler::Pause::kNone) return true;
   return program.ring.empty();
 }
 
@@ -303,12 +306,12 @@ bool World::Served(const Program& program) const {
 // to, which can be more than the device has; who then waits inside its worker waits until others
 // end.
 bool World::MayWait() const {
-  const std::map<uint32_t, scheduler::Device>& devices = daemon_->core().state.devices;
+  const std::map<uint32_t, scheduler::Device>& devices = daemon_->state().devices;
   const std::map<uint32_t, scheduler::Device>::const_iterator device = devices.find(0);
   if (device != devices.end() && device->second.free_bytes() < 0) return true;
   // Who last said that it rests within an iteration keeps its lane until it computes again, and who
   // waits for memory within one comes to no boundary, though its lane may be closing for that.
-  const auto& sessions = daemon_->core().state.sessions;
+  const auto& sessions = daemon_->state().sessions;
   return std::any_of(sessions.begin(), sessions.end(), [](const auto& entry) {
     return entry.second.granted && entry.second.inside &&
            (!entry.second.runnable || entry.second.need != scheduler::Need::kNone);
@@ -325,10 +328,11 @@ void World::Rest() {
       if (!MayWait()) scene_.Fail("what was begun goes round for ever");
       break;
     }
+    for (const std::unique_ptr<Program>& program : programs_) program->Hear();
     if (std::all_of(programs_.begin(), programs_.end(),
                     [this](const std::unique_ptr<Program>& program) { return Served(*program); }))
       break;
-    const int64_t due_us = scheduler::NextTimerUs(daemon_->core().state);
+    const int64_t due_us = scheduler::NextTimerUs(daemon_->state());
     if (due_us >= scheduler::kUnlimited) break;
     scene_.now_us = std::max(scene_.now_us, due_us);
   }
@@ -337,7 +341,7 @@ void World::Rest() {
 }
 
 void World::Finish() {
-  for (const std::unique_ptr<Program>& program : programs_) program->alive = false;
+  for (const std::unique_ptr<Program>& program : programs_) program->End();
   Rest();
   if (scene_.failure.empty()) CheckNothingIsLeft();
 }

@@ -1,6 +1,7 @@
 // The protocol of lanewayd, workers and keeper in one thread and in virtual time: the real
-// scheduler, boards, gates, lane tables and keeper's books, with models of the processes around
-// them. All order, delay, loss and death come from one seed.
+// lanewayd (control::Daemon), boards, gates, lane tables and keeper's books, with models of the
+// sessions' threads and of the processes around them. All order, delay, loss and death come from
+// one seed.
 //
 // After each step: at most one session uses a lane. Where a kernel runs, its gate is open, its
 // memory is there, and what lives in its lane is as it left it. At rest (Rest): every program that
@@ -36,11 +37,6 @@ class World {
   std::string Describe() const;
 
  private:
-  struct ProcessOfWorker {
-    std::unique_ptr<SimWorker> worker;
-    bool own = false;
-  };
-
   void StepProcesses(uint64_t choice);
   void StepPrograms();
   void Disturb();
@@ -57,7 +53,8 @@ class World {
   std::shared_ptr<Connection> StartWorker(bool own, uint32_t* number);
   SimWorker* AnyWorker();
   Program* AnyProgram();
-  bool Settle();  // until nothing changes; false: it goes on for ever
+  bool Settle();                                // until nothing changes; false: it goes on for ever
+  bool IsServed(const Program& program) const;  // by a worker
   bool Served(const Program& program) const;
   bool MayWait() const;
 
@@ -67,20 +64,19 @@ class World {
   void CheckMemory();
   void CheckHolders();
   void CheckNothingIsLeft();
+  std::string DescribeDaemon() const;
   uint64_t KeptFor(const ipc::control::Owner& owner) const;
 
   Scene scene_;
   const Disturbances disturbances_;
-  scheduler::Limits limits_;
-  std::string policy_;
+  SimDaemon::Settings settings_;
   SimDevice device_;
   SimKeeper keeper_;
   std::map<uint64_t, uint64_t> tags_;
-  std::map<uint32_t, ProcessOfWorker> workers_;
+  std::map<uint32_t, std::unique_ptr<SimWorker>> workers_;
   std::unique_ptr<SimDaemon> daemon_;
   std::vector<std::unique_ptr<Program>> programs_;
-  std::map<uint64_t, scheduler::Pause> pauses_;
-  uint64_t next_session_ = 1;
+  pid_t next_pid_;
   uint32_t next_worker_ = 1;
 };
 

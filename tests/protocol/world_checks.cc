@@ -11,12 +11,24 @@ namespace {
 
 namespace wire = ipc::control;
 
+std::string Text(const scheduler::Session& session) {
+  const int64_t unit = kUnit;
+  return "lane " + std::to_string(session.lane) + " persistent " +
+         std::to_string(session.persistent_bytes / unit) + " ephemeral " +
+         std::to_string(session.ephemeral_bytes / unit) + (session.granted ? " granted" : "") +
+         (session.runnable ? " runnable" : "") + (session.inside ? " inside" : "") +
+         (session.revoked ? " revoked" : "") + " residence " +
+         std::to_string(static_cast<int>(session.place.residence)) + " need " +
+         std::to_string(static_cast<int>(session.need)) + " pause " +
+         std::to_string(static_cast<int>(session.pause));
+}
+
 }  // namespace
 
 void World::CheckLanes() {
   std::set<uint64_t> used;
-  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
-    for (const auto& served : entry.second.worker->sessions()) {
+  for (const std::pair<const uint32_t, std::unique_ptr<SimWorker>>& entry : workers_) {
+    for (const auto& served : entry.second->sessions()) {
       const SimSession& session = *served.second;
       if (!session.inside() || (!session.busy() && !session.mid_iteration())) continue;
       scene_.Require(used.insert(session.lane()).second, "two sessions use one lane");
@@ -32,13 +44,13 @@ void World::CheckRest() {
 }
 
 void World::CheckHolders() {
-  const scheduler::State& state = daemon_->core().state;
-  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
-    for (const auto& served : entry.second.worker->sessions()) {
+  const scheduler::State& state = daemon_->state();
+  for (const std::pair<const uint32_t, std::unique_ptr<SimWorker>>& entry : workers_) {
+    for (const auto& served : entry.second->sessions()) {
       const scheduler::Session* const known = state.Find(served.first);
       scene_.Require(known != nullptr, "a worker serves a session that nobody knows");
       if (known == nullptr) continue;
-      const worker::GateView gate = entry.second.worker->View(served.first);
+      const worker::GateView gate = entry.second->View(served.first);
       scene_.Require(gate.granted == known->granted,
                      "scheduler and worker differ about who holds a lane");
       // Of one that a daemon has adopted with its lane it believes that it has work.
@@ -56,7 +68,7 @@ uint64_t World::KeptFor(const wire::Owner& owner) const {
 }
 
 void World::CheckMemory() {
-  const scheduler::State& state = daemon_->core().state;
+  const scheduler::State& state = daemon_->state();
   for (const std::pair<const scheduler::SessionId, scheduler::Session>& entry : state.sessions) {
     const scheduler::Session& session = entry.second;
     if (!session.on_device() || session.place.residence != scheduler::Residence::kDevice) continue;
@@ -87,7 +99,7 @@ void World::CheckMemory() {
 }
 
 void World::CheckNothingIsLeft() {
-  const scheduler::State& state = daemon_->core().state;
+  const scheduler::State& state = daemon_->state();
   scene_.Require(programs_.empty(), "a session is left of a program that has ended");
   scene_.Require(keeper_.books().Empty(), "the keeper holds memory when all have ended");
   scene_.Require(device_.mappings().empty(), "something is mapped when all have ended");
@@ -102,44 +114,38 @@ void World::CheckNothingIsLeft() {
 }
 
 std::string World::Describe() const {
-  std::string text = "policy " + policy_ + ", " + std::to_string(limits_.lanes_max) +
-                     " lanes at most, " + std::to_string(device_.capacity_bytes() / kUnit) +
-                     " units\n";
-  if (daemon_ != nullptr) {
-    const DaemonCore& core = daemon_->core();
-    for (const std::pair<const uint64_t, Client>& entry : core.clients) {
-      text += "  client " + std::to_string(entry.first) + " stage " +
-              std::to_string(static_cast<int>(entry.second.stage)) + " worker " +
-              std::to_string(entry.second.worker) + ": ";
-      const scheduler::Session* const session = core.state.Find(entry.first);
-      if (session != nullptr) {
-        text += "lane " + std::to_string(session->lane) + " persistent " +
-                std::to_string(session->persistent_bytes / static_cast<int64_t>(kUnit)) +
-                " ephemeral " +
-                std::to_string(session->ephemeral_bytes / static_cast<int64_t>(kUnit)) +
-                (session->granted ? " granted" : "") + (session->runnable ? " runnable" : "") +
-                (session->inside ? " inside" : "") + (session->revoked ? " revoked" : "") +
-                " residence " + std::to_string(static_cast<int>(session->place.residence)) +
-                " need " + std::to_string(static_cast<int>(session->need)) + " pause " +
-                std::to_string(static_cast<int>(session->pause)) + ", " +
-                scheduler::Sentence(scheduler::Why(core.state, entry.first, scene_.now_us));
-      }
-      text += "\n";
-    }
-    for (const auto& entry : core.state.lanes) {
-      text += "  lane " + std::to_string(entry.first) + " bytes " +
-              std::to_string(entry.second.bytes / static_cast<int64_t>(kUnit)) + " holder " +
-              std::to_string(entry.second.holder == nullptr ? 0 : entry.second.holder->id) +
-              " members " + std::to_string(entry.second.members.size()) +
-              (entry.second.closing ? " closing" : "") + " shrinking to " +
-              std::to_string(entry.second.shrinking_to) + " at the keeper " +
-              std::to_string(KeptFor({wire::OwnerKind::kLane, entry.first}) / kUnit) + "\n";
-    }
-  }
-  for (const std::pair<const uint32_t, ProcessOfWorker>& entry : workers_) {
+  std::string text = "policy " + settings_.policy + ", " +
+                     std::to_string(settings_.limits.lanes_max) + " lanes at most, " +
+                     std::to_string(device_.capacity_bytes() / kUnit) + " units\n";
+  if (daemon_ != nullptr) text += DescribeDaemon();
+  for (const std::pair<const uint32_t, std::unique_ptr<SimWorker>>& entry : workers_) {
     text += "  worker " + std::to_string(entry.first) + "\n";
-    for (const auto& session : entry.second.worker->sessions())
+    for (const auto& session : entry.second->sessions())
       text += "    " + session.second->Describe() + "\n";
+  }
+  return text;
+}
+
+std::string World::DescribeDaemon() const {
+  const scheduler::State& state = daemon_->state();
+  std::string text;
+  for (const std::pair<const uint64_t, control::Session>& entry : daemon_->sessions().all()) {
+    text += "  session " + std::to_string(entry.first) + " of program " +
+            std::to_string(entry.second.record.pid) + " " + control::NameOf(entry.second.phase) +
+            " worker " + std::to_string(entry.second.worker) + ": ";
+    if (const scheduler::Session* const session = state.Find(entry.first))
+      text += Text(*session) + ", " +
+              scheduler::Sentence(scheduler::Why(state, entry.first, scene_.now_us));
+    text += "\n";
+  }
+  for (const auto& entry : state.lanes) {
+    text += "  lane " + std::to_string(entry.first) + " bytes " +
+            std::to_string(entry.second.bytes / static_cast<int64_t>(kUnit)) + " holder " +
+            std::to_string(entry.second.holder == nullptr ? 0 : entry.second.holder->id) +
+            " members " + std::to_string(entry.second.members.size()) +
+            (entry.second.closing ? " closing" : "") + " shrinking to " +
+            std::to_string(entry.second.shrinking_to) + " at the keeper " +
+            std::to_string(KeptFor({wire::OwnerKind::kLane, entry.first}) / kUnit) + "\n";
   }
   return text;
 }
