@@ -13,7 +13,6 @@ namespace protocol {
 
 inline constexpr size_t kEpisodeSteps = 2'000;
 // In which worlds keep their promises today: delay, the ends of programs, lost workers and pauses.
-// With lost workers a lane may have more memory than is counted about once in ten million steps.
 inline constexpr Disturbances kTested = {.workers = true, .pauses = true};
 
 // "daemons", "workers", "keepers", "upgrades", "pauses", in any order; other words mean nothing.

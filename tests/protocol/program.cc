@@ -46,7 +46,7 @@ std::vector<ipc::UniqueFd> SessionFiles::Copies() const {
 Program::Program(pid_t pid) : pid_(pid), ended_(eventfd(0, EFD_CLOEXEC)) {}
 
 bool Program::lost() const {
-  return refused_ || (files_.valid() && files_.page().loss.load() != 0);
+  return refused_ || (files_->valid() && files_->page().loss.load() != 0);
 }
 
 ipc::Hello Program::HelloOf() const {
@@ -83,27 +83,27 @@ void Program::Hear() {
 }
 
 void Program::TakeFiles(std::span<const int> fds) {
-  files_ = SessionFiles(fds);
-  if (stays) files_.page().obstacles.fetch_or(ipc::kModuleState);
+  files_ = std::make_shared<const SessionFiles>(fds);
+  if (stays) files_->page().obstacles.fetch_or(ipc::kModuleState);
 }
 
 void Program::Acknowledge() {
-  if (files_.valid()) files_.page().acknowledged.store(files_.page().generation.load());
+  if (files_->valid()) files_->page().acknowledged.store(files_->page().generation.load());
 }
 
-void Program::NoteTaken() { files_.page().to_worker.tail.fetch_add(1); }
+void Program::NoteTaken() { files_->page().to_worker.tail.fetch_add(1); }
 
 void Program::NoteQuiet() {
-  files_.page().quiet_position.store(files_.page().to_worker.tail.load());
+  files_->page().quiet_position.store(files_->page().to_worker.tail.load());
 }
 
 bool Program::quiet() const {
-  return files_.page().quiet_position.load() == files_.page().to_worker.tail.load();
+  return files_->page().quiet_position.load() == files_->page().to_worker.tail.load();
 }
 
 void Program::SetOnHost(Swapped swapped) {
   swapped_ = std::move(swapped);
-  files_.SetOnHost(swapped_.held);
+  files_->SetOnHost(swapped_.held);
 }
 
 }  // namespace protocol

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -75,7 +76,9 @@ class Program {
 
   // A worker gets its session.
   void TakeFiles(std::span<const int> fds);
-  const SessionFiles& files() const { return files_; }
+  const SessionFiles& files() const { return *files_; }
+  // For a worker that outlives the next TakeFiles().
+  const std::shared_ptr<const SessionFiles>& shared_files() const { return files_; }
   // The client has put its ring in order for its present worker.
   void Acknowledge();
 
@@ -101,7 +104,7 @@ class Program {
   const pid_t pid_;
   ipc::UniqueFd ended_;
   ipc::UniqueFd connection_;
-  SessionFiles files_;
+  std::shared_ptr<const SessionFiles> files_ = std::make_shared<const SessionFiles>();
   Swapped swapped_;
   bool alive_ = true;
   bool refused_ = false;

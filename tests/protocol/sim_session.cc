@@ -1,7 +1,5 @@
 #include "tests/protocol/sim_session.h"
 
-#include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "ipc/overloaded.h"
@@ -10,6 +8,7 @@ namespace protocol {
 namespace {
 
 namespace wire = ipc::control;
+using worker::LaneEvent;
 
 constexpr int kSpinTurnsMax = 8;
 
@@ -21,16 +20,16 @@ SimSession::SimSession(Scene* scene, const worker::Environment* environment,
     : scene_(scene),
       environment_(*environment),
       id_(record.session_id),
-      base_(SlotAddress(record.slot)),
       program_(program),
-      tags_(tags),
-      member_(record.session_id, 1000, base_ + ipc::limits::kEphemeralOffset, job_),
-      ranges_(environment, program, record) {
-  gate_ = std::make_unique<worker::Gate>(environment_.board, id_, [] {});
+      files_(program->shared_files()),
+      lane_(scene, environment, record, program, tags),
+      ranges_(environment, program, record),
+      parking_(&files_->page(), &files_->progress(), [this] { return lane_.is_still(); }),
+      requests_({id_, environment->daemon, &parking_, &turns_, [this] { return Alive(); },
+                 [this] { return place_.on_host(); }, [this] { lane_.On(LaneEvent::kWait); },
+                 [this] { lane_.gate().FlushReports(); }}) {
   thread_ = Run();
 }
-
-SimSession::~SimSession() = default;
 
 void SimSession::Step() {
   if (ended_) return;
@@ -45,9 +44,14 @@ void SimSession::Step() {
 SimSession::Task SimSession::Run() {
   co_await turns_.NextTurn();
   while (Alive()) {
-    if (release_ && MayLeave()) {
+    if (release_ && lane_.MayLeave()) {
       PublishQuiet();
-      if (program_->quiet()) co_return LeaveToSuccessor();
+      if (program_->quiet()) {
+        ranges_.DropAll();
+        lane_.End(true);
+        released_ = true;
+        co_return;
+      }
     }
     const bool passed = co_await PassGate();
     if (!passed) {
@@ -62,25 +66,26 @@ SimSession::Task SimSession::Run() {
     }
     program_->Acknowledge();
     co_await Serve(program_->ring.front());
-    if (gate_->defers_report()) gate_->FlushReports();
+    if (lane_.gate().defers_report()) lane_.gate().FlushReports();
     co_await turns_.NextTurn();
   }
   co_await End();
 }
 
 SimSession::Get<bool> SimSession::PassGate() {
-  RunCommands();
-  if (IsItsTurn()) co_return true;
-  if (gate_->state() == worker::GateState::kRevoked && MayLeave()) LeaveLane();
-  if (!gate_->closed() && !gate_->idle()) co_return co_await TryEnterLane();
+  worker::Gate& gate = lane_.gate();
+  (void)parking_.RunCommands();
+  if (lane_.IsItsTurn()) co_return true;
+  if (gate.state() == worker::GateState::kRevoked) lane_.On(LaneEvent::kLook);
+  if (!gate.closed() && !gate.idle()) co_return co_await TryEnterLane();
   if (program_->ring.empty()) {
     OnSilence();
     co_return false;
   }
   if (!AwaitsTurn(program_->ring.front())) co_return true;
-  gate_->ReportRunnable();
-  if (gate_->closed()) co_await Park();
-  if (gate_->closed()) co_return false;
+  gate.ReportRunnable();
+  if (gate.closed()) co_await Park();
+  if (gate.closed()) co_return false;
   co_return co_await TryEnterLane();
 }
 
@@ -89,61 +94,66 @@ bool SimSession::AwaitsTurn(const Op& op) const {
   return op.kind == Op::kWork;
 }
 
-bool SimSession::IsItsTurn() const {
-  return gate_->state() == worker::GateState::kOpen && !gate_->idle() && HasItsLane();
-}
-
 SimSession::Get<bool> SimSession::TryEnterLane() {
-  if (!RunCommands()) co_return false;
+  if (!parking_.RunCommands()) co_return false;
   CUresult result = CUDA_SUCCESS;
-  if (lane_.uses() && member_.lane() == 0) result = co_await GrowInLane(lane_.bytes);
-  if (result == CUDA_SUCCESS) result = co_await WhenThereIsRoom(enter_, false);
-  if (result == CUDA_SUCCESS && !gate_->closed() && !HasItsLane()) co_await turns_.NextTurn();
+  if (lane_.assigned().Lacks(lane_.number() != 0))
+    result = co_await GrowInLane(lane_.assigned().bytes());
+  if (result == CUDA_SUCCESS) {
+    SimRequests::Plan plan;
+    plan.attempts = {[this] { return lane_.EnterGranted(); }};
+    const worker::GrantResult entered = co_await requests_.Run(&plan);
+    result = ToCall(entered);
+  }
+  if (result == CUDA_SUCCESS && !lane_.gate().closed() && !lane_.Has()) co_await turns_.NextTurn();
   if (result == CUDA_SUCCESS || !Alive())
-    co_return result == CUDA_SUCCESS&& HasItsLane() && !gate_->closed();
+    co_return result == CUDA_SUCCESS&& lane_.Has() && !lane_.gate().closed();
   scene_->Fail("a session cannot enter the lane that it was granted");
   co_return false;
 }
 
 SimSession::Task SimSession::Park() {
-  while (Alive() && gate_->closed()) {
-    RunCommands();
+  worker::Gate& gate = lane_.gate();
+  while (Alive() && gate.closed()) {
+    (void)parking_.RunCommands();
     PublishQuiet();
     if (release_ && program_->quiet()) break;
-    if (gate_->BeginAwait()) {
+    if (gate.BeginAwait()) {
       const int turns = scene_->calm ? 1 : static_cast<int>(1 + scene_->dice.Below(kSpinTurnsMax));
-      for (int i = 0; i < turns && gate_->closed() && Alive() && !release_; ++i)
+      for (int i = 0; i < turns && gate.closed() && Alive() && !release_; ++i)
         co_await turns_.NextTurn();
-      gate_->EndAwait();
+      gate.EndAwait();
     }
-    if (gate_->closed()) co_await turns_.NextTurn();
+    if (gate.closed()) co_await turns_.NextTurn();
   }
-  if (!Alive() || release_) gate_->FlushReports();
+  if (!Alive() || release_) gate.FlushReports();
 }
 
 void SimSession::OnSilence() {
-  at_boundary_ = at_boundary_ || (in_flight_ == 0 && LaneIsEmpty());
+  worker::Gate& gate = lane_.gate();
+  lane_.On(LaneEvent::kSilence);
   PublishQuiet();
-  RunCommands();
-  if (gate_->idle()) {
-    gate_->FlushIdleReport();
+  (void)parking_.RunCommands();
+  if (gate.idle()) {
+    gate.ReportIdle(lane_.MayLeave());
+    if (scene_->calm || scene_->dice.OneIn(2)) gate.FlushIdleReport();
     return;
   }
-  if (in_flight_ != 0) return;
-  gate_->ReportIdle(MayLeave());
+  if (!lane_.is_still()) return;
+  gate.ReportIdle(lane_.MayLeave());
   scene_->Change();
 }
 
 SimSession::Task SimSession::Serve(Op op) {
   bool done = true;
   CUresult result = CUDA_SUCCESS;
-  if (!op.live) live_tag_ = 0;
+  if (!op.live) lane_.ForgetLife();
   switch (op.kind) {
     case Op::kWork:
-      Work(op);
+      lane_.Work(op);
       break;
     case Op::kBoundary:
-      Boundary();
+      lane_.Boundary();
       break;
     case Op::kAllocate:
       result = co_await Allocate(op.units * kUnit);
@@ -169,156 +179,55 @@ SimSession::Task SimSession::Serve(Op op) {
   scene_->Change();
 }
 
-// What a kernel touches is there, and is the session's alone.
-void SimSession::Work(const Op& op) {
-  scene_->Require(!gate_->closed(), "work passes a closed gate");
-  scene_->Require(!program_->swapped().held, "work of a session whose memory is on the host");
-  scene_->Require(HasItsLane(), "work of a session outside its lane");
-  at_boundary_ = false;
-  if (held_since_us_ == 0) held_since_us_ = scene_->now_us;
-  ++in_flight_;
-  if (!lane_.uses()) return;
-  uint64_t end = 0;
-  for (const worker::Piece& part : environment_.lanes->Mapped(&member_)) {
-    end = part.address + part.extent.bytes - base_ - ipc::limits::kEphemeralOffset;
-    uint64_t& tag = (*tags_)[part.extent.id];
-    scene_->Require(live_tag_ == 0 || tag == live_tag_, "what lives in a lane has lost its bytes");
-    if (op.blocks && live_tag_ == 0) tag = (id_ << 32) + scene_->changes;
-  }
-  scene_->Require(end >= lane_.bytes, "a session is in a lane that is smaller than its need");
-  if (op.blocks && live_tag_ == 0) {
-    live_tag_ = (id_ << 32) + scene_->changes;
-  }
-}
-
-// As its progress says it to lanewayd.
-void SimSession::NoteHeld(bool boundary) {
-  ipc::Progress& progress = program_->files().progress();
-  const int64_t since_us = std::exchange(held_since_us_, 0);
-  if (since_us != 0) progress.held_us.fetch_add(static_cast<uint64_t>(scene_->now_us - since_us));
-  if (boundary) progress.iterations.fetch_add(1);
-}
-
-void SimSession::Boundary() {
-  NoteHeld(true);
-  at_boundary_ = true;
-  live_tag_ = 0;
-  if (gate_->closed()) return;
-  if ((gate_->state() == worker::GateState::kRevoked || gate_->TurnIsOver()) && MayLeave())
-    LeaveLane();
-}
-
-// --- leaving -------------------------------------------------------------------------------------
-
 void SimSession::PublishQuiet() {
-  if (program_->quiet() || !LaneIsEmpty() || in_flight_ != 0) return;
+  if (program_->quiet() || !lane_.IsEmpty() || !lane_.is_still()) return;
   program_->NoteQuiet();
   scene_->Change();
 }
 
-bool SimSession::LaneIsEmpty() const {
-  if (!lane_.uses() || at_boundary_) return true;
-  return !program_->blocks && program_->ring.empty();
-}
-
-bool SimSession::MayLeave() {
-  if (!LaneIsEmpty()) return false;
-  at_boundary_ = at_boundary_ || !program_->iterates;
-  if (at_boundary_) live_tag_ = 0;
-  return at_boundary_;
-}
-
-void SimSession::LeaveLane() {
-  NoteHeld(false);
-  gate_->Close();
-  undone_ = true;
-  scene_->Change();
-  if (in_flight_ == 0) NoteDeviceDone();
-}
-
-bool SimSession::FinishDeviceWork() {
-  if (in_flight_ == 0) return false;
-  --in_flight_;
-  scene_->Change();
-  if (in_flight_ == 0 && undone_) NoteDeviceDone();
-  return true;
-}
-
-void SimSession::NoteDeviceDone() {
-  ExitLane();
-  undone_ = false;
-  gate_->HandOver();
-}
-
 SimSession::Task SimSession::End() {
-  while (in_flight_ != 0) co_await turns_.NextTurn();
+  while (!lane_.is_still()) co_await turns_.NextTurn();
   ranges_.UnmapAll();
-  environment_.lanes->ForgetKept(&member_);
-  ForsakeLane();
-  gate_.reset();
+  lane_.End(false);
   program_->SetOnHost({});
 }
 
-void SimSession::LeaveToSuccessor() {
-  ranges_.DropAll();
-  environment_.lanes->ForgetKept(&member_);
-  ExitLane();
-  environment_.lanes->Leave(&member_, true);
-  gate_.reset();
-  released_ = true;
-}
-
-// --- what it is told and tells ------------------------------------------------------------------
+// --- what it is told and tells -------------------------------------------------------------------
 
 void SimSession::Obey(const worker::Decision& decision) {
-  std::visit(
-      ipc::Overloaded{
-          [this](const wire::Swap& swap) {
-            (swap.out != 0 ? going_out_ : coming_in_) = true;
-            commands_.push_back([this, swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
-          },
-          [this](const wire::AssignLane& assign) {
-            if (assign.result == 0) lane_.told = assign.lane;
-            if (assign.answer != 0) return answers_.push_back(assign);
-            commands_.push_back([this, told = assign.lane] {
-              if (lane_.away) {
-                lane_.when_back = told;
-              } else if (lane_.bytes != 0 && told == lane_.told) {
-                (void)ChangeLane(told);
-              }
-            });
-          },
-          [this](const wire::MemoryAnswer& answer) { answers_.push_back(answer); },
-      },
-      decision);
+  std::visit(ipc::Overloaded{
+                 [this](const wire::Swap& swap) {
+                   place_.Ordered(swap.out != 0);
+                   parking_.Post([this, swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
+                 },
+                 [this](const wire::AssignLane& assign) {
+                   if (assign.result == 0) lane_.assigned().Told(assign.lane);
+                   if (assign.answer != 0) return parking_.Keep(assign);
+                   parking_.Post([this, told = assign.lane] {
+                     const uint64_t lane = lane_.assigned().Follow(told, place_.on_host());
+                     if (lane != 0) (void)lane_.Change(lane);
+                     scene_->Change();
+                   });
+                 },
+                 [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
+             },
+             decision);
 }
 
 worker::SessionSnapshot SimSession::Snapshot() const {
-  using scheduler::Residence;
   worker::SessionSnapshot snapshot;
-  snapshot.persistent_bytes = asked_bytes_;
-  snapshot.lane_bytes = std::max(lane_.bytes, lane_.answered);
-  if (lane_.away) {
-    snapshot.place = {coming_in_ ? Residence::kComingIn : Residence::kHost, lane_.saved ? 1u : 0u};
-  } else if (going_out_) {
-    snapshot.place = {Residence::kGoingOut, 0};
-  }
+  snapshot.persistent_bytes = requests_.TellBytes();
+  snapshot.lane_bytes = lane_.assigned().bytes();
+  snapshot.place = place_.Look();
   return snapshot;
 }
 
 std::string SimSession::Describe() const {
-  return "session " + std::to_string(id_) + " lane " + std::to_string(member_.lane()) + " told " +
-         std::to_string(lane_.told) + " needs " + std::to_string(lane_.bytes / kUnit) +
-         (gate_ == nullptr  ? " no gate"
-          : gate_->closed() ? " closed"
-                            : " open") +
-         (inside_ ? " inside" : "") + (lane_.away ? " on the host" : "") +
-         (at_boundary_ ? " at a boundary" : "") + (undone_ ? " leaving" : "") +
-         (gate_ != nullptr && gate_->idle() ? " rests" : "") + (release_ ? " to leave" : "") +
-         (program_->quiet() ? " quiet" : "") + " ring " + std::to_string(program_->ring.size()) +
-         " first " + (program_->ring.empty() ? "-" : std::to_string(program_->ring.front().kind)) +
-         " in flight " + std::to_string(in_flight_) + " commands " +
-         std::to_string(commands_.size());
+  return "session " + std::to_string(id_) + " " + lane_.Describe() +
+         (place_.on_host() ? " on the host" : "") + (release_ ? " to leave" : "") +
+         (stop_ ? " stopped" : "") + (program_->quiet() ? " quiet" : "") + " ring " +
+         std::to_string(program_->ring.size()) + " first " +
+         (program_->ring.empty() ? "-" : std::to_string(program_->ring.front().kind));
 }
 
 }  // namespace protocol

@@ -198,6 +198,11 @@ void SimWorker::Decide(uint64_t id, const worker::Decision& decision) {
   if (session != nullptr && !session->ended()) session->Obey(decision);
 }
 
+bool SimWorker::OwesShrink(uint64_t lane) const {
+  return std::any_of(resizes_.begin(), resizes_.end(),
+                     [lane](const wire::ResizeLane& order) { return order.lane == lane; });
+}
+
 bool SimWorker::TryResize(const wire::ResizeLane& size) {
   const worker::LaneTable::View view = lanes_.Look(size.lane);
   const uint64_t have =
@@ -271,12 +276,12 @@ bool SimWorker::StepSession() {
 
 bool SimWorker::FinishDeviceWork() {
   SimSession* const session = Any();
-  return session != nullptr && session->FinishDeviceWork();
+  return session != nullptr && session->lane().FinishDeviceWork();
 }
 
 bool SimWorker::StepAll() {
   for (const std::pair<const uint64_t, std::unique_ptr<SimSession>>& entry : sessions_) {
-    while (entry.second->FinishDeviceWork()) {
+    while (entry.second->lane().FinishDeviceWork()) {
     }
     entry.second->Step();
   }

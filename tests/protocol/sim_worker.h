@@ -45,6 +45,8 @@ class SimWorker : public worker::DaemonLink {
   // It was told to stop, and nobody needs it any more.
   bool exits() const { return stopping_ && sessions_.empty() && outbox_.empty(); }
   const std::map<uint64_t, std::unique_ptr<SimSession>>& sessions() const { return sessions_; }
+  // It was told to shrink the lane, and a session of it is inside still.
+  bool OwesShrink(uint64_t lane) const;
   worker::GateView View(uint64_t session) const { return board_.View(session); }
 
  private:
