@@ -15,18 +15,22 @@ uint64_t StepsWanted() {
   return given == nullptr ? 2'500'000 : std::strtoull(given, nullptr, 10);
 }
 
-class ProtocolTest : public testing::TestWithParam<uint64_t> {};
+class SeedsTest : public testing::TestWithParam<uint64_t> {};
 
-TEST_P(ProtocolTest, WorldsKeepTheirPromises) {
+void ExpectPromisesKept(const Disturbances& disturbances, uint64_t usual_seed) {
   const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed = given == nullptr ? GetParam() : std::strtoull(given, nullptr, 10);
+  const uint64_t seed = given == nullptr ? usual_seed : std::strtoull(given, nullptr, 10);
   std::printf("seed %lu (another one: LANEWAY_TEST_SEED)\n", static_cast<unsigned long>(seed));
-  const Finding finding = Explore(kTested, seed, StepsWanted());
+  const Finding finding = Explore(disturbances, seed, StepsWanted());
   EXPECT_EQ(finding.failure, "") << "protocol_world --seed " << seed << " --steps "
                                  << finding.steps;
 }
 
-INSTANTIATE_TEST_SUITE_P(Quarter, ProtocolTest, testing::Range<uint64_t>(1, 5));
+TEST_P(SeedsTest, WorldsKeepTheirPromises) { ExpectPromisesKept(kTested, GetParam()); }
+
+TEST(UpgradesTest, WorldsWithUpgradesKeepTheirPromises) { ExpectPromisesKept(kUpgraded, 1); }
+
+INSTANTIATE_TEST_SUITE_P(Quarter, SeedsTest, testing::Range<uint64_t>(1, 5));
 
 }  // namespace
 }  // namespace protocol
