@@ -107,15 +107,51 @@ void Complete(Core* core, const Gang& gang) {
   }
 }
 
+// Lists the gang when enough of its members are ready. Its key is that of the member that comes
+// last: the gang is no earlier than any of its members.
+void ListReadyGang(State* state, Gang* gang) {
+  if (gang->ready < gang->needed() || gang->key.session != 0) return;
+  Key last;
+  for (const SessionId id : gang->members) {
+    const Key& turn = state->sessions.at(id).turn;
+    if (turn.session != 0 && (last.session == 0 || last < turn)) last = turn;
+  }
+  gang->key = {last.rank, last.arrival, gang->job};
+  state->ready_gangs.insert(gang->key);
+}
+
 }  // namespace
+
+void JoinGang(State* state, const Session& session) {
+  Gang& gang = state->gangs[session.about.job];
+  gang.job = session.about.job;
+  gang.size = session.about.gang_size;
+  gang.members.insert(session.id);
+  if (gang.ended > 0) --gang.ended;  // it comes in the place of one that has ended
+}
+
+// A job whose ranks have all been there goes on with those that are left. Before that its ranks
+// wait for the mates that are still to come.
+void LeaveGang(State* state, const Session& session) {
+  const std::map<uint64_t, Gang>::iterator found = state->gangs.find(session.about.job);
+  if (found == state->gangs.end()) return;
+  Gang& gang = found->second;
+  const bool was_complete = gang.members.size() + gang.ended >= gang.size;
+  gang.members.erase(session.id);
+  if (gang.members.empty()) {
+    state->gangs.erase(found);
+    return;
+  }
+  if (was_complete) ++gang.ended;
+  ListReadyGang(state, &gang);
+}
 
 void ListGangMember(Core* core, Session* session) {
   session->turn = {core->state->policy->Rank(*core->state, *session), session->arrival,
                    session->id};
   Gang& gang = core->state->gangs.at(session->about.job);
-  if (++gang.ready < session->about.gang_size) return;
-  gang.key = {session->turn.rank, session->arrival, gang.job};
-  core->state->ready_gangs.insert(gang.key);
+  ++gang.ready;
+  ListReadyGang(core->state, &gang);
 }
 
 void UnlistGangMember(Core* core, Session* session) {

@@ -19,19 +19,8 @@ Session* Enter(Core* core, const SessionArrived& about) {
   session->id = about.session;
   session->arrival = state->arrivals++;
   session->arrived_us = core->now_us;
-  if (session->gang()) {
-    Gang& gang = state->gangs[about.job];
-    gang.job = about.job;
-    gang.members.insert(session->id);
-  }
+  if (session->gang()) JoinGang(state, *session);
   return session;
-}
-
-void LeaveGang(State* state, const Session& session) {
-  const std::map<uint64_t, Gang>::iterator gang = state->gangs.find(session.about.job);
-  if (gang == state->gangs.end()) return;
-  gang->second.members.erase(session.id);
-  if (gang->second.members.empty()) state->gangs.erase(gang);
 }
 
 void Refuse(Core* core, Session* session, const std::string& reason) {

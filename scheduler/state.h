@@ -225,8 +225,13 @@ struct User {
 struct Gang {
   uint64_t job = 0;
   std::set<SessionId> members;
+  unsigned size = 0;   // ranks that the job has
+  unsigned ended = 0;  // of these; the others go on without them
   unsigned ready = 0;  // members that could run at once
   Key key;             // in State::ready_gangs; session == 0: not there
+
+  // How many members must be ready: a rank may end its work before its mates do.
+  unsigned needed() const { return size > ended ? size - ended : 1; }
 };
 
 struct State {

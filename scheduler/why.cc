@@ -105,7 +105,7 @@ void AddTurn(const State& state, const Session& session, int64_t now_us,
   if (session.gang()) {
     const Gang& gang = state.gangs.at(session.about.job);
     Cause cause = {Reason::kGang};
-    cause.count = static_cast<int64_t>(session.about.gang_size) - gang.ready;
+    cause.count = static_cast<int64_t>(gang.needed()) - gang.ready;
     if (cause.count > 0) chain->push_back(cause);
   }
   int64_t before = 0;

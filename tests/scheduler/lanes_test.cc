@@ -288,22 +288,6 @@ TEST_F(FifoLanesTest, OverstayIsReportedOnce) {
   EXPECT_EQ(Of<Report>(On(CapacityChanged{0, 100})).size(), 0u) << "at whatever it is looked at";
 }
 
-TEST_F(LanesTest, RanksOfAGangAreGrantedInOneStep) {
-  On(CapacityChanged{1, 100});
-  SessionArrived rank = Job(1);
-  rank.gang_size = 2;
-  rank.job = 9;
-  On(rank);
-  EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 0u);
-  rank.session = 2;
-  rank.device = 1;
-  On(rank);
-  const std::vector<Grant> grants = Of<Grant>(On(Runnable{2}));
-  ASSERT_EQ(grants.size(), 2u);
-  const std::vector<Revoke> revokes = Of<Revoke>(On(Paused{1}));
-  ASSERT_EQ(revokes.size(), 2u);  // and revoked in one
-}
-
 // Whether any partition of all jobs into lanes is safe, each lane as large as its largest need.
 bool AnyPartitionFits(const std::vector<std::pair<int64_t, int64_t>>& jobs, int64_t capacity) {
   int64_t persistent = 0;
