@@ -96,7 +96,7 @@ TEST_F(FetchAhead, WaitsThatNothingFollowsEndIt) {
 
 TEST_F(FetchAhead, AWorkerMayRefuse) {
   Learn();
-  worker_->FailNext("FetchAhead", CUDA_ERROR_NOT_READY);
+  shim_test::FailNext("cuMemcpyDtoH_v2", CUDA_ERROR_NOT_READY);
   EXPECT_EQ(Sent([&] { Round(3); }), (Counts{1, 1}));
   EXPECT_EQ(Sent([&] { Round(4); }), (Counts{0, 1}));
 }

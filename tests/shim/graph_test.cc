@@ -129,7 +129,7 @@ TEST_F(Graphs, WhatTheDriverRefusesFailsTheInstantiation) {
   AddKernel({});
   AddKernel({});
   const int ends = CountOf("GraphEnd");
-  worker_->FailNext("GraphSeal", CUDA_ERROR_OUT_OF_MEMORY);
+  shim_test::FailNext("cuGraphInstantiateWithFlags", CUDA_ERROR_OUT_OF_MEMORY);
   CUgraphExec exec = nullptr;
   EXPECT_EQ(local::cuGraphInstantiateWithFlags(&exec, graph_, 0), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(CountOf("GraphEnd"), ends + 1);

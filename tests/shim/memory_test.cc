@@ -53,9 +53,10 @@ TEST_F(DeviceMemory, WhatIsCachedIsFreeInQueries) {
 }
 
 TEST_F(DeviceMemory, ARefusalPassesThrough) {
-  worker_->FailNext("ArenaMap", CUDA_ERROR_OUT_OF_MEMORY);
+  FakeMemory::Process().SetDeviceBytes(0);
   CUdeviceptr address = 0;
   EXPECT_EQ(local::cuMemAlloc_v2(&address, 48 << 20), CUDA_ERROR_OUT_OF_MEMORY);
+  FakeMemory::Process().SetDeviceBytes(FakeMemory::kDeviceBytes);
   Free(Allocate(48 << 20));
 }
 

@@ -55,7 +55,7 @@ TEST_F(Module, FailedLoadsFillTheLog) {
                             CU_JIT_OPTIMIZATION_LEVEL};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log), info,
                     reinterpret_cast<void*>(sizeof info), reinterpret_cast<void*>(3)};
-  worker_->FailNext("LoadModule", CUDA_ERROR_INVALID_PTX);
+  shim_test::FailNext("cuModuleLoadDataEx", CUDA_ERROR_INVALID_PTX);
   EXPECT_EQ(local::cuModuleLoadDataEx(&module, kPtx, 5, options, values), CUDA_ERROR_INVALID_PTX);
   EXPECT_STREQ(log, "line 3: bad");
   EXPECT_STREQ(info, "info");
@@ -79,7 +79,7 @@ TEST_F(Module, LinksAreMadeByTheWorker) {
   ASSERT_EQ(local::cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, big.data(), big.size(), "kernels.ptx",
                                     0, nullptr, nullptr),
             CUDA_SUCCESS);
-  worker_->FailNext("LinkImages", CUDA_ERROR_INVALID_PTX);
+  shim_test::FailNext("cuLinkComplete", CUDA_ERROR_INVALID_PTX);
   EXPECT_EQ(local::cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_PTX);
   EXPECT_STREQ(log, "kernels.ptx: bad");
   ASSERT_EQ(local::cuLinkComplete(link, &image, &bytes), CUDA_SUCCESS);
@@ -98,7 +98,7 @@ TEST_F(Module, FunctionsAreFetchedOnceAndDieWithTheirModule) {
   ASSERT_EQ(local::cuModuleGetFunction(&again, module, "f"), CUDA_SUCCESS);
   EXPECT_EQ(function, again);
   EXPECT_EQ(CountOf("GetFunction"), asked);
-  worker_->FailNext("GetFunction", CUDA_ERROR_NOT_FOUND);
+  shim_test::FailNext("cuModuleGetFunction", CUDA_ERROR_NOT_FOUND);
   EXPECT_EQ(local::cuModuleGetFunction(&again, module, "g"), CUDA_ERROR_NOT_FOUND);
   size_t offset = 0, bytes = 0;
   EXPECT_EQ(local::cuFuncGetParamInfo(function, 2, &offset, &bytes), CUDA_SUCCESS);
@@ -208,8 +208,8 @@ TEST_F(Module, PackedParametersAndAttributes) {
   ASSERT_EQ(launch.params.size(), sizeof block);
   EXPECT_EQ(std::memcmp(launch.params.data(), block, sizeof block), 0);
   ASSERT_EQ(launch.attributes.size(), 2u);
-  EXPECT_EQ(launch.attributes[0].id, unsigned{CU_LAUNCH_ATTRIBUTE_COOPERATIVE});
-  EXPECT_EQ(launch.attributes[1].value[0], 2u);
+  EXPECT_EQ(launch.attributes[0].id, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  EXPECT_EQ(launch.attributes[1].value.clusterDim.x, 2u);
   bytes = 4;
   EXPECT_EQ(local::cuLaunchKernelEx(&config, f, nullptr, extra), CUDA_ERROR_INVALID_VALUE);
 }

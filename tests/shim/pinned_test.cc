@@ -69,7 +69,7 @@ TEST_F(Pinned, TheRangeKeptLongestMakesRoom) {
 TEST_F(Pinned, WhatIsKeptGoesBeforeAnAllocationFails) {
   Free(Allocate(40000));
   const int mapped = CountOf("PinnedAlloc"), unmapped = CountOf("PinnedFree");
-  worker_->FailNext("PinnedAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  FailNext("cuMemHostRegister_v2", CUDA_ERROR_OUT_OF_MEMORY);
   void* const large = Allocate(50000);
   EXPECT_EQ(CountOf("PinnedAlloc"), mapped + 2);
   EXPECT_GE(CountOf("PinnedFree"), unmapped + 1);
@@ -78,7 +78,7 @@ TEST_F(Pinned, WhatIsKeptGoesBeforeAnAllocationFails) {
 
 TEST_F(Pinned, WithNothingKeptAFailureIsTold) {
   (void)shim::PinnedSpare::Process().Clear();
-  worker_->FailNext("PinnedAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  FailNext("cuMemHostRegister_v2", CUDA_ERROR_OUT_OF_MEMORY);
   void* address = nullptr;
   EXPECT_EQ(local::cuMemAllocHost_v2(&address, 60000), CUDA_ERROR_OUT_OF_MEMORY);
 }

@@ -169,7 +169,7 @@ TEST_F(Sync, ThreadsShareTheRing) {
 }
 
 TEST_F(Sync, EachThreadHasItsOwnDefaultStream) {
-  const auto slot_of_launch = [&](CUstream stream) {
+  const auto stream_of_launch = [&](CUstream stream) {
     CUmodule module = nullptr;
     CUfunction function = nullptr;
     EXPECT_EQ(local::cuModuleLoadData(&module, ".version 7.0\n"), CUDA_SUCCESS);
@@ -181,17 +181,18 @@ TEST_F(Sync, EachThreadHasItsOwnDefaultStream) {
     EXPECT_EQ(local::cuCtxSynchronize(), CUDA_SUCCESS);
     return worker_->launches().back().stream;
   };
-  const uint64_t mine = slot_of_launch(nullptr);
-  EXPECT_NE(mine, 0u);
-  EXPECT_EQ(slot_of_launch(CU_STREAM_PER_THREAD), mine);
-  EXPECT_EQ(slot_of_launch(CU_STREAM_LEGACY), 0u);
-  uint64_t other = 0;
+  const CUstream mine = stream_of_launch(nullptr);
+  const CUstream legacy = stream_of_launch(CU_STREAM_LEGACY);
+  EXPECT_NE(mine, legacy);
+  EXPECT_EQ(stream_of_launch(CU_STREAM_PER_THREAD), mine);
+  EXPECT_EQ(stream_of_launch(CU_STREAM_LEGACY), legacy);
+  CUstream other = nullptr;
   std::thread thread([&] {
     local::cuCtxSetCurrent(context_);
-    other = slot_of_launch(nullptr);
+    other = stream_of_launch(nullptr);
   });
   thread.join();
-  EXPECT_NE(other, 0u);
+  EXPECT_NE(other, legacy);
   EXPECT_NE(other, mine);
 }
 
