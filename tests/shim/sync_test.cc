@@ -123,6 +123,39 @@ TEST_F(Sync, HostFunctionsRunInOrderOnTheServiceThread) {
   EXPECT_NE(seen.thread, std::this_thread::get_id());
 }
 
+// Client and worker are one process here: ThreadSanitizer does not see the order that the rings and
+// the words of their file make.
+#if !defined(__SANITIZE_THREAD__)
+TEST_F(Sync, WorkBehindAHostFunctionWaitsForIt) {
+  CUstream stream = nullptr;
+  CUdeviceptr address = 0;
+  void* pinned = nullptr;
+  ASSERT_EQ(local::cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuMemAlloc_v2(&address, 64), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuMemAllocHost_v2(&pinned, 64), CUDA_SUCCESS);
+  struct Call {
+    void* to;
+    std::atomic<bool> may_return{false};
+  } call{pinned};
+  const CUhostFn slow = [](void* data) {
+    const Call& mine = *static_cast<const Call*>(data);
+    while (!mine.may_return) std::this_thread::yield();
+    *static_cast<uint32_t*>(mine.to) = 7;
+  };
+  ASSERT_EQ(local::cuLaunchHostFunc(stream, slow, &call), CUDA_SUCCESS);
+  const int copies = CountOf("CopyDevice");
+  ASSERT_EQ(local::cuMemcpyHtoDAsync_v2(address, pinned, 4, stream), CUDA_SUCCESS);
+  EXPECT_EQ(CountOf("CopyDevice"), copies + 1);
+  EXPECT_EQ(local::cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+  call.may_return = true;
+  ASSERT_EQ(local::cuStreamSynchronize(stream), CUDA_SUCCESS);
+  uint32_t value = 0;
+  ASSERT_EQ(local::cuMemcpyDtoH_v2(&value, address, 4), CUDA_SUCCESS);
+  EXPECT_EQ(value, 7u);
+  EXPECT_EQ(local::cuMemFreeHost(pinned), CUDA_SUCCESS);
+}
+#endif
+
 TEST_F(Sync, ThreadsShareTheRing) {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
