@@ -149,8 +149,7 @@ bool ShouldPreempt(const Core& core, const Session& waiting, const Session& runn
 // --- gangs.cc
 void ListGangMember(Core* core, Session* session);
 void JoinGang(State* state, const Session& session);
-// A job whose ranks have all been there goes on with those that are left. Before that its ranks
-// wait for the mates that are still to come.
+// Once all ranks of a job have come, a rank that ends is waited for no longer.
 void LeaveGang(State* state, const Session& session);
 void UnlistGangMember(Core* core, Session* session);
 void GiveGangTurns(Core* core);
