@@ -107,8 +107,8 @@ void Complete(Core* core, const Gang& gang) {
   }
 }
 
-// Lists the gang when enough of its members are ready. Its key is that of the member that comes
-// last: the gang is no earlier than any of its members.
+// Lists the gang when enough of its members are ready, by the key of the last member in their
+// order.
 void ListReadyGang(State* state, Gang* gang) {
   if (gang->ready < gang->needed() || gang->key.session != 0) return;
   Key last;
@@ -127,11 +127,9 @@ void JoinGang(State* state, const Session& session) {
   gang.job = session.about.job;
   gang.size = session.about.gang_size;
   gang.members.insert(session.id);
-  if (gang.ended > 0) --gang.ended;  // it comes in the place of one that has ended
+  if (gang.ended > 0) --gang.ended;  // this rank replaces an ended one
 }
 
-// A job whose ranks have all been there goes on with those that are left. Before that its ranks
-// wait for the mates that are still to come.
 void LeaveGang(State* state, const Session& session) {
   const std::map<uint64_t, Gang>::iterator found = state->gangs.find(session.about.job);
   if (found == state->gangs.end()) return;
