@@ -132,7 +132,7 @@ Interval Leaf(const Expression& e, const Grid& grid, std::span<const std::byte> 
   }
 }
 
-const char* SymbolOf(Term term) {
+const char* OperatorOf(Term term) {
   switch (term) {
     case Term::kAdd:
       return " + ";
@@ -192,11 +192,11 @@ TermIndex Expressions::Constant(int64_t value, uint8_t bits) {
   return Add({.term = Term::kConstant, .bits = bits, .value = value});
 }
 
-std::string Expressions::Text(TermIndex index) const {
-  // Operands come before what uses them, so each text is made once.
-  std::vector<std::string> texts(index + 1);
-  for (TermIndex k = 0; k <= index; ++k) texts[k] = TextOf(all_[k], texts);
-  return texts[index];
+// Operands come before what uses them, so each text is made once.
+std::vector<std::string> Expressions::Texts() const {
+  std::vector<std::string> texts;
+  for (const Expression& e : all_) texts.push_back(TextOf(e, texts));
+  return texts;
 }
 
 std::string Expressions::TextOf(const Expression& e, const std::vector<std::string>& texts) const {
@@ -212,7 +212,7 @@ std::string Expressions::TextOf(const Expression& e, const std::vector<std::stri
   };
   const std::string right = e.term == Term::kShiftLeft && IsProduct(e)
                                 ? " * " + std::to_string(int64_t{1} << all_[e.right].value)
-                                : SymbolOf(e.term) + operand(e.right);
+                                : OperatorOf(e.term) + operand(e.right);
   const std::string text = operand(e.left) + right;
   return text.size() <= kTextMax ? text : "...";
 }

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,12 +66,13 @@ struct Expression {
 // Operands come before what uses them, so that one pass evaluates all.
 class Expressions {
  public:
-  // The number of the expression. Simple ones that are there already are shared.
+  // The number of the expression.
   TermIndex Add(const Expression& expression);
   TermIndex Constant(int64_t value, uint8_t bits);
   const std::vector<Expression>& all() const { return all_; }
-  // For people: "p0 + (ctaid.x * ntid.x + tid.x) * 4"; p0 are the bytes of the parameters from 0.
-  std::string Text(TermIndex index) const;
+  // Each expression for people: "p0 + (ctaid.x * ntid.x + tid.x) * 4"; p0 are the bytes of the
+  // parameters from 0. A part that is too long is "...".
+  std::vector<std::string> Texts() const;
 
   // The interval of each expression for a launch with these parameters; unbounded where a parameter
   // lies beyond the end of `parameters`.

@@ -1,5 +1,6 @@
 #include "replay/address_terms.h"
 
+#include "replay/arithmetic.h"
 #include "softgpu/ptx/instruction_table.h"
 
 namespace replay {
@@ -181,12 +182,10 @@ TermIndex AddressTerms::OfConversion(const Instruction& i) {
 // A load of a part of a register, or through an address, has no term.
 TermIndex AddressTerms::OfParameter(const Instruction& i) {
   const Operand* o = function_.Operands(i);
-  const bool parameter = o[1].kind == Operand::Kind::kSymbol && !o[1].module_scope &&
-                         o[1].index < function_.parameters.size();
   const bool whole =
       o[0].kind == Operand::Kind::kRegister && IsInteger(i.type) &&
       softgpu::ptx::Bits(function_.registers[o[0].index]) == softgpu::ptx::Bits(i.type);
-  if (!parameter || !whole) return kNoTerm;
+  if (!IsKernelParameter(function_, o[1]) || !whole) return kNoTerm;
   const uint64_t offset = function_.symbols[o[1].index].offset + o[1].bits;
   return expressions_->Add({.term = Term::kParameter,
                             .bits = static_cast<uint8_t>(softgpu::ptx::Bits(i.type)),

@@ -7,8 +7,11 @@
 
 namespace replay {
 
+using softgpu::ptx::Function;
 using softgpu::ptx::Instruction;
 using softgpu::ptx::Op;
+using softgpu::ptx::Operand;
+using softgpu::ptx::Symbol;
 
 Arithmetic ArithmeticOf(Op op) {
   switch (op) {
@@ -43,6 +46,17 @@ Arithmetic ArithmeticOf(Op op) {
     default:
       return Arithmetic::kOther;
   }
+}
+
+const Symbol& SymbolOf(const softgpu::ptx::KernelImpl& kernel, const Function& function,
+                       const Operand& operand) {
+  return operand.module_scope ? kernel.module().symbols[operand.index]
+                              : function.symbols[operand.index];
+}
+
+bool IsKernelParameter(const Function& function, const Operand& operand) {
+  return function.entry && operand.kind == Operand::Kind::kSymbol && !operand.module_scope &&
+         operand.index < function.parameters.size();
 }
 
 uint32_t ResultsOf(const Instruction& i) {

@@ -16,6 +16,14 @@ enum class Arithmetic {
 
 Arithmetic ArithmeticOf(softgpu::ptx::Op op);
 
+// The variable, parameter or piece of memory that an operand names. REQUIRES: kind kSymbol.
+const softgpu::ptx::Symbol& SymbolOf(const softgpu::ptx::KernelImpl& kernel,
+                                     const softgpu::ptx::Function& function,
+                                     const softgpu::ptx::Operand& operand);
+// Whether the operand names a parameter of the kernel.
+bool IsKernelParameter(const softgpu::ptx::Function& function,
+                       const softgpu::ptx::Operand& operand);
+
 // How many operands come in front of the '=' of the instruction's signature.
 uint32_t ResultsOf(const softgpu::ptx::Instruction& instruction);
 

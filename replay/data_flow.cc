@@ -19,17 +19,6 @@ namespace {
 // Each pass moves values along all of the code; the height of the lattice bounds the rest.
 constexpr int kPassesMax = 200;
 
-const Symbol& SymbolOf(const softgpu::ptx::KernelImpl& kernel, const Function& function,
-                       const Operand& operand) {
-  return operand.module_scope ? kernel.module().symbols[operand.index]
-                              : function.symbols[operand.index];
-}
-
-bool IsKernelParameter(const Function& function, const Operand& operand) {
-  return function.entry && operand.kind == Operand::Kind::kSymbol && !operand.module_scope &&
-         operand.index < function.parameters.size();
-}
-
 }  // namespace
 
 DataFlow::DataFlow(const softgpu::ptx::KernelImpl& kernel) : kernel_(kernel) {
@@ -103,16 +92,10 @@ void DataFlow::Step(const Function& function, const Instruction& i) {
   }
 }
 
+// A vector is packed into one value, or gets the value in all its elements.
 void DataFlow::Move(const Function& function, const Instruction& i) {
   const Operand* o = function.Operands(i);
-  if (o[1].kind == Operand::Kind::kVector) {  // pack
-    Origins sum = Origins::Number();
-    for (uint32_t k = 0; k < o[1].count; ++k) {
-      sum = sum.Plus(ValueOf(function, function.operands[o[1].index + k]));
-    }
-    return Write(function, o[0], sum);
-  }
-  Write(function, o[0], ValueOf(function, o[1]));  // a vector: each gets them all
+  Write(function, o[0], ValueOf(function, o[1]));
 }
 
 // By default a result is a number: most instructions work on data, not on addresses.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "replay/address_terms.h"
+#include "replay/arithmetic.h"
 #include "replay/data_flow.h"
 #include "softgpu/ptx/ir.h"
 
@@ -93,10 +94,7 @@ class Collector {
   // Whether the instruction or the symbol says that no other kernel sees the memory.
   bool IsPrivate(const Function& function, const Reach& reach) const {
     if (reach.address->kind == Operand::Kind::kSymbol) {
-      const softgpu::ptx::Symbol& symbol = reach.address->module_scope
-                                               ? kernel_.module().symbols[reach.address->index]
-                                               : function.symbols[reach.address->index];
-      return symbol.variable == kNoIndex;
+      return SymbolOf(kernel_, function, *reach.address).variable == kNoIndex;
     }
     return reach.space == Space::kShared || reach.space == Space::kLocal ||
            reach.space == Space::kParam;

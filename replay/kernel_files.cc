@@ -1,10 +1,8 @@
 #include "replay/kernel_files.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <span>
 
 #include "absl/status/status.h"
@@ -35,11 +33,7 @@ void AddContainer(std::span<const std::byte> container, KernelFile* file) {
     file->refused.push_back(error);
     return;
   }
-  const softgpu::FatbinEntry* newest = nullptr;
-  for (const softgpu::FatbinEntry& entry : entries) {
-    if (entry.kind != softgpu::FatbinKind::kPtx) continue;
-    if (newest == nullptr || entry.architecture > newest->architecture) newest = &entry;
-  }
+  const softgpu::FatbinEntry* const newest = softgpu::NewestPtx(entries);
   if (newest == nullptr) {
     file->machine_code += entries.empty() ? 0 : 1;
     return;

@@ -39,7 +39,9 @@ bool IsAddressIn(const Access& access, size_t origin) {
                      [origin](OriginSet choice) { return (choice >> origin & 1) != 0; });
 }
 
-TouchReport ReportOf(const KernelAccess& kernel, size_t origin, uint8_t* use) {
+// `texts`: of the kernel's expressions.
+TouchReport ReportOf(const KernelAccess& kernel, const std::vector<std::string>& texts,
+                     size_t origin, uint8_t* use) {
   TouchReport report;
   bool everywhere = false;
   for (const Access& access : kernel.accesses) {
@@ -47,8 +49,7 @@ TouchReport ReportOf(const KernelAccess& kernel, size_t origin, uint8_t* use) {
     *use |= access.use;
     everywhere = everywhere || access.range == kNoTerm;
     if (everywhere) continue;
-    std::string range =
-        absl::StrCat(access.bytes, " bytes at ", kernel.expressions.Text(access.range));
+    std::string range = absl::StrCat(access.bytes, " bytes at ", texts[access.range]);
     const auto found = std::find(report.ranges.begin(), report.ranges.end(), range);
     if (found == report.ranges.end()) report.ranges.push_back(std::move(range));
   }
@@ -62,9 +63,10 @@ KernelReport ReportOf(const softgpu::PtxModule& module, const softgpu::Kernel& k
   const KernelAccess access = Analyse(static_cast<const softgpu::ptx::KernelImpl&>(kernel));
   KernelReport report = {.name = kernel.name(), .reason = access.unknown, .touches = {}};
   if (!report.reason.empty()) return report;
+  const std::vector<std::string> texts = access.expressions.Texts();
   for (size_t k = 0; k < access.origins.size(); ++k) {
     uint8_t use = 0;
-    TouchReport touch = ReportOf(access, k, &use);
+    TouchReport touch = ReportOf(access, texts, k, &use);
     if (use == 0) continue;
     const Origin& origin = access.origins[k];
     touch.name = NameOf(module, kernel, origin);

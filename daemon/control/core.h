@@ -26,7 +26,8 @@
 
 namespace control {
 
-// What else than the options decides how lanewayd behaves. A test replaces these.
+// The clock, the directory and the limits that lanewayd takes from its machine. A test replaces
+// them.
 struct Surroundings {
   // A monotonic clock.
   std::function<int64_t()> now_us = [] { return ipc::MonotonicNs() / 1000; };

@@ -20,7 +20,7 @@ namespace worker {
 
 inline int64_t NowUs() { return ipc::MonotonicNs() / 1000; }
 
-// What the board and one session's thread share without the lock.
+// The board and one session's thread share this record without the lock.
 struct GateRecord {
   std::function<void()> wake;  // makes the session's thread look at its gate
   std::atomic<GateState> state{GateState::kClosed};
@@ -33,7 +33,8 @@ struct GateRecord {
   std::atomic<bool> defers_report{false};
 };
 
-// What a worker tells lanewayd about turns, in order. A deferred report goes before any other.
+// Sends a worker's reports about turns to lanewayd, in order. A deferred report goes before any
+// other.
 class TurnReports {
  public:
   using Tell = std::function<void(const ipc::control::WorkerToDaemon&)>;

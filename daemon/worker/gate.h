@@ -25,8 +25,8 @@ class Gate {
   // Any thread.
   GateState state() const { return record_->state.load(std::memory_order_relaxed); }
   bool closed() const { return record_->state.load() == GateState::kClosed; }
-  // Whether it is this lane that it is open for. A session that is told of another lane hears it
-  // before that lane is granted, and may not have done so yet.
+  // Whether the gate is open for this lane. lanewayd tells a session of another lane before it
+  // grants that lane; the session may not have read the message yet.
   bool OpensInto(uint64_t lane) const;
 
   // There is work: reported once, until ReportIdle(). May open the gate.

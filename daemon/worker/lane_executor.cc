@@ -68,7 +68,7 @@ void LaneExecutor::OnBoundary() {
   Take(LaneEvent::kBoundary, facts);
 }
 
-// What another worker kept for the session is told again until the replay is complete.
+// During a replay the client names the blocks that another worker kept; their memory stays.
 void LaneExecutor::Reclaim() {
   if (!around_.lane->has_spare() || !turn_.at_boundary) return;
   if (around_.life->Replays() || !IsQuiet()) return;

@@ -54,8 +54,8 @@ class LaneExecutor final : public DeviceTurn {
     if (gate_ != nullptr) gate_->FlushReports();
   }
   bool IsItsTurn() const override;
-  // Whether the gate is open for this lane. A session that was told of another lane enters none
-  // before it is there.
+  // Whether the gate is open for this lane. A session that lanewayd moves to another lane enters no
+  // lane until it has joined the new one.
   bool IsGranted(uint64_t lane) const;
 
   // --- facts

@@ -17,7 +17,7 @@
 
 namespace worker {
 
-// What the handover asks of the session that it belongs to.
+// The session, as its handover sees it.
 class Quiesce {
  public:
   virtual ~Quiesce() = default;

@@ -88,6 +88,15 @@ bool ParseFatbinUntrusted(std::span<const std::byte> container, std::vector<Fatb
   return true;
 }
 
+const FatbinEntry* NewestPtx(std::span<const FatbinEntry> entries) {
+  const FatbinEntry* newest = nullptr;
+  for (const FatbinEntry& entry : entries) {
+    if (entry.kind != FatbinKind::kPtx) continue;
+    if (newest == nullptr || entry.architecture > newest->architecture) newest = &entry;
+  }
+  return newest;
+}
+
 bool ExpandUntrusted(const FatbinEntry& entry, std::string* bytes, std::string* error) {
   const char* const data = reinterpret_cast<const char*>(entry.payload.data());
   if (entry.compression == FatbinCompression::kNone) {

@@ -44,6 +44,9 @@ uint64_t FatbinBytesUntrusted(const void* header);
 bool ParseFatbinUntrusted(std::span<const std::byte> container, std::vector<FatbinEntry>* entries,
                           std::string* error);
 
+// The PTX entry of the newest architecture, or null when there is no PTX.
+const FatbinEntry* NewestPtx(std::span<const FatbinEntry> entries);
+
 // The entry's bytes, uncompressed. False, with a sentence, when they can't be.
 bool ExpandUntrusted(const FatbinEntry& entry, std::string* bytes, std::string* error);
 

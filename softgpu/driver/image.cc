@@ -80,16 +80,12 @@ CUresult ExtractFromFatbinUntrusted(std::string_view container, const JitOptions
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(container.data()),
                                          container.size());
   if (!ParseFatbinUntrusted(bytes, &entries, &error)) return Fail(CUDA_ERROR_INVALID_IMAGE, error);
-  const FatbinEntry* newest = nullptr;
+  const FatbinEntry* const newest = NewestPtx(entries);
   std::vector<std::string> kernels;
   for (const FatbinEntry& entry : entries) {
-    if (entry.kind == FatbinKind::kElf) {
-      std::string elf;
-      if (ExpandUntrusted(entry, &elf, &error) && kernels.empty())
-        kernels = KernelNamesUntrusted(elf);
-    } else if (newest == nullptr || entry.architecture > newest->architecture) {
-      newest = &entry;
-    }
+    std::string elf;
+    if (entry.kind == FatbinKind::kElf && ExpandUntrusted(entry, &elf, &error) && kernels.empty())
+      kernels = KernelNamesUntrusted(elf);
   }
   if (newest == nullptr) return RefuseMachineCode(kernels, options);
   if (!ExpandUntrusted(*newest, ptx, &error)) return Fail(CUDA_ERROR_INVALID_IMAGE, error);

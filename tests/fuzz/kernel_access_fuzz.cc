@@ -44,9 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const replay::KernelAccess access =
         replay::Analyse(static_cast<const softgpu::ptx::KernelImpl&>(*kernel));
     assert(access.unknown.empty() || access.accesses.empty());
-    for (const replay::Access& each : access.accesses) {
-      if (each.range != replay::kNoTerm) assert(!access.expressions.Text(each.range).empty());
-    }
+    for (const std::string& text : access.expressions.Texts()) assert(!text.empty());
     CheckLaunch(access, kernel->param_bytes());
   }
   return 0;

@@ -173,7 +173,7 @@ TEST(KernelAccessTest, AnExpressionThatDoublesIsShownInShort) {
   const KernelAccess access = Of(".param .u64 a", body + R"(
     ld.param.u64 %rd30, [a]; add.s64 %rd31, %rd30, %rd29; st.global.u32 [%rd31], 1;)");
   ASSERT_EQ(access.accesses.size(), 1u);
-  const std::string text = access.expressions.Text(access.accesses[0].range);
+  const std::string text = access.expressions.Texts()[access.accesses[0].range];
   EXPECT_EQ(text.substr(0, 5), "p0 + ");
   EXPECT_LT(text.size(), 250u);
 }

@@ -12,19 +12,25 @@ namespace {
 
 class GangsTest : public StateTest {
  protected:
-  GangsTest() : StateTest("fair") { On(CapacityChanged{0, 100}); }
+  GangsTest() : StateTest("fair") {
+    On(CapacityChanged{0, 100});
+    On(CapacityChanged{1, 100});
+  }
+
+  // A rank of job 9. The first lies on device 0, the others on device 1.
+  static SessionArrived Rank(SessionId id, uint32_t size = 2) {
+    SessionArrived rank = Job(id);
+    rank.gang_size = size;
+    rank.job = 9;
+    rank.device = id == 1 ? 0 : 1;
+    return rank;
+  }
 };
 
 TEST_F(GangsTest, RanksOfAGangAreGrantedInOneStep) {
-  On(CapacityChanged{1, 100});
-  SessionArrived rank = Job(1);
-  rank.gang_size = 2;
-  rank.job = 9;
-  On(rank);
+  On(Rank(1));
   EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 0u);
-  rank.session = 2;
-  rank.device = 1;
-  On(rank);
+  On(Rank(2));
   const std::vector<Grant> grants = Of<Grant>(On(Runnable{2}));
   ASSERT_EQ(grants.size(), 2u);
   const std::vector<Revoke> revokes = Of<Revoke>(On(Paused{1}));
@@ -32,44 +38,25 @@ TEST_F(GangsTest, RanksOfAGangAreGrantedInOneStep) {
 }
 
 TEST_F(GangsTest, ARankGoesOnWhenItsMateHasEnded) {
-  On(CapacityChanged{1, 100});
-  SessionArrived rank = Job(1);
-  rank.gang_size = 2;
-  rank.job = 9;
-  On(rank);
-  rank.session = 2;
-  rank.device = 1;
-  On(rank);
+  On(Rank(1));
+  On(Rank(2));
   EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 0u) << "its mate has no work yet";
   EXPECT_EQ(Of<Grant>(On(SessionLeft{2})).size(), 1u) << "and will have none";
 }
 
 TEST_F(GangsTest, ARankThatComesInThePlaceOfAnEndedOneIsWaitedFor) {
-  On(CapacityChanged{1, 100});
-  SessionArrived rank = Job(1);
-  rank.gang_size = 2;
-  rank.job = 9;
-  On(rank);
-  rank.session = 2;
-  rank.device = 1;
-  On(rank);
+  On(Rank(1));
+  On(Rank(2));
   On(SessionLeft{2});
-  rank.session = 3;
-  On(rank);
+  On(Rank(3));
   EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 0u);
   EXPECT_EQ(Of<Grant>(On(Runnable{3})).size(), 2u);
 }
 
 // A rank that ends before all have come was not the last of its job.
 TEST_F(GangsTest, ARankThatEndsEarlyIsWaitedFor) {
-  On(CapacityChanged{1, 100});
-  SessionArrived rank = Job(1);
-  rank.gang_size = 3;
-  rank.job = 9;
-  On(rank);
-  rank.session = 2;
-  rank.device = 1;
-  On(rank);
+  On(Rank(1, 3));
+  On(Rank(2, 3));
   On(SessionLeft{2});
   EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 0u);
 }
