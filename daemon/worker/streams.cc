@@ -18,6 +18,12 @@ CUresult StreamTable::Open(Stream* stream, int priority) {
       driver.cuStreamCreateWithPriority(&stream->driver, CU_STREAM_NON_BLOCKING, priority);
   if (result != CUDA_SUCCESS) return result;
   if (environment_.owners != nullptr) environment_.owners->Add(stream->driver, owner_);
+  if (last_join_ != nullptr) driver.cuStreamWaitEvent(stream->driver, last_join_, 0);
+  CUevent& join = joins_[stream->device];
+  if (join == nullptr) {
+    const CUresult made = driver.cuEventCreate(&join, CU_EVENT_DISABLE_TIMING);
+    if (made != CUDA_SUCCESS) return made;
+  }
   return driver.cuEventCreate(&stream->order, CU_EVENT_DISABLE_TIMING);
 }
 
@@ -145,11 +151,12 @@ void StreamTable::Join() {
       After(hub, stream);
     }
   }
-  if (hub == nullptr || all.size() == 1) return;
-  environment_.driver->cuEventRecord(hub->order, hub->driver);
+  last_join_ = hub != nullptr ? joins_[hub->device] : nullptr;
+  if (hub == nullptr) return;
+  environment_.driver->cuEventRecord(last_join_, hub->driver);
   for (Stream* stream : all) {
     if (stream != hub && !stream->ending)
-      environment_.driver->cuStreamWaitEvent(stream->driver, hub->order, 0);
+      environment_.driver->cuStreamWaitEvent(stream->driver, last_join_, 0);
   }
 }
 
@@ -170,6 +177,11 @@ void StreamTable::Clear() {
   for (const std::unique_ptr<Stream>& stream : ending_) Close(stream.get());
   ending_.clear();
   for (Stream& stream : legacy_) Close(&stream);
+  for (CUevent& join : joins_) {
+    if (join != nullptr) environment_.driver->cuEventDestroy_v2(join);
+    join = nullptr;
+  }
+  last_join_ = nullptr;
   blocking_count_ = 0;
 }
 

@@ -57,7 +57,8 @@ class StreamTable {
   Stream* Legacy(int device);
   // Orders the stream for one more op on it.
   void Use(Stream* stream);
-  // Every stream waits for what the others have now.
+  // Every stream waits for what the others have now. So does every stream that is made later: the
+  // program may first use memory that it takes again on a stream that it has yet to make.
   void Join();
   // All streams: legacy ones, the program's, and last those that are ending. What this returned
   // before may have gone.
@@ -65,6 +66,7 @@ class StreamTable {
   void Clear();
 
  private:
+  // REQUIRES: the current context is of the stream's device.
   CUresult Open(Stream* stream, int priority);
   void Close(Stream* stream);
   void After(Stream* later, Stream* earlier);
@@ -78,6 +80,8 @@ class StreamTable {
   std::vector<std::unique_ptr<Stream>> ending_;
   std::array<Stream, ipc::limits::kLegacySlots> legacy_;
   int blocking_count_ = 0;  // ending ones included
+  std::array<CUevent, ipc::limits::kLegacySlots> joins_{};  // by device
+  CUevent last_join_ = nullptr;                             // of joins_; null: no work was joined
 };
 
 }  // namespace worker

@@ -150,5 +150,21 @@ TEST_F(StreamsTest, AJoinWaitsForAStreamThatEnds) {
   EXPECT_EQ(recording_.calls.size(), 2u) << "one record, and the other waits";
 }
 
+TEST_F(StreamsTest, AStreamThatIsMadeAfterAJoinComesAfterIt) {
+  StreamTable::Stream* const a = Create(CU_STREAM_NON_BLOCKING);
+  recording_.busy_streams.insert(a->driver);
+  EXPECT_EQ(streams_.Destroy(a->driver), CUDA_SUCCESS);
+  streams_.Join();
+  EXPECT_EQ(recording_.calls.size(), 1u) << "one record, though there is no other stream yet";
+  Create(CU_STREAM_NON_BLOCKING);
+  EXPECT_EQ(recording_.calls.size(), 2u) << "the new stream waits";
+  streams_.Legacy(0);
+  EXPECT_EQ(recording_.calls.size(), 3u) << "and the legacy stream, which is made late";
+  recording_.busy_streams.clear();
+  streams_.Join();
+  Create(CU_STREAM_NON_BLOCKING);
+  EXPECT_EQ(recording_.calls.size(), 3u) << "nothing is left to wait for";
+}
+
 }  // namespace
 }  // namespace worker

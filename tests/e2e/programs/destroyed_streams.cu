@@ -42,9 +42,11 @@ static unsigned First(const unsigned* values, cudaStream_t stream) {
   return first;
 }
 
-// Large and small: a range of its own, and a block of one that stays.
-static void Free(size_t bytes) {
+// Large and small: a range of its own, and a block of one that stays. After work on one stream and
+// on two: the stream that uses the memory next is not made yet.
+static void Free(size_t bytes, cudaStream_t second) {
   unsigned* const values = Fresh(bytes);
+  if (second != nullptr) CUDA_CHECK(cudaMemsetAsync(values, 2, sizeof(unsigned), second));
   Destroyed(cudaStreamNonBlocking, values, 7, nullptr);
   CUDA_CHECK(cudaFree(values));
   size_t free_bytes = 0, total_bytes = 0;
@@ -125,8 +127,13 @@ int main() {
   RunChild("default");
   RunChild("exit");
   RunChild("kill");
-  Free(kBytes);
-  Free(kCount * sizeof(unsigned));
+  cudaStream_t second;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  for (size_t bytes : {kBytes, kCount * sizeof(unsigned)}) {
+    Free(bytes, nullptr);
+    Free(bytes, second);
+  }
+  CUDA_CHECK(cudaStreamDestroy(second));
   unsigned* const values = Fresh(8 * kCount * sizeof(unsigned));
   Waits(values);
   Places(values);
