@@ -57,8 +57,8 @@ class StreamTable {
   Stream* Legacy(int device);
   // Orders the stream for one more op on it.
   void Use(Stream* stream);
-  // Every stream waits for what the others have now. So does every stream that is made later: the
-  // program may first use memory that it takes again on a stream that it has yet to make.
+  // Every stream of the session waits for what the others have now. A stream that the session makes
+  // later waits, too: memory that the session takes again may first be used there.
   void Join();
   // All streams: legacy ones, the program's, and last those that are ending. What this returned
   // before may have gone.
@@ -79,7 +79,7 @@ class StreamTable {
   absl::flat_hash_map<CUstream, std::unique_ptr<Stream>> named_;
   std::vector<std::unique_ptr<Stream>> ending_;
   std::array<Stream, ipc::limits::kLegacySlots> legacy_;
-  int blocking_count_ = 0;  // ending ones included
+  int blocking_count_ = 0;                                  // ending ones included
   std::array<CUevent, ipc::limits::kLegacySlots> joins_{};  // by device
   CUevent last_join_ = nullptr;                             // of joins_; null: no work was joined
 };
