@@ -43,6 +43,9 @@ class Receiver {
   // receiver's doorbell; a channel without a doorbell looks at the flag when its timeout is over.
   virtual void SetInterrupt(const std::atomic<uint32_t>* flag) {}
   virtual bool broken() const = 0;
+  // Whether messages are left of a chunk (ipc/chunks) of which the last one handed out is a part.
+  // To the peer, no message of the chunk is taken yet.
+  virtual bool midway() const { return false; }
 };
 
 struct Channel {

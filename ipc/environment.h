@@ -10,8 +10,9 @@ namespace ipc {
 inline constexpr char kJobVariable[] = "LANEWAY_JOB";  // a ticket (ipc/job.h)
 inline constexpr char kTransportVariable[] = "LANEWAY_TRANSPORT";
 inline constexpr char kModeVariable[] = "LANEWAY_MODE";
-inline constexpr char kSitesVariable[] = "LANEWAY_SITES";  // "off": no call-site hashes
-inline constexpr char kLaneVariable[] = "LANEWAY_LANE";    // "off": iterations lie in no lane
+inline constexpr char kSitesVariable[] = "LANEWAY_SITES";    // "off": no call-site hashes
+inline constexpr char kLaneVariable[] = "LANEWAY_LANE";      // "off": iterations lie in no lane
+inline constexpr char kReplayVariable[] = "LANEWAY_REPLAY";  // "auto": repeated runs go as chunks
 inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
 inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
 inline constexpr char kDriverVariable[] = "LANEWAY_DRIVER";       // path; in-process mode alone

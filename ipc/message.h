@@ -20,6 +20,7 @@ inline constexpr uint32_t kProtocolVersion = 2;
 enum MessageFlags : uint16_t {
   kWantsReply = 1,  // request: the sender waits for a reply with this request number
   kIsReply = 2,
+  kRepeatsChunk = 4,  // request: stands for a run of messages (ipc/chunks/chunk_format.h)
 };
 
 struct MessageHeader {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ipc/chunks/chunk_receiver.h"
 #include "ipc/futex.h"
 
 namespace ipc {
@@ -113,8 +114,11 @@ Channel SessionFile::ClientChannel() const {
 }
 
 Channel SessionFile::WorkerChannel() const {
-  return {std::make_unique<RingSender>(&page()->to_client, to_client_, &page()->client_doorbell),
-          std::make_unique<RingReceiver>(&page()->to_worker, to_worker_, &page()->worker_doorbell)};
+  return {
+      std::make_unique<RingSender>(&page()->to_client, to_client_, &page()->client_doorbell),
+      std::make_unique<ChunkReceiver>(
+          std::make_unique<RingReceiver>(&page()->to_worker, to_worker_, &page()->worker_doorbell),
+          std::span<const std::byte>(chunks(), limits::kChunkAreaBytes))};
 }
 
 void MarkLost(SessionPage* page, uint32_t code, const char* text) {

@@ -1,7 +1,7 @@
 // The shared file of one session: what client and worker both map.
 //
 //     SessionPage | completion words | ring client->worker | ring worker->client | staging |
-//     results | prints
+//     results | prints | chunks
 //
 // lanewayd creates it (a sealed-size memfd), gives it to the worker and to the client as a
 // descriptor, and keeps only its first page. Nobody holds a lock in it, so a side that dies leaves
@@ -18,7 +18,8 @@
 //     doorbells, sleeping  Nothing: every wait has a bound. A ring for nothing makes the client's
 //                          own thread look.
 //     ring positions       Each side keeps its own and clamps the other's (ipc/ring.h).
-//     messages, staging    Messages are copied before they are looked at; staging is bytes.
+//     messages, chunks,    Messages are copied before they are looked at, from the ring and from
+//     staging              the chunk area alike; staging is bytes.
 //     generation, moving   Nothing: lanewayd writes them and keeps the generation in its record.
 //     acknowledged,        Of a session that has moved, that its ring is in order. A lie costs the
 //     replaying            client its own objects.
@@ -171,8 +172,9 @@ inline constexpr size_t kToClientOffset = kToWorkerOffset + limits::kRingBytes;
 inline constexpr size_t kStagingOffset = kToClientOffset + limits::kRingBytes;
 inline constexpr size_t kResultOffset = kStagingOffset + limits::kStagingBytes;
 inline constexpr size_t kPrintOffset = kResultOffset + kResultBytes;
-inline constexpr size_t kSessionFileBytes =
+inline constexpr size_t kChunkOffset =
     (kPrintOffset + sizeof(PrintArea) + kPageBytes - 1) / kPageBytes * kPageBytes;
+inline constexpr size_t kSessionFileBytes = kChunkOffset + limits::kChunkAreaBytes;
 static_assert(sizeof(SessionPage) <= kPageBytes && kToWorkerOffset % kPageBytes == 0);
 
 class SessionFile {
@@ -197,6 +199,8 @@ class SessionFile {
   std::byte* staging() const { return base_ + kStagingOffset; }
   std::byte* results() const { return base_ + kResultOffset; }
   PrintArea* prints() const { return reinterpret_cast<PrintArea*>(base_ + kPrintOffset); }
+  // limits::kChunkAreaBytes: runs of messages that the client sends again (ipc/chunks).
+  std::byte* chunks() const { return base_ + kChunkOffset; }
   std::byte* base() const {
     return base_;
   }  // kSessionFileBytes, page-aligned (for cuMemHostRegister)

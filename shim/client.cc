@@ -12,9 +12,11 @@
 #include <string>
 #include <thread>
 
+#include "ipc/environment.h"
 #include "ipc/futex.h"
 #include "shim/device_memory.h"
 #include "shim/handle_resolver.h"
+#include "shim/held_watch.h"
 #include "shim/iterations/iterations.h"
 #include "shim/stderr_once.h"
 
@@ -25,6 +27,11 @@ constexpr int kRelaxesPerClockRead = 32;
 // lanewayd knows better why a worker ended; only when it stays silent do we say so ourselves.
 constexpr int kNapsBeforeOwnVerdict = 5;
 constexpr int kNapsWhileMoving = 300;  // it said so: a worker is being started
+
+bool WantsReplay() {
+  const char* const wanted = std::getenv(ipc::kReplayVariable);
+  return wanted != nullptr && std::string_view(wanted) == "auto";
+}
 
 std::atomic<bool> said_lost, said_connect, said_forked;
 
@@ -64,8 +71,10 @@ void Client::Use(std::unique_ptr<Connection> connection) {
   ring_ = dynamic_cast<ipc::RingSender*>(connection_->channel.sender.get());
   arena_base_ = ipc::limits::kSlotBase + connection_->welcome.slot * ipc::limits::kSlotBytes;
   replies_.Open(connection_->channel.receiver.get(), page_, this);
+  ChunkSender* const chunks = ring_ != nullptr && WantsReplay() ? OpenChunks() : nullptr;
   pipeline_.Open({.sender = connection_->channel.sender.get(),
                   .ring = ring_,
+                  .chunks = chunks,
                   .page = page_,
                   .arena_base = arena_base_,
                   .caller = &HandleResolver::Process(),
@@ -74,9 +83,22 @@ void Client::Use(std::unique_ptr<Connection> connection) {
                   .log = &log_,
                   .replies = &replies_,
                   .upkeep = this});
+  // Without a thread that looks after them, no messages may be held back.
+  if (chunks != nullptr && !HeldWatch::Start(chunks, &pipeline_)) chunks->HoldNothing();
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Client::AfterForkInChild); });
   state_.store(State::kLive, std::memory_order_release);
+}
+
+// The chunk area is part of the session's file. So a worker that takes the session over reads the
+// chunks that the ring still names.
+ChunkSender* Client::OpenChunks() {
+  std::unique_ptr<ChunkSender> sender = std::make_unique<ChunkSender>(
+      std::move(connection_->channel.sender), ring_,
+      std::span(connection_->file->chunks(), ipc::limits::kChunkAreaBytes));
+  ChunkSender* const chunks = sender.get();
+  connection_->channel.sender = std::move(sender);
+  return chunks;
 }
 
 void Client::AfterForkInChild() {

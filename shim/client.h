@@ -63,6 +63,8 @@ class Client : public Upkeep {
   template <class RequestWake>
   CUresult WaitCompleted(uint32_t slot, uint64_t sequence, RequestWake request_wake,
                          unsigned spin_us = ipc::limits::kSpinUs) {
+    if (Completed(slot, sequence)) return CUDA_SUCCESS;
+    pipeline_.Flush();
     if (SpinCompleted(slot, sequence, spin_us)) return CUDA_SUCCESS;
     if (const CUresult result = request_wake(); result != CUDA_SUCCESS) return result;
     return SleepUntilCompleted(slot, sequence);
@@ -103,6 +105,8 @@ class Client : public Upkeep {
   CUresult Rebuild();
   static void AfterForkInChild();
   void ShowPrints();
+  // The sender of the session's messages from now on, where runs go as chunks; else null.
+  ChunkSender* OpenChunks();
 
   bool SpinCompleted(uint32_t slot, uint64_t sequence, unsigned spin_us) const;
   CUresult SleepUntilCompleted(uint32_t slot, uint64_t sequence);

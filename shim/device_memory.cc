@@ -160,6 +160,8 @@ bool DeviceMemory::TakeEphemeral(const Context& context, size_t bytes, const Ord
 
 void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
   const arena::Stamp stamp = Client::Process().pipeline().fences().OnFree(slot);
+  // Work that uses the block is with the worker before the block is counted as gone from the lane.
+  if (allocation.ephemeral) Client::Process().pipeline().Flush();
   const Persistent::Block& block = allocation.block;
   std::vector<Range> unmap;
   bool kept = false;

@@ -20,6 +20,12 @@ bool IsQuestion(ipc::Op op) {
          op == ipc::Op::FetchAhead;
 }
 
+// What a thread waits for without another call to the worker.
+bool MayBeWaitedFor(ipc::Op op) {
+  return op == ipc::Op::StreamMark || op == ipc::Op::EventWake || op == ipc::Op::FetchAhead ||
+         op == ipc::Op::HostCall;
+}
+
 // Of messages without a context of the program's.
 uint32_t WireOfDevice(int device) { return static_cast<uint32_t>(device) + 1; }
 
@@ -44,6 +50,7 @@ bool Pipeline::Send(Outgoing* call) {
   const base::MutexLock lock(&mutex_);
   Detect(call);
   Boundary(*call);
+  Fold(*call, body_bytes_max);
   if (!Encode(body_bytes_max, call)) return false;
   Record(call);
   Commit(*call);
@@ -54,6 +61,7 @@ CUresult Pipeline::Note(Outgoing* call) {
   const base::MutexLock lock(&mutex_);
   Detect(call);
   Boundary(*call);
+  GoAlone();
   return MakeRoom(0, call) ? CUDA_SUCCESS : call->failure;
 }
 
@@ -98,9 +106,36 @@ void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
 // A lost session shows when the call itself is to be sent.
 void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) {
   Outgoing own{.op = op, .context = context, .values = values, .wants_reply = wants_reply};
+  GoAlone();
   if (!Encode(ipc::RequestBytesMax(op, values), &own)) return;
   Record(&own);
   Commit(own);
+}
+
+// --- Fold ----------------------------------------------------------------------------------------
+
+// The log knows messages by their positions in the ring, so what it records goes alone. So do calls
+// that a thread waits for.
+void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
+  if (ends_.chunks == nullptr) return;
+  using How = ChunkSender::Fold;
+  if (call.wants_reply || call.capture != 0 || IsRecorded(call.op) ||
+      sizeof(ipc::MessageHeader) + body_bytes_max > ipc::limits::kChunkMessageBytesMax) {
+    ends_.chunks->Begin(How::kAlone);
+  } else {
+    ends_.chunks->Begin(MayBeWaitedFor(call.op) ? How::kEndsRun : How::kFolds);
+  }
+}
+
+void Pipeline::GoAlone() {
+  if (ends_.chunks != nullptr) ends_.chunks->Begin(ChunkSender::Fold::kAlone);
+}
+
+void Pipeline::FlushHeld() {
+  const base::MutexLock lock(&mutex_);
+  Outgoing none;
+  GoAlone();
+  (void)MakeRoom(0, &none);  // the session is lost, or the sender has sent what it held
 }
 
 // --- Encode --------------------------------------------------------------------------------------
@@ -180,6 +215,8 @@ void Pipeline::WriteLog(Outgoing* call) {
 
 // --- Commit --------------------------------------------------------------------------------------
 
+// A message that the sender holds back counts as submitted, too: its place among the session's
+// messages is fixed.
 void Pipeline::Commit(const Outgoing& call) {
   if (call.reply != nullptr) ends_.replies->Register(call.reply);
   ends_.sender->Commit(call.room.size());
@@ -196,6 +233,7 @@ void Pipeline::Commit(const Outgoing& call) {
 #endif
 }
 
+// Without the lock as long as the wait tells nothing new: a program waits often.
 void Pipeline::AfterWait(uint64_t look, int32_t slot) {
   if (!fences_.Tells(look, slot)) return;
   const base::MutexLock lock(&mutex_);

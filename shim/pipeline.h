@@ -5,6 +5,8 @@
 //   Detect    asks the detector of iterations for the call's operation (shim/iterations).
 //   Boundary  sends the messages before an iteration's first operation: LaneKeep and ArenaUnmap of
 //             memory, then Boundary.
+//   Fold      says whether the message may wait for more of a run that the session sends again
+//             (shim/chunk_sender.h). A session with replay alone.
 //   Encode    waits for room in the channel, takes numbers that have the order of the ring, writes
 //             the message into the room.
 //   Record    files the message in the log for the next worker (shim/rebuild/log.h).
@@ -43,6 +45,7 @@
 #include "ipc/session_file.h"
 #include "shim/arena/fences.h"
 #include "shim/boundary.h"
+#include "shim/chunk_sender.h"
 #include "shim/iterations/iterations.h"
 #include "shim/lock_order.h"
 #include "shim/rebuild/log.h"
@@ -82,7 +85,8 @@ class Pipeline {
   // What the messages go into, and what the stages ask. All of it outlives the pipeline.
   struct Ends {
     ipc::Sender* sender = nullptr;
-    ipc::RingSender* ring = nullptr;  // the same, where it is a ring; null: nothing is recorded
+    ipc::RingSender* ring = nullptr;  // below it, where it is a ring; null: nothing is recorded
+    ChunkSender* chunks = nullptr;    // the sender, where runs are sent as chunks
     ipc::SessionPage* page = nullptr;
     uint64_t arena_base = 0;  // of the session
     ipc::Caller* caller = nullptr;
@@ -104,6 +108,11 @@ class Pipeline {
   // For a call whose effect is here already: as Send, but the call itself is not sent. Iterations
   // are found in what the program does.
   CUresult Note(Outgoing* call) EXCLUDES(mutex_);
+  // Everything that was sent is on its way: a thread is about to wait for the device, or to tell
+  // the worker something beside the channel.
+  void Flush() EXCLUDES(mutex_) {
+    if (ends_.chunks != nullptr && ends_.chunks->holds()) FlushHeld();
+  }
 
   // Grows with every message sent: what was submitted before it has a smaller number.
   uint64_t submitted() const { return submitted_.load(std::memory_order_relaxed); }
@@ -144,6 +153,8 @@ class Pipeline {
   // The stages. Inline, because every call passes them: what is rare is in the functions below.
   [[gnu::always_inline]] inline void Detect(Outgoing* call) REQUIRES(mutex_);
   [[gnu::always_inline]] inline void Boundary(const Outgoing& call) REQUIRES(mutex_);
+  [[gnu::always_inline]] inline void Fold(const Outgoing& call, size_t body_bytes_max)
+      REQUIRES(mutex_);
   [[gnu::always_inline]] inline bool Encode(size_t body_bytes_max, Outgoing* call) REQUIRES(mutex_);
   [[gnu::always_inline]] inline void Record(Outgoing* call) REQUIRES(mutex_);
   [[gnu::always_inline]] inline void Commit(const Outgoing& call) REQUIRES(mutex_);
@@ -152,6 +163,9 @@ class Pipeline {
       REQUIRES(mutex_);
   void EndIteration(ipc::BoundaryInfo info, uint32_t context) REQUIRES(mutex_);
   void WriteLog(Outgoing* call) REQUIRES(mutex_);
+  // The next message is sent with all that is held before it.
+  void GoAlone() REQUIRES(mutex_);
+  void FlushHeld() EXCLUDES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.
   void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) REQUIRES(mutex_);
 

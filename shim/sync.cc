@@ -104,6 +104,12 @@ CUresult AfterWait(CUresult result) {
   return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
+// The program may ask again and again, and send nothing in between.
+CUresult NotReady() {
+  Client::Process().pipeline().Flush();
+  return CUDA_ERROR_NOT_READY;
+}
+
 }  // namespace
 
 CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
@@ -148,7 +154,7 @@ CUresult QueryStream(const Stream& stream) {
   uint64_t sequence = 0;
   if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
     return result;
-  if (!Client::Process().Completed(stream.slot, sequence)) return CUDA_ERROR_NOT_READY;
+  if (!Client::Process().Completed(stream.slot, sequence)) return NotReady();
   return Client::Process().AfterWait();
 }
 
@@ -185,7 +191,7 @@ CUresult QueryEvent(const Event& event) {
   const uint64_t recorded = event.recorded.load(std::memory_order_acquire);
   const uint32_t slot = static_cast<uint32_t>(recorded >> kSequenceBits);
   const uint64_t sequence = recorded & ((uint64_t{1} << kSequenceBits) - 1);
-  if (recorded != 0 && !Client::Process().Completed(slot, sequence)) return CUDA_ERROR_NOT_READY;
+  if (recorded != 0 && !Client::Process().Completed(slot, sequence)) return NotReady();
   return Client::Process().AfterWait();
 }
 

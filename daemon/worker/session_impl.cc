@@ -94,6 +94,7 @@ void SessionImpl::Run() {
 }
 
 bool SessionImpl::IsComplete() {
+  if (loop_.midway()) return false;
   if (handlers_.modules().HasPartOfAnImage()) return false;
   if (!turn_.LaneIsEmpty()) return false;  // the lane is another's before it could go on
   for (StreamTable::Stream* stream : held_.streams.All()) {

@@ -46,6 +46,8 @@ class SessionLoop {
   void UseRings();
   // Whether a message waits to be taken.
   bool HasMessage() const { return channel_.receiver->Pending(); }
+  // Whether the client sent more along with the message that was served last.
+  bool midway() const { return channel_.receiver != nullptr && channel_.receiver->midway(); }
 
   enum class Outcome {
     kEnded,  // stopped, or lost

@@ -53,7 +53,15 @@ inline constexpr unsigned kSpinUs = 20;        // then sleep on a futex
 // A copy of so much to a client, from a stream with nothing else to do, takes less than to sleep.
 inline constexpr unsigned kShortCopyBytes = 1u << 16;
 inline constexpr unsigned kShortCopyUs = 100;
-inline constexpr unsigned kPathBytesMax = 107;  // sun_path of a Unix socket
+// Runs of messages that are sent again as one (ipc/chunks). The client ends a run where it has
+// reached the first two, so that the device gets its work soon.
+inline constexpr unsigned kChunkMessages = 64;
+inline constexpr unsigned kChunkBytes = 16u << 10;
+inline constexpr unsigned kChunkMessageBytesMax = 4u << 10;  // longer ones are sent by themselves
+inline constexpr unsigned kChunkBytesMax = kChunkBytes + kChunkMessageBytesMax;
+inline constexpr unsigned kChunkPatchesMax = 512;
+inline constexpr unsigned kChunkAreaBytes = 2u << 20;  // all runs of a session
+inline constexpr unsigned kPathBytesMax = 107;         // sun_path of a Unix socket
 
 // --- sessions ------------------------------------------------------------------------------------
 inline constexpr unsigned kSessionsMax = kSlots;

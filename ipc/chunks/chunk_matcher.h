@@ -1,0 +1,100 @@
+// Finds runs of messages that a client sends again and again, and says which of them go to the
+// worker as one message (ipc/chunks/chunk_format.h). Pure: knows bytes, and no ring.
+//
+// A run ends where a wait of the program may follow, where a message must be sent by itself, and at
+// the limits. So equal iterations have equal runs. A run that is seen for the second time becomes a
+// chunk. From then on the matcher holds messages back while they agree with a chunk, in number, op,
+// length, thread and context: words that differ become patches. When the last message of the chunk
+// has come, the chunk is repeated. A message that agrees with no chunk ends that, and all messages
+// that are held go as they are. So each message goes once and in order, whatever comes.
+//
+//             +------------- kSend, kRepeat at the run's end -------------+
+//             v                                                           |
+//     (run begins) --- first message agrees with a chunk ---> holding ----+--- none agrees
+//             |                                                               any longer
+//             +--- no chunk begins so --------------------> passing <--------- v
+//
+// Nimble (papers) records once, inside a framework; here a recording is made for each run that
+// repeats, from what the client would send anyway.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ipc/chunks/chunk_format.h"
+#include "ipc/chunks/chunk_table.h"
+
+namespace ipc {
+
+class ChunkMatcher {
+ public:
+  enum class Verdict : uint8_t {
+    kHold,    // nothing goes yet
+    kSend,    // unsent() goes, as it is
+    kRepeat,  // repeat() and patches() go in place of unsent()
+  };
+  struct Counts {
+    uint64_t messages = 0;  // given to the matcher
+    uint64_t repeated = 0;  // of them, sent within repeats
+    uint64_t repeats = 0;
+  };
+
+  // `area` holds the runs of chunks, outlives the matcher, and is written by the matcher alone.
+  explicit ChunkMatcher(std::span<std::byte> area);
+  ChunkMatcher(const ChunkMatcher&) = delete;
+
+  // Room for the next message, of up to limits::kChunkMessageBytesMax, behind those of the run.
+  std::span<std::byte> Room();
+  // The message of so many bytes in the room comes next. `ends_run`: a wait may follow. What the
+  // verdict speaks of stays valid until the next call.
+  Verdict OnMessage(size_t bytes, bool ends_run);
+  // The run ends here: unsent() goes as it is, and then whatever comes next.
+  void EndRun();
+
+  // Whole messages, each padded to 8 bytes.
+  std::span<const std::byte> unsent() const { return unsent_; }
+  bool holds() const { return holding_ && run_bytes_ != 0; }
+  const ChunkRepeat& repeat() const { return repeat_; }
+  std::span<const ChunkPatch> patches() const { return {patches_.data(), repeat_.patches}; }
+
+  // No more chunks are made until Forget().
+  bool full() const { return table_.full(); }
+  // All chunks go. REQUIRES: no message that repeats one is still to be read; nothing is held.
+  void Forget();
+
+  const Counts& counts() const { return counts_; }
+  size_t chunks() const { return table_.size(); }
+
+ private:
+  // Drops candidates that disagree with the message at `at`. Returns a candidate that ends with the
+  // message, or null.
+  Chunk* Narrow(size_t at);
+  // Fills repeat_ and patches_; false: too many words differ.
+  bool Compare(Chunk* chunk);
+  void Learn();
+  void MakeChunk();
+  void BeginRun();
+  std::span<const std::byte> Run() const { return {run_.get(), run_bytes_}; }
+
+  static constexpr size_t kSeen = 64;
+
+  ChunkTable table_;
+  const std::unique_ptr<std::byte[]> run_;  // messages since the run began
+  size_t run_bytes_ = 0;
+  uint32_t run_messages_ = 0;
+  bool holding_ = true;  // none of the run was sent
+  std::span<const std::byte> unsent_;
+  std::vector<uint32_t> candidates_;    // chunks that agree with the run
+  std::array<uint64_t, kSeen> seen_{};  // hashes of runs that were sent lately
+  uint32_t next_seen_ = 0;              // where the next hash goes
+  ChunkRepeat repeat_;
+  std::array<ChunkPatch, limits::kChunkPatchesMax> patches_;
+  Counts counts_;
+};
+
+}  // namespace ipc

@@ -1,0 +1,49 @@
+#include "ipc/chunks/chunk_table.h"
+
+#include <array>
+#include <cstring>
+
+namespace ipc {
+
+MessageHeader HeaderAt(std::span<const std::byte> messages, size_t at) {
+  MessageHeader header;
+  std::memcpy(&header, messages.data() + at, sizeof header);
+  return header;
+}
+
+uint64_t MixHeader(uint64_t hash, const MessageHeader& header) {
+  std::array<uint64_t, sizeof header / 8> words;
+  std::memcpy(words.data(), &header, sizeof header);
+  for (const uint64_t word : words) hash = (hash ^ word) * 0x100000001b3ull;
+  return hash ^ hash >> 29;
+}
+
+const std::vector<uint32_t>& ChunkTable::BeginningWith(const MessageHeader& header) const {
+  static const std::vector<uint32_t>* const none = new std::vector<uint32_t>;
+  const auto it = beginnings_.find(MixHeader(kShapeSeed, header));
+  return it == beginnings_.end() ? *none : it->second;
+}
+
+void ChunkTable::Add(std::span<const std::byte> run, uint32_t messages, Chunk* instead) {
+  full_ = full_ || run.size() > area_.size() - used_bytes_ || chunks_.size() == kChunksMax;
+  if (full_) return;
+  std::memcpy(area_.data() + used_bytes_, run.data(), run.size());
+  const Chunk chunk = {used_bytes_, static_cast<uint32_t>(run.size()), messages, 0};
+  used_bytes_ += chunk.bytes;
+  if (instead != nullptr) {
+    *instead = chunk;
+    return;
+  }
+  beginnings_[MixHeader(kShapeSeed, HeaderAt(run, 0))].push_back(
+      static_cast<uint32_t>(chunks_.size()));
+  chunks_.push_back(chunk);
+}
+
+void ChunkTable::Clear() {
+  chunks_.clear();
+  beginnings_.clear();
+  used_bytes_ = 0;
+  full_ = false;
+}
+
+}  // namespace ipc

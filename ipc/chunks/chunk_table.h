@@ -1,0 +1,61 @@
+// The chunks of a session: runs of messages in the chunk area, found by how they begin.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ipc/chunks/chunk_format.h"
+
+namespace ipc {
+
+struct Chunk {
+  uint32_t offset = 0;  // in the area
+  uint32_t bytes = 0;
+  uint32_t messages = 0;
+  uint32_t unlike = 0;  // times in a row that a run agreed and differed in too many words
+};
+
+class ChunkTable {
+ public:
+  // `area` outlives the table, which alone writes the area.
+  explicit ChunkTable(std::span<std::byte> area) : area_(area) {}
+
+  // Chunks by number: those whose first message has this header.
+  const std::vector<uint32_t>& BeginningWith(const MessageHeader& header) const;
+  Chunk& At(uint32_t number) { return chunks_[number]; }
+  // The chunk's bytes, which never change while the table knows the chunk.
+  std::span<const std::byte> BytesOf(const Chunk& chunk) const {
+    return area_.subspan(chunk.offset, chunk.bytes);
+  }
+
+  // Puts the run into the area. `instead`: the chunk of the same shape that the run replaces, or
+  // null. The bytes of that chunk stay: a message that is still to be read may name them. Does
+  // nothing when the table is full.
+  void Add(std::span<const std::byte> run, uint32_t messages, Chunk* instead);
+  // The area is used up, or the session has as many chunks as it may have.
+  bool full() const { return full_; }
+  size_t size() const { return chunks_.size(); }
+  void Clear();
+
+ private:
+  static constexpr size_t kChunksMax = 512;
+
+  const std::span<std::byte> area_;
+  uint32_t used_bytes_ = 0;
+  bool full_ = false;
+  std::vector<Chunk> chunks_;
+  absl::flat_hash_map<uint64_t, std::vector<uint32_t>> beginnings_;
+};
+
+// Continues a hash of headers, which are the shape of a run. FNV-1a over their words.
+uint64_t MixHeader(uint64_t hash, const MessageHeader& header);
+inline constexpr uint64_t kShapeSeed = 0xcbf29ce484222325ull;
+
+// The header of the message at `at`.
+MessageHeader HeaderAt(std::span<const std::byte> messages, size_t at);
+
+}  // namespace ipc

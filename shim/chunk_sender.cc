@@ -1,0 +1,90 @@
+#include "shim/chunk_sender.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "ipc/futex.h"
+
+namespace shim {
+
+using ipc::ChunkMatcher;
+
+// Whatever the matcher says of the message, its verdict can be followed: there is room for all that
+// is held. A chunk that is repeated is shorter than its messages.
+std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
+  constexpr size_t kRunRoom = ipc::limits::kChunkBytesMax;
+  static_assert(kRunRoom <= ipc::limits::kMessageBytesMax);
+  if (ring_.Reserve(kRunRoom, timeout_us).empty()) return {};
+  if (fold_ == Fold::kAlone) {
+    matcher_.EndRun();
+    SendUnsent();
+    return ring_.Reserve(bytes, timeout_us);
+  }
+  if (matcher_.full() && !matcher_.holds() && ring_.Drained()) {
+    matcher_.EndRun();
+    matcher_.Forget();
+  }
+  assert(bytes <= ipc::limits::kChunkMessageBytesMax);
+  return matcher_.Room().first(bytes);
+}
+
+void ChunkSender::Commit(size_t bytes) {
+  if (fold_ == Fold::kAlone) return ring_.Commit(bytes);
+  switch (matcher_.OnMessage(bytes, fold_ == Fold::kEndsRun)) {
+    case ChunkMatcher::Verdict::kHold:
+      Hold();
+      break;
+    case ChunkMatcher::Verdict::kSend:
+      SendUnsent();
+      break;
+    case ChunkMatcher::Verdict::kRepeat:
+      SendRepeat();
+      break;
+  }
+  counts_.messages.store(matcher_.counts().messages, std::memory_order_relaxed);
+}
+
+void ChunkSender::Hold() {
+  if (held() != 0) {
+    held_.store(++holds_so_far_, std::memory_order_relaxed);
+    return;
+  }
+  held_.store(++holds_so_far_, std::memory_order_seq_cst);
+  if (!watch_sleeps_.load(std::memory_order_seq_cst)) return;
+  watch_sleeps_.store(false, std::memory_order_relaxed);
+  stirred_.fetch_add(1, std::memory_order_seq_cst);
+  ipc::FutexWakeAll(&stirred_);
+}
+
+void ChunkSender::SendUnsent() {
+  for (std::span<const std::byte> rest = matcher_.unsent(); !rest.empty();) {
+    ipc::MessageHeader header;
+    std::memcpy(&header, rest.data(), sizeof header);
+    const std::span<std::byte> room = ring_.Reserve(header.bytes, 0);
+    assert(!room.empty());
+    std::memcpy(room.data(), rest.data(), header.bytes);
+    ring_.Commit(header.bytes);
+    rest = rest.subspan(ipc::PaddedBytes(header.bytes));
+  }
+  held_.store(0, std::memory_order_relaxed);
+}
+
+void ChunkSender::SendRepeat() {
+  const std::span<const ipc::ChunkPatch> patches = matcher_.patches();
+  ipc::MessageHeader header;
+  header.flags = ipc::kRepeatsChunk;
+  header.bytes =
+      static_cast<uint32_t>(sizeof header + sizeof(ipc::ChunkRepeat) + patches.size_bytes());
+  const std::span<std::byte> room = ring_.Reserve(header.bytes, 0);
+  assert(!room.empty());
+  std::byte* to = room.data();
+  std::memcpy(to, &header, sizeof header);
+  std::memcpy(to += sizeof header, &matcher_.repeat(), sizeof(ipc::ChunkRepeat));
+  if (!patches.empty())
+    std::memcpy(to + sizeof(ipc::ChunkRepeat), patches.data(), patches.size_bytes());
+  ring_.Commit(header.bytes);
+  held_.store(0, std::memory_order_relaxed);
+  counts_.repeated.store(matcher_.counts().repeated, std::memory_order_relaxed);
+}
+
+}  // namespace shim

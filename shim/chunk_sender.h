@@ -1,0 +1,75 @@
+// The client's end of chunks: a sender that holds messages back while they agree with a run that
+// the session sent before, and sends one message for the run (ipc/chunks).
+//
+// Before each message the pipeline says whether the message may be held (Begin). Messages that are
+// held are not in the ring, so what waits for them must have them sent first: a message that goes
+// alone does so, and Pipeline::Flush() does. HeldWatch sends what is held and followed by nothing.
+//
+// Thread safety: under the send lock; holds(), held() and counts() from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "ipc/channel.h"
+#include "ipc/chunks/chunk_matcher.h"
+#include "ipc/ring.h"
+
+namespace shim {
+
+class ChunkSender final : public ipc::Sender {
+ public:
+  enum class Fold : uint8_t {
+    kAlone,    // the message goes at once, after all that is held
+    kFolds,    // it may be held
+    kEndsRun,  // it may be part of a chunk, as the last message: the program may wait for it
+  };
+  // Of the session so far.
+  struct Counts {
+    std::atomic<uint64_t> messages{0};  // that could be part of a chunk
+    std::atomic<uint64_t> repeated{0};  // of them, sent within chunks
+  };
+
+  // `ring` is in `channel`, or below it. The area outlives the sender.
+  ChunkSender(std::unique_ptr<ipc::Sender> channel, ipc::RingSender* ring,
+              std::span<std::byte> area)
+      : channel_(std::move(channel)), ring_(*ring), matcher_(area) {}
+
+  // How the next message goes.
+  void Begin(Fold fold) { fold_ = holds_nothing_ ? Fold::kAlone : fold; }
+  // From now on every message goes alone. REQUIRES: no message was sent yet.
+  void HoldNothing() { holds_nothing_ = true; }
+  std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override;
+  void Commit(size_t bytes) override;
+
+  bool holds() const { return held() != 0; }
+  // 0: nothing is held. Another number each time that a message is held.
+  uint64_t held() const { return held_.load(std::memory_order_relaxed); }
+  const Counts& counts() const { return counts_; }
+  // Counts up when messages are held again after a while (HeldWatch sleeps on it).
+  std::atomic<uint32_t>& stirred() { return stirred_; }
+  std::atomic<bool>& watch_sleeps() { return watch_sleeps_; }
+
+ private:
+  // REQUIRES: room for what is held.
+  void SendUnsent();
+  void SendRepeat();
+  void Hold();
+
+  const std::unique_ptr<ipc::Sender> channel_;
+  ipc::RingSender& ring_;
+  ipc::ChunkMatcher matcher_;
+  Fold fold_ = Fold::kAlone;
+  bool holds_nothing_ = false;
+  uint64_t holds_so_far_ = 0;
+  std::atomic<uint64_t> held_{0};
+  std::atomic<uint32_t> stirred_{0};
+  std::atomic<bool> watch_sleeps_{false};
+  Counts counts_;
+};
+
+}  // namespace shim

@@ -1,0 +1,330 @@
+// What a client sends in chunks reaches the worker as it was: every message once, in order, byte
+// for byte, whatever the program repeats and wherever a run ends.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ipc/chunks/chunk_matcher.h"
+#include "ipc/chunks/chunk_receiver.h"
+#include "tests/harness/seed.h"
+
+namespace ipc {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes Message(uint16_t op, std::vector<uint32_t> words) {
+  MessageHeader header;
+  header.bytes = static_cast<uint32_t>(sizeof header + words.size() * 4);
+  header.op = op;
+  Bytes bytes(header.bytes);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, words.data(), words.size() * 4);
+  return bytes;
+}
+
+// A channel in between: a queue of messages.
+class Queue final : public Receiver {
+ public:
+  explicit Queue(std::deque<Bytes>* messages) : messages_(*messages) {}
+  std::span<const std::byte> NextUntrusted(int64_t, int64_t) override {
+    if (messages_.empty()) return {};
+    last_ = std::move(messages_.front());
+    messages_.pop_front();
+    return last_;
+  }
+  std::span<const std::byte> PeekUntrusted(int64_t, int64_t) override {
+    return messages_.empty() ? std::span<const std::byte>() : messages_.front();
+  }
+  bool Pending() override { return !messages_.empty(); }
+  bool broken() const override { return false; }
+
+ private:
+  std::deque<Bytes>& messages_;
+  Bytes last_;
+};
+
+class ChunksTest : public testing::Test {
+ protected:
+  // As a client sends it: in chunks, or `alone`.
+  void Send(const Bytes& message, bool ends_run = false) {
+    given_.push_back(message);
+    const std::span<std::byte> room = matcher_.Room();
+    std::memcpy(room.data(), message.data(), message.size());
+    const ChunkMatcher::Verdict verdict = matcher_.OnMessage(message.size(), ends_run);
+    if (verdict == ChunkMatcher::Verdict::kSend) SendUnsent();
+    if (verdict == ChunkMatcher::Verdict::kRepeat) SendRepeat();
+  }
+  void EndRun() {
+    matcher_.EndRun();
+    SendUnsent();
+  }
+  void SendAlone(const Bytes& message) {
+    EndRun();
+    given_.push_back(message);
+    sent_.push_back(message);
+  }
+  void SendUnsent() {
+    for (std::span<const std::byte> rest = matcher_.unsent(); !rest.empty();) {
+      MessageHeader header;
+      std::memcpy(&header, rest.data(), sizeof header);
+      sent_.emplace_back(rest.begin(), rest.begin() + header.bytes);
+      rest = rest.subspan(PaddedBytes(header.bytes));
+    }
+  }
+  void SendRepeat() {
+    const std::span<const ChunkPatch> patches = matcher_.patches();
+    MessageHeader header;
+    header.flags = kRepeatsChunk;
+    header.bytes = static_cast<uint32_t>(sizeof header + sizeof(ChunkRepeat) +
+                                         patches.size() * sizeof(ChunkPatch));
+    Bytes bytes(header.bytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    std::memcpy(bytes.data() + sizeof header, &matcher_.repeat(), sizeof(ChunkRepeat));
+    if (!patches.empty())
+      std::memcpy(bytes.data() + sizeof header + sizeof(ChunkRepeat), patches.data(),
+                  patches.size_bytes());
+    sent_.push_back(bytes);
+  }
+  // Takes everything, and compares it with what was given.
+  void Receive() {
+    while (true) {
+      const std::span<const std::byte> message = receiver_.NextUntrusted(0, 0);
+      if (message.empty()) break;
+      ASSERT_FALSE(given_.empty()) << "a message too many";
+      ASSERT_EQ(Bytes(message.begin(), message.end()), given_.front());
+      given_.pop_front();
+    }
+    ASSERT_FALSE(receiver_.broken());
+  }
+  // A run of `messages` launches whose last word is `value`.
+  void Iterate(uint32_t messages, uint32_t value) {
+    for (uint32_t i = 0; i < messages; ++i)
+      Send(Message(static_cast<uint16_t>(7 + i), {i, 1, 2, 3, 4, 5, 6, 7, 8, value}),
+           i + 1 == messages);
+  }
+  bool Repeats(const Bytes& message) const {
+    MessageHeader header;
+    std::memcpy(&header, message.data(), sizeof header);
+    return header.flags == kRepeatsChunk;
+  }
+
+  std::vector<std::byte> area_ = std::vector<std::byte>(limits::kChunkAreaBytes);
+  ChunkMatcher matcher_{area_};
+  std::deque<Bytes> sent_;
+  std::deque<Bytes> given_;
+  ChunkReceiver receiver_{std::make_unique<Queue>(&sent_), area_};
+};
+
+TEST_F(ChunksTest, ARunIsOneMessageFromItsThirdTime) {
+  for (uint32_t time = 0; time < 4; ++time) {
+    sent_.clear();
+    Iterate(10, 5);
+    EXPECT_EQ(sent_.size(), time < 2 ? 10u : 1u);
+  }
+  EXPECT_EQ(matcher_.patches().size(), 0u);
+}
+
+TEST_F(ChunksTest, WordsThatDifferArePatches) {
+  for (uint32_t time = 0; time < 6; ++time) Iterate(10, time);
+  EXPECT_EQ(matcher_.patches().size(), 10u);
+  EXPECT_EQ(sent_.size(), 24u);
+  Receive();
+  EXPECT_TRUE(given_.empty());
+}
+
+TEST_F(ChunksTest, ARunWhoseWordsHaveChangedForGoodIsLearntAnew) {
+  for (uint32_t time = 0; time < 3; ++time) Iterate(10, 5);
+  ASSERT_EQ(matcher_.patches().size(), 0u);
+  const auto other = [&] {
+    for (uint16_t i = 0; i < 10; ++i)
+      Send(Message(static_cast<uint16_t>(7 + i), std::vector<uint32_t>(10, 99)), i == 9);
+  };
+  for (uint32_t time = 0; time < 4; ++time) other();
+  sent_.clear();
+  given_.clear();
+  other();
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(matcher_.patches().size(), 0u);
+  Receive();
+}
+
+TEST_F(ChunksTest, HeldMessagesGoWhereTheRunTurnsOff) {
+  for (uint32_t time = 0; time < 3; ++time) Iterate(10, 5);
+  sent_.clear();
+  given_.clear();
+  for (uint32_t i = 0; i < 4; ++i)
+    Send(Message(static_cast<uint16_t>(7 + i), {i, 1, 2, 3, 4, 5, 6, 7, 8, 5}));
+  EXPECT_TRUE(matcher_.holds());
+  EXPECT_TRUE(sent_.empty());
+  Send(Message(99, {1}));
+  EXPECT_FALSE(matcher_.holds());
+  EXPECT_EQ(sent_.size(), 5u);
+  Receive();
+}
+
+TEST_F(ChunksTest, HeldMessagesGoBeforeOneThatGoesAlone) {
+  for (uint32_t time = 0; time < 3; ++time) Iterate(10, 5);
+  Send(Message(7, {0, 1, 2, 3, 4, 5, 6, 7, 8, 5}));
+  SendAlone(Message(99, {1}));
+  Receive();
+  EXPECT_TRUE(given_.empty());
+}
+
+TEST_F(ChunksTest, InTheMiddleOfAChunkNothingIsTaken) {
+  for (uint32_t time = 0; time < 2; ++time) Iterate(10, 5);
+  Receive();
+  Iterate(10, 5);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_FALSE(receiver_.midway());
+  for (uint32_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(sent_.size(), 1u);
+    EXPECT_FALSE(receiver_.PeekUntrusted(0, 0).empty());
+    EXPECT_FALSE(receiver_.NextUntrusted(0, 0).empty());
+    EXPECT_EQ(receiver_.midway(), i != 9);
+  }
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_FALSE(receiver_.Pending());
+}
+
+TEST_F(ChunksTest, WithoutRoomNoChunkIsMadeUntilAllAreForgotten) {
+  std::vector<std::byte> small(1024);
+  ChunkMatcher matcher(small);
+  const auto run = [&](uint16_t op) {
+    ChunkMatcher::Verdict verdict{};
+    for (uint16_t i = 0; i < 10; ++i) {
+      const Bytes message = Message(op, {1, 2, 3, 4, 5, 6, 7, 8});
+      std::memcpy(matcher.Room().data(), message.data(), message.size());
+      verdict = matcher.OnMessage(message.size(), i == 9);
+    }
+    return verdict;
+  };
+  for (uint16_t op = 1; op < 4; ++op) {
+    for (uint32_t time = 0; time < 3; ++time) run(op);
+  }
+  EXPECT_TRUE(matcher.full());
+  EXPECT_EQ(matcher.chunks(), 1u);
+  EXPECT_EQ(run(1), ChunkMatcher::Verdict::kRepeat);
+  matcher.Forget();
+  for (uint32_t time = 0; time < 2; ++time) EXPECT_EQ(run(3), ChunkMatcher::Verdict::kSend);
+  EXPECT_EQ(run(3), ChunkMatcher::Verdict::kRepeat);
+}
+
+// --- untrusted -----------------------------------------------------------------------------------
+
+TEST_F(ChunksTest, ARepeatThatMakesNoSenseBreaksTheReceiver) {
+  for (uint32_t time = 0; time < 3; ++time) Iterate(10, time);
+  ASSERT_EQ(sent_.size(), 21u);
+  const Bytes good = sent_.back();
+  ASSERT_TRUE(Repeats(good));
+  const auto broken = [&](auto change) {
+    std::deque<Bytes> messages = {good};
+    change(messages.front());
+    ChunkReceiver receiver(std::make_unique<Queue>(&messages), area_);
+    return receiver.NextUntrusted(0, 0).empty() && receiver.broken();
+  };
+  const auto word = [](Bytes& bytes, size_t index, uint32_t value) {
+    std::memcpy(bytes.data() + sizeof(MessageHeader) + index * 4, &value, 4);
+  };
+  EXPECT_FALSE(broken([](Bytes&) {}));
+  EXPECT_TRUE(broken([](Bytes& bytes) { bytes.resize(sizeof(MessageHeader) + 8); })) << "short";
+  EXPECT_TRUE(broken([](Bytes& bytes) { bytes.resize(bytes.size() - 8); })) << "a patch is missing";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 0, limits::kChunkAreaBytes); })) << "outside";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 0, 0xfffffff8); })) << "outside";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 0, 4); })) << "not aligned";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 1, 0); })) << "empty";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 1, limits::kChunkBytesMax + 8); })) << "long";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 1, 16); })) << "less than a message";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 2, 0x20000001); })) << "product overflows";
+  EXPECT_TRUE(broken([&](Bytes& bytes) { word(bytes, 4, 1 << 20); })) << "patches something else";
+  EXPECT_TRUE(broken([&](Bytes& bytes) {
+    word(bytes, 4, 0);
+    word(bytes, 5, 8);
+  })) << "a message is shorter than its header";
+  EXPECT_TRUE(broken([&](Bytes& bytes) {
+    word(bytes, 4, 1);
+    word(bytes, 5, uint32_t{kRepeatsChunk} << 16 | 7);
+  })) << "a chunk in a chunk";
+  EXPECT_TRUE(broken([&](Bytes& bytes) {
+    word(bytes, 4, 1);
+    word(bytes, 5, uint32_t{kWantsReply} << 16 | 7);
+  })) << "nobody waits for the reply of a message in a chunk";
+}
+
+// --- whatever a program repeats ------------------------------------------------------------------
+
+// Programs of a few bodies, each a list of messages, some of whose words vary; bodies are repeated,
+// left in the middle, changed; runs end at random places; the worker takes messages when it likes.
+class RandomChunksTest : public ChunksTest {
+ protected:
+  struct Step {
+    uint16_t op;
+    std::vector<uint32_t> words;
+    uint32_t varying;  // words that differ each time
+    bool ends_run;
+    bool alone;
+  };
+  uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
+  std::vector<Step> Body() {
+    std::vector<Step> body(1 + Below(120));
+    for (Step& step : body) {
+      step = {static_cast<uint16_t>(Below(6)), std::vector<uint32_t>(1 + Below(40)), 0,
+              Below(20) == 0, Below(60) == 0};
+      for (uint32_t& word : step.words) word = Below(4);
+      if (Below(3) == 0) step.varying = Below(4);
+    }
+    return body;
+  }
+  void Run(const std::vector<Step>& body) {
+    const size_t stop = Below(8) == 0 ? Below(static_cast<uint32_t>(body.size())) : body.size();
+    for (size_t i = 0; i < stop; ++i) {
+      std::vector<uint32_t> words = body[i].words;
+      for (uint32_t v = 0; v < body[i].varying && v < words.size(); ++v) words[v] = Below(1 << 20);
+      const Bytes message = Message(body[i].op, words);
+      if (body[i].alone) {
+        SendAlone(message);
+      } else {
+        Send(message, body[i].ends_run);
+      }
+      if (Below(500) == 0) EndRun();
+      if (Below(40) == 0) {
+        const std::span<const std::byte> taken = receiver_.NextUntrusted(0, 0);
+        if (!taken.empty()) {
+          ASSERT_EQ(Bytes(taken.begin(), taken.end()), given_.front());
+          given_.pop_front();
+        }
+      }
+    }
+    if (Below(6) == 0) {
+      EndRun();
+      Receive();
+      ASSERT_TRUE(given_.empty());
+      if (matcher_.full()) matcher_.Forget();
+    }
+  }
+
+  std::mt19937_64 random_{harness::Seed()};
+};
+
+TEST_F(RandomChunksTest, EveryMessageArrivesOnceInOrderAsItWas) {
+  for (uint32_t program = 0; program < 200; ++program) {
+    std::vector<std::vector<Step>> bodies(1 + Below(4));
+    for (std::vector<Step>& body : bodies) body = Body();
+    for (uint32_t turn = 0; turn < 60; ++turn) {
+      ASSERT_NO_FATAL_FAILURE(Run(bodies[Below(static_cast<uint32_t>(bodies.size()))]));
+    }
+    if (Below(3) == 0) bodies.back() = Body();
+  }
+  EndRun();
+  Receive();
+  EXPECT_TRUE(given_.empty());
+  EXPECT_GT(matcher_.counts().repeated, matcher_.counts().messages / 4)
+      << "programs that repeat are sent in chunks";
+}
+
+}  // namespace
+}  // namespace ipc
