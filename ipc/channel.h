@@ -12,6 +12,8 @@
 
 namespace ipc {
 
+class ChunkReceiver;
+
 class Sender {
  public:
   virtual ~Sender() = default;
@@ -43,9 +45,9 @@ class Receiver {
   // receiver's doorbell; a channel without a doorbell looks at the flag when its timeout is over.
   virtual void SetInterrupt(const std::atomic<uint32_t>* flag) {}
   virtual bool broken() const = 0;
-  // Whether messages are left of a chunk (ipc/chunks) of which the last one handed out is a part.
-  // To the peer, no message of the chunk is taken yet.
-  virtual bool midway() const { return false; }
+  // Where the last message that was handed out is part of a chunk (ipc/chunks), and not its end:
+  // the chunk. To the peer, no message of the chunk is taken yet.
+  virtual ChunkReceiver* midway() { return nullptr; }
 };
 
 struct Channel {

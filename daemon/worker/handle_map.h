@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "ipc/handles.h"
@@ -28,15 +29,18 @@ class HandleMap {
     const size_t index = static_cast<size_t>(id);
     if (index >= handles.size()) handles.resize(index + 1, nullptr);
     handles[index] = handle;
+    Changed(kind);
   }
   void Release(ipc::HandleKind kind, ipc::HandleId id) {
     std::vector<void*>& handles = handles_[static_cast<size_t>(kind)];
     const size_t index = static_cast<size_t>(id);
     if (index < handles.size()) handles[index] = nullptr;
+    Changed(kind);
   }
   // Frees the names of all objects of the kind for which gone(handle) is true.
   template <class Gone>
   void ReleaseIf(ipc::HandleKind kind, Gone gone) {
+    Changed(kind);
     for (void*& handle : handles_[static_cast<size_t>(kind)]) {
       if (handle != nullptr && gone(handle)) handle = nullptr;
     }
@@ -49,13 +53,20 @@ class HandleMap {
       if (handle != nullptr) destroy(handle);
     }
     handles.clear();
+    Changed(kind);
   }
+  // Grows whenever a stream or a function gets or loses its name: what a launch names.
+  uint64_t version() const { return version_; }
 
  private:
+  void Changed(ipc::HandleKind kind) {
+    version_ += kind == ipc::HandleKind::kStream || kind == ipc::HandleKind::kFunction;
+  }
   const std::vector<void*>& Of(ipc::HandleKind kind) const {
     return handles_[static_cast<size_t>(kind)];
   }
   std::array<std::vector<void*>, static_cast<size_t>(ipc::HandleKind::kCount)> handles_;
+  uint64_t version_ = 0;
 };
 
 }  // namespace worker

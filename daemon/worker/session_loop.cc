@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ipc/chunks/chunk_receiver.h"
 
 namespace worker {
 namespace {
@@ -69,6 +70,7 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
     around_.iterations->OnWork();
   }
   around_.handlers->UseDevice(header.context);
+  if (TryReplay(header, was_quiet)) return;
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
   const ipc::Served served =
       around_.handlers->ServeUntrusted(header.op, message.subspan(sizeof header), &reply);
@@ -86,6 +88,28 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
     around_.handlers->blas().AfterSetStream();
   }
   if (wants_reply) SendReply(header, reply.size());
+}
+
+bool SessionLoop::TryReplay(const ipc::MessageHeader& header, bool was_quiet) {
+  if (header.op != static_cast<uint16_t>(ipc::Op::Launch)) return false;
+  ipc::ChunkReceiver* const chunk = channel_.receiver->midway();
+  if (chunk == nullptr) return false;
+  const LaunchRuns::Replayed replayed =
+      around_.handlers->TryReplayUntrusted(chunk->place(), chunk->FromLast());
+  if (replayed.bytes == 0) {
+    around_.handlers->Begin(header);
+    return false;
+  }
+  chunk->Skip(replayed.bytes);
+  around_.file->page()->ops_received.fetch_add(replayed.launches - 1, std::memory_order_relaxed);
+  for (uint32_t i = 1; i < replayed.launches; ++i) around_.iterations->OnWork();
+  if (!around_.turn->at_boundary()) around_.handlers->streams().NoteWork();
+  if (IsSticky(replayed.result)) {
+    OnPoison(static_cast<uint32_t>(replayed.result), was_quiet);
+  } else if (replayed.result != CUDA_SUCCESS) {
+    NoteFailure(ipc::Op::Launch, static_cast<uint32_t>(replayed.result));
+  }
+  return true;
 }
 
 // --- failures ------------------------------------------------------------------------------------

@@ -47,7 +47,9 @@ class SessionLoop {
   // Whether a message waits to be taken.
   bool HasMessage() const { return channel_.receiver->Pending(); }
   // Whether the client sent more along with the message that was served last.
-  bool midway() const { return channel_.receiver != nullptr && channel_.receiver->midway(); }
+  bool midway() const {
+    return channel_.receiver != nullptr && channel_.receiver->midway() != nullptr;
+  }
 
   enum class Outcome {
     kEnded,  // stopped, or lost
@@ -57,6 +59,9 @@ class SessionLoop {
 
  private:
   void Serve(std::span<const std::byte> message);
+  // Launches of a chunk, of which the message is the first, as one graph. False: it is served
+  // alone.
+  bool TryReplay(const ipc::MessageHeader& header, bool was_quiet);
   // A call that changes the device was answered with an error that ends the process.
   void OnPoison(uint32_t status, bool was_quiet);
   void OnBadAddress(ipc::Op op);

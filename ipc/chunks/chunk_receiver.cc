@@ -35,9 +35,14 @@ std::span<const std::byte> ChunkReceiver::NextUntrusted(int64_t spin_us, int64_t
   const std::span<const std::byte> message = PeekUntrusted(spin_us, timeout_us);
   if (message.empty()) return {};
   if (!InChunk()) return receiver_->NextUntrusted(0, 0);
-  at_ += PaddedBytes(message.size());
-  if (!InChunk()) receiver_->NextUntrusted(0, 0);  // the message that repeats the chunk
+  last_ = at_;
+  Skip(PaddedBytes(message.size()));
   return message;
+}
+
+void ChunkReceiver::Skip(size_t bytes) {
+  at_ = last_ + bytes;
+  if (!InChunk()) receiver_->NextUntrusted(0, 0);  // the message that repeats the chunk
 }
 
 bool ChunkReceiver::Open(std::span<const std::byte> message) {
@@ -57,6 +62,7 @@ bool ChunkReceiver::Open(std::span<const std::byte> message) {
     if (patch.word >= repeat.bytes / 4) return false;
     std::memcpy(run_.get() + size_t{patch.word} * 4, &patch.value, sizeof patch.value);
   }
+  offset_ = repeat.offset;
   at_ = 0;
   bytes_ = repeat.bytes;
   if (IsRunOfMessages()) return true;

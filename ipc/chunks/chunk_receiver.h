@@ -28,7 +28,15 @@ class ChunkReceiver final : public Receiver {
   bool Pending() override { return InChunk() || receiver_->Pending(); }
   void SetInterrupt(const std::atomic<uint32_t>* flag) override { receiver_->SetInterrupt(flag); }
   bool broken() const override { return broken_ || receiver_->broken(); }
-  bool midway() const override { return at_ != 0 && InChunk(); }
+  ChunkReceiver* midway() override { return at_ != 0 && InChunk() ? this : nullptr; }
+
+  // REQUIRES of these: midway().
+  // The last message that was handed out, and those behind it in the chunk, each padded to 8 bytes.
+  std::span<const std::byte> FromLast() const { return {run_.get() + last_, bytes_ - last_}; }
+  // Where the last message lies in the chunk area.
+  uint32_t place() const { return offset_ + static_cast<uint32_t>(last_); }
+  // The first `bytes` of FromLast(), whole messages, count as handed out.
+  void Skip(size_t bytes);
 
  private:
   bool InChunk() const { return at_ < bytes_; }
@@ -39,8 +47,10 @@ class ChunkReceiver final : public Receiver {
   const std::unique_ptr<Receiver> receiver_;
   const std::span<const std::byte> area_untrusted_;
   const std::unique_ptr<std::byte[]> run_;
-  size_t at_ = 0;     // of the next message in run_
-  size_t bytes_ = 0;  // of the run
+  uint32_t offset_ = 0;  // of the run in the area
+  size_t last_ = 0;      // of the last message that was handed out, in run_
+  size_t at_ = 0;        // of the next one
+  size_t bytes_ = 0;     // of the run
   bool broken_ = false;
 };
 

@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (message.size() < sizeof(ipc::MessageHeader)) std::abort();
     for (const std::byte byte : message) sum += static_cast<uint64_t>(byte);
   }
-  if (receiver.midway() && !receiver.broken()) std::abort();
+  if (receiver.midway() != nullptr && !receiver.broken()) std::abort();
   volatile uint64_t sink = sum;
   (void)sink;
   return 0;

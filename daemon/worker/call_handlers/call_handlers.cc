@@ -1,5 +1,8 @@
 #include "daemon/worker/call_handlers/call_handlers.h"
 
+#include <array>
+#include <cstring>
+
 #include "daemon/worker/open_waits.h"
 #include "daemon/worker/work_ops.h"
 
@@ -34,7 +37,8 @@ CallHandlers::CallHandlers(const Surroundings& around)
       targets_{&table_,
                held_.environment.cublas,
                held_.environment.cublaslt,
-               {around.session, &memory_, &copies_, &modules_, &streams_, &graphs_}} {}
+               {around.session, &memory_, &copies_, &modules_, &streams_, &graphs_}},
+      launches_(*around.held->environment.driver, this) {}
 
 void CallHandlers::BeginThread() { thread_event_times = streams_.times(); }
 
@@ -65,7 +69,37 @@ ipc::Served CallHandlers::ServeUntrusted(uint16_t op, std::span<const std::byte>
   return served;
 }
 
+// --- launches that follow each other ------------------------------------------------------------
+
+std::optional<LaunchSource::Described> CallHandlers::DescribeLaunchUntrusted(
+    std::span<const std::byte> message) {
+  ipc::MessageHeader header;
+  std::memcpy(&header, message.data(), sizeof header);
+  std::optional<Described> described;
+  modules_.Describe(&described);
+  Begin(header);
+  std::array<std::byte, sizeof(uint32_t) * 4> room;
+  ipc::Writer reply(room);
+  const ipc::Served served = ServeUntrusted(header.op, message.subspan(sizeof header), &reply);
+  modules_.Describe(nullptr);
+  if (served.outcome == ipc::Outcome::kMalformed || served.status != 0) return std::nullopt;
+  return described;
+}
+
+bool CallHandlers::UseStream(CUstream stream) {
+  call_.stream = held_.streams.OfDriver(stream);
+  if (call_.stream != nullptr) held_.streams.Use(call_.stream);
+  return call_.stream != nullptr;
+}
+
+LaunchRuns::Replayed CallHandlers::TryReplayUntrusted(uint32_t place,
+                                                      std::span<const std::byte> messages) {
+  return launches_.TryUntrusted(place, messages,
+                                held_.environment.contexts[static_cast<size_t>(call_.device)]);
+}
+
 void CallHandlers::DestroyObjects() {
+  launches_.Clear();
   blas_.Destroy(&handles_);
   graphs_.Destroy(&handles_);
   streams_.DestroyEvents(&handles_);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "daemon/worker/call_context.h"
@@ -20,13 +21,14 @@
 #include "daemon/worker/call_handlers/stream_handler.h"
 #include "daemon/worker/handle_map.h"
 #include "daemon/worker/holdings.h"
+#include "daemon/worker/launch_runs.h"
 #include "daemon/worker/session_life.h"
 #include "daemon/worker/session_memory.h"
 #include "ipc/dispatch.h"
 
 namespace worker {
 
-class CallHandlers {
+class CallHandlers final : public LaunchSource {
  public:
   // The rest of the session, as the handlers see it. All outlive this object.
   struct Surroundings {
@@ -63,6 +65,14 @@ class CallHandlers {
   ModuleHandler& modules() { return modules_; }
   StreamHandler& streams() { return streams_; }
 
+  // --- LaunchSource
+  std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) override;
+  bool UseStream(CUstream stream) override;
+  uint64_t names_version() const override { return handles_.version(); }
+
+  // Launches of a chunk: `messages` begin with one that lies at `place` of the chunk area.
+  LaunchRuns::Replayed TryReplayUntrusted(uint32_t place, std::span<const std::byte> messages);
+
   // The program's objects go: libraries' handles, graphs, events, modules, streams. REQUIRES: the
   // device has finished with them.
   void DestroyObjects();
@@ -80,6 +90,7 @@ class CallHandlers {
   CallDoor door_;
   CopyHandler copies_;
   const ipc::Targets targets_;
+  LaunchRuns launches_;
 };
 
 }  // namespace worker

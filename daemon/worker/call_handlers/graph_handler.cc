@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/worker/graph_piece.h"
+#include "daemon/worker/kernel_node.h"
 
 namespace worker {
 namespace {
@@ -15,33 +16,6 @@ CUresult On(CUgraphExec piece, CUresult (GraphPiece::*method)(P...), A&&... argu
   if (piece == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return (GraphPiece::Of(piece)->*method)(std::forward<A>(arguments)...);
 }
-
-// The driver copies the block while it is called.
-class KernelNode {
- public:
-  KernelNode(CUfunction function, const unsigned (&grid)[3], const unsigned (&block)[3],
-             unsigned shared_bytes, const void* params, unsigned param_bytes)
-      : bytes_(param_bytes),
-        extra_{CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(params),
-               CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes_, CU_LAUNCH_PARAM_END} {
-    node_.func = function;
-    node_.gridDimX = grid[0];
-    node_.gridDimY = grid[1];
-    node_.gridDimZ = grid[2];
-    node_.blockDimX = block[0];
-    node_.blockDimY = block[1];
-    node_.blockDimZ = block[2];
-    node_.sharedMemBytes = shared_bytes;
-    node_.extra = param_bytes == 0 ? nullptr : extra_;
-  }
-  KernelNode(const KernelNode&) = delete;
-  const CUDA_KERNEL_NODE_PARAMS& params() const { return node_; }
-
- private:
-  size_t bytes_;
-  void* extra_[5];
-  CUDA_KERNEL_NODE_PARAMS node_{};
-};
 
 }  // namespace
 
@@ -59,8 +33,12 @@ CUresult GraphHandler::GraphKernel(CUgraphExec piece, unsigned node, CUfunction 
                                    unsigned block_x, unsigned block_y, unsigned block_z,
                                    unsigned shared_bytes, unsigned cooperative, const void* params,
                                    unsigned param_bytes) {
-  const KernelNode kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
-                          shared_bytes, params, param_bytes);
+  const KernelNode kernel({function,
+                           {grid_x, grid_y, grid_z},
+                           {block_x, block_y, block_z},
+                           shared_bytes,
+                           params,
+                           param_bytes});
   return On(piece, &GraphPiece::AddKernel, node, kernel.params(), cooperative != 0);
 }
 
@@ -69,8 +47,12 @@ CUresult GraphHandler::GraphSetKernel(CUgraphExec piece, unsigned node, CUfuncti
                                       unsigned block_x, unsigned block_y, unsigned block_z,
                                       unsigned shared_bytes, const void* params,
                                       unsigned param_bytes) {
-  const KernelNode kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
-                          shared_bytes, params, param_bytes);
+  const KernelNode kernel({function,
+                           {grid_x, grid_y, grid_z},
+                           {block_x, block_y, block_z},
+                           shared_bytes,
+                           params,
+                           param_bytes});
   return On(piece, &GraphPiece::SetKernel, node, kernel.params());
 }
 

@@ -257,6 +257,14 @@ CUresult ModuleHandler::Launch(CUfunction function, unsigned grid_x, unsigned gr
                                unsigned block_z, unsigned shared_bytes, CUstream stream,
                                const ipc::LaunchAttribute* attributes, unsigned attribute_count,
                                const void* params, unsigned param_bytes) {
+  if (described_ != nullptr) {
+    if (attribute_count != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    const KernelLaunch launch = {
+        function,   {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, params,
+        param_bytes};
+    *described_ = LaunchSource::Described{launch, stream};
+    return CUDA_SUCCESS;
+  }
   if (attribute_count > kLaunchAttributesMax) return CUDA_ERROR_INVALID_VALUE;
   size_t bytes = param_bytes;
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(params),

@@ -5,9 +5,12 @@
 
 #include "ipc/calls/vendor.h"
 
+#include <optional>
+
 #include "absl/container/flat_hash_map.h"
 #include "daemon/worker/handle_map.h"
 #include "daemon/worker/holdings.h"
+#include "daemon/worker/launch_runs.h"
 #include "daemon/worker/module_state.h"
 #include "daemon/worker/modules.h"
 #include "ipc/door.h"
@@ -25,6 +28,10 @@ class ModuleHandler final : public ipc::ModuleCalls {
   bool HasPartOfAnImage() const { return assembly_.begun(); }
   // All functions and modules go, modules at the reaper's time.
   void Destroy();
+
+  // Until the next call of this, Launch() writes down what is asked of it, and launches nothing.
+  // Null: it launches.
+  void Describe(std::optional<LaunchSource::Described>* described) { described_ = described; }
 
   // --- ipc::ModuleCalls
   CUresult HasModule(const ipc::ModuleHash* hash, int* known) override;
@@ -61,6 +68,7 @@ class ModuleHandler final : public ipc::ModuleCalls {
   HandleMap& handles_;
   ipc::SessionPage& page_;
   ModuleAssembly assembly_;
+  std::optional<LaunchSource::Described>* described_ = nullptr;
   absl::flat_hash_map<CUmodule, ModuleState> states_;
   absl::flat_hash_map<CUfunction, CUmodule> modules_of_functions_;
 };

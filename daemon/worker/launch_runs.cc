@@ -1,0 +1,108 @@
+#include "daemon/worker/launch_runs.h"
+
+#include <cstring>
+
+#include "ipc/calls.h"
+#include "ipc/chunks/chunk_format.h"
+#include "ipc/message.h"
+
+namespace worker {
+namespace {
+
+ipc::MessageHeader HeaderAt(std::span<const std::byte> messages, size_t at) {
+  ipc::MessageHeader header;
+  std::memcpy(&header, messages.data() + at, sizeof header);
+  return header;
+}
+
+}  // namespace
+
+// The receiver has checked that these are whole messages.
+std::span<const std::byte> LaunchRuns::LaunchesOf(std::span<const std::byte> messages) {
+  const uint32_t context = HeaderAt(messages, 0).context;
+  size_t at = 0;
+  while (at < messages.size()) {
+    const ipc::MessageHeader header = HeaderAt(messages, at);
+    if (header.op != static_cast<uint16_t>(ipc::Op::Launch) || header.context != context) break;
+    at += ipc::PaddedBytes(header.bytes);
+  }
+  return messages.first(at);
+}
+
+LaunchRuns::Replayed LaunchRuns::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
+                                              CUcontext context) {
+  if (place > singly_.begin && place < singly_.end) return {};
+  singly_ = {};
+  const std::span<const std::byte> launches = LaunchesOf(messages);
+  if (launches.empty() || (runs_.size() >= kRunsMax && !runs_.contains(place))) return {};
+  const auto [it, is_new] = runs_.try_emplace(place);
+  Run& run = it->second;
+  size_t tried = launches.size();
+  if (!is_new && run.failures != kFailuresMax) {
+    const bool as_before = run.piece != nullptr && run.messages.size() <= launches.size();
+    const bool ready = as_before ? Update(launches.first(run.messages.size()), &run)
+                                 : Build(launches, context, &run, &tried);
+    if (ready && source_.UseStream(run.stream))
+      return {run.messages.size(), run.launches, run.piece->Launch(run.stream)};
+    run = Run{.failures = run.failures + 1};
+  }
+  singly_ = {place, place + static_cast<uint32_t>(tried)};
+  return {};
+}
+
+// The run ends where the stream changes: then events may lie between, which the messages order.
+bool LaunchRuns::Build(std::span<const std::byte> messages, CUcontext context, Run* run,
+                       size_t* tried) {
+  *run = Run{.failures = run->failures};
+  run->names_version = source_.names_version();
+  run->piece = std::make_unique<GraphPiece>(driver_, context, &books_);
+  std::vector<uint32_t> edges;
+  size_t at = 0;
+  for (; at < messages.size(); at += ipc::PaddedBytes(HeaderAt(messages, at).bytes)) {
+    const std::optional<LaunchSource::Described> described =
+        source_.DescribeLaunchUntrusted(messages.subspan(at, HeaderAt(messages, at).bytes));
+    if (!described.has_value()) return false;
+    if (run->launches != 0 && described->stream != run->stream) break;
+    run->stream = described->stream;
+    const KernelNode node(described->launch);
+    if (run->piece->AddKernel(run->launches, node.params(), false) != CUDA_SUCCESS) return false;
+    if (run->launches != 0) edges.insert(edges.end(), {run->launches - 1, run->launches});
+    ++run->launches;
+  }
+  *tried = at;
+  if (run->launches < kLaunchesMin || run->piece->AddEdges(edges) != CUDA_SUCCESS ||
+      run->piece->Seal() != CUDA_SUCCESS)
+    return false;
+  run->messages.assign(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(at));
+  return true;
+}
+
+// A name may stand for another object than the last time: then all launches are described anew.
+bool LaunchRuns::Update(std::span<const std::byte> messages, Run* run) {
+  const bool same_names = run->names_version == source_.names_version();
+  if (same_names && std::memcmp(messages.data(), run->messages.data(), messages.size()) == 0)
+    return true;
+  run->names_version = source_.names_version();
+  size_t at = 0;
+  for (uint32_t number = 0; number < run->launches; ++number) {
+    const ipc::MessageHeader header = HeaderAt(messages, at);
+    if (header.bytes != HeaderAt(run->messages, at).bytes) return false;
+    const std::span<const std::byte> message = messages.subspan(at, header.bytes);
+    std::byte* const before = run->messages.data() + at;
+    at += ipc::PaddedBytes(header.bytes);
+    if (same_names && std::memcmp(message.data(), before, message.size()) == 0) continue;
+    const std::optional<LaunchSource::Described> described =
+        source_.DescribeLaunchUntrusted(message);
+    if (!described.has_value()) return false;
+    if (number == 0 && !same_names) run->stream = described->stream;
+    if (described->stream != run->stream) return false;
+    const KernelNode node(described->launch);
+    if (run->piece->SetKernel(number, node.params()) != CUDA_SUCCESS) return false;
+    std::memcpy(before, message.data(), message.size());
+  }
+  return true;
+}
+
+void LaunchRuns::Clear() { runs_.clear(); }
+
+}  // namespace worker

@@ -1,0 +1,95 @@
+// Launches that follow each other in a chunk (ipc/chunks), replayed as one graph.
+//
+// The same chunk brings the same launches, but for some of their arguments. From the second time a
+// run of launches on one stream is a graph piece, whose kernels follow each other in the order of
+// the program. Then a run costs the driver one launch, and the worker reads only the messages that
+// differ from the last time. Whatever a graph cannot express, or the driver refuses, is served
+// message by message, as without: so errors are those of the single launches.
+// Nimble (papers, section 4.1) records the launches of a whole network in this way.
+// Thread safety: one session's thread.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "daemon/worker/graph_piece.h"
+#include "daemon/worker/kernel_node.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+// The session's calls, as the runs see them.
+class LaunchSource {
+ public:
+  struct Described {
+    KernelLaunch launch;  // the arguments lie in the message
+    CUstream stream = nullptr;
+  };
+
+  virtual ~LaunchSource() = default;
+  // What a Launch message asks for, with all the checks of a launch. None: it fails, or a graph
+  // can't express it.
+  virtual std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) = 0;
+  // Orders the stream for more work on it. False: the session has no such stream any more.
+  virtual bool UseStream(CUstream stream) = 0;
+  // Grows whenever a name in a launch may stand for another object.
+  virtual uint64_t names_version() const = 0;
+};
+
+class LaunchRuns {
+ public:
+  // All outlive this object.
+  LaunchRuns(const ipc::DriverTable& driver, LaunchSource* source)
+      : driver_(driver), source_(*source) {}
+  LaunchRuns(const LaunchRuns&) = delete;
+
+  struct Replayed {
+    size_t bytes = 0;  // of the messages that the graph stands for; 0: none
+    uint32_t launches = 0;
+    CUresult result = CUDA_SUCCESS;  // of the graph's launch
+  };
+  // `messages`: the rest of a chunk, from a Launch on, which lies at `place` of the chunk area.
+  // `context`: of the device that is current.
+  Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, CUcontext context);
+
+  // All graphs go. REQUIRES: the device has finished with them.
+  void Clear();
+
+ private:
+  struct Run {
+    uint32_t failures = 0;
+    std::vector<std::byte> messages;  // as they were the last time
+    uint32_t launches = 0;
+    CUstream stream = nullptr;
+    uint64_t names_version = 0;
+    std::unique_ptr<GraphPiece> piece;  // null: there is none yet
+  };
+
+  // The launches at the beginning of `messages`, of one device.
+  static std::span<const std::byte> LaunchesOf(std::span<const std::byte> messages);
+  // False of both: no graph is possible, or worth it. `tried`: the bytes of the launches on one
+  // stream.
+  bool Build(std::span<const std::byte> messages, CUcontext context, Run* run, size_t* tried);
+  bool Update(std::span<const std::byte> messages, Run* run);
+
+  static constexpr uint32_t kLaunchesMin = 3;  // of fewer, a graph saves nothing
+  static constexpr uint32_t kFailuresMax = 3;  // then the launches are served one by one
+  static constexpr size_t kRunsMax = 4096;
+
+  const ipc::DriverTable& driver_;
+  LaunchSource& source_;
+  GraphBooks books_;
+  struct {
+    uint32_t begin = 0, end = 0;
+  } singly_;  // places of the launches that were last found to be served one by one
+  absl::flat_hash_map<uint32_t, Run> runs_;  // by place
+};
+
+}  // namespace worker
