@@ -261,7 +261,7 @@ using Types =
                Revoke, Successors, Swap, Swapped, MemoryNeeded, MemoryAnswer, MemoryFreed,
                LaneNeeded, Switched, GateReport, DropExtent, ImportExtent, ListExtents, ExtentList,
                ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased, CountOutside,
-               LaneChanged, LanePolicy>;
+               LaneChanged, LanePolicy, ClaimLane>;
 
 template <class Body, class... Bodies>
 constexpr uint32_t PlaceIn(const std::tuple<Bodies...>*) {
@@ -299,7 +299,7 @@ using ProgramToDaemon = std::variant<Switched, GateReport, MemoryNeeded, MemoryF
 // says Register: from then on it is a worker's.
 using ToKeeper = std::variant<Query, Stop, ReleaseWorker, ReleaseOwner, CountOutside, Register>;
 using WorkerToKeeper = std::variant<CreateExtent, AdoptExtent, FreeExtent, DropExtent, ImportExtent,
-                                    ListExtents, ChangeOwner, GetMemory>;
+                                    ListExtents, ChangeOwner, GetMemory, ClaimLane>;
 using KeeperToDaemon = std::variant<KeeperReady, UsageList, ListEnd, StartFailed>;
 using KeeperToWorker = std::variant<ExtentReply, ExtentList, ListEnd, MemoryReply>;
 

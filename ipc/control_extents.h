@@ -93,6 +93,13 @@ struct ExtentList {
   ExtentRecord extents[kExtentsMax];
 };
 
+// A session of this worker is to enter the lane, and is the worker's first since the keeper came.
+// From now on the keeper takes no extent of the lane from a worker that had a session inside before
+// (AdoptExtent). Not answered.
+struct ClaimLane {
+  uint64_t lane = 0;
+};
+
 // A lane's extent becomes a session's, or the other way. Not answered.
 struct ChangeOwner {
   uint64_t id = 0;

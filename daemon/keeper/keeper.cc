@@ -133,6 +133,15 @@ void Keeper::TakeOwner(const ExtentRecord& told, ExtentRecord* known) {
   known->range = told.range;
 }
 
+// A worker hands a lane over because a session of it was inside when this keeper came. Meanwhile
+// the session may have left, and a session of another worker may have entered and made what it
+// lacked.
+bool Keeper::IsLate(uint32_t worker, const Owner& owner) const {
+  if (owner.kind != OwnerKind::kLane) return false;
+  const std::map<uint64_t, uint32_t>::const_iterator claim = claims_.find(owner.id);
+  return claim != claims_.end() && claim->second != worker;
+}
+
 CUresult Keeper::Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::UniqueFd& fd) {
   if (extent.device >= devices_.size()) return CUDA_ERROR_INVALID_DEVICE;
   if (extent.bytes == 0 || !fd.valid()) return CUDA_ERROR_INVALID_VALUE;
@@ -145,6 +154,7 @@ CUresult Keeper::Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::U
     TakeOwner(extent, &known->second.record);
     return CUDA_SUCCESS;
   }
+  if (IsLate(worker, extent.owner)) return CUDA_ERROR_ILLEGAL_STATE;
   Extent adopted{0, extent, {worker}};
   const CUresult result = driver_.cuMemImportFromShareableHandle(
       &adopted.handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())),
@@ -223,6 +233,7 @@ void Keeper::CountOutside(const ipc::control::CountOutside& count) {
 }
 
 uint64_t Keeper::ReleaseOwner(const Owner& owner) {
+  if (owner.kind == OwnerKind::kLane) claims_.erase(owner.id);
   uint64_t bytes = 0;
   for (uint32_t device = 0; device < devices_.size(); ++device) {
     const auto counted = outside_.find({owner, device});

@@ -43,8 +43,11 @@ class Keeper {
 
   // On success *fd is the extent's descriptor, to be sent and closed.
   ipc::control::ExtentReply Create(uint32_t worker, const ExtentRecord& wanted, ipc::UniqueFd* fd);
+  // A session of the worker is to enter the lane: who was inside before is late.
+  void Claim(uint32_t worker, uint64_t lane) { claims_[lane] = worker; }
   // A worker hands over an extent that an earlier keeper made. Other workers may have it, too, and
-  // may still believe it a lane's when it is a session's already.
+  // may still believe it a lane's when it is a session's already. CUDA_ERROR_ILLEGAL_STATE: a
+  // session of another worker has entered the lane, and found it without the extent.
   CUresult Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::UniqueFd& fd);
   // One more worker maps it. CUDA_ERROR_INVALID_VALUE when it is not there or given up.
   ipc::control::ExtentReply Import(uint32_t worker, uint64_t id, ipc::UniqueFd* fd);
@@ -89,6 +92,7 @@ class Keeper {
   CUresult Export(CUmemGenericAllocationHandle handle, ipc::UniqueFd* fd) const;
   bool MustClear(const ExtentRecord& extent) const;
   static void TakeOwner(const ExtentRecord& told, ExtentRecord* known);
+  bool IsLate(uint32_t worker, const Owner& owner) const;
   void Leave(uint32_t worker, uint64_t id, bool give_up);
   void ReleaseIfUnused(Extents::iterator extent);
 
@@ -98,6 +102,7 @@ class Keeper {
   std::vector<Device> devices_;
   Extents extents_;
   std::map<std::pair<Owner, uint32_t>, uint64_t> outside_;  // by owner and device
+  std::map<uint64_t, uint32_t> claims_;                     // worker by lane
   uint64_t next_id_;
 };
 

@@ -143,6 +143,7 @@ void Server::Handle(Connection* connection, wire::Received<wire::WorkerToKeeper>
                  [&](const wire::FreeExtent& free) { keeper_->Free(worker, free.id); },
                  [&](const wire::DropExtent& drop) { keeper_->Drop(worker, drop.id); },
                  [&](const wire::ChangeOwner& change) { keeper_->ChangeOwner(worker, change); },
+                 [&](const wire::ClaimLane& claim) { keeper_->Claim(worker, claim.lane); },
                  [&](const wire::ListExtents& list) { AnswerList(fd, list.owner); },
                  [&](const wire::GetMemory& memory) {
                    HearOthers();

@@ -159,8 +159,8 @@ void Control::Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker
 
 void Control::FollowKeeper() {
   extents_->OnKeeperChanged();
-  // Other workers may have looked at their lanes before this one handed its extents over.
-  Post(ipc::control::LaneChanged{0});
+  // What the new keeper was not told of is given up.
+  if (environment_.lanes != nullptr) environment_.lanes->OnChanged(0);
 }
 
 void Control::Decide(uint64_t session_id, const Decision& decision) {

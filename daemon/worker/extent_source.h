@@ -4,8 +4,10 @@
 #include "ipc/calls/vendor.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "daemon/worker/lane_claims.h"
 #include "ipc/control.h"
 
 namespace worker {
@@ -38,6 +40,16 @@ class ExtentSource {
   virtual CUresult Import(const ExtentRecord& record, Extent* extent) = 0;
   virtual void ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
                            uint64_t range) = 0;
+  // What this worker knows of the lane, as far as keepers come and go. Without an override there is
+  // one keeper for ever.
+  virtual std::shared_ptr<LaneClaim> ClaimOf(uint64_t /*lane*/) {
+    return std::make_shared<LaneClaim>();
+  }
+  // A session is to enter the lane, for the first time since the keeper came (LaneClaim::Take).
+  virtual void Claim(uint64_t /*lane*/) {}
+  // The keeper is to know that this worker has the listed extent, too: perhaps only an earlier one
+  // knew it. CUDA_ERROR_INVALID_VALUE when it was given up since.
+  virtual CUresult Confirm(const Extent& /*extent*/) { return CUDA_SUCCESS; }
   // Free and total bytes of the device, over all tenants.
   virtual CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) = 0;
 };

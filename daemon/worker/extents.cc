@@ -3,7 +3,10 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +45,7 @@ absl::StatusOr<KeeperExtents::Reply> KeeperExtents::AskOnce(const wire::WorkerTo
   return wire::Receive<wire::KeeperToWorker>(socket_.get(), kReplyTimeoutUs);
 }
 
+// An error of the connection, or Internal: the keeper goes on without this extent.
 absl::Status KeeperExtents::HandOver(const Held& held) {
   ipc::UniqueFd exported;
   if (!held.fd.valid()) {
@@ -59,14 +63,31 @@ absl::Status KeeperExtents::HandOver(const Held& held) {
   return absl::InternalError(absl::StrCat("the keeper does not take extent ", held.record.id));
 }
 
+// A hand-over may end in the middle. Then the part of a lane that the keeper has begins at the
+// lane's start and has no gaps.
+std::vector<KeeperExtents::Held*> KeeperExtents::ToHandOver() {
+  const std::set<uint64_t> lanes = claims_.OnNewKeeper();
+  std::vector<Held*> list;
+  for (std::pair<const uint64_t, Held>& entry : held_) {
+    entry.second.told = false;
+    if (SpeaksFor(entry.second.record.owner, lanes)) list.push_back(&entry.second);
+  }
+  std::sort(list.begin(), list.end(), [](const Held* a, const Held* b) {
+    return std::tie(a->record.owner, a->record.address) <
+           std::tie(b->record.owner, b->record.address);
+  });
+  return list;
+}
+
 absl::Status KeeperExtents::ConnectAndHandOver() {
   absl::StatusOr<ipc::UniqueFd> socket = ipc::ConnectTo(ipc::KeeperSocketPath(runtime_dir_));
   if (!socket.ok()) return socket.status();
   socket_ = std::move(*socket);
   absl::Status status = wire::Send<wire::ToKeeper>(socket_.get(), wire::Register{worker_});
-  for (const std::pair<const uint64_t, Held>& entry : held_) {
+  for (Held* const held : ToHandOver()) {
     if (!status.ok()) break;
-    status = HandOver(entry.second);
+    status = HandOver(*held);
+    held->told = status.ok();
     // Its books are wrong by this extent then; the mapping itself is not touched.
     if (absl::IsInternal(status)) {
       common::Log("worker", std::string(status.message()));
@@ -124,6 +145,8 @@ CUresult KeeperExtents::Take(absl::StatusOr<Reply>* reply, ExtentRecord record, 
   return CUDA_SUCCESS;
 }
 
+// An extent that cannot be imported here is given up at once: otherwise it would lie in the
+// keeper's books, as its owner's, and in no worker's mappings.
 CUresult KeeperExtents::Create(const ExtentRecord& wanted, Extent* extent) {
   const base::MutexLock lock(&mutex_);
   absl::StatusOr<Reply> reply = Ask(wire::CreateExtent{wanted});
@@ -146,9 +169,11 @@ CUresult KeeperExtents::Import(const ExtentRecord& record, Extent* extent) {
 void KeeperExtents::Leave(const Extent& extent, const wire::WorkerToKeeper& word) {
   const base::MutexLock lock(&mutex_);
   driver_.cuMemRelease(extent.handle);
-  held_.erase(extent.id);
+  const std::map<uint64_t, Held>::const_iterator held = held_.find(extent.id);
+  const bool told = held != held_.end() && held->second.told;
+  if (held != held_.end()) held_.erase(held);
   // A keeper that is gone needs no word: its successor is told only what is held.
-  if (socket_.valid()) (void)wire::Send<wire::WorkerToKeeper>(socket_.get(), word);
+  if (told && socket_.valid()) (void)wire::Send<wire::WorkerToKeeper>(socket_.get(), word);
 }
 
 void KeeperExtents::Free(const Extent& extent) { Leave(extent, wire::FreeExtent{extent.id}); }
@@ -165,6 +190,24 @@ void KeeperExtents::ChangeOwner(const Extent& extent, const Owner& owner, uint64
   if (!socket_.valid()) return;
   (void)wire::Send<wire::WorkerToKeeper>(socket_.get(),
                                          wire::ChangeOwner{extent.id, owner, address, range});
+}
+
+void KeeperExtents::Claim(uint64_t lane) {
+  const base::MutexLock lock(&mutex_);
+  // A keeper that is gone needs no word: the session asks its successor, and claims anew.
+  if (socket_.valid()) (void)wire::Send<wire::WorkerToKeeper>(socket_.get(), wire::ClaimLane{lane});
+}
+
+// The answer brings a descriptor of memory that this worker has mapped already: it is closed.
+CUresult KeeperExtents::Confirm(const Extent& extent) {
+  const base::MutexLock lock(&mutex_);
+  if (held_.at(extent.id).told) return CUDA_SUCCESS;
+  const absl::StatusOr<Reply> reply = Ask(wire::ImportExtent{extent.id});
+  if (!reply.ok()) return CUDA_ERROR_MPS_RPC_FAILURE;
+  const wire::ExtentReply* answer = std::get_if<wire::ExtentReply>(&reply->message);
+  if (answer == nullptr) return CUDA_ERROR_MPS_RPC_FAILURE;
+  held_.at(extent.id).told = answer->result == CUDA_SUCCESS;
+  return static_cast<CUresult>(answer->result);
 }
 
 CUresult KeeperExtents::List(const Owner& owner, std::vector<ExtentRecord>* extents) {

@@ -1,12 +1,15 @@
 // Physical memory from the keeper: asks for extents, imports them, hands them over to a new keeper.
 //
 // What this worker holds is listed here, so that a keeper that replaces a lost one can be told: its
-// books are rebuilt from its workers'. Thread safety: all methods from any thread; requests take
+// books are rebuilt from its workers'. Of a lane that several workers have it is told by the worker
+// with a session inside (lane_claims.h). Thread safety: all methods from any thread; requests take
 // turns.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
@@ -28,6 +31,9 @@ class KeeperExtents : public ExtentSource {
   CUresult Import(const ExtentRecord& record, Extent* extent) override;
   void ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
                    uint64_t range) override;
+  std::shared_ptr<LaneClaim> ClaimOf(uint64_t lane) override { return claims_.Of(lane); }
+  void Claim(uint64_t lane) override;
+  CUresult Confirm(const Extent& extent) override;
   CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) override;
 
   // At the start, and when lanewayd says that a new keeper listens: connects, and hands our extents
@@ -39,6 +45,7 @@ class KeeperExtents : public ExtentSource {
     ExtentRecord record;
     CUmemGenericAllocationHandle handle;
     ipc::UniqueFd fd;  // invalid when descriptors are scarce: exported anew when needed
+    bool told = true;  // the present keeper knows that we have it
   };
   using Reply = ipc::control::Received<ipc::control::KeeperToWorker>;
 
@@ -47,6 +54,8 @@ class KeeperExtents : public ExtentSource {
   absl::StatusOr<Reply> AskOnce(const ipc::control::WorkerToKeeper& request,
                                 std::span<const int> fds) REQUIRES(mutex_);
   absl::Status ConnectAndHandOver() REQUIRES(mutex_);
+  // What this worker speaks for; a lane's from its start on.
+  std::vector<Held*> ToHandOver() REQUIRES(mutex_);
   absl::Status HandOver(const Held& held) REQUIRES(mutex_);
   // Imports the descriptor of a reply to CreateExtent or ImportExtent.
   CUresult Take(absl::StatusOr<Reply>* reply, ExtentRecord record, Extent* extent) REQUIRES(mutex_);
@@ -59,6 +68,7 @@ class KeeperExtents : public ExtentSource {
   base::CondVar keeper_changed_;
   ipc::UniqueFd socket_ GUARDED_BY(mutex_);
   std::map<uint64_t, Held> held_ GUARDED_BY(mutex_);
+  LaneClaims claims_;
 };
 
 }  // namespace worker

@@ -34,7 +34,12 @@ CUresult LaneTable::Enter(LaneMember* member) {
         other->books_.AssertHeld();
         return other != member && !other->pins_.empty();
       });
-  CUresult result = pinned ? CUDA_ERROR_NOT_READY : Refresh(lane);
+  CUresult result = CUDA_ERROR_NOT_READY;
+  if (!pinned) {
+    do {
+      result = Refresh(lane, true);
+    } while (!lane->claim->Enter());  // the keeper that was asked is gone
+  }
   if (result == CUDA_SUCCESS) result = Fit(lane, member);
   if (result == CUDA_SUCCESS) result = Sync(lane, member);
   if (result != CUDA_SUCCESS) Exit(member);
@@ -42,7 +47,8 @@ CUresult LaneTable::Enter(LaneMember* member) {
 }
 
 void LaneTable::Exit(LaneMember* member) {
-  if (member->lane_ == nullptr) return;
+  if (!Inside(member)) return;
+  member->lane_->claim->Exit();
   LaneMember* expected = member;
   member->lane_->holder.compare_exchange_strong(expected, nullptr);
 }

@@ -104,8 +104,13 @@ std::shared_ptr<LaneMember::Lane> LaneTable::Find(uint64_t lane) {
 
 // As the keeper knows it. What a lost worker left unfinished does not fit the sequence: nobody uses
 // it, and it goes with the lane.
-CUresult LaneTable::Refresh(Lane* lane) {
+CUresult LaneTable::Refresh(Lane* lane, bool enters) {
   lane->mutex.AssertHeld();
+  if (enters && lane->claim->Take() && !lane->own()) {
+    lane->stale = true;
+    TellChanged(*lane);  // what the other workers know may be an earlier keeper's
+    environment_.extents->Claim(lane->id);
+  }
   if (!lane->stale) return CUDA_SUCCESS;
   std::vector<ExtentRecord> records;
   CUresult result = environment_.extents->List(lane->owner(), &records);
@@ -119,7 +124,8 @@ CUresult LaneTable::Refresh(Lane* lane) {
     Piece part{record.address, {}};
     if (known != before.end() && known->second.address == record.address) {
       part = known->second;
-      before.erase(known);
+      result = environment_.extents->Confirm(part.extent);
+      if (result == CUDA_SUCCESS) before.erase(known);
     } else {
       result = environment_.extents->Import(record, &part.extent);
     }
@@ -161,17 +167,18 @@ void LaneTable::TellChanged(const Lane& lane) const {
 
 CUresult LaneTable::Join(LaneMember* member, uint64_t id, int device) {
   assert(member->lane_ == nullptr && id != 0);
+  const std::shared_ptr<LaneClaim> claim = environment_.extents->ClaimOf(id);
   std::shared_ptr<Lane> lane;
   {
     const base::MutexLock lock(&mutex_);
-    std::erase_if(lanes_, [](const std::pair<const uint64_t, std::weak_ptr<Lane>>& entry) {
-      return entry.second.expired();
-    });
+    std::erase_if(lanes_, [](const auto& entry) { return entry.second.expired(); });
     lane = lanes_[id].lock();
-    if (lane == nullptr) lanes_[id] = lane = std::make_shared<Lane>(id, device, member->uid_);
+    if (lane == nullptr)
+      lanes_[id] = lane = std::make_shared<Lane>(id, device, member->uid_, claim);
   }
   const base::MutexLock lock(&lane->mutex);
   CUresult result = lane->holder.load() == nullptr ? Refresh(lane.get()) : CUDA_SUCCESS;
+  if (result == CUDA_ERROR_INVALID_VALUE) result = CUDA_SUCCESS;  // changed meanwhile: Enter looks
   if (lane->uid != member->uid_) result = CUDA_ERROR_NOT_PERMITTED;
   if (lane->device != device) result = CUDA_ERROR_INVALID_VALUE;
   if (result != CUDA_SUCCESS) return result;

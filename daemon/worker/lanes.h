@@ -185,7 +185,7 @@ class LaneTable {
 
   // Methods that take a Lane or a member besides are called with the lane's mutex held.
   std::shared_ptr<Lane> Find(uint64_t lane);
-  CUresult Refresh(Lane* lane);
+  CUresult Refresh(Lane* lane, bool enters = false);
   void TellChanged(const Lane& lane) const;
   CUresult Sync(Lane* lane, LaneMember* member);
   void ShrinkUnused(uint64_t id, uint64_t bytes);

@@ -134,6 +134,23 @@ TEST_F(KeeperTest, WhatASessionTookOutOfALaneIsAdoptedAsItsOwn) {
   }
 }
 
+TEST_F(KeeperTest, AWorkerIsLateWithALaneThatAnotherHasEntered) {
+  const ipc::UniqueFd fd(memfd_create("handed-over", MFD_CLOEXEC));
+  const ExtentRecord first{42, {OwnerKind::kLane, 3}, 2 * kMiB, 0, 0, 0, 0};
+  const ExtentRecord second{43, {OwnerKind::kLane, 3}, 2 * kMiB, 2 * kMiB, 0, 0, 0};
+  EXPECT_EQ(keeper_.Adopt(1, first, fd), CUDA_SUCCESS);
+  keeper_.Claim(2, 3);
+  EXPECT_EQ(keeper_.Adopt(1, second, fd), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(keeper_.Adopt(1, first, fd), CUDA_SUCCESS) << "the keeper knows it";
+  EXPECT_EQ(keeper_.Adopt(1, {44, {OwnerKind::kLane, 4}, 2 * kMiB, 0, 0, 0, 0}, fd), CUDA_SUCCESS);
+  EXPECT_EQ(keeper_.Adopt(1, {45, {OwnerKind::kSession, 3}, 2 * kMiB, 0, 0, 0, 0}, fd),
+            CUDA_SUCCESS);
+  EXPECT_EQ(keeper_.Adopt(2, second, fd), CUDA_SUCCESS);
+  keeper_.ReleaseOwner({OwnerKind::kLane, 3});
+  EXPECT_EQ(keeper_.Adopt(1, {46, {OwnerKind::kLane, 3}, 2 * kMiB, 0, 0, 0, 0}, fd), CUDA_SUCCESS)
+      << "the lane has ended, and with it the claim";
+}
+
 TEST_F(KeeperTest, WhatIsCountedOutsideIsAtMostTheDevice) {
   const Owner owner{OwnerKind::kSession, 9};
   uint64_t id = 0;

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <set>
 
 namespace protocol {
 namespace {
@@ -125,6 +127,8 @@ void SimKeeper::Hear(uint32_t worker) {
     keeper_->Free(worker, free->id);
   } else if (const wire::DropExtent* drop = std::get_if<wire::DropExtent>(&message)) {
     keeper_->Drop(worker, drop->id);
+  } else if (const wire::ClaimLane* claim = std::get_if<wire::ClaimLane>(&message)) {
+    keeper_->Claim(worker, claim->lane);
   } else {
     keeper_->ChangeOwner(worker, std::get<wire::ChangeOwner>(message));
   }
@@ -174,14 +178,42 @@ keeper::Keeper* SimKeeper::AfterAll() {
 
 // --- a worker's way to the keeper ----------------------------------------------------------------
 
-void WorkerExtents::FollowKeeper() {
+void WorkerExtents::BeginHandOver() {
   if (epoch_ == keeper_.epoch()) return;
-  if (epoch_ != 0) {
-    const ipc::UniqueFd any(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    for (const std::pair<const uint64_t, worker::ExtentRecord>& entry : held_)
-      (void)keeper_.After(worker_)->Adopt(worker_, entry.second, any);
-  }
   epoch_ = keeper_.epoch();
+  const std::set<uint64_t> lanes = claims_.OnNewKeeper();
+  to_hand_over_.clear();
+  for (std::pair<const uint64_t, Held>& entry : held_) {
+    entry.second.told = false;
+    if (worker::SpeaksFor(entry.second.record.owner, lanes)) to_hand_over_.push_back(entry.first);
+  }
+  std::sort(to_hand_over_.begin(), to_hand_over_.end(), [this](uint64_t a, uint64_t b) {
+    return held_.at(a).record.address < held_.at(b).record.address;
+  });
+}
+
+bool WorkerExtents::HandOverOne() {
+  if (epoch_ != keeper_.epoch()) to_hand_over_.clear();  // this keeper is gone, too
+  if (to_hand_over_.empty()) return false;
+  const ipc::UniqueFd any(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Held& held = held_.at(to_hand_over_.front());
+  to_hand_over_.pop_front();
+  held.told = keeper_.After(worker_)->Adopt(worker_, held.record, any) == CUDA_SUCCESS;
+  return true;
+}
+
+void WorkerExtents::FollowKeeper() {
+  BeginHandOver();
+  FinishHandOver();
+}
+
+void WorkerExtents::FinishHandOver() {
+  while (HandOverOne()) {
+  }
+}
+
+void WorkerExtents::Tell(const SimKeeper::Told& told) {
+  if (epoch_ == keeper_.epoch()) keeper_.Post(worker_, told);
 }
 
 CUresult WorkerExtents::Create(const worker::ExtentRecord& wanted, worker::Extent* extent) {
@@ -190,21 +222,21 @@ CUresult WorkerExtents::Create(const worker::ExtentRecord& wanted, worker::Exten
   const wire::ExtentReply reply = keeper_.After(worker_)->Create(worker_, wanted, &none);
   if (reply.result != 0) return static_cast<CUresult>(reply.result);
   *extent = {reply.id, wanted.bytes, reply.id, reply.clear != 0};
-  held_[reply.id] = wanted;
-  held_[reply.id].id = reply.id;
+  held_[reply.id] = {wanted};
+  held_[reply.id].record.id = reply.id;
   return CUDA_SUCCESS;
 }
 
 void WorkerExtents::Free(const worker::Extent& extent) {
-  FollowKeeper();
+  FinishHandOver();
+  if (held_[extent.id].told) Tell(wire::FreeExtent{extent.id});
   held_.erase(extent.id);
-  keeper_.Post(worker_, wire::FreeExtent{extent.id});
 }
 
 void WorkerExtents::Drop(const worker::Extent& extent) {
-  FollowKeeper();
+  FinishHandOver();
+  if (held_[extent.id].told) Tell(wire::DropExtent{extent.id});
   held_.erase(extent.id);
-  keeper_.Post(worker_, wire::DropExtent{extent.id});
 }
 
 CUresult WorkerExtents::List(const worker::Owner& owner,
@@ -221,14 +253,26 @@ CUresult WorkerExtents::Import(const worker::ExtentRecord& record, worker::Exten
   const wire::ExtentReply reply = keeper_.After(worker_)->Import(worker_, record.id, &none);
   if (reply.result != 0) return static_cast<CUresult>(reply.result);
   *extent = {record.id, record.bytes, record.id, false};
-  held_[record.id] = record;
+  held_[record.id] = {record};
   return CUDA_SUCCESS;
+}
+
+void WorkerExtents::Claim(uint64_t lane) { Tell(wire::ClaimLane{lane}); }
+
+CUresult WorkerExtents::Confirm(const worker::Extent& extent) {
+  FollowKeeper();
+  Held& held = held_.at(extent.id);
+  if (held.told) return CUDA_SUCCESS;
+  ipc::UniqueFd none;
+  const wire::ExtentReply reply = keeper_.After(worker_)->Import(worker_, extent.id, &none);
+  held.told = reply.result == 0;
+  return static_cast<CUresult>(reply.result);
 }
 
 void WorkerExtents::ChangeOwner(const worker::Extent& extent, const worker::Owner& owner,
                                 uint64_t address, uint64_t range) {
-  FollowKeeper();
-  worker::ExtentRecord& record = held_[extent.id];
+  FinishHandOver();
+  worker::ExtentRecord& record = held_[extent.id].record;
   record.owner = owner;
   record.address = address;
   record.range = range;
@@ -237,7 +281,7 @@ void WorkerExtents::ChangeOwner(const worker::Extent& extent, const worker::Owne
   change.owner = owner;
   change.address = address;
   change.range = range;
-  keeper_.Post(worker_, change);
+  Tell(change);
 }
 
 CUresult WorkerExtents::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) {

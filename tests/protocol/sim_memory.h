@@ -53,8 +53,8 @@ class SimDevice {
 // while; a question is answered after what its teller said before it, as in keeper/server.cc.
 class SimKeeper {
  public:
-  using Told =
-      std::variant<ipc::control::FreeExtent, ipc::control::DropExtent, ipc::control::ChangeOwner>;
+  using Told = std::variant<ipc::control::FreeExtent, ipc::control::DropExtent,
+                            ipc::control::ChangeOwner, ipc::control::ClaimLane>;
   SimKeeper(Scene* scene, const SimDevice& device);
 
   void Post(uint32_t worker, const Told& told) { workers_[worker].push_back(told); }
@@ -82,9 +82,12 @@ class SimKeeper {
 
 class WorkerExtents : public worker::ExtentSource {
  public:
-  WorkerExtents(SimKeeper* keeper, uint32_t worker) : keeper_(*keeper), worker_(worker) {}
-  // Hands over what this worker has, if the keeper is another one than before.
-  void FollowKeeper();
+  WorkerExtents(SimKeeper* keeper, uint32_t worker)
+      : keeper_(*keeper), worker_(worker), epoch_(keeper->epoch()) {}
+  // Begins to hand over what this worker speaks for, if the keeper is another one than before.
+  void BeginHandOver();
+  // Hands one extent over. False: none is left. Whatever is asked meanwhile waits for the last one.
+  bool HandOverOne();
 
   CUresult Create(const worker::ExtentRecord& wanted, worker::Extent* extent) override;
   void Free(const worker::Extent& extent) override;
@@ -93,13 +96,27 @@ class WorkerExtents : public worker::ExtentSource {
   CUresult Import(const worker::ExtentRecord& record, worker::Extent* extent) override;
   void ChangeOwner(const worker::Extent& extent, const worker::Owner& owner, uint64_t address,
                    uint64_t range) override;
+  std::shared_ptr<worker::LaneClaim> ClaimOf(uint64_t lane) override { return claims_.Of(lane); }
+  void Claim(uint64_t lane) override;
+  CUresult Confirm(const worker::Extent& extent) override;
   CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) override;
 
  private:
+  struct Held {
+    worker::ExtentRecord record;
+    bool told = true;  // the present keeper knows of it
+  };
+  void FollowKeeper();
+  void FinishHandOver();
+  // Not answered, and lost with its keeper.
+  void Tell(const SimKeeper::Told& told);
+
   SimKeeper& keeper_;
   const uint32_t worker_;
-  uint64_t epoch_ = 0;
-  std::map<uint64_t, worker::ExtentRecord> held_;
+  uint64_t epoch_;  // of the keeper that it is connected to
+  std::map<uint64_t, Held> held_;
+  worker::LaneClaims claims_;
+  std::deque<uint64_t> to_hand_over_;  // a lane's from its start on
 };
 
 }  // namespace protocol

@@ -96,7 +96,18 @@ bool SimWorker::Hear(size_t index) {
   return true;
 }
 
+// Before anything else: the loop waits until all is handed over.
+bool SimWorker::FollowKeeper() {
+  if (!follows_keeper_) return false;
+  scene_->Change();
+  if (extents_.HandOverOne()) return true;
+  follows_keeper_ = false;
+  lanes_.OnChanged(0);
+  return true;
+}
+
 bool SimWorker::Loop() {
+  if (FollowKeeper()) return true;
   if (NoteEnds()) return true;
   if (!outbox_.empty() && scene_->dice.OneIn(2)) {
     FlushOutbox();
@@ -151,8 +162,8 @@ void SimWorker::Handle(Connection* connection, const wire::DaemonToWorker& messa
           [&](const wire::Query&) { AnswerQuery(connection); },
           [&](const wire::Stop&) { stopping_ = true; },
           [&](const wire::KeeperChanged&) {
-            extents_.FollowKeeper();
-            Post(wire::LaneChanged{0});
+            extents_.BeginHandOver();
+            follows_keeper_ = true;
           },
           [&](const wire::AttachSession& attach) { Attach(attach.session); },
           [&](const wire::DetachSession& detach) {

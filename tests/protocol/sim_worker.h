@@ -60,6 +60,7 @@ class SimWorker : public worker::DaemonLink {
   void Decide(uint64_t session, const worker::Decision& decision);
   bool TryResize(const ipc::control::ResizeLane& size);
   bool NoteEnds();
+  bool FollowKeeper();
   SimSession* Find(uint64_t session);
   SimSession* Any();
 
@@ -78,6 +79,7 @@ class SimWorker : public worker::DaemonLink {
   std::deque<ipc::control::WorkerToDaemon> outbox_;
   std::vector<ipc::control::ResizeLane> resizes_;  // until the last one has left the lane
   bool stopping_ = false;
+  bool follows_keeper_ = false;  // it hands its memory over
   uint64_t daemon_ = 0;
   uint64_t daemons_ = 0;
 };

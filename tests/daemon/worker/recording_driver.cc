@@ -188,6 +188,8 @@ class Extents : public ExtentSource {
     record.address = address;
     record.range = range;
   }
+  std::shared_ptr<LaneClaim> ClaimOf(uint64_t lane) override { return recording.claims->Of(lane); }
+  void Claim(uint64_t lane) override { recording.claimed.push_back(lane); }
   CUresult MemoryInfo(int, uint64_t* free_bytes, uint64_t* total_bytes) override {
     *total_bytes = recording.capacity_bytes;
     *free_bytes = recording.capacity_bytes - recording.used_bytes;

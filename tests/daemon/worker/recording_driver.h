@@ -33,6 +33,8 @@ struct Recording {
   uint64_t capacity_bytes = 0;
   uint64_t used_bytes = 0;
   bool clear = false;  // new extents must be zeroed
+  std::shared_ptr<LaneClaims> claims = std::make_shared<LaneClaims>();
+  std::vector<uint64_t> claimed;  // lanes, as the keeper heard
 
   // The device: an extent's id is its handle, too.
   std::map<CUdeviceptr, Mapping> mappings;
