@@ -14,6 +14,8 @@ namespace protocol {
 inline constexpr size_t kEpisodeSteps = 2'000;
 // In which worlds keep their promises today: delay, the ends of programs, lost workers and pauses.
 inline constexpr Disturbances kTested = {.workers = true, .pauses = true};
+// The same with lost keepers.
+inline constexpr Disturbances kKeepers = {.workers = true, .keepers = true, .pauses = true};
 // Also upgrades, but not together with lost workers.
 inline constexpr Disturbances kUpgraded = {.upgrades = true, .pauses = true};
 

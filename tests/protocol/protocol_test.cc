@@ -12,7 +12,7 @@ namespace {
 
 uint64_t StepsWanted() {
   const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
-  return given == nullptr ? 2'500'000 : std::strtoull(given, nullptr, 10);
+  return given == nullptr ? 2'100'000 : std::strtoull(given, nullptr, 10);
 }
 
 class SeedsTest : public testing::TestWithParam<uint64_t> {};
@@ -27,6 +27,8 @@ void ExpectPromisesKept(const Disturbances& disturbances, uint64_t usual_seed) {
 }
 
 TEST_P(SeedsTest, WorldsKeepTheirPromises) { ExpectPromisesKept(kTested, GetParam()); }
+
+TEST(KeepersTest, WorldsWithLostKeepersKeepTheirPromises) { ExpectPromisesKept(kKeepers, 1); }
 
 TEST(UpgradesTest, WorldsWithUpgradesKeepTheirPromises) { ExpectPromisesKept(kUpgraded, 1); }
 
