@@ -1,6 +1,7 @@
 #include "daemon/control/lane_registry.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -147,12 +148,14 @@ void LaneRegistry::Shrink(const Shrinking::Order& order) {
 }
 
 void LaneRegistry::OnShrunk(uint32_t worker, const wire::LaneShrunk& shrunk) {
-  if (!shrinking_.Answer(worker, {shrunk.lane, shrunk.bytes})) return;
+  const std::optional<Shrinking::Order> done =
+      shrinking_.Answer(worker, {shrunk.lane, shrunk.bytes});
+  if (!done.has_value()) return;
   // No worker has the lane mapped any more, so the keeper frees its memory. The memory of a lane
   // that stays is left alone: a worker may just have made it.
-  if (shrunk.bytes == 0 && WorkersOf(shrunk.lane).empty()) Release(shrunk.lane);
+  if (done->bytes == 0 && WorkersOf(done->lane).empty()) Release(done->lane);
   parts_.scheduler->Apply(
-      scheduler::LaneShrunk{IdOf(shrunk.lane), static_cast<int64_t>(shrunk.bytes)});
+      scheduler::LaneShrunk{IdOf(done->lane), static_cast<int64_t>(done->bytes)});
 }
 
 void LaneRegistry::Release(uint64_t lane) const {

@@ -7,19 +7,23 @@ namespace control {
 void Shrinking::Tell(const Order& order, const std::set<uint32_t>& workers) {
   Pending& pending = pending_[order.lane];
   pending.bytes = order.bytes;
-  for (const uint32_t worker : workers) ++pending.answers[worker];
+  for (const uint32_t worker : workers) pending.answers[worker].insert(order.bytes);
 }
 
-bool Shrinking::Answer(uint32_t worker, const Order& order) {
-  const std::map<uint64_t, Pending>::iterator found = pending_.find(order.lane);
-  if (found == pending_.end() || found->second.bytes != order.bytes) return false;
-  std::map<uint32_t, unsigned>& answers = found->second.answers;
-  const std::map<uint32_t, unsigned>::iterator answer = answers.find(worker);
-  if (answer == answers.end()) return false;
-  if (--answer->second == 0) answers.erase(answer);
-  if (!answers.empty()) return false;
+std::optional<Shrinking::Order> Shrinking::Answer(uint32_t worker, const Order& answered) {
+  const std::map<uint64_t, Pending>::iterator found = pending_.find(answered.lane);
+  if (found == pending_.end()) return std::nullopt;
+  std::map<uint32_t, std::multiset<uint64_t>>& answers = found->second.answers;
+  const std::map<uint32_t, std::multiset<uint64_t>>::iterator sizes = answers.find(worker);
+  if (sizes == answers.end()) return std::nullopt;
+  const std::multiset<uint64_t>::iterator size = sizes->second.find(answered.bytes);
+  if (size == sizes->second.end()) return std::nullopt;
+  sizes->second.erase(size);
+  if (sizes->second.empty()) answers.erase(sizes);
+  if (!answers.empty()) return std::nullopt;
+  const Order done{answered.lane, found->second.bytes};
   pending_.erase(found);
-  return true;
+  return done;
 }
 
 std::vector<Shrinking::Order> Shrinking::Lose(uint32_t worker) {

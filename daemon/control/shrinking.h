@@ -2,12 +2,14 @@
 //
 // A lane's memory is free when every worker that has the order has answered. A lost worker has let
 // go of its memory, but the lane's extents stay with the keeper: the order is sent again to the
-// workers that have the lane by then. Each message is answered once, so a late answer counts for no
-// later order. Thread safety: one thread.
+// workers that have the lane by then. A worker answers each message once, and names its size. So a
+// late answer counts for no later order, and a lane's newer order waits for the answers to the
+// older one, too. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -23,8 +25,9 @@ class Shrinking {
   // The order was sent to these workers, each of which is to answer. None: the order waits for a
   // worker.
   void Tell(const Order& order, const std::set<uint32_t>& workers);
-  // True: this was the last answer. The order is done, and forgotten.
-  bool Answer(uint32_t worker, const Order& order);
+  // The worker has carried out `answered`. Returns the lane's newest order with the last answer: it
+  // is done, and forgotten.
+  std::optional<Order> Answer(uint32_t worker, const Order& answered);
   void Forget(uint64_t lane) { pending_.erase(lane); }
   // The orders that the lost worker has not answered: to be sent again.
   std::vector<Order> Lose(uint32_t worker);
@@ -33,8 +36,8 @@ class Shrinking {
 
  private:
   struct Pending {
-    uint64_t bytes = 0;
-    std::map<uint32_t, unsigned> answers;  // that are to come, by worker
+    uint64_t bytes = 0;                                   // of the newest order
+    std::map<uint32_t, std::multiset<uint64_t>> answers;  // sizes to be answered, by worker
   };
   std::map<uint64_t, Pending> pending_;  // by lane
 };
