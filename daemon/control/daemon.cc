@@ -87,6 +87,7 @@ void Daemon::OnWorkerReport(uint32_t worker, const WorkerReport& report,
           [&](const wire::SessionEnded& ended) { worker_sessions_.OnReport(ended); },
           [&](const wire::SessionReleased& released) { worker_sessions_.OnReport(released); },
           [&](const wire::Poisoned& poisoned) { worker_sessions_.OnPoisoned(worker, poisoned); },
+          [&](const wire::Switched& switched) { core_.grants.OnReport(worker, switched); },
           [&](const wire::LaneShrunk& shrunk) { core_.lanes.OnShrunk(worker, shrunk); },
           [&](const wire::LaneChanged& changed) { core_.lanes.OnChanged(worker, changed); },
           // Compiles for reports of sessions about lanes, turns and memory.

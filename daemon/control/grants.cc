@@ -105,9 +105,12 @@ bool Grants::NoteDevice(uint64_t id, uint32_t device, bool for_lane) {
 }
 
 // A worker has passed the lane on by itself (daemon/worker/gate.h), and reports it afterwards.
-void Grants::OnReport(const wire::Switched& switched) {
+void Grants::OnReport(uint32_t worker, const wire::Switched& switched) {
   spdlog::debug("lane {} went from session {} to {}", switched.lane, switched.from, switched.to);
   if (IsYetToBeListed(switched.from)) return;
+  // Another worker may have granted the session its lane again by now.
+  const Session* const from = parts_.sessions->Find(switched.from);
+  if (from != nullptr && from->worker != worker) return;
   NoteProgress(switched.from);
   parts_.observers->Note({.kind = EventKind::kSwitch,
                           .at_us = std::min(switched.at_us, now_us_()),
@@ -182,6 +185,16 @@ void Grants::Adopt(const Session& session) {
   // The holder of a lane is known only when all sessions have been adopted: until then this is
   // held.
   if (record.wants != 0) parts_.scheduler->Apply(scheduler::Runnable{record.session_id});
+}
+
+// First it has no work. The move may end an order to go to the host, and the session would be
+// granted its lane then, while no worker has it that could be told. A grant may be on its way to
+// the worker, which can be lost before it gives the lane back.
+void Grants::OnReleased(const Session& session) {
+  const uint64_t id = session.record.session_id;
+  const scheduler::LaneId lane = static_cast<scheduler::LaneId>(session.lane);
+  parts_.scheduler->Apply(scheduler::Idle{id, true});
+  parts_.scheduler->Apply(scheduler::Switched{lane, id, 0});
 }
 
 // The sessions of a lost worker run nowhere until another worker takes them over. All of them go

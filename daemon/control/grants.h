@@ -41,11 +41,15 @@ class Grants {
   void TellLane(const Session& session);
   // Applies the progress that stands in the session's page since the last time.
   void NoteProgress(uint64_t id);
+  // The session has left its worker. It has no work and no lane until another worker has it.
+  void OnReleased(const Session& session);
   // The worker's sessions run nowhere until another worker takes them over.
   void OnWorkerLost(uint32_t worker);
 
   // --- reports
-  void OnReport(const ipc::control::Switched& switched);
+  // `worker`: of the session that had the lane; 0: its program is its own worker. A worker that the
+  // session has left answers a late grant this way, too.
+  void OnReport(uint32_t worker, const ipc::control::Switched& switched);
   void OnReport(const ipc::control::GateReport& report);
   void OnReport(const ipc::control::MemoryNeeded& needed);
   void OnReport(const ipc::control::MemoryFreed& freed);

@@ -173,7 +173,7 @@ void InProcess::OnMessage(const Session& session, const wire::ProgramToDaemon& m
                    AnswerMemory(session.record.session_id, DeviceMeant(session, memory.device));
                  },
                  [&](const wire::Switched& switched) {
-                   if (IsOwnExit(switched, session)) parts_.grants->OnReport(switched);
+                   if (IsOwnExit(switched, session)) parts_.grants->OnReport(0, switched);
                  },
                  [&](const wire::GateReport& report) {
                    if (IsOwn(report, session)) parts_.grants->OnReport(report);

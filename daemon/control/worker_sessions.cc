@@ -40,9 +40,7 @@ void WorkerSessions::OnReport(const ipc::control::SessionReleased& released) {
     core_->lifecycle.Remove(session);
     return;
   }
-  // First it has no work. The move may end an order to go to the host, and the session would be
-  // granted its lane then, while no worker has it that could be told.
-  core_->scheduler.Apply(scheduler::Idle{id, true});
+  core_->grants.OnReleased(*session);
   if (!moves_.Begin(session)) {
     moves_.Lose(session, "the session left its worker and can't enter another; start it again");
   }

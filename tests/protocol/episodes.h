@@ -16,8 +16,8 @@ inline constexpr size_t kEpisodeSteps = 2'000;
 inline constexpr Disturbances kTested = {.workers = true, .pauses = true};
 // The same with lost keepers.
 inline constexpr Disturbances kKeepers = {.workers = true, .keepers = true, .pauses = true};
-// Also upgrades, but not together with lost workers.
-inline constexpr Disturbances kUpgraded = {.upgrades = true, .pauses = true};
+// Also upgrades: a session may leave a worker that is lost before it hears of the next decision.
+inline constexpr Disturbances kUpgraded = {.workers = true, .upgrades = true, .pauses = true};
 
 // "daemons", "workers", "keepers", "upgrades", "pauses", in any order; other words mean nothing.
 Disturbances DisturbancesIn(const std::string& names);

@@ -30,7 +30,9 @@ TEST_P(SeedsTest, WorldsKeepTheirPromises) { ExpectPromisesKept(kTested, GetPara
 
 TEST(KeepersTest, WorldsWithLostKeepersKeepTheirPromises) { ExpectPromisesKept(kKeepers, 1); }
 
-TEST(UpgradesTest, WorldsWithUpgradesKeepTheirPromises) { ExpectPromisesKept(kUpgraded, 1); }
+TEST(UpgradesTest, WorldsWithUpgradesAndLostWorkersKeepTheirPromises) {
+  ExpectPromisesKept(kUpgraded, 1);
+}
 
 INSTANTIATE_TEST_SUITE_P(Quarter, SeedsTest, testing::Range<uint64_t>(1, 5));
 

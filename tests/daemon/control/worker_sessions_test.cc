@@ -32,6 +32,35 @@ TEST_F(WorkerSessionsTest, AReleasedSessionWaitsForTheNextWorker) {
   EXPECT_EQ(session->phase, Phase::kRunning);
 }
 
+// The grant was sent to a worker that the session had left, and that ended before it could answer.
+TEST_F(WorkerSessionsTest, AReleasedSessionIsGrantedItsLaneAgainInTheNextWorker) {
+  Session* const session = Admitted(1);
+  scheduler_.Apply(scheduler::Runnable{1});
+  ASSERT_TRUE(Known(1)->granted);
+  session->lane = static_cast<uint64_t>(Known(1)->lane);
+  workers_.OnReport(wire::SessionReleased{1});
+  EXPECT_FALSE(Known(1)->granted);
+  children_.AddWorker(2);
+  Lose(1);
+  workers_.ServeWaiting();
+  workers_.OnReport(wire::Attached{.session_id = 1});
+  ASSERT_EQ(session->worker, 2u);
+  grants_.OnReport(wire::GateReport{1, wire::GateEvent::kRunnable});
+  EXPECT_TRUE(Known(1)->granted);
+}
+
+TEST_F(WorkerSessionsTest, AWorkerThatASessionHasLeftAnswersNoLaterGrant) {
+  Session* const session = Admitted(1);
+  scheduler_.Apply(scheduler::Runnable{1});
+  scheduler_.Apply(scheduler::Idle{1, true});
+  session->lane = static_cast<uint64_t>(Known(1)->lane);
+  session->worker = 2;
+  grants_.OnReport(1, wire::Switched{session->lane, 1, 0, 0});
+  EXPECT_TRUE(Known(1)->granted);
+  grants_.OnReport(2, wire::Switched{session->lane, 1, 0, 0});
+  EXPECT_FALSE(Known(1)->granted);
+}
+
 TEST_F(WorkerSessionsTest, AReleasedSessionThatCannotMoveIsLost) {
   Session* const session = Admitted(1);
   session->faulted = true;
