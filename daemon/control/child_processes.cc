@@ -333,7 +333,7 @@ void ChildProcesses::OnWorkerEnded(uint32_t number) {
               how);
   unlink(ipc::WorkerSocketPath(options_.runtime_dir, number).c_str());
   TellKeeper(wire::ReleaseWorker{number});
-  WorkerLoss loss{worker.served, worker.state == WorkerState::kRetired, worker.failure};
+  WorkerLoss loss = LossOf(worker);
   if (loss.sentence.empty()) {
     loss.sentence =
         absl::StrCat("the worker ended (", how, "); see ",

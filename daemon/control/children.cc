@@ -17,6 +17,11 @@ void Children::Stay(uint32_t worker) {
   Transition(worker, found->second.served ? WorkerState::kReady : WorkerState::kStarting);
 }
 
+WorkerLoss LossOf(const Worker& worker) {
+  const bool served = worker.served || worker.state == WorkerState::kListing;
+  return {served, worker.state == WorkerState::kRetired, worker.failure};
+}
+
 bool Children::HasWorker() const {
   return std::any_of(workers().begin(), workers().end(), [](const auto& entry) {
     return !entry.second.own && entry.second.TakesSessions();

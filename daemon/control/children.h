@@ -70,6 +70,10 @@ struct Worker {
   void Transition(WorkerState to);
 };
 
+// Of a worker that has ended; the sentence may be empty. An adopted worker has served an earlier
+// lanewayd, which may have told the worker to stop: its end is no failed start.
+WorkerLoss LossOf(const Worker& worker);
+
 struct KeeperState {
   Process process;
   bool running = false;

@@ -135,8 +135,9 @@ void SimChildren::OnWorkerEnded(uint32_t number) {
   connections_.erase(number);
   scene_->Change();
   TellKeeper(wire::ReleaseWorker{number});
-  listener_->OnWorkerLost(
-      number, {worker.served, worker.state == control::WorkerState::kRetired, "the worker ended"});
+  control::WorkerLoss loss = control::LossOf(worker);
+  loss.sentence = "the worker ended";
+  listener_->OnWorkerLost(number, loss);
   CheckAdopted();
 }
 

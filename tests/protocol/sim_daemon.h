@@ -40,6 +40,7 @@ class SimDaemon {
 
   bool serving() const { return daemon_->core().scheduler.serving(); }
   const scheduler::State& state() const { return daemon_->core().scheduler.state(); }
+  const std::map<uint32_t, control::Worker>& workers() const { return children_.workers(); }
   const control::SessionTable& sessions() const { return daemon_->core().sessions; }
   // Null when it has none.
   const control::Session* SessionOf(const Program& program) const;

@@ -136,11 +136,20 @@ std::string World::DescribeDaemon() const {
   for (const std::pair<const uint64_t, control::Session>& entry : daemon_->sessions().all()) {
     text += "  session " + std::to_string(entry.first) + " of program " +
             std::to_string(entry.second.record.pid) + " " + control::NameOf(entry.second.phase) +
-            " worker " + std::to_string(entry.second.worker) + ": ";
+            " worker " + std::to_string(entry.second.worker) +
+            (entry.second.record.contained != 0
+                 ? " own worker " + std::to_string(entry.second.own_worker)
+                 : "") +
+            ": ";
     if (const scheduler::Session* const session = state.Find(entry.first))
       text += Text(*session) + ", " +
               scheduler::Sentence(scheduler::Why(state, entry.first, scene_.now_us));
     text += "\n";
+  }
+  for (const std::pair<const uint32_t, control::Worker>& entry : daemon_->workers()) {
+    text += "  worker " + std::to_string(entry.first) + " state " +
+            std::to_string(static_cast<int>(entry.second.state)) +
+            (entry.second.own ? " own" : "") + (entry.second.served ? " served" : "") + "\n";
   }
   for (const auto& entry : state.lanes) {
     text += "  lane " + std::to_string(entry.first) + " bytes " +

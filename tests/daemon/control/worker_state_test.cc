@@ -37,6 +37,16 @@ TEST(WorkerStateTest, AnIllegalTransitionIsABug) {
   EXPECT_DEATH(worker.Transition(WorkerState::kReady), "IsLegal");
 }
 
+TEST(WorkerStateTest, AnAdoptedWorkerThatEndsBeforeItListsItsSessionsHasServed) {
+  Worker worker;
+  EXPECT_FALSE(LossOf(worker).served);
+  worker.state = WorkerState::kListing;
+  EXPECT_TRUE(LossOf(worker).served);
+  EXPECT_FALSE(LossOf(worker).expected);
+  worker.Transition(WorkerState::kRetired);
+  EXPECT_TRUE(LossOf(worker).expected);
+}
+
 TEST(WorkerStateTest, AWorkerThatStaysIsAsReadyAsItHadCome) {
   FakeChildren children;
   children.AddWorker(1);
