@@ -5,9 +5,10 @@
 // A session follows an assignment later than it hears of it, when it is quiet. A newer assignment
 // may have come by then, and only the last one counts: the lane of an older one may have ended. A
 // session on the host is in no lane, so an assignment that comes meanwhile counts on the way back.
-// Thread safety: Told(), told(), bytes() from any thread; the rest on the session's.
+// Thread safety: Told(), told(), bytes(), TellBytes() from any thread; the rest on the session's.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -39,7 +40,15 @@ class AssignedLane {
     if (!uses()) device_ = device;
     return wanted > bytes_.load() || !is_member;
   }
-  void Grown(uint64_t bytes) { bytes_.store(bytes); }
+  // lanewayd has granted so much in all, and the session has yet to reserve it. 0: it does not.
+  void Granted(uint64_t bytes) { granted_.store(bytes); }
+  void Grown(uint64_t bytes) {
+    bytes_.store(bytes);
+    granted_.store(0);
+  }
+  // The bytes of the lane that the next lanewayd has to count for the session. Without the granted
+  // part it would shrink the lane under the session, or give the memory to another session.
+  uint64_t TellBytes() const { return std::max(granted_.load(), bytes_.load()); }
   void GivenBack() { bytes_.store(0); }
   // Back from the host, a session may get its turn before lanewayd has told it of a lane.
   bool Lacks(bool is_member) const { return uses() && !is_member; }
@@ -53,6 +62,7 @@ class AssignedLane {
  private:
   std::atomic<uint64_t> told_{0};
   std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> granted_{0};  // 0: no more than bytes_
   uint64_t when_back_ = 0;
   int device_ = 0;
 };

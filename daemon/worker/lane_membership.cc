@@ -91,6 +91,8 @@ CUresult LaneMembership::GrowInLane(uint64_t bytes) {
     if (answer->result == 0) return {RoomRequest::Event::kDecided};
     return {RoomRequest::Event::kRefused, static_cast<CUresult>(answer->result)};
   };
+  plan.take = [&] { return around_.requests->NoteGrantedLane(&lane_, wanted); };
+  plan.undo = [this] { lane_.Granted(0); };
   // Only a session that is inside changes the size of its lane.
   plan.attempts = {{[&] { return told ? JoinTold(wanted) : CUDA_SUCCESS; }, {}},
                    {[this] { return EnterGranted(); }, [] { return uint64_t{0}; }},

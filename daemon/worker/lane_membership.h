@@ -46,6 +46,7 @@ class LaneMembership final : public LaneUse {
   CUresult GiveLaneBack() override;
 
   uint64_t bytes() const { return lane_.bytes(); }
+  uint64_t TellBytes() const { return lane_.TellBytes(); }  // to a new lanewayd
   bool is_inside() const { return lanes_.Inside(&member_); }
   // An open gate alone does not say so: the session may have been on the host since it was inside.
   bool has_lane() const { return !lane_.uses() || is_inside(); }

@@ -57,6 +57,13 @@ std::optional<wire::AssignLane> MemoryRequests::AskForLane(const LaneQuestion& q
   return Ask<wire::AssignLane>(ipc::WaitState::kLane, question);
 }
 
+bool MemoryRequests::NoteGrantedLane(AssignedLane* lane, uint64_t bytes) {
+  const base::MutexLock lock(&told_mutex_);
+  if (IsForANewDaemon()) return false;
+  lane->Granted(bytes);
+  return true;
+}
+
 bool MemoryRequests::GaveBackSinceAsked() {
   if (!PollFrees()) {
     const Parking::Waiting waiting(around_.parking, ipc::WaitState::kMemory);
@@ -87,7 +94,7 @@ bool MemoryRequests::AwaitOthers(uint64_t bytes) {
 // earlier daemon has granted since.
 bool MemoryRequests::NoteTaken(uint64_t bytes) {
   const base::MutexLock lock(&told_mutex_);
-  if (HasDaemon() && DaemonNow() != answered_by_) return false;
+  if (IsForANewDaemon()) return false;
   told_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return true;
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "daemon/worker/assigned_lane.h"
 #include "daemon/worker/call_context.h"
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/parking.h"
@@ -53,6 +54,9 @@ class MemoryRequests final : public PersistentMemory, private RoomWorld {
   using LaneQuestion = ipc::control::LaneNeeded;
   // The answer; empty when no daemon decides, or the session ends.
   std::optional<ipc::control::AssignLane> AskForLane(const LaneQuestion& question);
+  // The session takes what the answer granted. False: a new daemon has come, and is to be asked. A
+  // daemon that is told TellBytes() and then the lane's counts the grant, or is asked for it.
+  bool NoteGrantedLane(AssignedLane* lane, uint64_t bytes);
   // With `ask`: as RoomPlan says. Without: attempts at what was decided before.
   GrantResult Run(const RoomPlan& plan) { return RunRoomRequest(this, plan); }
 
@@ -77,6 +81,9 @@ class MemoryRequests final : public PersistentMemory, private RoomWorld {
   uint64_t DaemonNow() const;
   GrantResult Take(uint64_t bytes, std::vector<RoomPlan::Attempt> attempts);
   bool NoteTaken(uint64_t bytes);
+  bool IsForANewDaemon() const REQUIRES(told_mutex_) {
+    return HasDaemon() && DaemonNow() != answered_by_;
+  }
   // Asks lanewayd and waits for its answer.
   template <class Answer>
   std::optional<Answer> Ask(ipc::WaitState reason, const ipc::control::WorkerToDaemon& question);

@@ -149,7 +149,7 @@ SessionSnapshot SessionImpl::Snapshot() const {
           .device_bytes = held_.arena.bytes(),
           .pinned_bytes = held_.pinned.bytes(),
           .persistent_bytes = requests_.TellBytes(),
-          .lane_bytes = lane_.bytes(),
+          .lane_bytes = lane_.TellBytes(),  // after TellBytes(): see NoteGrantedLane()
           .place = swaps_.Look()};
 }
 

@@ -130,9 +130,19 @@ void SimRequests::Undo(Request* request) {
 
 // --- persistent memory ---------------------------------------------------------------------------
 
-bool SimRequests::NoteTaken(uint64_t bytes) {
+bool SimRequests::IsForANewDaemon() const {
   const uint64_t daemon = around_.daemon->Daemon();
-  if (daemon != 0 && daemon != answered_by_) return false;
+  return daemon != 0 && daemon != answered_by_;
+}
+
+bool SimRequests::NoteGrantedLane(worker::AssignedLane* lane, uint64_t bytes) {
+  if (IsForANewDaemon()) return false;
+  lane->Granted(bytes);
+  return true;
+}
+
+bool SimRequests::NoteTaken(uint64_t bytes) {
+  if (IsForANewDaemon()) return false;
   told_bytes_ += bytes;
   return true;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/worker/assigned_lane.h"
 #include "daemon/worker/parking.h"
 #include "daemon/worker/room_request.h"
 #include "daemon/worker/session.h"
@@ -48,6 +49,8 @@ class SimRequests {
   // The answer; empty when no daemon decides, or the session ends.
   Get<std::optional<ipc::control::AssignLane>> AskForLane(uint64_t bytes);
   void GiveBack(uint64_t bytes);
+  // As worker::MemoryRequests.
+  bool NoteGrantedLane(worker::AssignedLane* lane, uint64_t bytes);
   // What another worker left of the session.
   void Inherit(uint64_t bytes) { told_bytes_ = bytes; }
   bool TakesMemory() const { return takes_ || around_.parking->HasAnswer(); }
@@ -73,6 +76,7 @@ class SimRequests {
   Get<std::optional<AnswerType>> Ask(ipc::control::WorkerToDaemon question);
   Get<Answer> AskForMemory(uint64_t bytes);
   bool NoteTaken(uint64_t bytes);
+  bool IsForANewDaemon() const;
 
   const Surroundings around_;
   bool takes_ = false;            // it waits until what it was granted is there

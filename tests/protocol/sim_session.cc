@@ -217,7 +217,7 @@ void SimSession::Obey(const worker::Decision& decision) {
 worker::SessionSnapshot SimSession::Snapshot() const {
   worker::SessionSnapshot snapshot;
   snapshot.persistent_bytes = requests_.TellBytes();
-  snapshot.lane_bytes = lane_.assigned().bytes();
+  snapshot.lane_bytes = lane_.assigned().TellBytes();
   snapshot.place = place_.Look();
   return snapshot;
 }

@@ -69,6 +69,8 @@ SimSession::Get<CUresult> SimSession::GrowInLane(uint64_t bytes) {
   bool told = false;  // lanewayd has said which lane
   SimRequests::Plan plan;
   plan.ask = [this, bytes, &told] { return AskForLane(bytes, &told); };
+  plan.take = [this, bytes] { return requests_.NoteGrantedLane(&lane_.assigned(), bytes); };
+  plan.undo = [this] { lane_.assigned().Granted(0); };
   plan.attempts = {[&] { return told ? lane_.Change(lane_.assigned().told()) : CUDA_SUCCESS; },
                    [this] { return lane_.EnterGranted(); },
                    [this, bytes] { return lane_.Reserve(bytes); }};

@@ -83,6 +83,22 @@ TEST_F(AssignedLaneTest, EachWayForgetsWhatWasToldOnTheOneBefore) {
   EXPECT_EQ(lane_.ForReturn(), 0u);
 }
 
+// The session reserves its part of the lane later than it is granted, and another lanewayd may come
+// in between.
+TEST(GrantedLaneTest, TheNextLanewaydIsToldOfTheGrant) {
+  AssignedLane lane;
+  lane.Granted(kBytes);
+  EXPECT_EQ(lane.TellBytes(), kBytes);
+  EXPECT_FALSE(lane.uses());
+  lane.Granted(0);  // it was not to be had
+  EXPECT_EQ(lane.TellBytes(), 0u);
+  lane.Granted(kBytes);
+  lane.Grown(kBytes);
+  EXPECT_EQ(lane.TellBytes(), kBytes);
+  lane.GivenBack();
+  EXPECT_EQ(lane.TellBytes(), 0u);
+}
+
 // Another worker takes over what lies on the host: it is told of its lane before its client speaks,
 // and reserves nothing before the client's replay does.
 TEST(RebuiltLaneTest, OnTheHostItWaitsForItsReplay) {
