@@ -105,7 +105,8 @@ void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
 
 // A lost session shows when the call itself is to be sent.
 void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) {
-  Outgoing own{.op = op, .context = context, .values = values, .wants_reply = wants_reply};
+  Outgoing own(op, context, values);
+  own.wants_reply = wants_reply;
   GoAlone();
   if (!Encode(ipc::RequestBytesMax(op, values), &own)) return;
   Record(&own);
@@ -133,7 +134,7 @@ void Pipeline::GoAlone() {
 
 void Pipeline::FlushHeld() {
   const base::MutexLock lock(&mutex_);
-  Outgoing none;
+  Outgoing none(ipc::Op::Ping, 0, nullptr);
   GoAlone();
   (void)MakeRoom(0, &none);  // the session is lost, or the sender has sent what it held
 }

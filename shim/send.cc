@@ -85,7 +85,7 @@ uint32_t RoundTrip(Outgoing* call) {
 uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*prepare)(void*),
                       void* argument) {
   if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
-  Outgoing call{.op = op, .context = context, .values = values};
+  Outgoing call(op, context, values);
   if (prepare != nullptr) {
     call.prepare = prepare;
     call.argument = argument;
@@ -101,17 +101,17 @@ uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {
 }
 
 CUresult NoteUnsentValues(ipc::Op op, uint32_t context, ipc::Values values) {
-  Outgoing call{.op = op, .context = context, .values = values};
+  Outgoing call(op, context, values);
   return Client::Process().pipeline().Note(&call);
 }
 
 uint32_t CallValues(ipc::Op op, uint32_t context, ipc::Values values) {
-  Outgoing call{.op = op, .context = context, .values = values};
+  Outgoing call(op, context, values);
   return RoundTrip(&call);
 }
 
 uint32_t CallIntoCapture(ipc::Op op, uint32_t context, ipc::Values values, uint64_t piece) {
-  Outgoing call{.op = op, .context = context | ipc::kIntoCapture, .values = values};
+  Outgoing call(op, context | ipc::kIntoCapture, values);
   call.capture = piece;
   return RoundTrip(&call);
 }

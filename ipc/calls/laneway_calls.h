@@ -85,10 +85,11 @@ struct Mark {
   uint32_t reserved = 0;
 };
 
-// A launch attribute without pointers: `id` is a CUlaunchAttributeID, `value` its first words.
+// A launch attribute without pointers: `id` is a CUlaunchAttributeID, `value` its first words. No
+// member has a default value: every launch has room for many attributes, and few launches have one.
 struct LaunchAttribute {
-  uint32_t id = 0;
-  uint32_t value[4] = {};
+  uint32_t id;
+  uint32_t value[4];
 };
 
 // The attributes that a launch may have in a context that several sessions share. The client drops

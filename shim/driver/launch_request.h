@@ -22,15 +22,11 @@ struct LaunchRequest {
   CUstream stream = nullptr;
   void** params = nullptr;
   void** extra = nullptr;
-  ipc::LaunchAttribute attributes[kLaunchAttributesMax];
+  ipc::LaunchAttribute attributes[kLaunchAttributesMax];  // the first attribute_count are set
   unsigned attribute_count = 0;
 
   void Add(CUlaunchAttributeID id, unsigned x, unsigned y = 0, unsigned z = 0) {
-    ipc::LaunchAttribute& attribute = attributes[attribute_count++];
-    attribute.id = id;
-    attribute.value[0] = x;
-    attribute.value[1] = y;
-    attribute.value[2] = z;
+    attributes[attribute_count++] = {.id = id, .value = {x, y, z}};
   }
 };
 

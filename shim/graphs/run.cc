@@ -15,7 +15,7 @@ CUstream ProgramOf(const Stream& stream) {
 }
 
 CUresult RunOne(const KernelWork& work, const Stream& stream) {
-  ipc::LaunchAttribute cooperative;
+  ipc::LaunchAttribute cooperative = {};
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value[0] = 1;
   return Post<ipc::Op::Launch>(stream.wire, reinterpret_cast<CUfunction>(work.function),

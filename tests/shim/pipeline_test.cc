@@ -104,8 +104,8 @@ class PipelineTest : public ::testing::Test {
 
   // The program says that an iteration ends.
   void EndIteration() { iterations_.Mark(ipc::BoundarySource::kHeader); }
-  Outgoing Fill() const { return {.op = ipc::Op::cuMemsetD8Async, .values = fill_.values()}; }
-  Outgoing Create() { return {.op = ipc::Op::StreamCreate, .values = create_.values()}; }
+  Outgoing Fill() const { return {ipc::Op::cuMemsetD8Async, 0, fill_.values()}; }
+  Outgoing Create() { return {ipc::Op::StreamCreate, 0, create_.values()}; }
 
   Trace trace_;
   std::unique_ptr<ipc::SessionPage> page_ = std::make_unique<ipc::SessionPage>();
@@ -195,7 +195,7 @@ TEST_F(PipelineTest, NumbersOfARefusedCallAreTakenBack) {
   static int taken = 0;
   const CUstream unknown = reinterpret_cast<CUstream>(uint64_t{12345});
   const ipc::Arguments<ipc::Op::cuMemsetD8Async> fill(CUdeviceptr{ipc::kArena}, 1, 64, unknown);
-  Outgoing call{.op = ipc::Op::cuMemsetD8Async, .values = fill.values()};
+  Outgoing call(ipc::Op::cuMemsetD8Async, 0, fill.values());
   call.prepare = [](void*) { return ++taken == 1; };
   call.undo = [] { --taken; };
   EXPECT_FALSE(pipeline_.Send(&call));
