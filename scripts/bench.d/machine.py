@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LANEWAY_BUILD_DIR", ROOT / "build"))
 MET, MISSED, NOISY = 0, 1, 2
 DAEMON_S = 60  # until it must have started
+IN_ROUNDS = "LANEWAY_BENCH_IN_ROUNDS" in os.environ  # one run of many that scripts/bench compares: it may be shorter
 PYTHON = ROOT / ".venv" / "bin" / "python"  # with tinygrad, where scripts/setup has put it
 # One order of its sets, so that all runs do the same work.
 TINYGRAD = {"DEV": "CUDA", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
