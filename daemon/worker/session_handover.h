@@ -62,8 +62,9 @@ class SessionHandover {
   // --- quiet points
   // Everything taken so far is complete, and the page says so.
   bool quiet() const { return quiet_.load(); }
-  // A message was taken. Returns whether the session was quiet before it.
-  bool OnTaken() { return quiet_.exchange(false); }
+  // A message was taken. Returns whether the session was quiet before it. Only the session's thread
+  // writes the word, so within a run of messages an atomic write would change nothing.
+  bool OnTaken() { return quiet_.load(std::memory_order_relaxed) && quiet_.exchange(false); }
   // The message that was taken at the last quiet point had no effect: a successor takes it again.
   void UndoTaken();
   // Publishes a quiet point when the session is at one.
