@@ -17,6 +17,12 @@ void Children::Stay(uint32_t worker) {
   Transition(worker, found->second.served ? WorkerState::kReady : WorkerState::kStarting);
 }
 
+// A worker whose connection is gone is ending by itself.
+void Children::Retire(uint32_t worker) {
+  Transition(worker, WorkerState::kRetired);
+  (void)Send(worker, ipc::control::Stop{});
+}
+
 WorkerLoss LossOf(const Worker& worker) {
   const bool served = worker.served || worker.state == WorkerState::kListing;
   return {served, worker.state == WorkerState::kRetired, worker.failure};

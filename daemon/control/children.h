@@ -104,6 +104,8 @@ class Children {
   virtual void Transition(uint32_t worker, WorkerState to) = 0;
   // The worker takes sessions again after all. REQUIRES: it is leaving, if it has not ended.
   void Stay(uint32_t worker);
+  // Asks the worker to end. REQUIRES: it is not retired yet, if it has not ended.
+  void Retire(uint32_t worker);
   virtual void KillWorker(uint32_t worker) = 0;
   // Fails when the worker is ending: OnWorkerLost() follows.
   virtual absl::Status Send(uint32_t worker, const ipc::control::DaemonToWorker& message,

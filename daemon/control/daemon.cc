@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <functional>
 #include <utility>
 
 #include "ipc/overloaded.h"
@@ -24,11 +25,7 @@ Daemon::Daemon(const ipc::Options& options, common::EventLoop* loop, Children* c
                    &core_.grants, &core_.jobs.seal()},
                   core_.now_us),
       admission_(&core_, worker_sessions_.link(), &in_process_),
-      hellos_(loop,
-              [this](const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
-                     ipc::UniqueFd pidfd) {
-                OnHello(hello, peer, std::move(socket), std::move(pidfd));
-              }),
+      hellos_(loop, std::bind_front(&Daemon::OnHello, this)),
       control_plane_(&core_, this) {
   loop->AfterEach([this] { Reconcile(); });
 }
@@ -50,11 +47,6 @@ int Daemon::Run() {
   core_.children->Start(this);
   core_.loop->Run();
   return lifetime_.exit_code();
-}
-
-void Daemon::OnHello(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
-                     ipc::UniqueFd pidfd) {
-  admission_.Create(hello, peer, std::move(socket), std::move(pidfd));
 }
 
 // --- events --------------------------------------------------------------------------------------
@@ -152,10 +144,8 @@ void Daemon::Reconcile() {
 
 void Daemon::RetireUnused() {
   const std::set<uint32_t>& held = control_plane_.upgrade().held();
-  for (const uint32_t worker : UnusedWorkers(core_.children->workers(), core_.sessions, held)) {
-    core_.children->Transition(worker, WorkerState::kRetired);
-    (void)core_.children->Send(worker, ipc::control::Stop{});
-  }
+  for (const uint32_t worker : UnusedWorkers(core_.children->workers(), core_.sessions, held))
+    core_.children->Retire(worker);
 }
 
 }  // namespace control

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -48,7 +49,9 @@ class Daemon : public ChildrenListener,
   // Both count as events of the loop only if the caller has the loop handle them.
   // A program has said hello, and its hello has passed every check.
   void OnHello(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
-               ipc::UniqueFd pidfd);
+               ipc::UniqueFd pidfd) {
+    admission_.Create(hello, peer, std::move(socket), std::move(pidfd));
+  }
   // `peer` asks for this, and is told the answer.
   void OnRequest(const std::string& peer, const Command& command) {
     control_plane_.Do(peer, command);

@@ -61,5 +61,13 @@ TEST(WorkerStateTest, AWorkerThatStaysIsAsReadyAsItHadCome) {
   children.Stay(3);  // it has ended
 }
 
+TEST(WorkerStateTest, ARetiredWorkerIsToldToStopAndTakesNoSessions) {
+  FakeChildren children;
+  children.AddWorker(1);
+  children.Retire(1);
+  EXPECT_EQ(children.workers().at(1).state, WorkerState::kRetired);
+  EXPECT_EQ(children.SentTo<ipc::control::Stop>(1).size(), 1u);
+}
+
 }  // namespace
 }  // namespace control
