@@ -54,6 +54,23 @@ TEST_F(HistoryTest, AJobEndsWithItsLastSession) {
   EXPECT_TRUE(history.quiet());
 }
 
+// The client writes its readings itself, so they may be anything.
+TEST_F(HistoryTest, SumsOfHugeReadingsDoNotWrap) {
+  constexpr uint64_t kHuge = ~uint64_t{0};
+  History history(state_);
+  history.Begin(1, 7, getpid(), {0, 100});
+  history.Begin(2, 7, getpid(), {0, 100});
+  history.Read(1, {kHuge, kHuge, kHuge, kHuge, 2, 1});
+  history.Read(2, {2, kHuge, 2, 2, 2, 1});
+  history.End(1, {}, "", {1, 100});
+  history.End(2, {}, "", {1, 100});
+  const std::vector<ipc::HistoryRecord> records = Records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_GT(records[0].iterations, 2u);
+  EXPECT_GT(records[0].waited_us, 2u);
+  EXPECT_GT(records[0].peak_bytes, 4u);
+}
+
 TEST_F(HistoryTest, AJobOfRunEndsWithItsProgram) {
   History history(state_);
   history.Launched(7, "python3 train.py", ipc::UniqueFd());
