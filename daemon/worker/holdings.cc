@@ -32,4 +32,11 @@ bool Holdings::StreamsIdle() {
   return true;
 }
 
+bool Holdings::StreamsComplete() {
+  for (StreamTable::Stream* const stream : streams.All()) {
+    if (environment.driver->cuStreamQuery(stream->driver) != CUDA_SUCCESS) return false;
+  }
+  return true;
+}
+
 }  // namespace worker

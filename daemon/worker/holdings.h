@@ -21,6 +21,8 @@ struct Holdings {
 
   // Whether the device has done everything that the session gave it, or has failed.
   bool StreamsIdle();
+  // Whether it has done everything, and has not failed.
+  bool StreamsComplete();
 
   const Environment& environment;
   const SeenDevices seen_devices;

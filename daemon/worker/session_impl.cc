@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/worker/device_description.h"
 #include "ipc/overloaded.h"
 
 namespace worker {
@@ -31,18 +30,18 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
       handover_({pages_.file.page(), &life_, &parking_, this}),
       notices_(environment, pages_.file.get()),
       held_(environment, setup, &pages_.prints),
-      handlers_({&held_, &life_, &requests_, &lane_, &turn_, this, pages_.file.get(),
-                 &notices_.bell, setup.swap_fd}),
+      handlers_({&held_, &life_, &requests_, &lane_, &turn_, &iterations_,
+                 [this] { teardown_.Reset(); }, pages_.file.get(), &notices_.bell, setup.swap_fd}),
       requests_({setup.session_id, &held_, &life_, &parking_, &handlers_.call(),
                  [this] { return swaps_.on_host(); }, [this] { turn_.OnWait(); },
                  [this] { turn_.FlushReports(); }}),
-      drain_(environment, pages_.file.get()),
       iterations_(environment, pages_.file.page(), pages_.progress.get()),
       lane_({setup.session_id, &held_, &handlers_.call(), &life_, &requests_,
              [this](uint64_t lane) { return turn_.IsGranted(lane); },
              [this] { return turn_.IsQuiet(); }}),
       turn_({setup.session_id, &held_, &life_, &lane_, &notices_.bell, &notices_.callbacks,
              &iterations_, pages_.file.page(), [this] { return loop_.HasMessage(); }}),
+      teardown_({&held_, &handlers_, &iterations_, &lane_, &turn_, &notices_, &pages_.file}),
       swaps_({setup.session_id, &held_, &lane_, &turn_, &requests_, &parking_}),
       wait_({&held_, &life_, &parking_, &handover_, &iterations_, &lane_, &turn_}),
       loop_({environment.poison, pages_.file.get(), &life_, &parking_, &handover_, &handlers_,
@@ -78,61 +77,18 @@ bool SessionImpl::Restore(std::string* error) {
 
 void SessionImpl::Run() {
   handlers_.BeginThread();
-  const OpenWaits::Current waits(drain_.waits());
+  const OpenWaits::Current waits(teardown_.waits());
   notices_.courtesy.Begin();
-  switch (handover_.AwaitClient()) {
-    case SessionHandover::Entry::kServe:
-      break;
-    case SessionHandover::Entry::kLeave:
-      return LeaveToSuccessor();
-    case SessionHandover::Entry::kEnd:
-      return End();
-  }
-  if (life_.generation() != 0) loop_.UseRings();
-  if (loop_.Run() == SessionLoop::Outcome::kLeft) return LeaveToSuccessor();
-  End();
-}
-
-bool SessionImpl::IsComplete() {
-  if (loop_.midway()) return false;
-  if (handlers_.modules().HasPartOfAnImage()) return false;
-  if (!turn_.LaneIsEmpty()) return false;  // the lane is another's before it could go on
-  for (StreamTable::Stream* stream : held_.streams.All()) {
-    if (held_.environment.driver->cuStreamQuery(stream->driver) != CUDA_SUCCESS)
-      return false;  // busy, or the device failed
-  }
-  return true;
-}
-
-void SessionImpl::LeaveToSuccessor() {
-  handlers_.UseDevice(1);
-  notices_.callbacks.Wait();
-  iterations_.Clear();
-  handlers_.DestroyObjects();
-  held_.arena.Detach();
-  turn_.LeaveBoard();
-  held_.pinned.Detach();
-  pages_.file.LetGo();
-  drain_.Finish();
+  if (!Serve()) return teardown_.End();
+  teardown_.LeaveToSuccessor();
   handover_.Left();
 }
 
-// An end does not wait for other sessions. Streams, events, device memory with its addresses and
-// the lane go at once, by calls that CUDA documents as not waiting. Modules, library handles and
-// registrations of host memory go to the reaper, since the driver may wait for the whole context
-// there. So a session that is still here after its program has work of its own on the device.
-void SessionImpl::End() {
-  handlers_.UseDevice(1);
-  drain_.CutHeldStreams();
-  drain_.WaitForStreams(&held_.streams);
-  notices_.callbacks.Wait();
-  drain_.Finish();
-  iterations_.Clear();
-  handlers_.DestroyObjects();
-  held_.arena.Clear();
-  turn_.LeaveBoard();
-  held_.pinned.Clear();
-  pages_.file.LetGo();
+bool SessionImpl::Serve() {
+  const SessionHandover::Entry entry = handover_.AwaitClient();
+  if (entry != SessionHandover::Entry::kServe) return entry == SessionHandover::Entry::kLeave;
+  if (life_.generation() != 0) loop_.UseRings();
+  return loop_.Run() == SessionLoop::Outcome::kLeft;
 }
 
 // --- other threads -------------------------------------------------------------------------------
@@ -140,7 +96,7 @@ void SessionImpl::End() {
 void SessionImpl::Stop() {
   life_.Stop();
   parking_.poked()->store(1);
-  drain_.Stop();
+  teardown_.Stop();
   parking_.Ring();
 }
 
@@ -166,39 +122,6 @@ void SessionImpl::OnDecision(const Decision& decision) {
                  [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
              },
              decision);
-}
-
-// --- calls about the session itself --------------------------------------------------------------
-
-CUresult SessionImpl::Ping(uint64_t token, uint64_t* echo) {
-  *echo = token;
-  return CUDA_SUCCESS;
-}
-
-CUresult SessionImpl::GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) {
-  return DescribeDevice(held_, device, info);
-}
-
-CUresult SessionImpl::Boundary(const ipc::BoundaryInfo* info) {
-  const StreamTable::Stream* const last = handlers_.streams().last_work();
-  iterations_.OnBoundary(*info, last == nullptr ? nullptr : last->driver);
-  turn_.OnBoundary();
-  return CUDA_SUCCESS;
-}
-
-// Ranges that the program freed before count as given back for lanewayd. The session enters its
-// lane anew before its next work.
-CUresult SessionImpl::ContextReset(CUdevice) {
-  drain_.WaitForStreams(&held_.streams);
-  notices_.callbacks.Wait();
-  (void)held_.frees.Poll();
-  drain_.HoldAgain();
-  iterations_.Clear();
-  handlers_.DestroyObjects();
-  handlers_.streams().times()->Clear(true);
-  lane_.Exit();
-  held_.arena.Clear();
-  return CUDA_SUCCESS;
 }
 
 }  // namespace worker

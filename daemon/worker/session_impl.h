@@ -1,4 +1,4 @@
-// Session, implemented: makes the session's parts, connects them, and takes them down in order.
+// Session, implemented: makes the session's parts and connects them.
 //
 //   SessionLoop        takes messages, has them served, replies
 //   TurnWait           waits for a message, the gate and the lane
@@ -7,7 +7,7 @@
 //   SwapOrders         the way to the host and back
 //   MemoryRequests     room for memory, from lanewayd
 //   SessionHandover    quiet points, to and from other workers
-//   StreamDrain        waits for streams that a client holds
+//   SessionTeardown    the order in which all of it goes
 //   CallHandlers       a handler for each part of the call table
 //   Parking            commands and answers of other threads
 //
@@ -31,15 +31,14 @@
 #include "daemon/worker/session_life.h"
 #include "daemon/worker/session_loop.h"
 #include "daemon/worker/session_pages.h"
-#include "daemon/worker/stream_drain.h"
+#include "daemon/worker/session_teardown.h"
 #include "daemon/worker/stream_notices.h"
 #include "daemon/worker/swap_orders.h"
 #include "daemon/worker/turn_wait.h"
-#include "ipc/door.h"
 
 namespace worker {
 
-class SessionImpl final : public Session, public ipc::SessionCalls, private Quiesce {
+class SessionImpl final : public Session, private Quiesce {
  public:
   SessionImpl(SessionSetup setup, const Environment& environment);
   bool Reserve(std::string* error);
@@ -56,22 +55,19 @@ class SessionImpl final : public Session, public ipc::SessionCalls, private Quie
   void Post(std::function<void()> command) override { parking_.Post(std::move(command)); }
   void OnDecision(const Decision& decision) override;
 
-  // ipc::SessionCalls
-  CUresult Ping(uint64_t token, uint64_t* echo) override;
-  CUresult GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) override;
-  CUresult ContextReset(CUdevice device) override;
-  CUresult Boundary(const ipc::BoundaryInfo* info) override;
-
  private:
   // Quiesce
   bool PollFrees() override { return held_.frees.Poll(); }
-  bool IsComplete() override;
+  bool IsComplete() override {
+    return !loop_.midway() && !handlers_.modules().HasPartOfAnImage() && turn_.LaneIsEmpty() &&
+           held_.StreamsComplete();
+  }
   void SaveForSuccessor() override { handlers_.streams().SaveTimes(); }
   bool MayLeave() override { return turn_.MayLeave(); }
 
   bool Restore(std::string* error);
-  void LeaveToSuccessor();
-  void End();
+  // True: another worker is to go on with the session.
+  bool Serve();
 
   SessionPages pages_;
   SessionLife life_;
@@ -81,10 +77,10 @@ class SessionImpl final : public Session, public ipc::SessionCalls, private Quie
   Holdings held_;
   CallHandlers handlers_;
   MemoryRequests requests_;
-  StreamDrain drain_;
   Iterations iterations_;
   LaneMembership lane_;
   LaneExecutor turn_;
+  SessionTeardown teardown_;
   SwapOrders swaps_;
   TurnWait wait_;
   SessionLoop loop_;

@@ -32,12 +32,13 @@ CallHandlers::CallHandlers(const Surroundings& around)
       modules_(around.held, &handles_, around.file->page()),
       streams_(around.held, &call_, around.bell, around.file, around.swap_fd),
       memory_(around.held, &call_, around.life, around.memory, around.lane),
+      session_(around.held, &streams_, around.iterations, around.turn, around.reset),
       door_(around.held, &call_, &handles_, {&blas_, &streams_}),
       copies_(around.held, &call_, around.turn, {around.file, around.bell, &door_}),
       targets_{&table_,
                held_.environment.cublas,
                held_.environment.cublaslt,
-               {around.session, &memory_, &copies_, &modules_, &streams_, &graphs_}},
+               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_}},
       launches_(*around.held->environment.driver, this) {}
 
 void CallHandlers::BeginThread() { thread_event_times = streams_.times(); }

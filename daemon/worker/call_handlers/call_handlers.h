@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -18,9 +19,12 @@
 #include "daemon/worker/call_handlers/graph_handler.h"
 #include "daemon/worker/call_handlers/memory_handler.h"
 #include "daemon/worker/call_handlers/module_handler.h"
+#include "daemon/worker/call_handlers/session_handler.h"
 #include "daemon/worker/call_handlers/stream_handler.h"
 #include "daemon/worker/handle_map.h"
 #include "daemon/worker/holdings.h"
+#include "daemon/worker/iterations.h"
+#include "daemon/worker/lane_executor.h"
 #include "daemon/worker/launch_runs.h"
 #include "daemon/worker/session_life.h"
 #include "daemon/worker/session_memory.h"
@@ -36,8 +40,9 @@ class CallHandlers final : public LaunchSource {
     SessionLife* life;
     PersistentMemory* memory;
     LaneUse* lane;
-    const DeviceTurn* turn;
-    ipc::SessionCalls* session;  // serves the calls about the session itself
+    LaneExecutor* turn;
+    Iterations* iterations;
+    std::function<void()> reset;  // as SessionHandler says
     ipc::SessionFile* file;
     ClientBell* bell;
     int swap_fd;
@@ -64,6 +69,7 @@ class CallHandlers final : public LaunchSource {
   MemoryHandler& memory() { return memory_; }
   ModuleHandler& modules() { return modules_; }
   StreamHandler& streams() { return streams_; }
+  SessionHandler& session() { return session_; }
 
   // --- LaunchSource
   std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) override;
@@ -87,6 +93,7 @@ class CallHandlers final : public LaunchSource {
   ModuleHandler modules_;
   StreamHandler streams_;
   MemoryHandler memory_;
+  SessionHandler session_;
   CallDoor door_;
   CopyHandler copies_;
   const ipc::Targets targets_;

@@ -113,7 +113,7 @@ TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
   ASSERT_EQ(lanes_.Look(kLane).holder, 1u);
   LetMappingFail(true);
   const ipc::BoundaryInfo boundary;
-  ASSERT_EQ(session_->Boundary(&boundary), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().session().Boundary(&boundary), CUDA_SUCCESS);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 0u);
   EXPECT_EQ(session_->handlers().memory().LaneKeep(kEphemeral, kStep), CUDA_ERROR_ILLEGAL_STATE);
   LetMappingFail(false);
@@ -149,7 +149,7 @@ TEST_F(SessionMemoryTest, AfterAResetItEntersItsLaneAnew) {
   daemon_ = 0;
   ASSERT_EQ(session_->handlers().memory().LaneReserve(kStep), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Look(kOwnLane).holder, 1u);
-  ASSERT_EQ(session_->ContextReset(0), CUDA_SUCCESS);
+  ASSERT_EQ(session_->handlers().session().ContextReset(0), CUDA_SUCCESS);
   EXPECT_TRUE(recording_.mapped.empty());
   ASSERT_EQ(session_->handlers().memory().LaneReserve(kStep), CUDA_SUCCESS);
   EXPECT_EQ(lanes_.Look(kOwnLane).holder, 1u);

@@ -1,0 +1,119 @@
+// In which order a session's resources go, and which of them stay for a successor or for the
+// program, over the recording driver.
+#include "daemon/worker/session_teardown.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "daemon/worker/lanes.h"
+#include "tests/daemon/worker/recording_driver.h"
+
+namespace worker {
+namespace {
+
+namespace limits = ipc::limits;
+
+constexpr CUdeviceptr kRange = limits::kSlotBase;
+constexpr uint64_t kRangeBytes = 2 * limits::MiB;
+
+// The parts that go. There is no lanewayd, so the keeper alone decides about memory.
+struct Parts {
+  Parts(const Environment& environment, SessionSetup setup)
+      : file(environment, std::move(setup.file)),
+        notices(environment, file.get()),
+        held(environment, setup, nullptr),
+        iterations(environment, file.page(), &progress) {}
+
+  RegisteredFile file;
+  ipc::Progress progress{};
+  SessionLife life{file.page(), 0};
+  Parking parking{file.page(), &progress, [] { return true; }};
+  StreamNotices notices;
+  Holdings held;
+  CallHandlers handlers{
+      {&held, &life, &requests, &lane, &turn, &iterations, [] {}, file.get(), &notices.bell, -1}};
+  MemoryRequests requests{
+      {1, &held, &life, &parking, &handlers.call(), [] { return false; }, [] {}, [] {}}};
+  Iterations iterations;
+  LaneMembership lane{{1, &held, &handlers.call(), &life, &requests, [](uint64_t) { return true; },
+                       [] { return true; }}};
+  LaneExecutor turn{{1, &held, &life, &lane, &notices.bell, &notices.callbacks, &iterations,
+                     file.page(), [] { return false; }}};
+  SessionTeardown teardown{{&held, &handlers, &iterations, &lane, &turn, &notices, &file}};
+};
+
+class SessionTeardownTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    FreshRecording().capacity_bytes = 64 * limits::MiB;
+    environment_ = RecordingEnvironment();
+    environment_.cublas = &ipc::NullCublas();
+    environment_.cublaslt = &ipc::NullCublasLt();
+    environment_.contexts = {reinterpret_cast<CUcontext>(1)};
+    environment_.lanes = &lanes_;
+    const absl::StatusOr<int> fd = ipc::SessionFile::Create(1, 0);
+    ASSERT_TRUE(fd.ok()) << fd.status();
+    absl::StatusOr<ipc::SessionFile> mapped = ipc::SessionFile::Map(*fd);
+    close(*fd);
+    ASSERT_TRUE(mapped.ok()) << mapped.status();
+    parts_ = std::make_unique<Parts>(
+        environment_, SessionSetup{.session_id = 1, .file = std::move(*mapped), .channel = {}});
+    std::string error;
+    ASSERT_TRUE(parts_->held.arena.Reserve(&error)) << error;
+    parts_->handlers.UseDevice(1);
+    ASSERT_EQ(parts_->handlers.memory().ArenaMap(kRange, kRangeBytes), CUDA_SUCCESS);
+    ASSERT_EQ(parts_->handlers.memory().LaneReserve(kRangeBytes), CUDA_SUCCESS);
+    ASSERT_TRUE(parts_->lane.is_inside());
+  }
+  bool HasStreams() { return !parts_->held.streams.All().empty(); }
+  uint64_t Acknowledged() {
+    return parts_->file.get()->completions()->acknowledged[limits::kLegacySlots].load();
+  }
+  void CreateStream() {
+    CUstream stream = nullptr;
+    ASSERT_EQ(parts_->handlers.streams().StreamCreate(&stream, 0, 0, limits::kLegacySlots),
+              CUDA_SUCCESS);
+  }
+
+  Recording& recording_ = FreshRecording();
+  Environment environment_;
+  LaneTable lanes_{&environment_};
+  std::unique_ptr<Parts> parts_;
+};
+
+TEST_F(SessionTeardownTest, AnEndGivesTheMemoryBack) {
+  CreateStream();
+  parts_->teardown.End();
+  EXPECT_FALSE(HasStreams());
+  EXPECT_TRUE(recording_.mapped.empty());
+  EXPECT_EQ(recording_.used_bytes, 0u);
+  EXPECT_EQ(Acknowledged(), ipc::kEveryTicket) << "no stream waits for a program that is gone";
+}
+
+TEST_F(SessionTeardownTest, ASuccessorFindsTheMemory) {
+  CreateStream();
+  parts_->teardown.LeaveToSuccessor();
+  EXPECT_FALSE(HasStreams());
+  EXPECT_TRUE(recording_.mapped.empty()) << "this worker has it no more";
+  EXPECT_GE(recording_.used_bytes, kRangeBytes);
+  EXPECT_EQ(Acknowledged(), 0u) << "the program lives, and the successor's streams wait for it";
+}
+
+TEST_F(SessionTeardownTest, AfterAResetTheSessionGoesOn) {
+  CreateStream();
+  parts_->teardown.Reset();
+  EXPECT_FALSE(HasStreams());
+  EXPECT_TRUE(recording_.mapped.empty());
+  EXPECT_FALSE(parts_->lane.is_inside());
+  EXPECT_EQ(Acknowledged(), 0u) << "its next streams wait for the program again";
+  CreateStream();
+  EXPECT_EQ(parts_->handlers.memory().ArenaMap(kRange, kRangeBytes), CUDA_SUCCESS);
+  EXPECT_EQ(parts_->handlers.memory().LaneReserve(kRangeBytes), CUDA_SUCCESS);
+  EXPECT_TRUE(parts_->lane.is_inside());
+}
+
+}  // namespace
+}  // namespace worker
