@@ -1,22 +1,20 @@
 #include "daemon/worker/control.h"
 
-#include <fcntl.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cassert>
 #include <cstdlib>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
 #include "daemon/common/heap.h"
-#include "daemon/common/threads.h"
 #include "daemon/worker/lanes.h"
+#include "daemon/worker/stream_owners.h"
 #include "ipc/overloaded.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
-#include "ipc/zmq_channel.h"
 
 namespace worker {
 namespace {
@@ -31,12 +29,7 @@ Control::Control(ControlOptions options, Devices* devices, KeeperExtents* extent
     : options_(std::move(options)),
       devices_(devices),
       extents_(extents),
-      outbox_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  assert(outbox_event_.valid());
-  loop_.Watch(outbox_event_.get(), [this] { OnOutbox(); });
-}
-
-Control::~Control() { assert(sessions_.empty()); }
+      sessions_(&environment_, &loop_, options_.runtime_dir) {}
 
 absl::Status Control::Listen() {
   absl::StatusOr<ipc::UniqueFd> listener =
@@ -132,12 +125,12 @@ void Control::Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker
           [&](const wire::Stop&) { StopAll(); },
           [&](const wire::KeeperChanged&) { FollowKeeper(); },
           [&](const wire::AttachSession& attach) { Attach(attach.session, &received->fds); },
-          [&](const wire::DetachSession& detach) { RequestStop(detach.session_id); },
-          [&](const wire::ReleaseSession& release) { RequestRelease(release.session_id); },
+          [&](const wire::DetachSession& detach) { sessions_.Stop(detach.session_id); },
+          [&](const wire::ReleaseSession& release) { sessions_.Release(release.session_id); },
           [&](const wire::SessionRecord& record) { ChangeTerms(record); },
           [&](const wire::AssignLane& lane) {
             board_.SetLane(lane.session_id, lane.lane);
-            Decide(lane.session_id, lane);
+            sessions_.Decide(lane.session_id, lane);
           },
           [&](const wire::ResizeLane& size) {
             if (lanes != nullptr) ResizeLane(size.lane, size.bytes);
@@ -147,8 +140,8 @@ void Control::Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker
           [&](const wire::Successors& next) {
             board_.SetSuccessors(next.lane, {next.session_ids, next.session_ids + next.count});
           },
-          [&](const wire::Swap& swap) { Decide(swap.session_id, swap); },
-          [&](const wire::MemoryAnswer& answer) { Decide(answer.session_id, answer); },
+          [&](const wire::Swap& swap) { sessions_.Decide(swap.session_id, swap); },
+          [&](const wire::MemoryAnswer& answer) { sessions_.Decide(answer.session_id, answer); },
           [&](const wire::LaneChanged& changed) {
             if (lanes != nullptr) lanes->OnChanged(changed.lane);
           },
@@ -161,13 +154,6 @@ void Control::FollowKeeper() {
   extents_->OnKeeperChanged();
   // What the new keeper was not told of is given up.
   if (environment_.lanes != nullptr) environment_.lanes->OnChanged(0);
-}
-
-void Control::Decide(uint64_t session_id, const Decision& decision) {
-  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
-  if (found == sessions_.end()) return;
-  const base::MutexLock lock(&mutex_);
-  if (found->second->session != nullptr) found->second->session->OnDecision(decision);
 }
 
 // Lanes grow when a session needs it; here they give memory back, as soon as nobody uses it.
@@ -187,22 +173,14 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
 // What changes about a session that runs: its job's terms, whether it is paused, and on which
 // device it is counted, which only lanewayd's successor asks for.
 void Control::ChangeTerms(const ipc::control::SessionRecord& record) {
-  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found =
-      sessions_.find(record.session_id);
-  if (found == sessions_.end()) return;
-  found->second->record.job = record.job;
-  found->second->record.pause = record.pause;
-  found->second->record.device = record.device;
+  ipc::control::SessionRecord* const known = sessions_.Record(record.session_id);
+  if (known == nullptr) return;
+  known->job = record.job;
+  known->pause = record.pause;
+  known->device = record.device;
   board_.SetPaused(record.session_id, record.pause != scheduler::Pause::kNone);
   if (environment_.jobs != nullptr)
     environment_.jobs->SetLimit(record.job.number, record.job.memory_limit_bytes);
-}
-
-void Control::Describe(const SessionSnapshot& snapshot, ipc::control::SessionRecord* record) {
-  record->pinned_bytes = snapshot.pinned_bytes;
-  record->persistent_bytes = snapshot.persistent_bytes;
-  record->lane_bytes = snapshot.lane_bytes;
-  record->place = snapshot.place;
 }
 
 void Control::AnswerQuery(int fd) {
@@ -211,20 +189,13 @@ void Control::AnswerQuery(int fd) {
   OnOutbox();                         // what happened before is told before
   SetDaemon(true);
   (void)ipc::control::Send<WorkerToDaemon>(fd, Describe());
-  for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
-    Entry& entry = *item.second;
-    {
-      const base::MutexLock lock(&mutex_);
-      if (entry.session != nullptr) Describe(entry.session->Snapshot(), &entry.record);
-    }
-    const GateView gate = board_.View(item.first);
-    entry.record.lane = gate.lane;
-    entry.record.granted = gate.granted;
-    entry.record.wants = gate.wants;
-    const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get(),
-                       entry.swap_fd.get()};
-    (void)ipc::control::Send<WorkerToDaemon>(fd, entry.record, fds);
-  }
+  sessions_.List([this, fd](ipc::control::SessionRecord* record, std::span<const int> fds) {
+    const GateView gate = board_.View(record->session_id);
+    record->lane = gate.lane;
+    record->granted = gate.granted;
+    record->wants = gate.wants;
+    (void)ipc::control::Send<WorkerToDaemon>(fd, *record, fds);
+  });
   (void)ipc::control::Send<WorkerToDaemon>(fd, ipc::control::ListEnd{});
 }
 
@@ -247,68 +218,22 @@ void Control::Refuse(uint64_t session_id, const char* sentence) {
 }
 
 void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds) {
-  if (fds->size() != 4 || stopping_ || sessions_.count(record.session_id) != 0) {
+  if (fds->size() != 4 || stopping_ || sessions_.Has(record.session_id)) {
     Refuse(record.session_id, "the worker is stopping; start the program again");
     return;
   }
-  std::unique_ptr<Entry> entry = std::make_unique<Entry>();
-  entry->record = record;
-  entry->session_fd = std::move((*fds)[0]);
-  entry->pinned_fd = std::move((*fds)[1]);
-  entry->pidfd = std::move((*fds)[2]);
-  entry->swap_fd = std::move((*fds)[3]);
-  entry->page = common::SessionPageMap(entry->session_fd.get());
-  if (entry->page.get() == nullptr) {
-    Refuse(record.session_id, "the worker cannot map the session file; see its log");
-    return;
-  }
-  Entry* const raw = entry.get();
-  {
-    const base::MutexLock lock(&mutex_);
-    sessions_[record.session_id] = std::move(entry);
-  }
+  const uint64_t id = record.session_id;
   devices_->SetNeeded(true);
-  board_.SetPaused(record.session_id, record.pause != scheduler::Pause::kNone);
-  loop_.Watch(raw->pidfd.get(), [this, id = record.session_id] { OnClientEnded(id); });
-  raw->thread = common::StartThread("for a session", [this, raw] { RunSession(raw); });
-  if (raw->thread.joinable()) return;
-  Forget(record.session_id);
-  Refuse(record.session_id, "the worker gets no thread for another session; see its log");
-}
-
-void Control::OnClientEnded(uint64_t session_id) {
-  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
-  if (found == sessions_.end() || !ipc::ProcessEnded(found->second->pidfd.get())) return;
-  loop_.Unwatch(found->second->pidfd.get());
-  RequestStop(found->second.get());
-}
-
-void Control::RequestStop(Entry* entry) {
-  const base::MutexLock lock(&mutex_);
-  entry->stop_wanted = true;
-  if (entry->session != nullptr) entry->session->Stop();
-}
-
-void Control::RequestStop(uint64_t session_id) {
-  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
-  if (found != sessions_.end()) RequestStop(found->second.get());
-}
-
-void Control::RequestRelease(uint64_t session_id) {
-  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
-  if (found == sessions_.end()) return;  // it has just ended, and says so
-  const base::MutexLock lock(&mutex_);
-  found->second->release_wanted = true;
-  if (found->second->session != nullptr) found->second->session->Release();
+  board_.SetPaused(id, record.pause != scheduler::Pause::kNone);
+  const std::string refusal = sessions_.Attach(record, fds);
+  if (refusal.empty()) return;
+  OnGone(id);
+  Refuse(id, refusal.c_str());
 }
 
 void Control::StopAll() {
   if (std::exchange(stopping_, true)) return;
-  for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
-    ipc::MarkLost(item.second->page.get(), CUDA_ERROR_MPS_RPC_FAILURE,
-                  "Laneway was stopped while this program was running (laneway stop --force)");
-    RequestStop(item.second.get());
-  }
+  sessions_.StopAll("Laneway was stopped while this program was running (laneway stop --force)");
   if (sessions_.empty()) {
     loop_.Quit();
     return;
@@ -321,19 +246,11 @@ void Control::StopAll() {
 }
 
 void Control::Retire(uint64_t session_id) {
-  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
-  assert(found != sessions_.end());
-  found->second->thread.join();
-  Forget(session_id);
+  sessions_.Retire(session_id);
+  OnGone(session_id);
 }
 
-void Control::Forget(uint64_t session_id) {
-  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
-  loop_.Unwatch(found->second->pidfd.get());
-  {
-    const base::MutexLock lock(&mutex_);
-    sessions_.erase(found);
-  }
+void Control::OnGone(uint64_t session_id) {
   board_.SetPaused(session_id, false);
   common::TrimHeap();
   if (!sessions_.empty()) return;
@@ -343,14 +260,7 @@ void Control::Forget(uint64_t session_id) {
 }
 
 void Control::OnOutbox() {
-  uint64_t count = 0;
-  if (read(outbox_event_.get(), &count, sizeof count) < 0) return;
-  std::vector<ipc::control::WorkerToDaemon> messages;
-  {
-    const base::MutexLock lock(&mutex_);
-    messages.swap(outbox_);
-  }
-  for (const ipc::control::WorkerToDaemon& message : messages) {
+  for (const ipc::control::WorkerToDaemon& message : outbox_.Take()) {
     if (const ipc::control::SessionEnded* ended =
             std::get_if<ipc::control::SessionEnded>(&message)) {
       Retire(ended->session_id);
@@ -369,19 +279,18 @@ void Control::OnOutbox() {
 
 void Control::Post(const ipc::control::WorkerToDaemon& message) {
   board_.FlushReports();
-  Enqueue(message);
+  outbox_.Post(message);
 }
 
-void Control::Enqueue(const ipc::control::WorkerToDaemon& message) {
-  {
-    const base::MutexLock lock(&mutex_);
-    outbox_.push_back(message);
-  }
-  const uint64_t one = 1;
-  if (write(outbox_event_.get(), &one, sizeof one) < 0) {
-    // The counter is full only when the loop has not run for 2^64 messages.
-    assert(false);
-  }
+void Control::OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) {
+  poisoned.store(true);
+  CUstream stopped = nullptr;
+  const std::string driver_words = devices_->FaultText(&stopped);
+  if (session_id == 0 && stopped != nullptr && environment_.owners != nullptr)
+    session_id = environment_.owners->SessionOf(stopped);
+  const std::optional<ipc::control::Poisoned> report =
+      sessions_.LoseAtFault(session_id, code, text.empty() ? driver_words : text);
+  if (report.has_value()) Post(*report);
 }
 
 }  // namespace worker

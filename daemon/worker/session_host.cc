@@ -1,0 +1,231 @@
+#include "daemon/worker/session_host.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+
+#include <cassert>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/common/threads.h"
+#include "daemon/worker/crash_handler.h"
+#include "ipc/runtime_dir.h"
+#include "ipc/socket.h"
+#include "ipc/zmq_channel.h"
+
+namespace worker {
+namespace {
+
+// Nothing of the session is in flight; before it is made and after its end, nothing is.
+bool HasNothingInFlight(const ipc::control::SessionRecord& record, const Session* session) {
+  return record.transport == ipc::Transport::kRing && (session == nullptr || session->quiet());
+}
+
+void Describe(const SessionSnapshot& snapshot, ipc::control::SessionRecord* record) {
+  record->pinned_bytes = snapshot.pinned_bytes;
+  record->persistent_bytes = snapshot.persistent_bytes;
+  record->lane_bytes = snapshot.lane_bytes;
+  record->place = snapshot.place;
+}
+
+}  // namespace
+
+SessionHost::~SessionHost() { assert(sessions_.empty()); }
+
+SessionHost::Entry* SessionHost::Find(uint64_t session_id) {
+  const std::map<uint64_t, std::unique_ptr<Entry>>::iterator found = sessions_.find(session_id);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+std::string SessionHost::Attach(const ipc::control::SessionRecord& record,
+                                std::vector<ipc::UniqueFd>* fds) {
+  assert(fds->size() == 4 && !Has(record.session_id));
+  std::unique_ptr<Entry> entry = std::make_unique<Entry>();
+  entry->record = record;
+  entry->session_fd = std::move((*fds)[0]);
+  entry->pinned_fd = std::move((*fds)[1]);
+  entry->pidfd = std::move((*fds)[2]);
+  entry->swap_fd = std::move((*fds)[3]);
+  entry->page = common::SessionPageMap(entry->session_fd.get());
+  if (entry->page.get() == nullptr) return "the worker cannot map the session file; see its log";
+  Entry* const raw = entry.get();
+  {
+    const base::MutexLock lock(&mutex_);
+    sessions_[record.session_id] = std::move(entry);
+  }
+  loop_.Watch(raw->pidfd.get(), [this, id = record.session_id] { OnClientEnded(id); });
+  raw->thread = common::StartThread("for a session", [this, raw] { Run(raw); });
+  if (raw->thread.joinable()) return {};
+  Remove(record.session_id);
+  return "the worker gets no thread for another session; see its log";
+}
+
+void SessionHost::Retire(uint64_t session_id) {
+  Entry* const entry = Find(session_id);
+  assert(entry != nullptr);
+  entry->thread.join();
+  Remove(session_id);
+}
+
+void SessionHost::Remove(uint64_t session_id) {
+  loop_.Unwatch(Find(session_id)->pidfd.get());
+  const base::MutexLock lock(&mutex_);
+  sessions_.erase(session_id);
+}
+
+// --- orders --------------------------------------------------------------------------------------
+
+void SessionHost::OnClientEnded(uint64_t session_id) {
+  Entry* const entry = Find(session_id);
+  if (entry == nullptr || !ipc::ProcessEnded(entry->pidfd.get())) return;
+  loop_.Unwatch(entry->pidfd.get());
+  Stop(entry);
+}
+
+void SessionHost::Stop(Entry* entry) {
+  const base::MutexLock lock(&mutex_);
+  entry->stop_wanted = true;
+  if (entry->session != nullptr) entry->session->Stop();
+}
+
+void SessionHost::Stop(uint64_t session_id) {
+  if (Entry* const entry = Find(session_id)) Stop(entry);
+}
+
+void SessionHost::Release(uint64_t session_id) {
+  Entry* const entry = Find(session_id);
+  if (entry == nullptr) return;  // it has just ended, and says so
+  const base::MutexLock lock(&mutex_);
+  entry->release_wanted = true;
+  if (entry->session != nullptr) entry->session->Release();
+}
+
+void SessionHost::Decide(uint64_t session_id, const Decision& decision) {
+  Entry* const entry = Find(session_id);
+  if (entry == nullptr) return;
+  const base::MutexLock lock(&mutex_);
+  if (entry->session != nullptr) entry->session->OnDecision(decision);
+}
+
+void SessionHost::StopAll(const char* sentence) {
+  for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
+    ipc::MarkLost(item.second->page.get(), CUDA_ERROR_MPS_RPC_FAILURE, sentence);
+    Stop(item.second.get());
+  }
+}
+
+// --- what lanewayd asks --------------------------------------------------------------------------
+
+ipc::control::SessionRecord* SessionHost::Record(uint64_t session_id) {
+  Entry* const entry = Find(session_id);
+  return entry == nullptr ? nullptr : &entry->record;
+}
+
+void SessionHost::List(
+    const std::function<void(ipc::control::SessionRecord*, std::span<const int>)>& visit) {
+  for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
+    Entry& entry = *item.second;
+    {
+      const base::MutexLock lock(&mutex_);
+      if (entry.session != nullptr) Describe(entry.session->Snapshot(), &entry.record);
+    }
+    const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get(),
+                       entry.swap_fd.get()};
+    visit(&entry.record, fds);
+  }
+}
+
+// --- the sessions' threads -----------------------------------------------------------------------
+
+std::string SessionHost::Make(Entry* entry, ipc::control::Attached* attached) {
+  if (!ipc::Serves(entry->record.tables))
+    return "the program's Laneway and this worker know different calls; start the program again";
+  absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->session_fd.get());
+  if (!file.ok()) return std::string(file.status().message());
+  SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};
+  setup.generation = entry->record.generation;
+  setup.pinned_fd = fcntl(entry->pinned_fd.get(), F_DUPFD_CLOEXEC, 0);
+  setup.swap_fd = fcntl(entry->swap_fd.get(), F_DUPFD_CLOEXEC, 0);
+  if (setup.pinned_fd < 0 || setup.swap_fd < 0)
+    return "the worker has no descriptor left; raise ulimit -n";
+  setup.job_id = entry->record.job.number;
+  setup.uid = entry->record.uid;
+  setup.memory_limit_bytes = entry->record.job.memory_limit_bytes;
+  setup.scheduling = entry->record.job.scheduling;
+  if (entry->record.transport == ipc::Transport::kZmq) {
+    const std::string endpoint = ipc::SessionEndpoint(runtime_dir_, setup.session_id);
+    absl::StatusOr<ipc::Channel> channel =
+        ipc::BindZmqChannel(endpoint, setup.file.page()->call_token);
+    if (!channel.ok()) return std::string(channel.status().message());
+    setup.channel = std::move(*channel);
+    ipc::control::SetText(attached->zmq_endpoint, endpoint);
+  } else if (setup.generation == 0) {
+    setup.channel = setup.file.WorkerChannel();
+  }
+  std::string error;
+  std::unique_ptr<Session> session = Session::Create(std::move(setup), environment_, &error);
+  if (session == nullptr) return error.empty() ? "the worker refuses the session" : error;
+  const base::MutexLock lock(&mutex_);
+  entry->session = std::move(session);
+  attached->persistent_bytes = entry->session->Snapshot().persistent_bytes;
+  if (entry->stop_wanted) entry->session->Stop();
+  if (entry->release_wanted) entry->session->Release();
+  return {};
+}
+
+void SessionHost::Run(Entry* entry) {
+  SetThreadSession(entry->record.session_id);
+  // Fifteen characters: what a debugger, top -H and /proc call the thread.
+  pthread_setname_np(pthread_self(),
+                     absl::StrCat("session-", entry->record.session_id).substr(0, 15).c_str());
+  ipc::control::Attached attached;
+  attached.session_id = entry->record.session_id;
+  const std::string refusal = Make(entry, &attached);
+  if (!refusal.empty()) {
+    attached.result = CUDA_ERROR_MPS_RPC_FAILURE;
+    ipc::control::SetText(attached.sentence, refusal);
+  }
+  environment_.daemon->Post(attached);
+  bool released = false;
+  if (refusal.empty()) {
+    entry->session->Run();
+    released = entry->session->released();
+    std::unique_ptr<Session> ended;
+    {
+      const base::MutexLock lock(&mutex_);
+      ended = std::move(entry->session);
+    }
+  }
+  if (released) {
+    environment_.daemon->Post(ipc::control::SessionReleased{entry->record.session_id});
+  } else {
+    environment_.daemon->Post(ipc::control::SessionEnded{entry->record.session_id});
+  }
+}
+
+// --- faults --------------------------------------------------------------------------------------
+
+std::optional<ipc::control::Poisoned> SessionHost::LoseAtFault(uint64_t session_id, CUresult code,
+                                                               const std::string& text) {
+  const base::MutexLock lock(&mutex_);
+  if (std::exchange(at_fault_, true)) return std::nullopt;
+  // The only session has caused it.
+  if (session_id == 0 && sessions_.size() == 1) session_id = sessions_.begin()->first;
+  ipc::control::Poisoned report;
+  report.session_id = session_id;
+  report.code = code;
+  ipc::control::SetText(report.text, text);
+  const std::string others = absl::StrCat(
+      "another program's fault has ended the shared worker; start this program again (", text, ")");
+  for (const std::pair<const uint64_t, std::unique_ptr<Entry>>& item : sessions_) {
+    const bool quiet = HasNothingInFlight(item.second->record, item.second->session.get());
+    const bool guilty = item.first == session_id || (session_id == 0 && !quiet);
+    // With nothing in flight it loses nothing: lanewayd takes it to another worker.
+    if (!guilty && quiet) continue;
+    ipc::MarkLost(item.second->page.get(), guilty ? code : CUDA_ERROR_MPS_RPC_FAILURE,
+                  guilty ? report.text : others.c_str());
+  }
+  return report;
+}
+
+}  // namespace worker
