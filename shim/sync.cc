@@ -16,8 +16,9 @@ constexpr unsigned kSequenceBits = 48;
 
 CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
 
-// Under the send lock this stays true: who destroys it takes that, too. A mark that is taken and
-// then refused might be waited for by another thread.
+// The answer holds as long as the caller has the send lock, for a thread that destroys a stream
+// takes this lock first. A mark must not be taken for a stream that is gone: the call would be
+// refused, and another thread might wait for the mark.
 bool IsGone(const Stream& stream) {
   return !stream.legacy && Streams::Process().table.Find(stream.value) == nullptr;
 }

@@ -29,7 +29,7 @@ enum class EventKind : uint8_t {
   kPause,
   kResume,
   kMove,    // other: the worker it runs on now
-  kEvict,   // text: who asked
+  kEvict,   // text: the peer that asked
   kFault,   // text: the driver's sentence
   kPolicy,  // text: its name
   kLimit,   // text: of how much memory

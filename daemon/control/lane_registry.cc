@@ -15,7 +15,7 @@ scheduler::LaneId IdOf(uint64_t lane) { return static_cast<scheduler::LaneId>(la
 
 }  // namespace
 
-// --- who is in a lane ----------------------------------------------------------------------------
+// --- the sessions of a lane ----------------------------------------------------------------------
 
 void LaneRegistry::TellShared() {
   std::map<uint64_t, std::set<uint32_t>> now;

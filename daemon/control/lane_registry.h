@@ -29,7 +29,7 @@ class LaneRegistry {
   // The parts outlive this object.
   explicit LaneRegistry(const Parts& parts) : parts_(parts) {}
 
-  // --- who is in a lane
+  // --- the sessions of a lane
   // The session is told of the lane, by this lanewayd or an earlier one: it may make memory there.
   void AddGuest(uint64_t lane, uint64_t session) { guests_[lane].insert(session); }
   // The session has left the table and the scheduler.

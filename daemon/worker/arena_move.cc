@@ -70,7 +70,7 @@ absl::Status Arena::Save(std::vector<SwapRecord> records) {
     return absl::InternalError(
         absl::StrCat("copying a session's memory to the host failed (error ", result, ")"));
   }
-  // Before the extents go: whoever takes over from a worker that is lost here finds both.
+  // Before the extents go: when the worker is lost here, its successor finds both.
   swap_file_.Commit();
   return absl::OkStatus();
 }

@@ -30,12 +30,13 @@ class AssignedLane {
     return bytes_.load() != 0 && lane == told_.load() ? lane : 0;
   }
 
-  // --- its part of the lane. Nothing of the session lies in a lane while that is 0.
+  // --- the session's part of the lane. While the part has 0 bytes, nothing of the session lies in
+  // a lane.
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   int device() const { return device_; }
   bool uses() const { return bytes_.load() != 0; }
-  // Whether the session must ask lanewayd for so much in all, because it has less. The first
-  // request decides on which device its lane is.
+  // Whether the session must ask lanewayd for a part of `wanted` bytes: its part is smaller, or it
+  // is no member of its lane. The first request decides on which device the lane is.
   bool MustAsk(uint64_t wanted, int device, bool is_member) {
     if (!uses()) device_ = device;
     return wanted > bytes_.load() || !is_member;

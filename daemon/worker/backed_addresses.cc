@@ -20,7 +20,8 @@ void BackedAddresses::Add(uint64_t address, uint64_t bytes) {
   (void)fresh;
 }
 
-// The number changes first: who remembers the range asks again, and waits for the lock.
+// The number changes first. A session that remembers the range then asks again, and waits for the
+// lock.
 void BackedAddresses::Remove(uint64_t address, uint64_t bytes) {
   Slot& slot = SlotOf(address);
   const base::MutexLock lock(&slot.mutex);

@@ -28,7 +28,7 @@ struct CallContext {
   int device = -1;                // whose context is current on the session's thread; it stays
   bool serves_work = false;       // the call touches the memory that it names, now
   GraphPiece* capture = nullptr;  // the piece that the call is captured into; null: it is executed
-  // What the call names; the last one of its kind.
+  // The objects that the call names. When a call names several of a kind, the last of them.
   StreamTable::Stream* stream = nullptr;
   ipc::HandleId event = {};
   cublasHandle_t blas = nullptr;

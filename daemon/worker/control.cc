@@ -58,11 +58,11 @@ void Control::SetEnvironment(const Environment& environment) {
   environment_.daemon = this;
 }
 
-// Sessions take turns by themselves as long as nobody decides.
+// Sessions take turns by themselves while no lanewayd is connected.
 void Control::SetDaemon(bool present) {
   daemon_.store(present ? ++daemons_ : 0);
   board_.SetDaemon(present);
-  // Nobody could tell what others changed while there was none.
+  // Other workers may have changed lanes while there was no lanewayd to pass that on.
   if (present && daemons_ > 1 && environment_.lanes != nullptr) environment_.lanes->OnChanged(0);
 }
 
@@ -156,7 +156,8 @@ void Control::FollowKeeper() {
   if (environment_.lanes != nullptr) environment_.lanes->OnChanged(0);
 }
 
-// Lanes grow when a session needs it; here they give memory back, as soon as nobody uses it.
+// A lane grows when a session needs that. Here the lane gives memory back, once no session is
+// inside.
 void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
   const LaneTable::View view = environment_.lanes->Look(lane);
   const uint64_t have =
@@ -170,8 +171,8 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
   Post(ipc::control::LaneShrunk{lane, bytes});
 }
 
-// What changes about a session that runs: its job's terms, whether it is paused, and on which
-// device it is counted, which only lanewayd's successor asks for.
+// Takes over the job's terms, the pause, and the device on which the session is counted. The worker
+// needs the device only to tell it to the next lanewayd.
 void Control::ChangeTerms(const ipc::control::SessionRecord& record) {
   ipc::control::SessionRecord* const known = sessions_.Record(record.session_id);
   if (known == nullptr) return;

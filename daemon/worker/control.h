@@ -30,7 +30,7 @@ struct ControlOptions {
   std::string runtime_dir;
   uint32_t number = 0;
   int64_t linger_s = 60;
-  bool own = false;  // for one session that shares it with nobody
+  bool own = false;  // the worker serves one session alone
 };
 
 // The process's exit code after a poisoned context; anything else that ends it is a crash.
@@ -45,7 +45,7 @@ class Control : public PoisonSink, public DaemonLink {
   absl::Status Listen();
   // The connection to the daemon that started us.
   void Greet(ipc::UniqueFd connection);
-  // Until a Stop message, or until nobody has needed this worker for linger_s.
+  // Until a Stop message, or until the worker has had no session and no daemon for linger_s.
   void Run();
 
   void OnPoisoned(uint64_t session_id, CUresult code, const std::string& text) override;

@@ -38,8 +38,8 @@ class Devices {
 
   // Sends what kernels print to the session of their stream. The owners outlive the driver's use.
   void RoutePrints(StreamOwners* owners);
-  // The words of the driver for what stopped a kernel, empty when it has none; and the stream that
-  // it stopped, null when the driver can't tell. Any thread.
+  // The driver's sentence about the fault that stopped a kernel; empty when the driver has no
+  // sentence. `stream`: the kernel's stream, null when the driver can't tell. Any thread.
   std::string FaultText(CUstream* stream) const;
 
  private:

@@ -1,8 +1,8 @@
 // Physical memory from the keeper: asks for extents, imports them, hands them over to a new keeper.
 //
-// What this worker holds is listed here, so that a keeper that replaces a lost one can be told: its
-// books are rebuilt from its workers'. Of a lane that several workers have it is told by the worker
-// with a session inside (lane_claims.h). Thread safety: all methods from any thread; requests take
+// Lists the extents that this worker holds. A keeper that replaces a lost keeper rebuilds its books
+// from the lists of all workers. Of a lane that several workers have, the worker with a session
+// inside tells the keeper (lane_claims.h). Thread safety: all methods from any thread; requests take
 // turns.
 #pragma once
 

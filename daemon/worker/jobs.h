@@ -1,9 +1,9 @@
 // How much device memory each job of this worker has, and may have (`laneway run --memory`).
 //
-// A job's share is its persistent ranges and what its sessions have reserved in lanes; only that is
-// its own making, so only that can fail with code 2 while others are not to blame. A job that has
-// sessions in several workers (contained mode) is counted in each by itself. Thread safety: all
-// methods from any thread.
+// A job's share is its persistent ranges and the parts of lanes that its sessions have reserved.
+// The job asks for both itself, so a limit on both fails with code 2 only by the job's own doing. A
+// job that has sessions in several workers (contained mode) is counted in each by itself. Thread
+// safety: all methods from any thread.
 #pragma once
 
 #include <array>

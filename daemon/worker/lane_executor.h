@@ -75,9 +75,10 @@ class LaneExecutor final : public DeviceTurn {
   void OnWait() { OnRevoked(LaneEvent::kWait); }
   // No message came for a while.
   void OnSilence();
-  // Gives up what the session keeps of its lane for no block, where it is at a boundary and quiet.
+  // Gives up the lane's memory that the session keeps without a block in it. Does nothing inside an
+  // iteration or while the device works for the session.
   void Reclaim();
-  // Whether other sessions may have the lane.
+  // Whether the session may leave its lane to the others.
   bool MayLeave();
   // Whether the session may go to the host: kMayGo, or why not. `order` holds on_host, with_lane
   // and takes_memory.

@@ -1,4 +1,4 @@
-// Lanes: who is inside, and blocks that outlive their iteration.
+// Lanes: entering and leaving, and blocks that outlive their iteration.
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -162,7 +162,7 @@ CUresult LaneTable::Keep(LaneMember* member, CUdeviceptr address, uint64_t bytes
   if (!InLane(*member, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   Lane* const lane = member->lane_.get();
   if (!MayKeep(*member)) return CUDA_ERROR_ILLEGAL_STATE;
-  if (lane->own()) {  // nobody else ever maps it
+  if (lane->own()) {  // no other session ever maps it
     member->pins_[address] = bytes;
     return CUDA_SUCCESS;
   }

@@ -42,7 +42,7 @@ void LaneTable::UnmapAll(Lane* lane, const Piece& part) {
   for (LaneMember* const member : lane->members) UnmapPart(member, part);
 }
 
-// Maps what the member lacks. Memory of another tenant is zeroed by the first who maps it.
+// Maps what the member lacks. The first member that maps another tenant's memory zeroes it.
 CUresult LaneTable::Sync(Lane* lane, LaneMember* member) {
   lane->mutex.AssertHeld();
   member->books_.AssertHeld();
@@ -75,7 +75,7 @@ void LaneTable::Count(LaneMember* member) {
   member->mapped_bytes_.store(bytes, std::memory_order_relaxed);
 }
 
-// What one session keeps is nobody else's.
+// An extent that one session keeps is in no other session's books.
 void LaneTable::CheckOwners(const Lane& lane) const {
   lane.mutex.AssertHeld();
   std::set<uint64_t> ids;
@@ -102,8 +102,8 @@ std::shared_ptr<LaneMember::Lane> LaneTable::Find(uint64_t lane) {
   return found == lanes_.end() ? nullptr : found->second.lock();
 }
 
-// As the keeper knows it. What a lost worker left unfinished does not fit the sequence: nobody uses
-// it, and it goes with the lane.
+// Makes the list of extents equal to the keeper's. An extent that a lost worker had only begun to
+// add does not fit the sequence: no session uses such an extent, and it goes with the lane.
 CUresult LaneTable::Refresh(Lane* lane, bool enters) {
   lane->mutex.AssertHeld();
   if (enters && lane->claim->Take() && !lane->own()) {
@@ -209,7 +209,7 @@ void LaneTable::Leave(LaneMember* member, bool moves) {
   }
   lane->parts.clear();
   lane->stale = true;
-  TellChanged(*lane);  // it may have ended before the member came: then nobody else gives it back
+  TellChanged(*lane);  // if the lane had ended before the member came, lanewayd gives it back
 }
 
 // --- size ----------------------------------------------------------------------------------------
@@ -259,8 +259,9 @@ CUresult LaneTable::GrowLocked(Lane* lane, uint64_t bytes) {
   return result;
 }
 
-// What the member keeps of an earlier lane may lie across extents of this one, which it then cannot
-// map in part: those are made anew, cut at its edges. REQUIRES: nobody has anything live inside.
+// An extent that the member keeps from an earlier lane may overlap extents of this lane in part. No
+// part of an extent can be mapped, so this lane's extents are made anew, cut at the edges of the
+// kept extent. REQUIRES: no session has a live block in the lane.
 CUresult LaneTable::Fit(Lane* lane, LaneMember* member) {
   lane->mutex.AssertHeld();
   const uint64_t wanted = std::max(lane->bytes(), member->reserved_bytes_);
@@ -287,7 +288,7 @@ CUresult LaneTable::Reserve(LaneMember* member, uint64_t bytes) {
   Lane* const lane = member->lane_.get();
   if (!member->job_->Take(lane->device, want - have)) return CUDA_ERROR_OUT_OF_MEMORY;
   const base::MutexLock lock(&lane->mutex);
-  // Who waits outside lets it grow when it enters.
+  // A member outside lets the lane grow when it enters.
   const bool inside = lane->own() || lane->holder.load() == member;
   const CUresult result = inside ? GrowLocked(lane, want) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
@@ -308,8 +309,9 @@ CUresult LaneTable::ReserveAgain(LaneMember* member, uint64_t bytes) {
   return CUDA_SUCCESS;
 }
 
-// No more than `bytes` may stay, for no more are counted: an extent that reaches beyond goes as a
-// whole, and who enters makes up for it. Nothing in it is alive: nobody is inside.
+// No more than `bytes` may stay, for no more are counted. An extent that reaches beyond goes as a
+// whole, and the next session that enters makes up for the difference. No session is inside, so no
+// block is alive.
 bool LaneTable::Shrink(uint64_t id, uint64_t bytes) {
   const std::shared_ptr<Lane> lane = Find(id);
   if (lane == nullptr) {
@@ -317,7 +319,7 @@ bool LaneTable::Shrink(uint64_t id, uint64_t bytes) {
     return true;
   }
   const base::MutexLock lock(&lane->mutex);
-  // Whoever enters from now on finds out under the lock how large it is.
+  // A session that enters from now on learns the lane's size under the lock.
   if (lane->holder.load() != nullptr) return false;
   if (lane->members.empty()) {
     ShrinkUnused(id, bytes);
@@ -348,8 +350,8 @@ void LaneTable::ShrinkUnused(uint64_t id, uint64_t bytes) {
 
 // --- larger extents ------------------------------------------------------------------------------
 
-// Replaces parts from `first` on by one, if they are as large as an extent may be and nobody keeps
-// anything there.
+// Replaces parts from `first` on by one, if together they are as large as an extent may be and no
+// member keeps an extent there.
 bool LaneTable::MergeRun(Lane* lane, size_t first, uint64_t* bytes) {
   lane->mutex.AssertHeld();
   const uint64_t offset = lane->parts[first].address;

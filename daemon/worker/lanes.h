@@ -1,20 +1,22 @@
 // Lanes: physical memory that several sessions share, one at a time (Salus 3.2; lanes.md).
 //
 // A lane is a list of extents, mapped at the start of the ephemeral part of each of its sessions in
-// the same order. Only the session that is inside (Enter) has anything live in it, so a switch maps
-// and copies nothing. The lane grows at its end; a block that outlives its iteration takes the
-// extents under it out of the lane (Keep), and the lane gets fresh ones, mapped for the others.
+// the same order. Only the session that is inside (Enter) has live blocks in the lane, so a switch
+// maps and copies nothing. The lane grows at its end. A block that outlives its iteration takes its
+// extents out of the lane (Keep). The lane gets fresh extents instead, mapped for the other
+// members.
 //
 // Invariant, asserted: an extent is never writable by two sessions' live blocks. A kept extent is
 // mapped for its session alone, and a lane's extents are everyone's only while one of them is
 // inside.
 //
-// The keeper knows a lane's extents by its number and their offsets, so that several workers can
-// have a lane. Only who is inside, or, while nobody is, who was told to by lanewayd, changes which
-// extents those are, and says so (LaneChanged) before the next one enters; the other workers then
-// look again (OnChanged). Thread safety: all methods from any thread. What concerns one member is
-// called on its session's thread, or while that waits; REQUIRES about quiet sessions are the
-// caller's: this file knows no streams.
+// The keeper knows a lane's extents by the lane's number and the extents' offsets, so several
+// workers can have a lane. The session that is inside may change the lane's extents. While no
+// session is inside, a worker that lanewayd has told to may. A worker that has changed a lane says
+// so (LaneChanged) before the next session enters, and the other workers then look again
+// (OnChanged). Thread safety: all methods from any thread. Methods about one member are called on
+// the member's thread, or while that thread waits. This file knows no streams: the caller has to
+// see to it that a session is quiet where a method requires that.
 #pragma once
 
 #include <atomic>
@@ -57,7 +59,7 @@ class LaneMember {
   uint64_t reserved_bytes() const { return reserved_bytes_; }
   // It keeps an extent in which no block lives: Reclaim() would give memory back. Its thread's.
   bool has_spare() const { return has_spare_; }
-  // What it has mapped, for status: the lane's size and what it keeps.
+  // For status: the bytes of the lane that are mapped for the member, and those of kept extents.
   uint64_t mapped_bytes() const { return mapped_bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -97,24 +99,25 @@ class LaneTable {
   // keeper. CUDA_ERROR_NOT_PERMITTED when it is another user's, CUDA_ERROR_INVALID_VALUE when it is
   // on another device. REQUIRES: the member is in no lane.
   CUresult Join(LaneMember* member, uint64_t lane, int device);
-  // Unmaps it. What the member keeps stays the session's. The last one to leave gives a session's
-  // own lane back; any other is the daemon's to end (ReleaseOwner). REQUIRES: the session is quiet,
-  // and not Pinned unless it ends, what lies in the lane was saved (Arena::SwapOut), or it `moves`
-  // to another worker: then its own lane stays, too.
+  // Unmaps the lane. Kept extents stay the session's. A session's own lane is given back when its
+  // last member leaves; lanewayd ends every other lane (ReleaseOwner). `moves`: the session goes to
+  // another worker, and its own lane stays. REQUIRES: the session is quiet. A
+  // Pinned session ends, moves, or has saved its blocks in the lane (Arena::SwapOut).
   void Leave(LaneMember* member, bool moves = false);
 
   // The member's need is `bytes` in all: the lane is at least that large when it is inside. Never
   // shrinks. CUDA_ERROR_OUT_OF_MEMORY when the job's limit or the keeper forbids it.
   CUresult Reserve(LaneMember* member, uint64_t bytes);
-  // The same for who comes back with what it had before: a limit that came later refuses growth,
-  // and takes nothing away. CUDA_ERROR_OUT_OF_MEMORY when the need exceeds the addresses of a lane.
+  // The same for a member that comes back with the need that it had before. The job's limit is not
+  // asked: a limit that came later refuses growth, but takes no memory away.
+  // CUDA_ERROR_OUT_OF_MEMORY when the need exceeds the addresses of a lane.
   // REQUIRES: the member is not inside.
   CUresult ReserveAgain(LaneMember* member, uint64_t bytes);
-  // Gives extents at its end back until it is no larger than `bytes`, also of a lane that nobody
-  // here has joined. False while somebody is inside: then it is as it was.
+  // Gives extents at the lane's end back until the lane is no larger than `bytes`. The lane may
+  // have no members in this worker. False, and no change, while a session is inside.
   bool Shrink(uint64_t lane, uint64_t bytes);
   // Replaces runs of small extents by large ones, as many as `budget_bytes` allow. What lay in them
-  // is gone. Returns the bytes that were remapped. REQUIRES: nobody is inside.
+  // is gone. Returns the bytes that were remapped. REQUIRES: no session is inside.
   uint64_t Coalesce(uint64_t lane, uint64_t budget_bytes);
   // Another worker has changed the lane (0: perhaps any): its mappings are brought up to date now,
   // or, when a member is inside, before the next one enters.
@@ -129,14 +132,14 @@ class LaneTable {
   uint64_t FreshBytesFor(LaneMember* member, CUdeviceptr address, uint64_t bytes);
   // Keep without fresh memory: the member keeps the lane. CUDA_ERROR_ILLEGAL_STATE as there.
   CUresult Pin(LaneMember* member, CUdeviceptr address, uint64_t bytes);
-  // The block is gone. False: no block of Keep. What backed it stays where it is: blocks of the
-  // iteration may lie beside it, or already in its place.
+  // The block is gone. False: no block of Keep. The block's extents stay where they are, for blocks
+  // of the iteration may lie beside the block, or already in its place.
   bool Drop(LaneMember* member, CUdeviceptr address);
   // Gives up what the member keeps for no block any more, and maps the lane there again. When that
   // fails, the member leaves the lane (Exit). Returns the bytes. REQUIRES: no block of an iteration
   // lives, and the device has finished.
   uint64_t Reclaim(LaneMember* member);
-  // Blocks of the member live in the lane itself: nobody else may enter.
+  // Blocks of the member live in the lane itself, so no other session may enter.
   bool Pinned(LaneMember* member);
 
   // The member may use as much of the lane as it has reserved from now on. CUDA_ERROR_NOT_READY

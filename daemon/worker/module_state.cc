@@ -47,7 +47,7 @@ std::string_view NameIn(std::string_view declaration) {
   return begin == std::string_view::npos ? declaration : declaration.substr(begin + 1);
 }
 
-// What compilers call string literals, which nobody writes.
+// Names that compilers give to string literals, which are never written.
 bool IsLiteral(std::string_view name) {
   return name.find("$str") != std::string_view::npos || name.starts_with("_$_str") ||
          name.starts_with("__unnamed_") || name.starts_with(".str");

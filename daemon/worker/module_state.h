@@ -1,11 +1,12 @@
-// Whether a module has state that a rebuild of the session would lose, because only the driver has
-// it.
+// Whether a module has state that only the driver holds, so that a rebuild of the session would
+// lose the state.
 //
-// A session's memory lives in its arena and outlives the worker; device variables of a module do
-// not. Constant memory is written by the host alone, and the client keeps what it wrote. So a
-// module counts when it has variables in global memory (string literals aside), allocates from the
-// device's heap, or calls through pointers, whose values the driver chooses and may lie in memory.
-// The image is only searched, never trusted to be sound. Thread safety: functions without state.
+// A session's memory lives in its arena and outlives the worker. The device variables of a module
+// end with the worker. Constant memory is written by the host alone, and the client keeps a copy.
+// So a module has such state in three cases: it has variables in global memory other than string
+// literals, it allocates from the device's heap, or it calls through pointers. The driver chooses
+// the values of pointers, and the program may have stored them. The image is only searched, never
+// trusted to be sound. Thread safety: functions without state.
 #pragma once
 
 #include <cstddef>

@@ -66,7 +66,7 @@ class Parking {
 
   struct Wait {
     std::function<bool()> over;        // whether the wait is; called before and after commands
-    std::function<int64_t()> nap_us;   // how long to sleep when nobody rings
+    std::function<int64_t()> nap_us;   // how long to sleep without a ring
     std::function<void()> in_between;  // after commands; may be empty
   };
   // Waits until `over`, and runs commands meanwhile.

@@ -59,8 +59,8 @@ class DaemonLink {
  public:
   virtual ~DaemonLink() = default;
   virtual void Post(const ipc::control::WorkerToDaemon& message) = 0;
-  // Which daemon listens, counted from 1; 0: none does, and nobody answers. A new one knows nothing
-  // of what the last one was asked.
+  // The daemon that listens, counted from 1; 0: none does, so requests get no answer. A new daemon
+  // knows nothing of the requests to the last one.
   virtual uint64_t Daemon() const = 0;
 };
 
@@ -71,9 +71,9 @@ struct Environment {
   std::vector<CUcontext> contexts;  // one per device, made by main.cc; index = device ordinal
   ExtentSource* extents = nullptr;
   PoisonSink* poison = nullptr;
-  StreamOwners* owners = nullptr;  // null: nobody asks
+  StreamOwners* owners = nullptr;  // null: no stream has an owner
   Board* board = nullptr;          // null: no gate, everyone runs at once
-  DaemonLink* daemon = nullptr;    // null: nobody decides, memory comes as the keeper has it
+  DaemonLink* daemon = nullptr;    // null: the keeper alone decides about memory
   LaneTable* lanes = nullptr;
   JobBooks* jobs = nullptr;
   SwapSpace* swap = nullptr;          // null: nothing is ever swapped

@@ -53,8 +53,8 @@ class SessionHost {
 
   // The session's record, which the caller may change; null: there is no such session.
   ipc::control::SessionRecord* Record(uint64_t session_id);
-  // Calls `visit` for each session with its record, brought up to date, and with the descriptors of
-  // its file, its process, its pinned memory and its swap file.
+  // Calls `visit` for each session, with the session's record as of now and with its descriptors:
+  // file, process, pinned memory, swap file.
   void List(const std::function<void(ipc::control::SessionRecord*, std::span<const int>)>& visit);
 
   // The device has failed in this process. Marks the culprit lost with `code`. When `session_id` is

@@ -1,7 +1,7 @@
 // Whether a session goes on: the worker's own word about its end and its loss.
 //
-// The words of the session's page tell the client alone, who can write them, too. Thread safety:
-// any thread.
+// The words of the session's page are for the client alone, which can write them, too. Thread
+// safety: any thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"

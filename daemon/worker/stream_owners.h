@@ -29,8 +29,9 @@ class StreamOwners {
     owners_[stream] = owner;
     Note(stream, owner->session_id());
   }
-  // A stream stays its owner's after its destruction, as its last work may still print; the
-  // driver's next stream of that handle has its own owner. So owners go as a whole.
+  // The owner ends, and all its streams are forgotten. A destroyed stream keeps its owner until
+  // then, for the stream's last work may still print. When the driver gives the handle to a new
+  // stream, Add() replaces the owner.
   void RemoveAll(const StreamOwner* owner) {
     const base::MutexLock lock(&mutex_);
     absl::erase_if(owners_, [owner](const auto& entry) { return entry.second == owner; });

@@ -112,7 +112,7 @@ uint64_t SwapFile::bytes() const {
 void SwapFile::Clear() {
   if (base_ != nullptr) Publish(0);
   Forget();
-  if (fd_.valid() && ftruncate(fd_.get(), kSwapOffset) != 0) assert(false);  // nobody has sealed it
+  if (fd_.valid() && ftruncate(fd_.get(), kSwapOffset) != 0) assert(false);  // the file has no seal
 }
 
 absl::Status SwapFile::Open(SwapSpace* space) {

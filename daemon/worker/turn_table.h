@@ -86,13 +86,13 @@ class TurnTable {
   TurnActions Apply(uint64_t session, ipc::TurnEvent event);
 
   // --- orders of lanewayd
-  // Refused, with a report of who holds the lane, when the session cannot have it: a lane is never
+  // Refused when another session holds the lane; the report names the holder. A lane is never
   // opened over its holder.
   TurnActions Grant(uint64_t session, uint64_t lane);
   TurnActions Revoke(uint64_t session);
   // The session holds its lane no more when this is another; the new one is granted anew.
   TurnActions SetLane(uint64_t session, uint64_t lane);
-  // Also of a session that is yet to be added. It is let in by nobody but lanewayd.
+  // Also of a session that is yet to be added. Only lanewayd lets a paused session in.
   TurnActions SetPaused(uint64_t session, bool paused);
   // In this order, whichever of them has work. A list may be older than SetLane().
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> sessions);

@@ -1,10 +1,10 @@
 // The kind of a message's call, by the untrusted number in its header. A number that is no opcode
 // has no kind. Thread safety: functions without state.
 //
-// Work is whatever makes the device touch memory: it waits at the gate (daemon/worker/gate.h), for
-// out of its turn it would touch what is another's now. Which calls are work follows from the roles
-// of their parameters (ipc/roles.h): a call with a device address is. What that rule gets wrong is
-// listed by name, with the reason.
+// A call is work when it makes the device touch memory. Work waits at the gate
+// (daemon/worker/gate.h): outside the session's turn the memory may be another session's. The rule
+// reads the roles of the call's parameters (ipc/roles.h): a call with a device address is work.
+// Exceptions from the rule are listed by name, with the reason.
 #pragma once
 
 #include <cstdint>

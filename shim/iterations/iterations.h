@@ -5,9 +5,9 @@
 // sent, so that a Boundary stands in the ring before the first operation of the next iteration. The
 // rest may come from any thread, without a lock. A program without iterations sends nothing.
 //
-// What the client's allocator needs of it: ordinal() tells in which iteration an allocation is
-// made; SetHook() is called at each boundary, in the order of the ring, with the send lock held: it
-// may change the allocator's own state but must not send.
+// The client's allocator uses two functions. ordinal() tells in which iteration an allocation is
+// made. The hook of SetHook() is called at each boundary, in the order of the ring and with the
+// send lock held. The hook may change the allocator's own state but must not send.
 //
 // LANEWAY_ITERATIONS_FROM (set by `laneway run --iterations-from`): auto, nvtx, header, none.
 #pragma once
@@ -41,7 +41,7 @@ class Iterations {
   void Mark(ipc::BoundarySource source);
 
   void NoteSynchronised() { synced_.store(true, std::memory_order_relaxed); }
-  // REQUIRES of both: one call at a time; whoever counts the bytes has a lock.
+  // REQUIRES of both: one call at a time. The caller has the lock under which it counts the bytes.
   void NoteAllocated(uint64_t bytes);
   void NoteFreed(uint64_t bytes);
 

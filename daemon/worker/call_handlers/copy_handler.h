@@ -15,7 +15,7 @@ namespace worker {
 
 class CopyHandler final : public ipc::CopyCalls {
  public:
-  // Who waits for copies, and where their bytes are on the host.
+  // The client that waits for copies, and where their bytes are on the host.
   struct Client {
     ipc::SessionFile* file;
     ClientBell* bell;
