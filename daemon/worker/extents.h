@@ -2,8 +2,8 @@
 //
 // Lists the extents that this worker holds. A keeper that replaces a lost keeper rebuilds its books
 // from the lists of all workers. Of a lane that several workers have, the worker with a session
-// inside tells the keeper (lane_claims.h). Thread safety: all methods from any thread; requests take
-// turns.
+// inside tells the keeper (lane_claims.h). Thread safety: all methods from any thread; requests
+// take turns.
 #pragma once
 
 #include <map>

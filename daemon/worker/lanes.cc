@@ -69,9 +69,8 @@ void LaneTable::Count(LaneMember* member) {
   member->books_.AssertHeld();
   uint64_t bytes = 0;
   for (const std::pair<const uint64_t, uint64_t>& part : member->mapped_) bytes += part.second;
-  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_) {
+  for (const std::pair<const uint64_t, LaneMember::Kept>& kept : member->kept_)
     bytes += kept.second.extent.id != 0 ? kept.second.extent.bytes : 0;
-  }
   member->mapped_bytes_.store(bytes, std::memory_order_relaxed);
 }
 
@@ -135,9 +134,8 @@ CUresult LaneTable::Refresh(Lane* lane, bool enters) {
     UnmapAll(lane, gone.second);
     environment_.extents->Drop(gone.second.extent);
   }
-  for (LaneMember* const member : lane->members) {
+  for (LaneMember* const member : lane->members)
     if (result == CUDA_SUCCESS) result = Sync(lane, member);
-  }
   lane->stale = result != CUDA_SUCCESS;
   return result;
 }
