@@ -15,7 +15,7 @@ namespace ipc {
 
 // Changes with any incompatible change of hello, session file or message header. The call tables
 // have their own hash (ipc/calls.h).
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 enum MessageFlags : uint16_t {
   kWantsReply = 1,  // request: the sender waits for a reply with this request number
