@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <type_traits>
 
 #include "ipc/calls/limits.h"
@@ -36,6 +38,16 @@ static_assert(sizeof(MessageHeader) == 24 && std::is_trivially_copyable_v<Messag
 
 // Of MessageHeader::context: the call of a library goes into the capture that GraphCapture began.
 inline constexpr uint32_t kIntoCapture = 1u << 31;
+
+// What a message of so many bytes takes where messages lie one after the other.
+constexpr size_t PaddedBytes(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
+
+// The header of the message that begins at `at`. REQUIRES: so many bytes are there.
+inline MessageHeader HeaderAt(std::span<const std::byte> messages, size_t at = 0) {
+  MessageHeader header;
+  std::memcpy(&header, messages.data() + at, sizeof header);
+  return header;
+}
 
 inline constexpr size_t kBodyBytesMax = limits::kMessageBytesMax - sizeof(MessageHeader);
 

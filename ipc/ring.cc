@@ -13,8 +13,6 @@ namespace {
 constexpr uint64_t kRing = limits::kRingBytes;
 constexpr int kRelaxesPerClockRead = 32;  // reading the clock costs as much as several pauses
 
-uint64_t Padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
-
 void Ring(std::atomic<uint32_t>* doorbell) {
   doorbell->fetch_add(1, std::memory_order_seq_cst);
   FutexWakeAll(doorbell);
@@ -68,11 +66,11 @@ RingSender::RingSender(RingWords* words, std::byte* data, std::atomic<uint32_t>*
 }
 
 bool RingSender::HasRoom(size_t bytes) {
-  if (head_ - tail_cached_ + Padded(bytes) <= kRing) return true;
+  if (head_ - tail_cached_ + PaddedBytes(bytes) <= kRing) return true;
   const uint64_t tail = words_->tail.load(std::memory_order_seq_cst);
   // A tail outside [cached, head] is a peer that lies; keep what we knew, the ring then stays full.
   if (tail - tail_cached_ <= head_ - tail_cached_) tail_cached_ = tail;
-  return head_ - tail_cached_ + Padded(bytes) <= kRing;
+  return head_ - tail_cached_ + PaddedBytes(bytes) <= kRing;
 }
 
 std::span<std::byte> RingSender::Reserve(size_t bytes, int64_t timeout_us) {
@@ -85,7 +83,7 @@ std::span<std::byte> RingSender::Reserve(size_t bytes, int64_t timeout_us) {
   return {data_ + head_ % kRing, bytes};
 }
 
-uint64_t RingSender::PositionAfter(size_t bytes) const { return head_ + Padded(bytes); }
+uint64_t RingSender::PositionAfter(size_t bytes) const { return head_ + PaddedBytes(bytes); }
 
 void RingSender::Commit(size_t bytes) {
   head_ = PositionAfter(bytes);
@@ -154,7 +152,7 @@ std::span<const std::byte> RingReceiver::PeekUntrusted(int64_t spin_us, int64_t 
   uint32_t bytes = 0;
   std::memcpy(&bytes, message, sizeof bytes);  // read once: the peer may change it under us
   if (available > kRing || bytes < sizeof(MessageHeader) || bytes > limits::kMessageBytesMax ||
-      Padded(bytes) > available) {
+      PaddedBytes(bytes) > available) {
     broken_ = true;
     return {};
   }
@@ -168,7 +166,7 @@ std::span<const std::byte> RingReceiver::NextUntrusted(int64_t spin_us, int64_t 
   const std::span<const std::byte> message = PeekUntrusted(spin_us, timeout_us);
   if (message.empty()) return {};
   copied_ = 0;
-  tail_ += Padded(message.size());
+  tail_ += PaddedBytes(message.size());
   PublishTail();
   return message;
 }

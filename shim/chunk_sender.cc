@@ -41,7 +41,6 @@ void ChunkSender::Commit(size_t bytes) {
       SendRepeat();
       break;
   }
-  counts_.messages.store(matcher_.counts().messages, std::memory_order_relaxed);
 }
 
 void ChunkSender::Hold() {
@@ -58,8 +57,7 @@ void ChunkSender::Hold() {
 
 void ChunkSender::SendUnsent() {
   for (std::span<const std::byte> rest = matcher_.unsent(); !rest.empty();) {
-    ipc::MessageHeader header;
-    std::memcpy(&header, rest.data(), sizeof header);
+    const ipc::MessageHeader header = ipc::HeaderAt(rest);
     const std::span<std::byte> room = ring_.Reserve(header.bytes, 0);
     assert(!room.empty());
     std::memcpy(room.data(), rest.data(), header.bytes);
@@ -84,7 +82,6 @@ void ChunkSender::SendRepeat() {
     std::memcpy(to + sizeof(ipc::ChunkRepeat), patches.data(), patches.size_bytes());
   ring_.Commit(header.bytes);
   held_.store(0, std::memory_order_relaxed);
-  counts_.repeated.store(matcher_.counts().repeated, std::memory_order_relaxed);
 }
 
 }  // namespace shim

@@ -5,7 +5,7 @@
 // held are not in the ring, so what waits for them must have them sent first: a message that goes
 // alone does so, and Pipeline::Flush() does. HeldWatch sends what is held and followed by nothing.
 //
-// Thread safety: under the send lock; holds(), held() and counts() from any thread.
+// Thread safety: under the send lock; holds() and held() from any thread.
 #pragma once
 
 #include <atomic>
@@ -28,12 +28,6 @@ class ChunkSender final : public ipc::Sender {
     kFolds,    // it may be held
     kEndsRun,  // it may be part of a chunk, as the last message: the program may wait for it
   };
-  // Of the session so far.
-  struct Counts {
-    std::atomic<uint64_t> messages{0};  // that could be part of a chunk
-    std::atomic<uint64_t> repeated{0};  // of them, sent within chunks
-  };
-
   // `ring` is in `channel`, or below it. The area outlives the sender.
   ChunkSender(std::unique_ptr<ipc::Sender> channel, ipc::RingSender* ring,
               std::span<std::byte> area)
@@ -49,7 +43,6 @@ class ChunkSender final : public ipc::Sender {
   bool holds() const { return held() != 0; }
   // 0: nothing is held. Another number each time that a message is held.
   uint64_t held() const { return held_.load(std::memory_order_relaxed); }
-  const Counts& counts() const { return counts_; }
   // Counts up when messages are held again after a while (HeldWatch sleeps on it).
   std::atomic<uint32_t>& stirred() { return stirred_; }
   std::atomic<bool>& watch_sleeps() { return watch_sleeps_; }
@@ -69,7 +62,6 @@ class ChunkSender final : public ipc::Sender {
   std::atomic<uint64_t> held_{0};
   std::atomic<uint32_t> stirred_{0};
   std::atomic<bool> watch_sleeps_{false};
-  Counts counts_;
 };
 
 }  // namespace shim

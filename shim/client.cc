@@ -33,6 +33,18 @@ bool WantsReplay() {
   return wanted != nullptr && std::string_view(wanted) == "auto";
 }
 
+// Puts a sender before the connection's that sends runs as chunks. The chunk area is part of the
+// session's file. So a worker that takes the session over reads the chunks that the ring still
+// names.
+ChunkSender* OpenChunks(Connection* connection, ipc::RingSender* ring) {
+  const std::span<std::byte> area(connection->file->chunks(), ipc::limits::kChunkAreaBytes);
+  std::unique_ptr<ChunkSender> sender =
+      std::make_unique<ChunkSender>(std::move(connection->channel.sender), ring, area);
+  ChunkSender* const chunks = sender.get();
+  connection->channel.sender = std::move(sender);
+  return chunks;
+}
+
 std::atomic<bool> said_lost, said_connect, said_forked;
 
 }  // namespace
@@ -71,7 +83,8 @@ void Client::Use(std::unique_ptr<Connection> connection) {
   ring_ = dynamic_cast<ipc::RingSender*>(connection_->channel.sender.get());
   arena_base_ = ipc::limits::kSlotBase + connection_->welcome.slot * ipc::limits::kSlotBytes;
   replies_.Open(connection_->channel.receiver.get(), page_, this);
-  ChunkSender* const chunks = ring_ != nullptr && WantsReplay() ? OpenChunks() : nullptr;
+  ChunkSender* const chunks =
+      ring_ != nullptr && WantsReplay() ? OpenChunks(connection_.get(), ring_) : nullptr;
   pipeline_.Open({.sender = connection_->channel.sender.get(),
                   .ring = ring_,
                   .chunks = chunks,
@@ -88,17 +101,6 @@ void Client::Use(std::unique_ptr<Connection> connection) {
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Client::AfterForkInChild); });
   state_.store(State::kLive, std::memory_order_release);
-}
-
-// The chunk area is part of the session's file. So a worker that takes the session over reads the
-// chunks that the ring still names.
-ChunkSender* Client::OpenChunks() {
-  std::unique_ptr<ChunkSender> sender = std::make_unique<ChunkSender>(
-      std::move(connection_->channel.sender), ring_,
-      std::span(connection_->file->chunks(), ipc::limits::kChunkAreaBytes));
-  ChunkSender* const chunks = sender.get();
-  connection_->channel.sender = std::move(sender);
-  return chunks;
 }
 
 void Client::AfterForkInChild() {

@@ -105,8 +105,6 @@ class Client : public Upkeep {
   CUresult Rebuild();
   static void AfterForkInChild();
   void ShowPrints();
-  // The sender of the session's messages from now on, where runs go as chunks; else null.
-  ChunkSender* OpenChunks();
 
   bool SpinCompleted(uint32_t slot, uint64_t sequence, unsigned spin_us) const;
   CUresult SleepUntilCompleted(uint32_t slot, uint64_t sequence);

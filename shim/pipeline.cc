@@ -26,6 +26,11 @@ bool MayBeWaitedFor(ipc::Op op) {
          op == ipc::Op::HostCall;
 }
 
+// The next message is sent with all that is held before it.
+void GoAlone(ChunkSender* chunks) {
+  if (chunks != nullptr) chunks->Begin(ChunkSender::Fold::kAlone);
+}
+
 // Of messages without a context of the program's.
 uint32_t WireOfDevice(int device) { return static_cast<uint32_t>(device) + 1; }
 
@@ -61,7 +66,7 @@ CUresult Pipeline::Note(Outgoing* call) {
   const base::MutexLock lock(&mutex_);
   Detect(call);
   Boundary(*call);
-  GoAlone();
+  GoAlone(ends_.chunks);
   return MakeRoom(0, call) ? CUDA_SUCCESS : call->failure;
 }
 
@@ -107,7 +112,7 @@ void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
 void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) {
   Outgoing own(op, context, values);
   own.wants_reply = wants_reply;
-  GoAlone();
+  GoAlone(ends_.chunks);
   if (!Encode(ipc::RequestBytesMax(op, values), &own)) return;
   Record(&own);
   Commit(own);
@@ -128,14 +133,10 @@ void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   }
 }
 
-void Pipeline::GoAlone() {
-  if (ends_.chunks != nullptr) ends_.chunks->Begin(ChunkSender::Fold::kAlone);
-}
-
 void Pipeline::FlushHeld() {
   const base::MutexLock lock(&mutex_);
   Outgoing none(ipc::Op::Ping, 0, nullptr);
-  GoAlone();
+  GoAlone(ends_.chunks);
   (void)MakeRoom(0, &none);  // the session is lost, or the sender has sent what it held
 }
 

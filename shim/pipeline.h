@@ -168,8 +168,6 @@ class Pipeline {
       REQUIRES(mutex_);
   void EndIteration(ipc::BoundaryInfo info, uint32_t context) REQUIRES(mutex_);
   void WriteLog(Outgoing* call) REQUIRES(mutex_);
-  // The next message is sent with all that is held before it.
-  void GoAlone() REQUIRES(mutex_);
   void FlushHeld() EXCLUDES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.
   void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) REQUIRES(mutex_);

@@ -87,8 +87,7 @@ void Replies::ReadForAll(PendingReply* mine, uint32_t rebuild_of) {
 // True when another thread than the reader waits for the reply.
 bool Replies::Deliver(std::span<const std::byte> message, const PendingReply* mine) {
   if (message.size() < sizeof(ipc::MessageHeader)) return false;
-  ipc::MessageHeader header;
-  std::memcpy(&header, message.data(), sizeof header);
+  const ipc::MessageHeader header = ipc::HeaderAt(message);
   if ((header.flags & ipc::kIsReply) == 0) return false;
   const base::MutexLock lock(&mutex_);
   for (PendingReply* const pending : pending_) {

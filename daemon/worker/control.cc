@@ -152,7 +152,7 @@ void Control::Handle(int fd, ipc::control::Received<ipc::control::DaemonToWorker
 
 void Control::FollowKeeper() {
   extents_->OnKeeperChanged();
-  // What the new keeper was not told of is given up.
+  // The worker gives up the extents that it did not hand over to the new keeper.
   if (environment_.lanes != nullptr) environment_.lanes->OnChanged(0);
 }
 

@@ -40,8 +40,8 @@ class ExtentSource {
   virtual CUresult Import(const ExtentRecord& record, Extent* extent) = 0;
   virtual void ChangeOwner(const Extent& extent, const Owner& owner, uint64_t address,
                            uint64_t range) = 0;
-  // What this worker knows of the lane, as far as keepers come and go. Without an override there is
-  // one keeper for ever.
+  // The worker's claim to the lane, which ends when another keeper comes (lane_claims.h). A source
+  // without an override has one keeper for ever.
   virtual std::shared_ptr<LaneClaim> ClaimOf(uint64_t /*lane*/) {
     return std::make_shared<LaneClaim>();
   }

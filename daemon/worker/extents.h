@@ -54,7 +54,7 @@ class KeeperExtents : public ExtentSource {
   absl::StatusOr<Reply> AskOnce(const ipc::control::WorkerToKeeper& request,
                                 std::span<const int> fds) REQUIRES(mutex_);
   absl::Status ConnectAndHandOver() REQUIRES(mutex_);
-  // What this worker speaks for; a lane's from its start on.
+  // The extents that this worker hands over, by owner; those of a lane by address.
   std::vector<Held*> ToHandOver() REQUIRES(mutex_);
   absl::Status HandOver(const Held& held) REQUIRES(mutex_);
   // Imports the descriptor of a reply to CreateExtent or ImportExtent.

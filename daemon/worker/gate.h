@@ -25,8 +25,9 @@ class Gate {
   // Any thread.
   GateState state() const { return record_->state.load(std::memory_order_relaxed); }
   bool closed() const { return record_->state.load() == GateState::kClosed; }
-  // Whether the gate is open for this lane. lanewayd tells a session of another lane before it
-  // grants that lane; the session may not have read the message yet.
+  // Whether the gate is open for this lane. An open gate may be open for another lane: lanewayd
+  // grants a lane right after it has told the session of it, and the session reads that message
+  // later.
   bool OpensInto(uint64_t lane) const;
 
   // There is work: reported once, until ReportIdle(). May open the gate.

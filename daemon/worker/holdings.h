@@ -21,7 +21,7 @@ struct Holdings {
 
   // Whether the device has done everything that the session gave it, or has failed.
   bool StreamsIdle();
-  // Whether it has done everything, and has not failed.
+  // Whether the device has done all work of the session's streams, and has not failed.
   bool StreamsComplete();
 
   const Environment& environment;

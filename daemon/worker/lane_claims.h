@@ -1,11 +1,11 @@
-// What a worker's picture of a lane is worth to a new keeper.
+// Which worker tells a new keeper of a lane's extents.
 //
 // Several workers have a lane, and only a worker with a session inside knows for sure which extents
 // the lane has: the others may not have heard of its last change. So a new keeper is told of a
 // lane's extents by that worker alone. The other workers give up what they have of the lane, and
-// look again. A worker whose session is the first to enter since the keeper came claims the lane:
-// the keeper then takes none of the lane's extents from a session's worker that was inside before,
-// and is late. No worker ever waits for another one.
+// look again. The worker of the first session that enters since the keeper came claims the lane.
+// From then on the keeper takes none of the lane's extents from another worker: that worker's
+// session was inside before, and its hand-over is late. No worker ever waits for another worker.
 //
 // Thread safety: all methods from any thread. LaneClaim takes no lock.
 #pragma once
@@ -27,11 +27,11 @@ class LaneClaim {
   // A session is to enter. True: it is the worker's first since the keeper came, which is to be
   // said to the keeper and to the other workers.
   bool Take();
-  // What the keeper knows of the lane was looked at: a session is inside from now on. False:
-  // another keeper came since Take(), which is to be called again.
+  // The worker has asked the keeper for the lane's extents, and a session is inside from now on.
+  // False: another keeper has come since Take(). The caller begins again with Take().
   bool Enter();
   void Exit();
-  // Whether a session is inside, so that this worker speaks for the lane.
+  // Another keeper serves. True: a session is inside, so this worker hands the lane over.
   bool OnNewKeeper();
 
  private:
@@ -51,7 +51,7 @@ class LaneClaims {
   std::map<uint64_t, std::weak_ptr<LaneClaim>> claims_ GUARDED_BY(mutex_);
 };
 
-// Whether the owner's extents are handed over by a worker that speaks for these lanes.
+// Whether a worker hands the owner's extents over. `lanes`: those with a session inside.
 bool SpeaksFor(const ipc::control::Owner& owner, const std::set<uint64_t>& lanes);
 
 }  // namespace worker

@@ -54,8 +54,8 @@ class LaneExecutor final : public DeviceTurn {
     if (gate_ != nullptr) gate_->FlushReports();
   }
   bool IsItsTurn() const override;
-  // Whether the gate is open for this lane. A session that lanewayd moves to another lane enters no
-  // lane until it has joined the new one.
+  // Whether the gate is open for this lane. lanewayd may have moved the session to another lane.
+  // The session then enters no lane before it has joined the new lane.
   bool IsGranted(uint64_t lane) const;
 
   // --- facts
@@ -78,7 +78,7 @@ class LaneExecutor final : public DeviceTurn {
   // Gives up the lane's memory that the session keeps without a block in it. Does nothing inside an
   // iteration or while the device works for the session.
   void Reclaim();
-  // Whether the session may leave its lane to the others.
+  // Whether the session may leave its lane now, so that another session enters.
   bool MayLeave();
   // Whether the session may go to the host: kMayGo, or why not. `order` holds on_host, with_lane
   // and takes_memory.

@@ -7,22 +7,13 @@
 #include "ipc/message.h"
 
 namespace worker {
-namespace {
-
-ipc::MessageHeader HeaderAt(std::span<const std::byte> messages, size_t at) {
-  ipc::MessageHeader header;
-  std::memcpy(&header, messages.data() + at, sizeof header);
-  return header;
-}
-
-}  // namespace
 
 // The receiver has checked that these are whole messages.
 std::span<const std::byte> LaunchRuns::LaunchesOf(std::span<const std::byte> messages) {
-  const uint32_t context = HeaderAt(messages, 0).context;
+  const uint32_t context = ipc::HeaderAt(messages, 0).context;
   size_t at = 0;
   while (at < messages.size()) {
-    const ipc::MessageHeader header = HeaderAt(messages, at);
+    const ipc::MessageHeader header = ipc::HeaderAt(messages, at);
     if (header.op != static_cast<uint16_t>(ipc::Op::Launch) || header.context != context) break;
     at += ipc::PaddedBytes(header.bytes);
   }
@@ -58,9 +49,9 @@ bool LaunchRuns::Build(std::span<const std::byte> messages, CUcontext context, R
   run->piece = std::make_unique<GraphPiece>(driver_, context, &books_);
   std::vector<uint32_t> edges;
   size_t at = 0;
-  for (; at < messages.size(); at += ipc::PaddedBytes(HeaderAt(messages, at).bytes)) {
+  for (; at < messages.size(); at += ipc::PaddedBytes(ipc::HeaderAt(messages, at).bytes)) {
     const std::optional<LaunchSource::Described> described =
-        source_.DescribeLaunchUntrusted(messages.subspan(at, HeaderAt(messages, at).bytes));
+        source_.DescribeLaunchUntrusted(messages.subspan(at, ipc::HeaderAt(messages, at).bytes));
     if (!described.has_value()) return false;
     if (run->launches != 0 && described->stream != run->stream) break;
     run->stream = described->stream;
@@ -85,8 +76,8 @@ bool LaunchRuns::Update(std::span<const std::byte> messages, Run* run) {
   run->names_version = source_.names_version();
   size_t at = 0;
   for (uint32_t number = 0; number < run->launches; ++number) {
-    const ipc::MessageHeader header = HeaderAt(messages, at);
-    if (header.bytes != HeaderAt(run->messages, at).bytes) return false;
+    const ipc::MessageHeader header = ipc::HeaderAt(messages, at);
+    if (header.bytes != ipc::HeaderAt(run->messages, at).bytes) return false;
     const std::span<const std::byte> message = messages.subspan(at, header.bytes);
     std::byte* const before = run->messages.data() + at;
     at += ipc::PaddedBytes(header.bytes);

@@ -57,8 +57,7 @@ SessionLoop::Outcome SessionLoop::Run() {
 }
 
 void SessionLoop::Serve(std::span<const std::byte> message) {
-  ipc::MessageHeader header;
-  std::memcpy(&header, message.data(), sizeof header);
+  const ipc::MessageHeader header = ipc::HeaderAt(message);
   around_.file->page()->ops_received.fetch_add(1, std::memory_order_relaxed);
   const bool was_quiet = around_.handover->OnTaken();
   around_.bell->OnMessage();

@@ -77,8 +77,7 @@ bool TurnWait::Pass(ipc::Receiver* receiver) {
 
 // The message is this side's copy, the one that is served when it is taken.
 bool TurnWait::AwaitsTurn(std::span<const std::byte> message) const {
-  ipc::MessageHeader header;
-  std::memcpy(&header, message.data(), sizeof header);
+  const ipc::MessageHeader header = ipc::HeaderAt(message);
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
   // A range that is swapped out comes back before a part of it can go.
   if (op == ipc::Op::ArenaUnmap) return around_.held->arena.swapped();

@@ -36,6 +36,4 @@ static_assert(sizeof(MessageHeader) + sizeof(ChunkRepeat) +
                   limits::kChunkPatchesMax * sizeof(ChunkPatch) <=
               limits::kMessageBytesMax);
 
-constexpr size_t PaddedBytes(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
-
 }  // namespace ipc

@@ -7,7 +7,6 @@
 namespace ipc {
 namespace {
 
-constexpr size_t kRoomBytes = limits::kChunkBytes + limits::kChunkMessageBytesMax;
 constexpr uint32_t kMessagesMin = 3;  // a repeat of less saves nothing
 constexpr uint32_t kUnlikeMax = 2;
 
@@ -29,7 +28,7 @@ uint64_t HashOf(std::span<const std::byte> run) {
 }  // namespace
 
 ChunkMatcher::ChunkMatcher(std::span<std::byte> area)
-    : table_(area), run_(std::make_unique<std::byte[]>(kRoomBytes)) {}
+    : table_(area), run_(std::make_unique<std::byte[]>(limits::kChunkBytesMax)) {}
 
 std::span<std::byte> ChunkMatcher::Room() {
   assert(run_bytes_ < limits::kChunkBytes);
@@ -54,7 +53,6 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
   Chunk* const whole = Narrow(at);
   if (whole != nullptr && Compare(whole)) {
     counts_.repeated += run_messages_;
-    ++counts_.repeats;
     unsent_ = Run();
     BeginRun();
     return Verdict::kRepeat;

@@ -41,7 +41,6 @@ class ChunkMatcher {
   struct Counts {
     uint64_t messages = 0;  // given to the matcher
     uint64_t repeated = 0;  // of them, sent within repeats
-    uint64_t repeats = 0;
   };
 
   // `area` holds the runs of chunks, outlives the matcher, and is written by the matcher alone.

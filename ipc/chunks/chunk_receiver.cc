@@ -4,15 +4,6 @@
 #include <utility>
 
 namespace ipc {
-namespace {
-
-MessageHeader HeaderOf(const std::byte* message) {
-  MessageHeader header;
-  std::memcpy(&header, message, sizeof header);
-  return header;
-}
-
-}  // namespace
 
 ChunkReceiver::ChunkReceiver(std::unique_ptr<Receiver> receiver,
                              std::span<const std::byte> area_untrusted)
@@ -24,11 +15,11 @@ std::span<const std::byte> ChunkReceiver::PeekUntrusted(int64_t spin_us, int64_t
   if (broken_) return {};
   if (!InChunk()) {
     const std::span<const std::byte> message = receiver_->PeekUntrusted(spin_us, timeout_us);
-    if (message.empty() || (HeaderOf(message.data()).flags & kRepeatsChunk) == 0) return message;
+    if (message.empty() || (HeaderAt(message).flags & kRepeatsChunk) == 0) return message;
     broken_ = !Open(message);
     if (broken_) return {};
   }
-  return {run_.get() + at_, HeaderOf(run_.get() + at_).bytes};
+  return {run_.get() + at_, HeaderAt({run_.get(), bytes_}, at_).bytes};
 }
 
 std::span<const std::byte> ChunkReceiver::NextUntrusted(int64_t spin_us, int64_t timeout_us) {
@@ -73,7 +64,7 @@ bool ChunkReceiver::Open(std::span<const std::byte> message) {
 bool ChunkReceiver::IsRunOfMessages() const {
   for (size_t at = 0; at < bytes_;) {
     if (bytes_ - at < sizeof(MessageHeader)) return false;
-    const MessageHeader header = HeaderOf(run_.get() + at);
+    const MessageHeader header = HeaderAt({run_.get(), bytes_}, at);
     if (header.bytes < sizeof header || header.flags != 0 ||
         PaddedBytes(header.bytes) > bytes_ - at)
       return false;

@@ -5,12 +5,6 @@
 
 namespace ipc {
 
-MessageHeader HeaderAt(std::span<const std::byte> messages, size_t at) {
-  MessageHeader header;
-  std::memcpy(&header, messages.data() + at, sizeof header);
-  return header;
-}
-
 uint64_t MixHeader(uint64_t hash, const MessageHeader& header) {
   std::array<uint64_t, sizeof header / 8> words;
   std::memcpy(words.data(), &header, sizeof header);

@@ -55,7 +55,4 @@ class ChunkTable {
 uint64_t MixHeader(uint64_t hash, const MessageHeader& header);
 inline constexpr uint64_t kShapeSeed = 0xcbf29ce484222325ull;
 
-// The header of the message at `at`.
-MessageHeader HeaderAt(std::span<const std::byte> messages, size_t at);
-
 }  // namespace ipc

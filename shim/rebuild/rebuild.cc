@@ -18,14 +18,6 @@ namespace {
 
 constexpr size_t kPieceBytes = 60u << 10;
 
-ipc::MessageHeader HeaderOf(std::span<const std::byte> message) {
-  ipc::MessageHeader header;
-  std::memcpy(&header, message.data(), sizeof header);
-  return header;
-}
-
-size_t Padded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
-
 }  // namespace
 
 // --- the client's part ---------------------------------------------------------------------------
@@ -119,7 +111,7 @@ CUresult Replay::Send(std::span<const std::byte> message) {
 // the ring, and must not be taken for this one.
 CUresult Replay::Exchange(std::span<const std::byte> message, std::vector<std::byte>* reply) {
   std::vector<std::byte> bytes(message.begin(), message.end());
-  ipc::MessageHeader header = HeaderOf(bytes);
+  ipc::MessageHeader header = ipc::HeaderAt(bytes);
   PendingReply pending;
   ends_.pipeline->lock().AssertHeld();  // by the rebuild, around the whole replay
   pending.request = ends_.pipeline->NextRequest();
@@ -195,7 +187,7 @@ bool Replay::IsWhereItWas(std::span<const std::byte> reply) const {
 
 CUresult Replay::Repeat(const RebuildLog::Entry& entry) {
   if (entry.op == ipc::Op::LoadModule) {
-    const CUresult result = Upload(entry, HeaderOf(entry.message).context);
+    const CUresult result = Upload(entry, ipc::HeaderAt(entry.message).context);
     if (result != CUDA_SUCCESS) return result;
   }
   std::vector<std::byte> reply;
@@ -224,8 +216,8 @@ CUresult Replay::Run(uint64_t position) {
 
 CUresult Replay::Resend(std::span<const std::byte> unread) {
   while (unread.size() >= sizeof(ipc::MessageHeader)) {
-    const size_t bytes = HeaderOf(unread).bytes;
-    const size_t place = Padded(bytes);
+    const size_t bytes = ipc::HeaderAt(unread).bytes;
+    const size_t place = ipc::PaddedBytes(bytes);
     if (bytes < sizeof(ipc::MessageHeader) || bytes > ipc::limits::kMessageBytesMax ||
         place > unread.size()) {
       assert(false);  // we wrote them

@@ -74,8 +74,7 @@ ipc::Served CallHandlers::ServeUntrusted(uint16_t op, std::span<const std::byte>
 
 std::optional<LaunchSource::Described> CallHandlers::DescribeLaunchUntrusted(
     std::span<const std::byte> message) {
-  ipc::MessageHeader header;
-  std::memcpy(&header, message.data(), sizeof header);
+  const ipc::MessageHeader header = ipc::HeaderAt(message);
   std::optional<Described> described;
   modules_.Describe(&described);
   Begin(header);
