@@ -33,6 +33,7 @@ LaunchRuns::Replayed LaunchRuns::TryUntrusted(uint32_t place, std::span<const st
     const bool as_before = run.piece != nullptr && run.messages.size() <= launches.size();
     const bool ready = as_before ? Update(launches.first(run.messages.size()), &run)
                                  : Build(launches, context, &run, &tried);
+    if (as_before && ready) run.failures = 0;
     if (ready && source_.UseStream(run.stream))
       return {run.messages.size(), run.launches, run.piece->Launch(run.stream)};
     run = Run{.failures = run.failures + 1};

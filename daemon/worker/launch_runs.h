@@ -64,7 +64,7 @@ class LaunchRuns {
 
  private:
   struct Run {
-    uint32_t failures = 0;
+    uint32_t failures = 0;            // without a replay of the same graph in between
     std::vector<std::byte> messages;  // as they were the last time
     uint32_t launches = 0;
     CUstream stream = nullptr;

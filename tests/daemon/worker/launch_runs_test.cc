@@ -311,10 +311,9 @@ TEST_F(LaunchRunsTest, WhateverComesRunsOnceInOrder) {
     served += chunk.size();
     replayed += Serve(static_cast<uint32_t>(&chunk - chunks.data()) << 16, chunk);
     ASSERT_NO_FATAL_FAILURE(ExpectRan(chunk));
-    if (below(2000) == 0) runs_.Clear();
+    if (below(250) == 0) runs_.Clear();
   }
-  // How much depends on how soon a place has failed for good; other tests say what is replayed.
-  EXPECT_GT(replayed, 0u) << "of " << served;
+  EXPECT_GT(replayed, served / 8);
 }
 
 }  // namespace
