@@ -139,6 +139,7 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
   ipc::SetVariable(&environment, ipc::kTransportVariable, options.transport);
   ipc::SetVariable(&environment, ipc::kModeVariable, options.mode);
   ipc::SetVariable(&environment, ipc::kIterationsVariable, options.iterations_from);
+  ipc::SetVariable(&environment, ipc::kReplayVariable, options.replay);
   if (options.iterations_from == "nvtx") {
     ipc::SetVariable(&environment, ipc::kNvtxVariable,
                      ipc::LibraryPath("shim", "liblaneway_nvtx.so"));

@@ -20,6 +20,17 @@ uint64_t Number(const Json& object, const char* name) { return object.value(name
 
 std::string OrDash(uint64_t number) { return number == 0 ? "-" : absl::StrCat(number); }
 
+// The share of launches, or what stands in the way.
+std::string ReplayText(const Json& replay) {
+  if (!replay.is_object()) return "-";
+  const std::string state = replay.value("state", "off");
+  if (state == "off") return "-";
+  const uint64_t launches = Number(replay, "launches");
+  if (state != "replaying" || launches == 0) return Printable(state);
+  return absl::StrFormat("%.0f %%", 100.0 * static_cast<double>(Number(replay, "replayed")) /
+                                        static_cast<double>(launches));
+}
+
 std::vector<std::string> RowOf(const Json& session) {
   const uint64_t iterations = Number(session, "iterations");
   const Json terms = session.value("terms", Json());
@@ -38,6 +49,7 @@ std::vector<std::string> RowOf(const Json& session) {
       TimeText(Number(session, "p50_us")),
       TimeText(Number(session, "p99_us")),
       TimeText(Number(session, "waited_us") + Number(session, "waiting_us")),
+      ReplayText(session.value("replay", Json())),
       BytesText(Number(session, "persistent_bytes")),
       BytesText(Number(session, "ephemeral_bytes")),
       BytesText(Number(session, "device_bytes"))};
@@ -60,7 +72,8 @@ std::string HeadOf(const Json& top) {
 std::string TopText(const std::string& top_json, size_t width, size_t height) {
   const Json top = Json::parse(top_json);
   Rows rows = {{"JOB", "PROGRAM", "STATE", "TERMS", "RANK", "DEVICE", "LANE", "ITER/S",
-                "ITERATIONS", "P50", "P99", "WAITED", "PERSISTENT", "EPHEMERAL", "DEVICE MEMORY"}};
+                "ITERATIONS", "P50", "P99", "WAITED", "REPLAYED", "PERSISTENT", "EPHEMERAL",
+                "DEVICE MEMORY"}};
   for (const Json& session : top["sessions"]) rows.push_back(RowOf(session));
   const std::string text = HeadOf(top) + (rows.size() == 1 ? "no program runs\n" : Table(rows, 4));
   std::vector<std::string> lines = absl::StrSplit(text, '\n');

@@ -11,9 +11,22 @@
 
 namespace ipc {
 
+// Whether the session's iterations are replayed, and why not (shim/benefit_gate.h).
+enum class ReplayState : uint32_t {
+  kOff,           // the user has not asked for it, or the transport can't
+  kNoIterations,  // none were found so far
+  kLearning,      // runs of calls are learned
+  kComparing,     // forwarded and replayed iterations take turns, and are timed
+  kReplaying,
+  kNothingRepeats,  // the calls of iterations differ
+  kSlower,          // replayed iterations took longer than forwarded ones
+};
+
 struct ClientWords {
   // By device: mapped ranges in which nothing is live. The program's own queries call them free.
   std::atomic<uint64_t> empty_bytes[limits::kLegacySlots];
+  std::atomic<uint32_t> replay_state;     // ReplayState
+  std::atomic<uint32_t> replay_permille;  // time of a replayed iteration to that of a forwarded one
 };
 
 static_assert(sizeof(SessionPage) + sizeof(ClientWords) <= kPageBytes);

@@ -1,68 +1,6 @@
 #include "ipc/codec.h"
 
-#include <algorithm>
-#include <cassert>
-
-#include "ipc/calls/capped.h"
-
 namespace ipc {
-
-namespace {
-
-uint64_t CountOf(std::span<const Param> params, size_t index, Values values) {
-  assert(index < params.size() && params[index].role.kind == RoleKind::kValue);
-  const Param& param = params[index];
-  const int64_t count = IntegerOf(param, values[index]);
-  if (!param.is_signed) return static_cast<uint64_t>(count);
-  return static_cast<uint64_t>(std::max<int64_t>(count, 0));
-}
-
-template <class T>
-int64_t Load(const void* value) {
-  T loaded;
-  std::memcpy(&loaded, value, sizeof loaded);
-  return static_cast<int64_t>(loaded);
-}
-
-}  // namespace
-
-int64_t IntegerOf(const Param& param, const void* value) {
-  switch (param.bytes) {
-    case 1:
-      return param.is_signed ? Load<int8_t>(value) : Load<uint8_t>(value);
-    case 2:
-      return param.is_signed ? Load<int16_t>(value) : Load<uint16_t>(value);
-    case 4:
-      return param.is_signed ? Load<int32_t>(value) : Load<uint32_t>(value);
-    case 8:
-      return Load<int64_t>(value);
-    default:
-      return 0;
-  }
-}
-
-uint64_t ReachOf(std::span<const Param> params, size_t index, Values values) {
-  const Param& param = params[index];
-  const std::array<uint16_t, 4>& length = param.role.length;
-  switch (param.role.rule) {
-    case LengthRule::kConstant:
-      return length[0];
-    case LengthRule::kParam: {
-      const uint64_t count = CountOf(params, length[0], values);
-      if (param.role.kind == RoleKind::kDevicePtr) return CappedProduct(count, length[1]);
-      if (param.role.kind != RoleKind::kValue) return CappedProduct(count, param.bytes);
-      return length[1] == 0 ? count : CappedProduct(count, CountOf(params, length[1], values));
-    }
-    case LengthRule::kPitched: {
-      const uint64_t pitch = CountOf(params, length[0], values);
-      const uint64_t row = CappedProduct(CountOf(params, length[1], values), length[3]);
-      const uint64_t rows = CountOf(params, length[2], values);
-      return row == 0 || rows == 0 ? 0 : CappedSum(CappedProduct(pitch, rows - 1), row);
-    }
-    default:
-      return 0;
-  }
-}
 
 bool PutReply(const Row& row, uint32_t status, Values values, Writer& out) {
   out.Put(status);

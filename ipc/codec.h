@@ -26,6 +26,7 @@
 #include <type_traits>
 
 #include "ipc/calls.h"
+#include "ipc/calls/capped.h"
 #include "ipc/roles.h"
 
 namespace ipc {
@@ -134,12 +135,58 @@ class Members {
 using Values = const void* const*;
 
 // The integer value of a Value parameter.
-int64_t IntegerOf(const Param& param, const void* value);
+[[gnu::always_inline]] inline int64_t IntegerOf(const Param& param, const void* value) {
+  const auto load = [value]<class T>(T loaded) {
+    std::memcpy(&loaded, value, sizeof loaded);
+    return static_cast<int64_t>(loaded);
+  };
+  switch (param.bytes) {
+    case 1:
+      return param.is_signed ? load(int8_t{}) : load(uint8_t{});
+    case 2:
+      return param.is_signed ? load(int16_t{}) : load(uint16_t{});
+    case 4:
+      return param.is_signed ? load(int32_t{}) : load(uint32_t{});
+    case 8:
+      return load(int64_t{});
+    default:
+      return 0;
+  }
+}
+
+// The value of a Value parameter that counts something; a negative one is none.
+[[gnu::always_inline]] inline uint64_t CountOf(std::span<const Param> params, size_t index,
+                                               Values values) {
+  const int64_t count = IntegerOf(params[index], values[index]);
+  return params[index].is_signed && count < 0 ? 0 : static_cast<uint64_t>(count);
+}
 
 // How many bytes the pointer parameter `index` reaches, by its role and the values of the
 // parameters that it names; a negative count is none, an overflow UINT64_MAX. REQUIRES: the
 // parameters that it names are Value parameters.
-uint64_t ReachOf(std::span<const Param> params, size_t index, Values values);
+[[gnu::always_inline]] inline uint64_t ReachOf(std::span<const Param> params, size_t index,
+                                               Values values) {
+  const Param& param = params[index];
+  const std::array<uint16_t, 4>& length = param.role.length;
+  switch (param.role.rule) {
+    case LengthRule::kConstant:
+      return length[0];
+    case LengthRule::kParam: {
+      const uint64_t count = CountOf(params, length[0], values);
+      if (param.role.kind == RoleKind::kDevicePtr) return CappedProduct(count, length[1]);
+      if (param.role.kind != RoleKind::kValue) return CappedProduct(count, param.bytes);
+      return length[1] == 0 ? count : CappedProduct(count, CountOf(params, length[1], values));
+    }
+    case LengthRule::kPitched: {
+      const uint64_t pitch = CountOf(params, length[0], values);
+      const uint64_t row = CappedProduct(CountOf(params, length[1], values), length[3]);
+      const uint64_t rows = CountOf(params, length[2], values);
+      return row == 0 || rows == 0 ? 0 : CappedSum(CappedProduct(pitch, rows - 1), row);
+    }
+    default:
+      return 0;
+  }
+}
 
 // Writes status and results of a call; false when they do not fit into a message. A failed call
 // returns only what its roles mark so.

@@ -18,6 +18,7 @@
 #include "ipc/bytes.h"
 #include "ipc/calls/limits.h"
 #include "ipc/job_options.h"
+#include "ipc/replay_mode.h"
 
 namespace ipc {
 namespace {
@@ -114,6 +115,15 @@ std::vector<Flag> TurnFlags() {
        "laneway_iteration(), nvtx at its NVTX ranges",
        {"auto", "nvtx", "header", "none"},
        &Options::iterations_from},
+      {.name = "replay",
+       .value_name = "WAY",
+       .help = "runs of calls that iterations repeat: auto replays them while that measures "
+               "faster, always in any case; verify executes every Nth iteration both ways, and "
+               "compares",
+       .text = &Options::replay,
+       .of_program = true,
+       .valid = [](const std::string& value) { return ParseReplayMode(value).has_value(); },
+       .takes = "off, auto, always, verify or verify=N"},
   };
 }
 

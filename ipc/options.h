@@ -18,7 +18,8 @@ struct Options {
   // Fair shares the device among all who run, so nobody waits for somebody else's end.
   std::string policy = "fair";
   std::string iterations_from = "auto";
-  std::string runtime_dir;  // empty: as ipc/runtime_dir.h says
+  std::string replay = "off";  // ipc/replay_mode.h
+  std::string runtime_dir;     // empty: as ipc/runtime_dir.h says
   std::string log_level = "info";
   bool no_env = false;    // set no variable of a framework
   bool no_sites = false;  // no call-site hashes

@@ -87,6 +87,16 @@ enum Obstacle : uint32_t {
   kCapturedLibrary = 16,  // a graph has a library's work, made with what is gone or changed since
 };
 
+// What the worker counts of replay (docs/replay.md), for people. `mismatch` is written before the
+// count that tells of it.
+struct ReplayCounts {
+  std::atomic<uint64_t> launches;  // of kernels, through messages
+  std::atomic<uint64_t> replayed;  // of these, as parts of graphs
+  std::atomic<uint64_t> verified;  // of these, executed both ways
+  std::atomic<uint64_t> mismatches;
+  char mismatch[96];  // the kernel whose results differed last, zero-terminated
+};
+
 // The name under which a client speaks over ZeroMQ (ipc/zmq_channel.h): random, and read by the
 // worker before the client has the file.
 using CallToken = std::array<std::byte, 32>;
@@ -138,6 +148,7 @@ struct SessionPage {
 
   // Counts calls received, for status. Informative only.
   alignas(64) std::atomic<uint64_t> ops_received;
+  ReplayCounts replay;
 
   // How long iterations take, for people and for what is learned about a command.
   alignas(64) IterationTimes iteration_times;

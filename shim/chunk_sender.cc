@@ -14,6 +14,7 @@ using ipc::ChunkMatcher;
 std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
   constexpr size_t kRunRoom = ipc::limits::kChunkBytesMax;
   static_assert(kRunRoom <= ipc::limits::kMessageBytesMax);
+  if (fold_ == Fold::kAlone && !matcher_.in_run()) return ring_.Reserve(bytes, timeout_us);
   if (ring_.Reserve(kRunRoom, timeout_us).empty()) return {};
   if (fold_ == Fold::kAlone) {
     matcher_.EndRun();
@@ -69,6 +70,8 @@ void ChunkSender::SendUnsent() {
 
 void ChunkSender::SendRepeat() {
   const std::span<const ipc::ChunkPatch> patches = matcher_.patches();
+  ipc::ChunkRepeat repeat = matcher_.repeat();
+  repeat.verify = verify_ ? 1 : 0;
   ipc::MessageHeader header;
   header.flags = ipc::kRepeatsChunk;
   header.bytes =
@@ -77,9 +80,8 @@ void ChunkSender::SendRepeat() {
   assert(!room.empty());
   std::byte* to = room.data();
   std::memcpy(to, &header, sizeof header);
-  std::memcpy(to += sizeof header, &matcher_.repeat(), sizeof(ipc::ChunkRepeat));
-  if (!patches.empty())
-    std::memcpy(to + sizeof(ipc::ChunkRepeat), patches.data(), patches.size_bytes());
+  std::memcpy(to += sizeof header, &repeat, sizeof repeat);
+  if (!patches.empty()) std::memcpy(to + sizeof repeat, patches.data(), patches.size_bytes());
   ring_.Commit(header.bytes);
   held_.store(0, std::memory_order_relaxed);
 }

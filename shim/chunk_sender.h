@@ -40,6 +40,10 @@ class ChunkSender final : public ipc::Sender {
   std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override;
   void Commit(size_t bytes) override;
 
+  // Whether the worker is to verify what is repeated from now on.
+  void SetVerify(bool verify) { verify_ = verify; }
+  const ipc::ChunkMatcher::Counts& counts() const { return matcher_.counts(); }
+
   bool holds() const { return held() != 0; }
   // 0: nothing is held. Another number each time that a message is held.
   uint64_t held() const { return held_.load(std::memory_order_relaxed); }
@@ -58,6 +62,7 @@ class ChunkSender final : public ipc::Sender {
   ipc::ChunkMatcher matcher_;
   Fold fold_ = Fold::kAlone;
   bool holds_nothing_ = false;
+  bool verify_ = false;
   uint64_t holds_so_far_ = 0;
   std::atomic<uint64_t> held_{0};
   std::atomic<uint32_t> stirred_{0};

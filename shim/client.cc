@@ -28,9 +28,9 @@ constexpr int kRelaxesPerClockRead = 32;
 constexpr int kNapsBeforeOwnVerdict = 5;
 constexpr int kNapsWhileMoving = 300;  // it said so: a worker is being started
 
-bool WantsReplay() {
+ipc::ReplayMode WantedReplay() {
   const char* const wanted = std::getenv(ipc::kReplayVariable);
-  return wanted != nullptr && std::string_view(wanted) == "auto";
+  return ipc::ParseReplayMode(wanted == nullptr ? "off" : wanted).value_or(ipc::ReplayMode());
 }
 
 // Puts a sender before the connection's that sends runs as chunks. The chunk area is part of the
@@ -83,11 +83,14 @@ void Client::Use(std::unique_ptr<Connection> connection) {
   ring_ = dynamic_cast<ipc::RingSender*>(connection_->channel.sender.get());
   arena_base_ = ipc::limits::kSlotBase + connection_->welcome.slot * ipc::limits::kSlotBytes;
   replies_.Open(connection_->channel.receiver.get(), page_, this);
-  ChunkSender* const chunks =
-      ring_ != nullptr && WantsReplay() ? OpenChunks(connection_.get(), ring_) : nullptr;
+  const ipc::ReplayMode replay = WantedReplay();
+  ChunkSender* const chunks = ring_ != nullptr && replay.kind != ipc::ReplayMode::Kind::kOff
+                                  ? OpenChunks(connection_.get(), ring_)
+                                  : nullptr;
   pipeline_.Open({.sender = connection_->channel.sender.get(),
                   .ring = ring_,
                   .chunks = chunks,
+                  .replay = replay,
                   .page = page_,
                   .arena_base = arena_base_,
                   .caller = &HandleResolver::Process(),

@@ -46,6 +46,7 @@ Pipeline::Pipeline() {
 
 void Pipeline::Open(const Ends& ends) {
   ends_ = ends;
+  replay_.Open(ends.replay, ends.chunks, ipc::ClientWordsOf(ends.page));
   generation_.store(ends.page->generation.load(std::memory_order_acquire));
 }
 
@@ -106,6 +107,7 @@ void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
   ends_.memory->Unmapped(wishes.unneeded);
   const ipc::Arguments<ipc::Op::Boundary> arguments(&info);
   SendOwn(ipc::Op::Boundary, context, arguments.values(), false);
+  replay_.OnBoundary();
 }
 
 // A lost session shows when the call itself is to be sent.
@@ -125,7 +127,7 @@ void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wa
 void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   if (ends_.chunks == nullptr) return;
   using How = ChunkSender::Fold;
-  if (call.wants_reply || call.capture != 0 || IsRecorded(call.op) ||
+  if (replay_.chunks() == nullptr || call.wants_reply || call.capture != 0 || IsRecorded(call.op) ||
       sizeof(ipc::MessageHeader) + body_bytes_max > ipc::limits::kChunkMessageBytesMax) {
     ends_.chunks->Begin(How::kAlone);
   } else {

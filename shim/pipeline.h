@@ -49,6 +49,7 @@
 #include "shim/iterations/iterations.h"
 #include "shim/lock_order.h"
 #include "shim/rebuild/log.h"
+#include "shim/replay_control.h"
 #include "shim/replies.h"
 #include "shim/upkeep.h"
 
@@ -92,6 +93,7 @@ class Pipeline {
     ipc::Sender* sender = nullptr;
     ipc::RingSender* ring = nullptr;  // below it, where it is a ring; null: nothing is recorded
     ChunkSender* chunks = nullptr;    // the sender, where runs are sent as chunks
+    ipc::ReplayMode replay;           // when they are
     ipc::SessionPage* page = nullptr;
     uint64_t arena_base = 0;  // of the session
     ipc::Caller* caller = nullptr;
@@ -175,6 +177,7 @@ class Pipeline {
   static constexpr int32_t kLegacyTouched = -2;
 
   Ends ends_;
+  ReplayControl replay_;
   std::atomic<uint32_t> generation_{0};  // written under mutex_
   // The send lock.
   base::Mutex mutex_ ACQUIRED_AFTER(lock_order::kSending) ACQUIRED_BEFORE(lock_order::kKeeping);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "daemon/control/replay_view.h"
 #include "daemon/control/session_link.h"
 #include "ipc/client_words.h"
 #include "ipc/job_options.h"
@@ -91,6 +92,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"in_process", session.link->KeepsOwnContext()},
           {"recoverable", ObstacleOf(session).empty()},
           {"obstacle", ObstacleOf(session)},
+          {"replay", ReplayJson(session)},
           {"in_flight", HasWorkInFlight(session)},
           {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/control/replay_view.h"
 #include "daemon/control/session_link.h"
 #include "daemon/control/status.h"
 #include "ipc/job_options.h"
@@ -94,6 +95,7 @@ Json ViewJson(const SessionView& view) {
           {"terms", ipc::TermsJson(session.record.job.scheduling)},
           {"recoverable", ObstacleOf(session).empty()},
           {"obstacle", ObstacleOf(session)},
+          {"replay", ReplayJson(session)},
           {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/control/job_commands.h"
 #include "daemon/control/metrics.h"
+#include "daemon/control/replay_view.h"
 #include "daemon/control/status.h"
 #include "ipc/job_options.h"
 #include "scheduler/why.h"
@@ -75,8 +76,10 @@ std::string Views::WhyOf(const Session& session) const {
     default:  // the scheduler's to say
       break;
   }
-  const std::string why =
+  std::string why =
       scheduler::Sentence(scheduler::Why(*parts_.state, session.record.session_id, now_us_()));
+  if (const std::string replay = ReplayText(session); !replay.empty())
+    absl::StrAppend(&why, "; ", replay);
   if (session.refusal.empty()) return why;
   return absl::StrCat(why, "; its last request for memory was refused: ", session.refusal);
 }

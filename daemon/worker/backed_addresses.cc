@@ -32,6 +32,14 @@ void BackedAddresses::Remove(uint64_t address, uint64_t bytes) {
   slot.ends.erase(range);
 }
 
+std::vector<std::pair<uint64_t, uint64_t>> BackedView::Ranges() const {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  if (slot_ == nullptr) return ranges;
+  const base::MutexLock lock(&slot_->mutex);
+  for (const auto& [address, end] : slot_->ends) ranges.emplace_back(address, end - address);
+  return ranges;
+}
+
 bool BackedView::Covers(uint64_t address, uint64_t bytes) {
   uint64_t end = 0;
   if (slot_ == nullptr || __builtin_add_overflow(address, bytes, &end)) return false;

@@ -13,6 +13,8 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "ipc/calls/limits.h"
@@ -50,6 +52,8 @@ class BackedView {
   // Whether every byte of [address, address + bytes) is backed; ranges that touch each other count
   // as one. Without BackedAddresses: nothing is.
   bool Covers(uint64_t address, uint64_t bytes);
+  // All that is backed: pairs of address and bytes, in their order.
+  std::vector<std::pair<uint64_t, uint64_t>> Ranges() const;
   // How many ranges the slot has lost: while it stands, what was covered is.
   uint64_t removals() const {
     return slot_ == nullptr ? 0 : slot_->removals.load(std::memory_order_acquire);

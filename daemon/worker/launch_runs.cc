@@ -31,6 +31,10 @@ LaunchRuns::Replayed LaunchRuns::TryUntrusted(uint32_t place, std::span<const st
   size_t tried = launches.size();
   if (!is_new && run.failures != kFailuresMax) {
     const bool as_before = run.piece != nullptr && run.messages.size() <= launches.size();
+    if (as_before && DiffersMuch(launches, run)) {
+      singly_ = {place, place + static_cast<uint32_t>(run.messages.size())};
+      return {};
+    }
     const bool ready = as_before ? Update(launches.first(run.messages.size()), &run)
                                  : Build(launches, context, &run, &tried);
     if (as_before && ready) run.failures = 0;
@@ -67,6 +71,16 @@ bool LaunchRuns::Build(std::span<const std::byte> messages, CUcontext context, R
     return false;
   run->messages.assign(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(at));
   return true;
+}
+
+bool LaunchRuns::DiffersMuch(std::span<const std::byte> messages, const Run& run) {
+  uint32_t differing = 0;
+  for (size_t at = 0; at < run.messages.size();) {
+    const size_t bytes = ipc::PaddedBytes(ipc::HeaderAt(run.messages, at).bytes);
+    if (std::memcmp(messages.data() + at, run.messages.data() + at, bytes) != 0) ++differing;
+    at += bytes;
+  }
+  return differing > run.launches / 2;
 }
 
 // A name may stand for another object than the last time: then all launches are described anew.

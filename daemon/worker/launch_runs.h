@@ -59,6 +59,13 @@ class LaunchRuns {
   // `context`: of the device that is current.
   Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, CUcontext context);
 
+  // Whether the run at this place is a graph.
+  bool Has(uint32_t place) const {
+    const auto it = runs_.find(place);
+    return it != runs_.end() && it->second.piece != nullptr;
+  }
+  // The run at this place is served launch by launch from now on. REQUIRES: it was replayed.
+  void GiveUp(uint32_t place) { runs_[place] = Run{.failures = kFailuresMax}; }
   // All graphs go. REQUIRES: the device has finished with them.
   void Clear();
 
@@ -78,6 +85,9 @@ class LaunchRuns {
   // stream.
   bool Build(std::span<const std::byte> messages, CUcontext context, Run* run, size_t* tried);
   bool Update(std::span<const std::byte> messages, Run* run);
+  // Whether most launches differ from the last time: to set their nodes costs more than a graph
+  // saves. REQUIRES: as many bytes as the run has.
+  static bool DiffersMuch(std::span<const std::byte> messages, const Run& run);
 
   static constexpr uint32_t kLaunchesMin = 3;  // of fewer, a graph saves nothing
   static constexpr uint32_t kFailuresMax = 3;  // then the launches are served one by one

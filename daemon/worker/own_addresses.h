@@ -32,6 +32,8 @@ class OwnAddresses {
   bool Owns(uint64_t address, uint64_t bytes) const;
   // Whether it is the session's, and every byte of it is there.
   bool Backs(uint64_t address, uint64_t bytes);
+  // All that is backed now: pairs of address and bytes, in their order.
+  std::vector<std::pair<uint64_t, uint64_t>> Backed() const { return backed_.Ranges(); }
   // Changes whenever something may be gone that was backed before.
   uint64_t losses() const { return losses_ + backed_.removals(); }
 

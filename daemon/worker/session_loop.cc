@@ -69,7 +69,11 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
     around_.iterations->OnWork();
   }
   around_.handlers->UseDevice(header.context);
-  if (TryReplay(header, was_quiet)) return;
+  const bool launches = header.op == static_cast<uint16_t>(ipc::Op::Launch);
+  if (launches) {
+    around_.file->page()->replay.launches.fetch_add(1, std::memory_order_relaxed);
+    if (TryReplay(header, was_quiet)) return;
+  }
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
   const ipc::Served served =
       around_.handlers->ServeUntrusted(header.op, message.subspan(sizeof header), &reply);
@@ -90,16 +94,17 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
 }
 
 bool SessionLoop::TryReplay(const ipc::MessageHeader& header, bool was_quiet) {
-  if (header.op != static_cast<uint16_t>(ipc::Op::Launch)) return false;
   ipc::ChunkReceiver* const chunk = channel_.receiver->midway();
   if (chunk == nullptr) return false;
   const LaunchRuns::Replayed replayed =
-      around_.handlers->TryReplayUntrusted(chunk->place(), chunk->FromLast());
+      around_.handlers->TryReplayUntrusted(chunk->place(), chunk->FromLast(), chunk->verify());
   if (replayed.bytes == 0) {
     around_.handlers->Begin(header);
     return false;
   }
   chunk->Skip(replayed.bytes);
+  around_.file->page()->replay.launches.fetch_add(replayed.launches - 1, std::memory_order_relaxed);
+  around_.file->page()->replay.replayed.fetch_add(replayed.launches, std::memory_order_relaxed);
   around_.file->page()->ops_received.fetch_add(replayed.launches - 1, std::memory_order_relaxed);
   for (uint32_t i = 1; i < replayed.launches; ++i) around_.iterations->OnWork();
   if (!around_.turn->at_boundary()) around_.handlers->streams().NoteWork();

@@ -60,6 +60,7 @@ inline constexpr unsigned kChunkBytes = 16u << 10;
 inline constexpr unsigned kChunkMessageBytesMax = 4u << 10;  // longer ones are sent by themselves
 inline constexpr unsigned kChunkBytesMax = kChunkBytes + kChunkMessageBytesMax;
 inline constexpr unsigned kChunkPatchesMax = 512;
+inline constexpr unsigned kVerifyBytesMax = 1u << 30;  // of a session, both ways compared
 inline constexpr unsigned kChunkAreaBytes = 2u << 20;  // all runs of a session
 inline constexpr unsigned kPathBytesMax = 107;         // sun_path of a Unix socket
 

@@ -22,7 +22,7 @@ struct ChunkRepeat {
   uint32_t offset = 0;   // in the chunk area, a multiple of 8
   uint32_t bytes = 0;    // of the run, a multiple of 8, at most limits::kChunkBytesMax
   uint32_t patches = 0;  // at most limits::kChunkPatchesMax
-  uint32_t reserved = 0;
+  uint32_t verify = 0;   // 1: the worker executes the run both ways and compares; else 0
 };
 
 struct ChunkPatch {

@@ -10,9 +10,16 @@ namespace {
 constexpr uint32_t kMessagesMin = 3;  // a repeat of less saves nothing
 constexpr uint32_t kUnlikeMax = 2;
 
-bool SameShape(const MessageHeader& a, const MessageHeader& b) {
-  return std::memcmp(&a, &b, sizeof a) == 0;
+constexpr size_t kBlock = 64;  // bytes that are compared at once
+
+// The headers of the two messages.
+bool SameShape(const std::byte* a, const std::byte* b) {
+  uint64_t left[sizeof(MessageHeader) / 8], right[sizeof(MessageHeader) / 8];
+  std::memcpy(left, a, sizeof left);
+  std::memcpy(right, b, sizeof right);
+  return ((left[0] ^ right[0]) | (left[1] ^ right[1]) | (left[2] ^ right[2])) == 0;
 }
+static_assert(sizeof(MessageHeader) == 3 * 8);
 
 // Of the shape of a run: its headers.
 uint64_t HashOf(std::span<const std::byte> run) {
@@ -27,6 +34,8 @@ uint64_t HashOf(std::span<const std::byte> run) {
 
 }  // namespace
 
+const std::vector<uint32_t> ChunkMatcher::kNone;
+
 ChunkMatcher::ChunkMatcher(std::span<std::byte> area)
     : table_(area), run_(std::make_unique<std::byte[]>(limits::kChunkBytesMax)) {}
 
@@ -38,11 +47,15 @@ std::span<std::byte> ChunkMatcher::Room() {
 ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
   assert(bytes >= sizeof(MessageHeader) && bytes <= limits::kChunkMessageBytesMax);
   const size_t at = run_bytes_;
-  std::memset(run_.get() + at + bytes, 0, PaddedBytes(bytes) - bytes);
+  if (bytes % 8 != 0) std::memset(run_.get() + at + bytes, 0, PaddedBytes(bytes) - bytes);
   run_bytes_ += PaddedBytes(bytes);
   ++run_messages_;
   ++counts_.messages;
-  if (at == 0) candidates_ = table_.BeginningWith(HeaderAt(Run(), 0));
+  if (at == 0) {
+    BeginFollowing();
+  } else if (followed_ != nullptr && !Agrees(*followed_, at)) {
+    FollowNext();
+  }
   const bool ends =
       ends_run || run_messages_ >= limits::kChunkMessages || run_bytes_ >= limits::kChunkBytes;
   if (!holding_) {
@@ -50,17 +63,15 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
     if (ends) Learn();
     return Verdict::kSend;
   }
-  Chunk* const whole = Narrow(at);
-  if (whole != nullptr && Compare(whole)) {
-    counts_.repeated += run_messages_;
-    unsent_ = Run();
-    BeginRun();
+  const bool whole = followed_ != nullptr && followed_->messages == run_messages_;
+  if (whole && Compare(followed_)) {
+    Repeat();
     return Verdict::kRepeat;
   }
-  if (whole == nullptr && !candidates_.empty() && !ends) return Verdict::kHold;
+  if (!whole && followed_ != nullptr && !ends) return Verdict::kHold;
   holding_ = false;
   unsent_ = Run();
-  if (whole != nullptr || ends) Learn();
+  if (whole || ends) Learn();
   return Verdict::kSend;
 }
 
@@ -73,38 +84,65 @@ void ChunkMatcher::BeginRun() {
   run_bytes_ = 0;
   run_messages_ = 0;
   holding_ = true;
+  followed_ = nullptr;
+  last_ = Chunk::kNone;
 }
 
 // --- matching ------------------------------------------------------------------------------------
 
-Chunk* ChunkMatcher::Narrow(size_t at) {
-  const MessageHeader header = HeaderAt(Run(), at);
-  Chunk* whole = nullptr;
-  std::erase_if(candidates_, [&](uint32_t index) {
-    Chunk& chunk = table_.At(index);
-    // A chunk that is longer so far has a message here: chunks consist of whole messages, and those
-    // before agreed in length.
-    if (at >= chunk.bytes || !SameShape(header, HeaderAt(table_.BytesOf(chunk), at))) return true;
-    if (chunk.messages == run_messages_) whole = &chunk;
-    return false;
-  });
-  return whole;
+// A chunk that is longer so far has a message here: chunks consist of whole messages, and those
+// before agreed in length.
+bool ChunkMatcher::Agrees(const Chunk& chunk, size_t at) const {
+  return at < chunk.bytes && SameShape(run_.get() + at, table_.BytesOf(chunk).data() + at);
+}
+
+bool ChunkMatcher::AgreesSoFar(const Chunk& chunk) const {
+  for (size_t at = 0; at < run_bytes_; at += PaddedBytes(HeaderAt(Run(), at).bytes)) {
+    if (!Agrees(chunk, at)) return false;
+  }
+  return true;
+}
+
+void ChunkMatcher::BeginFollowing() {
+  candidates_ = &table_.BeginningWith(HeaderAt(Run(), 0));
+  next_candidate_ = 0;
+  const uint32_t usual = last_ == Chunk::kNone ? Chunk::kNone : table_.At(last_).next;
+  followed_ = usual == Chunk::kNone ? nullptr : &table_.At(usual);
+  if (followed_ == nullptr || !Agrees(*followed_, 0)) FollowNext();
+}
+
+void ChunkMatcher::FollowNext() {
+  followed_ = nullptr;
+  while (followed_ == nullptr && next_candidate_ < candidates_->size()) {
+    Chunk& chunk = table_.At((*candidates_)[next_candidate_++]);
+    if (AgreesSoFar(chunk)) followed_ = &chunk;
+  }
+}
+
+void ChunkMatcher::Repeat() {
+  counts_.repeated += run_messages_;
+  unsent_ = Run();
+  const uint32_t number = table_.NumberOf(*followed_);
+  if (last_ != Chunk::kNone) table_.At(last_).next = number;
+  BeginRun();
+  last_ = number;
 }
 
 bool ChunkMatcher::Compare(Chunk* chunk) {
   const std::byte* const before = table_.BytesOf(*chunk).data();
   const size_t limit = std::min<size_t>(limits::kChunkPatchesMax, chunk->bytes / 16);
   size_t count = 0;
-  for (size_t at = 0; at < chunk->bytes; at += 8) {
-    if (std::memcmp(before + at, run_.get() + at, 8) == 0) continue;
-    for (size_t half = at; half < at + 8; half += 4) {
-      if (std::memcmp(before + half, run_.get() + half, 4) == 0) continue;
+  for (size_t begin = 0; begin < chunk->bytes; begin += kBlock) {
+    const size_t end = std::min<size_t>(begin + kBlock, chunk->bytes);
+    if (std::memcmp(before + begin, run_.get() + begin, end - begin) == 0) continue;
+    for (size_t at = begin; at < end; at += 4) {
+      if (std::memcmp(before + at, run_.get() + at, 4) == 0) continue;
       if (count == limit) {
         ++chunk->unlike;
         return false;
       }
-      patches_[count].word = static_cast<uint32_t>(half / 4);
-      std::memcpy(&patches_[count].value, run_.get() + half, 4);
+      patches_[count].word = static_cast<uint32_t>(at / 4);
+      std::memcpy(&patches_[count].value, run_.get() + at, 4);
       ++count;
     }
   }
@@ -131,9 +169,9 @@ void ChunkMatcher::Learn() {
 // A chunk of the same shape whose words have changed for good is made anew.
 void ChunkMatcher::MakeChunk() {
   Chunk* same = nullptr;
-  for (const uint32_t index : candidates_) {
+  for (const uint32_t index : table_.BeginningWith(HeaderAt(Run(), 0))) {
     Chunk& chunk = table_.At(index);
-    if (chunk.bytes == run_bytes_ && chunk.messages == run_messages_) same = &chunk;
+    if (chunk.bytes == run_bytes_ && AgreesSoFar(chunk)) same = &chunk;
   }
   if (same == nullptr || same->unlike >= kUnlikeMax) table_.Add(Run(), run_messages_, same);
 }
@@ -141,7 +179,7 @@ void ChunkMatcher::MakeChunk() {
 void ChunkMatcher::Forget() {
   assert(!holds());
   table_.Clear();
-  candidates_.clear();
+  candidates_ = &kNone;
   seen_ = {};
 }
 

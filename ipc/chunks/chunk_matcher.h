@@ -57,6 +57,7 @@ class ChunkMatcher {
 
   // Whole messages, each padded to 8 bytes.
   std::span<const std::byte> unsent() const { return unsent_; }
+  bool in_run() const { return run_bytes_ != 0; }
   bool holds() const { return holding_ && run_bytes_ != 0; }
   const ChunkRepeat& repeat() const { return repeat_; }
   std::span<const ChunkPatch> patches() const { return {patches_.data(), repeat_.patches}; }
@@ -70,17 +71,26 @@ class ChunkMatcher {
   size_t chunks() const { return table_.size(); }
 
  private:
-  // Drops candidates that disagree with the message at `at`. Returns a candidate that ends with the
-  // message, or null.
-  Chunk* Narrow(size_t at);
+  // Whether the message of the run at `at` has the shape of the chunk's message there.
+  bool Agrees(const Chunk& chunk, size_t at) const;
+  // The same of all messages of the run.
+  bool AgreesSoFar(const Chunk& chunk) const;
+  // Chooses the chunk that the client's new run may repeat. A chunk that came after the last one
+  // before goes first, then short chunks before long ones.
+  void BeginFollowing();
+  // The next shortest chunk that agrees with the run so far; null: there is none.
+  void FollowNext();
   // Fills repeat_ and patches_; false: too many words differ.
   bool Compare(Chunk* chunk);
+  // Everything of the run goes as the chunk that was followed.
+  void Repeat();
   void Learn();
   void MakeChunk();
   void BeginRun();
   std::span<const std::byte> Run() const { return {run_.get(), run_bytes_}; }
 
   static constexpr size_t kSeen = 64;
+  static const std::vector<uint32_t> kNone;
 
   ChunkTable table_;
   const std::unique_ptr<std::byte[]> run_;  // messages since the run began
@@ -88,7 +98,11 @@ class ChunkMatcher {
   uint32_t run_messages_ = 0;
   bool holding_ = true;  // none of the run was sent
   std::span<const std::byte> unsent_;
-  std::vector<uint32_t> candidates_;    // chunks that agree with the run
+  Chunk* followed_ = nullptr;  // agrees with the run so far
+  // Chunks that begin as the run, short ones first, and the next of them to look at.
+  const std::vector<uint32_t>* candidates_ = &kNone;
+  size_t next_candidate_ = 0;
+  uint32_t last_ = Chunk::kNone;        // the chunk that was repeated just before this run
   std::array<uint64_t, kSeen> seen_{};  // hashes of runs that were sent lately
   uint32_t next_seen_ = 0;              // where the next hash goes
   ChunkRepeat repeat_;

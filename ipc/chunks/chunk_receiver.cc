@@ -54,6 +54,7 @@ bool ChunkReceiver::Open(std::span<const std::byte> message) {
     std::memcpy(run_.get() + size_t{patch.word} * 4, &patch.value, sizeof patch.value);
   }
   offset_ = repeat.offset;
+  verify_ = repeat.verify != 0;
   at_ = 0;
   bytes_ = repeat.bytes;
   if (IsRunOfMessages()) return true;

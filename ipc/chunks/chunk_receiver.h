@@ -33,6 +33,8 @@ class ChunkReceiver final : public Receiver {
   // REQUIRES of these: midway().
   // The last message that was handed out, and those behind it in the chunk, each padded to 8 bytes.
   std::span<const std::byte> FromLast() const { return {run_.get() + last_, bytes_ - last_}; }
+  // Whether the client wants the chunk executed both ways.
+  bool verify() const { return verify_; }
   // Where the last message lies in the chunk area.
   uint32_t place() const { return offset_ + static_cast<uint32_t>(last_); }
   // The first `bytes` of FromLast(), whole messages, count as handed out.
@@ -51,6 +53,7 @@ class ChunkReceiver final : public Receiver {
   size_t last_ = 0;      // of the last message that was handed out, in run_
   size_t at_ = 0;        // of the next one
   size_t bytes_ = 0;     // of the run
+  bool verify_ = false;
   bool broken_ = false;
 };
 

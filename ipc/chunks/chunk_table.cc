@@ -1,5 +1,6 @@
 #include "ipc/chunks/chunk_table.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -22,14 +23,18 @@ void ChunkTable::Add(std::span<const std::byte> run, uint32_t messages, Chunk* i
   full_ = full_ || run.size() > area_.size() - used_bytes_ || chunks_.size() == kChunksMax;
   if (full_) return;
   std::memcpy(area_.data() + used_bytes_, run.data(), run.size());
-  const Chunk chunk = {used_bytes_, static_cast<uint32_t>(run.size()), messages, 0};
+  const Chunk chunk = {
+      .offset = used_bytes_, .bytes = static_cast<uint32_t>(run.size()), .messages = messages};
   used_bytes_ += chunk.bytes;
   if (instead != nullptr) {
     *instead = chunk;
     return;
   }
-  beginnings_[MixHeader(kShapeSeed, HeaderAt(run, 0))].push_back(
-      static_cast<uint32_t>(chunks_.size()));
+  std::vector<uint32_t>& alike = beginnings_[MixHeader(kShapeSeed, HeaderAt(run, 0))];
+  const auto longer = std::find_if(alike.begin(), alike.end(), [&](uint32_t number) {
+    return chunks_[number].messages > messages;
+  });
+  alike.insert(longer, static_cast<uint32_t>(chunks_.size()));
   chunks_.push_back(chunk);
 }
 

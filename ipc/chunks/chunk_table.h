@@ -13,10 +13,12 @@
 namespace ipc {
 
 struct Chunk {
+  static constexpr uint32_t kNone = ~0u;
   uint32_t offset = 0;  // in the area
   uint32_t bytes = 0;
   uint32_t messages = 0;
-  uint32_t unlike = 0;  // times in a row that a run agreed and differed in too many words
+  uint32_t unlike = 0;    // times in a row that a run agreed and differed in too many words
+  uint32_t next = kNone;  // the chunk that came after this one the last time
 };
 
 class ChunkTable {
@@ -24,9 +26,13 @@ class ChunkTable {
   // `area` outlives the table, which alone writes the area.
   explicit ChunkTable(std::span<std::byte> area) : area_(area) {}
 
-  // Chunks by number: those whose first message has this header.
+  // Chunks by number: those whose first message has this header, short ones first. Valid until the
+  // table changes.
   const std::vector<uint32_t>& BeginningWith(const MessageHeader& header) const;
   Chunk& At(uint32_t number) { return chunks_[number]; }
+  uint32_t NumberOf(const Chunk& chunk) const {
+    return static_cast<uint32_t>(&chunk - chunks_.data());
+  }
   // The chunk's bytes, which never change while the table knows the chunk.
   std::span<const std::byte> BytesOf(const Chunk& chunk) const {
     return area_.subspan(chunk.offset, chunk.bytes);

@@ -9,6 +9,7 @@ namespace {
 constexpr uint64_t kRounds = 2;          // that confirm a period at whose cut the host waits
 constexpr uint64_t kRoundsUnsynced = 5;  // where it does not: micro-batches and layers repeat, too
 constexpr size_t kEndOps = 4;            // operations that tell a body's end
+constexpr uint64_t kSweepsMax = 4096;    // launches of one kernel up to where the host waits
 // What levels of memory may differ by and still be the same: a share of the period's swing.
 constexpr uint64_t kLevelShare = 16;
 constexpr uint64_t kLevelNoiseShare = 64;  // of the level: less swing than this is none
@@ -303,7 +304,10 @@ bool Detector::IsPartOf(const Body& part, const Cut& cut) const {
       others += !whole && history_.computes(i);
     }
   }
-  if (parts < 2 || parts > kPartsMax) return false;
+  if (parts < 2) return false;
+  // One kernel by itself, over and over, is a sweep of a solver, and no iteration.
+  if (part.size() == 1 && !part.synced_start && cut.synced && !divided) return parts <= kSweepsMax;
+  if (parts > kPartsMax) return false;
   if (cut.synced && !part.synced_start && !divided && others > 0) return true;
   return parts_low * 2 <= parts;
 }

@@ -40,7 +40,7 @@ def run_all(command, options):
         if expected.code != 0 or (options.forbid and options.forbid in expected.out):
             raise Failure(f"on the bare device:\n{expected}")
         for transport in transports:
-            result = laneway.run(command, f"--transport={transport}", **environment)
+            result = laneway.run(command, f"--transport={transport}", *options.flag, **environment)
             compare(f"{transport}, alone", expected, result, streams)
             if options.says and options.says not in result.err:
                 raise Failure(f"{transport}, alone: standard error lacks '{options.says}'\n{result}")
@@ -49,7 +49,7 @@ def run_all(command, options):
         others = laneway.neighbours()
         for transport in transports:
             compare(f"{transport}, with three others", expected,
-                    laneway.run(command, f"--transport={transport}", **environment), streams)
+                    laneway.run(command, f"--transport={transport}", *options.flag, **environment), streams)
         for other in others:
             if not other.running():
                 raise Failure(f"a neighbour ended: {other.process.args}\n{other.errors()}")
@@ -61,6 +61,7 @@ def main():
     parser.add_argument("--transport", action="append", choices=("ring", "zmq"), help="default: both")
     parser.add_argument("--alone", action="store_true", help="only with nothing else running")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--flag", action="append", default=[], help="of `laneway run`, for this program")
     parser.add_argument("--says", metavar="WORDS", help="what Laneway says about this program on standard error")
     parser.add_argument("--forbid", metavar="WORD", help="a word that the output must not contain")
     parser.add_argument("name")

@@ -41,6 +41,18 @@ def test_top_shows_iterations():
         check("ITERATIONS" in table.out and "train_digits" in table.out, f"{table}")
 
 
+def test_replayed_launches_are_counted_and_verified():
+    with Laneway() as laneway:
+        program = laneway.spawn([laneway.binary("launch_loop"), "100", "20", "stream"], "--replay=verify=4", holding=True)
+        program.wait_for_line("time")
+        session = top(laneway)["sessions"][0]
+        replay = session["replay"]
+        check(replay["state"] == "replaying" and 1000 < replay["replayed"] <= replay["launches"], f"{replay}")
+        check(0 < replay["verified"] < replay["replayed"] and replay["mismatches"] == 0, f"{replay}")
+        why = laneway.command("why", str(session["job"]))
+        check("% of its launches are replayed" in why.out, f"{why}")
+
+
 def test_top_takes_times_where_the_device_ends_iterations():
     """Not where a program that runs ahead has queued them: an iteration is 20 ms of kernels, seen within 1/16."""
     with Laneway() as laneway:

@@ -39,7 +39,8 @@ CallHandlers::CallHandlers(const Surroundings& around)
                held_.environment.cublas,
                held_.environment.cublaslt,
                {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_}},
-      launches_(*around.held->environment.driver, this) {}
+      launches_(*around.held->environment.driver, this),
+      verifier_({around.held, around.life, &launches_, this, this, around.file->page()}) {}
 
 void CallHandlers::BeginThread() { thread_event_times = streams_.times(); }
 
@@ -92,10 +93,22 @@ bool CallHandlers::UseStream(CUstream stream) {
   return call_.stream != nullptr;
 }
 
+CUresult CallHandlers::LaunchUntrusted(std::span<const std::byte> message) {
+  const ipc::MessageHeader header = ipc::HeaderAt(message);
+  std::array<std::byte, sizeof(uint32_t) * 4> room;
+  ipc::Writer reply(room);
+  Begin(header);
+  const ipc::Served served = ServeUntrusted(header.op, message.subspan(sizeof header), &reply);
+  return served.outcome == ipc::Outcome::kMalformed ? CUDA_ERROR_INVALID_VALUE
+                                                    : static_cast<CUresult>(served.status);
+}
+
 LaunchRuns::Replayed CallHandlers::TryReplayUntrusted(uint32_t place,
-                                                      std::span<const std::byte> messages) {
-  return launches_.TryUntrusted(place, messages,
-                                held_.environment.contexts[static_cast<size_t>(call_.device)]);
+                                                      std::span<const std::byte> messages,
+                                                      bool verify) {
+  const CUcontext context = held_.environment.contexts[static_cast<size_t>(call_.device)];
+  return verify ? verifier_.TryUntrusted(place, messages, context, call_.device)
+                : launches_.TryUntrusted(place, messages, context);
 }
 
 void CallHandlers::DestroyObjects() {

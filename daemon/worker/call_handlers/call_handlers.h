@@ -26,13 +26,14 @@
 #include "daemon/worker/iterations.h"
 #include "daemon/worker/lane_executor.h"
 #include "daemon/worker/launch_runs.h"
+#include "daemon/worker/run_verifier.h"
 #include "daemon/worker/session_life.h"
 #include "daemon/worker/session_memory.h"
 #include "ipc/dispatch.h"
 
 namespace worker {
 
-class CallHandlers final : public LaunchSource {
+class CallHandlers final : public LaunchSource, public LaunchServer {
  public:
   // The rest of the session, as the handlers see it. All outlive this object.
   struct Surroundings {
@@ -76,8 +77,13 @@ class CallHandlers final : public LaunchSource {
   bool UseStream(CUstream stream) override;
   uint64_t names_version() const override { return handles_.version(); }
 
+  // --- LaunchServer
+  CUresult LaunchUntrusted(std::span<const std::byte> message) override;
+
   // Launches of a chunk: `messages` begin with one that lies at `place` of the chunk area.
-  LaunchRuns::Replayed TryReplayUntrusted(uint32_t place, std::span<const std::byte> messages);
+  // `verify`: they are to be executed both ways.
+  LaunchRuns::Replayed TryReplayUntrusted(uint32_t place, std::span<const std::byte> messages,
+                                          bool verify);
 
   // The program's objects go: libraries' handles, graphs, events, modules, streams. REQUIRES: the
   // device has finished with them.
@@ -98,6 +104,7 @@ class CallHandlers final : public LaunchSource {
   CopyHandler copies_;
   const ipc::Targets targets_;
   LaunchRuns launches_;
+  RunVerifier verifier_;
 };
 
 }  // namespace worker

@@ -97,6 +97,24 @@ TEST(DetectorTest, MicroBatchesAreNoIterationsOfTheirOwn) {
 }
 
 // Steps without a wait of the host, then an evaluation that waits: many steps are no micro-batches.
+// A solver launches one kernel over and over, and then the host looks at the residual.
+TEST(DetectorTest, SweepsUpToTheNextWaitAreOneIteration) {
+  for (const uint32_t sweeps : {6u, 50u, 1000u}) {
+    Detector detector;
+    const auto iteration = [sweeps](size_t) {
+      std::vector<Op> ops(sweeps, Work(1));
+      ops[0].synced = true;
+      ops.push_back(Work(2));
+      ops.back().computes = false;
+      return ops;
+    };
+    for (size_t round = 0; round < 4; ++round) {
+      for (const Op& op : iteration(round)) detector.Next(op);
+    }
+    EXPECT_EQ(Found(&detector, 20, iteration), 20u) << sweeps;
+  }
+}
+
 TEST(DetectorTest, AnEpochOfManyStepsIsNoIteration) {
   Detector detector;
   for (size_t epoch = 0; epoch < 8; ++epoch) {

@@ -1,0 +1,111 @@
+#include "daemon/worker/run_verifier.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/worker/poll_device.h"
+#include "ipc/calls/limits.h"
+#include "ipc/driver_table.h"
+#include "ipc/message.h"
+
+namespace worker {
+namespace {
+
+bool IsPinned(uint64_t word) {
+  namespace limits = ipc::limits;
+  return word >= limits::kSlotBase && word < limits::kSlotsEnd &&
+         (word - limits::kSlotBase) % limits::kSlotBytes >= limits::kDeviceArenaBytes;
+}
+
+// The first message, and what is behind it.
+std::span<const std::byte> TakeMessage(std::span<const std::byte>* messages) {
+  const size_t bytes = ipc::HeaderAt(*messages).bytes;
+  const std::span<const std::byte> message = messages->first(bytes);
+  *messages = messages->subspan(ipc::PaddedBytes(bytes));
+  return message;
+}
+
+}  // namespace
+
+// An address in the arguments lies at a multiple of four bytes at least: messages are packed.
+bool RunVerifier::MayVerify(std::span<const std::byte> messages) const {
+  if ((around_.page->obstacles.load(std::memory_order_relaxed) &
+       (ipc::kModuleState | ipc::kUnknownImage)) != 0 ||
+      around_.held->seen_devices.count() != 1)
+    return false;
+  for (size_t at = 0; at + sizeof(uint64_t) <= messages.size(); at += 4) {
+    uint64_t word = 0;
+    std::memcpy(&word, messages.data() + at, sizeof word);
+    if (IsPinned(word)) return false;
+  }
+  return true;
+}
+
+LaunchRuns::Replayed RunVerifier::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
+                                               CUcontext context, int device) {
+  const std::optional<SessionBytes> before =
+      around_.runs->Has(place) && MayVerify(messages) ? SaveAfterWork(device) : std::nullopt;
+  LaunchRuns::Replayed replayed = around_.runs->TryUntrusted(place, messages, context);
+  if (!before.has_value() || replayed.bytes == 0 || replayed.result != CUDA_SUCCESS)
+    return replayed;
+  const std::span<const std::byte> run = messages.first(replayed.bytes);
+  const std::optional<SessionBytes> of_graph = SaveAfterWork(device);
+  if (!of_graph.has_value()) return replayed;
+  replayed.result = before->Restore(around_.held->environment, device);
+  if (replayed.result == CUDA_SUCCESS) replayed.result = LaunchSingly(run);
+  if (replayed.result != CUDA_SUCCESS) return replayed;
+  const std::optional<SessionBytes> of_launches = SaveAfterWork(device);
+  if (!of_launches.has_value()) return replayed;
+  around_.page->replay.verified.fetch_add(replayed.launches, std::memory_order_relaxed);
+  const std::optional<uint64_t> difference = of_graph->FirstDifference(*of_launches);
+  if (!difference.has_value()) return replayed;
+  around_.runs->GiveUp(place);
+  replayed.result = before->Restore(around_.held->environment, device);
+  if (replayed.result == CUDA_SUCCESS) Tell(NameWriter(run, *difference, device));
+  return replayed;
+}
+
+std::optional<SessionBytes> RunVerifier::SaveAfterWork(int device) {
+  PollDevice([this] { return around_.held->StreamsIdle() || !around_.life->Alive(); });
+  if (!around_.held->StreamsComplete()) return std::nullopt;
+  return SessionBytes::Save(around_.held->environment, device, around_.held->addresses,
+                            ipc::limits::kVerifyBytesMax);
+}
+
+CUresult RunVerifier::LaunchSingly(std::span<const std::byte> messages) {
+  CUresult result = CUDA_SUCCESS;
+  while (!messages.empty() && result == CUDA_SUCCESS)
+    result = around_.server->LaunchUntrusted(TakeMessage(&messages));
+  return result;
+}
+
+std::string_view RunVerifier::NameWriter(std::span<const std::byte> messages, uint64_t address,
+                                         int device) {
+  CUfunction writer = nullptr;
+  std::optional<SessionBytes> last = SaveAfterWork(device);
+  while (!messages.empty()) {
+    const std::span<const std::byte> message = TakeMessage(&messages);
+    if (around_.server->LaunchUntrusted(message) != CUDA_SUCCESS) break;
+    std::optional<SessionBytes> now = SaveAfterWork(device);
+    if (!last.has_value() || !now.has_value() || last->At(address) == now->At(address)) continue;
+    last = std::move(now);
+    const std::optional<LaunchSource::Described> described =
+        around_.source->DescribeLaunchUntrusted(message);
+    if (described.has_value()) writer = described->launch.function;
+  }
+  const char* name = nullptr;
+  if (writer == nullptr ||
+      around_.held->environment.driver->cuFuncGetName(&name, writer) != CUDA_SUCCESS)
+    return "a kernel that can't be told";
+  return name;
+}
+
+void RunVerifier::Tell(std::string_view kernel) {
+  char* const text = around_.page->replay.mismatch;
+  const size_t bytes = std::min(kernel.size(), sizeof around_.page->replay.mismatch - 1);
+  std::memcpy(text, kernel.data(), bytes);
+  text[bytes] = '\0';
+  around_.page->replay.mismatches.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace worker

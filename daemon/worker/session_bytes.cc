@@ -1,0 +1,66 @@
+#include "daemon/worker/session_bytes.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "daemon/worker/memory_stream.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+std::optional<SessionBytes> SessionBytes::Save(const Environment& environment, int device,
+                                               const OwnAddresses& addresses, uint64_t bytes_max) {
+  const std::vector<std::pair<uint64_t, uint64_t>> backed = addresses.Backed();
+  uint64_t sum = 0;
+  for (const auto& [address, bytes] : backed) sum += bytes;
+  if (sum > bytes_max) return std::nullopt;
+  MemoryStream stream(environment, device);
+  if (stream.status() != CUDA_SUCCESS) return std::nullopt;
+  SessionBytes saved;
+  CUresult result = CUDA_SUCCESS;
+  for (const auto& [address, bytes] : backed) {
+    Range& range = saved.ranges_.emplace_back(Range{address, std::vector<std::byte>(bytes)});
+    if (result == CUDA_SUCCESS)
+      result = environment.driver->cuMemcpyDtoHAsync_v2(range.bytes.data(), address, bytes,
+                                                        stream.get());
+  }
+  if (stream.Wait() != CUDA_SUCCESS || result != CUDA_SUCCESS) return std::nullopt;
+  return saved;
+}
+
+CUresult SessionBytes::Restore(const Environment& environment, int device) const {
+  MemoryStream stream(environment, device);
+  CUresult result = stream.status();
+  if (result != CUDA_SUCCESS) return result;
+  for (const Range& range : ranges_) {
+    if (result == CUDA_SUCCESS)
+      result = environment.driver->cuMemcpyHtoDAsync_v2(range.address, range.bytes.data(),
+                                                        range.bytes.size(), stream.get());
+  }
+  const CUresult waited = stream.Wait();
+  return result == CUDA_SUCCESS ? waited : result;
+}
+
+std::optional<uint64_t> SessionBytes::FirstDifference(const SessionBytes& other) const {
+  if (ranges_.size() != other.ranges_.size()) return std::nullopt;
+  for (size_t i = 0; i < ranges_.size(); ++i) {
+    const std::vector<std::byte>&left = ranges_[i].bytes, &right = other.ranges_[i].bytes;
+    if (ranges_[i].address != other.ranges_[i].address || left.size() != right.size())
+      return std::nullopt;
+    const auto at = std::mismatch(left.begin(), left.end(), right.begin()).first;
+    if (at != left.end()) return ranges_[i].address + static_cast<uint64_t>(at - left.begin());
+  }
+  return std::nullopt;
+}
+
+std::byte SessionBytes::At(uint64_t address) const {
+  for (const Range& range : ranges_) {
+    if (address >= range.address && address - range.address < range.bytes.size())
+      return range.bytes[address - range.address];
+  }
+  assert(false);
+  return std::byte{0};
+}
+
+}  // namespace worker

@@ -1,0 +1,74 @@
+#include "shim/replay_control.h"
+
+#include <time.h>
+
+namespace shim {
+namespace {
+
+using Kind = ipc::ReplayMode::Kind;
+
+int64_t MonotonicNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+ipc::ReplayState StateOf(const BenefitGate& gate) {
+  switch (gate.state()) {
+    case BenefitGate::State::kLearning:
+      return ipc::ReplayState::kLearning;
+    case BenefitGate::State::kComparing:
+      return ipc::ReplayState::kComparing;
+    case BenefitGate::State::kReplaying:
+      return ipc::ReplayState::kReplaying;
+    case BenefitGate::State::kForwarding:
+      break;
+  }
+  return gate.ratio() == 0 ? ipc::ReplayState::kNothingRepeats : ipc::ReplayState::kSlower;
+}
+
+}  // namespace
+
+void ReplayControl::Open(const ipc::ReplayMode& mode, ChunkSender* chunks,
+                         ipc::ClientWords* words) {
+  mode_ = mode;
+  all_chunks_ = chunks;
+  words_ = words;
+  if (chunks == nullptr) return;
+  if (mode.kind == Kind::kAuto) return Publish(ipc::ReplayState::kNoIterations);
+  chunks_ = chunks;
+  Publish(ipc::ReplayState::kReplaying);
+}
+
+void ReplayControl::EndIteration() {
+  ++iterations_;
+  if (mode_.kind == Kind::kAuto) return Compare();
+  if (mode_.kind == Kind::kVerify) chunks_->SetVerify(iterations_ % mode_.verify_every == 0);
+}
+
+// The first boundary begins the first iteration that the gate hears of.
+void ReplayControl::Compare() {
+  const BenefitGate::State before = gate_.state();
+  if (iterations_ > 1) {
+    BenefitGate::Iteration iteration;
+    if (gate_.state() == BenefitGate::State::kComparing) {
+      const int64_t now_ns = MonotonicNs();
+      iteration.took_ns = now_ns - last_ns_;
+      last_ns_ = now_ns;
+      const uint64_t repeated = all_chunks_->counts().repeated;
+      iteration.repeated = repeated - last_repeated_;
+      last_repeated_ = repeated;
+    }
+    gate_.OnIteration(iteration);
+  }
+  chunks_ = gate_.replays() ? all_chunks_ : nullptr;
+  if (iterations_ == 1 || gate_.state() != before) Publish(StateOf(gate_));
+}
+
+void ReplayControl::Publish(ipc::ReplayState state) {
+  words_->replay_state.store(static_cast<uint32_t>(state), std::memory_order_relaxed);
+  words_->replay_permille.store(static_cast<uint32_t>(gate_.ratio() * 1000),
+                                std::memory_order_relaxed);
+}
+
+}  // namespace shim
