@@ -143,14 +143,23 @@ class GraphCalls {
   virtual laneway::GraphCaptured GraphCaptured = 0;
 };
 
+// Orders of launches in chunks.
+class OrderCalls {
+ public:
+  virtual ~OrderCalls() = default;
+  virtual laneway::OrderLaunches OrderLaunches = 0;
+  virtual laneway::ForgetOrders ForgetOrders = 0;
+};
+
 // All parts in one object, for small implementations.
 class LanewayCalls : public SessionCalls,
                      public MemoryCalls,
                      public CopyCalls,
                      public ModuleCalls,
                      public StreamCalls,
-                     public GraphCalls {};
+                     public GraphCalls,
+                     public OrderCalls {};
 
-inline LanewayParts::LanewayParts(LanewayCalls* all) : parts_(all, all, all, all, all, all) {}
+inline LanewayParts::LanewayParts(LanewayCalls* all) : parts_(all, all, all, all, all, all, all) {}
 
 }  // namespace ipc

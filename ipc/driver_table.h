@@ -52,6 +52,7 @@ class CopyCalls;
 class ModuleCalls;
 class StreamCalls;
 class GraphCalls;
+class OrderCalls;
 class LanewayCalls;
 
 // The objects that serve Laneway's own calls, one per part of the table. They outlive this object.
@@ -59,8 +60,8 @@ class LanewayParts {
  public:
   LanewayParts() = default;
   LanewayParts(SessionCalls* session, MemoryCalls* memory, CopyCalls* copies, ModuleCalls* modules,
-               StreamCalls* streams, GraphCalls* graphs)
-      : parts_(session, memory, copies, modules, streams, graphs) {}
+               StreamCalls* streams, GraphCalls* graphs, OrderCalls* orders)
+      : parts_(session, memory, copies, modules, streams, graphs, orders) {}
   // One object is all parts. Null: none is there.
   LanewayParts(LanewayCalls* all);
 
@@ -71,7 +72,8 @@ class LanewayParts {
   }
 
  private:
-  std::tuple<SessionCalls*, MemoryCalls*, CopyCalls*, ModuleCalls*, StreamCalls*, GraphCalls*>
+  std::tuple<SessionCalls*, MemoryCalls*, CopyCalls*, ModuleCalls*, StreamCalls*, GraphCalls*,
+             OrderCalls*>
       parts_;
 };
 

@@ -22,6 +22,11 @@ std::span<const std::byte> LaunchRuns::LaunchesOf(std::span<const std::byte> mes
 
 LaunchRuns::Replayed LaunchRuns::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
                                               CUcontext context) {
+  if (const LaunchOrders::Order* const order = orders_.Find(place, messages); order != nullptr) {
+    const Replayed replayed =
+        TryOrder(place, messages.first(order->messages.size()), *order, context);
+    if (replayed.bytes != 0) return replayed;
+  }
   if (place > singly_.begin && place < singly_.end) return {};
   singly_ = {};
   const std::span<const std::byte> launches = LaunchesOf(messages);
@@ -36,7 +41,7 @@ LaunchRuns::Replayed LaunchRuns::TryUntrusted(uint32_t place, std::span<const st
       return {};
     }
     const bool ready = as_before ? Update(launches.first(run.messages.size()), &run)
-                                 : Build(launches, context, &run, &tried);
+                                 : Build(launches, nullptr, context, &run, &tried);
     if (as_before && ready) run.failures = 0;
     if (ready && source_.UseStream(run.stream))
       return {run.messages.size(), run.launches, run.piece->Launch(run.stream)};
@@ -46,13 +51,49 @@ LaunchRuns::Replayed LaunchRuns::TryUntrusted(uint32_t place, std::span<const st
   return {};
 }
 
-// The run ends where the stream changes: then events may lie between, which the messages order.
-bool LaunchRuns::Build(std::span<const std::byte> messages, CUcontext context, Run* run,
-                       size_t* tried) {
-  *run = Run{.failures = run->failures};
+// The client has seen the launches often enough, so a graph is built at once.
+LaunchRuns::Replayed LaunchRuns::TryOrder(uint32_t place, std::span<const std::byte> messages,
+                                          const LaunchOrders::Order& order, CUcontext context) {
+  if (ordered_.size() >= kRunsMax && !ordered_.contains(place)) return {};
+  Run& run = ordered_[place];
+  if (run.order != order.id) run = Run{.order = order.id};
+  if (run.failures == kFailuresMax) return {};
+  size_t tried = 0;
+  const bool as_before = run.piece != nullptr;
+  const bool ready =
+      as_before ? Update(messages, &run) : Build(messages, &order, context, &run, &tried);
+  if (ready && source_.UseStream(run.stream)) {
+    if (as_before) run.failures = 0;
+    singly_ = {};
+    return {messages.size(), run.launches, run.piece->Launch(run.stream)};
+  }
+  run = Run{.order = order.id, .failures = run.failures + 1};
+  return {};
+}
+
+bool LaunchRuns::Build(std::span<const std::byte> messages, const LaunchOrders::Order* order,
+                       CUcontext context, Run* run, size_t* tried) {
+  *run = Run{.order = run->order, .failures = run->failures};
   run->names_version = source_.names_version();
   run->piece = std::make_unique<GraphPiece>(driver_, context, &books_);
+  if (!AddLaunches(messages, run, tried)) return false;
   std::vector<uint32_t> edges;
+  if (order != nullptr) {
+    if (*tried != messages.size()) return false;
+    edges = order->edges;
+  } else {
+    for (uint32_t next = 1; next < run->launches; ++next)
+      edges.insert(edges.end(), {next - 1, next});
+  }
+  if (run->launches < kLaunchesMin) return false;
+  if (!edges.empty() && run->piece->AddEdges(edges) != CUDA_SUCCESS) return false;
+  if (run->piece->Seal() != CUDA_SUCCESS) return false;
+  run->messages.assign(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(*tried));
+  return true;
+}
+
+// The run ends where the stream changes: then events may lie between, which the messages order.
+bool LaunchRuns::AddLaunches(std::span<const std::byte> messages, Run* run, size_t* added) {
   size_t at = 0;
   for (; at < messages.size(); at += ipc::PaddedBytes(ipc::HeaderAt(messages, at).bytes)) {
     const std::optional<LaunchSource::Described> described =
@@ -62,14 +103,9 @@ bool LaunchRuns::Build(std::span<const std::byte> messages, CUcontext context, R
     run->stream = described->stream;
     const KernelNode node(described->launch);
     if (run->piece->AddKernel(run->launches, node.params(), false) != CUDA_SUCCESS) return false;
-    if (run->launches != 0) edges.insert(edges.end(), {run->launches - 1, run->launches});
     ++run->launches;
   }
-  *tried = at;
-  if (run->launches < kLaunchesMin || run->piece->AddEdges(edges) != CUDA_SUCCESS ||
-      run->piece->Seal() != CUDA_SUCCESS)
-    return false;
-  run->messages.assign(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(at));
+  *added = at;
   return true;
 }
 
@@ -109,6 +145,9 @@ bool LaunchRuns::Update(std::span<const std::byte> messages, Run* run) {
   return true;
 }
 
-void LaunchRuns::Clear() { runs_.clear(); }
+void LaunchRuns::Clear() {
+  runs_.clear();
+  ordered_.clear();
+}
 
 }  // namespace worker

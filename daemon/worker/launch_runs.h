@@ -1,12 +1,12 @@
 // Launches that follow each other in a chunk (ipc/chunks), replayed as one graph.
 //
 // The same chunk brings the same launches, but for some of their arguments. From the second time a
-// run of launches on one stream is a graph piece, whose kernels follow each other in the order of
-// the program. Then a run costs the driver one launch, and the worker reads only the messages that
-// differ from the last time. Whatever a graph cannot express, or the driver refuses, is served
-// message by message, as without: so errors are those of the single launches.
-// Nimble (papers, section 4.1) records the launches of a whole network in this way.
-// Thread safety: one session's thread.
+// run of launches on one stream is a graph piece. Its kernels follow each other in the order of the
+// program, or wait only for what an order of the client's names (launch_orders.h). Then a run costs
+// the driver one launch, and the worker reads only the messages that differ from the last time.
+// Whatever a graph cannot express, or the driver refuses, is served message by message, as without:
+// so errors are those of the single launches. Nimble (papers, section 4.1) records the launches of
+// a whole network in this way. Thread safety: one session's thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "daemon/worker/graph_piece.h"
 #include "daemon/worker/kernel_node.h"
+#include "daemon/worker/launch_orders.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
@@ -46,8 +47,8 @@ class LaunchSource {
 class LaunchRuns {
  public:
   // All outlive this object.
-  LaunchRuns(const ipc::DriverTable& driver, LaunchSource* source)
-      : driver_(driver), source_(*source) {}
+  LaunchRuns(const ipc::DriverTable& driver, LaunchSource* source, const LaunchOrders* orders)
+      : driver_(driver), source_(*source), orders_(*orders) {}
   LaunchRuns(const LaunchRuns&) = delete;
 
   struct Replayed {
@@ -71,6 +72,7 @@ class LaunchRuns {
 
  private:
   struct Run {
+    uint64_t order = 0;               // the id of its order; 0: one launch after another
     uint32_t failures = 0;            // without a replay of the same graph in between
     std::vector<std::byte> messages;  // as they were the last time
     uint32_t launches = 0;
@@ -81,9 +83,14 @@ class LaunchRuns {
 
   // The launches at the beginning of `messages`, of one device.
   static std::span<const std::byte> LaunchesOf(std::span<const std::byte> messages);
-  // False of both: no graph is possible, or worth it. `tried`: the bytes of the launches on one
-  // stream.
-  bool Build(std::span<const std::byte> messages, CUcontext context, Run* run, size_t* tried);
+  // All of these launches, in this order.
+  Replayed TryOrder(uint32_t place, std::span<const std::byte> messages,
+                    const LaunchOrders::Order& order, CUcontext context);
+  // False of these: no graph is possible, or worth it. `tried`: the bytes of the launches on one
+  // stream. `order`: null, or an order of all of them.
+  bool Build(std::span<const std::byte> messages, const LaunchOrders::Order* order,
+             CUcontext context, Run* run, size_t* tried);
+  bool AddLaunches(std::span<const std::byte> messages, Run* run, size_t* added);
   bool Update(std::span<const std::byte> messages, Run* run);
   // Whether most launches differ from the last time: to set their nodes costs more than a graph
   // saves. REQUIRES: as many bytes as the run has.
@@ -95,11 +102,13 @@ class LaunchRuns {
 
   const ipc::DriverTable& driver_;
   LaunchSource& source_;
+  const LaunchOrders& orders_;
   GraphBooks books_;
   struct {
     uint32_t begin = 0, end = 0;
   } singly_;  // places of the launches that were last found to be served one by one
-  absl::flat_hash_map<uint32_t, Run> runs_;  // by place
+  absl::flat_hash_map<uint32_t, Run> runs_;     // by place
+  absl::flat_hash_map<uint32_t, Run> ordered_;  // the same, where an order holds
 };
 
 }  // namespace worker

@@ -244,5 +244,18 @@ using GraphEnd = CUresult(CUgraphExec piece);
 using GraphCapture = CUresult(CUgraphExec* piece);
 using GraphCaptured = CUresult(CUgraphExec piece);
 
+// --- orders of launches in chunks (ipc/chunks)
+// From now on the launches that lie at [place, place + bytes) of the chunk area need not run one
+// after another: `edges` are pairs of launches by number, from an earlier launch to a later launch
+// that waits. The client has proven this of the messages as `patches` change them, which are pairs
+// of a word of 32 bits, counted from `place`, and its value. `read` has a bit for each
+// word: with another value in a word whose bit is set, the order does not hold. One stream, no
+// attributes. 1: the numbers make no sense.
+using OrderLaunches = CUresult(unsigned place, unsigned bytes, const uint32_t* edges,
+                               unsigned edge_words, const uint32_t* read, unsigned read_words,
+                               const uint32_t* patches, unsigned patch_words);
+// No order holds any more: launches run one after another again.
+using ForgetOrders = CUresult();
+
 }  // namespace laneway
 }  // namespace ipc

@@ -35,11 +35,12 @@ CallHandlers::CallHandlers(const Surroundings& around)
       session_(around.held, &streams_, around.iterations, around.turn, around.reset),
       door_(around.held, &call_, &handles_, {&blas_, &streams_}),
       copies_(around.held, &call_, around.turn, {around.file, around.bell, &door_}),
+      orders_({around.file->chunks(), ipc::limits::kChunkAreaBytes}),
       targets_{&table_,
                held_.environment.cublas,
                held_.environment.cublaslt,
-               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_}},
-      launches_(*around.held->environment.driver, this),
+               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, &orders_}},
+      launches_(*around.held->environment.driver, this, &orders_),
       verifier_({around.held, around.life, &launches_, this, this, around.file->page()}) {}
 
 void CallHandlers::BeginThread() { thread_event_times = streams_.times(); }

@@ -25,6 +25,7 @@
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/iterations.h"
 #include "daemon/worker/lane_executor.h"
+#include "daemon/worker/launch_orders.h"
 #include "daemon/worker/launch_runs.h"
 #include "daemon/worker/run_verifier.h"
 #include "daemon/worker/session_life.h"
@@ -102,6 +103,7 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   SessionHandler session_;
   CallDoor door_;
   CopyHandler copies_;
+  LaunchOrders orders_;
   const ipc::Targets targets_;
   LaunchRuns launches_;
   RunVerifier verifier_;

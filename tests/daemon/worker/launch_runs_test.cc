@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -28,6 +29,7 @@ struct Ran {
 // A driver whose graphs are lists of kernels, which run at each launch.
 struct Driver {
   std::map<uintptr_t, std::vector<uintptr_t>> graphs;  // graph or executable: nodes in order
+  std::vector<std::pair<size_t, size_t>> edges;        // of the last graph, by places in it
   std::map<uintptr_t, Ran> nodes;
   std::set<uintptr_t> alive;
   std::vector<Ran> ran;
@@ -59,15 +61,15 @@ CUresult AddKernel(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
   *node = reinterpret_cast<CUgraphNode>(fake.next++);
   return CUDA_SUCCESS;
 }
-// The edges must make a chain of all nodes, in their order.
 CUresult AddEdges(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                   const CUgraphEdgeData*, size_t count) {
   const std::vector<uintptr_t>& nodes = fake.graphs[reinterpret_cast<uintptr_t>(graph)];
-  EXPECT_EQ(count + 1, nodes.size());
-  for (size_t i = 0; i < count; ++i) {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(from[i]), nodes[i]);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(to[i]), nodes[i + 1]);
-  }
+  const auto place = [&](CUgraphNode node) {
+    const auto at = std::find(nodes.begin(), nodes.end(), reinterpret_cast<uintptr_t>(node));
+    return static_cast<size_t>(at - nodes.begin());
+  };
+  fake.edges.clear();
+  for (size_t i = 0; i < count; ++i) fake.edges.emplace_back(place(from[i]), place(to[i]));
   return CUDA_SUCCESS;
 }
 CUresult Instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
@@ -193,9 +195,28 @@ class LaunchRunsTest : public testing::Test {
     fake.ran.clear();
   }
 
+  // The client orders these launches, which lie at the place. `read`: words of their arguments.
+  CUresult Order(uint32_t place, const std::vector<Named>& launches, std::vector<uint32_t> edges,
+                 bool reads_arguments) {
+    std::vector<std::byte> messages;
+    for (const Named& named : launches) Append(named, &messages);
+    std::memcpy(area_.data() + place, messages.data(), messages.size());
+    std::vector<uint32_t> read((messages.size() / 4 + 31) / 32, ~0u);
+    constexpr size_t kArgument = (sizeof(ipc::MessageHeader) + offsetof(Named, argument)) / 4;
+    const size_t words = ipc::PaddedBytes(sizeof(ipc::MessageHeader) + sizeof(Named)) / 4;
+    for (size_t at = kArgument; !reads_arguments && at < messages.size() / 4; at += words)
+      read[at / 32] &= ~(1u << (at % 32));
+    return orders_.OrderLaunches(place, static_cast<unsigned>(messages.size()), edges.data(),
+                                 static_cast<unsigned>(edges.size()), read.data(),
+                                 static_cast<unsigned>(read.size()), nullptr, 0);
+  }
+  using Places = std::vector<std::pair<size_t, size_t>>;
+
   ipc::DriverTable driver_ = FakeDriver();
   Session session_;
-  LaunchRuns runs_{driver_, &session_};
+  std::vector<std::byte> area_{ipc::limits::kChunkAreaBytes};
+  LaunchOrders orders_{area_};
+  LaunchRuns runs_{driver_, &session_, &orders_};
 };
 
 TEST_F(LaunchRunsTest, ARunIsAGraphFromItsSecondTime) {
@@ -207,6 +228,62 @@ TEST_F(LaunchRunsTest, ARunIsAGraphFromItsSecondTime) {
   }
   EXPECT_EQ(fake.instantiated, 1u);
   EXPECT_EQ(fake.set, 0u);
+  EXPECT_EQ(fake.edges, (Places{{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
+}
+
+TEST_F(LaunchRunsTest, AnOrderedRunWaitsForWhatTheOrderNames) {
+  for (int time = 0; time < 3; ++time) Serve(0, Launches(5, 7));
+  ASSERT_EQ(Order(0, Launches(5, 7), {0, 1, 0, 2, 2, 4}, true), CUDA_SUCCESS);
+  fake.ran.clear();
+  EXPECT_EQ(Serve(0, Launches(5, 7)), 5u);
+  EXPECT_EQ(fake.edges, (Places{{0, 1}, {0, 2}, {2, 4}}));
+  EXPECT_EQ(fake.instantiated, 2u);
+  ExpectRan(Launches(5, 7));
+  ASSERT_EQ(Order(0, Launches(5, 7), {0, 1}, true), CUDA_SUCCESS);
+  EXPECT_EQ(Serve(0, Launches(5, 7)), 5u);
+  EXPECT_EQ(fake.edges, (Places{{0, 1}}));
+}
+
+TEST_F(LaunchRunsTest, WhereAWordOfTheProofDiffersLaunchesFollowEachOther) {
+  ASSERT_EQ(Order(0, Launches(5, 7), {0, 1}, true), CUDA_SUCCESS);
+  EXPECT_EQ(Serve(0, Launches(5, 7)), 5u);
+  fake.ran.clear();
+  std::vector<Named> launches = Launches(5, 7);
+  launches[3].argument = 99;
+  for (int time = 0; time < 3; ++time) {
+    Serve(0, launches);
+    ExpectRan(launches);
+  }
+  EXPECT_EQ(fake.edges, (Places{{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
+}
+
+TEST_F(LaunchRunsTest, WhatTheProofHasNotReadMayDiffer) {
+  ASSERT_EQ(Order(0, Launches(5, 7), {0, 1}, false), CUDA_SUCCESS);
+  for (uint32_t argument = 7; argument < 10; ++argument) {
+    EXPECT_EQ(Serve(0, Launches(5, argument)), 5u);
+    ExpectRan(Launches(5, argument));
+  }
+  EXPECT_EQ(fake.edges, (Places{{0, 1}}));
+  EXPECT_EQ(fake.instantiated, 1u);
+}
+
+TEST_F(LaunchRunsTest, OrdersAreForgotten) {
+  ASSERT_EQ(Order(0, Launches(5, 7), {0, 1}, false), CUDA_SUCCESS);
+  EXPECT_EQ(Serve(0, Launches(5, 7)), 5u);
+  orders_.ForgetOrders();
+  for (int time = 0; time < 2; ++time) Serve(0, Launches(5, 7));
+  EXPECT_EQ(fake.edges, (Places{{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
+}
+
+TEST_F(LaunchRunsTest, AnOrderOverTwoStreamsIsNotFollowed) {
+  std::vector<Named> launches = Launches(6, 7);
+  for (size_t i = 3; i < 6; ++i) launches[i].stream = 2;
+  ASSERT_EQ(Order(0, launches, {0, 1}, true), CUDA_SUCCESS);
+  for (int time = 0; time < 6; ++time) {
+    Serve(0, launches);
+    ExpectRan(launches);
+    EXPECT_NE(fake.edges, (Places{{0, 1}}));
+  }
 }
 
 TEST_F(LaunchRunsTest, OnlyLaunchesThatDifferAreSet) {

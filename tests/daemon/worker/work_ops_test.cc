@@ -124,6 +124,8 @@ constexpr std::string_view kTouchNoMemory[] = {
     "GraphEnd",
     "GraphCapture",
     "GraphCaptured",
+    "OrderLaunches",
+    "ForgetOrders",
     "Ping",
 };
 

@@ -236,5 +236,10 @@ CUresult NullWorker::GraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphEnd(CUgraphExec) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphCapture(CUgraphExec*) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphCaptured(CUgraphExec) { return CUDA_SUCCESS; }
+CUresult NullWorker::OrderLaunches(unsigned, unsigned, const uint32_t*, unsigned, const uint32_t*,
+                                   unsigned, const uint32_t*, unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::ForgetOrders() { return CUDA_SUCCESS; }
 
 }  // namespace bench

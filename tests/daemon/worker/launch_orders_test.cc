@@ -1,0 +1,132 @@
+// An order is taken only when it makes sense, and holds only for the messages that it was proven
+// of.
+#include "daemon/worker/launch_orders.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "ipc/calls.h"
+#include "ipc/calls/limits.h"
+#include "ipc/message.h"
+#include "tests/harness/seed.h"
+
+namespace worker {
+namespace {
+
+constexpr size_t kMessageBytes = 40;  // each: a header and words
+constexpr unsigned kPlace = 64;
+constexpr size_t kHeaderWords = sizeof(ipc::MessageHeader) / 4;
+
+class LaunchOrdersTest : public testing::Test {
+ protected:
+  LaunchOrdersTest() : area_(ipc::limits::kChunkAreaBytes), orders_(area_) { Write(4); }
+
+  void Write(uint32_t launches, ipc::Op op = ipc::Op::Launch) {
+    messages_.assign(launches * kMessageBytes, std::byte{7});
+    ipc::MessageHeader header;
+    header.op = static_cast<uint16_t>(op);
+    header.bytes = kMessageBytes;
+    for (uint32_t i = 0; i < launches; ++i)
+      std::memcpy(&messages_[i * kMessageBytes], &header, sizeof header);
+    std::memcpy(&area_[kPlace], messages_.data(), messages_.size());
+    read_.assign((messages_.size() / 4 + 31) / 32, 0);
+  }
+  CUresult Order(std::vector<uint32_t> edges, std::vector<uint32_t> patches = {},
+                 unsigned place = kPlace) {
+    return orders_.OrderLaunches(place, static_cast<unsigned>(messages_.size()), edges.data(),
+                                 static_cast<unsigned>(edges.size()), read_.data(),
+                                 static_cast<unsigned>(read_.size()), patches.data(),
+                                 static_cast<unsigned>(patches.size()));
+  }
+  bool Holds() const { return orders_.Find(kPlace, messages_) != nullptr; }
+  void Change(size_t word) { messages_[word * 4] ^= std::byte{1}; }
+
+  std::vector<std::byte> area_, messages_;
+  std::vector<uint32_t> read_;
+  LaunchOrders orders_;
+};
+
+TEST_F(LaunchOrdersTest, AnOrderHoldsWhereItWasProven) {
+  EXPECT_EQ(Order({0, 1, 1, 3}), CUDA_SUCCESS);
+  EXPECT_TRUE(Holds());
+  EXPECT_EQ(orders_.Find(kPlace, messages_)->edges, (std::vector<uint32_t>{0, 1, 1, 3}));
+  EXPECT_EQ(orders_.Find(kPlace + 8, messages_), nullptr);
+  EXPECT_EQ(orders_.Find(kPlace, std::span(messages_).first(3 * kMessageBytes)), nullptr);
+  messages_.resize(messages_.size() + 80);
+  EXPECT_TRUE(Holds()) << "more may follow";
+}
+
+TEST_F(LaunchOrdersTest, AWordThatWasReadMustBeTheSame) {
+  read_[0] = 1u << (kHeaderWords + 1);
+  EXPECT_EQ(Order({}), CUDA_SUCCESS);
+  Change(kHeaderWords);
+  EXPECT_TRUE(Holds());
+  Change(kHeaderWords + 1);
+  EXPECT_FALSE(Holds());
+}
+
+TEST_F(LaunchOrdersTest, HeadersAreAlwaysRead) {
+  EXPECT_EQ(Order({}), CUDA_SUCCESS);
+  Change(kMessageBytes / 4);
+  EXPECT_FALSE(Holds());
+}
+
+TEST_F(LaunchOrdersTest, PatchesBelongToTheMessages) {
+  read_.assign(read_.size(), ~0u);
+  EXPECT_EQ(Order({}, {kHeaderWords, 42}), CUDA_SUCCESS);
+  EXPECT_FALSE(Holds());
+  const uint32_t value = 42;
+  std::memcpy(&messages_[kHeaderWords * 4], &value, 4);
+  EXPECT_TRUE(Holds());
+}
+
+TEST_F(LaunchOrdersTest, WhatTheAreaHoldsLaterDoesNotMatter) {
+  read_.assign(read_.size(), ~0u);
+  EXPECT_EQ(Order({}), CUDA_SUCCESS);
+  std::memset(&area_[kPlace], 0, messages_.size());
+  EXPECT_TRUE(Holds());
+}
+
+TEST_F(LaunchOrdersTest, WhatMakesNoSenseIsRefused) {
+  EXPECT_EQ(Order({1, 0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Order({1, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Order({0, 4}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Order({0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Order({}, {0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Order({}, {4 * kMessageBytes / 4, 0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Order({}, {}, kPlace + 4), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Order({}, {}, kPlace + 8), CUDA_ERROR_INVALID_VALUE) << "no message begins there";
+  EXPECT_EQ(Order({}, {}, ipc::limits::kChunkAreaBytes - 8), CUDA_ERROR_INVALID_VALUE);
+  read_.push_back(0);
+  EXPECT_EQ(Order({}), CUDA_ERROR_INVALID_VALUE);
+  Write(4, ipc::Op::StreamMark);
+  EXPECT_EQ(Order({}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(orders_.size(), 0u);
+}
+
+// Whatever bytes a client writes, what holds is a run of whole launches.
+TEST_F(LaunchOrdersTest, WhatHoldsIsARunOfLaunches) {
+  std::mt19937_64 random(harness::Seed());
+  for (int round = 0; round < 20'000; ++round) {
+    Write(1 + static_cast<uint32_t>(random() % 5));
+    for (uint64_t changes = random() % 3; changes != 0; --changes)
+      area_[kPlace + random() % messages_.size()] = static_cast<std::byte>(random() % 64);
+    if (Order({}) != CUDA_SUCCESS) continue;
+    for (uint64_t changes = random() % 3; changes != 0; --changes)
+      messages_[random() % messages_.size()] = static_cast<std::byte>(random() % 64);
+    if (!Holds()) continue;
+    size_t at = 0;
+    while (at < messages_.size()) {
+      const ipc::MessageHeader header = ipc::HeaderAt(messages_, at);
+      ASSERT_EQ(header.op, static_cast<uint16_t>(ipc::Op::Launch));
+      at += ipc::PaddedBytes(header.bytes);
+    }
+    ASSERT_EQ(at, messages_.size());
+  }
+}
+
+}  // namespace
+}  // namespace worker
