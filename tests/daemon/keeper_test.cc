@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tests/daemon/keeper_fixture.h"
+#include "tests/harness/seed.h"
 #include "tests/ipc/testing.h"
 
 namespace keeper {
@@ -319,7 +320,7 @@ class Books {
   }
 
   const common::Driver& driver_;
-  std::mt19937_64 random_ = ipc::Seeded();
+  std::mt19937_64 random_{harness::Seed()};
   std::unique_ptr<Keeper> keeper_;
   std::map<uint64_t, Held> held_;
 };

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -13,6 +12,7 @@
 #include "ipc/runtime_dir.h"
 #include "ipc/socket.h"
 #include "tests/daemon/processes.h"
+#include "tests/harness/seed.h"
 
 namespace control {
 namespace {
@@ -338,7 +338,7 @@ TEST_F(LifecycleTest, NoRoomForRingsIsAnError) {
 
 TEST_F(LifecycleTest, GarbageAtTheDoorHarmsNobody) {
   const std::unique_ptr<Program> daemon = installation_.StartDaemon();
-  std::mt19937_64 random = ipc::Seeded();
+  std::mt19937_64 random(harness::Seed());
   for (int round = 0; round < 300; ++round) {
     const absl::StatusOr<ipc::UniqueFd> socket =
         ipc::ConnectTo(ipc::HelloSocketPath(installation_.dir()));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "tests/harness/seed.h"
 #include "tests/ipc/testing.h"
 
 namespace ipc::control {
@@ -261,7 +262,7 @@ TEST(ControlTest, ATextWithoutEndGetsOne) {
 }
 
 TEST(ControlTest, RandomBytesNeverHarm) {
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   for (int round = 0; round < 20'000; ++round) {
     std::vector<std::byte> bytes(random() % 3000);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());

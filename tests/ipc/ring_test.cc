@@ -10,6 +10,7 @@
 
 #include "ipc/futex.h"
 #include "ipc/session_file.h"
+#include "tests/harness/seed.h"
 #include "tests/ipc/testing.h"
 
 namespace ipc {
@@ -191,7 +192,7 @@ TEST_F(RingTest, ASleepingSenderWakesWhenThereIsRoom) {
 
 // Whatever the lengths and whoever is faster, messages come whole and in order.
 TEST_F(RingTest, RandomMessagesBetweenThreads) {
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   const uint64_t seed = random();
   constexpr uint32_t kMessages = 20'000;
   std::thread sender([this, seed] {
@@ -211,7 +212,7 @@ TEST_F(RingTest, RandomMessagesBetweenThreads) {
 }
 
 TEST_F(RingTest, RandomMessagesBetweenProcesses) {
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   const uint64_t seed = random();
   constexpr uint32_t kMessages = 5'000;
   const pid_t child = fork();
@@ -294,7 +295,7 @@ TEST_F(RingTest, ATailThatLiesGivesNoRoomThatIsNotThere) {
 // Random garbage in the whole ring: the receiver stays inside, and what it hands out has the length
 // it says.
 TEST_F(RingTest, GarbageNeverHarmsTheReceiver) {
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   for (int round = 0; round < 200; ++round) {
     const int fd = *SessionFile::Create(3, 0);
     SessionFile file = *SessionFile::Map(fd);

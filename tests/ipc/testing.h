@@ -1,12 +1,10 @@
-// Helpers of the transport's tests: messages with a pattern, a directory per test, seeds.
+// Helpers of the transport's tests: messages with a pattern, a directory per test.
 #pragma once
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <iostream>
 #include <random>
 #include <span>
 #include <string>
@@ -38,15 +36,6 @@ inline bool IsMessage(std::span<const std::byte> message, uint32_t number) {
     if (message[i] != static_cast<std::byte>((number * 31 + i) & 0xff)) return false;
   }
   return true;
-}
-
-// A seed from the clock, or $LANEWAY_TEST_SEED; printed, so that a failure can be repeated.
-inline std::mt19937_64 Seeded() {
-  const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
-  return std::mt19937_64(seed);
 }
 
 // Lengths of messages: many small ones, some of the largest.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/harness/seed.h"
 #include "tests/ipc/testing.h"
 
 namespace ipc {
@@ -75,7 +76,7 @@ TEST_F(ZmqChannelTest, ARequestAndItsReplyOnDifferentThreads) {
       ASSERT_TRUE(IsMessage(client_.receiver->NextUntrusted(0, kTimeoutUs), i)) << i;
     }
   });
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   for (uint32_t i = 0; i < kMessages; ++i) Send(client_.sender.get(), RandomBytes(&random), i);
   echo.join();
   replies.join();

@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tests/harness/seed.h"
 #include "tests/scheduler/machine.h"
 
 namespace scheduler {
@@ -21,17 +20,12 @@ constexpr int64_t kEndUs = 6'000'000;
 
 class ClosedLoopTest : public ::testing::TestWithParam<std::string> {
  protected:
-  ClosedLoopTest() {
-    const char* const given = std::getenv("LANEWAY_TEST_SEED");
-    seed_ = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-    std::cout << "seed " << seed_ << " (repeat with LANEWAY_TEST_SEED)\n";
-  }
   int64_t Between(int64_t least, int64_t most) {
     return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
   }
   void Begin(int round) { random_.seed(seed_ + static_cast<uint64_t>(round)); }
 
-  uint64_t seed_ = 0;
+  const uint64_t seed_ = harness::Seed();
   std::mt19937_64 random_;
 };
 

@@ -2,27 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "scheduler/core.h"
 #include "scheduler/scheduler.h"
+#include "tests/harness/seed.h"
 #include "tests/scheduler/actions.h"
 #include "tests/scheduler/state_test.h"
 
 namespace scheduler {
 namespace {
-
-std::mt19937_64 Seeded() {
-  const char* const given = std::getenv("LANEWAY_TEST_SEED");
-  const uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::cout << "seed " << seed << " (repeat with LANEWAY_TEST_SEED)\n";
-  return std::mt19937_64(seed);
-}
 
 class LanesTest : public StateTest {
  protected:
@@ -301,7 +292,7 @@ bool AnyPartitionFits(const std::vector<std::pair<int64_t, int64_t>>& jobs, int6
 
 // Algorithm 2.1 finds a lane whenever opening, joining or growing any one would be safe.
 TEST(LaneAssignmentTest, FindsALaneWheneverOneStepIsSafe) {
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   for (int round = 0; round < 3'000; ++round) {
     State state(round % 2 == 0 ? "fair" : "fifo");
     state.limits.sessions_max = 100;
@@ -327,7 +318,7 @@ TEST(LaneAssignmentTest, FindsALaneWheneverOneStepIsSafe) {
 
 // With merging, a job is admitted exactly when some partition of all jobs into lanes is safe.
 TEST(LaneAssignmentTest, AdmitsWheneverSomePartitionIsSafe) {
-  std::mt19937_64 random = Seeded();
+  std::mt19937_64 random(harness::Seed());
   for (int round = 0; round < 2'000; ++round) {
     State state("fair");
     state.limits.sessions_max = 100;

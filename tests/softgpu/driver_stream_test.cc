@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "tests/harness/seed.h"
 #include "tests/softgpu/driver_test.h"
 
 namespace softgpu::testing {
@@ -171,9 +172,7 @@ TEST_F(StreamTest, WhoeverEndsAWaitGoesOnWithWhatWaited) {
 // Each stream waits now and then for what another has at that moment, and sees it done.
 TEST_F(StreamTest, ManyStreamsWaitForEachOther) {
   constexpr size_t kStreams = 6, kRounds = 3000;
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(::testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(harness::Seed());
   CUstream streams[kStreams];
   CUevent event = nullptr;
   ASSERT_OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/harness/seed.h"
+
 namespace worker {
 namespace {
 
@@ -25,9 +27,7 @@ std::optional<uint64_t> Lowest(const std::vector<bool>& taken, uint64_t units, u
 }
 
 TEST(AddressSpace, IsFirstFitOnRandomCalls) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(harness::Seed());
   AddressSpace space(kBase, kUnits);
   std::vector<bool> taken(kUnits, false);
   std::map<uint64_t, uint64_t> live;

@@ -12,6 +12,7 @@
 #include "daemon/worker/deferred_frees.h"
 #include "ipc/calls/limits.h"
 #include "tests/daemon/worker/recording_driver.h"
+#include "tests/harness/seed.h"
 
 namespace worker {
 namespace {
@@ -355,9 +356,7 @@ TEST_F(ArenaTest, WhatIsKeptOfALaneIsInTheFile) {
 // Random ranges, swaps and moves: what was written stays, and the books agree.
 TEST_F(ArenaTest, RandomMovesKeepTheBytes) {
   std::unique_ptr<Arena> arena = Successor();
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(harness::Seed());
   std::map<CUdeviceptr, std::pair<uint64_t, unsigned>> live;
   uint64_t sum = 0;
   for (int round = 0; round < 150; ++round) {

@@ -7,13 +7,13 @@
 #include <random>
 #include <string>
 
+#include "tests/harness/seed.h"
+
 namespace worker {
 namespace {
 
 TEST(PrintArea, KeepsOrderOverManyTurns) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+  std::mt19937_64 random(harness::Seed());
   const std::unique_ptr<ipc::PrintArea> area = std::make_unique<ipc::PrintArea>();
   std::string expected;
   for (int round = 0; round < 2'000; ++round) {

@@ -1,7 +1,4 @@
-// Properties of the codec that hold for every row of every table, over random calls. The seed is
-// printed; LANEWAY_SEED repeats a run.
-#include <cstdlib>
-#include <iostream>
+// Properties of the codec that hold for every row of every table, over random calls.
 #include <random>
 #include <vector>
 
@@ -9,6 +6,7 @@
 #include "ipc/codec_client.h"
 #include "ipc/codec_worker.h"
 #include "ipc/dispatch.h"
+#include "tests/harness/seed.h"
 #include "tests/ipc/calls/fakes.h"
 #include "tests/ipc/calls/random_call.h"
 
@@ -38,14 +36,6 @@ uint32_t CountCall(void* target, const Slot*) {
 
 class CodecTest : public testing::Test {
  protected:
-  CodecTest() {
-    const char* given = std::getenv("LANEWAY_SEED");
-    const uint64_t seed =
-        given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device()();
-    std::cout << "LANEWAY_SEED=" << seed << "\n";
-    random_.seed(seed);
-  }
-
   // Encodes a random call of `op` into request_; what it took.
   Encoded Encode(Op op, const RandomCall& call, bool scalars_on_device) {
     request_.assign(kBodyBytesMax / 8 + 1, 0);
@@ -62,7 +52,7 @@ class CodecTest : public testing::Test {
     return {reinterpret_cast<const std::byte*>(request_.data()), bytes_};
   }
 
-  std::mt19937_64 random_;
+  std::mt19937_64 random_{harness::Seed()};
   FakeCaller caller_;
   FakeSession session_;
   std::vector<uint64_t> request_;
