@@ -82,10 +82,4 @@ CUresult ToWait(CUevent event, Work* work) {
 
 #include "ipc/calls/graph_params.inc"
 
-CUresult SetExecWork(CUgraphExec program, CUgraphNode node, Work work) {
-  std::shared_ptr<Executable> executable;
-  if (const CUresult result = FindExec(program, &executable); result != CUDA_SUCCESS) return result;
-  return executable->SetWork(node, std::move(work));
-}
-
 }  // namespace local

@@ -4,22 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <vector>
 
 #include "graphs/graph.h"
+#include "graphs/node_content.h"
 #include "shim/graphs/registry.h"
 #include "shim/graphs/work.h"
 
 namespace shim::graphs {
 
-struct NodeContent {
-  Work work;
-  std::map<int, CUlaunchAttributeValue> attributes;  // of a kernel, by CUlaunchAttributeID
-  // What GetParams gave last: one into `work` for each parameter of the kernel.
-  std::vector<void*> param_pointers;
-};
+using NodeContent = ::graphs::NodeContent<Work, CUlaunchAttributeValue>;
 
 struct GraphUse {
   using Content = NodeContent;

@@ -14,8 +14,6 @@
 namespace softgpu::api {
 namespace {
 
-using Node = GraphNode;
-
 CUresult Ready() { return CUDA_SUCCESS; }
 
 CUresult FindCaptureStream(CUstream handle, graphs::CaptureStream* stream) {

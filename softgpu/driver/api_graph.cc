@@ -15,8 +15,6 @@
 namespace softgpu::api {
 namespace {
 
-using Node = GraphNode;
-
 CUresult Ready() { return CUDA_SUCCESS; }
 
 std::shared_ptr<UserObject> FindUserObject(CUuserObject handle) {

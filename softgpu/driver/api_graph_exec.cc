@@ -14,8 +14,6 @@
 namespace softgpu::api {
 namespace {
 
-using Executable = GraphExec;
-
 CUresult MakeExec(const Graph& graph, cuuint64_t flags, CUgraphExec* out) {
   std::shared_ptr<Context> context;
   CUresult result = CurrentContext(&context);

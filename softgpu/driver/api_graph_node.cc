@@ -16,8 +16,6 @@
 namespace softgpu::api {
 namespace {
 
-using Node = GraphNode;
-
 // Pointers into the node, valid until its parameters change, as the manual says.
 CUresult ParamsOfKernel(Node& node, KernelWork& work, CUDA_KERNEL_NODE_PARAMS_v2* params) {
   std::vector<void*>& pointers = node.content.param_pointers;

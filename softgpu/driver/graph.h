@@ -5,21 +5,15 @@
 #include <cuda.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <vector>
 
 #include "graphs/graph.h"
+#include "graphs/node_content.h"
 #include "softgpu/driver/work.h"
 
 namespace softgpu {
 
-struct NodeContent {
-  Work work;
-  std::map<int, CUlaunchAttributeValue> attributes;  // of a kernel, by CUlaunchAttributeID
-  // What GetParams handed out last: one into `work` for each parameter of the kernel.
-  std::vector<void*> param_pointers;
-};
+using NodeContent = graphs::NodeContent<Work, CUlaunchAttributeValue>;
 
 struct GraphUse {
   using Content = NodeContent;

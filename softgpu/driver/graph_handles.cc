@@ -63,15 +63,7 @@ CUresult ToWork(const CUDA_MEMSET_NODE_PARAMS_v1& params, Work* work) {
   return result;
 }
 
-CUresult SetExecWork(CUgraphExec handle, CUgraphNode node, Work work) {
-  std::shared_ptr<GraphExec> exec;
-  const CUresult result = FindExec(handle, &exec);
-  return result == CUDA_SUCCESS ? exec->SetWork(node, std::move(work)) : result;
-}
-
 namespace {
-
-using Node = GraphNode;
 
 CUresult RefuseNode() {
   return Fail(CUDA_ERROR_NOT_SUPPORTED,
