@@ -49,26 +49,6 @@ CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box) {
   return Resolve(from, *box, &rows.from, &rows.from_pitch, &box->from_slice);
 }
 
-CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY2D& params) {
-  CUDA_MEMCPY3D flat = {};
-  flat.srcXInBytes = params.srcXInBytes;
-  flat.srcY = params.srcY;
-  flat.srcMemoryType = params.srcMemoryType;
-  flat.srcHost = params.srcHost;
-  flat.srcDevice = params.srcDevice;
-  flat.srcPitch = params.srcPitch;
-  flat.dstXInBytes = params.dstXInBytes;
-  flat.dstY = params.dstY;
-  flat.dstMemoryType = params.dstMemoryType;
-  flat.dstHost = params.dstHost;
-  flat.dstDevice = params.dstDevice;
-  flat.dstPitch = params.dstPitch;
-  flat.WidthInBytes = params.WidthInBytes;
-  flat.Height = params.Height;
-  flat.Depth = 1;
-  return flat;
-}
-
 CUresult CheckBox(const CopyBox& box) {
   if (box.empty()) return CUDA_SUCCESS;
   const PitchedCopy& rows = box.rows;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "ipc/calls/copy_params.h"
 #include "shim/copy.h"
 
 namespace shim {
@@ -21,7 +22,7 @@ struct CopyBox {
 };
 
 // Rows are a box of one slice.
-CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY2D& params);
+inline CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY2D& params) { return ipc::OneSlice(params); }
 inline const CUDA_MEMCPY3D& AsBox(const CUDA_MEMCPY3D& params) { return params; }
 
 // 801: arrays. 1: what the program calls a device address is none.

@@ -1,6 +1,7 @@
 // Two- and three-dimensional copies, rows of arrays, and batches of copies.
 #include <cstdint>
 
+#include "ipc/calls/copy_params.h"
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/copy.h"
 
@@ -13,37 +14,13 @@ CUresult Copy(const CUDA_MEMCPY3D& params, CUstream stream, CopyMode mode) {
   return result == CUDA_SUCCESS ? SubmitCopy(box, stream, mode) : result;
 }
 
-// What the structures have in common is named alike in all of them.
-template <class Parameters>
-CUDA_MEMCPY3D Common(const Parameters& copy) {
-  CUDA_MEMCPY3D params = {};
-  params.srcXInBytes = copy.srcXInBytes;
-  params.srcY = copy.srcY;
-  params.srcMemoryType = copy.srcMemoryType;
-  params.srcHost = copy.srcHost;
-  params.srcDevice = copy.srcDevice;
-  params.srcArray = copy.srcArray;
-  params.srcPitch = copy.srcPitch;
-  params.dstXInBytes = copy.dstXInBytes;
-  params.dstY = copy.dstY;
-  params.dstMemoryType = copy.dstMemoryType;
-  params.dstHost = copy.dstHost;
-  params.dstDevice = copy.dstDevice;
-  params.dstArray = copy.dstArray;
-  params.dstPitch = copy.dstPitch;
-  params.WidthInBytes = copy.WidthInBytes;
-  params.Height = copy.Height;
-  params.Depth = 1;
-  return params;
-}
-
 CUresult Copy2D(const CUDA_MEMCPY2D* copy, CUstream stream, CopyMode mode) {
-  return copy != nullptr ? Copy(Common(*copy), stream, mode) : CUDA_ERROR_INVALID_VALUE;
+  return copy != nullptr ? Copy(ipc::OneSlice(*copy), stream, mode) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult Copy3DPeer(const CUDA_MEMCPY3D_PEER* copy, CUstream stream, CopyMode mode) {
   if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  CUDA_MEMCPY3D params = Common(*copy);
+  CUDA_MEMCPY3D params = ipc::OneSlice(*copy);
   params.srcZ = copy->srcZ;
   params.srcHeight = copy->srcHeight;
   params.dstZ = copy->dstZ;
