@@ -54,7 +54,7 @@ void Admission::Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::Uniq
                          : 0;
   Session* const session = core_->sessions.Add(record, link);
   session->socket = std::move(socket);
-  session->pidfd = std::move(pidfd);
+  session->fds.process = std::move(pidfd);
   if (goes_on != 0) session->claimed_bytes = hello.held_bytes;
   Watch(*session);
   core_->observers.Begin(*session);
@@ -95,7 +95,7 @@ ipc::JobTerms Admission::JobOf(const ipc::JobTicket& ticket) {
 void Admission::NoticeEnding() {
   std::vector<uint64_t> ended;
   for (const std::pair<const uint64_t, Session>& entry : core_->sessions.all()) {
-    if (entry.second.phase != Phase::kEnding && ipc::ProcessEnded(entry.second.pidfd.get())) {
+    if (entry.second.phase != Phase::kEnding && ipc::ProcessEnded(entry.second.fds.process.get())) {
       ended.push_back(entry.first);
     }
   }
@@ -104,25 +104,23 @@ void Admission::NoticeEnding() {
 
 void Admission::Watch(const Session& session) {
   const uint64_t id = session.record.session_id;
-  core_->loop->Watch(session.pidfd.get(), [this, id] { OnProcessEnded(id); });
+  core_->loop->Watch(session.fds.process.get(), [this, id] { OnProcessEnded(id); });
   if (session.socket.valid())
     core_->loop->Watch(session.socket.get(), [this, id] { OnSocket(id); });
 }
 
 void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record,
                       std::vector<ipc::UniqueFd>* fds) {
-  if (fds->size() != 4 || core_->sessions.Find(record.session_id) != nullptr) return;
+  std::optional<common::SessionFds> received = common::SessionFds::FromMessage(fds);
+  if (!received.has_value() || core_->sessions.Find(record.session_id) != nullptr) return;
   Session* const session = core_->sessions.Add(record, worker_link_);
   core_->jobs.Adopt(record.job);
   core_->lifecycle.Transition(session, Phase::kRunning);
   session->worker = worker;
   session->has_slot = true;
-  session->session_fd = std::move((*fds)[0]);
-  session->pidfd = std::move((*fds)[1]);
-  session->pinned_fd = std::move((*fds)[2]);
-  session->swap_fd = std::move((*fds)[3]);
-  session->progress = common::ProgressMap(session->swap_fd.get());
-  session->page = common::SessionPageMap(session->session_fd.get());
+  session->fds = std::move(*received);
+  session->progress = common::ProgressMap(session->fds.swap.get());
+  session->page = common::SessionPageMap(session->fds.file.get());
   if (record.contained != 0) session->own_worker = worker;
   core_->observers.Begin(*session);
   // It has its place already: the scheduler only learns of it.
@@ -167,8 +165,8 @@ void Admission::OnSocket(uint64_t id) {
 
 void Admission::OnProcessEnded(uint64_t id) {
   Session* const session = core_->sessions.Find(id);
-  if (session == nullptr || !ipc::ProcessEnded(session->pidfd.get())) return;
-  core_->loop->Unwatch(session->pidfd.get());
+  if (session == nullptr || !ipc::ProcessEnded(session->fds.process.get())) return;
+  core_->loop->Unwatch(session->fds.process.get());
   core_->lifecycle.CloseSocket(session);
   switch (session->phase) {
     case Phase::kAttaching:

@@ -28,7 +28,7 @@ class Admission {
   // are still to be adopted have numbers that no other session may get.
   void Create(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
               ipc::UniqueFd pidfd);
-  // The worker runs the session already. `fds`: session file, pidfd, pinned memory, swap file.
+  // The worker runs the session already. `fds` are the session's (common::SessionFds).
   void Adopt(uint32_t worker, const ipc::control::SessionRecord& record,
              std::vector<ipc::UniqueFd>* fds);
   // lanewayd serves: programs that came before get sessions.

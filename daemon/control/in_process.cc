@@ -73,7 +73,7 @@ bool InProcess::Welcome(const Session& session) {
   welcome.tables = ipc::OwnTables();
   const SessionProof proof{welcome.session_id, static_cast<uint64_t>(session.record.pid)};
   welcome.session_seal = parts_.seal->Of(kProofPurpose, std::as_bytes(std::span(&proof, 1)));
-  const int fds[] = {session.session_fd.get()};
+  const int fds[] = {session.fds.file.get()};
   return session.socket.valid() &&
          ipc::SendPacket(session.socket.get(), BytesOf(welcome), fds).ok();
 }
@@ -192,7 +192,7 @@ void InProcess::OnMessage(const Session& session, const wire::ProgramToDaemon& m
 void InProcess::OnAway(Session* session) {
   const uint64_t id = session->record.session_id;
   parts_.lifecycle->CloseSocket(session);
-  if (ipc::ProcessEnded(session->pidfd.get())) return;
+  if (ipc::ProcessEnded(session->fds.process.get())) return;
   parts_.scheduler->Apply(
       scheduler::Switched{static_cast<scheduler::LaneId>(session->lane), id, 0});
   parts_.scheduler->Apply(scheduler::Idle{id, true});

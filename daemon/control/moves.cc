@@ -24,7 +24,7 @@ bool Moves::Begin(Session* session) {
 
 void Moves::Lose(Session* session, const std::string& sentence) {
   ipc::MarkLost(session->page.get(), CUDA_ERROR_MPS_RPC_FAILURE, sentence.c_str());
-  if (session->phase == Phase::kEnding || ipc::ProcessEnded(session->pidfd.get())) {
+  if (session->phase == Phase::kEnding || ipc::ProcessEnded(session->fds.process.get())) {
     parts_.lifecycle->Remove(session);
   } else {
     parts_.lifecycle->Transition(session, Phase::kLost);

@@ -51,7 +51,7 @@ const Worker* WorkerFor(const Session& session, const Children& children) {
 
 bool CanMove(const Session& session) {
   return ObstacleOf(session).empty() && !HasWorkInFlight(session) && !session.faulted &&
-         session.page->loss.load() == 0 && !ipc::ProcessEnded(session.pidfd.get()) &&
+         session.page->loss.load() == 0 && !ipc::ProcessEnded(session.fds.process.get()) &&
          session.moves_failed < Placement::kMovesFailedMax;
 }
 

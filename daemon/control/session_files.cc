@@ -17,7 +17,7 @@ absl::Status MakeSessionFile(Session* session) {
   absl::StatusOr<int> file =
       ipc::SessionFile::Create(session->record.session_id, session->record.slot);
   if (!file.ok()) return file.status();
-  session->session_fd = ipc::UniqueFd(*file);
+  session->fds.file = ipc::UniqueFd(*file);
   session->page = common::SessionPageMap(*file);
   return absl::OkStatus();
 }
@@ -28,7 +28,7 @@ absl::Status MakeSessionFile(Session* session) {
 absl::Status MakePage(Session* session) {
   if (const absl::Status made = MakeSessionFile(session); !made.ok()) return made;
   if (session->page.get() == nullptr) return absl::ResourceExhaustedError("mmap; raise ulimit -v");
-  (void)fallocate(session->session_fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+  (void)fallocate(session->fds.file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   ipc::kPageBytes, ipc::kSessionFileBytes - ipc::kPageBytes);
   return absl::OkStatus();
 }
@@ -37,14 +37,14 @@ absl::Status MakeWorkerFiles(Session* session) {
   if (const absl::Status made = MakeSessionFile(session); !made.ok()) return made;
   // Sparse: only pages that are written take memory.
   // Sealed: a client that shrinks it would make the worker's copies fault.
-  session->pinned_fd =
+  session->fds.pinned =
       ipc::UniqueFd(memfd_create("laneway-pinned", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  session->swap_fd = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
-  session->progress = common::ProgressMap(session->swap_fd.get());
-  if (session->page.get() == nullptr || !session->pinned_fd.valid() ||
+  session->fds.swap = ipc::UniqueFd(memfd_create("laneway-swap", MFD_CLOEXEC));
+  session->progress = common::ProgressMap(session->fds.swap.get());
+  if (session->page.get() == nullptr || !session->fds.pinned.valid() ||
       !session->progress.shared() ||
-      ftruncate(session->pinned_fd.get(), ipc::limits::kPinnedWindowBytes) != 0 ||
-      fcntl(session->pinned_fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+      ftruncate(session->fds.pinned.get(), ipc::limits::kPinnedWindowBytes) != 0 ||
+      fcntl(session->fds.pinned.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
           0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no room for a session's files: ", std::strerror(errno), "; raise ulimit -n"));

@@ -71,7 +71,7 @@ void SessionLifecycle::BeginMoving(Session* session) {
   session->page->moving.store(1, std::memory_order_seq_cst);
   session->worker = 0;
   if (!session->swap.has_value()) return;
-  const bool out = common::HoldsMemory(session->swap_fd.get());
+  const bool out = common::HoldsMemory(session->fds.swap.get());
   if (out && session->swap->out == 0) return;
   const ipc::control::Swap swap = *std::exchange(session->swap, std::nullopt);
   parts_.scheduler->Apply(
@@ -88,7 +88,7 @@ void SessionLifecycle::BeginEnding(const Session& session) {
 void SessionLifecycle::BeginLost(Session* session) {
   const uint64_t id = session->record.session_id;
   parts_.lanes->ReleaseSession(id);
-  session->swap_fd.Reset();
+  session->fds.swap.Reset();
   session->progress = {};
   session->has_slot = false;
   parts_.scheduler->Apply(scheduler::SessionLeft{id});
@@ -109,7 +109,7 @@ void SessionLifecycle::Remove(Session* session) {
   const uint64_t id = session->record.session_id;
   parts_.lanes->ReleaseSession(id);
   CloseSocket(session);
-  parts_.loop->Unwatch(session->pidfd.get());
+  parts_.loop->Unwatch(session->fds.process.get());
   // A worker that was killed could not remove the endpoint.
   ipc::UnlinkEndpoint(ipc::SessionEndpoint(settings_.runtime_dir, id));
   parts_.observers->End(*session);

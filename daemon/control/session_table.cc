@@ -19,7 +19,7 @@ bool HasEnded(int pidfd) {
 bool IsAlive(const std::pair<const uint64_t, Session>& entry) {
   const Session& session = entry.second;
   return session.phase != Phase::kLost && session.phase != Phase::kEnding &&
-         !HasEnded(session.pidfd.get());
+         !HasEnded(session.fds.process.get());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/common/progress_map.h"
+#include "daemon/common/session_fds.h"
 #include "daemon/common/session_page.h"
 #include "ipc/control.h"
 #include "ipc/unique_fd.h"
@@ -45,10 +46,7 @@ struct Session {
   int attempts = 0;       // to attach it
   bool has_slot = false;  // record.slot is taken
   ipc::UniqueFd socket;   // the hello's connection; invalid when adopted or closed by the program
-  ipc::UniqueFd pidfd;
-  ipc::UniqueFd session_fd;
-  ipc::UniqueFd pinned_fd;
-  ipc::UniqueFd swap_fd;    // where its memory is while it is in the host's
+  common::SessionFds fds;
   uint32_t own_worker = 0;  // of a contained session, once that worker is started
   // The device memory that a program in-process claims, which ran before this lanewayd did.
   std::optional<uint64_t> claimed_bytes;

@@ -35,10 +35,8 @@ absl::Status WorkerLink::EnsureWorker(Session* session) {
 }
 
 void WorkerLink::HandOver(const Session& session) {
-  const int fds[] = {session.session_fd.get(), session.pinned_fd.get(), session.pidfd.get(),
-                     session.swap_fd.get()};
-  const absl::Status sent =
-      parts_.children->Send(session.worker, wire::AttachSession{session.record}, fds);
+  const absl::Status sent = parts_.children->Send(
+      session.worker, wire::AttachSession{session.record}, session.fds.ToMessage());
   // A send fails when the worker is ending: its pidfd settles the session a moment later.
   if (!sent.ok()) spdlog::warn("worker {}: {}", session.worker, std::string(sent.message()));
 }
@@ -89,7 +87,7 @@ void WorkerLink::Welcome(Session* session, const wire::Attached& attached) {
   welcome.device_count = chosen != 0 ? chosen : parts_.children->keeper().description.device_count;
   welcome.tables = ipc::OwnTables();
   wire::SetText(welcome.zmq_endpoint, attached.zmq_endpoint);
-  const int fds[] = {session->session_fd.get(), session->pinned_fd.get()};
+  const int fds[] = {session->fds.file.get(), session->fds.pinned.get()};
   const absl::Status sent = session->socket.valid()
                                 ? ipc::SendPacket(session->socket.get(), BytesOf(welcome), fds)
                                 : absl::UnavailableError("it closed its connection");

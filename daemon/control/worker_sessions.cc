@@ -36,7 +36,7 @@ void WorkerSessions::OnReport(const ipc::control::SessionReleased& released) {
   Session* const session = core_->sessions.Find(id);
   if (session == nullptr) return;
   if (session->phase != Phase::kRunning && session->phase != Phase::kEnding) return;
-  if (ipc::ProcessEnded(session->pidfd.get()) || session->phase == Phase::kEnding) {
+  if (ipc::ProcessEnded(session->fds.process.get()) || session->phase == Phase::kEnding) {
     core_->lifecycle.Remove(session);
     return;
   }
@@ -51,7 +51,7 @@ void WorkerSessions::OnReport(const ipc::control::SessionEnded& ended) {
   Session* const session = core_->sessions.Find(id);
   if (session == nullptr || session->phase == Phase::kLost) return;
   spdlog::info("session {} ended", id);
-  const bool program_lives = !ipc::ProcessEnded(session->pidfd.get());
+  const bool program_lives = !ipc::ProcessEnded(session->fds.process.get());
   if (program_lives && session->phase == Phase::kRunning) {
     // It broke a rule (a malformed message) and is out; listed until its program ends.
     core_->lifecycle.Transition(session, Phase::kLost);

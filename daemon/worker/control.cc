@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/common/child_main.h"
 #include "daemon/common/heap.h"
+#include "daemon/common/session_fds.h"
 #include "daemon/worker/lanes.h"
 #include "daemon/worker/stream_owners.h"
 #include "ipc/overloaded.h"
@@ -219,14 +220,15 @@ void Control::Refuse(uint64_t session_id, const char* sentence) {
 }
 
 void Control::Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds) {
-  if (fds->size() != 4 || stopping_ || sessions_.Has(record.session_id)) {
+  std::optional<common::SessionFds> received = common::SessionFds::FromMessage(fds);
+  if (!received.has_value() || stopping_ || sessions_.Has(record.session_id)) {
     Refuse(record.session_id, "the worker is stopping; start the program again");
     return;
   }
   const uint64_t id = record.session_id;
   devices_->SetNeeded(true);
   board_.SetPaused(id, record.pause != scheduler::Pause::kNone);
-  const std::string refusal = sessions_.Attach(record, fds);
+  const std::string refusal = sessions_.Attach(record, std::move(*received));
   if (refusal.empty()) return;
   OnGone(id);
   Refuse(id, refusal.c_str());

@@ -37,29 +37,26 @@ SessionHost::Entry* SessionHost::Find(uint64_t session_id) {
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
-std::string SessionHost::Attach(const ipc::control::SessionRecord& record,
-                                std::vector<ipc::UniqueFd>* fds) {
-  assert(fds->size() == 4 && !Has(record.session_id));
+std::string SessionHost::Attach(const ipc::control::SessionRecord& record, common::SessionFds fds) {
+  assert(!Has(record.session_id));
   std::unique_ptr<Entry> entry = std::make_unique<Entry>();
   entry->record = record;
-  entry->session_fd = std::move((*fds)[0]);
-  entry->pinned_fd = std::move((*fds)[1]);
-  entry->pidfd = std::move((*fds)[2]);
-  entry->swap_fd = std::move((*fds)[3]);
-  entry->page = common::SessionPageMap(entry->session_fd.get());
+  entry->fds = std::move(fds);
+  entry->page = common::SessionPageMap(entry->fds.file.get());
   if (entry->page.get() == nullptr) return "the worker cannot map the session file; see its log";
   Entry* const raw = entry.get();
   {
     const base::MutexLock lock(&mutex_);
     sessions_[record.session_id] = std::move(entry);
   }
-  loop_.Watch(raw->pidfd.get(), [this, id = record.session_id] { OnClientEnded(id); });
+  loop_.Watch(raw->fds.process.get(), [this, id = record.session_id] { OnClientEnded(id); });
   raw->thread = common::StartThread("for a session", [this, raw] { Run(raw); });
   if (raw->thread.joinable()) return {};
   Remove(record.session_id);
   return "the worker gets no thread for another session; see its log";
 }
 
+// The thread has posted its last message, so the wait for it is short.
 void SessionHost::Retire(uint64_t session_id) {
   Entry* const entry = Find(session_id);
   assert(entry != nullptr);
@@ -68,7 +65,7 @@ void SessionHost::Retire(uint64_t session_id) {
 }
 
 void SessionHost::Remove(uint64_t session_id) {
-  loop_.Unwatch(Find(session_id)->pidfd.get());
+  loop_.Unwatch(Find(session_id)->fds.process.get());
   const base::MutexLock lock(&mutex_);
   sessions_.erase(session_id);
 }
@@ -77,8 +74,8 @@ void SessionHost::Remove(uint64_t session_id) {
 
 void SessionHost::OnClientEnded(uint64_t session_id) {
   Entry* const entry = Find(session_id);
-  if (entry == nullptr || !ipc::ProcessEnded(entry->pidfd.get())) return;
-  loop_.Unwatch(entry->pidfd.get());
+  if (entry == nullptr || !ipc::ProcessEnded(entry->fds.process.get())) return;
+  loop_.Unwatch(entry->fds.process.get());
   Stop(entry);
 }
 
@@ -129,23 +126,23 @@ void SessionHost::List(
       const base::MutexLock lock(&mutex_);
       if (entry.session != nullptr) Describe(entry.session->Snapshot(), &entry.record);
     }
-    const int fds[] = {entry.session_fd.get(), entry.pidfd.get(), entry.pinned_fd.get(),
-                       entry.swap_fd.get()};
-    visit(&entry.record, fds);
+    visit(&entry.record, entry.fds.ToMessage());
   }
 }
 
 // --- the sessions' threads -----------------------------------------------------------------------
 
+// A session of another transport than rings speaks on a channel of its own from the start. The
+// rings of a session that another worker served are used once its client has put them in order.
 std::string SessionHost::Make(Entry* entry, ipc::control::Attached* attached) {
   if (!ipc::Serves(entry->record.tables))
     return "the program's Laneway and this worker know different calls; start the program again";
-  absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->session_fd.get());
+  absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->fds.file.get());
   if (!file.ok()) return std::string(file.status().message());
   SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};
   setup.generation = entry->record.generation;
-  setup.pinned_fd = fcntl(entry->pinned_fd.get(), F_DUPFD_CLOEXEC, 0);
-  setup.swap_fd = fcntl(entry->swap_fd.get(), F_DUPFD_CLOEXEC, 0);
+  setup.pinned_fd = fcntl(entry->fds.pinned.get(), F_DUPFD_CLOEXEC, 0);
+  setup.swap_fd = fcntl(entry->fds.swap.get(), F_DUPFD_CLOEXEC, 0);
   if (setup.pinned_fd < 0 || setup.swap_fd < 0)
     return "the worker has no descriptor left; raise ulimit -n";
   setup.job_id = entry->record.job.number;

@@ -15,10 +15,10 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/mutex.h"
 #include "daemon/common/event_loop.h"
+#include "daemon/common/session_fds.h"
 #include "daemon/common/session_page.h"
 #include "daemon/worker/session.h"
 #include "ipc/control.h"
@@ -36,9 +36,8 @@ class SessionHost {
   ~SessionHost();  // REQUIRES: empty()
   SessionHost(const SessionHost&) = delete;
 
-  // Takes `fds` over: the session's file, its pinned memory, its process, its swap file. Returns
-  // why the session can't be had, or an empty string.
-  std::string Attach(const ipc::control::SessionRecord& record, std::vector<ipc::UniqueFd>* fds);
+  // Returns why the session can't be had, or an empty string.
+  std::string Attach(const ipc::control::SessionRecord& record, common::SessionFds fds);
   // Joins the thread of a session that has said that it ended.
   void Retire(uint64_t session_id);
   bool Has(uint64_t session_id) const { return sessions_.count(session_id) != 0; }
@@ -53,8 +52,8 @@ class SessionHost {
 
   // The session's record, which the caller may change; null: there is no such session.
   ipc::control::SessionRecord* Record(uint64_t session_id);
-  // Calls `visit` for each session, with the session's record as of now and with its descriptors:
-  // file, process, pinned memory, swap file.
+  // Calls `visit` for each session, with the session's record as of now and with its descriptors as
+  // a message carries them.
   void List(const std::function<void(ipc::control::SessionRecord*, std::span<const int>)>& visit);
 
   // The device has failed in this process. Marks the culprit lost with `code`. When `session_id` is
@@ -68,10 +67,7 @@ class SessionHost {
   // The session's thread touches the marked members alone. The rest is the loop's thread's.
   struct Entry {
     ipc::control::SessionRecord record;
-    ipc::UniqueFd session_fd;
-    ipc::UniqueFd pinned_fd;
-    ipc::UniqueFd pidfd;
-    ipc::UniqueFd swap_fd;
+    common::SessionFds fds;
     common::SessionPageMap page;
     std::thread thread;
     std::unique_ptr<Session> session;  // guarded by mutex_; set and cleared by its thread

@@ -36,7 +36,7 @@ void SessionFiles::SetOnHost(bool on_host) const {
 
 std::vector<ipc::UniqueFd> SessionFiles::Copies() const {
   std::vector<ipc::UniqueFd> copies;
-  for (const ipc::UniqueFd* const fd : {&session_, &pidfd_, &pinned_, &swap_})
+  for (const ipc::UniqueFd* const fd : {&session_, &pinned_, &pidfd_, &swap_})
     copies.push_back(Copy(fd->get()));
   return copies;
 }

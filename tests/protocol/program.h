@@ -34,7 +34,7 @@ struct Op {
 class SessionFiles {
  public:
   SessionFiles() = default;
-  // Keeps copies: session file, pinned memory, pidfd, swap file.
+  // Keeps copies of what AttachSession brings (common::SessionFds).
   explicit SessionFiles(std::span<const int> fds);
 
   bool valid() const { return page_.get() != nullptr; }
@@ -42,7 +42,7 @@ class SessionFiles {
   ipc::Progress& progress() const { return *progress_.get(); }
   // The session's memory lies in its swap file.
   void SetOnHost(bool on_host) const;
-  // For a worker's answer to Query: session file, pidfd, pinned memory, swap file.
+  // For a worker's answer to Query.
   std::vector<ipc::UniqueFd> Copies() const;
 
  private:

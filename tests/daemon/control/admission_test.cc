@@ -151,8 +151,8 @@ TEST_F(AdmissionTest, AProgramWithItsOwnContextIsOutWhenItEnds) {
   const uint64_t id = session->record.session_id;
   session->link->Begin(session);
   ASSERT_EQ(session->phase, Phase::kRunning);
-  loop_.Unwatch(session->pidfd.get());
-  ASSERT_GE(dup3(ended.get(), session->pidfd.get(), O_CLOEXEC), 0);
+  loop_.Unwatch(session->fds.process.get());
+  ASSERT_GE(dup3(ended.get(), session->fds.process.get(), O_CLOEXEC), 0);
   admission_.NoticeEnding();
   EXPECT_EQ(sessions_.Find(id), nullptr) << "no worker has anything to clean up";
 }

@@ -46,10 +46,10 @@ class DaemonTest : public ::testing::Test {
   }
   void Adopt(uint32_t worker, wire::SessionRecord record) {
     const uint64_t id = record.session_id;
-    std::vector<ipc::UniqueFd> fds;
+    std::vector<ipc::UniqueFd> fds;  // as common::SessionFds has them
     fds.emplace_back(*ipc::SessionFile::Create(id, 0));
-    fds.push_back(*ipc::OpenPidfd(getpid()));
     fds.emplace_back(memfd_create("pinned", MFD_CLOEXEC));
+    fds.push_back(*ipc::OpenPidfd(getpid()));
     fds.emplace_back(memfd_create("swap", MFD_CLOEXEC));
     record.pid = getpid();
     record.uid = geteuid();

@@ -26,8 +26,8 @@ class PartsTest : public ::testing::Test, public SessionLifecycle::Listener {
   Session* Admitted(uint64_t id) {
     scheduler_.Apply(scheduler::SessionArrived{.session = id});
     Session* const session = AddRunning(&sessions_, id, 0, 1, &worker_link_);
-    session->pidfd = *ipc::OpenPidfd(getpid());
-    session->swap_fd = ipc::UniqueFd(memfd_create("swap", MFD_CLOEXEC));
+    session->fds.process = *ipc::OpenPidfd(getpid());
+    session->fds.swap = ipc::UniqueFd(memfd_create("swap", MFD_CLOEXEC));
     return session;
   }
   const scheduler::Session* Known(uint64_t id) const { return scheduler_.state().Find(id); }

@@ -17,7 +17,7 @@ class PlacementTest : public ::testing::Test {
  protected:
   Session* AddAtRest(uint64_t id, uint32_t worker) {
     Session* const session = AddRunning(&sessions_, id, 0, worker);
-    session->pidfd = *ipc::OpenPidfd(getpid());
+    session->fds.process = *ipc::OpenPidfd(getpid());
     return session;
   }
   Workers Unused(const std::set<uint32_t>& held = {}) {

@@ -26,7 +26,7 @@ class SessionLifecycleTest : public ::testing::Test, public SessionLifecycle::Li
   Session* Admitted(uint64_t id) {
     scheduler_.Apply(scheduler::SessionArrived{.session = id});
     Session* const session = AddRunning(&sessions_, id);
-    session->pidfd = *ipc::OpenPidfd(getpid());
+    session->fds.process = *ipc::OpenPidfd(getpid());
     return session;
   }
   size_t ReleasedOwners() const { return children_.ToldKeeper<wire::ReleaseOwner>().size(); }

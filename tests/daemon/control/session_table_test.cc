@@ -13,7 +13,7 @@ namespace {
 TEST(SessionTableTest, ASessionThatEndsOrIsLostIsNotAlive) {
   SessionTable sessions;
   Session* const session = sessions.Add({.session_id = 1}, AnyLink());
-  session->pidfd = *ipc::OpenPidfd(getpid());
+  session->fds.process = *ipc::OpenPidfd(getpid());
   session->phase = Phase::kRunning;
   EXPECT_EQ(sessions.CountAlive(), 1u);
   session->phase = Phase::kQueued;

@@ -166,8 +166,8 @@ inline Session* AddRunning(SessionTable* sessions, uint64_t id, uint64_t lane = 
   record.job.number = 10 * id;
   ipc::control::SetText(record.program, "program");
   Session* const session = sessions->Add(record, link);
-  session->session_fd = ipc::UniqueFd(*ipc::SessionFile::Create(id, 0));
-  session->page = common::SessionPageMap(session->session_fd.get());
+  session->fds.file = ipc::UniqueFd(*ipc::SessionFile::Create(id, 0));
+  session->page = common::SessionPageMap(session->fds.file.get());
   session->phase = Phase::kRunning;
   session->worker = worker;
   session->lane = lane;

@@ -38,14 +38,13 @@ class SessionHostTest : public ::testing::Test, public DaemonLink {
     record.session_id = id;
     record.slot = static_cast<uint32_t>(id);
     record.tables = tables;
-    ipc::UniqueFd file(*ipc::SessionFile::Create(id, 0));
-    pages_.emplace(id, std::move(*ipc::SessionFile::Map(file.get())));
-    std::vector<ipc::UniqueFd> fds;
-    fds.push_back(std::move(file));
-    fds.emplace_back(memfd_create("pinned", MFD_CLOEXEC));
-    fds.push_back(*ipc::OpenPidfd(getpid()));
-    fds.emplace_back(memfd_create("swap", MFD_CLOEXEC));
-    return host_.Attach(record, &fds);
+    common::SessionFds fds;
+    fds.file = ipc::UniqueFd(*ipc::SessionFile::Create(id, 0));
+    fds.pinned = ipc::UniqueFd(memfd_create("pinned", MFD_CLOEXEC));
+    fds.process = *ipc::OpenPidfd(getpid());
+    fds.swap = ipc::UniqueFd(memfd_create("swap", MFD_CLOEXEC));
+    pages_.emplace(id, std::move(*ipc::SessionFile::Map(fds.file.get())));
+    return host_.Attach(record, std::move(fds));
   }
   // The next message of the sessions' threads.
   template <class M>
@@ -140,7 +139,7 @@ TEST_F(SessionHostTest, WhatLanewaydAsksIsUpToDate) {
     EXPECT_EQ(record->session_id, 1u);
     EXPECT_EQ(record->pause, scheduler::Pause::kEvicted);
     EXPECT_EQ(fds.size(), 4u);
-    EXPECT_TRUE(!ipc::ProcessEnded(fds[1])) << "this process lives";
+    EXPECT_FALSE(ipc::ProcessEnded(fds[2])) << "this process lives";  // as SessionFds has them
   });
   EXPECT_EQ(listed, 1u);
   End(1);
