@@ -3,11 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <functional>
-#include <utility>
 
 #include "ipc/overloaded.h"
-#include "ipc/runtime_dir.h"
-#include "ipc/socket.h"
 
 namespace control {
 
@@ -34,12 +31,8 @@ Daemon::~Daemon() { core_.loop->AfterEach(nullptr); }
 
 absl::Status Daemon::Listen() {
   const std::string& dir = core_.options.runtime_dir;
-  const absl::StatusOr<Seal> seal = Seal::Load(dir);
-  if (!seal.ok()) return seal.status();
-  core_.jobs.SetSeal(*seal);
-  absl::StatusOr<ipc::UniqueFd> hello = ipc::ListenAt(ipc::HelloSocketPath(dir));
-  if (!hello.ok()) return hello.status();
-  hellos_.Listen(std::move(*hello));
+  if (const absl::Status loaded = core_.jobs.LoadSeal(dir); !loaded.ok()) return loaded;
+  if (const absl::Status bound = hellos_.Listen(dir); !bound.ok()) return bound;
   return control_plane_.Listen();
 }
 

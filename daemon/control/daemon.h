@@ -46,7 +46,7 @@ class Daemon : public ChildrenListener,
   // SIGTERM.
   void OnTerminate() { lifetime_.OnTerminate(admission_.waiting()); }
 
-  // Both count as events of the loop only if the caller has the loop handle them.
+  // OnHello() and OnRequest() are events of the loop only if the caller has the loop handle them.
   // A program has said hello, and its hello has passed every check.
   void OnHello(const ipc::Hello& hello, const ipc::Peer& peer, ipc::UniqueFd socket,
                ipc::UniqueFd pidfd) {

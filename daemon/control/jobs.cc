@@ -15,6 +15,12 @@ std::span<const std::byte> BytesOf(const ipc::JobTerms& terms) {
 
 }  // namespace
 
+absl::Status Jobs::LoadSeal(const std::string& runtime_dir) {
+  const absl::StatusOr<Seal> seal = Seal::Load(runtime_dir);
+  if (seal.ok()) seal_ = *seal;
+  return seal.status();
+}
+
 uint64_t Jobs::NewNumber() {
   const uint64_t number = next_;
   Take(number, 0);

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
 #include "daemon/control/seal.h"
 #include "ipc/job.h"
 
@@ -19,7 +21,8 @@ class Jobs {
   // Then the oldest are forgotten. A program with the ticket of such a job makes it known again.
   static constexpr size_t kJobsMax = 1 << 16;
 
-  void SetSeal(const Seal& seal) { seal_ = seal; }
+  // Reads the key that seals tickets (Seal::Load). REQUIRES: no ticket was made yet.
+  absl::Status LoadSeal(const std::string& runtime_dir);
   const Seal& seal() const { return seal_; }
 
   // A number that no job has: of a job without a ticket, or of a run that is a part of another job.

@@ -10,16 +10,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/control/hello_check.h"
+#include "ipc/runtime_dir.h"
 
 namespace control {
 
 PendingHellos::PendingHellos(common::EventLoop* loop, OnHello on_hello)
     : loop_(loop), on_hello_(std::move(on_hello)), acceptor_(loop) {}
 
-void PendingHellos::Listen(ipc::UniqueFd socket) {
+absl::Status PendingHellos::Listen(const std::string& runtime_dir) {
+  absl::StatusOr<ipc::UniqueFd> socket = ipc::ListenAt(ipc::HelloSocketPath(runtime_dir));
+  if (!socket.ok()) return socket.status();
   acceptor_.Listen(
-      std::move(socket), [this](ipc::UniqueFd connection) { Add(std::move(connection)); },
+      std::move(*socket), [this](ipc::UniqueFd connection) { Add(std::move(connection)); },
       [](const std::string& sentence) { spdlog::warn("{}; raise ulimit -n", sentence); });
+  return absl::OkStatus();
 }
 
 void PendingHellos::Add(ipc::UniqueFd socket) {

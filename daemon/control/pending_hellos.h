@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "absl/status/status.h"
 #include "daemon/common/acceptor.h"
 #include "daemon/common/event_loop.h"
 #include "ipc/hello.h"
@@ -29,7 +30,8 @@ class PendingHellos {
   // `loop` outlives this object.
   PendingHellos(common::EventLoop* loop, OnHello on_hello);
 
-  void Listen(ipc::UniqueFd socket);
+  // Binds the socket of the runtime directory.
+  absl::Status Listen(const std::string& runtime_dir);
   // lanewayd ends: every hello is refused from now on.
   void Stop() { stopping_ = true; }
   size_t size() const { return pending_.size(); }

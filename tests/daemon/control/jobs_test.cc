@@ -30,7 +30,7 @@ class SealTest : public ::testing::Test {
   // A daemon with the key of the directory.
   Jobs NewJobs() {
     Jobs jobs;
-    jobs.SetSeal(Load());
+    EXPECT_TRUE(jobs.LoadSeal(dir_.path()).ok());
     return jobs;
   }
 
