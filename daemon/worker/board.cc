@@ -45,6 +45,12 @@ void Board::FlushReports() {
   reports_.Flush();
 }
 
+template <class... Parameters, class... Arguments>
+void Board::Decide(TurnActions (TurnTable::*decision)(Parameters...), Arguments... arguments) {
+  const SpinningLock lock(&mutex_);
+  Perform((turns_.*decision)(arguments...));
+}
+
 // --- effects -------------------------------------------------------------------------------------
 
 void Board::Perform(const TurnActions& actions) {
@@ -112,24 +118,18 @@ void Board::Remove(uint64_t session_id) {
   records_.erase(session_id);
 }
 
-void Board::ReportRunnable(uint64_t session_id) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.ReportRunnable(session_id));
-}
+void Board::ReportRunnable(uint64_t session_id) { Decide(&TurnTable::ReportRunnable, session_id); }
 
 void Board::ReportIdle(uint64_t session_id, ipc::control::GateEvent idle) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.ReportIdle(session_id, idle));
+  Decide(&TurnTable::ReportIdle, session_id, idle);
 }
 
 void Board::FlushIdleReport(uint64_t session_id) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.FlushIdleReport(session_id));
+  Decide(&TurnTable::FlushIdleReport, session_id);
 }
 
 void Board::Apply(uint64_t session_id, ipc::TurnEvent event) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.Apply(session_id, event));
+  Decide(&TurnTable::Apply, session_id, event);
 }
 
 bool Board::HasCompetitor(uint64_t session_id) const {
@@ -145,23 +145,17 @@ GateView Board::View(uint64_t session_id) const {
 // --- lanewayd ------------------------------------------------------------------------------------
 
 void Board::Grant(uint64_t session_id, uint64_t lane) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.Grant(session_id, lane));
+  Decide(&TurnTable::Grant, session_id, lane);
 }
 
-void Board::Revoke(uint64_t session_id) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.Revoke(session_id));
-}
+void Board::Revoke(uint64_t session_id) { Decide(&TurnTable::Revoke, session_id); }
 
 void Board::SetLane(uint64_t session_id, uint64_t lane) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.SetLane(session_id, lane));
+  Decide(&TurnTable::SetLane, session_id, lane);
 }
 
 void Board::SetPaused(uint64_t session_id, bool paused) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.SetPaused(session_id, paused));
+  Decide(&TurnTable::SetPaused, session_id, paused);
 }
 
 void Board::SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids) {
@@ -170,8 +164,7 @@ void Board::SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids) {
 }
 
 void Board::SetPolicy(const ipc::control::LanePolicy& policy) {
-  const SpinningLock lock(&mutex_);
-  Perform(turns_.SetPolicy(policy));
+  Decide(&TurnTable::SetPolicy, policy);
 }
 
 void Board::SetDaemon(bool present) {

@@ -84,6 +84,9 @@ class Board {
   void FlushReports();
 
  private:
+  // Has the turns decided, and does what follows, under one lock.
+  template <class... Parameters, class... Arguments>
+  void Decide(TurnActions (TurnTable::*decision)(Parameters...), Arguments... arguments);
   void Perform(const TurnActions& actions) REQUIRES(mutex_);
   void Perform(const ShowGate& show) REQUIRES(mutex_);
   void Perform(const OpenGate& open) REQUIRES(mutex_);
