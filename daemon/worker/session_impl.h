@@ -2,10 +2,7 @@
 //
 //   SessionLoop        takes messages, has them served, replies
 //   TurnWait           waits for a message, the gate and the lane
-//   LaneExecutor       does what LaneTurns decides: the gate, handing the lane over
-//   LaneMembership     which lane and how much of it, in and out
-//   SwapOrders         the way to the host and back
-//   MemoryRequests     room for memory, from lanewayd
+//   Residency          where the session's memory is, and when the session may use it
 //   SessionHandover    quiet points, to and from other workers
 //   SessionTeardown    the order in which all of it goes
 //   CallHandlers       a handler for each part of the call table
@@ -19,13 +16,12 @@
 #include <string>
 #include <utility>
 
+#include "daemon/worker/call_context.h"
 #include "daemon/worker/call_handlers/call_handlers.h"
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/iterations.h"
-#include "daemon/worker/lane_executor.h"
-#include "daemon/worker/lane_membership.h"
-#include "daemon/worker/memory_requests.h"
 #include "daemon/worker/parking.h"
+#include "daemon/worker/residency.h"
 #include "daemon/worker/session.h"
 #include "daemon/worker/session_handover.h"
 #include "daemon/worker/session_life.h"
@@ -33,7 +29,6 @@
 #include "daemon/worker/session_pages.h"
 #include "daemon/worker/session_teardown.h"
 #include "daemon/worker/stream_notices.h"
-#include "daemon/worker/swap_orders.h"
 #include "daemon/worker/turn_wait.h"
 
 namespace worker {
@@ -53,19 +48,18 @@ class SessionImpl final : public Session, private Quiesce {
   bool quiet() const override { return handover_.quiet(); }
   SessionSnapshot Snapshot() const override;
   void Post(std::function<void()> command) override { parking_.Post(std::move(command)); }
-  void OnDecision(const Decision& decision) override;
+  void OnDecision(const Decision& decision) override { memory_.OnDecision(decision); }
 
  private:
   // Quiesce
   bool PollFrees() override { return held_.frees.Poll(); }
   bool IsComplete() override {
-    return !loop_.midway() && !handlers_.modules().HasPartOfAnImage() && turn_.LaneIsEmpty() &&
-           held_.StreamsComplete();
+    return !loop_.midway() && !handlers_.modules().HasPartOfAnImage() &&
+           memory_.turn.LaneIsEmpty() && held_.StreamsComplete();
   }
   void SaveForSuccessor() override { handlers_.streams().SaveTimes(); }
-  bool MayLeave() override { return turn_.MayLeave(); }
+  bool MayLeave() override { return memory_.turn.MayLeave(); }
 
-  bool Restore(std::string* error);
   // True: another worker is to go on with the session.
   bool Serve();
 
@@ -75,13 +69,11 @@ class SessionImpl final : public Session, private Quiesce {
   SessionHandover handover_;
   StreamNotices notices_;
   Holdings held_;
-  CallHandlers handlers_;
-  MemoryRequests requests_;
+  CallContext call_;
   Iterations iterations_;
-  LaneMembership lane_;
-  LaneExecutor turn_;
+  Residency memory_;
+  CallHandlers handlers_;
   SessionTeardown teardown_;
-  SwapOrders swaps_;
   TurnWait wait_;
   SessionLoop loop_;
 };

@@ -27,6 +27,7 @@ ipc::DriverTable TableOfCalls(const ipc::DriverTable& driver) {
 CallHandlers::CallHandlers(const Surroundings& around)
     : held_(*around.held),
       table_(TableOfCalls(*around.held->environment.driver)),
+      call_(*around.call),
       blas_(around.held, &call_, around.memory),
       graphs_(around.held, &call_, around.life),
       modules_(around.held, &handles_, around.file->page()),

@@ -39,6 +39,7 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   // The rest of the session, as the handlers see it. All outlive this object.
   struct Surroundings {
     Holdings* held;
+    CallContext* call;
     SessionLife* life;
     PersistentMemory* memory;
     LaneUse* lane;
@@ -63,7 +64,6 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   // Serves the call that Begin() was told of.
   ipc::Served ServeUntrusted(uint16_t op, std::span<const std::byte> body, ipc::Writer* reply);
 
-  CallContext& call() { return call_; }
   const CallContext& call() const { return call_; }
   ipc::Session& door() { return door_; }
   BlasHandles& blas() { return blas_; }
@@ -94,7 +94,7 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   Holdings& held_;
   const ipc::DriverTable table_;  // the driver's, but for calls that a session answers itself
   HandleMap handles_;
-  CallContext call_;
+  CallContext& call_;
   BlasHandles blas_;
   GraphHandler graphs_;
   ModuleHandler modules_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/worker/lanes.h"
+#include "daemon/worker/residency.h"
 #include "tests/daemon/worker/recording_driver.h"
 
 namespace worker {
@@ -33,16 +34,14 @@ struct Parts {
   Parking parking{file.page(), &progress, [] { return true; }};
   StreamNotices notices;
   Holdings held;
-  CallHandlers handlers{
-      {&held, &life, &requests, &lane, &turn, &iterations, [] {}, file.get(), &notices.bell, -1}};
-  MemoryRequests requests{
-      {1, &held, &life, &parking, &handlers.call(), [] { return false; }, [] {}, [] {}}};
+  CallContext call;
   Iterations iterations;
-  LaneMembership lane{{1, &held, &handlers.call(), &life, &requests, [](uint64_t) { return true; },
-                       [] { return true; }}};
-  LaneExecutor turn{{1, &held, &life, &lane, &notices.bell, &notices.callbacks, &iterations,
-                     file.page(), [] { return false; }}};
-  SessionTeardown teardown{{&held, &handlers, &iterations, &lane, &turn, &notices, &file}};
+  Residency memory{
+      {1, &held, &life, &parking, &call, &notices, &iterations, file.page(), [] { return false; }}};
+  CallHandlers handlers{{&held, &call, &life, &memory.requests, &memory.lane, &memory.turn,
+                         &iterations, [] {}, file.get(), &notices.bell, -1}};
+  SessionTeardown teardown{
+      {&held, &handlers, &iterations, &memory.lane, &memory.turn, &notices, &file}};
 };
 
 class SessionTeardownTest : public ::testing::Test {
@@ -66,7 +65,7 @@ class SessionTeardownTest : public ::testing::Test {
     parts_->handlers.UseDevice(1);
     ASSERT_EQ(parts_->handlers.memory().ArenaMap(kRange, kRangeBytes), CUDA_SUCCESS);
     ASSERT_EQ(parts_->handlers.memory().LaneReserve(kRangeBytes), CUDA_SUCCESS);
-    ASSERT_TRUE(parts_->lane.is_inside());
+    ASSERT_TRUE(parts_->memory.lane.is_inside());
   }
   bool HasStreams() { return !parts_->held.streams.All().empty(); }
   uint64_t Acknowledged() {
@@ -107,12 +106,12 @@ TEST_F(SessionTeardownTest, AfterAResetTheSessionGoesOn) {
   parts_->teardown.Reset();
   EXPECT_FALSE(HasStreams());
   EXPECT_TRUE(recording_.mapped.empty());
-  EXPECT_FALSE(parts_->lane.is_inside());
+  EXPECT_FALSE(parts_->memory.lane.is_inside());
   EXPECT_EQ(Acknowledged(), 0u) << "its next streams wait for the program again";
   CreateStream();
   EXPECT_EQ(parts_->handlers.memory().ArenaMap(kRange, kRangeBytes), CUDA_SUCCESS);
   EXPECT_EQ(parts_->handlers.memory().LaneReserve(kRangeBytes), CUDA_SUCCESS);
-  EXPECT_TRUE(parts_->lane.is_inside());
+  EXPECT_TRUE(parts_->memory.lane.is_inside());
 }
 
 }  // namespace
