@@ -18,6 +18,8 @@ namespace limits = ipc::limits;
 
 // --- to the host and back ------------------------------------------------------------------------
 
+// Workspaces of libraries go without their bytes: no call of a library is under way, and the next
+// one writes before it reads.
 std::vector<SwapRecord> Arena::WhatGoes(bool with_lane) {
   std::vector<SwapRecord> records;
   for (const Ranges::value_type& range : ranges_) {
@@ -27,8 +29,8 @@ std::vector<SwapRecord> Arena::WhatGoes(bool with_lane) {
   }
   if (lanes() == nullptr) return records;
   const uint32_t device = static_cast<uint32_t>(lane_member_.device());
-  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_))
-    records.push_back({kept.piece.address, kept.piece.extent.bytes, device, kKept});
+  for (const Piece& kept : lanes()->Kept(&lane_member_))
+    records.push_back({kept.address, kept.extent.bytes, device, kKept});
   if (!with_lane) return records;
   for (const Piece& part : lanes()->Mapped(&lane_member_))
     records.push_back({part.address, part.extent.bytes, device, kLane});
@@ -51,9 +53,9 @@ absl::Status Arena::SwapOut(bool with_lane) {
   }
   ranges_.clear();
   if (lanes() == nullptr) return absl::OkStatus();
-  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
-    FreePieces(environment_, {kept.piece});
-    lanes()->SetKept(&lane_member_, kept.piece.address, {0, kept.piece.extent.bytes});
+  for (const Piece& kept : lanes()->Kept(&lane_member_)) {
+    FreePieces(environment_, {kept});
+    lanes()->SetKept(&lane_member_, kept.address, {0, kept.extent.bytes});
   }
   return absl::OkStatus();
 }
@@ -193,6 +195,8 @@ CUresult Arena::Restore() {
   return CUDA_SUCCESS;
 }
 
+// The extents stay the session's at the keeper, where the next worker finds them. Here they no
+// longer count: the job's books are this worker's.
 void Arena::Detach() {
   for (const Ranges::value_type& range : ranges_) {
     DropPieces(environment_, range.second.pieces);
@@ -205,8 +209,8 @@ void Arena::Detach() {
   ForgetScratch();
   swap_file_.Leave();
   if (lanes() == nullptr) return;
-  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
-    if (kept.piece.extent.id != 0) DropPieces(environment_, {kept.piece});
+  for (const Piece& kept : lanes()->Kept(&lane_member_)) {
+    if (kept.extent.id != 0) DropPieces(environment_, {kept});
   }
   lanes()->ForgetKept(&lane_member_);
   lanes()->Leave(&lane_member_, true);
@@ -218,8 +222,8 @@ void Arena::Clear() {
   swap_file_.Clear();
   while (!ranges_.empty()) RemoveRange(ranges_.begin());
   if (lanes() == nullptr) return;
-  for (const LaneTable::KeptExtent& kept : lanes()->Kept(&lane_member_)) {
-    if (kept.piece.extent.id != 0) FreePieces(environment_, {kept.piece});
+  for (const Piece& kept : lanes()->Kept(&lane_member_)) {
+    if (kept.extent.id != 0) FreePieces(environment_, {kept});
   }
   lanes()->ForgetKept(&lane_member_);
   lanes()->Leave(&lane_member_);

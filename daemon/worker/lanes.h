@@ -23,12 +23,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "base/mutex.h"
 #include "daemon/worker/backing.h"
 #include "daemon/worker/jobs.h"
+#include "daemon/worker/lane_books.h"
 #include "daemon/worker/session.h"
 #include "ipc/calls/limits.h"
 
@@ -40,7 +40,7 @@ inline constexpr uint64_t kLaneExtentBytesMax = 32 * ipc::limits::MiB;
 
 // Stands for the books of a member in what the compiler checks: a thread that holds the mutex of
 // the member's lane holds them. Without a lane they are the session's thread's alone.
-class CAPABILITY("the books of a lane's member") MemberBooks {
+class CAPABILITY("the books of a lane's member") BooksGuard {
  public:
   // REQUIRES: this thread holds the mutex of the lane. Does nothing at run time.
   void AssertHeld() const ASSERT_CAPABILITY(this) {}
@@ -57,20 +57,16 @@ class LaneMember {
   uint64_t lane() const { return lane_id_; }  // 0: none
   int device() const { return device_; }
   uint64_t reserved_bytes() const { return reserved_bytes_; }
-  // It keeps an extent in which no block lives: Reclaim() would give memory back. Its thread's.
-  bool has_spare() const { return has_spare_; }
+  // It keeps an extent in which no block lives: Reclaim() would give memory back. Its thread's, and
+  // that thread alone changes the answer.
+  bool has_spare() const NO_THREAD_SAFETY_ANALYSIS { return books_.has_spare(); }
   // For status: the bytes of the lane that are mapped for the member, and those of kept extents.
   uint64_t mapped_bytes() const { return mapped_bytes_.load(std::memory_order_relaxed); }
 
  private:
   friend class LaneTable;
-  struct Lane;
-  struct Kept {
-    Extent extent;
-    std::set<CUdeviceptr> blocks;  // live in it
-  };
-  bool Keeps(uint64_t offset, uint64_t bytes) const REQUIRES(books_);  // any part of it
-  uint64_t KeptBytes(uint64_t offset, uint64_t bytes) const REQUIRES(books_);
+  class Lane;  // lane.h
+  void CountMapped() REQUIRES(guard_) { mapped_bytes_.store(books_.MappedBytes()); }
 
   const uint64_t session_id_;
   const uint32_t uid_;
@@ -80,14 +76,9 @@ class LaneMember {
   std::shared_ptr<Lane> lane_;
   int device_ = 0;
   uint64_t reserved_bytes_ = 0;
-  bool has_spare_ = false;
   std::atomic<uint64_t> mapped_bytes_{0};
-  MemberBooks books_;
-  std::map<uint64_t, uint64_t> mapped_
-      GUARDED_BY(books_);                             // of the lane's extents: offset -> bytes
-  std::map<uint64_t, Kept> kept_ GUARDED_BY(books_);  // by offset
-  std::map<CUdeviceptr, uint64_t> pins_
-      GUARDED_BY(books_);  // blocks that keep the lane, by address
+  BooksGuard guard_;
+  LaneBooks books_ GUARDED_BY(guard_);
 };
 
 class LaneTable {
@@ -152,11 +143,7 @@ class LaneTable {
   bool Inside(const LaneMember* member) const;
 
   // --- what the session keeps, for swapping and moving
-  struct KeptExtent {
-    Piece piece;
-    std::set<CUdeviceptr> blocks;
-  };
-  std::vector<KeptExtent> Kept(LaneMember* member);
+  std::vector<Piece> Kept(LaneMember* member);
   // Other memory at the same place; without an id while it is swapped out.
   void SetKept(LaneMember* member, CUdeviceptr address, const Extent& extent);
   // Adds one that is mapped already: another worker kept it before.
@@ -178,7 +165,7 @@ class LaneTable {
   // Holds the mutex of the member's lane; nothing when it has none.
   class SCOPED_CAPABILITY MemberLock {
    public:
-    explicit MemberLock(LaneMember* member) ACQUIRE(member->books_);
+    explicit MemberLock(LaneMember* member) ACQUIRE(member->guard_);
     ~MemberLock() RELEASE();
     MemberLock(const MemberLock&) = delete;
 
@@ -186,28 +173,11 @@ class LaneTable {
     base::Mutex* const mutex_;
   };
 
-  // Methods that take a Lane or a member besides are called with the lane's mutex held.
   std::shared_ptr<Lane> Find(uint64_t lane);
-  CUresult Refresh(Lane* lane, bool enters = false);
-  void TellChanged(const Lane& lane) const;
-  CUresult Sync(Lane* lane, LaneMember* member);
   void ShrinkUnused(uint64_t id, uint64_t bytes);
-  CUresult Fit(Lane* lane, LaneMember* member);
-  static bool CanGo(const LaneMember& member, uint64_t offset, const std::set<uint64_t>& going);
+  // Both are called with the mutex of the member's lane held.
   bool InLane(const LaneMember& member, CUdeviceptr address, uint64_t bytes) const;
   bool MayKeep(const LaneMember& member) const;
-  void UnmapPart(LaneMember* member, const Piece& part);
-  void UnmapAll(Lane* lane, const Piece& part);
-  CUresult GrowLocked(Lane* lane, uint64_t bytes);
-  CUresult CreatePart(const Lane& lane, uint64_t offset, uint64_t bytes, Piece* part);
-  CUresult CreateFresh(Lane* lane, LaneMember* member, uint64_t offset, uint64_t end,
-                       std::vector<Piece>* fresh);
-  void HandOver(Lane* lane, LaneMember* member, const std::vector<Piece>& fresh);
-  // Every kept extent that holds a part of the block learns of it.
-  static void NoteBlock(LaneMember* member, const std::pair<const CUdeviceptr, uint64_t>& block);
-  bool MergeRun(Lane* lane, size_t first, uint64_t* bytes);
-  void CheckOwners(const Lane& lane) const;
-  static void Count(LaneMember* member);
 
   const Environment& environment_;
   base::Mutex mutex_;

@@ -231,8 +231,8 @@ TEST_F(LanesRandomTest, NoTwoWritersUnderRandomEvents) {
   deliver();
   for (size_t i = 0; i < members_.size(); ++i) {
     LaneTable* const lanes = &tables[i % 2];
-    for (const LaneTable::KeptExtent& kept : lanes->Kept(member(i))) {
-      FreePieces(environment_, {kept.piece});
+    for (const Piece& kept : lanes->Kept(member(i))) {
+      FreePieces(environment_, {kept});
     }
     lanes->ForgetKept(member(i));
     lanes->Leave(member(i));
