@@ -29,8 +29,8 @@ struct ChildArguments {
 // `--name=value` each. The error names the argument.
 absl::StatusOr<ChildArguments> ParseChildArguments(int argc, char** argv);
 
-// Whether the daemon that started this process has ended. One that is not ready then ends, too,
-// before it makes its socket: the next daemon has started others in its place.
+// Whether the daemon that started this process has ended. A keeper or worker ends if it is
+// not ready by then, and makes no socket, because the next daemon has started another.
 bool DaemonIsGone(int control_fd);
 
 // Tells the parent why this process can't start, and prints it for the log. Returns the exit code.

@@ -1,8 +1,9 @@
 // The note that a worker leaves when a signal ends it: it names the session whose work was running.
 //
-// The worker's signal handler writes it to a file of the runtime directory, because a process that
-// dies can do no more; lanewayd takes it when the worker's pidfd says that it has ended, and so can
-// a lanewayd that was not there. Thread safety: functions of files, but for what says otherwise.
+// The worker's signal handler writes the note to a file of the runtime directory, because a process
+// that dies can do no more. lanewayd reads the note when the worker's pidfd says that the worker
+// has ended. A lanewayd that started later can read it as well. Thread safety: functions of files,
+// but for what says otherwise.
 #pragma once
 
 #include <cstdint>

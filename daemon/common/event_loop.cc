@@ -96,8 +96,8 @@ void EventLoop::HandleWithin(int wait_ms) {
   epoll_event events[kEventsAtOnce];
   const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_ms);
   for (int i = 0; i < count; ++i) {
-    // An earlier handler of this round may have removed it, or made a new one with the same number:
-    // that one then finds nothing to read, which every handler allows.
+    // An earlier handler of this round may have removed this handler, or may have added another one
+    // for the same number. The new handler finds nothing to read, which every handler allows.
     const std::map<int, std::shared_ptr<Handler>>::iterator found =
         handlers_.find(events[i].data.fd);
     if (found == handlers_.end()) continue;

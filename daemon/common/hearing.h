@@ -1,6 +1,6 @@
-// Peers that speak on sockets of their own: nothing orders what one says before what another asks,
-// and a question may be read first. HearOthers() hears what was said, so that the answer counts it.
-// Thread safety: one thread.
+// Messages of peers that each have a socket. No order holds between two sockets, so a peer's
+// question may be read before an earlier message of another peer. HearOthers() handles the messages
+// of the other peers first, so the answer counts them. Thread safety: one thread.
 #pragma once
 
 #include <functional>

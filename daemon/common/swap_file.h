@@ -1,5 +1,6 @@
-// What a worker leaves of a session to the next one: an unsealed memfd of the session, made by
-// lanewayd, which holds it, and filled by its worker. Sparse: what is written takes memory.
+// The file in which a worker leaves a session's memory and times to the next worker: an unsealed
+// memfd that lanewayd makes and holds, and the session's worker fills. The file is sparse, so only
+// written pages take memory.
 //
 //     uint64_t count | at kProgressOffset: ipc::Progress (progress_map.h) |
 //     from kTimesOffset on: EventTime[kHandlesMax], by the event's name |

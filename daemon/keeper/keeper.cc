@@ -117,6 +117,7 @@ ipc::control::ExtentReply Keeper::Create(uint32_t worker, const ExtentRecord& wa
     driver_.cuMemRelease(extent.handle);
     return reply;
   }
+  // Never a number of an earlier extent: a late message about that one finds nothing.
   reply.id = extent.record.id = next_id_++;
   reply.clear = MustClear(extent.record);
   device.used_bytes += wanted.bytes;
@@ -180,6 +181,7 @@ ipc::control::ExtentReply Keeper::Import(uint32_t worker, uint64_t id, ipc::Uniq
   return reply;
 }
 
+// A worker that is no longer among the extent's workers was released, and its message came late.
 void Keeper::Leave(uint32_t worker, uint64_t id, bool give_up) {
   const Extents::iterator found = extents_.find(id);
   if (found == extents_.end() || found->second.workers.erase(worker) == 0) return;
@@ -195,6 +197,7 @@ void Keeper::ChangeOwner(uint32_t worker, const ipc::control::ChangeOwner& chang
   found->second.record.range = change.range;
 }
 
+// By address, because a lane's extents have no gaps: a worker appends them in this order.
 std::vector<ipc::control::ExtentList> Keeper::List(const Owner& owner) const {
   std::vector<const ExtentRecord*> records;
   for (const Extents::value_type& entry : extents_) {
@@ -212,6 +215,8 @@ std::vector<ipc::control::ExtentList> Keeper::List(const Owner& owner) const {
   return lists;
 }
 
+// The driver may give the same memory to the next extent: the device remembers which user has
+// written there.
 void Keeper::ReleaseIfUnused(Extents::iterator extent) {
   if (!extent->second.given_up || !extent->second.workers.empty()) return;
   const ExtentRecord& record = extent->second.record;

@@ -1,9 +1,9 @@
 // The keeper's books: which extent exists, whose it is, which workers have it, how much is left.
 //
-// Memory outlives workers (Laneway's sessions are rebuilt around it): an extent belongs to a
-// session or a lane, and goes when its owner gives it up (FreeExtent) or has ended (ReleaseOwner),
-// and then only once no worker has it mapped any more, which the worker or the end of its process
-// says.
+// Memory outlives workers, and sessions are rebuilt around it. An extent belongs to a session or a
+// lane. It goes when its owner gives it up (FreeExtent) or has ended (ReleaseOwner), and then only
+// once no worker has the extent mapped. The keeper learns of that from the worker, or from the end
+// of the worker's process.
 //
 // The driver's functions used here need no context (cuMemCreate works after cuInit alone), so no
 // fault of a kernel reaches this process; nor can it clear memory: it tells the worker when to.

@@ -34,10 +34,10 @@ class Server {
 
   void Add(ipc::UniqueFd socket);
   bool Hear(int fd);  // false: nothing more from there, for now
-  // All that was said before the message that is being handled, on other connections. Otherwise an
-  // extent made for a session after its end would be nobody's for ever, and a worker that takes a
-  // session over would ask for extents that its predecessor has given up. Not before an extent is
-  // made: the end of the worker that asks for it may be said there, too.
+  // Handles the messages that came on other connections before the present one. Otherwise an
+  // extent that a worker asks for after the session's end would never be released. A worker that
+  // takes a session over would ask for extents that the last worker has given up. Not called before
+  // an extent is made: one of those messages may say that the asking worker has ended.
   void HearOthers();
   void Drop(int fd);
   template <class Direction>

@@ -108,7 +108,7 @@ void Executable::Flatten(Steps* steps, const std::vector<uint32_t>& before,
   }
 }
 
-// Between an empty node that comes before all of it and one that comes after.
+// The child's nodes lie between two empty nodes: one before all of them, and one after.
 uint32_t Executable::FlattenChild(Steps* children, std::vector<uint32_t> before,
                                   std::vector<FlatNode>* nodes) {
   const uint32_t first = static_cast<uint32_t>(nodes->size());

@@ -1,6 +1,7 @@
-// Calls of cuBLAS and cublasLt in a stream that captures. What they put into the stream is known in
-// the worker alone: it captures each call in a stream of its own, with the settings of that moment,
-// and the client's graph gets one node for it. Thread safety: any thread.
+// Calls of cuBLAS and cublasLt in a stream that captures. Only the worker knows the work that such
+// a call puts into its stream. The worker captures each call in a separate stream, with the
+// handle's settings of that moment, and the client's graph gets one node for the call. Thread
+// safety: any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What of an executable graph the worker has: pieces of it that the device can do alone, each
-// defined by a few messages and launched by one.
+// The pieces of an executable graph that the device can do alone. The worker has them: a few
+// messages define a piece, and one launches it.
 //
 // A launch is a list of items in stream order: a piece, or a step that is an ordinary call because
 // the client has a part in it (host functions, events, pageable memory). Thread safety: the

@@ -1,6 +1,7 @@
-// libcuda.so.1's exports: every row of the driver's table under its own name. A call goes straight
-// to the driver behind, but for what is work for the device (it waits for its turn), waits for it,
-// or has a function of ours (own.h).
+// libcuda.so.1's exports: every row of the driver's table under its own name. Most calls go
+// straight to the driver behind. An operation of the device waits for the program's turn. A call
+// that waits for the device is marked as a wait of the host. Some calls have a function of
+// Laneway's (own.h).
 #include <string_view>
 #include <type_traits>
 #include <unordered_map>

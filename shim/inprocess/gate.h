@@ -3,8 +3,9 @@
 // The program's turn is ipc/turn.h's machine, as a session's in a worker is. A revoked program goes
 // on to its next boundary; one without iterations stops between two operations. There the calling
 // thread waits until the device has finished, reports the lane free, and sleeps until the grant. A
-// program that does nothing for a while is reported idle: it gives its lane up as soon as it is
-// revoked, and asks again with its next operation. Without a daemon the gate is open.
+// program without operations for a while is reported idle. An idle program gives its lane up as
+// soon as the lane is revoked, and asks again with its next operation. Without a daemon the gate is
+// open.
 //
 // The gate has no socket and no driver, only a clock and the functions that it is given. Thread
 // safety: all methods from any thread.

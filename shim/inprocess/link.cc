@@ -15,8 +15,11 @@
 namespace shim::inprocess {
 namespace {
 
-constexpr int64_t kLookUs = 250'000;   // at least so often the descriptor is looked at
-constexpr int64_t kAgainUs = 250'000;  // between two hellos to a daemon that is not there
+constexpr int64_t kLookUs = 250'000;  // at least so often the descriptor is looked at
+// Between two hellos while there is no lanewayd, which may last for days. The link keeps no watch
+// on the runtime directory meanwhile (next_daemon.h): the program may close the watch's descriptor
+// and reuse its number, and the link would then read the program's bytes.
+constexpr int64_t kAgainUs = 250'000;
 
 ino_t InodeOf(int fd) {
   struct stat info;

@@ -1,6 +1,6 @@
 // The program's connection to lanewayd: the hello's socket, on which both speak about this one
-// session (ipc/control.h). One thread reads it, and says hello again when it has ended: a daemon
-// that died, or a program that closed every descriptor.
+// session (ipc/control.h). One thread reads the socket. When the socket has ended, the thread says
+// hello again: the daemon has died, or the program has closed every descriptor.
 //
 // Thread safety: Tell() from any thread; the rest as it says.
 #pragma once

@@ -1,6 +1,6 @@
 // Declares shim::inprocess::own::cuFoo for every driver entry point, with the type that cuda.h
-// gives it. Defining one is all it takes to put it before the driver's: the declarations are weak,
-// and exports.cc passes on what nobody defined.
+// gives it. A function that is defined stands before the driver's. The declarations are weak, and
+// exports.cc passes calls without a definition on to the driver.
 #pragma once
 
 #include "ipc/calls/vendor.h"
