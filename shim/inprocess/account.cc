@@ -22,9 +22,9 @@ std::optional<Answer> Account::Ask(const wire::ProgramToDaemon& question,
   base::MutexLock lock(&mutex_);
   slot->reset();
   const uint64_t downs = downs_;
-  if (!link_->there()) return std::nullopt;
+  if (!hooks_.there()) return std::nullopt;
   lock.Unlock();
-  link_->Tell(question);
+  hooks_.tell(question);
   lock.Lock();
   while (!slot->has_value() && downs_ == downs) answered_.Wait(&mutex_);
   return std::exchange(*slot, std::nullopt);
@@ -41,7 +41,7 @@ CUresult Account::Take(uint64_t bytes) {
   }
   if (more != 0) {
     const std::optional<wire::MemoryAnswer> answer =
-        Ask(wire::MemoryNeeded{link_->session_id(), more, 0}, &answer_);
+        Ask(wire::MemoryNeeded{hooks_.session_id(), more, 0}, &answer_);
     if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
   }
   const base::MutexLock lock(&mutex_);
@@ -88,8 +88,8 @@ void Account::Trim() {
   const base::MutexLock lock(&mutex_);
   const uint64_t needed = RoundUp(used_bytes_);
   if (held_bytes_ > needed) {
-    link_->Tell(
-        wire::MemoryFreed{link_->session_id(), std::exchange(held_bytes_, needed) - needed});
+    hooks_.tell(
+        wire::MemoryFreed{hooks_.session_id(), std::exchange(held_bytes_, needed) - needed});
   }
   surplus_.store(false, std::memory_order_relaxed);
 }

@@ -14,9 +14,9 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "ipc/control.h"
-#include "shim/inprocess/link.h"
 #include "shim/iterations/iterations.h"
 
 namespace shim::inprocess {
@@ -26,7 +26,15 @@ enum class Kind : uint64_t { kMemory, kPhysical, kArray };
 
 class Account {
  public:
-  Account(Link* link, iterations::Iterations* iterations) : link_(link), iterations_(iterations) {}
+  // The way to lanewayd. Answers come by OnAnswer() and OnReply(), from any thread.
+  struct Hooks {
+    std::function<bool()> there;  // there is a daemon
+    std::function<uint64_t()> session_id;
+    std::function<void(const ipc::control::ProgramToDaemon&)> tell;
+  };
+  // `iterations` outlives this object.
+  Account(Hooks hooks, iterations::Iterations* iterations)
+      : hooks_(std::move(hooks)), iterations_(iterations) {}
   Account(const Account&) = delete;
 
   // Waits until lanewayd lets the program have `bytes` more, or refuses.
@@ -55,7 +63,7 @@ class Account {
   std::optional<Answer> Ask(const ipc::control::ProgramToDaemon& question,
                             std::optional<Answer>* slot) REQUIRES(asking_) EXCLUDES(mutex_);
 
-  Link* const link_;
+  const Hooks hooks_;
   iterations::Iterations* const iterations_;
   base::Mutex asking_ ACQUIRED_BEFORE(mutex_);  // one question at a time
   mutable base::Mutex mutex_;

@@ -28,7 +28,9 @@ Process::Process()
              },
              [this](const ipc::control::DaemonToProgram& message) { OnDaemonMessage(message); },
              [this] { return account_.held_bytes(); }}),
-      account_(&link_, &iterations::Iterations::Process()),
+      account_({[this] { return link_.there(); }, [this] { return link_.session_id(); },
+                [this](const ipc::control::ProgramToDaemon& message) { link_.Tell(message); }},
+               &iterations::Iterations::Process()),
       gate_({[this](const ipc::control::ProgramToDaemon& message) { link_.Tell(message); },
              [this] { Drain(); }, [this] { Wake(); }},
             &iterations::Iterations::Process()) {}
