@@ -50,6 +50,7 @@ void Daemon::OnChildrenReady() {
   core_.lanes.ReleaseUnknownOwners();
   OnKeeperReplaced();
   core_.lanes.TellShared();  // before anything is granted there
+  core_.grants.TellAdoptedLanes();
   spdlog::info("serving in {}; {} session(s) adopted", core_.options.runtime_dir,
                core_.scheduler.state().sessions.size());
   // The first program then need not wait for the driver to start.

@@ -224,6 +224,15 @@ void Grants::TellLane(const Session& session) {
                                  session.record.device, 0, 0});
 }
 
+// A session that asked for lane memory while no lanewayd was there took a lane of its own. Its
+// bytes count in the lane that the session was adopted with, so it has to go there.
+void Grants::TellAdoptedLanes() {
+  for (const std::pair<const uint64_t, Session>& entry : parts_.sessions->all()) {
+    const scheduler::Session* const known = parts_.scheduler->state().Find(entry.first);
+    if (known != nullptr && known->lane != 0) TellLane(entry.second);
+  }
+}
+
 void Grants::Execute(const scheduler::AssignLane& assign) {
   Session* const session = parts_.sessions->Find(assign.session);
   if (session == nullptr) return;

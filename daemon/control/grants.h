@@ -39,6 +39,8 @@ class Grants {
   void Adopt(const Session& session);
   // Tells the session in which lane it is.
   void TellLane(const Session& session);
+  // All adopted sessions are told of their lanes. REQUIRES: lanewayd serves.
+  void TellAdoptedLanes();
   // Applies the progress that stands in the session's page since the last time.
   void NoteProgress(uint64_t id);
   // The session has left its worker. It has no work and no lane until another worker has it.

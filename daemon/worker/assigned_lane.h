@@ -5,6 +5,8 @@
 // A session follows an assignment later than it hears of it, when it is quiet. A newer assignment
 // may have come by then, and only the last one counts: the lane of an older one may have ended. A
 // session on the host is in no lane, so an assignment that comes meanwhile counts on the way back.
+// A session that took a lane of its own while no lanewayd was there may be inside an iteration when
+// the next lanewayd assigns a lane: the session follows at its boundary.
 // Thread safety: Told(), told(), bytes(), TellBytes() from any thread; the rest on the session's.
 #pragma once
 
@@ -21,14 +23,20 @@ class AssignedLane {
   void Told(uint64_t lane) { told_.store(lane); }
   uint64_t told() const { return told_.load(); }
   // An earlier assignment is to be followed now: the lane to change to, or 0 for none. `away`: the
-  // session's memory is on the host.
-  uint64_t Follow(uint64_t lane, bool away) {
+  // session's memory is on the host. `occupied`: an iteration's memory lies in the present lane.
+  uint64_t Follow(uint64_t lane, bool away, bool occupied = false) {
     if (away) {
       when_back_ = lane;
       return 0;
     }
-    return bytes_.load() != 0 && lane == told_.load() ? lane : 0;
+    if (bytes_.load() == 0 || lane != told_.load()) return 0;
+    follows_late_ = occupied;
+    return occupied ? 0 : lane;
   }
+  // An assignment waits for the end of the iteration.
+  bool follows_late() const { return follows_late_; }
+  // The iteration has ended: the lane to change to, or 0 for none.
+  uint64_t FollowLate() { return std::exchange(follows_late_, false) && uses() ? told() : 0; }
 
   // --- the session's part of the lane. While the part has 0 bytes, nothing of the session lies in
   // a lane.
@@ -57,7 +65,10 @@ class AssignedLane {
 
   // --- the way to the host and back
   // Also of a session that comes from another worker while its memory is there.
-  void Gone() { when_back_ = 0; }
+  void Gone() {
+    when_back_ = 0;
+    follows_late_ = false;
+  }
   // The lane to change to on the way back; 0: lanewayd has told of none.
   uint64_t ForReturn() const { return uses() ? when_back_ : 0; }
 
@@ -66,6 +77,7 @@ class AssignedLane {
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> granted_{0};  // 0: no more than bytes_
   uint64_t when_back_ = 0;
+  bool follows_late_ = false;
   int device_ = 0;
 };
 

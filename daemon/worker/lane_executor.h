@@ -64,6 +64,8 @@ class LaneExecutor final : public DeviceTurn {
   // Nothing that the session still needs lies in its lane.
   bool LaneIsEmpty();
   bool at_boundary() const { return turn_.at_boundary; }
+  // Memory of an iteration lies in the lane that the session is inside.
+  bool IsOccupied() { return around_.lane->is_inside() && !LaneIsEmpty(); }
 
   // --- events of the session's thread
   // A call that touches memory is about to be served.
@@ -75,8 +77,9 @@ class LaneExecutor final : public DeviceTurn {
   void OnWait() { OnRevoked(LaneEvent::kWait); }
   // No message came for a while.
   void OnSilence();
-  // Gives up the lane's memory that the session keeps without a block in it. Does nothing inside an
-  // iteration or while the device works for the session.
+  // Gives up the lane's memory that the session keeps without a block in it, and the lane itself
+  // when lanewayd has told of another one. Does nothing inside an iteration or while the device
+  // works for the session.
   void Reclaim();
   // Whether the session may leave its lane now, so that another session enters.
   bool MayLeave();

@@ -48,6 +48,8 @@ void LaneMembership::Leave() {
 void LaneMembership::Reclaim() {
   if (const uint64_t bytes = lanes_.Reclaim(&member_); bytes != 0)
     around_.requests->GiveMemoryBack(bytes);
+  if (is_pinned()) return;
+  if (const uint64_t now = lane_.FollowLate(); now != 0) (void)Change(now);
 }
 
 // --- which lane, and how much of it --------------------------------------------------------------
@@ -69,8 +71,9 @@ CUresult LaneMembership::Change(uint64_t lane) {
   return result == CUDA_SUCCESS ? lanes_.ReserveAgain(&member_, lane_.bytes()) : result;
 }
 
-void LaneMembership::FollowTold(uint64_t lane, bool away) {
-  if (const uint64_t now = lane_.Follow(lane, away); now != 0) (void)Change(now);
+void LaneMembership::FollowTold(uint64_t lane, bool away, bool occupied) {
+  const bool stays = occupied && lane != member_.lane();
+  if (const uint64_t now = lane_.Follow(lane, away, stays); now != 0) (void)Change(now);
 }
 
 void LaneMembership::JoinForReturn() {

@@ -52,14 +52,15 @@ class LaneMembership final : public LaneUse {
   bool has_lane() const { return !lane_.uses() || is_inside(); }
   // Blocks that outlive their iteration, and could not be taken out of the lane, keep it.
   bool is_pinned() const { return lanes_.Pinned(&member_); }
-  // The session keeps memory of the lane for no block any more.
-  bool has_spare() const { return member_.has_spare(); }
+  // The session has memory of the lane for no block any more, or is to leave the lane altogether.
+  bool has_spare() const { return member_.has_spare() || lane_.follows_late(); }
 
   // --- lanewayd's decisions
   void Told(uint64_t lane) { lane_.Told(lane); }
   // Follows an earlier Told(). `away`: the session's memory is on the host, and the lane waits for
-  // its return. REQUIRES: quiet, and nothing of the session lives in the lane that it leaves.
-  void FollowTold(uint64_t lane, bool away);
+  // its return. `occupied`: an iteration's memory lies in the lane that the session would leave;
+  // Reclaim() leaves that lane. REQUIRES: quiet.
+  void FollowTold(uint64_t lane, bool away, bool occupied = false);
 
   // --- in and out
   // Enters the lane that the session's gate is open for, after asking for one where it lacks any.
@@ -71,7 +72,8 @@ class LaneMembership final : public LaneUse {
   void Exit();
   // Out of the lane, and no longer its member.
   void Leave();
-  // Gives up the spare memory. REQUIRES: a boundary, and quiet.
+  // Gives up the spare memory, and the lane when lanewayd has told of another one. REQUIRES: a
+  // boundary, and quiet.
   void Reclaim();
 
   // --- to the host and back

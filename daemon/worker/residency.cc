@@ -49,7 +49,9 @@ void Residency::OnDecision(const Decision& decision) {
           [this](const wire::AssignLane& assign) {
             if (assign.result == 0) lane.Told(assign.lane);
             if (assign.answer != 0) return parking_.Keep(assign);
-            parking_.Post([this, told = assign.lane] { lane.FollowTold(told, swaps.on_host()); });
+            parking_.Post([this, told = assign.lane] {
+              lane.FollowTold(told, swaps.on_host(), turn.IsOccupied());
+            });
           },
           [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
       },

@@ -138,6 +138,7 @@ void TurnWait::OnSilence() {
   if (gate == nullptr) return;
   if (gate->idle()) {
     gate->ReportIdle(around_.turn->MayLeave());
+    around_.turn->Reclaim();
     if (NowUs() - idle_since_us_ >= kShortIdleUs) gate->FlushIdleReport();
     return;
   }

@@ -337,6 +337,21 @@ TEST_F(DaemonTest, WhatAWorkerSaysOfASessionBeforeItListsItIsNotCounted) {
   EXPECT_EQ(children_.SentTo<wire::MemoryAnswer>(1).size(), 1u);
 }
 
+// Without a lanewayd a session takes a lane of its own. The bytes count in the assigned lane.
+TEST_F(DaemonTest, AnAdoptedSessionIsToldOfItsLane) {
+  Serve();
+  wire::SessionRecord record;
+  record.session_id = 1;
+  record.lane = 7;
+  record.lane_bytes = 1 << 21;
+  Adopt(1, record);
+  EXPECT_TRUE(children_.SentTo<wire::AssignLane>(1).empty());
+  ChildrenReady();
+  ASSERT_EQ(children_.SentTo<wire::AssignLane>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::AssignLane>(1)[0].lane, 7u);
+  EXPECT_EQ(children_.SentTo<wire::AssignLane>(1)[0].answer, 0u);
+}
+
 // The worker was to bring the memory to the host, and was told to let the session go before.
 TEST_F(DaemonTest, ASessionThatIsReleasedOnItsWayToTheHostIsGrantedItsLaneInTheNextWorker) {
   Serve();

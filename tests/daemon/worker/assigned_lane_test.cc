@@ -44,6 +44,18 @@ TEST_F(AssignedLaneTest, TheLastWordCounts) {
   EXPECT_EQ(lane_.Follow(7, false), 7u);
 }
 
+TEST_F(AssignedLaneTest, InsideAnIterationItFollowsAtTheEnd) {
+  lane_.Told(6);
+  EXPECT_EQ(lane_.Follow(6, false, true), 0u);
+  EXPECT_TRUE(lane_.follows_late());
+  lane_.Told(7);
+  EXPECT_EQ(lane_.FollowLate(), 7u) << "the last word counts";
+  EXPECT_EQ(lane_.FollowLate(), 0u);
+  (void)lane_.Follow(7, false, true);
+  lane_.Gone();
+  EXPECT_FALSE(lane_.follows_late()) << "on the way back lanewayd tells it anew";
+}
+
 TEST_F(AssignedLaneTest, GrowthAsksForMoreThanItHasAlone) {
   EXPECT_FALSE(lane_.MustAsk(kBytes, 0, true));
   EXPECT_TRUE(lane_.MustAsk(kBytes + 1, 0, true));

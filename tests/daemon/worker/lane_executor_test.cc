@@ -219,6 +219,21 @@ TEST_F(LaneExecutorTest, ItMovesToTheLaneThatItWasToldLast) {
   EXPECT_EQ(session_->held.arena.lane_member()->reserved_bytes(), kPart);
 }
 
+// It took a lane of its own while no lanewayd was there, for example.
+TEST_F(LaneExecutorTest, InsideAnIterationItMovesToTheToldLaneAtTheBoundary) {
+  GiveTurn();
+  turn().OnWork();
+  message_waits_ = true;
+  EXPECT_TRUE(turn().IsOccupied());
+  lane().Told(kLane + 1);
+  lane().FollowTold(kLane + 1, false, turn().IsOccupied());
+  turn().Reclaim();
+  EXPECT_EQ(session_->held.arena.lane_member()->lane(), kLane) << "what lives there is in use";
+  turn().OnBoundary();
+  EXPECT_EQ(session_->held.arena.lane_member()->lane(), kLane + 1);
+  EXPECT_FALSE(lane().has_lane());
+}
+
 TEST_F(LaneExecutorTest, AClosedGateKeepsItOut) {
   session_->turn.JoinBoard(&board_, [] {});
   EXPECT_EQ(lane().GrowInLane(kPart), CUDA_SUCCESS);
