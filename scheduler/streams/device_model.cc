@@ -56,12 +56,10 @@ class Run {
 
 void DeviceModel::Submit(NodeId node, const Cost& cost) {
   assert(cost.share > 0 && cost.share <= 1 && cost.time_ns >= 0 && cost.launch_ns >= 0);
-  if (costs_.size() <= At(node)) costs_.resize(At(node) + 1);
-  costs_[At(node)] = &cost;
   submitted_share_ += cost.share;
   const double start_ns = std::max(now_ns_, front_end_free_ns_);
   front_end_free_ns_ = start_ns + front_end_ns_;
-  launching_.push({start_ns + cost.launch_ns, node});
+  launching_.push({start_ns + cost.launch_ns, node, cost.time_ns, cost.share});
 }
 
 void DeviceModel::PassTo(double time_ns) {
@@ -69,31 +67,42 @@ void DeviceModel::PassTo(double time_ns) {
   now_ns_ = time_ns;
 }
 
-NodeId DeviceModel::Finish() {
-  while (!launching_.empty() || !running_.empty()) {
+void DeviceModel::Begin() {
+  Timed begun = launching_.top();
+  PassTo(begun.at);
+  launching_.pop();
+  running_share_ += begun.share;
+  begun.at = felt_ns_ + begun.time_ns;
+  running_.push(begun);
+}
+
+NodeId DeviceModel::End() {
+  const Timed ended = running_.top();
+  running_.pop();
+  felt_ns_ = ended.at;
+  running_share_ -= ended.share;
+  submitted_share_ -= ended.share;
+  if (running_.empty()) running_share_ = 0;  // what rounding has left
+  if (running_.empty() && launching_.empty()) submitted_share_ = 0;
+  return ended.node;
+}
+
+NodeId DeviceModel::Finish(double until_ns) {
+  for (;;) {
     const double slower = std::max(1.0, running_share_);
     // Rounding may have felt_ns_ a little past the next end: time does not go back for it.
-    const double end_ns = running_.empty()
-                              ? kNever
-                              : now_ns_ + std::max(0.0, running_.top().first - felt_ns_) * slower;
-    if (!launching_.empty() && launching_.top().first < end_ns) {
-      const NodeId node = launching_.top().second;
-      PassTo(launching_.top().first);
-      launching_.pop();
-      running_share_ += costs_[At(node)]->share;
-      running_.push({felt_ns_ + costs_[At(node)]->time_ns, node});
+    const double end_ns =
+        running_.empty() ? kNever : now_ns_ + std::max(0.0, running_.top().at - felt_ns_) * slower;
+    const double begin_ns = launching_.empty() ? kNever : launching_.top().at;
+    if (std::min(begin_ns, end_ns) > until_ns || (launching_.empty() && running_.empty())) break;
+    if (begin_ns < end_ns) {
+      Begin();
       continue;
     }
-    const NodeId node = running_.top().second;
     now_ns_ = end_ns;
-    felt_ns_ = running_.top().first;
-    running_.pop();
-    running_share_ -= costs_[At(node)]->share;
-    submitted_share_ -= costs_[At(node)]->share;
-    if (running_.empty()) running_share_ = 0;  // what rounding has left
-    if (running_.empty() && launching_.empty()) submitted_share_ = 0;
-    return node;
+    return End();
   }
+  if (until_ns != kNever) PassTo(until_ns);
   return kNoNode;
 }
 

@@ -12,8 +12,9 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <queue>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "scheduler/streams/assignment.h"
@@ -34,18 +35,29 @@ class DeviceModel {
   double now_ns() const { return now_ns_; }
   // What submitted operations that have not finished can use together.
   double share() const { return submitted_share_; }
-  // The operation may start now. The cost must stay alive until it has finished.
+  // The operation may start now.
   void Submit(NodeId node, const Cost& cost);
   // Lets time pass until the next operation finishes, and returns it; of several at once that with
-  // the lowest number first. kNoNode: all have finished.
-  NodeId Finish();
+  // the lowest number first. kNoNode: all have finished, or none finishes by `until_ns` and it is
+  // that late now. REQUIRES: until_ns >= now_ns().
+  NodeId Finish(double until_ns = std::numeric_limits<double>::infinity());
 
  private:
-  // Entries with a time at which they leave, in any unit, and a node; the earliest on top.
-  using Timed = std::pair<double, NodeId>;
+  // An operation in a queue, which it leaves at a time in any unit. The earliest operation is on
+  // top; among equal times the operation with the lowest number is.
+  struct Timed {
+    double at = 0;
+    NodeId node = kNoNode;
+    double time_ns = 0, share = 0;
+    bool operator>(const Timed& other) const {
+      return std::tie(at, node) > std::tie(other.at, other.node);
+    }
+  };
   using Queue = std::priority_queue<Timed, std::vector<Timed>, std::greater<Timed>>;
 
   void PassTo(double time_ns);
+  void Begin();  // what the first of launching_ does
+  NodeId End();  // what the first of running_ does
 
   const double front_end_ns_;
   double now_ns_ = 0;
@@ -57,7 +69,6 @@ class DeviceModel {
   double submitted_share_ = 0;
   Queue launching_;  // by now_ns_
   Queue running_;    // by felt_ns_
-  std::vector<const Cost*> costs_;
 };
 
 // How long the model takes for all nodes, in ns. The waits of an assignment and the dependencies
