@@ -11,11 +11,14 @@
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/handles.h"
+#include "softgpu/driver/virtual_device.h"
 
 namespace softgpu::api {
 namespace {
 
 constexpr char kName[] = "Laneway Software GPU";
+// Whoever reads times of the device reads its name beside them.
+constexpr char kVirtualName[] = "Laneway Software GPU (virtual time)";
 
 CUresult CopyText(const std::string& text, char* buffer, int bytes) {
   if (buffer == nullptr || bytes <= 0) return CUDA_ERROR_INVALID_VALUE;
@@ -48,7 +51,9 @@ CUresult cuDeviceGetCount(int* count) {
 CUresult cuDeviceGetName(char* name, int bytes, CUdevice ordinal) {
   Device* device = nullptr;
   const CUresult result = FindDevice(ordinal, &device);
-  return result == CUDA_SUCCESS ? CopyText(kName, name, bytes) : result;
+  if (result != CUDA_SUCCESS) return result;
+  const bool is_virtual = VirtualDevice::Get() != nullptr;
+  return CopyText(is_virtual ? kVirtualName : kName, name, bytes);
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice ordinal) {

@@ -69,7 +69,10 @@ CUresult cuEventQuery(CUevent handle) {
   if (result != CUDA_SUCCESS) return result;
   const std::shared_ptr<Event::Mark> mark = event->mark();
   if (IsCaptured(mark)) return CUDA_ERROR_CAPTURED_EVENT;
-  return mark == nullptr || mark->Done() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  if (mark == nullptr) return CUDA_SUCCESS;
+  if (!mark->Done()) return CUDA_ERROR_NOT_READY;
+  mark->Observe();
+  return CUDA_SUCCESS;
 }
 
 CUresult cuEventSynchronize(CUevent handle) {

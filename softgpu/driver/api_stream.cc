@@ -12,6 +12,7 @@
 #include "softgpu/driver/event.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/virtual_device.h"
 #include "softgpu/driver/work.h"
 
 namespace softgpu::api {
@@ -92,6 +93,7 @@ CUresult cuStreamQuery(CUstream handle) {
   if (result != CUDA_SUCCESS) return result;
   if (IsCapturing(*stream)) return RefuseWhileCapturing(*stream);
   if (!stream->Idle()) return CUDA_ERROR_NOT_READY;
+  if (VirtualDevice* const device = VirtualDevice::Get()) device->ObserveEnd({stream});
   return stream->context()->Fault();
 }
 

@@ -80,6 +80,10 @@ bool ParseItem(std::string_view key, std::string_view value, Config* config) {
     config->sticky_context = value == "context";
     return true;
   }
+  if (key == "timing" && !value.empty()) {
+    config->timing = value;
+    return true;
+  }
   if (key == "executor") return ParseExecutor(value, &config->executor);
   if (key == "cache" && (value == "on" || value == "off")) {
     config->cache = value == "on";
@@ -103,10 +107,16 @@ std::optional<Config> ParseConfig(std::string_view text, std::string* error) {
           std::string(kConfigVariable) + ": '" + std::string(item) +
           "' is not understood; accepted are devices=1..8, memory=16MiB..1024GiB (in MiB or GiB), "
           "sms=1..1024, cc=7.0..12.9, executor=auto|interpreter|llvm, cache=on|off, check=0|1, "
-          "check_exit=1..255, watchdog=MILLISECONDS and sticky=process|context, "
+          "check_exit=1..255, watchdog=MILLISECONDS, timing=FILE and sticky=process|context, "
           "separated by commas";
       return std::nullopt;
     }
+  }
+  if (!config.timing.empty() && config.devices > 1) {
+    *error = std::string(kConfigVariable) +
+             ": virtual time is of one device; accepted are devices=1 with timing=FILE, or several "
+             "devices without";
+    return std::nullopt;
   }
   return config;
 }

@@ -21,6 +21,7 @@ struct Config {
   unsigned watchdog_ms = 0;  // how long a grid may run; 0: for ever
   enum class Executor { kAuto, kInterpreter, kLlvm } executor = Executor::kAuto;
   bool cache = true;            // compiled kernels are kept on disk
+  std::string timing;           // the table of virtual time (timing_table.h); empty: real time
   bool sticky_context = false;  // a fault poisons its context only, not the process (for tests)
 };
 

@@ -11,6 +11,7 @@
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/stream.h"
 #include "softgpu/driver/thread_state.h"
+#include "softgpu/driver/virtual_device.h"
 
 namespace softgpu {
 namespace {
@@ -19,6 +20,24 @@ std::atomic<uint64_t> next_id{1};
 
 constexpr size_t kPrintBytesMax =
     1u << 20;  // what waits for a synchronisation; more is written at once
+
+// Of all streams those that `stream` is ordered with, whether they have work or not: in virtual
+// time they may be busy when they are idle already.
+std::vector<std::shared_ptr<Stream>> OrderedWith(const Stream& stream,
+                                                 const std::vector<std::shared_ptr<Stream>>& all,
+                                                 const std::shared_ptr<Stream>& legacy) {
+  std::vector<std::shared_ptr<Stream>> ordered;
+  for (const std::shared_ptr<Stream>& other : all) {
+    const bool follows = &stream == legacy.get() ? other->blocking() : other == legacy;
+    if (follows && other.get() != &stream) ordered.push_back(other);
+  }
+  return ordered;
+}
+
+// The program has seen that all work of these streams so far is done.
+void Observe(const std::vector<std::shared_ptr<Stream>>& streams) {
+  if (VirtualDevice* const device = VirtualDevice::Get()) device->ObserveEnd(streams);
+}
 
 void WriteOut(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -149,12 +168,16 @@ uint64_t Context::Submit(const std::shared_ptr<Stream>& stream,
                          std::unique_ptr<Operation> operation, bool wake) {
   stream->WaitForRoom();
   const bool here = wake && operation->place() == Operation::Place::kSubmitter;
+  VirtualDevice* const device = VirtualDevice::Get();
   uint64_t sequence = 0;
   if (!stream->blocking()) {
+    if (device != nullptr) device->Enter(*stream, {}, operation.get());
     sequence = stream->Push(std::move(operation), wake && !here);
   } else {
     base::MutexLock lock(&order_mutex_);
     AddDependencies(*stream, operation.get());
+    if (device != nullptr)
+      device->Enter(*stream, OrderedWith(*stream, streams_, legacy_), operation.get());
     sequence = stream->Push(std::move(operation), wake && !here);
   }
   if (here) stream->RunSubmitted(sequence);
@@ -163,6 +186,7 @@ uint64_t Context::Submit(const std::shared_ptr<Stream>& stream,
 
 CUresult Context::Run(const std::shared_ptr<Stream>& stream, std::unique_ptr<Operation> operation) {
   stream->Wait(Submit(stream, std::move(operation), false));
+  Observe({stream});
   FlushPrints();
   return Fault();
 }
@@ -174,15 +198,19 @@ std::vector<std::shared_ptr<Stream>> Context::Streams() {
 
 CUresult Context::Synchronize() {
   for (const Dependency& pending : Pending()) pending.stream->Wait(pending.sequence);
+  Observe(Streams());
   FlushPrints();
   return Fault();
 }
 
 CUresult Context::Synchronize(const std::shared_ptr<Stream>& stream) {
   std::vector<Dependency> pending;
+  std::vector<std::shared_ptr<Stream>> seen = {stream};
   {
     base::MutexLock lock(&order_mutex_);
     if (stream == legacy_) {
+      seen = OrderedWith(*stream, streams_, legacy_);
+      seen.push_back(stream);
       for (const std::shared_ptr<Stream>& other : streams_) {
         if (other->blocking() && !other->Idle()) pending.push_back({other, other->submitted()});
       }
@@ -191,6 +219,7 @@ CUresult Context::Synchronize(const std::shared_ptr<Stream>& stream) {
     }
   }
   for (const Dependency& dependency : pending) dependency.stream->Wait(dependency.sequence);
+  Observe(seen);
   FlushPrints();
   return Fault();
 }

@@ -17,6 +17,7 @@
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/handles.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/virtual_device.h"
 #include "softgpu/driver/work.h"
 
 namespace softgpu {
@@ -117,17 +118,32 @@ bool AsynchronousWaits(const CopyBox& box) {
   return IsPageable(box.source, box) && SpanOf(box.source, box) > kSnapshotBytesMax;
 }
 
+// What a copy takes in virtual time, if there is any. A copy within the host takes nothing of the
+// device; one within the device reads and writes its memory.
+scheduler::streams::TimedWork TimeOf(const CopyBox& box) {
+  const VirtualDevice* const device = VirtualDevice::Get();
+  if (device == nullptr) return {};
+  const bool from_host = IsHost(box.source), to_host = IsHost(box.destination);
+  const uint64_t bytes = ipc::CappedProduct(ipc::CappedProduct(box.width, box.height), box.depth);
+  if (from_host != to_host) return device->table().BesideDevice(bytes, to_host);
+  return to_host ? scheduler::streams::TimedWork{}
+                 : device->table().OnDevice(ipc::CappedProduct(bytes, 2));
+}
+
 // The source is read now: the caller may change it as soon as the call returns.
 std::unique_ptr<Operation> SnapshotOperation(CopyBox box) {
+  const scheduler::streams::TimedWork timed = TimeOf(box);
   const uint64_t span = SpanOf(box.source, box);
   std::vector<std::byte> bytes(Pointer(box.source.address), Pointer(box.source.address) + span);
   const uint64_t from = box.source.address;
   box.source.address = reinterpret_cast<uint64_t>(bytes.data());  // moving a vector leaves it there
-  return MakeAccess([box, bytes = std::move(bytes)] { Perform(box); },
-                    [box, from]() mutable {
-                      box.source.address = from;
-                      return Describe(box);
-                    });
+  std::unique_ptr<Operation> copy = MakeAccess([box, bytes = std::move(bytes)] { Perform(box); },
+                                               [box, from]() mutable {
+                                                 box.source.address = from;
+                                                 return Describe(box);
+                                               });
+  copy->timed = timed;
+  return copy;
 }
 
 template <class T>
@@ -152,11 +168,20 @@ void Perform(const Fill& fill) {
 }  // namespace
 
 std::unique_ptr<Operation> MakeCopy(const CopyBox& box) {
-  return MakeAccess([box] { Perform(box); }, [box] { return Describe(box); });
+  std::unique_ptr<Operation> copy =
+      MakeAccess([box] { Perform(box); }, [box] { return Describe(box); });
+  copy->timed = TimeOf(box);
+  return copy;
 }
 
 std::unique_ptr<Operation> MakeFill(const Fill& fill) {
-  return MakeAccess([fill] { Perform(fill); }, [fill] { return Describe(fill); });
+  std::unique_ptr<Operation> operation =
+      MakeAccess([fill] { Perform(fill); }, [fill] { return Describe(fill); });
+  const uint64_t elements = ipc::CappedProduct(fill.width, fill.height);
+  const VirtualDevice* const device = VirtualDevice::Get();
+  if (device != nullptr)
+    operation->timed = device->table().OnDevice(ipc::CappedProduct(elements, fill.element_bytes));
+  return operation;
 }
 
 CUresult CheckCopy(const CopyBox& box) {

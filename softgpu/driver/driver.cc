@@ -22,6 +22,7 @@
 #include "softgpu/driver/memory_pool.h"
 #include "softgpu/driver/module.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/virtual_device.h"
 #include "softgpu/exec/fault.h"
 #include "softgpu/jit/compiler.h"
 
@@ -74,6 +75,8 @@ CUresult Driver::Init() {
   std::string error;
   const std::optional<Config> config = ParseConfig(text != nullptr ? text : "", &error);
   if (!config) return SayOnce(CUDA_ERROR_INVALID_VALUE, error);
+  if (!config->timing.empty() && !VirtualDevice::Open(config->timing, &error))
+    return SayOnce(CUDA_ERROR_INVALID_VALUE, error);
   UseExecutor(*config);
   std::unique_ptr<Driver> driver(new Driver(*config));
   const CUresult started = driver->Start();

@@ -11,9 +11,13 @@
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/virtual_device.h"
 
 namespace softgpu {
 namespace {
+
+using scheduler::streams::Timeline;
+using Moment = Timeline::Moment;
 
 class RecordOperation final : public Operation {
  public:
@@ -24,9 +28,25 @@ class RecordOperation final : public Operation {
     return CUDA_SUCCESS;
   }
   void Skip(CUresult) override { mark_->at_ns = Event::NowNs(); }
+  Moment Enter(Timeline* timeline, const Moment& after) override {
+    return mark_->moment = timeline->Join({after});
+  }
 
  private:
   const std::shared_ptr<Event::Mark> mark_;
+};
+
+// Waits by its dependencies alone; in virtual time by the moment that they stand for.
+class WaitOperation final : public Operation {
+ public:
+  explicit WaitOperation(Moment moment) : moment_(std::move(moment)) {}
+  CUresult Run() override { return CUDA_SUCCESS; }
+  Moment Enter(Timeline* timeline, const Moment& after) override {
+    return timeline->Join({after, moment_});
+  }
+
+ private:
+  const Moment moment_;
 };
 
 }  // namespace
@@ -43,6 +63,11 @@ bool Event::Mark::Done() const {
   });
 }
 
+double Event::Mark::Observe() const {
+  VirtualDevice* const device = VirtualDevice::Get();
+  return device != nullptr ? device->Observe(moment) : static_cast<double>(at_ns.load());
+}
+
 void Event::Record(const std::shared_ptr<Stream>& stream) {
   const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
   const uint64_t sequence =
@@ -55,6 +80,9 @@ void Event::RecordContext(Context& context) {
   const std::shared_ptr<Mark> mark = std::make_shared<Mark>();
   mark->dependencies = context.Pending();
   mark->at_ns = Event::NowNs();
+  if (VirtualDevice* const device = VirtualDevice::Get()) {
+    mark->moment = device->EndOf(context.Streams());
+  }
   SetMark(mark);
 }
 
@@ -77,6 +105,7 @@ CUresult Event::Synchronize() const {
     dependency.stream->context()->FlushPrints();
     if (result == CUDA_SUCCESS) result = dependency.stream->context()->Fault();
   }
+  current->Observe();
   return result;
 }
 
@@ -85,18 +114,19 @@ CUresult Event::Elapsed(const Event& start, const Event& end, float* millisecond
   const std::shared_ptr<Mark> first = start.mark(), last = end.mark();
   if (first == nullptr || last == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!first->Done() || !last->Done()) return CUDA_ERROR_NOT_READY;
-  *milliseconds = static_cast<float>(static_cast<double>(last->at_ns - first->at_ns) / 1e6);
+  *milliseconds = static_cast<float>((last->Observe() - first->Observe()) / 1e6);
   return CUDA_SUCCESS;
 }
 
 CUresult WaitForMark(const std::shared_ptr<Stream>& stream, const Event::Mark& mark) {
   if (const std::optional<CUresult> captured = WaitInCapture(*stream, mark)) return *captured;
-  if (mark.Done()) return CUDA_SUCCESS;
-  std::unique_ptr<Operation> wait = MakeOperation([] { return CUDA_SUCCESS; });
+  const bool is_virtual = VirtualDevice::Get() != nullptr;
+  if (mark.Done() && !is_virtual) return CUDA_SUCCESS;
+  std::unique_ptr<Operation> wait = std::make_unique<WaitOperation>(mark.moment);
   for (const Dependency& dependency : mark.dependencies) {
     if (dependency.stream != stream) wait->dependencies.push_back(dependency);
   }
-  if (!wait->dependencies.empty()) stream->context()->Submit(stream, std::move(wait));
+  if (!wait->dependencies.empty() || is_virtual) stream->context()->Submit(stream, std::move(wait));
   return CUDA_SUCCESS;
 }
 

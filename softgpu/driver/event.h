@@ -28,7 +28,11 @@ class Event {
     std::vector<Dependency> dependencies;         // what it stands for
     graphs::CaptureRecording<GraphUse> captured;  // in a capturing stream: this instead
     std::atomic<int64_t> at_ns{0};
+    scheduler::streams::Timeline::Moment moment;  // in virtual time; set before the mark is
     bool Done() const;
+    // The program sees that the recording is done. Returns when that was, in ns of virtual time if
+    // there is any, else of real time.
+    double Observe() const;
   };
 
   Event(uint64_t context_id, unsigned flags) : context_id_(context_id), flags_(flags) {}

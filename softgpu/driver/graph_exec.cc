@@ -11,18 +11,30 @@
 #include "softgpu/driver/stream.h"
 
 namespace softgpu {
+namespace {
+
+using scheduler::streams::Timeline;
+using Moment = Timeline::Moment;
+
+}  // namespace
 
 // One launch.
 class GraphOperation final : public Operation {
  public:
-  GraphOperation(GraphExec::Steps steps, CUstream stream)
-      : Operation(PlaceOf(steps)), steps_(std::move(steps)), stream_(stream) {
+  // `last_end`: when the launch before this one ends, then when this one does; Enter alone uses it.
+  GraphOperation(GraphExec::Steps steps, CUstream stream, Moment* last_end)
+      : Operation(PlaceOf(steps)), steps_(std::move(steps)), stream_(stream), last_end_(last_end) {
     Collect(steps_);
   }
 
   CUresult Run() override { return RunSteps(steps_); }
   void Skip(CUresult) override {
     for (const auto& [step, mark] : marks_) mark->at_ns = Event::NowNs();
+  }
+
+  // The nodes begin as their edges say, whatever the order in which they run.
+  Moment Enter(Timeline* timeline, const Moment& after) override {
+    return *last_end_ = EnterSteps(steps_, timeline, timeline->Join({after, *last_end_}));
   }
 
   // Events that this launch records, and what waits mean by them.
@@ -49,10 +61,34 @@ class GraphOperation final : public Operation {
       } else if (const EventWaitWork* const wait = std::get_if<EventWaitWork>(&step->work)) {
         const std::shared_ptr<Event::Mark> mark = wait->event->mark();
         if (mark == nullptr) continue;
+        awaited_[step.get()] = mark->moment;  // the event may be recorded again
         dependencies.insert(dependencies.end(), mark->dependencies.begin(),
                             mark->dependencies.end());
       }
     }
+  }
+
+  Moment EnterSteps(const GraphExec::Steps& steps, Timeline* timeline, const Moment& after) {
+    std::vector<Moment> ends;
+    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
+      std::vector<Moment> before = {after};
+      for (const size_t number : step->shape.dependencies) before.push_back(ends[number]);
+      ends.push_back(EnterStep(*step, timeline, std::move(before)));
+    }
+    ends.push_back(after);
+    return timeline->Join(ends);
+  }
+
+  Moment EnterStep(const GraphExec::Step& step, Timeline* timeline, std::vector<Moment> before) {
+    const Moment* const awaited = base::FindOrNull(awaited_, &step);
+    if (awaited != nullptr) before.push_back(*awaited);
+    const Moment begin = timeline->Join(before);
+    // A step that is switched off still stands between its neighbours.
+    if (!step.enabled) return begin;
+    const std::shared_ptr<Event::Mark>* const mark = base::FindOrNull(marks_, &step);
+    if (mark != nullptr) (*mark)->moment = begin;
+    if (!step.children.empty()) return EnterSteps(step.children, timeline, begin);
+    return step.operation != nullptr ? step.operation->Enter(timeline, begin) : begin;
   }
 
   CUresult RunSteps(const GraphExec::Steps& steps) {
@@ -72,7 +108,9 @@ class GraphOperation final : public Operation {
 
   const GraphExec::Steps steps_;
   const CUstream stream_;
+  Moment* const last_end_;
   std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>> marks_;
+  std::map<const GraphExec::Step*, Moment> awaited_;  // by steps that wait for events
 };
 
 CUresult GraphExec::MakeStep(CUgraphNode node, Work work, std::shared_ptr<Step>* out) {
@@ -134,7 +172,7 @@ std::shared_ptr<Graph> GraphExec::ToGraph() {
 CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
   base::MutexLock lock(&mutex_);
   std::unique_ptr<GraphOperation> operation =
-      std::make_unique<GraphOperation>(steps_, stream->handle());
+      std::make_unique<GraphOperation>(steps_, stream->handle(), &last_end_);
   if (last_launch_.stream != nullptr && last_launch_.stream != stream &&
       !last_launch_.stream->Done(last_launch_.sequence)) {
     operation->dependencies.push_back(last_launch_);

@@ -69,6 +69,7 @@ class GraphExec {
   // Steps are replaced, never changed: launches in flight keep theirs.
   Steps steps_ GUARDED_BY(mutex_);
   Dependency last_launch_ GUARDED_BY(mutex_);
+  scheduler::streams::Timeline::Moment last_end_ GUARDED_BY(mutex_);  // in virtual time
 };
 
 }  // namespace softgpu

@@ -17,6 +17,7 @@
 #include "softgpu/driver/fault_record.h"
 #include "softgpu/driver/function.h"
 #include "softgpu/driver/module.h"
+#include "softgpu/driver/virtual_device.h"
 
 namespace softgpu {
 namespace {
@@ -48,6 +49,10 @@ class LaunchOperation final : public Operation {
     launch_.cooperative = work_.cooperative;
     const Config& config = Driver::Get().config();
     launch_.watchdog_ms = config.watchdog_ms;
+    if (work_.timed) {
+      timed = {scheduler::streams::TimedWork::Kind::kKernel, work_.timed->cost};
+      skips_ = work_.timed->skips;
+    }
     if (config.check) {
       launch_.report = [](const Finding& finding) { CheckLog::Get().Add(finding); };
     }
@@ -60,6 +65,7 @@ class LaunchOperation final : public Operation {
   void SetStream(CUstream stream) override { stream_ = stream; }
 
   CUresult Run() override {
+    if (skips_) return CUDA_SUCCESS;
     launch_.grid_id = next_grid.fetch_add(1);
     const std::optional<Fault> fault = Execute(launch_);
     HandOnPrints();
@@ -78,6 +84,7 @@ class LaunchOperation final : public Operation {
   const KernelWork work_;
   Launch launch_;
   CUstream stream_ = nullptr;
+  bool skips_ = false;
   base::Mutex print_mutex_;
   std::string printed_ GUARDED_BY(print_mutex_);
 };
@@ -128,6 +135,21 @@ CUresult CheckResources(Function& function, const Device& device, const LaunchRe
                     " blocks of this shape");
   }
   return CUDA_SUCCESS;
+}
+
+// In virtual time nothing is guessed: the table has a rule for the kernel, or it cannot run.
+CUresult FindTime(Function& function, const LaunchRequest& request,
+                  std::optional<TimedKernel>* timed) {
+  const VirtualDevice* const device = VirtualDevice::Get();
+  if (device == nullptr) return CUDA_SUCCESS;
+  const int blocks =
+      BlocksPerMultiprocessor(function, request.block.Count(), request.dynamic_shared_bytes);
+  *timed = device->table().TimeOf(function.kernel().name(), request.grid,
+                                  static_cast<uint64_t>(std::max(blocks, 1)));
+  if (timed->has_value()) return CUDA_SUCCESS;
+  return Fail(CUDA_ERROR_INVALID_VALUE, "the table of LANEWAY_SOFTGPU's timing= has no rule for " +
+                                            function.kernel().name() +
+                                            ": add one for it, or for `* *`");
 }
 
 // The documented list of `extra`: (pointer, address), (size, address of size), end.
@@ -198,6 +220,8 @@ CUresult PrepareLaunch(const std::shared_ptr<Function>& function,
   CUresult result = CheckShape(function->kernel(), request);
   if (result != CUDA_SUCCESS) return result;
   result = CheckResources(*function, context->device(), request);
+  if (result != CUDA_SUCCESS) return result;
+  result = FindTime(*function, request, &work->timed);
   if (result != CUDA_SUCCESS) return result;
   work->function = function;
   work->context = context;

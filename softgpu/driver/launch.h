@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "softgpu/driver/operation.h"
+#include "softgpu/driver/timing_table.h"
 #include "softgpu/exec/launch.h"
 
 namespace softgpu {
@@ -40,6 +42,7 @@ struct KernelWork {
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   std::vector<std::byte> parameters;
+  std::optional<TimedKernel> timed;  // in virtual time
 };
 
 // Checks the request and copies its parameters. The kernel must belong to `context`.

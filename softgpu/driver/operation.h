@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/streams/timeline.h"
+
 namespace softgpu {
 
 class Stream;
@@ -36,8 +38,18 @@ class Operation {
   // The stream that it is about to run in; only prints and the words of faults care.
   virtual void SetStream(CUstream stream) {}
 
+  // Enters the operation into virtual time, behind `after`; returns the moment of its end. Called
+  // once, where the operation is submitted, and only when there is virtual time
+  // (virtual_device.h). By default, it takes the time of `timed`.
+  virtual scheduler::streams::Timeline::Moment Enter(
+      scheduler::streams::Timeline* timeline, const scheduler::streams::Timeline::Moment& after) {
+    const bool takes_time = timed.kind != scheduler::streams::TimedWork::Kind::kNone;
+    return takes_time ? timeline->Add(timed, after) : after;
+  }
+
   Place place() const { return place_; }
   std::vector<Dependency> dependencies;  // what Run waits for besides the stream's own order
+  scheduler::streams::TimedWork timed;   // what it takes in virtual time
 
  private:
   const Place place_;

@@ -9,6 +9,7 @@
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/extension.h"
 #include "softgpu/driver/stream_threads.h"
+#include "softgpu/driver/virtual_device.h"
 #include "softgpu/exec/spin.h"
 
 namespace softgpu {
@@ -26,7 +27,10 @@ std::atomic<uint64_t> next_id{1};
 Stream::Stream(std::shared_ptr<Context> context, unsigned flags, int priority)
     : context_(std::move(context)), flags_(flags), priority_(priority), id_(next_id.fetch_add(1)) {}
 
-Stream::~Stream() { assert(queue_.empty()); }
+Stream::~Stream() {
+  assert(queue_.empty());
+  if (VirtualDevice* const device = VirtualDevice::Get()) device->Forget(*this);
+}
 
 uint64_t Stream::Push(std::unique_ptr<Operation> operation, bool wake) {
   submitter_.Note();

@@ -25,15 +25,32 @@ TEST(ParseConfigTest, DefaultsAndEveryKey) {
   EXPECT_TRUE(all->sticky_context);
   EXPECT_TRUE(all->check);
   EXPECT_EQ(all->watchdog_ms, 250u);
+  EXPECT_EQ(ParseConfig("timing=/a/table.txt", &error)->timing, "/a/table.txt");
   EXPECT_EQ(all->executor, Config::Executor::kLlvm);
   EXPECT_FALSE(all->cache);
 }
 
 TEST(ParseConfigTest, RefusalsNameTheItemAndWhatIsAccepted) {
-  for (const char* text :
-       {"devices=0", "devices=9", "devices=", "devices", "memory=4", "memory=4GB", "memory=1MiB",
-        "memory=99999999GiB", "sms=0", "cc=8", "cc=8.0x", "sticky=no", "check=yes", "watchdog=0",
-        "colour=blue", "executor=jit", "cache=1", ",devices=1"}) {
+  for (const char* text : {"devices=0",
+                           "devices=9",
+                           "devices=",
+                           "devices",
+                           "memory=4",
+                           "memory=4GB",
+                           "memory=1MiB",
+                           "memory=99999999GiB",
+                           "sms=0",
+                           "cc=8",
+                           "cc=8.0x",
+                           "sticky=no",
+                           "check=yes",
+                           "watchdog=0",
+                           "colour=blue",
+                           "executor=jit",
+                           "cache=1",
+                           "timing=",
+                           "timing=/a/table.txt,devices=2",
+                           ",devices=1"}) {
     std::string error;
     EXPECT_FALSE(ParseConfig(text, &error).has_value()) << text;
     EXPECT_NE(error.find("accepted are"), std::string::npos) << error;
