@@ -16,6 +16,8 @@ std::vector<int64_t> Numbers(const std::string& text, char separator) {
 
 int64_t Pieces(int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; }
 
+}  // namespace
+
 Work WorkOf(const Operator& each) {
   Work work;
   work.multiply_accumulates = each.multiply_accumulates;
@@ -30,8 +32,6 @@ Work WorkOf(const Operator& each) {
   }
   return work;
 }
-
-}  // namespace
 
 std::vector<Operator> ReadNetwork(const std::string& name) {
   std::ifstream file(std::string(LANEWAY_NETWORKS) + "/" + name + ".csv");

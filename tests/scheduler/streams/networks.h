@@ -26,6 +26,7 @@ std::vector<Operator> ReadNetwork(const std::string& name);
 // Convolutions and matrix products take tiles of 32 x 32 outputs (positions x channels), 160 at
 // once; all others, depthwise ones among them, take blocks of 256 outputs, 640 at once. An element
 // has four bytes.
+Work WorkOf(const Operator& each);
 std::vector<Cost> CostsOf(const std::vector<Operator>& operators, const Roofline& device);
 
 Dag GraphOf(const std::vector<Operator>& operators);
