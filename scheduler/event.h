@@ -110,6 +110,12 @@ struct LaneShrunk {
   LaneId lane = 0;
   int64_t bytes = 0;
 };
+// The keeper has so much of an adopted lane: more than its sessions need now. It counts until the
+// lane shrinks.
+struct LaneFound {
+  LaneId lane = 0;
+  int64_t bytes = 0;
+};
 // A SwapOut or SwapIn is done; not ok: everything is where it was (`text`: why).
 struct Swapped {
   SessionId session = 0;
@@ -168,8 +174,8 @@ struct Timer {};  // NextTimerUs() has come
 using Event =
     std::variant<SessionArrived, SessionAdopted, SessionMoved, SessionEnding, SessionLeft, Runnable,
                  Idle, Progress, Switched, MemoryNeeded, MemoryFreed, LaneNeeded, LaneShrunk,
-                 Swapped, PolicyChanged, CapacityChanged, DeviceLost, UserChanged, LimitChanged,
-                 TermsChanged, SessionPlaced, Paused, Resumed, Timer>;
+                 LaneFound, Swapped, PolicyChanged, CapacityChanged, DeviceLost, UserChanged,
+                 LimitChanged, TermsChanged, SessionPlaced, Paused, Resumed, Timer>;
 
 // --- what to do ----------------------------------------------------------------------------------
 

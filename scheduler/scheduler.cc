@@ -188,6 +188,15 @@ void On(Core* core, const Progress& event) {
 void On(Core* core, const Switched& event) { OnSwitched(core, event); }
 void On(Core* core, const LaneShrunk& event) { OnLaneShrunk(core, event); }
 
+// Memory that is counted too low would be granted twice. The size of a lane that shrinks is settled
+// by the answer to that order.
+void On(Core* core, const LaneFound& event) {
+  Lane* const lane = core->LaneOf(event.lane);
+  if (lane == nullptr || lane->shrinking_to >= 0 || event.bytes <= lane->bytes) return;
+  SetLaneBytes(core, lane, event.bytes);
+  core->devices.insert(lane->device);
+}
+
 void On(Core* core, const MemoryNeeded& event) {
   Session* const session = core->Find(event.session);
   if (session == nullptr || session->phase != Phase::kAdmitted) return;

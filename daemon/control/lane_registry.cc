@@ -168,24 +168,25 @@ void LaneRegistry::ReleaseUnknownOwners() {
     if (id != 0 && parts_.sessions->Find(id) == nullptr)
       parts_.children->TellKeeper(wire::ReleaseOwner{usage.owner});
   }
-  ShrinkToCounted();
+  CountFound();
 }
 
-// The keeper may hold a lane that has no session left, or a part of a lane that its sessions gave
-// back while no lanewayd was there. Workers that have the lane mapped give it up first.
-void LaneRegistry::ShrinkToCounted() {
+// The keeper may hold a lane that has no session left: the workers that map such a lane give it up
+// first. The keeper may also hold more of a lane than the lane's sessions need, because sessions
+// gave a part back while no lanewayd was there. An idle session may be inside that lane: so the
+// scheduler counts the whole lane, and shrinks the lane when memory is needed.
+void LaneRegistry::CountFound() {
   std::map<uint64_t, uint64_t> kept;  // bytes by lane
   for (const wire::Usage& usage : parts_.children->keeper().usages) {
     if (wire::SessionOf(usage.owner) == 0) kept[usage.owner.id] += usage.bytes;
   }
   for (const std::pair<const uint64_t, uint64_t>& lane : kept) {
-    if (!Exists(lane.first)) {
+    if (Exists(lane.first)) {
+      parts_.scheduler->Apply(
+          scheduler::LaneFound{IdOf(lane.first), static_cast<int64_t>(lane.second)});
+    } else {
       Shrink({lane.first, 0});
-      continue;
     }
-    const scheduler::Lane& counted = parts_.scheduler->state().lanes.at(IdOf(lane.first));
-    const uint64_t bytes = static_cast<uint64_t>(counted.bytes);
-    if (counted.shrinking_to < 0 && lane.second > bytes) Shrink({lane.first, bytes});
   }
 }
 

@@ -56,8 +56,8 @@ class LaneRegistry {
   void Resize(const scheduler::ResizeLane& resize);
   void OnShrunk(uint32_t worker, const ipc::control::LaneShrunk& shrunk);
   // Has the memory freed that the keeper holds for sessions and lanes of an earlier lanewayd that
-  // are gone: they ended without a lanewayd, or together with their worker. The same for the part
-  // of a lane that the scheduler does not count. Once, when lanewayd begins to serve.
+  // are gone: they ended without a lanewayd, or together with their worker. What it holds of other
+  // lanes is counted. Once, when lanewayd begins to serve.
   void ReleaseUnknownOwners();
   // The session has ended: its own memory and its own lane are freed.
   void ReleaseSession(uint64_t session) const;
@@ -69,7 +69,7 @@ class LaneRegistry {
   void ForwardChange(uint32_t worker, const ipc::control::LaneChanged& changed) const;
   void ReleaseIfEnded(uint64_t lane) const;
   void Shrink(const Shrinking::Order& order);
-  void ShrinkToCounted();
+  void CountFound();
   // Sends an order to every worker. Returns those that have to answer it.
   std::set<uint32_t> TellAllWorkers(const ipc::control::ResizeLane& order) const;
   void Release(uint64_t lane) const;

@@ -121,6 +121,25 @@ TEST_F(LanesTest, WorkThatComesDuringASwapBeginsWhenTheSwapFails) {
   EXPECT_TRUE(Get(2).inside);  // or its lane would be another's while it works there
 }
 
+TEST_F(LanesTest, AnAdoptedLaneCountsWithWhatTheKeeperHasOfIt) {
+  SessionAdopted adopted;
+  adopted.arrived = Job(1);
+  adopted.lane = 5;
+  adopted.ephemeral_bytes = adopted.lane_bytes = 20;
+  adopted.granted = true;
+  On(adopted);
+  On(LaneFound{5, 60});
+  On(LaneFound{5, 10});
+  On(LaneFound{6, 99});
+  EXPECT_EQ(state_.lanes.at(5).bytes, 60);
+  EXPECT_EQ(state_.lanes.size(), 1u);
+  On(Job(2));
+  On(Idle{1});
+  EXPECT_TRUE(Of<GrantMemory>(On(MemoryNeeded{2, 70})).empty());
+  On(Switched{5, 1, 0});
+  EXPECT_EQ(Of<GrantMemory>(On(LaneShrunk{5, 20})).size(), 1u) << "it shrank to make room";
+}
+
 TEST_F(LanesTest, WhoCouldNotBeEvictedIsTriedAgain) {
   On(Job(1, 40, 0));
   ASSERT_EQ(Of<SwapOut>(On(Paused{1, true})).size(), 1u);
