@@ -167,6 +167,11 @@ void Board::SetPolicy(const ipc::control::LanePolicy& policy) {
   Decide(&TurnTable::SetPolicy, policy);
 }
 
+void Board::ForgetLane(uint64_t lane) {
+  const SpinningLock lock(&mutex_);
+  turns_.ForgetLane(lane);
+}
+
 void Board::SetDaemon(bool present) {
   const SpinningLock lock(&mutex_);
   daemon_.store(present);

@@ -75,6 +75,7 @@ class Board {
   void SetPaused(uint64_t session_id, bool paused);
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> session_ids);
   void SetPolicy(const ipc::control::LanePolicy& policy);
+  void ForgetLane(uint64_t lane);
   void SetDaemon(bool present);
   bool has_daemon() const { return daemon_.load(std::memory_order_relaxed); }
 

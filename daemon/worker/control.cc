@@ -169,6 +169,7 @@ void Control::ResizeLane(uint64_t lane, uint64_t bytes) {
     loop_.After(kLaneRetryUs, [this, lane, bytes] { ResizeLane(lane, bytes); });
     return;
   }
+  if (bytes == 0) board_.ForgetLane(lane);
   Post(ipc::control::LaneShrunk{lane, bytes});
 }
 

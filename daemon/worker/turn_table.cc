@@ -23,10 +23,14 @@ TurnActions TurnTable::Remove(uint64_t session) {
   if (held) PassOn(*entry);
   sessions_.erase(session);
   std::erase_if(lanes_, [this](const std::pair<const uint64_t, Lane>& lane) {
-    return std::none_of(sessions_.begin(), sessions_.end(),
-                        [&lane](const Entry& other) { return other.second.lane == lane.first; });
+    return lane.second.self_service && !HasSessions(lane.first);
   });
   return Done();
+}
+
+bool TurnTable::HasSessions(uint64_t lane) const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [lane](const Entry& entry) { return entry.second.lane == lane; });
 }
 
 TurnActions TurnTable::ReportRunnable(uint64_t session) {
@@ -217,6 +221,10 @@ TurnActions TurnTable::SetPolicy(const ipc::control::LanePolicy& policy) {
   }
   OpenIfFree(policy.lane);
   return Done();
+}
+
+void TurnTable::ForgetLane(uint64_t lane) {
+  if (!HasSessions(lane)) lanes_.erase(lane);
 }
 
 TurnActions TurnTable::SetDaemon(bool present) {

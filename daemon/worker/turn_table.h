@@ -96,7 +96,11 @@ class TurnTable {
   TurnActions SetPaused(uint64_t session, bool paused);
   // In this order, whichever of them has work. A list may be older than SetLane().
   void SetSuccessors(uint64_t lane, std::vector<uint64_t> sessions);
+  // Counts also for sessions that enter the lane later: lanewayd says only once that several
+  // workers share a lane, perhaps before it sends the first session there.
   TurnActions SetPolicy(const ipc::control::LanePolicy& policy);
+  // The lane has ended. Its policy goes, too.
+  void ForgetLane(uint64_t lane);
   // Whether there is a daemon. Without one, lanes are used in turns.
   TurnActions SetDaemon(bool present);
 
@@ -123,6 +127,7 @@ class TurnTable {
   Entry* Find(uint64_t session);
   const Entry* Find(uint64_t session) const;
   bool CanFollow(const Entry& entry) const;
+  bool HasSessions(uint64_t lane) const;
   bool IsUncontended(const Entry& entry) const;
   Entry* Next(uint64_t lane_id);
   void Move(Entry* entry, ipc::TurnEvent event,

@@ -337,6 +337,18 @@ TEST_F(GateTest, WithoutADaemonALaneOfSeveralWorkersIsNotOpened) {
   EXPECT_FALSE(two->closed()) << "the lane is in this worker still";
 }
 
+// lanewayd says that a lane is shared before it sends a session there, and may be lost in between.
+TEST_F(GateTest, ASharedLaneStaysSharedWhileNoSessionOfThisWorkerIsInIt) {
+  std::unique_ptr<Gate> one = MakeGate(1);
+  const std::unique_ptr<Gate> two = MakeGate(2);
+  board_.SetPolicy({.lane = 7, .self_service = 0});
+  one.reset();
+  two->ReportRunnable();
+  board_.SetDaemon(false);
+  board_.SetLane(2, 7);
+  EXPECT_TRUE(two->closed()) << "a session of another worker may be inside";
+}
+
 // Threads that hold the lane exclude each other, and the lane is never lost.
 TEST(GateThreadsTest, OneAtATime) {
   constexpr uint64_t kSessions = 4;
