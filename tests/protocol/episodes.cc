@@ -23,6 +23,16 @@ namespace {
 constexpr size_t kTextBytes = 512;
 constexpr int kFailed = 3;
 
+struct Name {
+  const char* text;
+  bool Disturbances::*member;
+};
+constexpr Name kNames[] = {
+    {"daemons", &Disturbances::daemons}, {"workers", &Disturbances::workers},
+    {"keepers", &Disturbances::keepers}, {"upgrades", &Disturbances::upgrades},
+    {"pauses", &Disturbances::pauses},
+};
+
 // What a child process tells.
 struct Report {
   uint64_t episode;
@@ -63,8 +73,18 @@ Report InChild(const std::function<std::string()>& work) {
 }  // namespace
 
 Disturbances DisturbancesIn(const std::string& names) {
-  const auto has = [&names](const char* name) { return names.find(name) != std::string::npos; };
-  return {has("daemons"), has("workers"), has("keepers"), has("upgrades"), has("pauses")};
+  Disturbances disturbances;
+  for (const Name& name : kNames)
+    disturbances.*name.member = names.find(name.text) != std::string::npos;
+  return disturbances;
+}
+
+std::string NamesOf(const Disturbances& disturbances) {
+  std::string names;
+  for (const Name& name : kNames) {
+    if (disturbances.*name.member) names += (names.empty() ? "" : ",") + std::string(name.text);
+  }
+  return names.empty() ? "none" : names;
 }
 
 Trace EpisodeOf(const Disturbances& disturbances, uint64_t seed, uint64_t number) {

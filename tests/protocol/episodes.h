@@ -23,6 +23,9 @@ inline constexpr Disturbances kUpgraded = {.workers = true, .upgrades = true, .p
 Disturbances DisturbancesIn(const std::string& names);
 
 struct Trace {
+// As DisturbancesIn() reads them; "none" when there are none.
+std::string NamesOf(const Disturbances& disturbances);
+
   Disturbances disturbances;
   uint64_t seed = 0;  // of the world
   std::vector<uint64_t> words;

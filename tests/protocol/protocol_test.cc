@@ -22,8 +22,8 @@ void ExpectPromisesKept(const Disturbances& disturbances, uint64_t usual_seed) {
   const uint64_t seed = given == nullptr ? usual_seed : std::strtoull(given, nullptr, 10);
   std::printf("seed %lu (another one: LANEWAY_TEST_SEED)\n", static_cast<unsigned long>(seed));
   const Finding finding = Explore(disturbances, seed, StepsWanted());
-  EXPECT_EQ(finding.failure, "") << "protocol_world --seed " << seed << " --steps "
-                                 << finding.steps;
+  EXPECT_EQ(finding.failure, "") << "protocol_world --seed " << seed << " --steps " << finding.steps
+                                 << " --disturb " << NamesOf(disturbances);
 }
 
 TEST_P(SeedsTest, WorldsKeepTheirPromises) { ExpectPromisesKept(kTested, GetParam()); }

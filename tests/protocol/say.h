@@ -30,6 +30,9 @@ void Say(bool to_worker, uint32_t worker, const Message& message) {
       [](const auto& body) {
         if constexpr (requires { body.session_id; })
           std::printf(" session %lu", static_cast<unsigned long>(body.session_id));
+        if constexpr (requires { body.session; })
+          std::printf(" session %lu of program %d",
+                      static_cast<unsigned long>(body.session.session_id), body.session.pid);
         if constexpr (requires { body.lane; })
           std::printf(" lane %lu", static_cast<unsigned long>(body.lane));
         if constexpr (requires { body.bytes; })

@@ -32,7 +32,8 @@ SimDaemon::SimDaemon(Scene* scene, SimKeeper* keeper, const Settings& settings,
   around.state_dir.clear();
   around.limits = settings.limits;
   daemon_ = std::make_unique<control::Daemon>(
-      OptionsFor(settings), &loop_, &children_, [](const std::string&) {}, around);
+      OptionsFor(settings), &loop_, &children_,
+      [this](const std::string& failure) { ready_ = failure.empty(); }, around);
 }
 
 bool SimDaemon::Loop() {

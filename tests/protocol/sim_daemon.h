@@ -38,6 +38,10 @@ class SimDaemon {
   // Changes the pause of the program's job.
   void Pause(const Program& program, scheduler::Pause pause);
 
+  // It has told its starter that a worker serves.
+  bool ready() const { return ready_; }
+  // It has ended itself, and refuses all programs.
+  bool stopped() const { return daemon_->core().scheduler.stopped(); }
   bool serving() const { return daemon_->core().scheduler.serving(); }
   const scheduler::State& state() const { return daemon_->core().scheduler.state(); }
   const std::map<uint32_t, control::Worker>& workers() const { return children_.workers(); }
@@ -52,6 +56,7 @@ class SimDaemon {
   common::EventLoop loop_;
   SimChildren children_;
   std::unique_ptr<control::Daemon> daemon_;
+  bool ready_ = false;
 };
 
 }  // namespace protocol

@@ -128,6 +128,7 @@ void SimLane::Boundary() {
   Step(&turn_, LaneEvent::kBoundary, {});
   live_tag_ = 0;
   NoteHeld(true);
+  Reclaim();
   if (gate_->closed()) return;
   worker::LaneFacts facts = Now();
   facts.turn_is_over = facts.gate != worker::GateState::kRevoked && gate_->TurnIsOver();
@@ -168,6 +169,19 @@ CUresult SimLane::Change(uint64_t lane) {
   const CUresult result = environment_.lanes->Join(&member_, lane, 0);
   return result == CUDA_SUCCESS ? environment_.lanes->ReserveAgain(&member_, assigned_.bytes())
                                 : result;
+}
+
+void SimLane::FollowTold(uint64_t lane, bool away) {
+  const bool stays = IsOccupied() && lane != number();
+  const uint64_t now = assigned_.Follow(lane, away, stays);
+  if (now != 0) (void)Change(now);
+  scene_->Change();
+}
+
+void SimLane::Reclaim() {
+  if (!assigned_.follows_late() || !turn_.at_boundary || !is_still()) return;
+  if (environment_.lanes->Pinned(&member_)) return;
+  if (const uint64_t now = assigned_.FollowLate(); now != 0) (void)Change(now);
 }
 
 CUresult SimLane::Reserve(uint64_t bytes) {

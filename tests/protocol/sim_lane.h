@@ -32,6 +32,7 @@ class SimLane {
   uint64_t number() const { return member_.lane(); }
   bool is_inside() const { return environment_.lanes->Inside(&member_); }
   bool at_boundary() const { return turn_.at_boundary; }
+  bool IsOccupied() { return is_inside() && !IsEmpty(); }
   // Whether something of it runs, or lives in the lane between two kernels.
   bool is_used() const;
   // Nothing of the session is on the device.
@@ -57,6 +58,8 @@ class SimLane {
   void Exit();
   void Forsake();
   CUresult Change(uint64_t lane);
+  void FollowTold(uint64_t lane, bool away);
+  void Reclaim();  // at a boundary: leaves the lane when another one was told
   CUresult Reserve(uint64_t bytes);
   void WriteBack();  // what lived there before it went to the host
   void End(bool to_successor);

@@ -117,6 +117,7 @@ SimSession::Task SimSession::Park() {
   while (Alive() && gate.closed()) {
     (void)parking_.RunCommands();
     PublishQuiet();
+    lane_.Reclaim();
     if (release_ && program_->quiet()) break;
     if (gate.BeginAwait()) {
       const int turns = scene_->calm ? 1 : static_cast<int>(1 + scene_->dice.Below(kSpinTurnsMax));
@@ -136,10 +137,12 @@ void SimSession::OnSilence() {
   (void)parking_.RunCommands();
   if (gate.idle()) {
     gate.ReportIdle(lane_.MayLeave());
+    lane_.Reclaim();
     if (scene_->calm || scene_->dice.OneIn(2)) gate.FlushIdleReport();
     return;
   }
   if (!lane_.is_still()) return;
+  lane_.Reclaim();
   gate.ReportIdle(lane_.MayLeave());
   scene_->Change();
 }
@@ -195,23 +198,20 @@ SimSession::Task SimSession::End() {
 // --- what it is told and tells -------------------------------------------------------------------
 
 void SimSession::Obey(const worker::Decision& decision) {
-  std::visit(ipc::Overloaded{
-                 [this](const wire::Swap& swap) {
-                   place_.Ordered(swap.out != 0);
-                   parking_.Post([this, swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
-                 },
-                 [this](const wire::AssignLane& assign) {
-                   if (assign.result == 0) lane_.assigned().Told(assign.lane);
-                   if (assign.answer != 0) return parking_.Keep(assign);
-                   parking_.Post([this, told = assign.lane] {
-                     const uint64_t lane = lane_.assigned().Follow(told, place_.on_host());
-                     if (lane != 0) (void)lane_.Change(lane);
-                     scene_->Change();
-                   });
-                 },
-                 [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
-             },
-             decision);
+  std::visit(
+      ipc::Overloaded{
+          [this](const wire::Swap& swap) {
+            place_.Ordered(swap.out != 0);
+            parking_.Post([this, swap] { DoSwap(swap.out != 0, swap.with_lane != 0); });
+          },
+          [this](const wire::AssignLane& assign) {
+            if (assign.result == 0) lane_.assigned().Told(assign.lane);
+            if (assign.answer != 0) return parking_.Keep(assign);
+            parking_.Post([this, told = assign.lane] { lane_.FollowTold(told, place_.on_host()); });
+          },
+          [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
+      },
+      decision);
 }
 
 worker::SessionSnapshot SimSession::Snapshot() const {

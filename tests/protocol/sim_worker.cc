@@ -214,6 +214,22 @@ bool SimWorker::OwesShrink(uint64_t lane) const {
                      [lane](const wire::ResizeLane& order) { return order.lane == lane; });
 }
 
+bool SimWorker::SpeaksOf(pid_t pid) const {
+  return std::any_of(connections_.begin(), connections_.end(), [pid](const auto& connection) {
+    const std::deque<wire::DaemonToWorker>& orders = connection->to_worker;
+    const std::deque<wire::WorkerToDaemon>& reports = connection->to_daemon;
+    return std::any_of(orders.begin(), orders.end(),
+                       [pid](const wire::DaemonToWorker& order) {
+                         const auto* const attach = std::get_if<wire::AttachSession>(&order);
+                         return attach != nullptr && attach->session.pid == pid;
+                       }) ||
+           std::any_of(reports.begin(), reports.end(), [pid](const wire::WorkerToDaemon& report) {
+             const auto* const record = std::get_if<wire::SessionRecord>(&report);
+             return record != nullptr && record->pid == pid;
+           });
+  });
+}
+
 bool SimWorker::TryResize(const wire::ResizeLane& size) {
   const worker::LaneTable::View view = lanes_.Look(size.lane);
   const uint64_t have =
@@ -223,6 +239,7 @@ bool SimWorker::TryResize(const wire::ResizeLane& size) {
   if ((have > size.bytes && busy) || (shrinks && !lanes_.Shrink(size.lane, size.bytes)))
     return false;
   scene_->Change();
+  if (size.bytes == 0) board_.ForgetLane(size.lane);
   Post(wire::LaneShrunk{size.lane, size.bytes});
   return true;
 }

@@ -47,6 +47,8 @@ class SimWorker : public worker::DaemonLink {
   const std::map<uint64_t, std::unique_ptr<SimSession>>& sessions() const { return sessions_; }
   // It was told to shrink the lane, and a session of it is inside still.
   bool OwesShrink(uint64_t lane) const;
+  // A message between lanewayd and this worker brings the files of this program.
+  bool SpeaksOf(pid_t pid) const;
   worker::GateView View(uint64_t session) const { return board_.View(session); }
 
  private:

@@ -103,7 +103,9 @@ void World::Disturb() {
   if (choice == 0) {
     if (disturbances_.daemons && daemon_ != nullptr) KillDaemon();
   } else if (choice == 1) {
-    if (disturbances_.workers && worker != nullptr) KillWorker(worker->number());
+    // A lanewayd whose first worker does not start says so and ends.
+    const bool starts = daemon_ != nullptr && !daemon_->ready();
+    if (disturbances_.workers && worker != nullptr && !starts) KillWorker(worker->number());
   } else if (choice == 2) {
     if (!disturbances_.keepers || daemon_ == nullptr || !daemon_->serving()) return;
     PROTOCOL_SAY(&scene_, "the keeper is replaced");
@@ -198,12 +200,19 @@ void World::LoseUnknown() {
 void World::ForgetEnded() {
   if (daemon_ == nullptr) return;
   std::erase_if(programs_, [this](const std::unique_ptr<Program>& program) {
-    if (program->alive() || daemon_->SessionOf(*program) != nullptr || IsServed(*program))
+    if (program->alive() || daemon_->SessionOf(*program) != nullptr || IsServed(*program) ||
+        IsSpokenOf(*program))
       return false;
     scene_.programs.erase(program->pid());
     return true;
   });
 }
+bool World::IsSpokenOf(const Program& program) const {
+  return std::any_of(workers_.begin(), workers_.end(), [&program](const auto& entry) {
+    return entry.second->SpeaksOf(program.pid());
+  });
+}
+
 
 // --- processes -----------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ class World {
   bool IsServed(const Program& program) const;  // by a worker
   bool Served(const Program& program) const;
   bool MayWait() const;
+  bool IsSpokenOf(const Program& program) const;  // in a message that is not heard yet
 
   // --- world_checks.cc
   void CheckLanes();

@@ -42,6 +42,7 @@ void World::CheckRest() {
     scene_.Require(Served(*program) || MayWait(), "a program waits for ever");
   CheckHolders();
   CheckMemory();
+  scene_.Require(!daemon_->stopped(), "lanewayd has ended itself");
 }
 
 void World::CheckHolders() {
