@@ -26,13 +26,18 @@ void LaneRegistry::TellShared() {
     if (session.lane != 0 && there) now[session.lane].insert(session.worker);
   }
   for (const std::pair<const uint64_t, std::set<uint32_t>>& entry : now) {
-    const std::set<uint32_t>& before = workers_[entry.first];
-    if (entry.second == before || (entry.second.size() < 2 && before.size() < 2)) continue;
+    if (entry.second == workers_[entry.first]) continue;
+    const bool shared = entry.second.size() > 1;
     for (const uint32_t worker : entry.second) {
-      (void)parts_.children->Send(worker,
-                                  wire::LanePolicy{entry.first, 1, entry.second.size() < 2});
+      const std::pair<uint64_t, uint32_t> believes{entry.first, worker};
+      const bool told = shared || believe_shared_.erase(believes) != 0;
+      if (shared) believe_shared_.insert(believes);
+      if (told) (void)parts_.children->Send(worker, wire::LanePolicy{entry.first, 1, !shared});
     }
   }
+  std::erase_if(believe_shared_, [&](const std::pair<uint64_t, uint32_t>& believes) {
+    return now.count(believes.first) == 0 && !Exists(believes.first);
+  });
   workers_ = std::move(now);
 }
 

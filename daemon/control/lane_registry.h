@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "daemon/control/children.h"
 #include "daemon/control/only_session.h"
@@ -78,7 +79,9 @@ class LaneRegistry {
   Shrinking shrinking_;
   std::set<uint32_t> lost_;                         // workers whose orders are to be repeated
   std::map<uint64_t, std::set<uint32_t>> workers_;  // by lane, as they were told last
-  std::map<uint64_t, std::set<uint64_t>> guests_;   // by lane: sessions that were ever told of it
+  // Lanes and workers that were told that they share the lane, and not since that they do not.
+  std::set<std::pair<uint64_t, uint32_t>> believe_shared_;
+  std::map<uint64_t, std::set<uint64_t>> guests_;  // by lane: sessions that were ever told of it
   OnlySession only_session_;
 };
 

@@ -56,6 +56,24 @@ TEST_F(LaneRegistryTest, WorkersHearOnceThatTheyShareALane) {
   EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1)[0].self_service, 1u);
 }
 
+// A worker keeps the policy of a shared lane also while no session of the worker is in the lane.
+TEST_F(LaneRegistryTest, AWorkerThatComesBackAloneHearsThatItSharesTheLaneNoMore) {
+  children_.AddWorker(1);
+  children_.AddWorker(2);
+  const uint64_t lane = MakeLane();
+  AddRunning(&sessions_, 1, lane, 1);
+  AddRunning(&sessions_, 2, lane, 2);
+  registry_.TellShared();
+  sessions_.Remove(1);
+  sessions_.Remove(2);
+  registry_.TellShared();
+  children_.Forget();
+  AddRunning(&sessions_, 3, lane, 1);
+  registry_.TellShared();
+  ASSERT_EQ(children_.SentTo<wire::LanePolicy>(1).size(), 1u);
+  EXPECT_EQ(children_.SentTo<wire::LanePolicy>(1)[0].self_service, 1u);
+}
+
 // Without a daemon a worker opens a lane that it does not share.
 TEST_F(LaneRegistryTest, ASessionThatComesOrEndsSharesItsLane) {
   children_.AddWorker(1);
