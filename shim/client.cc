@@ -23,7 +23,6 @@
 namespace shim {
 namespace {
 
-constexpr int kRelaxesPerClockRead = 32;
 // lanewayd knows better why a worker ended; only when it stays silent do we say so ourselves.
 constexpr int kNapsBeforeOwnVerdict = 5;
 constexpr int kNapsWhileMoving = 300;  // it said so: a worker is being started
@@ -181,22 +180,6 @@ void Client::SleepOnDoorbell(uint32_t ticket) {
   if (ipc::MonotonicNs() - start >= kNapUs * 1000) CheckWorker();
   if (pipeline_.Displaced())
     (void)Rebuild();  // a failure is the session's loss, which the caller looks at
-}
-
-bool Client::SpinCompleted(uint32_t slot, uint64_t sequence, unsigned spin_us) const {
-  if (Completed(slot, sequence)) return true;
-  const int64_t begin = ipc::MonotonicNs();
-  int64_t now = begin;
-  do {
-    for (int i = 0; i < kRelaxesPerClockRead; ++i) {
-      if (Completed(slot, sequence)) return true;
-      ipc::CpuRelax();
-    }
-    // The worker may have been woken on this processor.
-    if (now - begin >= ipc::limits::kSpinUs * 1000) sched_yield();
-    now = ipc::MonotonicNs();
-  } while (now - begin < spin_us * 1000);
-  return false;
 }
 
 CUresult Client::SleepUntilCompleted(uint32_t slot, uint64_t sequence) {

@@ -21,6 +21,7 @@
 #include "ipc/ring.h"
 #include "shim/connection.h"
 #include "shim/lock_order.h"
+#include "shim/measured_wait.h"
 #include "shim/pipeline.h"
 #include "shim/rebuild/log.h"
 #include "shim/replies.h"
@@ -58,14 +59,16 @@ class Client : public Upkeep {
   bool Completed(uint32_t slot, uint64_t sequence) const {
     return words_->completed[slot].load(std::memory_order_acquire) >= sequence;
   }
-  // Spins, then calls request_wake (which sends something that rings our doorbell), then sleeps,
-  // until the device has written `sequence`, or the session is lost.
+  // Spins for as long as the thread's last waits advise (shim/wait_spin.h), at least for spin_us.
+  // Then calls request_wake (which sends something that rings our doorbell) and sleeps, until the
+  // device has written `sequence`, or the session is lost.
   template <class RequestWake>
   CUresult WaitCompleted(uint32_t slot, uint64_t sequence, RequestWake request_wake,
                          unsigned spin_us = ipc::limits::kSpinUs) {
     if (Completed(slot, sequence)) return CUDA_SUCCESS;
     pipeline_.Flush();
-    if (SpinCompleted(slot, sequence, spin_us)) return CUDA_SUCCESS;
+    MeasuredWait wait(spin_us);
+    if (wait.Spin([&] { return Completed(slot, sequence); })) return CUDA_SUCCESS;
     if (const CUresult result = request_wake(); result != CUDA_SUCCESS) return result;
     return SleepUntilCompleted(slot, sequence);
   }
@@ -106,7 +109,6 @@ class Client : public Upkeep {
   static void AfterForkInChild();
   void ShowPrints();
 
-  bool SpinCompleted(uint32_t slot, uint64_t sequence, unsigned spin_us) const;
   CUresult SleepUntilCompleted(uint32_t slot, uint64_t sequence);
 
   std::atomic<State> state_{State::kNone};

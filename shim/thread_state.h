@@ -1,10 +1,12 @@
 // The client's state of each thread of the program: the thread's number in message headers, the
-// stack of current contexts, and the thread's default stream in each context.
+// stack of current contexts, the thread's default stream in each context, and how its waits spin.
 // Thread safety: each thread sees its own; the number is process-wide unique.
 #pragma once
 
 #include <cstdint>
 #include <vector>
+
+#include "shim/wait_spin.h"
 
 namespace shim {
 
@@ -16,6 +18,7 @@ struct ThreadState {
     uint64_t stream;
   };
   std::vector<DefaultStream> default_streams;
+  WaitSpin spin;  // of its waits for the device
 };
 
 // The calling thread's state, made on first use.
