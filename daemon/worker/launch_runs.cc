@@ -71,6 +71,20 @@ LaunchRuns::Replayed LaunchRuns::TryOrder(uint32_t place, std::span<const std::b
   return {};
 }
 
+bool LaunchRuns::Has(uint32_t place) const {
+  const auto is_graph = [place](const absl::flat_hash_map<uint32_t, Run>& runs) {
+    const auto it = runs.find(place);
+    return it != runs.end() && it->second.piece != nullptr;
+  };
+  return is_graph(runs_) || is_graph(ordered_);
+}
+
+void LaunchRuns::GiveUp(uint32_t place) {
+  runs_[place] = Run{.failures = kFailuresMax};
+  if (const auto it = ordered_.find(place); it != ordered_.end())
+    it->second = Run{.order = it->second.order, .failures = kFailuresMax};
+}
+
 bool LaunchRuns::Build(std::span<const std::byte> messages, const LaunchOrders::Order* order,
                        CUcontext context, Run* run, size_t* tried) {
   *run = Run{.order = run->order, .failures = run->failures};

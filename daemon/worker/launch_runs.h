@@ -61,12 +61,9 @@ class LaunchRuns {
   Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, CUcontext context);
 
   // Whether the run at this place is a graph.
-  bool Has(uint32_t place) const {
-    const auto it = runs_.find(place);
-    return it != runs_.end() && it->second.piece != nullptr;
-  }
-  // The run at this place is served launch by launch from now on. REQUIRES: it was replayed.
-  void GiveUp(uint32_t place) { runs_[place] = Run{.failures = kFailuresMax}; }
+  bool Has(uint32_t place) const;
+  // The run at this place is served launch by launch from now on.
+  void GiveUp(uint32_t place);
   // All graphs go. REQUIRES: the device has finished with them.
   void Clear();
 

@@ -43,19 +43,18 @@ void Residency::JoinBoard() {
 // A lane that answers no question is followed where the session is quiet, and only the last one: an
 // earlier one may have ended by then.
 void Residency::OnDecision(const Decision& decision) {
-  std::visit(
-      ipc::Overloaded{
-          [this](const wire::Swap& swap) { swaps.OnOrder(swap); },
-          [this](const wire::AssignLane& assign) {
-            if (assign.result == 0) lane.Told(assign.lane);
-            if (assign.answer != 0) return parking_.Keep(assign);
-            parking_.Post([this, told = assign.lane] {
-              lane.FollowTold(told, swaps.on_host(), turn.IsOccupied());
-            });
-          },
-          [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
-      },
-      decision);
+  std::visit(ipc::Overloaded{
+                 [this](const wire::Swap& swap) { swaps.OnOrder(swap); },
+                 [this](const wire::AssignLane& assign) {
+                   if (assign.result == 0) lane.Told(assign.lane);
+                   if (assign.answer != 0) return parking_.Keep(assign);
+                   parking_.Post([this, told = assign.lane] {
+                     lane.FollowTold(told, swaps.on_host(), turn.IsOccupied());
+                   });
+                 },
+                 [this](const wire::MemoryAnswer& answer) { parking_.Keep(answer); },
+             },
+             decision);
 }
 
 // The lane is asked after the requests: see MemoryRequests::NoteGrantedLane().

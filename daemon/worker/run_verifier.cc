@@ -42,26 +42,35 @@ bool RunVerifier::MayVerify(std::span<const std::byte> messages) const {
 }
 
 LaunchRuns::Replayed RunVerifier::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
-                                               CUcontext context, int device) {
-  const std::optional<SessionBytes> before =
-      around_.runs->Has(place) && MayVerify(messages) ? SaveAfterWork(device) : std::nullopt;
-  LaunchRuns::Replayed replayed = around_.runs->TryUntrusted(place, messages, context);
+                                               int device, bool verify) {
+  const CUcontext context = around_.held->environment.contexts[static_cast<size_t>(device)];
+  if (!verify || !runs_.Has(place) || !MayVerify(messages))
+    return runs_.TryUntrusted(place, messages, context);
+  const std::optional<SessionBytes> before = SaveAfterWork(device);
+  const LaunchRuns::Replayed replayed = runs_.TryUntrusted(place, messages, context);
   if (!before.has_value() || replayed.bytes == 0 || replayed.result != CUDA_SUCCESS)
     return replayed;
-  const std::span<const std::byte> run = messages.first(replayed.bytes);
+  return Verify(place, messages.first(replayed.bytes), *before, replayed, device);
+}
+
+// A failure of the device itself is the result of the run.
+LaunchRuns::Replayed RunVerifier::Verify(uint32_t place, std::span<const std::byte> messages,
+                                         const SessionBytes& before, LaunchRuns::Replayed replayed,
+                                         int device) {
+  const Environment& environment = around_.held->environment;
   const std::optional<SessionBytes> of_graph = SaveAfterWork(device);
   if (!of_graph.has_value()) return replayed;
-  replayed.result = before->Restore(around_.held->environment, device);
-  if (replayed.result == CUDA_SUCCESS) replayed.result = LaunchSingly(run);
+  replayed.result = before.Restore(environment, device);
+  if (replayed.result == CUDA_SUCCESS) replayed.result = LaunchSingly(messages);
   if (replayed.result != CUDA_SUCCESS) return replayed;
   const std::optional<SessionBytes> of_launches = SaveAfterWork(device);
   if (!of_launches.has_value()) return replayed;
   around_.page->replay.verified.fetch_add(replayed.launches, std::memory_order_relaxed);
   const std::optional<uint64_t> difference = of_graph->FirstDifference(*of_launches);
   if (!difference.has_value()) return replayed;
-  around_.runs->GiveUp(place);
-  replayed.result = before->Restore(around_.held->environment, device);
-  if (replayed.result == CUDA_SUCCESS) Tell(NameWriter(run, *difference, device));
+  runs_.GiveUp(place);
+  replayed.result = before.Restore(environment, device);
+  if (replayed.result == CUDA_SUCCESS) Tell(NameWriter(messages, *difference, device));
   return replayed;
 }
 

@@ -1,6 +1,6 @@
-// Executes a run of launches both ways, as a graph and one by one, on the same memory, and compares
-// every byte of the session's device memory afterwards. The results of single launches are those
-// that stay.
+// Replays runs of launches, and executes some both ways, as a graph and one by one, on the same
+// memory, and compares every byte of the session's device memory afterwards. The results of single
+// launches are those that stay.
 //
 // A run that may touch anything else is replayed without being verified: pinned host memory, which
 // the program may write in the meantime, variables of modules, more memory than
@@ -40,17 +40,20 @@ class RunVerifier {
   struct Surroundings {
     Holdings* held;
     SessionLife* life;
-    LaunchRuns* runs;
+    const LaunchOrders* orders;
     LaunchSource* source;
     LaunchServer* server;
     ipc::SessionPage* page;
   };
-  explicit RunVerifier(const Surroundings& around) : around_(around) {}
+  explicit RunVerifier(const Surroundings& around)
+      : around_(around), runs_(*around.held->environment.driver, around.source, around.orders) {}
   RunVerifier(const RunVerifier&) = delete;
 
-  // As LaunchRuns::TryUntrusted.
-  LaunchRuns::Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages,
-                                    CUcontext context, int device);
+  // As LaunchRuns::TryUntrusted. `verify`: the client wants the run executed both ways.
+  LaunchRuns::Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, int device,
+                                    bool verify);
+  // All graphs go. REQUIRES: the device has finished with them.
+  void Clear() { runs_.Clear(); }
 
  private:
   bool MayVerify(std::span<const std::byte> messages) const;
@@ -61,7 +64,12 @@ class RunVerifier {
   std::string_view NameWriter(std::span<const std::byte> messages, uint64_t address, int device);
   void Tell(std::string_view kernel);
 
+  LaunchRuns::Replayed Verify(uint32_t place, std::span<const std::byte> messages,
+                              const SessionBytes& before, LaunchRuns::Replayed replayed,
+                              int device);
+
   const Surroundings around_;
+  LaunchRuns runs_;
 };
 
 }  // namespace worker

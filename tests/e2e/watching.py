@@ -44,7 +44,7 @@ def test_top_shows_iterations():
 def test_replayed_launches_are_counted_and_verified():
     with Laneway() as laneway:
         program = laneway.spawn([laneway.binary("launch_loop"), "100", "20", "stream"], "--replay=verify=4", holding=True)
-        program.wait_for_line("time")
+        wait_for(lambda: "time: 20 iterations" in program.output(), "the iterations have ended")
         session = top(laneway)["sessions"][0]
         replay = session["replay"]
         check(replay["state"] == "replaying" and 1000 < replay["replayed"] <= replay["launches"], f"{replay}")

@@ -23,8 +23,8 @@ inline constexpr Disturbances kUpgraded = {.workers = true, .upgrades = true, .p
 Disturbances DisturbancesIn(const std::string& names);
 
 struct Trace {
-// As DisturbancesIn() reads them; "none" when there are none.
-std::string NamesOf(const Disturbances& disturbances);
+  // As DisturbancesIn() reads them; "none" when there are none.
+  std::string NamesOf(const Disturbances& disturbances);
 
   Disturbances disturbances;
   uint64_t seed = 0;  // of the world

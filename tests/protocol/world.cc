@@ -213,7 +213,6 @@ bool World::IsSpokenOf(const Program& program) const {
   });
 }
 
-
 // --- processes -----------------------------------------------------------------------------------
 
 void World::StartDaemon() {

@@ -41,8 +41,7 @@ CallHandlers::CallHandlers(const Surroundings& around)
                held_.environment.cublas,
                held_.environment.cublaslt,
                {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, &orders_}},
-      launches_(*around.held->environment.driver, this, &orders_),
-      verifier_({around.held, around.life, &launches_, this, this, around.file->page()}) {}
+      verifier_({around.held, around.life, &orders_, this, this, around.file->page()}) {}
 
 void CallHandlers::BeginThread() { thread_event_times = streams_.times(); }
 
@@ -108,13 +107,11 @@ CUresult CallHandlers::LaunchUntrusted(std::span<const std::byte> message) {
 LaunchRuns::Replayed CallHandlers::TryReplayUntrusted(uint32_t place,
                                                       std::span<const std::byte> messages,
                                                       bool verify) {
-  const CUcontext context = held_.environment.contexts[static_cast<size_t>(call_.device)];
-  return verify ? verifier_.TryUntrusted(place, messages, context, call_.device)
-                : launches_.TryUntrusted(place, messages, context);
+  return verifier_.TryUntrusted(place, messages, call_.device, verify);
 }
 
 void CallHandlers::DestroyObjects() {
-  launches_.Clear();
+  verifier_.Clear();
   blas_.Destroy(&handles_);
   graphs_.Destroy(&handles_);
   streams_.DestroyEvents(&handles_);

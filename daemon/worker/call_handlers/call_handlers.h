@@ -105,7 +105,6 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   CopyHandler copies_;
   LaunchOrders orders_;
   const ipc::Targets targets_;
-  LaunchRuns launches_;
   RunVerifier verifier_;
 };
 
