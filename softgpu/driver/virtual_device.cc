@@ -22,7 +22,7 @@ using scheduler::streams::Timeline;
 constexpr size_t kPendingMax = 64 << 10;
 
 // Never destroyed, as the driver is.
-std::atomic<VirtualDevice*> instance{nullptr};
+std::atomic<VirtualDevice*> opened{nullptr};
 
 // The whole file; nothing and `error` filled otherwise. `fd` is closed.
 std::optional<std::string> ReadTable(int fd, std::string* error) {
@@ -47,7 +47,7 @@ std::optional<std::string> ReadTable(int fd, std::string* error) {
 VirtualDevice::VirtualDevice(TimingTable table)
     : table_(std::move(table)), timeline_(table_.device().roofline.front_end_ns) {}
 
-VirtualDevice* VirtualDevice::Get() { return instance.load(); }
+VirtualDevice* VirtualDevice::Get() { return opened.load(); }
 
 bool VirtualDevice::Open(const std::string& path, std::string* error) {
   error->clear();
@@ -59,7 +59,7 @@ bool VirtualDevice::Open(const std::string& path, std::string* error) {
     table = TimingTable::ParseUntrusted(*text, error);
   }
   if (table) {
-    instance = new VirtualDevice(*std::move(table));
+    opened = new VirtualDevice(*std::move(table));
     return true;
   }
   *error = "LANEWAY_SOFTGPU: timing=" + path + " cannot be used: " + *error;

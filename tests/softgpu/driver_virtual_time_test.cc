@@ -199,7 +199,7 @@ TEST_F(VirtualTimeTest, AKernelWithoutARuleIsRefused) {
 }
 
 TEST_F(VirtualTimeTest, MoreWorkThanIsKeptLetsTheProgramWait) {
-  constexpr int kLaunches = 30'000;  // with a join and an end each
+  constexpr int kLaunches = 40'000;  // a beginning and an end each
   EXPECT_FLOAT_EQ(Time([this] {
                     for (int i = 0; i < kLaunches; ++i) EXPECT_OK(Launch(empty_, {}, stream_));
                   }),
