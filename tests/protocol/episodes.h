@@ -22,10 +22,10 @@ inline constexpr Disturbances kUpgraded = {.workers = true, .upgrades = true, .p
 // "daemons", "workers", "keepers", "upgrades", "pauses", in any order; other words mean nothing.
 Disturbances DisturbancesIn(const std::string& names);
 
-struct Trace {
-  // As DisturbancesIn() reads them; "none" when there are none.
-  std::string NamesOf(const Disturbances& disturbances);
+// As DisturbancesIn() reads them; "none" when there are none.
+std::string NamesOf(const Disturbances& disturbances);
 
+struct Trace {
   Disturbances disturbances;
   uint64_t seed = 0;  // of the world
   std::vector<uint64_t> words;
