@@ -173,8 +173,8 @@ void CheckRuntimeDirectory(const std::string& dir, std::vector<Finding>* finding
   const absl::StatusOr<int> file = ipc::SessionFile::Create(1, 0);
   if (file.ok()) {
     close(*file);
-    findings->push_back(Good(absl::StrCat("room for a session's rings (",
-                                          BytesText(ipc::kSessionFileBytes), " of memory each)")));
+    findings->push_back(Good(absl::StrCat(
+        "room for a session's rings (", BytesText(ipc::kSessionMemoryBytes), " of memory each)")));
   } else {
     findings->push_back(Problem(std::string(file.status().message()), "see above"));
   }

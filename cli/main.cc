@@ -172,6 +172,11 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   CLI::App* const trace = app->get_subcommand("trace");
   trace->add_option("JOB", request->id, "only this job");
   trace->add_option("--out", request->out, "the file to write; standard output without it");
+  CLI::Option* const calls = trace->add_flag(
+      "--calls", request->calls,
+      "trace each call of the job from now on: client, worker, device by stream, and waits");
+  trace->add_option("--for", request->period, "with --calls: for how long; 2s without it")
+      ->needs(calls);
   app->get_subcommand("policy")->add_option("NAME", request->name, "the policy to switch to");
   app->get_subcommand("stop")->add_flag("--force", request->force,
                                         "end running programs' sessions, too");

@@ -64,9 +64,10 @@ std::vector<CommandInfo> WatchingCommands() {
        "Say what a job waits for, and for whom; without a job, of all",
        {"runtime-dir"}},
       {"trace",
-       "[--out FILE] [JOB]",
+       "[--out FILE] [JOB [--calls [--for TIME]]]",
        "Write what happened lately as a timeline that ui.perfetto.dev opens: who held which lane, "
-       "iterations, waits and swaps",
+       "iterations, waits and swaps. With --calls trace a running job for a while, and add its "
+       "calls, what the worker served, what the device did by stream, and waits",
        {"runtime-dir"}},
       {"history",
        "[-n COUNT] [--json]",

@@ -23,7 +23,9 @@ struct Request {
   uint64_t count = 0;                // of history; 0: all. Of share and priority: the new value
   bool json = false;
   bool force = false;
-  bool once = false;  // of top
+  bool once = false;   // of top
+  bool calls = false;  // of trace
+  std::string period;  // of trace --calls: for how long; empty: the default
 };
 
 // Prints a sentence to standard error and returns `code`.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "cli/call_trace.h"
 #include "cli/trace_json.h"
 
 namespace cli {
@@ -39,6 +40,7 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
 }
 
 int Trace(const Request& request) {
+  if (request.calls) return TraceCalls(request);
   const absl::StatusOr<std::vector<JournalEvent>> events = FetchJournal(request);
   if (!events.ok()) return Say(1, std::string(events.status().message()));
   const JobTimeline timeline = BuildTimeline(*events, request.id);

@@ -1,4 +1,5 @@
-// `laneway trace [JOB] [--out FILE]`: what happened lately as a Perfetto timeline. Thread safety:
+// `laneway trace [JOB] [--out FILE]`: what happened lately as a Perfetto timeline. With --calls:
+// cli/call_trace.h. Thread safety:
 // main().
 #pragma once
 

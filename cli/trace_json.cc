@@ -84,7 +84,7 @@ void AddNames(const JobTimeline& timeline, Json* events) {
 
 }  // namespace
 
-std::string TraceJson(const JobTimeline& timeline) {
+std::string TraceJson(const JobTimeline& timeline, const std::string& more) {
   Json events = Json::array();
   AddNames(timeline, &events);
   std::set<uint64_t> lanes;
@@ -120,8 +120,10 @@ std::string TraceJson(const JobTimeline& timeline) {
     if (is_name(a) != is_name(b)) return is_name(a);
     return !is_name(a) && a["ts"].get<int64_t>() < b["ts"].get<int64_t>();
   });
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  std::string list = events.dump(-1, ' ', false, Json::error_handler_t::replace);
+  list.pop_back();  // the bracket
+  absl::StrAppend(&list, events.empty() || more.empty() ? "" : ",\n", more, "]");
+  return absl::StrCat("{\"displayTimeUnit\":\"ms\",\"traceEvents\":", list, "}");
 }
 
 }  // namespace cli

@@ -46,11 +46,15 @@ absl::StatusOr<int> SessionFile::Create(uint64_t session_id, uint32_t slot) {
   const int fd = memfd_create("laneway-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return NoRoom("memfd_create");
   // The pages are allocated now: a full tmpfs must be an error here, not a SIGBUS in a program
-  // later.
-  if (const int error = posix_fallocate(fd, 0, kSessionFileBytes); error != 0) {
+  // later. Those of the trace area are allocated when a trace begins.
+  if (const int error = posix_fallocate(fd, 0, kSessionMemoryBytes); error != 0) {
     close(fd);
     errno = error;
     return NoRoom("posix_fallocate");
+  }
+  if (ftruncate(fd, kSessionFileBytes) != 0) {
+    close(fd);
+    return NoRoom("ftruncate");
   }
   if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     close(fd);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ipc/futex.h"
+#include "shim/call_trace.h"
 
 namespace shim {
 
@@ -69,6 +70,8 @@ void ChunkSender::SendUnsent() {
 }
 
 void ChunkSender::SendRepeat() {
+  TracedSpan span(ipc::TraceKind::kRepeat);
+  span.SetAmount(matcher_.run_messages());
   const std::span<const ipc::ChunkPatch> patches = matcher_.patches();
   ipc::ChunkRepeat repeat = matcher_.repeat();
   repeat.verify = verify_ ? 1 : 0;

@@ -14,6 +14,7 @@
 
 #include "ipc/environment.h"
 #include "ipc/futex.h"
+#include "shim/call_trace.h"
 #include "shim/device_memory.h"
 #include "shim/handle_resolver.h"
 #include "shim/held_watch.h"
@@ -78,6 +79,7 @@ void Client::Use(std::unique_ptr<Connection> connection) {
     worker_ = connection_->worker;
   }
   page_ = connection_->file->page();
+  BeginTracing(*connection_->file);
   words_ = connection_->file->completions();
   ring_ = dynamic_cast<ipc::RingSender*>(connection_->channel.sender.get());
   arena_base_ = ipc::limits::kSlotBase + connection_->welcome.slot * ipc::limits::kSlotBytes;
@@ -109,6 +111,7 @@ void Client::AfterForkInChild() {
   Client& client = Process();
   if (client.state_.load(std::memory_order_relaxed) == State::kLive) {
     client.state_.store(State::kForked, std::memory_order_relaxed);
+    EndTracing();
   }
 }
 

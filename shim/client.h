@@ -67,8 +67,9 @@ class Client : public Upkeep {
                          unsigned spin_us = ipc::limits::kSpinUs) {
     if (Completed(slot, sequence)) return CUDA_SUCCESS;
     pipeline_.Flush();
-    MeasuredWait wait(spin_us);
+    MeasuredWait wait(slot, spin_us);
     if (wait.Spin([&] { return Completed(slot, sequence); })) return CUDA_SUCCESS;
+    wait.OnSleep();
     if (const CUresult result = request_wake(); result != CUDA_SUCCESS) return result;
     return SleepUntilCompleted(slot, sequence);
   }

@@ -17,8 +17,9 @@ int64_t SwitchesOfThisThread() {
 
 }  // namespace
 
-MeasuredWait::MeasuredWait(unsigned spin_us_min)
-    : advice_(ThisThread().spin),
+MeasuredWait::MeasuredWait(uint32_t slot, unsigned spin_us_min)
+    : span_(ipc::TraceKind::kWait, slot),
+      advice_(ThisThread().spin),
       begin_ns_(ipc::MonotonicNs()),
       spin_ns_(int64_t{std::max(spin_us_min, advice_.NextUs())} * 1000) {}
 

@@ -1,18 +1,21 @@
 // One wait of a thread for the device, with the clock and the system's counters that WaitSpin is
-// told of at its end. Thread safety: one thread; it lives on the stack.
+// told of at its end. An event of the trace, where the session is traced. Thread safety: one
+// thread; it lives on the stack.
 #pragma once
 
 #include <cstdint>
 
 #include "ipc/futex.h"
+#include "shim/call_trace.h"
 #include "shim/thread_state.h"
 
 namespace shim {
 
 class MeasuredWait {
  public:
-  // Spins as long as the thread's last waits advise, and at least for so long.
-  explicit MeasuredWait(unsigned spin_us_min);
+  // For the stream with this slot. Spins as long as the thread's last waits advise, and at least
+  // for so long.
+  MeasuredWait(uint32_t slot, unsigned spin_us_min);
   ~MeasuredWait();
   MeasuredWait(const MeasuredWait&) = delete;
 
@@ -27,6 +30,8 @@ class MeasuredWait {
     } while (EndRound());
     return ready();
   }
+  // The wait goes on asleep.
+  void OnSleep() { span_.SetAmount(1); }
 
  private:
   static constexpr int kLooksPerRound = 32;  // reading the clock costs as much as several looks
@@ -36,6 +41,7 @@ class MeasuredWait {
   // Lets others have the processor that wait for it: the worker may have been woken here.
   void GiveWay();
 
+  TracedSpan span_;
   WaitSpin& advice_;
   const int64_t begin_ns_;
   const int64_t spin_ns_;

@@ -5,6 +5,7 @@
 #include "ipc/calls/limits.h"
 #include "ipc/futex.h"
 #include "ipc/message.h"
+#include "shim/call_trace.h"
 
 namespace shim {
 namespace {
@@ -30,6 +31,7 @@ void Replies::Forget(PendingReply* pending) {
 }
 
 CUresult Replies::Wait(PendingReply* pending) {
+  const TracedSpan span(ipc::TraceKind::kReplyWait);
   while (pending->done.load(std::memory_order_acquire) == 0) {
     if (page_->loss.load(std::memory_order_acquire) != 0) return upkeep_->Lost();
     if (upkeep_->NeedsRebuild()) {

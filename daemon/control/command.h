@@ -13,12 +13,12 @@ struct Command {
   std::string name;
   bool force = false;               // stop
   uint64_t id = 0;                  // a job
-  std::string text;                 // policy: its name; job: the command
+  std::string text;                 // policy: its name; job: the command; trace: what to do
   uint64_t pid = 0;                 // job: of its `laneway run`
   uint64_t code = 0;                // exited: as a shell says it
   std::string ticket;               // job: of the job that its `laneway run` is a part of
   uint64_t bytes = 0;               // limit; job: its limit, 0: none given
-  uint64_t value = 0;               // share, priority
+  uint64_t value = 0;               // share, priority; trace: its number
   uint64_t after = 0;               // journal: the last event that is known
   ipc::SchedulingTerms scheduling;  // job
 };

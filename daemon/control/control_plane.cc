@@ -17,6 +17,7 @@ ControlPlane::ControlPlane(Core* core, Host* host)
       views_({&core->options, core->children, &core->sessions, &core->scheduler.state(),
               &core->observers},
              core->now_us),
+      call_traces_({&core->sessions, core->loop, core->now_us}),
       upgrade_({core->children, &core->sessions, &core->scheduler, &commands_}),
       metrics_(core->loop, [this] { return views_.Metrics(); }) {
   SetUpViews();
@@ -40,6 +41,7 @@ void ControlPlane::SetUpViews() {
   commands_.OnLater("status", fresh(&Views::Status));
   commands_.OnLater("top", fresh(&Views::Top));
   commands_.On("journal", [this](const Command& asked) { return views_.Journal(asked.after); });
+  commands_.On("trace", [this](const Command& asked) { return call_traces_.Do(asked); });
   commands_.On("why", [this](const Command& asked) { return views_.Why(asked.id); });
 }
 

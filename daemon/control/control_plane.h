@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/control/call_traces.h"
 #include "daemon/control/command_server.h"
 #include "daemon/control/core.h"
 #include "daemon/control/http.h"
@@ -55,6 +56,7 @@ class ControlPlane {
   JobCommands job_commands_;
   RunCommands run_commands_;
   Views views_;
+  CallTraces call_traces_;
   UpgradeCommand upgrade_;
   MetricsServer metrics_;
   std::vector<std::string> stop_waiters_;  // peers

@@ -29,7 +29,7 @@ absl::Status MakePage(Session* session) {
   if (const absl::Status made = MakeSessionFile(session); !made.ok()) return made;
   if (session->page.get() == nullptr) return absl::ResourceExhaustedError("mmap; raise ulimit -v");
   (void)fallocate(session->fds.file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  ipc::kPageBytes, ipc::kSessionFileBytes - ipc::kPageBytes);
+                  ipc::kPageBytes, ipc::kSessionMemoryBytes - ipc::kPageBytes);
   return absl::OkStatus();
 }
 

@@ -12,8 +12,12 @@ constexpr int64_t kCommandRetryUs = 500;  // until the device has finished, whic
 
 }  // namespace
 
-Parking::Parking(ipc::SessionPage* page, ipc::Progress* progress, std::function<bool()> may_command)
-    : page_(*page), progress_(*progress), may_command_(std::move(may_command)) {}
+Parking::Parking(ipc::SessionPage* page, ipc::Progress* progress, std::function<bool()> may_command,
+                 OnWaited on_waited)
+    : page_(*page),
+      progress_(*progress),
+      may_command_(std::move(may_command)),
+      on_waited_(std::move(on_waited)) {}
 
 void Parking::Ring() {
   poked_.store(1, std::memory_order_seq_cst);
@@ -95,7 +99,7 @@ void Parking::Sleep(int64_t us) const {
 }
 
 Parking::Waiting::Waiting(Parking* parking, ipc::WaitState reason)
-    : parking_(*parking), begin_us_(NowUs()) {
+    : parking_(*parking), reason_(reason), begin_us_(NowUs()) {
   ipc::Progress& progress = parking_.progress_;
   progress.wait_since_us.store(static_cast<uint64_t>(begin_us_), std::memory_order_relaxed);
   progress.wait.store(reason, std::memory_order_release);
@@ -104,6 +108,7 @@ Parking::Waiting::Waiting(Parking* parking, ipc::WaitState reason)
 Parking::Waiting::~Waiting() {
   parking_.progress_.wait.store(ipc::WaitState::kNothing, std::memory_order_release);
   ipc::CountWait(&parking_.page_.iteration_times, static_cast<uint64_t>(NowUs() - begin_us_));
+  if (parking_.on_waited_) parking_.on_waited_(reason_, begin_us_);
 }
 
 }  // namespace worker

@@ -27,9 +27,13 @@ class Parking {
   using Command = std::function<void()>;
   using Answer = std::variant<ipc::control::AssignLane, ipc::control::MemoryAnswer>;
 
+  // Told of each Waiting at its end: its reason, and when it began (NowUs).
+  using OnWaited = std::function<void(ipc::WaitState reason, int64_t begin_us)>;
+
   // `page` and `progress` outlive this object. `may_command` says whether commands may run now; it
-  // is asked only when there are some.
-  Parking(ipc::SessionPage* page, ipc::Progress* progress, std::function<bool()> may_command);
+  // is asked only when there are some. `on_waited` may be empty.
+  Parking(ipc::SessionPage* page, ipc::Progress* progress, std::function<bool()> may_command,
+          OnWaited on_waited = {});
   Parking(const Parking&) = delete;
 
   // Wakes the session's thread, also from a wait for a message.
@@ -85,6 +89,7 @@ class Parking {
 
    private:
     Parking& parking_;
+    const ipc::WaitState reason_;
     const int64_t begin_us_;
   };
 
@@ -94,6 +99,7 @@ class Parking {
   ipc::SessionPage& page_;
   ipc::Progress& progress_;
   const std::function<bool()> may_command_;
+  const OnWaited on_waited_;
   std::atomic<uint32_t> poked_{0};
   mutable base::Mutex mutex_;
   std::vector<Command> commands_ GUARDED_BY(mutex_);

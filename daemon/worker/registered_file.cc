@@ -9,7 +9,7 @@ namespace worker {
 
 bool RegisteredFile::Register(std::string* error) {
   const CUresult result = environment_.driver->cuMemHostRegister_v2(
-      file_->base(), ipc::kSessionFileBytes,
+      file_->base(), ipc::kSessionMemoryBytes,
       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   registered_ = result == CUDA_SUCCESS;
   if (!registered_) {

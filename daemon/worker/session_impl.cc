@@ -19,8 +19,12 @@ std::unique_ptr<Session> Session::Create(SessionSetup setup, const Environment& 
 SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
     : pages_(environment, &setup),
       life_(pages_.file.page(), setup.generation),
-      parking_(pages_.file.page(), pages_.progress.get(),
-               [this] { return memory_.turn.IsQuiet() && held_.frees.Poll(); }),
+      parking_(
+          pages_.file.page(), pages_.progress.get(),
+          [this] { return memory_.turn.IsQuiet() && held_.frees.Poll(); },
+          [this](ipc::WaitState reason, int64_t begin_us) {
+            handlers_.trace().OnWaited(reason, begin_us);
+          }),
       handover_({pages_.file.page(), &life_, &parking_, this}),
       notices_(environment, pages_.file.get()),
       held_(environment, setup, &pages_.prints),

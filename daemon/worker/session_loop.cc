@@ -47,10 +47,14 @@ SessionLoop::Outcome SessionLoop::Run() {
     const std::span<const std::byte> message = wait_.NextUntrusted(channel_.receiver.get());
     if (!message.empty()) {
       Serve(message);
+      around_.handlers->trace().OnServed(ipc::HeaderAt(message).op,
+                                         around_.handlers->call().stream);
       wait_.OnServed();
     } else if (channel_.receiver->broken()) {
       around_.life->Lose(
           "laneway: a message of this program had an impossible length; its session ends");
+    } else {
+      around_.handlers->trace().OnSilence();
     }
   }
   return Outcome::kEnded;
@@ -64,6 +68,7 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
   around_.handlers->Begin(header);
   const bool is_work = around_.handlers->call().serves_work;
   wait_.OnTaken(is_work);
+  around_.handlers->trace().OnTaken(is_work);
   if (is_work) {
     around_.turn->OnWork();
     around_.iterations->OnWork();
@@ -86,6 +91,7 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
   if (served.refusal == ipc::Refusal::kBadAddress) OnBadAddress(*op);
   const bool wants_reply = (header.flags & ipc::kWantsReply) != 0;
   if (served.status != 0) {
+    around_.handlers->trace().NoteFailure();
     if (!wants_reply) NoteFailure(*op, served.status);
   } else if (*op == ipc::Op::cublasSetStream_v2) {
     around_.handlers->blas().AfterSetStream();
@@ -105,6 +111,7 @@ bool SessionLoop::TryReplay(const ipc::MessageHeader& header, bool was_quiet) {
   chunk->Skip(replayed.bytes);
   around_.file->page()->replay.launches.fetch_add(replayed.launches - 1, std::memory_order_relaxed);
   around_.file->page()->replay.replayed.fetch_add(replayed.launches, std::memory_order_relaxed);
+  around_.handlers->trace().NoteReplay(replayed.launches);
   around_.file->page()->ops_received.fetch_add(replayed.launches - 1, std::memory_order_relaxed);
   for (uint32_t i = 1; i < replayed.launches; ++i) around_.iterations->OnWork();
   if (!around_.turn->at_boundary()) around_.handlers->streams().NoteWork();

@@ -136,6 +136,8 @@ void StreamTable::Use(Stream* stream) {
     }
   }
   ++stream->submitted;
+  if (watcher_ != nullptr && watcher_->watches) [[unlikely]]
+    watcher_->OnUse(*stream);
 }
 
 // One busy stream gathers the others, and all wait for it: events for streams, not for pairs. An

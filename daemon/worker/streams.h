@@ -39,6 +39,15 @@ class StreamTable {
         0;  // blocking: own `submitted` that the legacy stream is already after
   };
 
+  // Hears of each use of a stream while it watches.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    // The next work of the session goes to the stream.
+    virtual void OnUse(const Stream& stream) = 0;
+    bool watches = false;
+  };
+
   StreamTable(const Environment& environment, StreamOwner* owner, const SeenDevices& devices)
       : environment_(environment), owner_(owner), devices_(devices) {}
   ~StreamTable();
@@ -57,6 +66,8 @@ class StreamTable {
   Stream* Legacy(int device);
   // Orders the stream for one more op on it.
   void Use(Stream* stream);
+  // `watcher` outlives the table.
+  void SetWatcher(Watcher* watcher) { watcher_ = watcher; }
   // Every stream of the session waits for what the others have now. A stream that the session makes
   // later waits, too: memory that the session takes again may first be used there.
   void Join();
@@ -76,6 +87,7 @@ class StreamTable {
   const Environment& environment_;
   StreamOwner* const owner_;  // told to Environment::owners for every stream
   const SeenDevices devices_;
+  Watcher* watcher_ = nullptr;
   absl::flat_hash_map<CUstream, std::unique_ptr<Stream>> named_;
   std::vector<std::unique_ptr<Stream>> ending_;
   std::array<Stream, ipc::limits::kLegacySlots> legacy_;

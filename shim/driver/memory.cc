@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "shim/call_trace.h"
 #include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
@@ -52,6 +53,7 @@ CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  const shim::TracedSpan span(ipc::Op::cuMemAlloc_v2);
   Context* context = nullptr;
   uint64_t value = 0;
   if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS)

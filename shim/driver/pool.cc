@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "shim/call_trace.h"
 #include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
@@ -98,6 +99,8 @@ CUresult OrdinalOfLocation(const CUmemLocation* location, int* ordinal) {
 
 // From a pool, or the current one of the stream's device.
 CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUstream on) {
+  const shim::TracedSpan span(program == nullptr ? ipc::Op::cuMemAllocAsync
+                                                 : ipc::Op::cuMemAllocFromPoolAsync);
   Context* context = nullptr;
   uint64_t context_value = 0, pool_value = reinterpret_cast<uint64_t>(program);
   Stream* stream = nullptr;

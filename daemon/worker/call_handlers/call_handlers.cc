@@ -36,12 +36,14 @@ CallHandlers::CallHandlers(const Surroundings& around)
       session_(around.held, &streams_, around.iterations, around.turn, around.reset),
       door_(around.held, &call_, &handles_, {&blas_, &streams_}),
       copies_(around.held, &call_, around.turn, {around.file, around.bell, &door_}),
-      orders_({around.file->chunks(), ipc::limits::kChunkAreaBytes}),
+      replayer_({around.held, around.life, this, this, around.file->page(), around.file->chunks()}),
       targets_{&table_,
                held_.environment.cublas,
                held_.environment.cublaslt,
-               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, &orders_}},
-      verifier_({around.held, around.life, &orders_, this, this, around.file->page()}) {}
+               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, replayer_.orders()}},
+      trace_(*around.held->environment.driver, *around.file) {
+  held_.streams.SetWatcher(&trace_);
+}
 
 void CallHandlers::BeginThread() { thread_event_times = streams_.times(); }
 
@@ -107,11 +109,12 @@ CUresult CallHandlers::LaunchUntrusted(std::span<const std::byte> message) {
 LaunchRuns::Replayed CallHandlers::TryReplayUntrusted(uint32_t place,
                                                       std::span<const std::byte> messages,
                                                       bool verify) {
-  return verifier_.TryUntrusted(place, messages, call_.device, verify);
+  return replayer_.TryUntrusted(place, messages, call_.device, verify);
 }
 
 void CallHandlers::DestroyObjects() {
-  verifier_.Clear();
+  trace_.Clear();
+  replayer_.Clear();
   blas_.Destroy(&handles_);
   graphs_.Destroy(&handles_);
   streams_.DestroyEvents(&handles_);

@@ -25,11 +25,11 @@
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/iterations.h"
 #include "daemon/worker/lane_executor.h"
-#include "daemon/worker/launch_orders.h"
 #include "daemon/worker/launch_runs.h"
-#include "daemon/worker/run_verifier.h"
+#include "daemon/worker/run_replayer.h"
 #include "daemon/worker/session_life.h"
 #include "daemon/worker/session_memory.h"
+#include "daemon/worker/session_trace.h"
 #include "ipc/dispatch.h"
 
 namespace worker {
@@ -72,6 +72,7 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   ModuleHandler& modules() { return modules_; }
   StreamHandler& streams() { return streams_; }
   SessionHandler& session() { return session_; }
+  SessionTrace& trace() { return trace_; }
 
   // --- LaunchSource
   std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) override;
@@ -103,9 +104,9 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   SessionHandler session_;
   CallDoor door_;
   CopyHandler copies_;
-  LaunchOrders orders_;
+  RunReplayer replayer_;
   const ipc::Targets targets_;
-  RunVerifier verifier_;
+  SessionTrace trace_;
 };
 
 }  // namespace worker

@@ -1,4 +1,4 @@
-#include "daemon/worker/run_verifier.h"
+#include "daemon/worker/run_replayer.h"
 
 #include <algorithm>
 #include <cstring>
@@ -28,7 +28,7 @@ std::span<const std::byte> TakeMessage(std::span<const std::byte>* messages) {
 }  // namespace
 
 // An address in the arguments lies at a multiple of four bytes at least: messages are packed.
-bool RunVerifier::MayVerify(std::span<const std::byte> messages) const {
+bool RunReplayer::MayVerify(std::span<const std::byte> messages) const {
   if ((around_.page->obstacles.load(std::memory_order_relaxed) &
        (ipc::kModuleState | ipc::kUnknownImage)) != 0 ||
       around_.held->seen_devices.count() != 1)
@@ -41,7 +41,7 @@ bool RunVerifier::MayVerify(std::span<const std::byte> messages) const {
   return true;
 }
 
-LaunchRuns::Replayed RunVerifier::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
+LaunchRuns::Replayed RunReplayer::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
                                                int device, bool verify) {
   const CUcontext context = around_.held->environment.contexts[static_cast<size_t>(device)];
   if (!verify || !runs_.Has(place) || !MayVerify(messages))
@@ -54,7 +54,7 @@ LaunchRuns::Replayed RunVerifier::TryUntrusted(uint32_t place, std::span<const s
 }
 
 // A failure of the device itself is the result of the run.
-LaunchRuns::Replayed RunVerifier::Verify(uint32_t place, std::span<const std::byte> messages,
+LaunchRuns::Replayed RunReplayer::Verify(uint32_t place, std::span<const std::byte> messages,
                                          const SessionBytes& before, LaunchRuns::Replayed replayed,
                                          int device) {
   const Environment& environment = around_.held->environment;
@@ -74,21 +74,21 @@ LaunchRuns::Replayed RunVerifier::Verify(uint32_t place, std::span<const std::by
   return replayed;
 }
 
-std::optional<SessionBytes> RunVerifier::SaveAfterWork(int device) {
+std::optional<SessionBytes> RunReplayer::SaveAfterWork(int device) {
   PollDevice([this] { return around_.held->StreamsIdle() || !around_.life->Alive(); });
   if (!around_.held->StreamsComplete()) return std::nullopt;
   return SessionBytes::Save(around_.held->environment, device, around_.held->addresses,
                             ipc::limits::kVerifyBytesMax);
 }
 
-CUresult RunVerifier::LaunchSingly(std::span<const std::byte> messages) {
+CUresult RunReplayer::LaunchSingly(std::span<const std::byte> messages) {
   CUresult result = CUDA_SUCCESS;
   while (!messages.empty() && result == CUDA_SUCCESS)
     result = around_.server->LaunchUntrusted(TakeMessage(&messages));
   return result;
 }
 
-std::string_view RunVerifier::NameWriter(std::span<const std::byte> messages, uint64_t address,
+std::string_view RunReplayer::NameWriter(std::span<const std::byte> messages, uint64_t address,
                                          int device) {
   CUfunction writer = nullptr;
   std::optional<SessionBytes> last = SaveAfterWork(device);
@@ -109,7 +109,7 @@ std::string_view RunVerifier::NameWriter(std::span<const std::byte> messages, ui
   return name;
 }
 
-void RunVerifier::Tell(std::string_view kernel) {
+void RunReplayer::Tell(std::string_view kernel) {
   char* const text = around_.page->replay.mismatch;
   const size_t bytes = std::min(kernel.size(), sizeof around_.page->replay.mismatch - 1);
   std::memcpy(text, kernel.data(), bytes);

@@ -1,6 +1,6 @@
-// Replays runs of launches, and executes some both ways, as a graph and one by one, on the same
-// memory, and compares every byte of the session's device memory afterwards. The results of single
-// launches are those that stay.
+// Replays runs of launches. A run that the client wants verified is executed both ways, as a graph
+// and one by one, on the same memory, and every byte of the session's device memory is compared
+// afterwards. The results of single launches are those that stay.
 //
 // A run that may touch anything else is replayed without being verified: pinned host memory, which
 // the program may write in the meantime, variables of modules, more memory than
@@ -19,14 +19,16 @@
 #include <string_view>
 
 #include "daemon/worker/holdings.h"
+#include "daemon/worker/launch_orders.h"
 #include "daemon/worker/launch_runs.h"
 #include "daemon/worker/session_bytes.h"
 #include "daemon/worker/session_life.h"
+#include "ipc/calls/limits.h"
 #include "ipc/session_file.h"
 
 namespace worker {
 
-// The session's calls, as the verifier needs them.
+// The session's calls, as the replayer needs them.
 class LaunchServer {
  public:
   virtual ~LaunchServer() = default;
@@ -34,29 +36,36 @@ class LaunchServer {
   virtual CUresult LaunchUntrusted(std::span<const std::byte> message) = 0;
 };
 
-class RunVerifier {
+class RunReplayer {
  public:
-  // All outlive the verifier.
+  // All outlive the replayer.
   struct Surroundings {
     Holdings* held;
     SessionLife* life;
-    const LaunchOrders* orders;
     LaunchSource* source;
     LaunchServer* server;
     ipc::SessionPage* page;
+    const std::byte* chunks;  // the session's chunk area
   };
-  explicit RunVerifier(const Surroundings& around)
-      : around_(around), runs_(*around.held->environment.driver, around.source, around.orders) {}
-  RunVerifier(const RunVerifier&) = delete;
+  explicit RunReplayer(const Surroundings& around)
+      : around_(around),
+        orders_({around.chunks, ipc::limits::kChunkAreaBytes}),
+        runs_(*around.held->environment.driver, around.source, &orders_) {}
+  RunReplayer(const RunReplayer&) = delete;
 
   // As LaunchRuns::TryUntrusted. `verify`: the client wants the run executed both ways.
   LaunchRuns::Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, int device,
                                     bool verify);
+  // Serves the calls by which the client says in which order the launches of a run may be done.
+  LaunchOrders* orders() { return &orders_; }
   // All graphs go. REQUIRES: the device has finished with them.
   void Clear() { runs_.Clear(); }
 
  private:
   bool MayVerify(std::span<const std::byte> messages) const;
+  LaunchRuns::Replayed Verify(uint32_t place, std::span<const std::byte> messages,
+                              const SessionBytes& before, LaunchRuns::Replayed replayed,
+                              int device);
   std::optional<SessionBytes> SaveAfterWork(int device);
   CUresult LaunchSingly(std::span<const std::byte> messages);
   // The name of the kernel that wrote this byte last. REQUIRES: memory is as before the run; it is
@@ -64,11 +73,8 @@ class RunVerifier {
   std::string_view NameWriter(std::span<const std::byte> messages, uint64_t address, int device);
   void Tell(std::string_view kernel);
 
-  LaunchRuns::Replayed Verify(uint32_t place, std::span<const std::byte> messages,
-                              const SessionBytes& before, LaunchRuns::Replayed replayed,
-                              int device);
-
   const Surroundings around_;
+  LaunchOrders orders_;
   LaunchRuns runs_;
 };
 

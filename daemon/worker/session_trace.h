@@ -1,0 +1,70 @@
+// A session's part of `laneway trace JOB --calls` (ipc/call_trace.h): what its thread in the worker
+// serves and waits for, and when the device did it.
+//
+// While the session is not traced, a message costs one look at a word. Thread safety: one session's
+// thread.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/worker/device_times.h"
+#include "daemon/worker/streams.h"
+#include "ipc/session_file.h"
+#include "ipc/trace_switch.h"
+
+namespace worker {
+
+class SessionTrace final : public StreamTable::Watcher {
+ public:
+  // Both outlive this object.
+  SessionTrace(const ipc::DriverTable& driver, const ipc::SessionFile& file)
+      : file_(file), switch_(*ipc::TraceSwitchOf(file.page())), device_(driver) {}
+  SessionTrace(const SessionTrace&) = delete;
+
+  // A message is about to be served. `is_work`: it gives the device work.
+  void OnTaken(bool is_work) {
+    if (switch_.number.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      Begin(is_work);
+  }
+  // Notes on the message that is being served.
+  void NoteReplay(uint32_t launches) { launches_ = launches; }
+  void NoteFailure() { failed_ = true; }
+  // The message was served; `stream`: that it named, or null.
+  void OnServed(uint16_t op, const StreamTable::Stream* stream) {
+    if (begin_ns_ != 0) [[unlikely]]
+      End(op, stream);
+  }
+  // The session's thread found no message.
+  void OnSilence() {
+    if (device_.open()) [[unlikely]]
+      Collect();
+  }
+  // The thread has waited for something else than a message.
+  void OnWaited(ipc::WaitState reason, int64_t begin_us);
+  // The driver's objects go.
+  void Clear() { device_.Clear(); }
+
+  // StreamTable::Watcher
+  void OnUse(const StreamTable::Stream& stream) override;
+
+ private:
+  void Begin(bool is_work);
+  void End(uint16_t op, const StreamTable::Stream* stream);
+  void Collect();
+  // False: the trace has ended.
+  bool Open(int64_t now_ns);
+
+  const ipc::SessionFile& file_;
+  ipc::TraceSwitch& switch_;
+  DeviceTimes device_;
+  uint32_t number_ = 0;  // of the trace that the tracks are written for
+  ipc::TraceWriter served_;
+  ipc::TraceWriter done_;
+  // Of the message that is being served.
+  int64_t begin_ns_ = 0;               // 0: it is not traced
+  uint32_t launches_ = 0;              // replayed as one graph; 0: none
+  uint32_t slot_ = ipc::kNoTraceSlot;  // of the stream that was used last
+  bool failed_ = false;
+};
+
+}  // namespace worker
