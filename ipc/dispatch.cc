@@ -20,6 +20,8 @@ void* TargetOf(const Targets& targets, Op op) {
   return targets.laneway.empty() ? nullptr : const_cast<LanewayParts*>(&targets.laneway);
 }
 
+}  // namespace
+
 Invoker InvokerOf(Op op) {
   switch (LibraryOf(op)) {
     case Library::kDriver:
@@ -33,8 +35,6 @@ Invoker InvokerOf(Op op) {
   }
   return nullptr;
 }
-
-}  // namespace
 
 Served DispatchUntrusted(uint16_t number, std::span<const std::byte> request,
                          const Targets& targets, Session& session, Writer* reply) {

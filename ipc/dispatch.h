@@ -15,4 +15,7 @@ namespace ipc {
 Served DispatchUntrusted(uint16_t op, std::span<const std::byte> request, const Targets& targets,
                          Session& session, Writer* reply);
 
+// What makes the calls of a row; null for a row without a wire form.
+Invoker InvokerOf(Op op);
+
 }  // namespace ipc

@@ -39,7 +39,8 @@ std::vector<std::string> WithoutFacades(const char* const* environment,
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string entry = *environment;
     if (Names(entry, kJobVariable) || Names(entry, kTransportVariable) ||
-        Names(entry, kModeVariable) || Names(entry, kDriverVariable)) {
+        Names(entry, kModeVariable) || Names(entry, kRecordVariable) ||
+        Names(entry, kDriverVariable)) {
       continue;
     }
     bool dropped = false;

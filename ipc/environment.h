@@ -13,6 +13,7 @@ inline constexpr char kModeVariable[] = "LANEWAY_MODE";
 inline constexpr char kSitesVariable[] = "LANEWAY_SITES";    // "off": no call-site hashes
 inline constexpr char kLaneVariable[] = "LANEWAY_LANE";      // "off": iterations lie in no lane
 inline constexpr char kReplayVariable[] = "LANEWAY_REPLAY";  // ipc/replay_mode.h
+inline constexpr char kRecordVariable[] = "LANEWAY_RECORD_FUNCTION";  // a file to write
 inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
 inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
 inline constexpr char kDriverVariable[] = "LANEWAY_DRIVER";       // path; in-process mode alone

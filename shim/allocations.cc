@@ -3,10 +3,14 @@
 #include <utility>
 
 #include "shim/iterations/iterations.h"
+#include "shim/recording/recorder.h"
 
 namespace shim {
 
 void Allocations::Add(const Allocation& allocation) {
+  recording::Recorder* const recorder = recording::Recorder::Process();
+  if (recorder != nullptr && allocation.kind == Allocation::Kind::kDevice)
+    recorder->OnAllocated(allocation.base, allocation.bytes);
   const base::MutexLock lock(&mutex_);
   if (allocation.kind == Allocation::Kind::kDevice)
     iterations::Iterations::Process().NoteAllocated(allocation.bytes);
@@ -52,6 +56,13 @@ std::vector<Allocation> Allocations::OfContext(uint64_t context) const {
   for (const std::pair<const uint64_t, Allocation>& entry : by_base_) {
     if (entry.second.context == context) all.push_back(entry.second);
   }
+  return all;
+}
+
+std::vector<Allocation> Allocations::All() const {
+  const base::MutexLock lock(&mutex_);
+  std::vector<Allocation> all;
+  for (const std::pair<const uint64_t, Allocation>& entry : by_base_) all.push_back(entry.second);
   return all;
 }
 

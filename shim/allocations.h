@@ -41,6 +41,7 @@ class Allocations {
   // Removes the one that begins at `base` and is of this kind.
   bool Remove(uint64_t base, Allocation::Kind kind, Allocation* removed);
   std::vector<Allocation> OfContext(uint64_t context) const;
+  std::vector<Allocation> All() const;
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:

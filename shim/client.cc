@@ -19,6 +19,7 @@
 #include "shim/handle_resolver.h"
 #include "shim/held_watch.h"
 #include "shim/iterations/iterations.h"
+#include "shim/recording/recorder.h"
 #include "shim/stderr_once.h"
 
 namespace shim {
@@ -99,7 +100,8 @@ void Client::Use(std::unique_ptr<Connection> connection) {
                   .memory = &DeviceMemory::Process(),
                   .log = &log_,
                   .replies = &replies_,
-                  .upkeep = this});
+                  .upkeep = this,
+                  .recorder = recording::Recorder::Process()});
   // Without a thread that looks after them, no messages may be held back.
   if (chunks != nullptr && !HeldWatch::Start(chunks, &pipeline_)) chunks->HoldNothing();
   static std::once_flag once;

@@ -7,6 +7,7 @@
 
 #include "shim/client.h"
 #include "shim/fetch_ahead.h"
+#include "shim/recording/recorder.h"
 #include "shim/send.h"
 #include "shim/staging.h"
 #include "shim/streams.h"
@@ -148,6 +149,14 @@ class StageOut {
   unsigned chunk_ = 0;
 };
 
+CUresult ReadBack(const Copy& copy, const Stream& stream) {
+  const CUresult result = StageOut(copy, stream).Run();
+  recording::Recorder* const recorder = recording::Recorder::Process();
+  if (recorder != nullptr && result == CUDA_SUCCESS)
+    recorder->OnReadBack({static_cast<const std::byte*>(Host(copy.to)), copy.bytes});
+  return result;
+}
+
 CUresult Inline(const Copy& copy, const Stream& stream) {
   const CUresult result = Post<ipc::Op::CopyInline>(stream.wire, static_cast<CUdeviceptr>(copy.to),
                                                     static_cast<const void*>(Host(copy.from)),
@@ -174,7 +183,7 @@ CUresult CopyLinear(const Copy& copy, const Stream& stream) {
   }
   if (to == Place::kHost) {
     const std::optional<CUresult> taken = FetchAhead::Process().Take(copy);
-    return taken.has_value() ? *taken : StageOut(copy, stream).Run();
+    return taken.has_value() ? *taken : ReadBack(copy, stream);
   }
   if (from == Place::kHost)
     return copy.bytes <= kInlineBytesMax ? Inline(copy, stream) : StageIn(copy, stream);

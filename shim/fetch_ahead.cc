@@ -1,4 +1,5 @@
 #include "shim/fetch_ahead.h"
+#include "shim/recording/recorder.h"
 
 #include <cstring>
 
@@ -35,7 +36,7 @@ FetchAhead& FetchAhead::Process() {
 }
 
 bool FetchAhead::Ask(const Stream& legacy) {
-  if (!IsExpected()) return false;
+  if (!IsExpected() || recording::Recorder::Process() != nullptr) return false;
   const ipc::Welcome& welcome = Client::Process().welcome();
   if (welcome.device_count != 1 || !ipc::Knows(welcome.tables, ipc::Op::FetchAhead)) return false;
   const base::MutexLock lock(&mutex_);

@@ -9,6 +9,7 @@
 
 #include "shim/iterations/tokens.h"
 #include "shim/rebuild/record.h"
+#include "shim/recording/recorder.h"
 #include "shim/thread_state.h"
 
 namespace shim {
@@ -59,6 +60,8 @@ bool Pipeline::Send(Outgoing* call) {
   Fold(*call, body_bytes_max);
   if (!Encode(body_bytes_max, call)) return false;
   Record(call);
+  if (ends_.recorder != nullptr) [[unlikely]]
+    TellRecorder(*call);
   Commit(*call);
   return true;
 }
@@ -75,6 +78,7 @@ CUresult Pipeline::Note(Outgoing* call) {
 
 void Pipeline::Detect(Outgoing* call) {
   if (call->values == nullptr || call->capture != 0) return;
+  if (ends_.recorder != nullptr && recording::Recorder::IsOwnCall()) return;
   call->operation = iterations::TokenOf(call->op, call->values);
   if (!call->operation.has_value()) return;
   ipc::BoundaryInfo info;
@@ -215,6 +219,16 @@ void Pipeline::WriteLog(Outgoing* call) {
   uint32_t obstacles = ends_.log->incomplete();
   if (ends_.log->overflowed()) obstacles |= ipc::kLogTooLong;
   if (obstacles != 0) ends_.page->obstacles.fetch_or(obstacles, std::memory_order_relaxed);
+}
+
+// What the worker captures into a piece of a graph is a part of the piece.
+void Pipeline::TellRecorder(const Outgoing& call) {
+  if (call.values == nullptr || call.capture != 0) return;
+  ends_.recorder->OnSent({.op = call.op,
+                          .values = call.values,
+                          .message = call.room,
+                          .operation = call.operation.has_value() ? &*call.operation : nullptr,
+                          .boundary = call.boundary.has_value()});
 }
 
 // --- Commit --------------------------------------------------------------------------------------

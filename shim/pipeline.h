@@ -17,8 +17,9 @@
 //
 // To add a stage, declare a method beside the others, with REQUIRES(mutex_), and call the method in
 // Send at its place; a stage that must see the pipeline's own messages is called in SendOwn, too.
-// A recorder of an iteration's calls stands beside Record: there `values` are the call's arguments,
-// `operation` and `boundary` place the call in its iteration, and `room` is the encoded message.
+// The recorder of functions (shim/recording) stands beside Record: there `values` are the call's
+// arguments, `operation` and `boundary` place the call in its iteration, and `room` is the encoded
+// message.
 // A stage that replaces calls (replay of iterations that repeat) stands between Boundary and
 // Encode, where the channel holds nothing of the call: the stage sends its own messages by SendOwn,
 // and returns true from Send before Encode to drop the call, as Note does.
@@ -54,6 +55,10 @@
 #include "shim/upkeep.h"
 
 namespace shim {
+
+namespace recording {
+class Recorder;
+}
 
 struct Outgoing {
   // Not an aggregate: the compiler clears the whole of one before it sets the members, which costs
@@ -102,6 +107,7 @@ class Pipeline {
     RebuildLog* log = nullptr;
     Replies* replies = nullptr;
     Upkeep* upkeep = nullptr;
+    recording::Recorder* recorder = nullptr;  // null: no function is recorded
   };
 
   Pipeline();
@@ -170,6 +176,7 @@ class Pipeline {
       REQUIRES(mutex_);
   void EndIteration(ipc::BoundaryInfo info, uint32_t context) REQUIRES(mutex_);
   void WriteLog(Outgoing* call) REQUIRES(mutex_);
+  void TellRecorder(const Outgoing& call) REQUIRES(mutex_);
   void FlushHeld() EXCLUDES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.
   void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) REQUIRES(mutex_);

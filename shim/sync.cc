@@ -6,6 +6,7 @@
 #include "shim/device_memory.h"
 #include "shim/fetch_ahead.h"
 #include "shim/iterations/iterations.h"
+#include "shim/recording/recorder.h"
 #include "shim/send.h"
 #include "shim/streams.h"
 
@@ -100,8 +101,15 @@ CUresult WaitForIt(const Stream& stream, uint64_t sequence, unsigned spin_us) {
       stream.slot, sequence, [&] { return UnlessGone(stream, SendWake(stream)); }, spin_us);
 }
 
-CUresult AfterWait(CUresult result) {
+// The program has waited for the device.
+void Waited(CUresult result) {
   iterations::Iterations::Process().NoteSynchronised();
+  recording::Recorder* const recorder = recording::Recorder::Process();
+  if (recorder != nullptr && result == CUDA_SUCCESS) recorder->OnWaited();
+}
+
+CUresult AfterWait(CUresult result) {
+  Waited(result);
   return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
 }
 
@@ -176,7 +184,7 @@ CUresult SynchronizeDevice(int ordinal) {
     if (streams.SlotAt(slot).device.load(std::memory_order_relaxed) != ordinal) continue;
     result = WaitForSlot(slot, ordinal);
   }
-  iterations::Iterations::Process().NoteSynchronised();
+  Waited(result);
   if (result == CUDA_SUCCESS) result = Client::Process().AfterWait();
   if (result == CUDA_SUCCESS) {
     // Of several devices only one has been waited for.
@@ -204,7 +212,7 @@ CUresult SynchronizeEvent(uint64_t value, const Event& event) {
   const CUresult result = Client::Process().WaitCompleted(slot, sequence, [&] {
     return Post<ipc::Op::EventWake>(event.wire, reinterpret_cast<CUevent>(value));
   });
-  iterations::Iterations::Process().NoteSynchronised();
+  Waited(result);
   if (result != CUDA_SUCCESS) return result;
   DeviceMemory::Process().OnSynchronized();
   return Client::Process().AfterWait();

@@ -101,4 +101,18 @@ inline constexpr unsigned kTemplateBodiesMax = 256;
 inline constexpr unsigned kTemplateBodyOpsMax = 1024;
 inline constexpr unsigned long long kTemplateBytesMax = 64 * MiB;
 
+// --- recorded functions (functions/) -------------------------------------------------------------
+inline constexpr unsigned kFunctionPortsMax = 256;  // inputs, and as many outputs
+inline constexpr unsigned long long kFunctionPortBytesMax = 64 * MiB;  // of one of them
+inline constexpr unsigned kFunctionImagesMax = 4096;
+inline constexpr unsigned kFunctionCallsMax = 1u << 16;  // of an iteration, and to set it up
+inline constexpr unsigned kFunctionBlocksMax = 1u << 16;
+inline constexpr unsigned long long kFunctionMemoryBytesMax = 8 * GiB;  // of all blocks
+inline constexpr unsigned kFunctionSamplesMax = 16;
+inline constexpr unsigned long long kFunctionFileBytesMax = 16 * GiB;
+// Of `laneway serve`: one request or answer, and how many clients wait at once.
+inline constexpr unsigned kFunctionFrameBytesMax = 1u << 28;
+inline constexpr unsigned kFunctionClientsMax = 256;
+inline constexpr unsigned kFunctionQueueMax = 64;
+
 }  // namespace ipc::limits
