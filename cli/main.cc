@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/call.h"
 #include "cli/daemon_link.h"
 #include "cli/doctor.h"
 #include "cli/history.h"
 #include "cli/kernels.h"
 #include "cli/live_report.h"
 #include "cli/manual.h"
+#include "cli/record.h"
 #include "cli/request.h"
 #include "cli/run.h"
 #include "cli/show.h"
@@ -114,6 +116,9 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "kernels") return Kernels(request);
+  if (request.command == "record") return Record(request);
+  if (request.command == "serve") return Serve(request);
+  if (request.command == "call") return CallFunction(request);
   if (request.command == "calls") {
     std::fputs(ipc::CallsText(request.pattern).c_str(), stdout);
     return 0;
@@ -129,18 +134,35 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
 // Everything after `--`, or from the first word that is no flag, is the program's; CLI11 never sees
 // it.
 void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* program) {
-  if (words->size() < 2 || (*words)[0] != "run") return;
+  if (words->size() < 2 || ((*words)[0] != "run" && (*words)[0] != "record")) return;
   size_t i = 1;
   while (i < words->size() && (*words)[i] != "--" && (*words)[i][0] == '-') {
     const std::string& word = (*words)[i];
     const ipc::Flag* const flag = word.size() > 2 ? ipc::FindFlag(word.substr(2)) : nullptr;
-    const bool takes_next = flag != nullptr && flag->toggle == nullptr;
+    const bool of_record = word == "--name" || word == "--show";
+    const bool takes_next = of_record || (flag != nullptr && flag->toggle == nullptr);
     i += takes_next ? 2 : 1;
   }
   i = std::min(i, words->size());
   const size_t first = i < words->size() && (*words)[i] == "--" ? i + 1 : i;
   program->assign(words->begin() + static_cast<ptrdiff_t>(first), words->end());
   words->resize(i);
+}
+
+// What the commands of recorded functions take.
+void DeclareFunctions(CLI::App* app, Request* request) {
+  CLI::App* const record = app->get_subcommand("record");
+  record->add_option("--name", request->name, "what the function is to be called");
+  record->add_option("--show", request->show, "print the manifest of a recorded function instead");
+  for (const char* const name : {"serve", "call"}) {
+    app->get_subcommand(name)->add_option("NAME", request->name, "the function")->required();
+  }
+  CLI::App* const call = app->get_subcommand("call");
+  call->add_option("--input", request->inputs,
+                   "[INPUT=]FILE: a .npy file for an input; its name, where there are several");
+  call->add_option(
+      "--output", request->outputs,
+      "[OUTPUT=]FILE: where an output goes as a .npy file; without it all are printed");
 }
 
 void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
@@ -184,6 +206,7 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   app->get_subcommand("kernels")
       ->add_option("FILE", request->path, "PTX, a fat binary, a program or a library")
       ->required();
+  DeclareFunctions(app, request);
   sim::AddFlags(app->get_subcommand("sim"), simulation);
 }
 

@@ -80,6 +80,22 @@ std::vector<CommandInfo> WatchingCommands() {
   };
 }
 
+// Commands of recorded functions.
+std::vector<CommandInfo> FunctionCommands() {
+  return {
+      {"record",
+       "[FLAGS] --name NAME -- PROGRAM [ARGUMENTS] | --show NAME",
+       "Run a program, and keep its last loop that repeats as a function that answers without the "
+       "program; --show prints the function's inputs and outputs",
+       {}},
+      {"serve", "[FLAGS] NAME", "Answer requests for a recorded function, on a local socket", {}},
+      {"call",
+       "NAME [--input [INPUT=]FILE]... [--output [OUTPUT=]FILE]...",
+       "Ask a served function once: inputs are .npy files, outputs are printed or written",
+       {"runtime-dir"}},
+  };
+}
+
 std::vector<CommandInfo> OtherCommands() {
   return {
       {"upgrade-worker",
@@ -125,7 +141,7 @@ const std::vector<CommandInfo>& Commands() {
          {}},
     };
     for (const std::vector<CommandInfo>& some :
-         {WatchingCommands(), SteeringCommands(), OtherCommands()}) {
+         {WatchingCommands(), SteeringCommands(), FunctionCommands(), OtherCommands()}) {
       all->insert(all->end(), some.begin(), some.end());
     }
     return all;
@@ -143,7 +159,9 @@ std::string ManualPage() {
                     Roff(absl::StrCat("laneway ", command.name, " ", command.synopsis)), "\n",
                     Roff(command.help), ".\n");
   }
-  page += ".SH FLAGS\nOf laneway run and lanewayd. Each is also a key of config.toml.\n";
+  page +=
+      ".SH FLAGS\nOf laneway run, record and serve, and of lanewayd. Each is also a key of "
+      "config.toml.\n";
   for (const ipc::Flag& flag : ipc::Flags()) page += FlagEntry(flag);
   absl::StrAppend(
       &page,
@@ -157,7 +175,7 @@ std::string ManualPage() {
       "/dev/shm/laneway\\-$UID\nSockets, lock, "
       "log/.\n.TP\n.I $XDG_STATE_HOME/laneway, else ~/.local/state/laneway\n"
       "history.jsonl and learned.jsonl: finished jobs, and what commands needed. Either "
-      "may be removed.\n");
+      "may be removed. functions/: what laneway record keeps.\n");
   return page;
 }
 

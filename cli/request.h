@@ -14,10 +14,13 @@ namespace cli {
 struct Request {
   ipc::Options options;
   std::string command;
-  std::vector<std::string> program;  // of run
+  std::vector<std::string> program;  // of run and record
   std::string pattern;               // of calls
   uint64_t id = 0;                   // a job; 0: all, where that has a meaning
-  std::string name;                  // of policy
+  std::string name;                  // of policy; a function's, of record, serve and call
+  std::string show;                  // of record: a function whose manifest is shown
+  std::vector<std::string> inputs;   // of call: NAME=FILE
+  std::vector<std::string> outputs;  // of call
   std::string out;                   // a file to write
   std::string path;                  // a file to read, of kernels
   uint64_t count = 0;                // of history; 0: all. Of share and priority: the new value

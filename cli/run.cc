@@ -226,7 +226,8 @@ std::vector<std::string> Facades() {
           ipc::LibraryPath("runtime", "libcudart.so.13")};
 }
 
-int Run(const ipc::Options& options, const std::vector<std::string>& command) {
+int Run(const ipc::Options& options, const std::vector<std::string>& command,
+        const std::string& recording) {
   const std::string dir = options.runtime_dir.empty() ? ipc::RuntimeDir() : options.runtime_dir;
   std::string path;
   if (const int code = FindProgram(command[0], &path); code != 0) return code;
@@ -246,6 +247,7 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command) {
   const absl::StatusOr<Job> job = NewJob(options, command);
   if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
   std::vector<std::string> environment = ClientEnvironment(options, dir, *job);
+  if (!recording.empty()) ipc::SetVariable(&environment, ipc::kRecordVariable, recording);
   const absl::Status chosen = ChooseLibraries(options, *job, &environment);
   if (!chosen.ok()) return Fail(kLanewayFailed, std::string(chosen.message()));
   const int code = Execute(path, command, std::move(environment));

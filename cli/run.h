@@ -14,7 +14,9 @@ inline constexpr int kNotExecutable = 126;
 inline constexpr int kNotFound = 127;
 
 // The program's exit code, 128 + its signal, or one of the above after a sentence on stderr.
-int Run(const ipc::Options& options, const std::vector<std::string>& command);
+// `recording`: the file for a function that the client in the program records; empty: none.
+int Run(const ipc::Options& options, const std::vector<std::string>& command,
+        const std::string& recording = "");
 
 // The libraries that stand in for the vendor's, in the order of preloading.
 std::vector<std::string> Facades();
