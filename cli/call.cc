@@ -155,7 +155,7 @@ absl::Status CallOnce(const Request& request, int socket) {
   const absl::StatusOr<Manifest> manifest = Describe(socket);
   if (!manifest.ok()) return manifest.status();
   std::vector<Array> arrays;
-  for (const std::string& text : request.inputs) {
+  for (const std::string& text : request.function.inputs) {
     const absl::StatusOr<Assignment> input = AssignmentOf(text, manifest->inputs, "input");
     if (!input.ok()) return input.status();
     absl::StatusOr<Array> array = ReadArray(*input);
@@ -163,7 +163,7 @@ absl::Status CallOnce(const Request& request, int socket) {
     arrays.push_back(*std::move(array));
   }
   std::vector<Assignment> outputs;
-  for (const std::string& text : request.outputs) {
+  for (const std::string& text : request.function.outputs) {
     const absl::StatusOr<Assignment> output = AssignmentOf(text, manifest->outputs, "output");
     if (!output.ok()) return output.status();
     outputs.push_back(*output);

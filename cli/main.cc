@@ -153,15 +153,16 @@ void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* pro
 void DeclareFunctions(CLI::App* app, Request* request) {
   CLI::App* const record = app->get_subcommand("record");
   record->add_option("--name", request->name, "what the function is to be called");
-  record->add_option("--show", request->show, "print the manifest of a recorded function instead");
+  record->add_option("--show", request->function.show,
+                     "print the manifest of a recorded function instead");
   for (const char* const name : {"serve", "call"}) {
     app->get_subcommand(name)->add_option("NAME", request->name, "the function")->required();
   }
   CLI::App* const call = app->get_subcommand("call");
-  call->add_option("--input", request->inputs,
+  call->add_option("--input", request->function.inputs,
                    "[INPUT=]FILE: a .npy file for an input; its name, where there are several");
   call->add_option(
-      "--output", request->outputs,
+      "--output", request->function.outputs,
       "[OUTPUT=]FILE: where an output goes as a .npy file; without it all are printed");
 }
 
@@ -191,6 +192,7 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   app->get_subcommand("priority")
       ->add_option("CLASS", request->count, absl::StrCat("0 to ", ipc::kPriorityMax))
       ->required();
+  // Without --calls the timeline is drawn from the daemon's journal, so a time makes no sense.
   CLI::App* const trace = app->get_subcommand("trace");
   trace->add_option("JOB", request->id, "only this job");
   trace->add_option("--out", request->out, "the file to write; standard output without it");

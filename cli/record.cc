@@ -73,7 +73,7 @@ int RecordProgram(const Request& request, const Recording& recording) {
 }  // namespace
 
 int Record(const Request& request) {
-  if (!request.show.empty()) return Show(request.show);
+  if (!request.function.show.empty()) return Show(request.function.show);
   if (request.name.empty() || request.program.empty())
     return Say(2, "record what? laneway record --name NAME -- PROGRAM [ARGUMENTS]");
   if (const absl::Status fine = functions::CheckName(request.name); !fine.ok())

@@ -11,6 +11,13 @@
 
 namespace cli {
 
+// Of record and call.
+struct FunctionFiles {
+  std::string show;                  // a function whose manifest is shown
+  std::vector<std::string> inputs;   // NAME=FILE
+  std::vector<std::string> outputs;  // the same
+};
+
 struct Request {
   ipc::Options options;
   std::string command;
@@ -18,12 +25,10 @@ struct Request {
   std::string pattern;               // of calls
   uint64_t id = 0;                   // a job; 0: all, where that has a meaning
   std::string name;                  // of policy; a function's, of record, serve and call
-  std::string show;                  // of record: a function whose manifest is shown
-  std::vector<std::string> inputs;   // of call: NAME=FILE
-  std::vector<std::string> outputs;  // of call
-  std::string out;                   // a file to write
-  std::string path;                  // a file to read, of kernels
-  uint64_t count = 0;                // of history; 0: all. Of share and priority: the new value
+  FunctionFiles function;
+  std::string out;     // a file to write
+  std::string path;    // a file to read, of kernels
+  uint64_t count = 0;  // of history; 0: all. Of share and priority: the new value
   bool json = false;
   bool force = false;
   bool once = false;   // of top

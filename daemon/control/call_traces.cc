@@ -35,8 +35,8 @@ class TracedSession {
   TracedSession(const Session& session, std::byte* area, uint32_t number)
       : program_(session.record.program),
         number_(number),
-        page_(session.session_fd.get()),
-        fd_(fcntl(session.session_fd.get(), F_DUPFD_CLOEXEC, 0)),
+        page_(session.fds.file.get()),
+        fd_(fcntl(session.fds.file.get(), F_DUPFD_CLOEXEC, 0)),
         area_(area) {
     for (uint32_t track = 0; track < ipc::kTraceTracks; ++track) readers_.emplace_back(area, track);
   }
@@ -145,13 +145,13 @@ std::string CallTraces::Enroll(uint64_t job, Trace* trace) {
     const Session& session = entry.second;
     if (session.record.job.number != job || trace->sessions.count(entry.first) != 0) continue;
     if (!CanBeTraced(session)) continue;
-    if (!session.session_fd.valid() || session.page.get() == nullptr) continue;
+    if (!session.fds.file.valid() || session.page.get() == nullptr) continue;
     if (session.worker == 0 && session.phase == Phase::kRunning) {
       return absl::StrCat("job ", job,
                           " is in-process: its calls go to the driver without Laneway; leave out "
                           "--calls for the timeline of its lanes");
     }
-    std::byte* const area = MapTraceArea(session.session_fd.get());
+    std::byte* const area = MapTraceArea(session.fds.file.get());
     if (area == nullptr) {
       return absl::StrCat("no room for the trace of job ", job, ": ", std::strerror(errno),
                           "; free shared memory (df /dev/shm)");

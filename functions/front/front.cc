@@ -71,6 +71,8 @@ absl::Status Front::Start() {
   return StartEngine();
 }
 
+// Ends when the function cannot be loaded at all, or when a signal came and the last request of the
+// clients is answered.
 void Front::Loop() {
   while (first_start_.ok() && !(draining_ && queue_.empty())) {
     if (queue_.WantsEngine()) {

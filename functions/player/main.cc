@@ -1,10 +1,10 @@
 // laneway-function: runs a recorded function. `laneway record` and `laneway serve` start it, as
 // `laneway run` starts a program; it is an ordinary CUDA program.
 //
-//     laneway-function verify FILE       compares what the function gives with what was recorded;
-//                                        FILE.why says what is wrong
-//     laneway-function serve NAME PATH   serves the function at this socket
-//     laneway-function engine NAME FD    what serve starts: holds the function on the device
+//     laneway-function verify FILE       compares the function's outputs with the recorded ones;
+//                                        FILE.why says how they differ
+//     laneway-function serve NAME PATH   serves the function to clients at this socket
+//     laneway-function engine NAME FD    the session of `serve`: holds the function on the device
 #include <cstdio>
 #include <cstdlib>
 #include <string>

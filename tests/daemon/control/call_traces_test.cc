@@ -40,7 +40,7 @@ class CallTracesTest : public ::testing::Test {
 TEST_F(CallTracesTest, EventsReachTheCommand) {
   const uint64_t number = Begun();
   EXPECT_EQ(Traced(), number);
-  const absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(session_->session_fd.get());
+  const absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(session_->fds.file.get());
   ASSERT_TRUE(file.ok());
   ipc::TraceWriter writer(file->trace_area(), 2, 99);
   writer.Add({.begin_ns = 1, .end_ns = 2});
@@ -59,7 +59,7 @@ TEST_F(CallTracesTest, EventsReachTheCommand) {
 
 TEST_F(CallTracesTest, WhatWasWrittenLastIsThereAfterTheEnd) {
   const uint64_t number = Begun();
-  const absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(session_->session_fd.get());
+  const absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(session_->fds.file.get());
   ASSERT_TRUE(file.ok());
   ipc::TraceWriter writer(file->trace_area(), 2, 99);
   writer.Add({.begin_ns = 1, .end_ns = 2});
@@ -113,7 +113,7 @@ TEST_F(CallTracesTest, Refusals) {
   session_->worker = 0;  // the program is its own
   EXPECT_NE(Do("begin")["sentence"].get<std::string>().find("in-process"), std::string::npos);
   session_->phase = Phase::kQueued;
-  session_->session_fd.Reset();
+  session_->fds.file.Reset();
   EXPECT_NE(Do("begin")["sentence"].get<std::string>().find("when it runs"), std::string::npos);
 }
 
