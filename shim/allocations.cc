@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shim/iterations/iterations.h"
+#include "shim/proof_facts.h"
 #include "shim/recording/recorder.h"
 
 namespace shim {
@@ -24,6 +25,7 @@ void Allocations::Add(const Allocation& allocation) {
   }
   *added = allocation;
   added->id = ++last_id_;
+  if (known_.has_value() && known_->Add({allocation.base, allocation.bytes})) ProofFacts::Changed();
   count_.store(by_base_.size(), std::memory_order_relaxed);
 }
 
@@ -48,6 +50,16 @@ bool Allocations::Remove(uint64_t base, Allocation::Kind kind, Allocation* remov
   if (spare_.size() < kSpareMax) spare_.push_back(std::move(node));
   count_.store(by_base_.size(), std::memory_order_relaxed);
   return true;
+}
+
+void Allocations::Remember() {
+  const base::MutexLock lock(&mutex_);
+  known_.emplace();
+}
+
+std::optional<KnownRanges::Range> Allocations::FindKnown(uint64_t address) const {
+  const base::MutexLock lock(&mutex_);
+  return known_.has_value() ? known_->Find(address) : std::nullopt;
 }
 
 std::vector<Allocation> Allocations::OfContext(uint64_t context) const {

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/mutex.h"
 #include "shim/arena/persistent.h"
 #include "shim/arena/sites.h"
+#include "shim/known_ranges.h"
 #include "shim/lock_order.h"
 
 namespace shim {
@@ -42,6 +44,10 @@ class Allocations {
   bool Remove(uint64_t base, Allocation::Kind kind, Allocation* removed);
   std::vector<Allocation> OfContext(uint64_t context) const;
   std::vector<Allocation> All() const;
+  // From now on remembers what was where. REQUIRES: nothing is allocated yet.
+  void Remember();
+  // The range that holds `address`, or has held it last since Remember().
+  std::optional<KnownRanges::Range> FindKnown(uint64_t address) const;
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:
@@ -51,6 +57,7 @@ class Allocations {
   // Nodes of the map for later allocations, which then take no memory from the host's heap.
   std::vector<std::map<uint64_t, Allocation>::node_type> spare_ GUARDED_BY(mutex_);
   uint64_t last_id_ GUARDED_BY(mutex_) = 0;
+  std::optional<KnownRanges> known_ GUARDED_BY(mutex_);
   std::atomic<size_t> count_{0};
 };
 

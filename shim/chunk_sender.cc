@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "ipc/calls.h"
 #include "ipc/futex.h"
 #include "shim/call_trace.h"
 
@@ -25,6 +26,7 @@ std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
   if (matcher_.full() && !matcher_.holds() && ring_.Drained()) {
     matcher_.EndRun();
     matcher_.Forget();
+    if (watch_ != nullptr && watch_->OnForget()) SendForgetOrders();
   }
   assert(bytes <= ipc::limits::kChunkMessageBytesMax);
   return matcher_.Room().first(bytes);
@@ -69,9 +71,22 @@ void ChunkSender::SendUnsent() {
   held_.store(0, std::memory_order_relaxed);
 }
 
+void ChunkSender::SendForgetOrders() {
+  ipc::MessageHeader header;
+  header.op = static_cast<uint16_t>(ipc::Op::ForgetOrders);
+  header.bytes = sizeof header;
+  const std::span<std::byte> room = ring_.Reserve(header.bytes, 0);
+  assert(!room.empty());
+  std::memcpy(room.data(), &header, sizeof header);
+  ring_.Commit(header.bytes);
+}
+
 void ChunkSender::SendRepeat() {
   TracedSpan span(ipc::TraceKind::kRepeat);
   span.SetAmount(matcher_.run_messages());
+  if (watch_ != nullptr &&
+      watch_->OnRepeat(matcher_.repeat(), matcher_.patches(), matcher_.unsent()))
+    SendForgetOrders();
   const std::span<const ipc::ChunkPatch> patches = matcher_.patches();
   ipc::ChunkRepeat repeat = matcher_.repeat();
   repeat.verify = verify_ ? 1 : 0;

@@ -18,6 +18,7 @@
 #include "ipc/channel.h"
 #include "ipc/chunks/chunk_matcher.h"
 #include "ipc/ring.h"
+#include "shim/repeat_watch.h"
 
 namespace shim {
 
@@ -37,6 +38,8 @@ class ChunkSender final : public ipc::Sender {
   void Begin(Fold fold) { fold_ = holds_nothing_ ? Fold::kAlone : fold; }
   // From now on every message goes alone. REQUIRES: no message was sent yet.
   void HoldNothing() { holds_nothing_ = true; }
+  // Is told of each repeat. It outlives the sender.
+  void SetWatch(RepeatWatch* watch) { watch_ = watch; }
   std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override;
   void Commit(size_t bytes) override;
 
@@ -55,11 +58,13 @@ class ChunkSender final : public ipc::Sender {
   // REQUIRES: room for what is held.
   void SendUnsent();
   void SendRepeat();
+  void SendForgetOrders();
   void Hold();
 
   const std::unique_ptr<ipc::Sender> channel_;
   ipc::RingSender& ring_;
   ipc::ChunkMatcher matcher_;
+  RepeatWatch* watch_ = nullptr;
   Fold fold_ = Fold::kAlone;
   bool holds_nothing_ = false;
   bool verify_ = false;

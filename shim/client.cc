@@ -20,6 +20,7 @@
 #include "shim/held_watch.h"
 #include "shim/iterations/iterations.h"
 #include "shim/recording/recorder.h"
+#include "shim/run_orders.h"
 #include "shim/stderr_once.h"
 
 namespace shim {
@@ -104,6 +105,7 @@ void Client::Use(std::unique_ptr<Connection> connection) {
                   .recorder = recording::Recorder::Process()});
   // Without a thread that looks after them, no messages may be held back.
   if (chunks != nullptr && !HeldWatch::Start(chunks, &pipeline_)) chunks->HoldNothing();
+  if (chunks != nullptr) chunks->SetWatch(RunOrders::Start(&pipeline_));
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &Client::AfterForkInChild); });
   state_.store(State::kLive, std::memory_order_release);

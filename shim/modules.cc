@@ -5,6 +5,7 @@
 
 #include "ipc/module_hash.h"
 #include "shim/image.h"
+#include "shim/proof_facts.h"
 #include "shim/rebuild/images.h"
 #include "shim/send.h"
 #include "shim/stderr_once.h"
@@ -145,6 +146,7 @@ CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const
   module->context = context_value;
   module->wire = context.wire;
   module->device = context.device;
+  module->image = hash;
   const GivenName given(*value);
   CUmodule delivered = nullptr;
   // The driver explains a refused image in the error log. When the program passes no log, a buffer
@@ -167,9 +169,12 @@ CUresult Modules::Unload(uint64_t value) {
   State& state = State::Process();
   Module* const module = state.modules.Find(value);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  // Before and after: a name may stand for another kernel at once, and a proof may look in between.
+  ProofFacts::Changed();
   state.functions.ForEach([&](uint64_t function_value, const Function* function) {
     if (function->module == value) state.functions.Destroy(function_value);
   });
+  ProofFacts::Changed();
   std::vector<std::pair<uint64_t, uint32_t>> pieces;  // their kernels are gone
   state.graph_pieces.ForEach([&](uint64_t piece, const GraphPiece* entry) {
     const base::MutexLock lock(&entry->mutex);
@@ -205,13 +210,18 @@ CUresult Modules::FindFunction(uint64_t module_value, const char* name, uint64_t
 // address. It is remembered so that copies and queries know the variable as memory.
 CUresult Modules::FindVariable(uint64_t module_value, const char* name, CUdeviceptr* address,
                                size_t* bytes) {
-  const Module* const module = State::Process().modules.Find(module_value);
+  Module* const module = State::Process().modules.Find(module_value);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   CUdeviceptr found = 0;
   size_t size = 0;
   const CUresult result = Call<ipc::Op::GetGlobal>(module->wire, &found, &size,
                                                    reinterpret_cast<CUmodule>(module_value), name);
   if (result != CUDA_SUCCESS) return result;
+  {
+    const base::MutexLock lock(&module->variables_mutex);
+    const bool is_new = module->variables.try_emplace(name, KnownRanges::Range{found, size}).second;
+    if (is_new) ProofFacts::Changed();
+  }
   Allocation variable;
   variable.kind = Allocation::Kind::kVariable;
   variable.base = found;

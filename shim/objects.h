@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "ipc/calls/laneway_calls.h"
+#include "shim/known_ranges.h"
 #include "shim/lock_order.h"
 
 namespace shim {
@@ -82,8 +83,12 @@ struct Module {
   uint64_t context = 0;
   uint32_t wire = 0;
   int device = 0;
+  ipc::ModuleHash image;
   base::Mutex mutex ACQUIRED_BEFORE(lock_order::kSending);
   std::map<std::string, uint64_t, std::less<>> functions GUARDED_BY(mutex);  // by name
+  // Variables whose address the program has asked for, by name.
+  mutable base::Mutex variables_mutex ACQUIRED_AFTER(lock_order::kKeeping);
+  std::map<std::string, KnownRanges::Range> variables GUARDED_BY(variables_mutex);
 };
 
 struct Function {
