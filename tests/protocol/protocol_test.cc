@@ -34,6 +34,8 @@ TEST(UpgradesTest, WorldsWithUpgradesAndLostWorkersKeepTheirPromises) {
   ExpectPromisesKept(kUpgraded, 1);
 }
 
+TEST(DaemonsTest, WorldsWithLostDaemonsKeepTheirPromises) { ExpectPromisesKept(kDaemons, 1); }
+
 INSTANTIATE_TEST_SUITE_P(Quarter, SeedsTest, testing::Range<uint64_t>(1, 5));
 
 }  // namespace
