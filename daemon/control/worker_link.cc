@@ -17,8 +17,14 @@ namespace control {
 namespace wire = ipc::control;
 
 // A send fails when the worker is ending: its pidfd settles its sessions a moment later.
+// The record that went along to a worker which still makes the session may change meanwhile: the
+// next lanewayd takes over what the worker knows. All else concerns sessions that run.
 void WorkerLink::Send(const Session& session, const wire::DaemonToWorker& message) {
-  if (session.phase == Phase::kRunning) (void)parts_.children->Send(session.worker, message);
+  const bool is_being_made =
+      session.phase == Phase::kAttaching || session.phase == Phase::kEntering;
+  if (session.phase == Phase::kRunning ||
+      (is_being_made && std::holds_alternative<wire::SessionRecord>(message)))
+    (void)parts_.children->Send(session.worker, message);
 }
 
 // Its worker writes it: lanewayd charges no session by the word of its client.

@@ -50,7 +50,8 @@ std::string SessionHost::Attach(const ipc::control::SessionRecord& record, commo
     sessions_[record.session_id] = std::move(entry);
   }
   loop_.Watch(raw->fds.process.get(), [this, id = record.session_id] { OnClientEnded(id); });
-  raw->thread = common::StartThread("for a session", [this, raw] { Run(raw); });
+  raw->thread =
+      common::StartThread("for a session", [this, raw, record = raw->record] { Run(raw, record); });
   if (raw->thread.joinable()) return {};
   Remove(record.session_id);
   return "the worker gets no thread for another session; see its log";
@@ -134,22 +135,23 @@ void SessionHost::List(
 
 // A session of another transport than rings speaks on a channel of its own from the start. The
 // rings of a session that another worker served are used once its client has put them in order.
-std::string SessionHost::Make(Entry* entry, ipc::control::Attached* attached) {
-  if (!ipc::Serves(entry->record.tables))
+std::string SessionHost::Make(Entry* entry, const ipc::control::SessionRecord& record,
+                              ipc::control::Attached* attached) {
+  if (!ipc::Serves(record.tables))
     return "the program's Laneway and this worker know different calls; start the program again";
   absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(entry->fds.file.get());
   if (!file.ok()) return std::string(file.status().message());
-  SessionSetup setup{entry->record.session_id, entry->record.slot, std::move(*file), {}};
-  setup.generation = entry->record.generation;
+  SessionSetup setup{record.session_id, record.slot, std::move(*file), {}};
+  setup.generation = record.generation;
   setup.pinned_fd = fcntl(entry->fds.pinned.get(), F_DUPFD_CLOEXEC, 0);
   setup.swap_fd = fcntl(entry->fds.swap.get(), F_DUPFD_CLOEXEC, 0);
   if (setup.pinned_fd < 0 || setup.swap_fd < 0)
     return "the worker has no descriptor left; raise ulimit -n";
-  setup.job_id = entry->record.job.number;
-  setup.uid = entry->record.uid;
-  setup.memory_limit_bytes = entry->record.job.memory_limit_bytes;
-  setup.scheduling = entry->record.job.scheduling;
-  if (entry->record.transport == ipc::Transport::kZmq) {
+  setup.job_id = record.job.number;
+  setup.uid = record.uid;
+  setup.memory_limit_bytes = record.job.memory_limit_bytes;
+  setup.scheduling = record.job.scheduling;
+  if (record.transport == ipc::Transport::kZmq) {
     const std::string endpoint = ipc::SessionEndpoint(runtime_dir_, setup.session_id);
     absl::StatusOr<ipc::Channel> channel =
         ipc::BindZmqChannel(endpoint, setup.file.page()->call_token);
@@ -170,14 +172,14 @@ std::string SessionHost::Make(Entry* entry, ipc::control::Attached* attached) {
   return {};
 }
 
-void SessionHost::Run(Entry* entry) {
-  SetThreadSession(entry->record.session_id);
+void SessionHost::Run(Entry* entry, const ipc::control::SessionRecord& record) {
+  SetThreadSession(record.session_id);
   // Fifteen characters: what a debugger, top -H and /proc call the thread.
   pthread_setname_np(pthread_self(),
-                     absl::StrCat("session-", entry->record.session_id).substr(0, 15).c_str());
+                     absl::StrCat("session-", record.session_id).substr(0, 15).c_str());
   ipc::control::Attached attached;
-  attached.session_id = entry->record.session_id;
-  const std::string refusal = Make(entry, &attached);
+  attached.session_id = record.session_id;
+  const std::string refusal = Make(entry, record, &attached);
   if (!refusal.empty()) {
     attached.result = CUDA_ERROR_MPS_RPC_FAILURE;
     ipc::control::SetText(attached.sentence, refusal);
@@ -194,9 +196,9 @@ void SessionHost::Run(Entry* entry) {
     }
   }
   if (released) {
-    environment_.daemon->Post(ipc::control::SessionReleased{entry->record.session_id});
+    environment_.daemon->Post(ipc::control::SessionReleased{record.session_id});
   } else {
-    environment_.daemon->Post(ipc::control::SessionEnded{entry->record.session_id});
+    environment_.daemon->Post(ipc::control::SessionEnded{record.session_id});
   }
 }
 

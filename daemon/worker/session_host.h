@@ -81,8 +81,10 @@ class SessionHost {
   void Remove(uint64_t session_id);  // REQUIRES: the session has no thread
 
   // --- the session's thread
-  void Run(Entry* entry);
-  std::string Make(Entry* entry, ipc::control::Attached* attached);
+  // `record`: a copy, because the control loop may change the entry's while the session is made.
+  void Run(Entry* entry, const ipc::control::SessionRecord& record);
+  std::string Make(Entry* entry, const ipc::control::SessionRecord& record,
+                   ipc::control::Attached* attached);
 
   const Environment& environment_;
   common::EventLoop& loop_;

@@ -41,6 +41,20 @@ TEST_F(SessionLinkTest, ASessionOfAWorkerHearsByItsWorkerWhileItRuns) {
   EXPECT_EQ(children_.SentTo<wire::Grant>(1).size(), 1u);
 }
 
+// A pause or a limit that comes while the worker makes the session must outlive lanewayd.
+TEST_F(SessionLinkTest, ARecordThatChangesWhileTheWorkerMakesTheSessionGoesAfterIt) {
+  Session* const session = Admitted(1);
+  for (const Phase phase : {Phase::kAttaching, Phase::kEntering}) {
+    session->phase = phase;
+    session->link->Send(*session, session->record);
+    session->link->Send(*session, wire::Grant{1, 7});
+  }
+  session->phase = Phase::kWaiting;
+  session->link->Send(*session, session->record);
+  EXPECT_EQ(children_.SentTo<wire::SessionRecord>(1).size(), 2u);
+  EXPECT_TRUE(children_.SentTo<wire::Grant>(1).empty());
+}
+
 TEST_F(SessionLinkTest, AProgramHearsOverItsSocketWhatExistsInItsDirection) {
   Session* const session = AddProgram(1);
   session->link->Send(*session, wire::Grant{1, 7});
