@@ -84,12 +84,13 @@ std::string JobCommands::Pause(const Command& command) {
   return OkJson();
 }
 
+// The record says whether a session is paused: while lanewayd adopts, the scheduler has yet to hear
+// of a pause that was typed a moment ago.
 std::string JobCommands::Resume(const Command& command) {
   const std::vector<uint64_t> ids = SessionsOf(command.id);
   if (ids.empty()) return NoSessionToChange(command.id);
   const bool paused = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
-    const scheduler::Session* const known = parts_.scheduler->state().Find(id);
-    return known != nullptr && known->paused();
+    return parts_.sessions->Find(id)->record.pause != scheduler::Pause::kNone;
   });
   if (!paused) return ErrorJson(absl::StrCat("job ", command.id, " is not paused"));
   for (const uint64_t id : ids) {

@@ -18,8 +18,8 @@ inline constexpr Disturbances kTested = {.workers = true, .pauses = true};
 inline constexpr Disturbances kKeepers = {.workers = true, .keepers = true, .pauses = true};
 // Also upgrades: a session may leave a worker that is lost before it hears of the next decision.
 inline constexpr Disturbances kUpgraded = {.workers = true, .upgrades = true, .pauses = true};
-// Lost daemons, alone: with lost workers beside them not all promises are kept yet.
-inline constexpr Disturbances kDaemons = {.daemons = true};
+// Lost daemons, whose heirs adopt sessions and what was said meanwhile.
+inline constexpr Disturbances kDaemons = {.daemons = true, .workers = true, .pauses = true};
 
 // "daemons", "workers", "keepers", "upgrades", "pauses", in any order; other words mean nothing.
 Disturbances DisturbancesIn(const std::string& names);

@@ -53,6 +53,23 @@ TEST_F(JobCommandsTest, PauseTellsWorkerAndSchedulerOfEachSessionOfTheJob) {
   EXPECT_EQ(sessions_.Find(1)->record.pause, scheduler::Pause::kNone);
 }
 
+// Before lanewayd serves, while it adopts.
+class JobCommandsWhileAdoptingTest : public JobCommandsTest {
+ protected:
+  void SetUp() override {}
+};
+
+TEST_F(JobCommandsWhileAdoptingTest, AJobIsResumedThatWasPausedAMomentAgo) {
+  scheduler_.Apply(scheduler::SessionAdopted{.arrived = {.session = 1, .job = 7}});
+  AddRunning(&sessions_, 1, 0, 1, &link_)->record.job.number = 7;
+  EXPECT_EQ(commands_.Pause(Of("pause", 7)), kOk);
+  EXPECT_EQ(commands_.Resume(Of("resume", 7)), kOk);
+  scheduler_.Serve();
+  const scheduler::Session* const session = scheduler_.state().Find(1);
+  ASSERT_NE(session, nullptr);
+  EXPECT_FALSE(session->paused());
+}
+
 TEST_F(JobCommandsTest, NoSessionOfAnInProcessJobIsEvicted) {
   Add(1, 7);
   Add(2, 7)->link = &in_process_;
