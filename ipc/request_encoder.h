@@ -74,7 +74,8 @@ inline bool IsRange(RoleKind kind) {
 }
 
 // The bytes behind a pointer parameter that the request, or the reply, carries.
-inline uint64_t ObjectBytes(std::span<const Param> params, size_t i, Values values) {
+[[gnu::always_inline]] inline uint64_t ObjectBytes(std::span<const Param> params, size_t i,
+                                                   Values values) {
   return params[i].role.rule == LengthRule::kNone ? params[i].bytes : ReachOf(params, i, values);
 }
 
