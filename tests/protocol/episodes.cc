@@ -30,7 +30,7 @@ struct Name {
 constexpr Name kNames[] = {
     {"daemons", &Disturbances::daemons}, {"workers", &Disturbances::workers},
     {"keepers", &Disturbances::keepers}, {"upgrades", &Disturbances::upgrades},
-    {"pauses", &Disturbances::pauses},
+    {"pauses", &Disturbances::pauses},   {"in-process", &Disturbances::in_process},
 };
 
 // What a child process tells.

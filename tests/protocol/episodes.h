@@ -20,8 +20,11 @@ inline constexpr Disturbances kKeepers = {.workers = true, .keepers = true, .pau
 inline constexpr Disturbances kUpgraded = {.workers = true, .upgrades = true, .pauses = true};
 // Lost daemons, whose heirs adopt sessions and what was said meanwhile.
 inline constexpr Disturbances kDaemons = {.daemons = true, .workers = true, .pauses = true};
+// Programs in-process; where lanewayd is lost as well, an heir may count what they freed meanwhile.
+inline constexpr Disturbances kInProcess = {.pauses = true, .in_process = true};
 
-// "daemons", "workers", "keepers", "upgrades", "pauses", in any order; other words mean nothing.
+// "daemons", "workers", "keepers", "upgrades", "pauses", "in-process", in any order; other words
+// mean nothing.
 Disturbances DisturbancesIn(const std::string& names);
 
 // As DisturbancesIn() reads them; "none" when there are none.

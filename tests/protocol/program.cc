@@ -52,7 +52,9 @@ bool Program::lost() const {
 ipc::Hello Program::HelloOf() const {
   ipc::Hello hello;
   hello.tables = ipc::OwnTables();
-  hello.mode = contained ? ipc::Mode::kContained : ipc::Mode::kShared;
+  hello.mode = in_process  ? ipc::Mode::kInProcess
+               : contained ? ipc::Mode::kContained
+                           : ipc::Mode::kShared;
   return hello;
 }
 
@@ -75,6 +77,7 @@ void Program::End() {
 }
 
 void Program::Hear() {
+  if (in_process) return;
   ipc::Welcome welcome;
   while (connection_.valid() &&
          recv(connection_.get(), &welcome, sizeof welcome, MSG_DONTWAIT) == sizeof welcome) {

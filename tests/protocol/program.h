@@ -71,8 +71,10 @@ class Program {
   ipc::UniqueFd Connect();
   ipc::UniqueFd Pidfd() const;
   void End();
-  // Reads what lanewayd has said over the connection.
+  // Reads what lanewayd has said over the connection. A program in-process reads it by itself.
   void Hear();
+  int connection() const { return connection_.get(); }
+  void Refuse() { refused_ = true; }
 
   // A worker gets its session.
   void TakeFiles(std::span<const int> fds);
@@ -89,6 +91,7 @@ class Program {
   void SetOnHost(Swapped swapped);
 
   bool contained = false;
+  bool in_process = false;
   bool stays = false;                                // no other worker can take it over
   bool iterates = true;                              // it has boundaries
   scheduler::Pause pause = scheduler::Pause::kNone;  // as a person asked for last

@@ -36,6 +36,10 @@ TEST(UpgradesTest, WorldsWithUpgradesAndLostWorkersKeepTheirPromises) {
 
 TEST(DaemonsTest, WorldsWithLostDaemonsKeepTheirPromises) { ExpectPromisesKept(kDaemons, 1); }
 
+TEST(InProcessTest, WorldsWithProgramsInProcessKeepTheirPromises) {
+  ExpectPromisesKept(kInProcess, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Quarter, SeedsTest, testing::Range<uint64_t>(1, 5));
 
 }  // namespace

@@ -11,10 +11,11 @@
 namespace {
 
 int Usage() {
-  std::fprintf(stderr,
-               "usage: protocol_world --seed S [--steps N] [--disturb LIST] [--whole]\n"
-               "  LIST   of daemons, workers, keepers, upgrades, pauses; e.g. workers,pauses\n"
-               "  --whole  does not shorten the trace of a failure\n");
+  std::fprintf(
+      stderr,
+      "usage: protocol_world --seed S [--steps N] [--disturb LIST] [--whole]\n"
+      "  LIST   of daemons, workers, keepers, upgrades, pauses, in-process; e.g. workers,pauses\n"
+      "  --whole  does not shorten the trace of a failure\n");
   return 2;
 }
 

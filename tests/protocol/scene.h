@@ -23,6 +23,7 @@ struct Disturbances {
   bool keepers = false;
   bool upgrades = false;
   bool pauses = false;
+  bool in_process = false;  // some programs are
 };
 
 struct Scene {

@@ -47,10 +47,9 @@ void SimDaemon::OnKeeperReplaced() {
   loop_.HandleAsEvent([this] { children_.OnKeeperReplaced(); });
 }
 
-void SimDaemon::Hello(Program* program) {
-  loop_.HandleAsEvent([this, program] {
-    daemon_->OnHello(program->HelloOf(), {program->pid(), geteuid()}, program->Connect(),
-                     program->Pidfd());
+void SimDaemon::Hello(Program* program, const ipc::Hello& hello) {
+  loop_.HandleAsEvent([this, program, &hello] {
+    daemon_->OnHello(hello, {program->pid(), geteuid()}, program->Connect(), program->Pidfd());
   });
   scene_->Change();
 }

@@ -33,7 +33,7 @@ class SimDaemon {
   void OnWorkerGone(uint32_t worker) { children_.OnProcessGone(worker); }
   void OnKeeperReplaced();
 
-  void Hello(Program* program);
+  void Hello(Program* program, const ipc::Hello& hello);
   void Upgrade();
   // Changes the pause of the program's job.
   void Pause(const Program& program, scheduler::Pause pause);

@@ -68,6 +68,11 @@ void World::Step(uint64_t word) {
 }
 
 void World::StepProcesses(uint64_t choice) {
+  if (!in_process_.empty() && choice < 400 && scene_.dice.OneIn(4)) {
+    std::map<pid_t, std::unique_ptr<SimInProcess>>::iterator at = in_process_.begin();
+    std::advance(at, scene_.dice.Below(in_process_.size()));
+    return StepInProcess(at->second.get());
+  }
   SimWorker* const worker = AnyWorker();
   if (choice < 300) {
     if (worker != nullptr) worker->StepSession();
@@ -133,10 +138,23 @@ void World::Arrive() {
   program->contained = scene_.dice.OneIn(4);
   program->stays = scene_.dice.OneIn(5);
   program->iterates = !scene_.dice.OneIn(4);
+  program->in_process = disturbances_.in_process && scene_.dice.OneIn(3);
   scene_.programs[program->pid()] = program.get();
   PROTOCOL_SAY(&scene_, "program %d arrives", program->pid());
-  daemon_->Hello(program.get());
+  if (program->in_process) {
+    in_process_[program->pid()] = std::make_unique<SimInProcess>(&scene_, program.get());
+  } else {
+    daemon_->Hello(program.get(), program->HelloOf());
+  }
   programs_.push_back(std::move(program));
+}
+
+void World::StepInProcess(SimInProcess* one) {
+  if (one->seeks_daemon() && daemon_ != nullptr && (scene_.calm || scene_.dice.OneIn(2))) {
+    daemon_->Hello(one->program(), one->Hello(daemons_));
+  } else {
+    one->Step();
+  }
 }
 
 // A boundary is said before the first operation of the next iteration.
@@ -153,7 +171,7 @@ void World::Call(Program* program) {
     const bool blocks = program->lane_asked != 0 && scene_.dice.OneIn(2);
     ring.push_back({Op::kWork, 0, blocks, program->blocks});
     program->blocks = program->blocks || blocks;
-  } else if (choice < 14 || (choice < 16 && program->blocks)) {
+  } else if (choice < 14 || (choice < 16 && (program->blocks || program->in_process))) {
     program->blocks = false;
     BeginIteration(program);
   } else if (choice < 16) {
@@ -188,11 +206,18 @@ bool World::IsServed(const Program& program) const {
   return false;
 }
 
+bool World::IsSpokenOf(const Program& program) const {
+  return std::any_of(workers_.begin(), workers_.end(), [&program](const auto& entry) {
+    return entry.second->SpeaksOf(program.pid());
+  });
+}
+
 // Sessions that went with a worker before this daemon heard of them.
 void World::LoseUnknown() {
   if (daemon_ == nullptr || !daemon_->serving()) return;
   for (const std::unique_ptr<Program>& program : programs_) {
-    if (daemon_->SessionOf(*program) == nullptr && !IsServed(*program)) program->End();
+    const bool known = program->in_process || daemon_->SessionOf(*program) != nullptr;
+    if (!known && !IsServed(*program)) program->End();
   }
 }
 
@@ -204,12 +229,8 @@ void World::ForgetEnded() {
         IsSpokenOf(*program))
       return false;
     scene_.programs.erase(program->pid());
+    in_process_.erase(program->pid());
     return true;
-  });
-}
-bool World::IsSpokenOf(const Program& program) const {
-  return std::any_of(workers_.begin(), workers_.end(), [&program](const auto& entry) {
-    return entry.second->SpeaksOf(program.pid());
   });
 }
 
@@ -217,6 +238,7 @@ bool World::IsSpokenOf(const Program& program) const {
 
 void World::StartDaemon() {
   PROTOCOL_SAY(&scene_, "a daemon starts");
+  ++daemons_;
   daemon_ = std::make_unique<SimDaemon>(
       &scene_, &keeper_, settings_,
       [this](bool own, uint32_t* number) { return StartWorker(own, number); },
@@ -229,14 +251,15 @@ void World::StartDaemon() {
   daemon_->Start();
 }
 
-// A program that is between two workers, or has none yet, loses its session with the daemon.
+// A program that is between two workers, or has none yet, loses its session with the daemon. One
+// in-process goes on, and says hello to the next daemon.
 void World::KillDaemon() {
   PROTOCOL_SAY(&scene_, "the daemon dies");
   for (const std::unique_ptr<Program>& program : programs_) {
     const control::Session* const session = daemon_->SessionOf(*program);
     const bool served = session != nullptr && (session->phase == control::Phase::kRunning ||
                                                session->phase == control::Phase::kEnding);
-    if (!served) program->End();
+    if (!served && !program->in_process) program->End();
   }
   daemon_.reset();
 }
@@ -295,6 +318,8 @@ bool World::Settle() {
       entry.second->Loop();
       entry.second->StepAll();
     }
+    for (const std::pair<const pid_t, std::unique_ptr<SimInProcess>>& entry : in_process_)
+      StepInProcess(entry.second.get());
     daemon_->Loop();
     RemoveStopped();
     LoseUnknown();
@@ -324,6 +349,19 @@ bool World::MayWait() const {
     return entry.second.granted && entry.second.inside &&
            (!entry.second.runnable || entry.second.need != scheduler::Need::kNone);
   });
+}
+
+// The memory of a program in-process never leaves the device: other programs wait for its end.
+bool World::WaitsForInProcess(const Program& program) const {
+  const control::Session* const session = daemon_->SessionOf(program);
+  if (session == nullptr) return false;
+  const uint64_t id = session->record.session_id;
+  const auto& sessions = daemon_->state().sessions;
+  const bool held = std::any_of(sessions.begin(), sessions.end(), [id](const auto& entry) {
+    return entry.first != id && entry.second.about.fixed && entry.second.persistent_bytes != 0;
+  });
+  const scheduler::Session* const known = daemon_->state().Find(id);
+  return held && known != nullptr && (!known->on_device() || known->need != scheduler::Need::kNone);
 }
 
 void World::Rest() {

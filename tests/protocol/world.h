@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tests/protocol/sim_daemon.h"
+#include "tests/protocol/sim_in_process.h"
 #include "tests/protocol/sim_memory.h"
 #include "tests/protocol/sim_worker.h"
 
@@ -41,6 +42,7 @@ class World {
   void StepPrograms();
   void Disturb();
   void Arrive();
+  void StepInProcess(SimInProcess* program);
   void BeginIteration(Program* program);
   void Call(Program* program);
   void EndIterations();
@@ -55,15 +57,17 @@ class World {
   Program* AnyProgram();
   bool Settle();                                // until nothing changes; false: it goes on for ever
   bool IsServed(const Program& program) const;  // by a worker
+  bool IsSpokenOf(const Program& program) const;  // in a message that is not heard yet
   bool Served(const Program& program) const;
   bool MayWait() const;
-  bool IsSpokenOf(const Program& program) const;  // in a message that is not heard yet
+  bool WaitsForInProcess(const Program& program) const;
 
   // --- world_checks.cc
   void CheckLanes();
   void CheckRest();
   void CheckMemory();
   void CheckHolders();
+  void CheckInProcess();
   void CheckNothingIsLeft();
   std::string DescribeDaemon() const;
   uint64_t KeptFor(const ipc::control::Owner& owner) const;
@@ -76,7 +80,9 @@ class World {
   std::map<uint64_t, uint64_t> tags_;
   std::map<uint32_t, std::unique_ptr<SimWorker>> workers_;
   std::unique_ptr<SimDaemon> daemon_;
+  uint64_t daemons_ = 0;  // that were started
   std::vector<std::unique_ptr<Program>> programs_;
+  std::map<pid_t, std::unique_ptr<SimInProcess>> in_process_;  // of these
   pid_t next_pid_;
   uint32_t next_worker_ = 1;
 };

@@ -35,14 +35,20 @@ void World::CheckLanes() {
       scene_.Require(used.insert(session.lane().number()).second, "two sessions use one lane");
     }
   }
+  for (const std::pair<const pid_t, std::unique_ptr<SimInProcess>>& entry : in_process_) {
+    if (daemon_ == nullptr || !entry.second->Uses(daemons_)) continue;
+    scene_.Require(used.insert(entry.second->lane()).second, "two sessions use one lane");
+  }
 }
 
 void World::CheckRest() {
-  for (const std::unique_ptr<Program>& program : programs_)
-    scene_.Require(Served(*program) || MayWait(), "a program waits for ever");
-  CheckHolders();
-  CheckMemory();
   scene_.Require(!daemon_->stopped(), "lanewayd has ended itself");
+  for (const std::unique_ptr<Program>& program : programs_)
+    scene_.Require(Served(*program) || MayWait() || WaitsForInProcess(*program),
+                   "a program waits for ever");
+  CheckHolders();
+  CheckInProcess();
+  CheckMemory();
 }
 
 void World::CheckHolders() {
@@ -61,6 +67,21 @@ void World::CheckHolders() {
   }
 }
 
+void World::CheckInProcess() {
+  for (const std::pair<const pid_t, std::unique_ptr<SimInProcess>>& entry : in_process_) {
+    const SimInProcess& program = *entry.second;
+    if (!program.program()->alive() || !program.IsUp(daemons_)) continue;
+    const scheduler::Session* const known = daemon_->state().Find(program.session_id());
+    scene_.Require(known != nullptr, "a program in-process has a session that nobody knows");
+    if (known == nullptr) continue;
+    scene_.Require(program.Holds() == known->granted,
+                   "scheduler and program differ about who holds a lane");
+    // What it took without a daemon can be more than the device has, and is believed no further.
+    scene_.Require(known->persistent_bytes <= static_cast<int64_t>(program.held_bytes()),
+                   "more is counted for a program in-process than it has");
+  }
+}
+
 uint64_t World::KeptFor(const wire::Owner& owner) const {
   uint64_t bytes = 0;
   for (const wire::ExtentList& list : keeper_.books().List(owner)) {
@@ -74,6 +95,7 @@ void World::CheckMemory() {
   for (const std::pair<const scheduler::SessionId, scheduler::Session>& entry : state.sessions) {
     const scheduler::Session& session = entry.second;
     if (!session.on_device() || session.place.residence != scheduler::Residence::kDevice) continue;
+    if (session.about.fixed) continue;  // the keeper has no extents of a program in-process
     scene_.Require(KeptFor({wire::OwnerKind::kSession, entry.first}) ==
                        static_cast<uint64_t>(session.persistent_bytes),
                    "scheduler and keeper differ about a session's memory");
@@ -128,6 +150,8 @@ std::string World::Describe() const {
     for (const auto& session : entry.second->sessions())
       text += "    " + session.second->Describe() + "\n";
   }
+  for (const std::pair<const pid_t, std::unique_ptr<SimInProcess>>& entry : in_process_)
+    text += "  " + entry.second->Describe() + "\n";
   return text;
 }
 
