@@ -21,7 +21,7 @@ class CallTraceTest : public ::testing::Test {
     std::vector<std::byte> bytes;
     reader->TakeUntrusted(events_max, &bytes);
     std::vector<TraceEvent> events(bytes.size() / sizeof(TraceEvent));
-    std::memcpy(static_cast<void*>(events.data()), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(static_cast<void*>(events.data()), bytes.data(), bytes.size());
     return events;
   }
   TraceWords* words() { return reinterpret_cast<TraceWords*>(area()); }
