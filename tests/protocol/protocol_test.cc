@@ -12,7 +12,7 @@ namespace {
 
 uint64_t StepsWanted() {
   const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
-  return given == nullptr ? 2'100'000 : std::strtoull(given, nullptr, 10);
+  return given == nullptr ? 1'600'000 : std::strtoull(given, nullptr, 10);
 }
 
 class SeedsTest : public testing::TestWithParam<uint64_t> {};
