@@ -44,7 +44,8 @@ std::string TimeText(uint64_t us) {
   if (us == 0) return "-";
   if (us < 1000) return absl::StrCat(us, " us");
   const double ms = static_cast<double>(us) / 1000;
-  if (ms < 1000) return absl::StrFormat(ms < 100 ? "%.1f ms" : "%.0f ms", ms);
+  if (ms < 100) return absl::StrFormat("%.1f ms", ms);
+  if (ms < 1000) return absl::StrFormat("%.0f ms", ms);
   const double seconds = ms / 1000;
   if (seconds < 100) return absl::StrFormat("%.1f s", seconds);
   const uint64_t minutes = us / 60'000'000;

@@ -45,7 +45,7 @@ template <const auto& kParams>
 class CallOf {
  public:
   static constexpr std::span<const Param> params() { return kParams; }
-  static constexpr ParamSets sets() { return internal::SetsOf(kParams); }
+  static constexpr const ParamSets& sets() { return kSets; }
   static constexpr bool per_thread() { return false; }
   static constexpr bool IsLaneways() { return true; }
   template <class F>
@@ -54,6 +54,8 @@ class CallOf {
   }
 
  private:
+  static constexpr ParamSets kSets = internal::SetsOf(kParams);
+
   template <class F, size_t... i>
   [[gnu::always_inline]] static void Each(F& f, std::index_sequence<i...>) {
     (f(std::integral_constant<size_t, i>()), ...);

@@ -15,7 +15,7 @@ inline constexpr bool kReturnsStatus = false;
 template <class R, class... A>
 inline constexpr bool kReturnsStatus<R(A...)> = kIsStatus<R>;
 
-consteval ParamSets SetsOf(std::span<const Param> params) {
+constexpr ParamSets SetsOf(std::span<const Param> params) {
   ParamSets sets;
   for (size_t i = 0; i < params.size(); ++i) {
     const RoleKind kind = params[i].role.kind;
