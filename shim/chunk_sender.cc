@@ -83,7 +83,7 @@ void ChunkSender::SendForgetOrders() {
 
 void ChunkSender::SendRepeat() {
   TracedSpan span(ipc::TraceKind::kRepeat);
-  span.SetAmount(matcher_.run_messages());
+  span.SetAmount(matcher_.repeated_messages());
   if (watch_ != nullptr &&
       watch_->OnRepeat(matcher_.repeat(), matcher_.patches(), matcher_.unsent()))
     SendForgetOrders();

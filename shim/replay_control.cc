@@ -1,17 +1,11 @@
 #include "shim/replay_control.h"
 
-#include <time.h>
+#include "ipc/futex.h"
 
 namespace shim {
 namespace {
 
 using Kind = ipc::ReplayMode::Kind;
-
-int64_t MonotonicNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 ipc::ReplayState StateOf(const BenefitGate& gate) {
   switch (gate.state()) {
@@ -52,7 +46,7 @@ void ReplayControl::Compare() {
   if (iterations_ > 1) {
     BenefitGate::Iteration iteration;
     if (gate_.state() == BenefitGate::State::kComparing) {
-      const int64_t now_ns = MonotonicNs();
+      const int64_t now_ns = ipc::MonotonicNs();
       iteration.took_ns = now_ns - last_ns_;
       last_ns_ = now_ns;
       const uint64_t repeated = all_chunks_->counts().repeated;

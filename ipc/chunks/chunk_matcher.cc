@@ -180,6 +180,7 @@ void ChunkMatcher::Forget() {
   assert(!holds());
   table_.Clear();
   candidates_ = &kNone;
+  last_ = Chunk::kNone;
   seen_ = {};
 }
 

@@ -60,8 +60,8 @@ class ChunkMatcher {
   bool in_run() const { return run_bytes_ != 0; }
   bool holds() const { return holding_ && run_bytes_ != 0; }
   const ChunkRepeat& repeat() const { return repeat_; }
-  // How many messages the run has that repeat() or unsent() stands for.
-  uint32_t run_messages() const { return run_messages_; }
+  // How many messages repeat() stands for. REQUIRES: the last verdict was kRepeat.
+  uint32_t repeated_messages() const { return table_.At(last_).messages; }
   std::span<const ChunkPatch> patches() const { return {patches_.data(), repeat_.patches}; }
 
   // No more chunks are made until Forget().

@@ -30,6 +30,7 @@ class ChunkTable {
   // table changes.
   const std::vector<uint32_t>& BeginningWith(const MessageHeader& header) const;
   Chunk& At(uint32_t number) { return chunks_[number]; }
+  const Chunk& At(uint32_t number) const { return chunks_[number]; }
   uint32_t NumberOf(const Chunk& chunk) const {
     return static_cast<uint32_t>(&chunk - chunks_.data());
   }

@@ -208,8 +208,10 @@ TEST_F(ChunksTest, WithoutRoomNoChunkIsMadeUntilAllAreForgotten) {
   }
   EXPECT_TRUE(matcher.full());
   EXPECT_EQ(matcher.chunks(), 1u);
-  EXPECT_EQ(run(1), ChunkMatcher::Verdict::kRepeat);
+  for (uint32_t time = 0; time < 2; ++time) EXPECT_EQ(run(1), ChunkMatcher::Verdict::kRepeat);
+  EXPECT_EQ(matcher.repeated_messages(), 10u);
   matcher.Forget();
+  EXPECT_EQ(run(1), ChunkMatcher::Verdict::kSend) << "what came after a chunk is forgotten, too";
   for (uint32_t time = 0; time < 2; ++time) EXPECT_EQ(run(3), ChunkMatcher::Verdict::kSend);
   EXPECT_EQ(run(3), ChunkMatcher::Verdict::kRepeat);
 }
