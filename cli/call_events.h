@@ -1,4 +1,4 @@
-// What clients, workers and devices did during `laneway trace JOB --calls`: the events that
+// Events of clients, workers and devices during `laneway trace JOB --calls`: the events that
 // lanewayd hands on (daemon/control/call_traces.h), checked, and as events of the trace format.
 //
 // The bytes are the traced program's word, and each event is checked before it is kept. Pure.

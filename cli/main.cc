@@ -149,7 +149,7 @@ void SplitProgram(std::vector<std::string>* words, std::vector<std::string>* pro
   words->resize(i);
 }
 
-// What the commands of recorded functions take.
+// Declares the options of the commands for recorded functions.
 void DeclareFunctions(CLI::App* app, Request* request) {
   CLI::App* const record = app->get_subcommand("record");
   record->add_option("--name", request->name, "what the function is to be called");

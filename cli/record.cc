@@ -33,7 +33,7 @@ int Show(const std::string& name) {
   return 0;
 }
 
-// What the client in the program, or the function that is verified, says about the recording.
+// The sentence of the client, or of the verified function, about the recording.
 std::string ReasonOf(const std::string& recording, const char* otherwise) {
   const absl::StatusOr<std::string> said =
       ipc::ReadBounded(absl::StrCat(recording, ".why"), kReasonBytesMax);

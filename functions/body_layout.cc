@@ -11,17 +11,10 @@ namespace {
 
 size_t FixedBytes(const ipc::Param& param) {
   using ipc::RoleKind;
+  if (ipc::HasPresence(param.role.kind)) return 1;
   switch (param.role.kind) {
     case RoleKind::kValue:
       return param.bytes;
-    case RoleKind::kOut:
-    case RoleKind::kIn:
-    case RoleKind::kInOut:
-    case RoleKind::kBytesIn:
-    case RoleKind::kBytesOut:
-    case RoleKind::kHandleArray:
-    case RoleKind::kLtAttribute:
-      return 1;
     case RoleKind::kCString:
     case RoleKind::kHandle:
     case RoleKind::kEndHandle:
@@ -33,11 +26,9 @@ size_t FixedBytes(const ipc::Param& param) {
       return sizeof(uint64_t);
     case RoleKind::kScalar:
       return 1 + ipc::kScalarBytes;
-    case RoleKind::kMustBeNull:
-    case RoleKind::kDefault:
+    default:  // nothing crosses
       return 0;
   }
-  return 0;
 }
 
 }  // namespace

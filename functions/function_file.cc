@@ -181,7 +181,7 @@ bool SameTables(In* in) {
   return same;
 }
 
-// What the steps stand on. Whether images load and calls succeed is for the player to see.
+// The images, memory and calls that the steps stand on. The player sees whether images load.
 void GetStand(In* in, Function* function) {
   function->images.resize(in->Count(limits::kFunctionImagesMax, 40));
   for (Image& image : function->images) {
@@ -224,7 +224,7 @@ void GetIteration(In* in, Function* function) {
   }
 }
 
-// Whether each number names something, and each text has the size of what it is for.
+// True when each number names an element of the function, and each text has its element's size.
 // The player indexes by these numbers, and does not look again.
 bool FitsTogether(const Function& function) {
   for (const Step& step : function.steps) {

@@ -31,6 +31,23 @@
 
 namespace ipc {
 
+// Whether the fixed part of a parameter of this kind is one byte, which says that the pointer is
+// not null.
+constexpr bool HasPresence(RoleKind kind) {
+  switch (kind) {
+    case RoleKind::kOut:
+    case RoleKind::kIn:
+    case RoleKind::kInOut:
+    case RoleKind::kBytesIn:
+    case RoleKind::kBytesOut:
+    case RoleKind::kHandleArray:
+    case RoleKind::kLtAttribute:
+      return true;
+    default:
+      return false;
+  }
+}
+
 enum class ScalarTag : uint8_t { kNull, kValue, kDevice };
 inline constexpr size_t kScalarBytes = 16;
 

@@ -82,7 +82,7 @@ void LaneTable::OnChanged(uint64_t id) {
   for (const std::shared_ptr<Lane>& lane : changed) {
     const base::MutexLock lock(&lane->mutex);
     lane->stale = true;
-    // What fails now is tried again by Enter.
+    // A lane that cannot be refreshed now is refreshed by Enter().
     if (lane->holder.load() == nullptr && !lane->members.empty()) (void)lane->Refresh();
   }
 }

@@ -60,7 +60,7 @@ class LaunchRuns {
   // `context`: of the device that is current.
   Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, CUcontext context);
 
-  // Whether the run at this place is a graph.
+  // True when the launches at this place of the chunk area are a graph.
   bool Has(uint32_t place) const;
   // The run at this place is served launch by launch from now on.
   void GiveUp(uint32_t place);
@@ -89,8 +89,8 @@ class LaunchRuns {
              CUcontext context, Run* run, size_t* tried);
   bool AddLaunches(std::span<const std::byte> messages, Run* run, size_t* added);
   bool Update(std::span<const std::byte> messages, Run* run);
-  // Whether most launches differ from the last time: to set their nodes costs more than a graph
-  // saves. REQUIRES: as many bytes as the run has.
+  // True when most launches differ from the last time. Setting their nodes would cost more than the
+  // graph saves. REQUIRES: as many bytes as the run has.
   static bool DiffersMuch(std::span<const std::byte> messages, const Run& run);
 
   static constexpr uint32_t kLaunchesMin = 3;  // of fewer, a graph saves nothing

@@ -36,7 +36,7 @@ sigset_t EndSignals() {
   return signals;
 }
 
-// What has come, up to `reader`'s bound. False: the peer is gone.
+// Reads the bytes that the client has sent, up to the reader's bound. False: the client is gone.
 bool Receive(int socket, FrameReader* reader) {
   Bytes room(kReadBytes);
   for (;;) {

@@ -18,19 +18,25 @@ struct Packed {
   void* extra[5];
 };
 
+// `Shaped`: CUlaunchConfig or CUDA_KERNEL_NODE_PARAMS, whose members have these names in common.
+template <class Shaped>
+void PutShape(const Kernel& kernel, Shaped* shaped) {
+  shaped->gridDimX = kernel.grid[0];
+  shaped->gridDimY = kernel.grid[1];
+  shaped->gridDimZ = kernel.grid[2];
+  shaped->blockDimX = kernel.block[0];
+  shaped->blockDimY = kernel.block[1];
+  shaped->blockDimZ = kernel.block[2];
+  shaped->sharedMemBytes = kernel.shared_bytes;
+}
+
 }  // namespace
 
 CUresult Emitter::Add(const Kernel& given) {
   Kernel kernel = given;
   Packed packed(&kernel);
   CUlaunchConfig config{};
-  config.gridDimX = kernel.grid[0];
-  config.gridDimY = kernel.grid[1];
-  config.gridDimZ = kernel.grid[2];
-  config.blockDimX = kernel.block[0];
-  config.blockDimY = kernel.block[1];
-  config.blockDimZ = kernel.block[2];
-  config.sharedMemBytes = kernel.shared_bytes;
+  PutShape(kernel, &config);
   config.hStream = stream_;
   config.attrs = kernel.attributes.data();
   config.numAttrs = static_cast<unsigned>(kernel.attributes.size());
@@ -80,13 +86,7 @@ CUresult Emitter::Update(CUgraphExec executable, Node* node) {
   Packed packed(&kernel);
   CUDA_KERNEL_NODE_PARAMS parameters{};
   parameters.func = kernel.function;
-  parameters.gridDimX = kernel.grid[0];
-  parameters.gridDimY = kernel.grid[1];
-  parameters.gridDimZ = kernel.grid[2];
-  parameters.blockDimX = kernel.block[0];
-  parameters.blockDimY = kernel.block[1];
-  parameters.blockDimZ = kernel.block[2];
-  parameters.sharedMemBytes = kernel.shared_bytes;
+  PutShape(kernel, &parameters);
   parameters.extra = packed.get();
   return driver_.cuGraphExecKernelNodeSetParams_v2(executable, node->node, &parameters);
 }

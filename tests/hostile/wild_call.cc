@@ -17,21 +17,6 @@ using ipc::limits::MiB;
 constexpr size_t kRangeBytesMax = 8192;  // of what a call carries; more is cut short
 constexpr uint32_t kTextBytesMax = 64;
 
-bool HasPresence(RoleKind kind) {
-  switch (kind) {
-    case RoleKind::kOut:
-    case RoleKind::kIn:
-    case RoleKind::kInOut:
-    case RoleKind::kBytesIn:
-    case RoleKind::kBytesOut:
-    case RoleKind::kHandleArray:
-    case RoleKind::kLtAttribute:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 WildCall::WildCall(ipc::Op op, const Target& target, std::mt19937_64* random)
@@ -169,7 +154,7 @@ void WildCall::PutNoise(size_t count) {
 
 void WildCall::PutFixed(size_t i) {
   const ipc::Param& param = params_[i];
-  if (HasPresence(param.role.kind)) {
+  if (ipc::HasPresence(param.role.kind)) {
     const bool is_there = !OneIn(200);
     present_ |= static_cast<uint32_t>(is_there) << i;
     return Put(static_cast<uint8_t>(OneIn(2000) ? 2 : is_there));
