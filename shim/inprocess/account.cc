@@ -19,42 +19,46 @@ uint64_t RoundUp(uint64_t bytes) { return arena::RoundUp(bytes, ipc::limits::kEx
 template <class Answer>
 std::optional<Answer> Account::Ask(const wire::ProgramToDaemon& question,
                                    std::optional<Answer>* slot) {
-  base::MutexLock lock(&mutex_);
   slot->reset();
   const uint64_t downs = downs_;
-  if (!hooks_.there()) return std::nullopt;
-  lock.Unlock();
+  mutex_.Unlock();
   hooks_.tell(question);
-  lock.Lock();
-  while (!slot->has_value() && downs_ == downs) answered_.Wait(&mutex_);
-  return std::exchange(*slot, std::nullopt);
+  mutex_.Lock();
+  while (!slot->has_value() && downs_ == downs) heard_.Wait(&mutex_);
+  std::optional<Answer> answer = std::exchange(*slot, std::nullopt);
+  if (downs_ != downs) answer.reset();  // the daemon that answered counts nothing any more
+  return answer;
 }
 
 CUresult Account::Take(uint64_t bytes) {
   const base::MutexLock asking(&asking_);
   if (bytes > UINT64_MAX / 2) return CUDA_ERROR_OUT_OF_MEMORY;
-  uint64_t more = 0;
-  {
-    const base::MutexLock lock(&mutex_);
+  const base::MutexLock lock(&mutex_);
+  for (;;) {
+    while (daemon_ == Daemon::kGreeted) heard_.Wait(&mutex_);
     const uint64_t wanted = RoundUp(used_bytes_ + bytes);
-    more = wanted > held_bytes_ ? wanted - held_bytes_ : 0;
-  }
-  if (more != 0) {
+    if (daemon_ == Daemon::kAway || wanted <= counted_bytes_) break;
+    const uint64_t more = wanted - counted_bytes_;
     const std::optional<wire::MemoryAnswer> answer =
         Ask(wire::MemoryNeeded{hooks_.session_id(), more, 0}, &answer_);
-    if (answer.has_value() && answer->result != 0) return static_cast<CUresult>(answer->result);
+    if (!answer.has_value()) continue;
+    if (answer->result != 0) return static_cast<CUresult>(answer->result);
+    counted_bytes_ += more;
   }
-  const base::MutexLock lock(&mutex_);
-  held_bytes_ += more;
   used_bytes_ += bytes;
   iterations_->NoteAllocated(bytes);
   return CUDA_SUCCESS;
 }
 
+void Account::NoteSurplus() {
+  surplus_.store(daemon_ == Daemon::kThere && counted_bytes_ > RoundUp(used_bytes_),
+                 std::memory_order_relaxed);
+}
+
 void Account::Give(uint64_t bytes) {
   const base::MutexLock lock(&mutex_);
   used_bytes_ -= bytes;
-  surplus_.store(held_bytes_ > RoundUp(used_bytes_), std::memory_order_relaxed);
+  NoteSurplus();
   iterations_->NoteFreed(bytes);
 }
 
@@ -75,10 +79,10 @@ uint64_t Account::Forget(Kind kind, uint64_t name) {
 
 std::optional<wire::MemoryReply> Account::Look(uint32_t device) {
   const base::MutexLock asking(&asking_);
-  std::optional<wire::MemoryReply> reply = Ask(wire::GetMemory{device}, &reply_);
-  if (!reply.has_value()) return reply;
   const base::MutexLock lock(&mutex_);
-  reply->free_bytes += held_bytes_ - used_bytes_;
+  if (daemon_ != Daemon::kThere) return std::nullopt;
+  std::optional<wire::MemoryReply> reply = Ask(wire::GetMemory{device}, &reply_);
+  if (reply.has_value()) reply->free_bytes += counted_bytes_ - used_bytes_;
   return reply;
 }
 
@@ -87,34 +91,45 @@ void Account::Trim() {
   const base::MutexLock asking(&asking_, std::adopt_lock);
   const base::MutexLock lock(&mutex_);
   const uint64_t needed = RoundUp(used_bytes_);
-  if (held_bytes_ > needed) {
-    hooks_.tell(
-        wire::MemoryFreed{hooks_.session_id(), std::exchange(held_bytes_, needed) - needed});
+  if (daemon_ == Daemon::kThere && counted_bytes_ > needed) {
+    const uint64_t freed = std::exchange(counted_bytes_, needed) - needed;
+    hooks_.tell(wire::MemoryFreed{hooks_.session_id(), freed});
   }
-  surplus_.store(false, std::memory_order_relaxed);
+  NoteSurplus();
 }
 
-uint64_t Account::held_bytes() const {
+uint64_t Account::OnHello() {
   const base::MutexLock lock(&mutex_);
-  return held_bytes_;
+  daemon_ = Daemon::kGreeted;
+  counted_bytes_ = RoundUp(used_bytes_);
+  return counted_bytes_;
+}
+
+void Account::OnUp() {
+  const base::MutexLock lock(&mutex_);
+  daemon_ = Daemon::kThere;
+  NoteSurplus();  // what was freed since the hello
+  heard_.NotifyAll();
 }
 
 void Account::OnAnswer(const wire::MemoryAnswer& answer) {
   const base::MutexLock lock(&mutex_);
   answer_ = answer;
-  answered_.NotifyAll();
+  heard_.NotifyAll();
 }
 
 void Account::OnReply(const wire::MemoryReply& reply) {
   const base::MutexLock lock(&mutex_);
   reply_ = reply;
-  answered_.NotifyAll();
+  heard_.NotifyAll();
 }
 
 void Account::OnDown() {
   const base::MutexLock lock(&mutex_);
+  daemon_ = Daemon::kAway;
   ++downs_;
-  answered_.NotifyAll();
+  NoteSurplus();
+  heard_.NotifyAll();
 }
 
 }  // namespace shim::inprocess

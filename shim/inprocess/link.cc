@@ -40,10 +40,16 @@ bool Link::Start(ConnectError* error) {
 }
 
 bool Link::Connect(ConnectError* error) {
+  if (Greet(error)) return true;
+  hooks_.down();
+  return false;
+}
+
+bool Link::Greet(ConnectError* error) {
   ipc::Hello hello = MakeHello();
   hello.session_id = session_id();
   hello.session_seal = seal_;
-  hello.held_bytes = hooks_.held_bytes();
+  hello.held_bytes = hooks_.hello();
   Welcomed welcomed;
   if (!SayHello(hello, &welcomed, error)) return false;
   // What an earlier daemon counted in stays mapped: a thread may be about to write there.

@@ -21,11 +21,11 @@ namespace shim::inprocess {
 class Link {
  public:
   struct Hooks {
-    // There is a daemon again. `held_bytes` was told to it.
-    std::function<void(uint64_t session_id, ipc::SessionPage* page)> up;
-    std::function<void()> down;
+    // A hello begins; returns the device memory that it tells of. `up` or `down` follows.
+    std::function<uint64_t()> hello;
+    std::function<void(uint64_t session_id, ipc::SessionPage* page)> up;  // there is a daemon
+    std::function<void()> down;  // there is none, or it has not taken the hello
     std::function<void(const ipc::control::DaemonToProgram&)> message;
-    std::function<uint64_t()> held_bytes;
   };
   explicit Link(Hooks hooks) : hooks_(std::move(hooks)) {}
   Link(const Link&) = delete;
@@ -41,6 +41,7 @@ class Link {
 
  private:
   bool Connect(ConnectError* error);
+  bool Greet(ConnectError* error);
   void Serve();
   bool Ours() const;
 

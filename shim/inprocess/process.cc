@@ -21,14 +21,17 @@ constexpr int64_t kIdleUs = 1'000'000;
 std::atomic<Process*> Process::active_{nullptr};
 
 Process::Process()
-    : link_({[this](uint64_t id, ipc::SessionPage* page) { gate_.SetDaemon(id, page); },
+    : link_({[this] { return account_.OnHello(); },
+             [this](uint64_t id, ipc::SessionPage* page) {
+               gate_.SetDaemon(id, page);
+               account_.OnUp();
+             },
              [this] {
                gate_.Open();
                account_.OnDown();
              },
-             [this](const ipc::control::DaemonToProgram& message) { OnDaemonMessage(message); },
-             [this] { return account_.held_bytes(); }}),
-      account_({[this] { return link_.there(); }, [this] { return link_.session_id(); },
+             [this](const ipc::control::DaemonToProgram& message) { OnDaemonMessage(message); }}),
+      account_({[this] { return link_.session_id(); },
                 [this](const ipc::control::ProgramToDaemon& message) { link_.Tell(message); }},
                &iterations::Iterations::Process()),
       gate_({[this](const ipc::control::ProgramToDaemon& message) { link_.Tell(message); },

@@ -18,7 +18,7 @@ ipc::Hello SimInProcess::Hello(uint64_t daemon) {
   ipc::Hello hello = program_->HelloOf();
   hello.session_id = session_id_;
   hello.session_seal = seal_;
-  hello.held_bytes = held_bytes_;
+  hello.held_bytes = held_bytes_ = used_bytes_;
   daemon_ = daemon;
   state_ = State::kGreeting;
   return hello;
@@ -142,14 +142,13 @@ void SimInProcess::ReportIdleIfSilent() {
 // --- the account ---------------------------------------------------------------------------------
 
 bool SimInProcess::Take(uint64_t bytes) {
+  if (state_ == State::kGreeting) return false;
   const uint64_t wanted = used_bytes_ + bytes;
-  const bool more = wanted > held_bytes_;
-  if (more && state_ == State::kUp && !answered_) {
+  if (state_ == State::kUp && wanted > held_bytes_ && !answered_) {
     if (!asked_) Tell(wire::MemoryNeeded{session_id_, wanted - held_bytes_, 0});
     asked_ = true;
     return false;
   }
-  if (more && state_ == State::kGreeting) return false;
   answered_ = false;
   if (std::exchange(refused_, false)) return true;
   held_bytes_ = std::max(held_bytes_, wanted);
@@ -158,7 +157,7 @@ bool SimInProcess::Take(uint64_t bytes) {
 }
 
 void SimInProcess::Trim() {
-  if (asked_ || answered_ || held_bytes_ == used_bytes_) return;
+  if (state_ != State::kUp || asked_ || answered_ || held_bytes_ == used_bytes_) return;
   Tell(wire::MemoryFreed{session_id_, held_bytes_ - used_bytes_});
   held_bytes_ = used_bytes_;
 }

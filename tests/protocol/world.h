@@ -71,6 +71,7 @@ class World {
   void CheckNothingIsLeft();
   std::string DescribeDaemon() const;
   uint64_t KeptFor(const ipc::control::Owner& owner) const;
+  bool IsOverbooked() const;
 
   Scene scene_;
   const Disturbances disturbances_;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ipc/calls/limits.h"
@@ -20,22 +22,29 @@ class InprocessAccountTest : public ::testing::Test {
  protected:
   InprocessAccountTest()
       : iterations_(iterations::From::kHeader, nullptr),
-        account_({[this] { return there_; }, [] { return kOwnSession; },
+        account_({[] { return kOwnSession; },
                   [this](const wire::ProgramToDaemon& message) { Hear(message); }},
-                 &iterations_) {}
+                 &iterations_) {
+    Greet();
+  }
 
-  // lanewayd answers at once, while the program's thread is in its call.
+  void Greet() {
+    told_ = account_.OnHello();
+    account_.OnUp();
+  }
+
+  // lanewayd answers at once. The account tells of freed memory with its lock held.
   void Hear(const wire::ProgramToDaemon& message) {
     if (const wire::MemoryNeeded* const needed = std::get_if<wire::MemoryNeeded>(&message)) {
       EXPECT_EQ(needed->session_id, kOwnSession);
       asked_.push_back(needed->bytes);
       wire::MemoryAnswer answer;
       answer.result = refusal_;
-      if (silent_) {
-        there_ = false;
+      if (instead_of_answer_) return std::exchange(instead_of_answer_, nullptr)();
+      account_.OnAnswer(answer);
+      if (std::exchange(replaced_, false)) {
         account_.OnDown();
-      } else {
-        account_.OnAnswer(answer);
+        Greet();
       }
     } else if (const wire::MemoryFreed* const freed = std::get_if<wire::MemoryFreed>(&message)) {
       freed_.push_back(freed->bytes);
@@ -47,8 +56,9 @@ class InprocessAccountTest : public ::testing::Test {
     }
   }
 
-  bool there_ = true;
-  bool silent_ = false;  // lanewayd ends in place of an answer
+  uint64_t told_ = 0;                        // by the last hello
+  std::function<void()> instead_of_answer_;  // once
+  bool replaced_ = false;                    // another lanewayd comes right after its answer
   uint32_t refusal_ = 0;
   std::vector<uint64_t> asked_, freed_;
   iterations::Iterations iterations_;
@@ -61,7 +71,6 @@ TEST_F(InprocessAccountTest, AsksForWholeStepsAndOnlyForWhatItLacks) {
   EXPECT_EQ(asked_, std::vector<uint64_t>{kStep});
   EXPECT_EQ(account_.Take(kStep + 1), CUDA_SUCCESS);
   EXPECT_EQ(asked_, (std::vector<uint64_t>{kStep, 2 * kStep}));
-  EXPECT_EQ(account_.held_bytes(), 3 * kStep);
 }
 
 TEST_F(InprocessAccountTest, WhatIsFreedIsUsedAgainUntilItIsTrimmed) {
@@ -73,7 +82,6 @@ TEST_F(InprocessAccountTest, WhatIsFreedIsUsedAgainUntilItIsTrimmed) {
   EXPECT_EQ(asked_.size(), 1u) << "an allocation in each iteration asks once";
   account_.Trim();
   EXPECT_EQ(freed_, std::vector<uint64_t>{2 * kStep});
-  EXPECT_EQ(account_.held_bytes(), 2 * kStep);
   EXPECT_FALSE(account_.has_surplus());
   account_.Trim();
   EXPECT_EQ(freed_.size(), 1u) << "nothing more is to be told";
@@ -83,25 +91,71 @@ TEST_F(InprocessAccountTest, ARefusalIsTheCallsErrorAndCountsNothing) {
   ASSERT_EQ(account_.Take(kStep), CUDA_SUCCESS);
   refusal_ = CUDA_ERROR_OUT_OF_MEMORY;
   EXPECT_EQ(account_.Take(kStep), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(account_.held_bytes(), kStep);
   refusal_ = 0;
   EXPECT_EQ(account_.Take(kStep), CUDA_SUCCESS);
   EXPECT_EQ(asked_.back(), kStep) << "the refused bytes are not used";
 }
 
 TEST_F(InprocessAccountTest, WithoutLanewaydEverythingIsAllowedAndCounted) {
-  there_ = false;
+  account_.OnDown();
   EXPECT_EQ(account_.Take(kStep), CUDA_SUCCESS);
-  EXPECT_TRUE(asked_.empty());
-  EXPECT_EQ(account_.held_bytes(), kStep) << "the next lanewayd is told of it";
   EXPECT_FALSE(account_.Look(0).has_value());
+  account_.Give(1);
+  EXPECT_EQ(account_.Take(1 + kStep), CUDA_SUCCESS);
+  EXPECT_TRUE(asked_.empty());
+  Greet();
+  EXPECT_EQ(told_, 2 * kStep);
 }
 
 TEST_F(InprocessAccountTest, ADaemonThatEndsInPlaceOfAnAnswerAllows) {
-  silent_ = true;
+  instead_of_answer_ = [this] { account_.OnDown(); };
   EXPECT_EQ(account_.Take(kStep), CUDA_SUCCESS);
   EXPECT_EQ(asked_.size(), 1u);
-  EXPECT_EQ(account_.held_bytes(), kStep);
+  Greet();
+  EXPECT_EQ(told_, kStep);
+}
+
+TEST_F(InprocessAccountTest, WhatIsFreedAroundAHelloIsToldWhenItIsTaken) {
+  ASSERT_EQ(account_.Take(3 * kStep), CUDA_SUCCESS);
+  account_.OnDown();
+  account_.Give(kStep);
+  account_.Trim();
+  EXPECT_FALSE(account_.has_surplus()) << "the hello tells of no more than is used";
+  EXPECT_EQ(account_.OnHello(), 2 * kStep);
+  account_.Give(kStep);
+  account_.Trim();
+  EXPECT_TRUE(freed_.empty()) << "lanewayd does not listen yet";
+  account_.OnUp();
+  EXPECT_TRUE(account_.has_surplus());
+  account_.Trim();
+  EXPECT_EQ(freed_, std::vector<uint64_t>{kStep});
+}
+
+// Allocated between a hello and its answer, memory would be in neither. The hello comes while the
+// program's thread asks, and its answer from another thread: the link's.
+TEST_F(InprocessAccountTest, AnAllocationWaitsForTheAnswerToAHello) {
+  for (const bool taken : {true, false}) {
+    asked_.clear();
+    uint64_t told = 0;
+    std::jthread link;
+    instead_of_answer_ = [&] {
+      account_.OnDown();
+      told = account_.OnHello();
+      link = std::jthread([&] { taken ? account_.OnUp() : account_.OnDown(); });
+    };
+    EXPECT_EQ(account_.Take(kStep), CUDA_SUCCESS);
+    link.join();
+    EXPECT_EQ(asked_, std::vector<uint64_t>(taken ? 2 : 1, kStep));
+    Greet();
+    EXPECT_EQ(told_, told + kStep);
+  }
+}
+
+// The daemon that answered is gone before the program's thread reads the answer.
+TEST_F(InprocessAccountTest, AnAnswerOfAnEarlierDaemonCountsNothing) {
+  replaced_ = true;
+  EXPECT_EQ(account_.Take(kStep), CUDA_SUCCESS);
+  EXPECT_EQ(asked_, (std::vector<uint64_t>{kStep, kStep})) << "the next one is asked again";
 }
 
 TEST_F(InprocessAccountTest, ANumberThatNoDeviceHasIsRefusedWithoutAQuestion) {
@@ -132,8 +186,7 @@ TEST_F(InprocessAccountTest, ThreadsAskOneAfterTheOther) {
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([this] { EXPECT_EQ(account_.Take(kStep), CUDA_SUCCESS); });
   threads.clear();
-  EXPECT_EQ(account_.held_bytes(), 4 * kStep);
-  EXPECT_EQ(asked_.size(), 4u);
+  EXPECT_EQ(asked_, std::vector<uint64_t>(4, kStep));
 }
 
 }  // namespace
