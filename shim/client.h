@@ -51,9 +51,9 @@ class Client : public Upkeep {
   // Shows what kernels have printed, too.
   CUresult AfterWait();
 
-  const ipc::Welcome& welcome() const { return connection_->welcome; }
+  // Made by the hello, or by Use(). REQUIRES: there is a session.
+  const Connection& connection() const { return *connection_; }
   const ipc::SessionFile& file() const { return *connection_->file; }
-  bool has_pinned_window() const { return connection_->has_pinned_window; }
   uint64_t arena_base() const { return arena_base_; }
 
   bool Completed(uint32_t slot, uint64_t sequence) const {

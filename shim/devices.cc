@@ -43,8 +43,8 @@ Devices& Devices::Process() {
 
 void Devices::Read() {
   if (read_) return;
-  const int count = static_cast<int>(
-      std::min<uint32_t>(Client::Process().welcome().device_count, ipc::limits::kLegacySlots));
+  const int count = static_cast<int>(std::min<uint32_t>(
+      Client::Process().connection().welcome.device_count, ipc::limits::kLegacySlots));
   entries_.resize(static_cast<size_t>(count));
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
   if (text == nullptr) {

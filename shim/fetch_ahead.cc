@@ -37,7 +37,7 @@ FetchAhead& FetchAhead::Process() {
 
 bool FetchAhead::Ask(const Stream& legacy) {
   if (!IsExpected() || recording::Recorder::Process() != nullptr) return false;
-  const ipc::Welcome& welcome = Client::Process().welcome();
+  const ipc::Welcome& welcome = Client::Process().connection().welcome;
   if (welcome.device_count != 1 || !ipc::Knows(welcome.tables, ipc::Op::FetchAhead)) return false;
   const base::MutexLock lock(&mutex_);
   if (!IsExpected()) return false;

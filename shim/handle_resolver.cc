@@ -65,7 +65,7 @@ bool HandleResolver::FindStream(const void* value, bool per_thread, ipc::HandleI
   if (value == nullptr && per_thread) return FindStream(CU_STREAM_PER_THREAD, false, id);
   if (value == nullptr || program == CU_STREAM_LEGACY) {
     *id = ipc::HandleId::kLegacyStream;
-    Client::Process().pipeline().TouchLegacy();
+    Client::Process().pipeline().Touch(Pipeline::kLegacyStream);
     return true;
   }
   Streams& streams = Streams::Process();

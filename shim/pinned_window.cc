@@ -43,7 +43,7 @@ bool PinnedWindow::FindRoom(size_t bytes, uint64_t* address) {
 }
 
 CUresult PinnedWindow::Take(size_t bytes, uint64_t* address, size_t* taken_bytes) {
-  if (!Client::Process().has_pinned_window()) {
+  if (!Client::Process().connection().has_pinned_window) {
     StderrOnce(said_no_window,
                {"this daemon gave the session no pinned memory; stop it (`laneway stop`) and "
                 "start a newer one"});

@@ -243,7 +243,7 @@ void Pipeline::Commit(const Outgoing& call) {
   if (!IsQuestion(call.op)) {
     last_work_.store(submitted, std::memory_order_relaxed);
     const int32_t slot =
-        touched_ == kLegacyTouched ? static_cast<int32_t>(call.context & 0xff) - 1 : touched_;
+        touched_ == kLegacyStream ? static_cast<int32_t>(call.context & 0xff) - 1 : touched_;
     if (slot != arena::kAnyStream) fences_.OnWork(slot, submitted);
   }
   submitted_.store(submitted, std::memory_order_relaxed);

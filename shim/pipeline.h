@@ -138,14 +138,14 @@ class Pipeline {
   arena::Fences& fences() { return fences_; }
   // Everything sent before `look` was taken is complete (slot: on this stream alone).
   void AfterWait(uint64_t look, int32_t slot) EXCLUDES(mutex_);
-  // The message being encoded goes to the stream with this slot, or to the legacy stream of its
-  // device. REQUIRES: the send lock, which the codec's interfaces between here and Encode do not
-  // know.
+  // The message being encoded goes to the stream with this slot; kLegacyStream: to the legacy
+  // stream of its device. REQUIRES: the send lock, which the codec's interfaces between here and
+  // Encode do not know.
+  static constexpr int32_t kLegacyStream = -2;
   void Touch(int32_t slot) {
     mutex_.AssertHeld();
     touched_ = slot;
   }
-  void TouchLegacy() { Touch(kLegacyTouched); }
 
   // --- when another worker takes the session over
   // Which worker the messages go to: grows with each that takes the session over.
@@ -180,8 +180,6 @@ class Pipeline {
   void FlushHeld() EXCLUDES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.
   void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) REQUIRES(mutex_);
-
-  static constexpr int32_t kLegacyTouched = -2;
 
   Ends ends_;
   ReplayControl replay_;

@@ -26,7 +26,7 @@ uint32_t Failed(ipc::Op op, CUresult result) {
 
 // A later build's calls, to a daemon of an earlier one.
 bool Unknown(ipc::Op op) {
-  if (ipc::Knows(Client::Process().welcome().tables, op)) [[likely]]
+  if (ipc::Knows(Client::Process().connection().welcome.tables, op)) [[likely]]
     return false;
   static std::atomic<bool> said;
   StderrOnce(said,

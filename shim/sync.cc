@@ -188,7 +188,7 @@ CUresult SynchronizeDevice(int ordinal) {
   if (result == CUDA_SUCCESS) result = Client::Process().AfterWait();
   if (result == CUDA_SUCCESS) {
     // Of several devices only one has been waited for.
-    if (Client::Process().welcome().device_count == 1)
+    if (Client::Process().connection().welcome.device_count == 1)
       Client::Process().pipeline().AfterWait(look, arena::kAnyStream);
     DeviceMemory::Process().OnSynchronized();
     FetchAhead::Process().OnSynchronized();
