@@ -19,6 +19,9 @@ namespace {
 
 constexpr unsigned kConditionMask = 3;  // what is left of the flags without FLUSH
 constexpr std::chrono::microseconds kSleepMin{10}, kSleepMax{2000};
+// So many waits may look at their words every kSleepMax. More of them look more rarely: a thousand
+// streams that wait would otherwise take all cores.
+constexpr int kPromptWaits = 8;
 
 bool IsWait(CUstreamBatchMemOpType type) {
   return type == CU_STREAM_MEM_OP_WAIT_VALUE_32 || type == CU_STREAM_MEM_OP_WAIT_VALUE_64;
@@ -90,11 +93,16 @@ class MemoryOperation final : public Operation {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();
     if (SpinUntil([&] { return Reached(wait); })) return;
+    static std::atomic<int> sleeping{0};
+    sleeping.fetch_add(1, std::memory_order_relaxed);
     while (!Reached(wait)) {
       const Clock::duration waited = (Clock::now() - begin) / 16;
+      const int crowd = sleeping.load(std::memory_order_relaxed) / kPromptWaits;
       // A writer may be another process, which rings no bell.
-      std::this_thread::sleep_for(std::clamp<Clock::duration>(waited, kSleepMin, kSleepMax));
+      std::this_thread::sleep_for(
+          std::clamp<Clock::duration>(waited, kSleepMin, kSleepMax * std::max(1, crowd)));
     }
+    sleeping.fetch_sub(1, std::memory_order_relaxed);
   }
 
   static void Write(const WriteValue& write) {
