@@ -29,7 +29,7 @@ bool Sanitize(SessionRecord* body) {
   Terminate(body->program);
   return body->slot < limits::kSlots && body->device < kDevicesMax &&
          SanitizeTerms(&body->job.scheduling) && scheduler::Valid(body->place) &&
-         body->pause <= scheduler::Pause::kEvicted &&
+         body->pause <= scheduler::Pause::kEvicted && body->turn <= Turn::kDraining &&
          (body->transport == Transport::kRing || body->transport == Transport::kZmq);
 }
 

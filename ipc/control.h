@@ -36,6 +36,7 @@
 #include "ipc/session_file.h"
 #include "ipc/socket.h"
 #include "ipc/text_field.h"
+#include "ipc/turn.h"
 #include "scheduler/place.h"
 
 namespace ipc::control {
@@ -76,8 +77,8 @@ struct SessionRecord {
   uint64_t lane = 0;        // 0: none yet
   uint64_t lane_bytes = 0;  // reserved in it
   uint64_t persistent_bytes = 0;
-  uint32_t granted = 0;  // it may run now
-  uint32_t wants = 0;    // it has work
+  Turn turn = Turn::kOutside;  // of its lane
+  uint32_t wants = 0;          // it has work
   scheduler::Pause pause = scheduler::Pause::kNone;
   scheduler::Place place;   // on the way, Swapped will tell how it ended
   uint32_t generation = 0;  // other than 0: it has run in another worker before

@@ -50,6 +50,7 @@ struct SessionAdopted {
   LaneId lane = 0;
   int64_t lane_bytes = 0;
   bool granted = false;
+  bool revoked = false;  // then its worker may have passed the lane on, and Switched follows
   Place place;  // on its way, as it was told before, Swapped follows; it comes back to `lane`
   Pause pause = Pause::kNone;
 };

@@ -105,6 +105,8 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   if ((here ? event.granted : event.place.lane_saved != 0) && lane->holder == nullptr) {
     session->runnable = true;
     Hold(core, lane, session);
+    session->revoked = event.revoked;
+    session->revoked_us = core->now_us;
   }
   if (residence == Residence::kGoingOut) AwaitSwapOut(core, session);
 }

@@ -178,7 +178,8 @@ void Grants::Adopt(const Session& session) {
   adopted.ephemeral_bytes = Signed(record.lane_bytes);
   adopted.lane = static_cast<scheduler::LaneId>(record.lane);
   adopted.lane_bytes = Signed(record.lane_bytes);
-  adopted.granted = record.granted != 0;
+  adopted.granted = ipc::HoldsLane(record.turn);
+  adopted.revoked = record.turn == ipc::Turn::kRevoked || record.turn == ipc::Turn::kDraining;
   adopted.place = record.place;
   adopted.pause = record.pause;
   parts_.scheduler->Apply(adopted);

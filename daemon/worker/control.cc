@@ -195,7 +195,7 @@ void Control::AnswerQuery(int fd) {
   sessions_.List([this, fd](ipc::control::SessionRecord* record, std::span<const int> fds) {
     const GateView gate = board_.View(record->session_id);
     record->lane = gate.lane;
-    record->granted = gate.granted;
+    record->turn = gate.turn;
     record->wants = gate.wants;
     (void)ipc::control::Send<WorkerToDaemon>(fd, *record, fds);
   });

@@ -255,8 +255,15 @@ GateView TurnTable::View(uint64_t session) const {
   const Entry* const entry = Find(session);
   if (entry == nullptr) return {};
   const Session& it = entry->second;
-  return {it.lane,          HoldsLane(it.turn),   it.demand == GateEvent::kRunnable,
-          MayWork(it.turn), it.demand != it.told, IsUncontended(*entry)};
+  GateView view;
+  view.lane = it.lane;
+  view.turn = it.turn;
+  view.granted = HoldsLane(it.turn);
+  view.wants = it.demand == GateEvent::kRunnable;
+  view.open = MayWork(it.turn);
+  view.idle_untold = it.demand != it.told;
+  view.uncontended = IsUncontended(*entry);
+  return view;
 }
 
 bool TurnTable::HasCompetitor(uint64_t session) const {

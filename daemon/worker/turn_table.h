@@ -61,6 +61,7 @@ using TurnActions = std::vector<TurnAction>;
 
 struct GateView {
   uint64_t lane = 0;
+  ipc::Turn turn = ipc::Turn::kOutside;
   bool granted = false;      // it holds the lane
   bool wants = false;        // it has work
   bool open = false;         // its work may pass

@@ -71,7 +71,7 @@ bool SimChildren::HearKeeper() {
 }
 
 void SimChildren::ReadUsages() {
-  const keeper::Keeper* const keeper = keeper_process_.AfterAll();
+  const keeper::Keeper* const keeper = keeper_process_.AfterDaemons();
   keeper_.description = keeper->Describe();
   keeper_.usages.clear();
   for (const wire::UsageList& list : keeper->Usages())

@@ -138,16 +138,15 @@ void SimKeeper::HearDaemon() {
   const wire::ToKeeper message = daemon_.front();
   daemon_.pop_front();
   scene_->Change();
-  PROTOCOL_SAY(scene_, "the keeper hears %s %lu",
-               message.index() == 2 ? "ReleaseWorker" : "the end of an owner,",
-               message.index() == 2   ? std::get<wire::ReleaseWorker>(message).worker
-               : message.index() == 3 ? std::get<wire::ReleaseOwner>(message).owner.id
-                                      : 0ul);
   if (const wire::ReleaseWorker* gone = std::get_if<wire::ReleaseWorker>(&message)) {
+    PROTOCOL_SAY(scene_, "the keeper hears ReleaseWorker %u", gone->worker);
     AfterAll()->ReleaseWorker(gone->worker);
   } else if (const wire::ReleaseOwner* ended = std::get_if<wire::ReleaseOwner>(&message)) {
+    PROTOCOL_SAY(scene_, "the keeper hears the end of an owner, %lu", ended->owner.id);
     AfterAll()->ReleaseOwner(ended->owner);
   } else if (const wire::CountOutside* count = std::get_if<wire::CountOutside>(&message)) {
+    PROTOCOL_SAY(scene_, "the keeper hears that session %lu has %lu bytes outside", count->owner.id,
+                 count->bytes);
     keeper_->CountOutside(*count);
   }
 }
@@ -174,6 +173,11 @@ keeper::Keeper* SimKeeper::AfterAll() {
     while (!entry.second.empty()) Hear(entry.first);
   }
   return keeper_.get();
+}
+
+keeper::Keeper* SimKeeper::AfterDaemons() {
+  while (!daemon_.empty()) HearDaemon();
+  return AfterAll();
 }
 
 // --- a worker's way to the keeper ----------------------------------------------------------------

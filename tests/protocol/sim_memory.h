@@ -63,6 +63,8 @@ class SimKeeper {
   // What the worker has said before counts first; then what everybody has.
   keeper::Keeper* After(uint32_t worker);
   keeper::Keeper* AfterAll();
+  // The same with all that lanewayds have said, one that is dead among them: as it answers Query.
+  keeper::Keeper* AfterDaemons();
   // A new process without any books; `epoch` says that it is another one.
   void Restart();
   uint64_t epoch() const { return epoch_; }

@@ -147,7 +147,7 @@ void SimWorker::AnswerQuery(Connection* asks) {
     }
     const worker::GateView gate = board_.View(entry.first);
     record.lane = gate.lane;
-    record.granted = gate.granted;
+    record.turn = gate.turn;
     record.wants = gate.wants;
     asks->to_daemon.push_back(record);
   }

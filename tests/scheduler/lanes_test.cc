@@ -140,6 +140,24 @@ TEST_F(LanesTest, AnAdoptedLaneCountsWithWhatTheKeeperHasOfIt) {
   EXPECT_EQ(Of<GrantMemory>(On(LaneShrunk{5, 20})).size(), 1u) << "it shrank to make room";
 }
 
+// An earlier lanewayd has revoked the lane: the holder's worker may have passed it on by itself.
+TEST_F(LanesTest, AnAdoptedHolderThatWasRevokedKeepsItsLaneUntilSwitchedComes) {
+  for (const SessionId id : {1, 2}) {
+    SessionAdopted adopted;
+    adopted.arrived = Job(id);
+    adopted.lane = 5;  // without memory, so that none is inside
+    adopted.granted = adopted.revoked = id == 1;
+    On(adopted);
+  }
+  On(Runnable{2});
+  const std::vector<Action> actions = On(LaneNeeded{1, 40});
+  EXPECT_TRUE(Of<AssignLane>(actions).empty());
+  EXPECT_TRUE(Of<Grant>(actions).empty()) << "of the lane that session 2 may have by now";
+  On(Switched{5, 1, 2});
+  EXPECT_TRUE(Get(2).granted);
+  EXPECT_EQ(Get(1).need, Need::kNone) << "its request was answered";
+}
+
 TEST_F(LanesTest, WhoCouldNotBeEvictedIsTriedAgain) {
   On(Job(1, 40, 0));
   ASSERT_EQ(Of<SwapOut>(On(Paused{1, true})).size(), 1u);

@@ -313,10 +313,11 @@ TEST_F(DaemonTest, TheNextSessionOfALaneHearsFirstThatALostWorkerMayHaveChangedI
   wire::SessionRecord record;
   record.session_id = 1;
   record.lane = 1;
-  record.granted = record.wants = 1;
+  record.turn = ipc::Turn::kHolding;
+  record.wants = 1;
   Adopt(1, record);
   record.session_id = 2;
-  record.granted = 0;
+  record.turn = ipc::Turn::kOutside;
   Adopt(2, record);
   ChildrenReady();
   ASSERT_TRUE(children_.SentTo<wire::Grant>(2).empty());
