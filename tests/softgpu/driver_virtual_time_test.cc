@@ -1,5 +1,8 @@
 // A device in virtual time (LANEWAY_SOFTGPU=timing=FILE): events tell the table's times, whatever
 // the machine does, and kernels compute as they do in real time.
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -22,9 +25,14 @@ kernel increment 1x1x1 5 1 skip
 class VirtualTimeTest : public DriverTest {
  protected:
   static void SetUpTestSuite() {
-    const std::string path = ::testing::TempDir() + "/virtual_time_test.table";
-    std::ofstream(path) << kTable;
-    setenv("LANEWAY_SOFTGPU", ("timing=" + path).c_str(), 1);
+    // Tests run beside each other: another process would read a table that is half written.
+    std::ofstream(TablePath()) << kTable;
+    setenv("LANEWAY_SOFTGPU", ("timing=" + TablePath()).c_str(), 1);
+  }
+  static void TearDownTestSuite() { std::remove(TablePath().c_str()); }
+
+  static std::string TablePath() {
+    return ::testing::TempDir() + "/virtual_time_test." + std::to_string(getpid()) + ".table";
   }
 
   void SetUp() override {
