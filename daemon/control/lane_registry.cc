@@ -179,11 +179,18 @@ void LaneRegistry::ReleaseUnknownOwners() {
 // The keeper may hold a lane that has no session left: the workers that map such a lane give it up
 // first. The keeper may also hold more of a lane than the lane's sessions need, because sessions
 // gave a part back while no lanewayd was there. An idle session may be inside that lane: so the
-// scheduler counts the whole lane, and shrinks the lane when memory is needed.
+// scheduler counts the whole lane, and shrinks the lane when memory is needed. A session that took
+// a lane of its own meanwhile is in there until its iteration ends: these bytes count in its lane,
+// beside the bytes that the keeper has of that lane.
 void LaneRegistry::CountFound() {
   std::map<uint64_t, uint64_t> kept;  // bytes by lane
   for (const wire::Usage& usage : parts_.children->keeper().usages) {
-    if (wire::SessionOf(usage.owner) == 0) kept[usage.owner.id] += usage.bytes;
+    if (wire::SessionOf(usage.owner) == 0) {
+      kept[usage.owner.id] += usage.bytes;
+    } else if (usage.owner.kind == wire::OwnerKind::kLane) {
+      const Session* const owner = parts_.sessions->Find(wire::SessionOf(usage.owner));
+      if (owner != nullptr && owner->lane != 0) kept[owner->lane] += usage.bytes;
+    }
   }
   for (const std::pair<const uint64_t, uint64_t>& lane : kept) {
     if (Exists(lane.first)) {

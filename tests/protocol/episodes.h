@@ -20,8 +20,9 @@ inline constexpr Disturbances kKeepers = {.workers = true, .keepers = true, .pau
 inline constexpr Disturbances kUpgraded = {.workers = true, .upgrades = true, .pauses = true};
 // Lost daemons, whose heirs adopt sessions and what was said meanwhile.
 inline constexpr Disturbances kDaemons = {.daemons = true, .workers = true, .pauses = true};
-// Programs in-process; where lanewayd is lost as well, an heir may count what they freed meanwhile.
-inline constexpr Disturbances kInProcess = {.pauses = true, .in_process = true};
+// Programs in-process, which go on without lanewayd and allocate what others were promised.
+inline constexpr Disturbances kInProcess = {
+    .daemons = true, .workers = true, .pauses = true, .in_process = true};
 
 // "daemons", "workers", "keepers", "upgrades", "pauses", "in-process", in any order; other words
 // mean nothing.

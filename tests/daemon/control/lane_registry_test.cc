@@ -112,6 +112,19 @@ TEST_F(LaneRegistryTest, ALaneCountsWithAllThatTheKeeperHasOfIt) {
   EXPECT_EQ(scheduler_.state().lanes.at(lane).bytes, 1 << 21);
 }
 
+// While no lanewayd was there, a session took a lane of its own, and is inside until it comes to a
+// boundary.
+TEST_F(LaneRegistryTest, AnOwnLaneCountsBesideTheLaneOfItsSession) {
+  const scheduler::LaneId lane = static_cast<scheduler::LaneId>(MakeLane());
+  AddRunning(&sessions_, 1, lane);
+  children_.AddUsage({{wire::OwnerKind::kLane, lane}, 1 << 21, 0, 0});
+  children_.AddUsage({{wire::OwnerKind::kLane, wire::OwnLaneOf(1)}, 1 << 22, 0, 0});
+  children_.AddUsage({{wire::OwnerKind::kSession, 1}, 1 << 23, 0, 0});
+  registry_.ReleaseUnknownOwners();
+  EXPECT_EQ(scheduler_.state().lanes.at(lane).bytes, (1 << 21) + (1 << 22));
+  EXPECT_TRUE(Released().empty());
+}
+
 TEST_F(LaneRegistryTest, AProgramWithItsOwnContextSharesNoLane) {
   children_.AddWorker(1);
   AddRunning(&sessions_, 1, 7, 1);
