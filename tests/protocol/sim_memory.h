@@ -63,7 +63,7 @@ class SimKeeper {
   // What the worker has said before counts first; then what everybody has.
   keeper::Keeper* After(uint32_t worker);
   keeper::Keeper* AfterAll();
-  // The same with all that lanewayds have said, one that is dead among them: as it answers Query.
+  // The same, and what the lanewayds have said, with a dead one among them: for an answer to Query.
   keeper::Keeper* AfterDaemons();
   // A new process without any books; `epoch` says that it is another one.
   void Restart();
