@@ -36,6 +36,8 @@ class ChunkSender final : public ipc::Sender {
 
   // How the next message goes.
   void Begin(Fold fold) { fold_ = holds_nothing_ ? Fold::kAlone : fold; }
+  // Whether messages of the next runs may be held. Otherwise runs are only learned.
+  void MayHold(bool may_hold) { matcher_.MayHold(may_hold); }
   // From now on every message goes alone. REQUIRES: no message was sent yet.
   void HoldNothing() { holds_nothing_ = true; }
   // Is told of each repeat. It outlives the sender.

@@ -131,8 +131,8 @@ void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wa
 void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   if (ends_.chunks == nullptr) return;
   using How = ChunkSender::Fold;
-  if (replay_.chunks() == nullptr || call.wants_reply || call.capture != 0 || IsRecorded(call.op) ||
-      call.op == ipc::Op::OrderLaunches ||
+  if (replay_.ForNextCall() == nullptr || call.wants_reply || call.capture != 0 ||
+      IsRecorded(call.op) || call.op == ipc::Op::OrderLaunches ||
       sizeof(ipc::MessageHeader) + body_bytes_max > ipc::limits::kChunkMessageBytesMax) {
     ends_.chunks->Begin(How::kAlone);
   } else {

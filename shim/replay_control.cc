@@ -29,9 +29,11 @@ void ReplayControl::Open(const ipc::ReplayMode& mode, ChunkSender* chunks,
   all_chunks_ = chunks;
   words_ = words;
   if (chunks == nullptr) return;
-  if (mode.kind == Kind::kAuto) return Publish(ipc::ReplayState::kNoIterations);
   chunks_ = chunks;
-  Publish(ipc::ReplayState::kReplaying);
+  if (mode.kind != Kind::kAuto) return Publish(ipc::ReplayState::kReplaying);
+  chunks->MayHold(false);
+  calls_to_learn_ = kCallsToLearn;
+  Publish(ipc::ReplayState::kNoIterations);
 }
 
 void ReplayControl::EndIteration() {
@@ -40,10 +42,14 @@ void ReplayControl::EndIteration() {
   if (mode_.kind == Kind::kVerify) chunks_->SetVerify(iterations_ % mode_.verify_every == 0);
 }
 
-// The first boundary begins the first iteration that the gate hears of.
+// The first boundary begins the first iteration that the gate hears of. The message of a boundary
+// goes alone.
 void ReplayControl::Compare() {
   const BenefitGate::State before = gate_.state();
-  if (iterations_ > 1) {
+  if (iterations_ == 1) {
+    calls_to_learn_ = 0;
+    all_chunks_->MayHold(true);
+  } else {
     BenefitGate::Iteration iteration;
     if (gate_.state() == BenefitGate::State::kComparing) {
       const int64_t now_ns = ipc::MonotonicNs();

@@ -2,7 +2,9 @@
 // (shim/chunk_sender.h), as the user chose with --replay (ipc/replay_mode.h).
 //
 // A program without iterations is forwarded call by call under `auto`, because nothing tells then
-// whether replay is faster. Thread safety: under the send lock; Open() before it.
+// whether replay is faster. Until the first iteration is found its calls are learned all the same,
+// so that the iterations behind it are replayed from the first on. Thread safety: under the send
+// lock; Open() before it.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +22,19 @@ class ReplayControl {
   // are never held.
   void Open(const ipc::ReplayMode& mode, ChunkSender* chunks, ipc::ClientWords* words);
 
-  // Null: calls of the iteration that runs are not held.
-  ChunkSender* chunks() const { return chunks_; }
+  // To be asked once for each call. Null: the call goes alone.
+  ChunkSender* ForNextCall() {
+    if (calls_to_learn_ != 0 && --calls_to_learn_ == 0) chunks_ = nullptr;
+    return chunks_;
+  }
   // An iteration has ended.
   void OnBoundary() {
     if (all_chunks_ != nullptr) EndIteration();
   }
+
+  // A program that has no iterations by then is not learned any more. The detector of iterations
+  // finds a loop of kPeriodMax operations within so many (shim/iterations/period.h).
+  static constexpr uint32_t kCallsToLearn = 1u << 16;
 
  private:
   void EndIteration();
@@ -37,6 +46,7 @@ class ReplayControl {
   ChunkSender* chunks_ = nullptr;
   ipc::ClientWords* words_ = nullptr;
   BenefitGate gate_;
+  uint32_t calls_to_learn_ = 0;  // before the first iteration is found
   uint64_t iterations_ = 0;
   int64_t last_ns_ = 0;
   uint64_t last_repeated_ = 0;

@@ -34,10 +34,13 @@ uint64_t HashOf(std::span<const std::byte> run) {
 
 }  // namespace
 
-const std::vector<uint32_t> ChunkMatcher::kNone;
-
 ChunkMatcher::ChunkMatcher(std::span<std::byte> area)
     : table_(area), run_(std::make_unique<std::byte[]>(limits::kChunkBytesMax)) {}
+
+void ChunkMatcher::MayHold(bool may_hold) {
+  may_hold_ = may_hold;
+  if (!in_run()) holding_ = may_hold;
+}
 
 std::span<std::byte> ChunkMatcher::Room() {
   assert(run_bytes_ < limits::kChunkBytes);
@@ -51,7 +54,7 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
   run_bytes_ += PaddedBytes(bytes);
   ++run_messages_;
   ++counts_.messages;
-  if (at == 0) {
+  if (at == 0 && holding_) {
     BeginFollowing();
   } else if (followed_ != nullptr && !Agrees(*followed_, at)) {
     FollowNext();
@@ -83,8 +86,9 @@ void ChunkMatcher::EndRun() {
 void ChunkMatcher::BeginRun() {
   run_bytes_ = 0;
   run_messages_ = 0;
-  holding_ = true;
+  holding_ = may_hold_;
   followed_ = nullptr;
+  candidates_ = {};
   last_ = Chunk::kNone;
 }
 
@@ -104,8 +108,7 @@ bool ChunkMatcher::AgreesSoFar(const Chunk& chunk) const {
 }
 
 void ChunkMatcher::BeginFollowing() {
-  candidates_ = &table_.BeginningWith(HeaderAt(Run(), 0));
-  next_candidate_ = 0;
+  candidates_ = table_.BeginningWith(HeaderAt(Run(), 0));
   const uint32_t usual = last_ == Chunk::kNone ? Chunk::kNone : table_.At(last_).next;
   followed_ = usual == Chunk::kNone ? nullptr : &table_.At(usual);
   if (followed_ == nullptr || !Agrees(*followed_, 0)) FollowNext();
@@ -113,8 +116,9 @@ void ChunkMatcher::BeginFollowing() {
 
 void ChunkMatcher::FollowNext() {
   followed_ = nullptr;
-  while (followed_ == nullptr && next_candidate_ < candidates_->size()) {
-    Chunk& chunk = table_.At((*candidates_)[next_candidate_++]);
+  while (followed_ == nullptr && !candidates_.empty()) {
+    Chunk& chunk = table_.At(candidates_.front());
+    candidates_ = candidates_.subspan(1);
     if (AgreesSoFar(chunk)) followed_ = &chunk;
   }
 }
@@ -179,7 +183,6 @@ void ChunkMatcher::MakeChunk() {
 void ChunkMatcher::Forget() {
   assert(!holds());
   table_.Clear();
-  candidates_ = &kNone;
   last_ = Chunk::kNone;
   seen_ = {};
 }

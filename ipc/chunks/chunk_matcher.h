@@ -24,7 +24,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "ipc/chunks/chunk_format.h"
 #include "ipc/chunks/chunk_table.h"
@@ -46,6 +45,9 @@ class ChunkMatcher {
   // `area` holds the runs of chunks, outlives the matcher, and is written by the matcher alone.
   explicit ChunkMatcher(std::span<std::byte> area);
   ChunkMatcher(const ChunkMatcher&) = delete;
+  // Whether messages of the next runs may be held, as they may at first. Otherwise chunks are made
+  // and none is repeated.
+  void MayHold(bool may_hold);
 
   // Room for the next message, of up to limits::kChunkMessageBytesMax, behind those of the run.
   std::span<std::byte> Room();
@@ -92,18 +94,17 @@ class ChunkMatcher {
   std::span<const std::byte> Run() const { return {run_.get(), run_bytes_}; }
 
   static constexpr size_t kSeen = 64;
-  static const std::vector<uint32_t> kNone;
 
   ChunkTable table_;
   const std::unique_ptr<std::byte[]> run_;  // messages since the run began
   size_t run_bytes_ = 0;
   uint32_t run_messages_ = 0;
+  bool may_hold_ = true;
   bool holding_ = true;  // none of the run was sent
   std::span<const std::byte> unsent_;
   Chunk* followed_ = nullptr;  // agrees with the run so far
-  // Chunks that begin as the run, short ones first, and the next of them to look at.
-  const std::vector<uint32_t>* candidates_ = &kNone;
-  size_t next_candidate_ = 0;
+  // Chunks that begin as the run and were not looked at yet, short ones first.
+  std::span<const uint32_t> candidates_;
   uint32_t last_ = Chunk::kNone;        // the chunk that was repeated just before this run
   std::array<uint64_t, kSeen> seen_{};  // hashes of runs that were sent lately
   uint32_t next_seen_ = 0;              // where the next hash goes

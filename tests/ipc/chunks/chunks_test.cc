@@ -22,6 +22,23 @@ TEST_F(ChunksTest, ARunIsOneMessageFromItsThirdTime) {
   EXPECT_EQ(matcher_.patches().size(), 0u);
 }
 
+TEST_F(ChunksTest, RunsThatMayNotBeHeldAreLearned) {
+  matcher_.MayHold(false);
+  for (int i = 0; i < 4; ++i) Iterate(10, 0);
+  EXPECT_EQ(sent_.size(), 40u);
+  EXPECT_EQ(matcher_.chunks(), 1u);
+  EXPECT_EQ(matcher_.counts().repeated, 0u);
+  Send(Message(7, {0, 1}));
+  EXPECT_FALSE(matcher_.holds());
+  EndRun();
+  matcher_.MayHold(true);
+  Iterate(10, 0);
+  EXPECT_EQ(sent_.size(), 42u);
+  EXPECT_TRUE(Repeats(sent_.back()));
+  Receive();
+  EXPECT_TRUE(given_.empty());
+}
+
 TEST_F(ChunksTest, WordsThatDifferArePatches) {
   for (uint32_t time = 0; time < 6; ++time) Iterate(10, time);
   EXPECT_EQ(matcher_.patches().size(), 10u);
