@@ -89,18 +89,6 @@ inline constexpr unsigned long long kModuleBytesOwn = 64 * MiB;
 inline constexpr unsigned long long kModuleBytesShared = 4 * GiB;
 inline constexpr unsigned long long kBlasWorkspaceBytes = 4 * MiB;  // from the session's arena
 
-// --- recording and replay ------------------------------------------------------------------------
-// An iteration with more operations, or more bytes of arguments, is not recorded. The first is what
-// a dependency graph may have (scheduler/streams/dag.h).
-inline constexpr unsigned kRecordedOpsMax = 1u << 15;
-inline constexpr unsigned long long kRecordedBytesMax = 16 * MiB;
-inline constexpr unsigned kRecordedCalleesMax = 1u << 14;  // different kernels and calls of one job
-inline constexpr unsigned kRecordedNameBytesMax = 4096;    // of one of them
-// The template of one job. What was used longest ago makes room.
-inline constexpr unsigned kTemplateBodiesMax = 256;
-inline constexpr unsigned kTemplateBodyOpsMax = 1024;
-inline constexpr unsigned long long kTemplateBytesMax = 64 * MiB;
-
 // --- recorded functions (functions/) -------------------------------------------------------------
 inline constexpr unsigned kFunctionPortsMax = 256;  // inputs, and as many outputs
 inline constexpr unsigned long long kFunctionPortBytesMax = 64 * MiB;  // of one of them
