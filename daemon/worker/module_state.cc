@@ -47,6 +47,9 @@ std::string_view NameIn(std::string_view declaration) {
   return begin == std::string_view::npos ? declaration : declaration.substr(begin + 1);
 }
 
+// What a kernel's printf calls.
+constexpr std::string_view kPrintFunction = "vprintf";
+
 // Names that compilers give to string literals, which are never written.
 bool IsLiteral(std::string_view name) {
   return name.find("$str") != std::string_view::npos || name.starts_with("_$_str") ||
@@ -72,7 +75,8 @@ ModuleState StateOfPtx(std::string_view ptx) {
   };
   const bool calls = has(".callprototype") || has(".calltargets");
   const bool heap = has(" malloc") || has("\tmalloc") || has("cudaMalloc");
-  return HasVariables(ptx) || calls || heap ? ModuleState::kHeld : ModuleState::kNone;
+  if (HasVariables(ptx) || calls || heap) return ModuleState::kHeld;
+  return has(kPrintFunction) ? ModuleState::kPrints : ModuleState::kNone;
 }
 
 // --- ELF -----------------------------------------------------------------------------------------
@@ -92,7 +96,9 @@ ModuleState StateOfElf(Bytes elf) {
     const std::string_view word(text, strnlen(text, elf.size() - name));
     if (word.starts_with(".nv.global") && one.sh_size != 0) return ModuleState::kHeld;
   }
-  return ModuleState::kNone;
+  const std::string_view all(reinterpret_cast<const char*>(elf.data()), elf.size());
+  return all.find(kPrintFunction) == std::string_view::npos ? ModuleState::kNone
+                                                            : ModuleState::kPrints;
 }
 
 // --- fat binaries --------------------------------------------------------------------------------

@@ -45,6 +45,8 @@ class OwnAddresses {
 
   // --- what can be lost besides the arena
   void AddVariable(CUmodule module, uint64_t address, uint64_t bytes);
+  // Whether the program has asked for the address of a variable or a constant.
+  bool HasVariables() const { return !variables_.empty(); }
   void ForgetModule(CUmodule module);
   // Modules and ranges alike, at the end or a reset of the session.
   void ForgetAll();

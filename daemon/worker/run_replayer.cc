@@ -29,9 +29,7 @@ std::span<const std::byte> TakeMessage(std::span<const std::byte>* messages) {
 
 // An address in the arguments lies at a multiple of four bytes at least: messages are packed.
 bool RunReplayer::MayVerify(std::span<const std::byte> messages) const {
-  if ((around_.page->obstacles.load(std::memory_order_relaxed) &
-       (ipc::kModuleState | ipc::kUnknownImage)) != 0 ||
-      around_.held->seen_devices.count() != 1)
+  if (!around_.server->LaunchesLeaveBytesAlone() || around_.held->seen_devices.count() != 1)
     return false;
   for (size_t at = 0; at + sizeof(uint64_t) <= messages.size(); at += 4) {
     uint64_t word = 0;
@@ -41,12 +39,19 @@ bool RunReplayer::MayVerify(std::span<const std::byte> messages) const {
   return true;
 }
 
+// A constant can't be looked into, but holds no such address unless the program has written it.
+bool RunReplayer::MayReachPinned(const SessionBytes& before) const {
+  if (around_.held->pinned.bytes() == 0) return false;
+  return around_.held->addresses.HasVariables() || before.AnyWord(&IsPinned);
+}
+
 LaunchRuns::Replayed RunReplayer::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
                                                int device, bool verify) {
   const CUcontext context = around_.held->environment.contexts[static_cast<size_t>(device)];
   if (!verify || !runs_.Has(place) || !MayVerify(messages))
     return runs_.TryUntrusted(place, messages, context);
-  const std::optional<SessionBytes> before = SaveAfterWork(device);
+  std::optional<SessionBytes> before = SaveAfterWork(device);
+  if (before.has_value() && MayReachPinned(*before)) before.reset();
   const LaunchRuns::Replayed replayed = runs_.TryUntrusted(place, messages, context);
   if (!before.has_value() || replayed.bytes == 0 || replayed.result != CUDA_SUCCESS)
     return replayed;
@@ -75,17 +80,23 @@ LaunchRuns::Replayed RunReplayer::Verify(uint32_t place, std::span<const std::by
 }
 
 std::optional<SessionBytes> RunReplayer::SaveAfterWork(int device) {
-  PollDevice([this] { return around_.held->StreamsIdle() || !around_.life->Alive(); });
+  const absl::Time deadline = absl::Now() + around_.patience;
+  PollDevice([&] {
+    return around_.held->StreamsIdle() || !around_.life->Alive() || absl::Now() >= deadline;
+  });
   if (!around_.held->StreamsComplete()) return std::nullopt;
   return SessionBytes::Save(around_.held->environment, device, around_.held->addresses,
                             ipc::limits::kVerifyBytesMax);
 }
 
+// A launch that fails is no reason to leave out the next one, as where no run is verified.
 CUresult RunReplayer::LaunchSingly(std::span<const std::byte> messages) {
-  CUresult result = CUDA_SUCCESS;
-  while (!messages.empty() && result == CUDA_SUCCESS)
-    result = around_.server->LaunchUntrusted(TakeMessage(&messages));
-  return result;
+  CUresult first = CUDA_SUCCESS;
+  while (!messages.empty() && !IsSticky(first)) {
+    const CUresult result = around_.server->LaunchUntrusted(TakeMessage(&messages));
+    if (first == CUDA_SUCCESS || IsSticky(result)) first = result;
+  }
+  return first;
 }
 
 std::string_view RunReplayer::NameWriter(std::span<const std::byte> messages, uint64_t address,
@@ -94,7 +105,7 @@ std::string_view RunReplayer::NameWriter(std::span<const std::byte> messages, ui
   std::optional<SessionBytes> last = SaveAfterWork(device);
   while (!messages.empty()) {
     const std::span<const std::byte> message = TakeMessage(&messages);
-    if (around_.server->LaunchUntrusted(message) != CUDA_SUCCESS) break;
+    (void)around_.server->LaunchUntrusted(message);  // it has succeeded before
     std::optional<SessionBytes> now = SaveAfterWork(device);
     if (!last.has_value() || !now.has_value() || last->At(address) == now->At(address)) continue;
     last = std::move(now);

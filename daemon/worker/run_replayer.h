@@ -2,11 +2,13 @@
 // and one by one, on the same memory, and every byte of the session's device memory is compared
 // afterwards. The results of single launches are those that stay.
 //
-// A run that may touch anything else is replayed without being verified: pinned host memory, which
-// the program may write in the meantime, variables of modules, more memory than
-// limits::kVerifyBytesMax, several devices. The page counts what was verified. At a difference the
-// page names the kernel that wrote the first byte that differs, and the run is served launch by
-// launch from then on.
+// A run that may leave anything else is replayed without being verified: it may reach pinned host
+// memory, which the program may write in the meantime, or variables of modules; it may print; the
+// session has more memory than limits::kVerifyBytesMax, or several devices. The same holds where
+// the session's work does not end within kPatience: a stream may wait for what the
+// program's next message does. The page counts what was verified. At a difference the page names
+// the kernel that wrote the first byte that differs, and the run is served launch by launch from
+// then on.
 // Thread safety: one session's thread.
 #pragma once
 
@@ -18,6 +20,7 @@
 #include <span>
 #include <string_view>
 
+#include "absl/time/time.h"
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/launch_orders.h"
 #include "daemon/worker/launch_runs.h"
@@ -34,10 +37,14 @@ class LaunchServer {
   virtual ~LaunchServer() = default;
   // Serves one Launch message.
   virtual CUresult LaunchUntrusted(std::span<const std::byte> message) = 0;
+  // Whether all that kernels of the session leave is bytes in memory: none prints, no module has
+  // variables that kernels write, and every module could be looked into.
+  virtual bool LaunchesLeaveBytesAlone() const = 0;
 };
 
 class RunReplayer {
  public:
+  static constexpr absl::Duration kPatience = absl::Seconds(2);
   // All outlive the replayer.
   struct Surroundings {
     Holdings* held;
@@ -46,6 +53,7 @@ class RunReplayer {
     LaunchServer* server;
     ipc::SessionPage* page;
     const std::byte* chunks;  // the session's chunk area
+    absl::Duration patience = kPatience;
   };
   explicit RunReplayer(const Surroundings& around)
       : around_(around),
@@ -63,9 +71,12 @@ class RunReplayer {
 
  private:
   bool MayVerify(std::span<const std::byte> messages) const;
+  // Whether kernels may find an address of pinned memory in device memory or in a constant.
+  bool MayReachPinned(const SessionBytes& before) const;
   LaunchRuns::Replayed Verify(uint32_t place, std::span<const std::byte> messages,
                               const SessionBytes& before, LaunchRuns::Replayed replayed,
                               int device);
+  // Nothing: the session's work does not end, has failed, or its memory can't be saved.
   std::optional<SessionBytes> SaveAfterWork(int device);
   CUresult LaunchSingly(std::span<const std::byte> messages);
   // The name of the kernel that wrote this byte last. REQUIRES: memory is as before the run; it is

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 #include "daemon/worker/memory_stream.h"
@@ -52,6 +53,17 @@ std::optional<uint64_t> SessionBytes::FirstDifference(const SessionBytes& other)
     if (at != left.end()) return ranges_[i].address + static_cast<uint64_t>(at - left.begin());
   }
   return std::nullopt;
+}
+
+bool SessionBytes::AnyWord(bool (*is_of_kind)(uint64_t word)) const {
+  for (const Range& range : ranges_) {
+    for (size_t at = 0; at + sizeof(uint64_t) <= range.bytes.size(); at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, range.bytes.data() + at, sizeof word);
+      if (is_of_kind(word)) return true;
+    }
+  }
+  return false;
 }
 
 std::byte SessionBytes::At(uint64_t address) const {

@@ -81,6 +81,7 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
 
   // --- LaunchServer
   CUresult LaunchUntrusted(std::span<const std::byte> message) override;
+  bool LaunchesLeaveBytesAlone() const override { return modules_.AreStateless(); }
 
   // Launches of a chunk: `messages` begin with one that lies at `place` of the chunk area.
   // `verify`: they are to be executed both ways.

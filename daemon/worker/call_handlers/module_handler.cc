@@ -163,6 +163,12 @@ CUresult ModuleHandler::ImageBytes(const ipc::ModuleHash* hash, uint64_t offset,
   return CUDA_SUCCESS;
 }
 
+// A module whose image could not be looked into counts as one with state.
+bool ModuleHandler::AreStateless() const {
+  return std::all_of(states_.begin(), states_.end(),
+                     [](const auto& entry) { return entry.second == ModuleState::kNone; });
+}
+
 void ModuleHandler::PublishStates() {
   uint32_t bits = 0;
   for (const auto& [module, state] : states_) {

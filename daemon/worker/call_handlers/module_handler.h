@@ -32,6 +32,8 @@ class ModuleHandler final : public ipc::ModuleCalls {
   // Until the next call of this, Launch() writes down what is asked of it, and launches nothing.
   // Null: it launches.
   void Describe(std::optional<LaunchSource::Described>* described) { described_ = described; }
+  // No loaded module has state of its own, and no kernel prints, as far as images can tell.
+  bool AreStateless() const;
 
   // --- ipc::ModuleCalls
   CUresult HasModule(const ipc::ModuleHash* hash, int* known) override;

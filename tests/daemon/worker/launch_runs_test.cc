@@ -6,117 +6,25 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <random>
-#include <set>
 #include <vector>
 
 #include "ipc/calls.h"
 #include "ipc/chunks/chunk_format.h"
 #include "ipc/message.h"
+#include "tests/daemon/worker/launch_graphs.h"
 #include "tests/harness/seed.h"
 
 namespace worker {
 namespace {
 
-struct Ran {
-  uintptr_t function = 0;
-  uint32_t argument = 0;
-  uintptr_t stream = 0;
-  bool operator==(const Ran&) const = default;
-};
-
-// A driver whose graphs are lists of kernels, which run at each launch.
-struct Driver {
-  std::map<uintptr_t, std::vector<uintptr_t>> graphs;  // graph or executable: nodes in order
-  std::vector<std::pair<size_t, size_t>> edges;        // of the last graph, by places in it
-  std::map<uintptr_t, Ran> nodes;
-  std::set<uintptr_t> alive;
-  std::vector<Ran> ran;
-  uintptr_t next = 1;
-  uint64_t instantiated = 0, set = 0;
-  CUresult add = CUDA_SUCCESS, change = CUDA_SUCCESS, launch = CUDA_SUCCESS;
-};
-Driver fake;
-
-Ran RanOf(const CUDA_KERNEL_NODE_PARAMS& params) {
-  Ran ran{.function = reinterpret_cast<uintptr_t>(params.func)};
-  if (params.extra != nullptr) std::memcpy(&ran.argument, params.extra[1], sizeof ran.argument);
-  return ran;
-}
-CUresult Create(CUgraph* graph, unsigned) {
-  *graph = reinterpret_cast<CUgraph>(fake.next);
-  fake.alive.insert(fake.next++);
-  return CUDA_SUCCESS;
-}
-CUresult Destroy(CUgraph graph) {
-  fake.alive.erase(reinterpret_cast<uintptr_t>(graph));
-  return CUDA_SUCCESS;
-}
-CUresult AddKernel(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
-                   const CUDA_KERNEL_NODE_PARAMS* params) {
-  if (fake.add != CUDA_SUCCESS) return fake.add;
-  fake.nodes[fake.next] = RanOf(*params);
-  fake.graphs[reinterpret_cast<uintptr_t>(graph)].push_back(fake.next);
-  *node = reinterpret_cast<CUgraphNode>(fake.next++);
-  return CUDA_SUCCESS;
-}
-CUresult AddEdges(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                  const CUgraphEdgeData*, size_t count) {
-  const std::vector<uintptr_t>& nodes = fake.graphs[reinterpret_cast<uintptr_t>(graph)];
-  const auto place = [&](CUgraphNode node) {
-    const auto at = std::find(nodes.begin(), nodes.end(), reinterpret_cast<uintptr_t>(node));
-    return static_cast<size_t>(at - nodes.begin());
-  };
-  fake.edges.clear();
-  for (size_t i = 0; i < count; ++i) fake.edges.emplace_back(place(from[i]), place(to[i]));
-  return CUDA_SUCCESS;
-}
-CUresult Instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
-  ++fake.instantiated;
-  fake.graphs[fake.next] = fake.graphs[reinterpret_cast<uintptr_t>(graph)];
-  fake.alive.insert(fake.next);
-  *exec = reinterpret_cast<CUgraphExec>(fake.next++);
-  return CUDA_SUCCESS;
-}
-CUresult SetKernel(CUgraphExec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
-  ++fake.set;
-  if (fake.change == CUDA_SUCCESS) fake.nodes[reinterpret_cast<uintptr_t>(node)] = RanOf(*params);
-  return fake.change;
-}
-CUresult Launch(CUgraphExec exec, CUstream stream) {
-  if (fake.launch != CUDA_SUCCESS) return fake.launch;
-  for (const uintptr_t node : fake.graphs[reinterpret_cast<uintptr_t>(exec)]) {
-    fake.ran.push_back(fake.nodes[node]);
-    fake.ran.back().stream = reinterpret_cast<uintptr_t>(stream);
-  }
-  return CUDA_SUCCESS;
-}
-CUresult DestroyExec(CUgraphExec exec) {
-  fake.alive.erase(reinterpret_cast<uintptr_t>(exec));
-  return CUDA_SUCCESS;
-}
+LaunchGraphs& fake = FreshLaunchGraphs();
 
 ipc::DriverTable FakeDriver() {
   ipc::DriverTable driver = ipc::NullDriver();
-  driver.cuGraphCreate = &Create;
-  driver.cuGraphDestroy = &Destroy;
-  driver.cuGraphAddKernelNode_v2 = &AddKernel;
-  driver.cuGraphAddDependencies_v2 = &AddEdges;
-  driver.cuGraphInstantiateWithFlags = &Instantiate;
-  driver.cuGraphExecKernelNodeSetParams_v2 = &SetKernel;
-  driver.cuGraphLaunch = &Launch;
-  driver.cuGraphExecDestroy = &DestroyExec;
+  AddLaunchGraphs(&driver);
   return driver;
 }
-
-// A launch of the test: names, which the source looks up.
-struct Named {
-  uint32_t function = 0;
-  uint32_t stream = 0;
-  uint32_t argument = 0;
-  uint32_t bytes_more = 0;  // of arguments
-};
 
 // The session: names stand for objects; name 0 is of no object.
 class Session final : public LaunchSource {
@@ -147,23 +55,13 @@ class Session final : public LaunchSource {
 
 class LaunchRunsTest : public testing::Test {
  protected:
-  LaunchRunsTest() { fake = Driver(); }
+  LaunchRunsTest() { FreshLaunchGraphs(); }
 
-  static void Append(const Named& named, std::vector<std::byte>* messages,
-                     ipc::Op op = ipc::Op::Launch) {
-    ipc::MessageHeader header;
-    header.op = static_cast<uint16_t>(op);
-    header.bytes = static_cast<uint32_t>(sizeof header + sizeof named + named.bytes_more);
-    const size_t at = messages->size();
-    messages->resize(at + ipc::PaddedBytes(header.bytes));
-    std::memcpy(messages->data() + at, &header, sizeof header);
-    std::memcpy(messages->data() + at + sizeof header, &named, sizeof named);
-  }
   // Serves a chunk as the session's loop does: what is not replayed runs alone.
   uint32_t Serve(uint32_t place, const std::vector<Named>& launches) {
     std::vector<std::byte> messages;
-    for (const Named& named : launches) Append(named, &messages);
-    Append({}, &messages, ipc::Op::StreamMark);
+    for (const Named& named : launches) AppendLaunch(named, &messages);
+    AppendLaunch({}, &messages, ipc::Op::StreamMark);
     uint32_t replayed = 0;
     size_t at = 0;
     for (size_t i = 0; i < launches.size();) {
@@ -199,7 +97,7 @@ class LaunchRunsTest : public testing::Test {
   CUresult Order(uint32_t place, const std::vector<Named>& launches, std::vector<uint32_t> edges,
                  bool reads_arguments) {
     std::vector<std::byte> messages;
-    for (const Named& named : launches) Append(named, &messages);
+    for (const Named& named : launches) AppendLaunch(named, &messages);
     std::memcpy(area_.data() + place, messages.data(), messages.size());
     std::vector<uint32_t> read((messages.size() / 4 + 31) / 32, ~0u);
     constexpr size_t kArgument = (sizeof(ipc::MessageHeader) + offsetof(Named, argument)) / 4;
@@ -351,7 +249,7 @@ TEST_F(LaunchRunsTest, AGraphThatFailsToLaunchIsTold) {
   for (int time = 0; time < 3; ++time) Serve(0, Launches(5, 7));
   fake.launch = CUDA_ERROR_LAUNCH_FAILED;
   std::vector<std::byte> messages;
-  for (const Named& named : Launches(5, 7)) Append(named, &messages);
+  for (const Named& named : Launches(5, 7)) AppendLaunch(named, &messages);
   const LaunchRuns::Replayed done = runs_.TryUntrusted(0, messages, nullptr);
   EXPECT_EQ(done.launches, 5u);
   EXPECT_EQ(done.result, CUDA_ERROR_LAUNCH_FAILED);

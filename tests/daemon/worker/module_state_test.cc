@@ -40,6 +40,13 @@ TEST(ModuleStateTest, HeapAndCallsThroughPointersCount) {
   EXPECT_EQ(StateOf("p: .callprototype (.param .b32 _) _ (.param .b32 _);\n"), ModuleState::kHeld);
 }
 
+TEST(ModuleStateTest, WhatPrintsIsKnownByItsCall) {
+  const std::string print =
+      ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n";
+  EXPECT_EQ(StateOf(print + kKernel), ModuleState::kPrints);
+  EXPECT_EQ(StateOf(".global .u32 counter;\n" + print + kKernel), ModuleState::kHeld);
+}
+
 TEST(ModuleStateTest, AnInstructionAboutGlobalMemoryIsNoVariable) {
   EXPECT_EQ(StateOf(" isspacep.global %p1, %rd1;\n"), ModuleState::kNone);
 }

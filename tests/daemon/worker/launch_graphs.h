@@ -1,0 +1,55 @@
+// A driver whose graphs are lists of kernels, which run at each launch, and messages that launch
+// kernels: for tests of how a worker replays. Thread safety: one test at a time.
+#pragma once
+
+#include "ipc/calls/vendor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "ipc/calls.h"
+#include "ipc/driver_table.h"
+
+namespace worker {
+
+struct Ran {
+  uintptr_t function = 0;
+  uint32_t argument = 0;
+  uintptr_t stream = 0;
+  bool operator==(const Ran&) const = default;
+};
+
+struct LaunchGraphs {
+  std::map<uintptr_t, std::vector<uintptr_t>> graphs;  // graph or executable: nodes in order
+  std::vector<std::pair<size_t, size_t>> edges;        // of the last graph, by places in it
+  std::map<uintptr_t, Ran> nodes;
+  std::set<uintptr_t> alive;
+  std::vector<Ran> ran;
+  uintptr_t next = 1;
+  uint64_t instantiated = 0, set = 0;
+  std::function<void(const Ran&)> run;  // of each kernel that a graph runs
+  CUresult add = CUDA_SUCCESS, change = CUDA_SUCCESS, launch = CUDA_SUCCESS;
+};
+
+// The one driver, as new.
+LaunchGraphs& FreshLaunchGraphs();
+// The table's graphs are that driver's.
+void AddLaunchGraphs(ipc::DriverTable* table);
+
+// A launch of the test: names, which the source looks up.
+struct Named {
+  uint32_t function = 0;
+  uint32_t stream = 0;
+  uint32_t argument = 0;
+  uint32_t bytes_more = 0;  // of arguments
+};
+// Appends a whole message, padded.
+void AppendLaunch(const Named& named, std::vector<std::byte>* messages,
+                  ipc::Op op = ipc::Op::Launch);
+
+}  // namespace worker
