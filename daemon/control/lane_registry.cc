@@ -179,9 +179,9 @@ void LaneRegistry::ReleaseUnknownOwners() {
 // The keeper may hold a lane that has no session left: the workers that map such a lane give it up
 // first. The keeper may also hold more of a lane than the lane's sessions need, because sessions
 // gave a part back while no lanewayd was there. An idle session may be inside that lane: so the
-// scheduler counts the whole lane, and shrinks the lane when memory is needed. A session that took
-// a lane of its own meanwhile is in there until its iteration ends: these bytes count in its lane,
-// beside the bytes that the keeper has of that lane.
+// scheduler counts the whole lane, and shrinks the lane when memory is needed.
+// A session that took a lane of its own meanwhile stays in there until its iteration ends. The
+// session's lane counts with the bytes of both.
 void LaneRegistry::CountFound() {
   std::map<uint64_t, uint64_t> kept;  // bytes by lane
   for (const wire::Usage& usage : parts_.children->keeper().usages) {
