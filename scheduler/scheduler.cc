@@ -108,7 +108,10 @@ void Adopt(Core* core, const SessionAdopted& event, Session* session) {
     session->revoked = event.revoked;
     session->revoked_us = core->now_us;
   }
-  if (residence == Residence::kGoingOut) AwaitSwapOut(core, session);
+  if (residence != Residence::kGoingOut) return;
+  // As it was ordered. The worker's session may have been given lane memory since.
+  session->inside = session->granted && event.place.lane_saved;
+  AwaitSwapOut(core, session);
 }
 
 void On(Core* core, const SessionAdopted& event) {
