@@ -34,6 +34,10 @@ uint32_t NoteLaunchesUntrusted(LaunchOrders::Order* order) {
   return launches;
 }
 
+size_t BytesOf(const LaunchOrders::Order& order) {
+  return order.messages.size() + kWordBytes * (order.read.size() + order.edges.size());
+}
+
 // Each edge leads to a later launch, so the edges make no circle.
 bool AreEdgesUntrusted(std::span<const uint32_t> edges, uint32_t launches) {
   if (edges.size() % 2 != 0) return false;
@@ -68,7 +72,13 @@ CUresult LaunchOrders::OrderLaunches(unsigned place, unsigned bytes, const uint3
   if (!PatchUntrusted({patches, patch_words}, order.messages)) return CUDA_ERROR_INVALID_VALUE;
   const uint32_t launches = NoteLaunchesUntrusted(&order);
   if (launches == 0 || !AreEdgesUntrusted(order.edges, launches)) return CUDA_ERROR_INVALID_VALUE;
-  if (orders_.size() >= kOrdersMax && !orders_.contains(place)) return CUDA_SUCCESS;
+  if (const auto before = orders_.find(place); before != orders_.end()) {
+    bytes_ -= BytesOf(before->second);
+    orders_.erase(before);
+  }
+  const size_t bytes_more = BytesOf(order);
+  if (orders_.size() >= kOrdersMax || bytes_more > kBytesMax - bytes_) return CUDA_SUCCESS;
+  bytes_ += bytes_more;
   order.id = ++last_id_;
   orders_[place] = std::move(order);
   return CUDA_SUCCESS;
@@ -76,6 +86,7 @@ CUresult LaunchOrders::OrderLaunches(unsigned place, unsigned bytes, const uint3
 
 CUresult LaunchOrders::ForgetOrders() {
   orders_.clear();
+  bytes_ = 0;
   return CUDA_SUCCESS;
 }
 

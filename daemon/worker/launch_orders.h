@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ipc/calls/limits.h"
 #include "ipc/door.h"
 
 namespace worker {
@@ -45,9 +46,14 @@ class LaunchOrders final : public ipc::OrderCalls {
   const Order* Find(uint32_t place, std::span<const std::byte> messages) const;
   size_t size() const { return orders_.size(); }
 
+  // Of all orders together. A client that is as it should be has a fraction: its runs lie beside
+  // each other in the chunk area, and an order has a few words for each launch.
+  static constexpr size_t kBytesMax = 4 * ipc::limits::kChunkAreaBytes;
+
  private:
   const std::span<const std::byte> area_untrusted_;
   uint64_t last_id_ = 0;
+  size_t bytes_ = 0;                             // of what orders_ holds
   absl::flat_hash_map<uint32_t, Order> orders_;  // by place
 };
 

@@ -56,6 +56,10 @@ int Blas(const Arguments& arguments);  // steal, poke or crash; SLOT of another 
 int Truncate(const Arguments& arguments);
 int Many(const Arguments& arguments);  // streams, ending, events, graphs or memsets
 
+// --- chunks
+int Chunks(const Arguments& arguments);
+int ChunkFlood(const Arguments& arguments);
+
 // --- ends and hellos
 int Hold(const Arguments& arguments);
 int Wait(const Arguments& arguments);

@@ -178,6 +178,38 @@ def test_work_behind_a_held_stream_ends():
     check(1000 <= sent < 100_000, f"{sent} fills were taken")
 
 
+# --- chunks ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_chunk_that_makes_no_sense_ends_its_own_session():
+    """Each way of it has a session of its own, and each session a sentence."""
+    with world() as laneway:
+        victim, attack = Victim(laneway, "--replay=always"), Attack(laneway, "chunks").ready()
+        victim.computes()
+        lines = attack.go().stop()
+        ways, losses = lines[1::2], lines[2::2]
+        check(len(ways) == len(losses) > 20, "\n".join(lines))
+        for way, loss in zip(ways, losses):
+            check(way.endswith(": lost"), "\n".join(lines))
+            check(loss.startswith(f"loss {RPC_FAILURE} laneway: ") and loss.endswith("ends"), f"{way}: {loss}")
+        victim.check_right()
+
+
+def test_chunks_and_orders_without_end_are_bounded():
+    with world("fair", "--kill-timeout=60") as laneway:
+        worker = laneway.processes("laneway-worker")[0]
+        had = resident_bytes(worker)
+        victim, attack = Victim(laneway, "--replay=always"), Attack(laneway, "chunk_flood").ready()
+        victim.computes()
+        attack.go().said("done")
+        grown = resident_bytes(worker) - had
+        check(grown < 128 << 20, f"the worker has grown by {grown >> 20} MiB")
+        check_said(attack.lines, "ping 0", "loss 0 ")
+        victim.check_right()
+        attack.stop()
+        wait_for(lambda: laneway.sessions() == [] and laneway.used_bytes() == 0, "its session ends, and its memory goes")
+
+
 # --- ends ------------------------------------------------------------------------------------------------------------
 
 

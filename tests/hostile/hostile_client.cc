@@ -101,6 +101,8 @@ constexpr Mode kModes[] = {
     {"spin", Spin},
     {"in_process", InProcess},
     {"job", Job},
+    {"chunks", Chunks},
+    {"chunk_flood", ChunkFlood},
 };
 
 int Run(std::string_view name, const Arguments& arguments) {

@@ -71,6 +71,7 @@ class RawClient {
   uint64_t pinned() const { return base() + ipc::limits::kDeviceArenaBytes; }
   ipc::SessionPage* page() const { return file_->page(); }
   std::byte* staging() const { return file_->staging(); }
+  std::byte* chunks() const { return file_->chunks(); }
   ipc::Sender* sender() const { return channel_.sender.get(); }
   int session_fd() const { return session_fd_.get(); }
   int pinned_fd() const { return pinned_fd_.get(); }

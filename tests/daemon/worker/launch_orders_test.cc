@@ -59,6 +59,24 @@ TEST_F(LaunchOrdersTest, AnOrderHoldsWhereItWasProven) {
   EXPECT_TRUE(Holds()) << "more may follow";
 }
 
+TEST_F(LaunchOrdersTest, OrdersAreBoundedByTheirBytes) {
+  std::vector<uint32_t> edges;
+  while (edges.size() < 10'000) edges.insert(edges.end(), {0, 1});
+  const auto fill = [&] {
+    for (unsigned place = kPlace; place < kPlace + 4096 * 8; place += 8) {
+      std::memcpy(&area_[place], messages_.data(), messages_.size());
+      EXPECT_EQ(Order(edges, {}, place), CUDA_SUCCESS);
+    }
+    return orders_.size();
+  };
+  const size_t most = fill();
+  EXPECT_LE(most * edges.size() * 4, LaunchOrders::kBytesMax);
+  EXPECT_GT(most, 100u);
+  EXPECT_EQ(fill(), most) << "what is there already is replaced";
+  orders_.ForgetOrders();
+  EXPECT_EQ(fill(), most);
+}
+
 TEST_F(LaunchOrdersTest, AWordThatWasReadMustBeTheSame) {
   read_[0] = 1u << (kHeaderWords + 1);
   EXPECT_EQ(Order({}), CUDA_SUCCESS);
