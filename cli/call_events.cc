@@ -30,6 +30,10 @@ bool IsOfTrack(TraceKind kind, uint32_t track) {
       return track == ipc::kWorkerTrack;
     case TraceKind::kDevice:
       return track == ipc::kDeviceTrack;
+    case TraceKind::kSent:
+    case TraceKind::kWaited:
+    case TraceKind::kImage:
+      return false;  // records, which are read elsewhere
   }
   return false;
 }
@@ -60,7 +64,11 @@ bool TakeSession(const Json& json, JobCalls* calls) {
     CallTrack& track = session.tracks[number];
     track.thread = told.value("thread", uint32_t{0});
     track.lost = told.value("lost", uint64_t{0});
-    calls->unreadable += DecodeEventsUntrusted(number, bytes, &track.events);
+    if (number == ipc::kSentTrack || number == ipc::kImageTrack) {
+      track.records_untrusted += bytes;
+    } else {
+      calls->unreadable += DecodeEventsUntrusted(number, bytes, &track.events);
+    }
   }
   return true;
 }

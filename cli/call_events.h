@@ -21,6 +21,7 @@ struct CallTrack {
   uint32_t thread = 0;  // as the system numbers threads
   uint64_t lost = 0;    // events that found no room
   std::vector<ipc::TraceEvent> events;
+  std::string records_untrusted;  // of tracks that hold records (cli/graph/records.h)
 };
 
 struct SessionCalls {

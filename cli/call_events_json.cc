@@ -54,7 +54,8 @@ std::string NameOf(const TraceEvent& event) {
     case TraceKind::kPark:
       return WaitName(event.amount);
     case TraceKind::kDevice:
-      return event.amount == 0 ? CallName(event) : absl::StrCat(event.amount, " launches");
+      return ipc::LaunchesIn(event) == 0 ? CallName(event)
+                                         : absl::StrCat(ipc::LaunchesIn(event), " launches");
     default:
       return CallName(event);
   }

@@ -33,6 +33,23 @@ void TraceWriter::Add(const TraceEvent& event) {
   words_->head.store(++head_, std::memory_order_release);
 }
 
+bool TraceWriter::AddRecord(TraceEvent event, std::span<const std::byte> bytes) {
+  if (words_ == nullptr) return false;
+  event.amount = bytes.size();
+  const uint64_t places = PlacesOfRecord(bytes.size());
+  const uint64_t taken = head_ - words_->tail.load(std::memory_order_acquire);
+  if (taken > kTrackEventsMax || places > kTrackEventsMax - taken) return false;
+  std::memcpy(&ring_[head_ % kTrackEventsMax], &event, sizeof event);
+  for (uint64_t i = 1; i < places; ++i) {
+    const size_t there = std::min(bytes.size(), sizeof event);
+    std::memcpy(&ring_[(head_ + i) % kTrackEventsMax], bytes.data(), there);
+    bytes = bytes.subspan(there);
+  }
+  head_ += places;
+  words_->head.store(head_, std::memory_order_release);
+  return true;
+}
+
 void TraceWriter::CountLost() {
   if (words_ != nullptr) words_->lost.fetch_add(1, std::memory_order_relaxed);
 }

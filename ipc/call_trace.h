@@ -9,6 +9,11 @@
 // A track is a ring of events with one writer and one reader. An event that finds the ring full is
 // counted as lost.
 //
+// A trace in detail (TraceSwitch::details), for `laneway graph` and `laneway kernels JOB`, has two
+// tracks more: of what the client sends, and of the images that the worker has loaded. They hold
+// records (ipc/work_records.h): an event, and bytes in the places of the events after it. While a
+// session is traced in detail, the client sends its messages one by one.
+//
 // Everything here can be written by the client at any time. A writer keeps its own position and
 // never uses a word as an index; lanewayd copies bytes and looks at none of them; the command
 // checks each event (cli/call_events.h).
@@ -19,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace ipc {
@@ -31,11 +37,14 @@ enum class TraceKind : uint16_t {
   kServe,      // worker: one message; `op`, and `slot` where the call names a stream
   kReplay,     // worker: `amount` launches as one graph; `slot`
   kPark,       // worker: for a turn, memory, ...; `amount` is a WaitState
-  kDevice,     // device: what the message `op` gave it; `slot`; `amount` launches
+  kDevice,     // device: what the message `op` gave it; `slot`; `amount`: AmountOfDevice()
+  kSent,       // client, a record: one message in detail (ipc/work_records.h); `op`, `slot`
+  kWaited,     // client, a record: the program has waited for the device
+  kImage,      // worker, a record: a part of a module's image
 };
-inline constexpr uint16_t kTraceKinds = 8;
+inline constexpr uint16_t kTraceKinds = 11;
 
-inline constexpr uint32_t kTraceTracks = 16;           // of a session
+inline constexpr uint32_t kTraceTracks = 18;           // of a session
 inline constexpr uint64_t kTrackEventsMax = 1u << 15;  // that wait to be taken
 
 // No stream.
@@ -51,6 +60,23 @@ struct TraceEvent {
   uint64_t amount = 0;
 };
 static_assert(sizeof(TraceEvent) == 32);
+
+// What an event with so many bytes takes.
+constexpr uint64_t PlacesOfRecord(uint64_t bytes) {
+  return 1 + (bytes + sizeof(TraceEvent) - 1) / sizeof(TraceEvent);
+}
+
+// TraceEvent::amount of kDevice: launches of one graph, else 0; and the number of the record of the
+// message (ipc/work_records.h), 0 without details.
+constexpr uint64_t AmountOfDevice(uint32_t number, uint32_t launches) {
+  return uint64_t{number} << 32 | launches;
+}
+constexpr uint32_t NumberIn(const TraceEvent& device) {
+  return static_cast<uint32_t>(device.amount >> 32);
+}
+constexpr uint32_t LaunchesIn(const TraceEvent& device) {
+  return static_cast<uint32_t>(device.amount);
+}
 
 // One cache line per writer.
 struct TraceTrack {
@@ -68,7 +94,9 @@ struct TraceWords {
 
 inline constexpr uint32_t kWorkerTrack = 0;
 inline constexpr uint32_t kDeviceTrack = 1;
-inline constexpr uint32_t kClientTracks = 2;  // from here on
+inline constexpr uint32_t kSentTrack = 2;     // records; its writer is whoever sends
+inline constexpr uint32_t kImageTrack = 3;    // records of the session's thread in the worker
+inline constexpr uint32_t kClientTracks = 4;  // from here on
 inline constexpr uint64_t kTraceRingBytes = kTrackEventsMax * sizeof(TraceEvent);
 inline constexpr uint64_t kTraceWordsBytes = 4096;
 static_assert(sizeof(TraceWords) <= kTraceWordsBytes);
@@ -81,6 +109,9 @@ class TraceWriter {
   TraceWriter(std::byte* area, uint32_t track, uint32_t thread);
 
   void Add(const TraceEvent& event);
+  // Adds a record: the event, whose amount becomes the size of `bytes`, and the bytes. False: it
+  // finds no room, and nothing was written or counted.
+  bool AddRecord(TraceEvent event, std::span<const std::byte> bytes);
   // An event could not be made.
   void CountLost();
 

@@ -32,7 +32,7 @@ struct MessageHeader {
   uint32_t request = 0;  // copied into the reply
   uint32_t thread = 0;   // client's small number for the calling thread
   uint32_t context = 0;  // client's small number for the current context, 0: none
-  uint32_t reserved = 0;
+  uint32_t record = 0;   // its number in a trace in detail (ipc/work_records.h), else 0
 };
 static_assert(sizeof(MessageHeader) == 24 && std::is_trivially_copyable_v<MessageHeader>);
 

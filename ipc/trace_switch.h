@@ -1,5 +1,5 @@
-// Whether a session's calls are traced (ipc/call_trace.h): two words near the end of the session's
-// page, in a line of their own, because every call of the client reads the first one.
+// Whether a session's calls are traced (ipc/call_trace.h): three words near the end of the
+// session's page, in a line of their own, because every call of the client reads the first one.
 //
 // lanewayd switches a trace on and off. Whoever finds the time of the trace over ends it as well.
 // The client may write anything here: a lie slows down its own session.
@@ -16,6 +16,7 @@ namespace ipc {
 
 struct alignas(64) TraceSwitch {
   std::atomic<uint32_t> number;   // of the trace; 0: the session is not traced
+  std::atomic<uint32_t> details;  // 1: the trace has records of work (ipc/work_records.h)
   std::atomic<int64_t> until_ns;  // CLOCK_MONOTONIC; lanewayd puts it off while the command asks
 };
 

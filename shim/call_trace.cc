@@ -36,6 +36,15 @@ void BeginTracing(const ipc::SessionFile& file) {
 
 void EndTracing() { traced_word.store(&kNotTraced, std::memory_order_relaxed); }
 
+uint32_t TraceInDetail(std::byte** area) {
+  const ipc::SessionFile* const file = traced_file.load(std::memory_order_acquire);
+  if (file == nullptr) return 0;
+  ipc::TraceSwitch* const trace = ipc::TraceSwitchOf(file->page());
+  if (trace->details.load(std::memory_order_relaxed) == 0) return 0;
+  *area = file->trace_area();
+  return ipc::TraceNumber(trace, ipc::MonotonicNs());
+}
+
 void AddToTrace(ipc::TraceKind kind, int64_t begin_ns, uint16_t op, uint32_t slot,
                 uint64_t amount) {
   const ipc::SessionFile& file = *traced_file.load(std::memory_order_acquire);

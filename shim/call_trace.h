@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "ipc/call_trace.h"
@@ -27,6 +28,14 @@ inline bool IsTraced() {
 void BeginTracing(const ipc::SessionFile& file);
 // In a forked child.
 void EndTracing();
+
+// The number of the trace, if it is one in detail, and where its tracks are; 0: none. Asks the
+// clock: for the calls of a session that is traced.
+uint32_t TraceInDetail(std::byte** area);
+inline bool IsTracedInDetail() {
+  std::byte* area = nullptr;
+  return IsTraced() && TraceInDetail(&area) != 0;
+}
 
 // Writes an event that ends now.
 void AddToTrace(ipc::TraceKind kind, int64_t begin_ns, uint16_t op, uint32_t slot, uint64_t amount);

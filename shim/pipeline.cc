@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "shim/call_trace.h"
 #include "shim/iterations/tokens.h"
 #include "shim/rebuild/record.h"
 #include "shim/recording/recorder.h"
 #include "shim/thread_state.h"
+#include "shim/work_details.h"
 
 namespace shim {
 namespace {
@@ -59,6 +61,8 @@ bool Pipeline::Send(Outgoing* call) {
   Boundary(*call);
   Fold(*call, body_bytes_max);
   if (!Encode(body_bytes_max, call)) return false;
+  if (IsTraced()) [[unlikely]]
+    TellDetails(*call);
   Record(call);
   if (ends_.recorder != nullptr) [[unlikely]]
     TellRecorder(*call);
@@ -127,12 +131,12 @@ void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wa
 // --- Fold ----------------------------------------------------------------------------------------
 
 // The log knows messages by their positions in the ring, so what it records goes alone. So do calls
-// that a thread waits for, and what is said of chunks.
+// that a thread waits for, what is said of chunks, and all calls while each is told in detail.
 void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   if (ends_.chunks == nullptr) return;
   using How = ChunkSender::Fold;
   if (replay_.ForNextCall() == nullptr || call.wants_reply || call.capture != 0 ||
-      IsRecorded(call.op) || call.op == ipc::Op::OrderLaunches ||
+      IsRecorded(call.op) || call.op == ipc::Op::OrderLaunches || IsTracedInDetail() ||
       sizeof(ipc::MessageHeader) + body_bytes_max > ipc::limits::kChunkMessageBytesMax) {
     ends_.chunks->Begin(How::kAlone);
   } else {
@@ -196,6 +200,25 @@ bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
   std::memcpy(call->room.data(), &header, sizeof header);
   call->room = call->room.first(header.bytes);
   return true;
+}
+
+// --- Detail --------------------------------------------------------------------------------------
+
+// The legacy stream of a device has the device's number as its slot.
+void Pipeline::TellDetails(const Outgoing& call) {
+  if (IsQuestion(call.op) && call.op != ipc::Op::FetchAhead) return;
+  if (call.capture != 0) return;  // a part of a graph
+  const uint32_t device = (call.context & 0xff) - 1;
+  const uint32_t number = WorkDetails::Process().OnSent(
+      {.op = call.op,
+       .values = call.values,
+       .slot = touched_ == kLegacyTouched ? device : static_cast<uint32_t>(touched_),
+       .device = device,
+       .begins_iteration = call.boundary.has_value()});
+  if (number == 0) return;
+  ipc::MessageHeader header = ipc::HeaderAt(call.room);
+  header.record = number;
+  std::memcpy(call.room.data(), &header, sizeof header);
 }
 
 // --- Record --------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@
 //             (shim/chunk_sender.h). A session with replay alone.
 //   Encode    waits for room in the channel, takes numbers that have the order of the ring, writes
 //             the message into the room.
+//   Detail    writes what is sent into the session's trace, while that is one in detail
+//             (shim/work_details.h).
 //   Record    files the message in the log for the next worker (shim/rebuild/log.h).
 //   Commit    hands the message to the worker, and counts the message.
 //
@@ -176,6 +178,7 @@ class Pipeline {
       REQUIRES(mutex_);
   void EndIteration(ipc::BoundaryInfo info, uint32_t context) REQUIRES(mutex_);
   void WriteLog(Outgoing* call) REQUIRES(mutex_);
+  void TellDetails(const Outgoing& call) REQUIRES(mutex_);
   void TellRecorder(const Outgoing& call) REQUIRES(mutex_);
   void FlushHeld() EXCLUDES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "shim/call_trace.h"
 #include "shim/client.h"
 #include "shim/device_memory.h"
 #include "shim/fetch_ahead.h"
@@ -9,6 +10,7 @@
 #include "shim/recording/recorder.h"
 #include "shim/send.h"
 #include "shim/streams.h"
+#include "shim/work_details.h"
 
 namespace shim {
 namespace {
@@ -108,9 +110,17 @@ void Waited(CUresult result) {
   if (recorder != nullptr && result == CUDA_SUCCESS) recorder->OnWaited();
 }
 
-CUresult AfterWait(CUresult result) {
+// For a trace in detail.
+void NoteWait(ipc::WaitedFor what, uint32_t slot, uint64_t event) {
+  if (IsTraced()) [[unlikely]]
+    WorkDetails::Process().OnWaited(what, slot, event);
+}
+
+CUresult AfterStream(const Stream& stream, CUresult result) {
   Waited(result);
-  return result == CUDA_SUCCESS ? Client::Process().AfterWait() : result;
+  if (result != CUDA_SUCCESS) return result;
+  NoteWait(ipc::WaitedFor::kStream, stream.slot, 0);
+  return Client::Process().AfterWait();
 }
 
 // The program may ask again and again, and send nothing in between.
@@ -126,11 +136,11 @@ CUresult WaitForSequenceOnly(const Stream& stream, uint64_t sequence) {
 }
 
 CUresult WaitForSequence(const Stream& stream, uint64_t sequence) {
-  return AfterWait(WaitForSequenceOnly(stream, sequence));
+  return AfterStream(stream, WaitForSequenceOnly(stream, sequence));
 }
 
 CUresult WaitForShortCopy(const Stream& stream, uint64_t sequence) {
-  return AfterWait(WaitForIt(stream, sequence, ipc::limits::kShortCopyUs));
+  return AfterStream(stream, WaitForIt(stream, sequence, ipc::limits::kShortCopyUs));
 }
 
 CUresult Throttle(const Stream& stream) {
@@ -164,6 +174,7 @@ CUresult QueryStream(const Stream& stream) {
   if (const CUresult result = CoveringSequence(stream, &sequence); result != CUDA_SUCCESS)
     return result;
   if (!Client::Process().Completed(stream.slot, sequence)) return NotReady();
+  NoteWait(ipc::WaitedFor::kStream, stream.slot, 0);
   return Client::Process().AfterWait();
 }
 
@@ -185,6 +196,7 @@ CUresult SynchronizeDevice(int ordinal) {
     result = WaitForSlot(slot, ordinal);
   }
   Waited(result);
+  if (result == CUDA_SUCCESS) NoteWait(ipc::WaitedFor::kDevice, static_cast<uint32_t>(ordinal), 0);
   if (result == CUDA_SUCCESS) result = Client::Process().AfterWait();
   if (result == CUDA_SUCCESS) {
     // Of several devices only one has been waited for.
@@ -196,11 +208,12 @@ CUresult SynchronizeDevice(int ordinal) {
   return result;
 }
 
-CUresult QueryEvent(const Event& event) {
+CUresult QueryEvent(uint64_t value, const Event& event) {
   const uint64_t recorded = event.recorded.load(std::memory_order_acquire);
   const uint32_t slot = static_cast<uint32_t>(recorded >> kSequenceBits);
   const uint64_t sequence = recorded & ((uint64_t{1} << kSequenceBits) - 1);
   if (recorded != 0 && !Client::Process().Completed(slot, sequence)) return NotReady();
+  NoteWait(ipc::WaitedFor::kEvent, 0, value);
   return Client::Process().AfterWait();
 }
 
@@ -214,6 +227,7 @@ CUresult SynchronizeEvent(uint64_t value, const Event& event) {
   });
   Waited(result);
   if (result != CUDA_SUCCESS) return result;
+  NoteWait(ipc::WaitedFor::kEvent, 0, value);
   DeviceMemory::Process().OnSynchronized();
   return Client::Process().AfterWait();
 }

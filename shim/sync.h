@@ -16,7 +16,7 @@ CUresult QueryStream(const Stream& stream);
 CUresult SynchronizeDevice(int ordinal);
 
 CUresult SynchronizeEvent(uint64_t value, const Event& event);
-CUresult QueryEvent(const Event& event);
+CUresult QueryEvent(uint64_t value, const Event& event);
 
 // Waits for one sequence of the stream's slot, sent with some call before.
 CUresult WaitForSequence(const Stream& stream, uint64_t sequence);

@@ -41,7 +41,7 @@ class TracedSession {
     for (uint32_t track = 0; track < ipc::kTraceTracks; ++track) readers_.emplace_back(area, track);
   }
   ~TracedSession() {
-    Switch(0, 0);
+    Switch(0, 0, false);
     munmap(area_, ipc::kTraceAreaBytes);
     // The memory goes, the positions stay: a writer may be about to write its last event.
     (void)fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -50,8 +50,9 @@ class TracedSession {
   }
   TracedSession(const TracedSession&) = delete;
 
-  void Switch(uint32_t number, int64_t until_us) {
+  void Switch(uint32_t number, int64_t until_us, bool details) {
     ipc::TraceSwitch* const trace = ipc::TraceSwitchOf(page_.get());
+    trace->details.store(details ? 1 : 0, std::memory_order_relaxed);
     trace->until_ns.store(until_us * 1000, std::memory_order_relaxed);
     trace->number.store(number, std::memory_order_relaxed);
   }
@@ -108,7 +109,7 @@ CallTraces::~CallTraces() {
 }
 
 std::string CallTraces::Do(const Command& command) {
-  if (command.text == "begin") return Begin(command.id);
+  if (command.text == "begin") return Begin(command.id, command.value != 0);
   const std::map<uint64_t, Trace>::iterator found = traces_.find(command.id);
   if (found == traces_.end() || found->second.number != command.value) {
     return ErrorJson(absl::StrCat("the trace of job ", command.id,
@@ -119,12 +120,12 @@ std::string CallTraces::Do(const Command& command) {
 }
 
 // A trace that has ended may still be asked for what is left, until another one begins.
-std::string CallTraces::Begin(uint64_t job) {
+std::string CallTraces::Begin(uint64_t job, bool details) {
   const std::map<uint64_t, Trace>::iterator found = traces_.find(job);
   if (found != traces_.end() && !found->second.ended) {
     return ErrorJson(absl::StrCat("another command traces job ", job, "; wait until it ends"));
   }
-  Trace trace{.number = ++last_number_};
+  Trace trace{.number = ++last_number_, .details = details};
   traces_.erase(job);  // the last one: its end switches its sessions off
   const std::string refusal = Enroll(job, &trace);
   if (!refusal.empty()) return ErrorJson(refusal);
@@ -134,7 +135,7 @@ std::string CallTraces::Begin(uint64_t job) {
                          : absl::StrCat("job ", job, " is not let in yet; trace it when it runs"));
   }
   trace.until_us = parts_.now_us() + kSilenceUs;
-  for (const auto& entry : trace.sessions) entry.second->Switch(trace.number, trace.until_us);
+  for (const auto& entry : trace.sessions) Switch(trace, entry.second.get());
   traces_[job] = std::move(trace);
   if (!timer_.has_value()) LookLater();
   return DumpJson({{"ok", true}, {"trace", last_number_}});
@@ -167,7 +168,7 @@ std::string CallTraces::More(uint64_t job, Trace* trace) {
   if (!trace->ended) {
     // A session that cannot be traced does not end the trace of the others.
     (void)Enroll(job, trace);
-    for (const auto& entry : trace->sessions) entry.second->Switch(trace->number, trace->until_us);
+    for (const auto& entry : trace->sessions) Switch(*trace, entry.second.get());
   }
   size_t room = kEventsPerAnswer;
   Json sessions = Json::array();
@@ -189,9 +190,13 @@ size_t CallTraces::CountLive(uint64_t job) const {
   return live;
 }
 
+void CallTraces::Switch(const Trace& trace, TracedSession* session) {
+  session->Switch(trace.number, trace.until_us, trace.details);
+}
+
 void CallTraces::End(Trace* trace) {
   trace->ended = true;
-  for (const auto& entry : trace->sessions) entry.second->Switch(0, 0);
+  for (const auto& entry : trace->sessions) entry.second->Switch(0, 0, false);
 }
 
 void CallTraces::LookLater() {

@@ -1,16 +1,16 @@
 // Traces of calls for `laneway trace JOB --calls` (ipc/call_trace.h): switches them on and off, and
 // hands the events of all tracks to the command, which asks again and again.
 //
-//     {"command":"trace","id":JOB,"text":"begin"}              -> {"ok","trace":NUMBER}
+//     {"command":"trace","id":JOB,"text":"begin","value":DETAILS} -> {"ok","trace":NUMBER}
 //     {"command":"trace","id":JOB,"text":"more","value":NUMBER} -> {"ok","whole","live",
 //                                                                  "sessions":[...]}
 //     {"command":"trace","id":JOB,"text":"end","value":NUMBER}  -> the same; the trace ends
 //
-// A session of the answer has "session", "program", "threads" (that asked for a track) and
-// "tracks": of each "track", "thread", "lost", and "events", the bytes of ipc::TraceEvents in
-// base64. They are the client's word, and not looked at here. "whole": nothing was left for the
-// next answer. "live": how many sessions of the job go on. An ended trace can be asked for what is
-// left.
+// DETAILS: 1 for records of work as well (ipc/work_records.h). A session of the answer has
+// "session", "program", "threads" (that asked for a track) and "tracks": of each "track", "thread",
+// "lost", and "events", the bytes of ipc::TraceEvents in base64. They are the client's word, and
+// not looked at here. "whole": nothing was left for the next answer. "live": how many sessions of
+// the job go on. An ended trace can be asked for what is left.
 //
 // A trace whose command stays silent for kSilenceUs ends; its sessions notice by themselves. One
 // command at a time traces a job. Thread safety: one thread, the loop's.
@@ -52,14 +52,16 @@ class CallTraces {
   struct Trace {
     uint32_t number = 0;
     int64_t until_us = 0;
+    bool details = false;
     bool ended = false;
     std::map<uint64_t, std::unique_ptr<TracedSession>> sessions;  // by session
   };
 
-  std::string Begin(uint64_t job);
+  std::string Begin(uint64_t job, bool details);
   std::string More(uint64_t job, Trace* trace);
   // Sessions of the job that came since. The error is a sentence; empty: none.
   std::string Enroll(uint64_t job, Trace* trace);
+  static void Switch(const Trace& trace, TracedSession* session);
   void End(Trace* trace);
   size_t CountLive(uint64_t job) const;
   // Drops traces whose commands are silent, from now on as long as there are traces.

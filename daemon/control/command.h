@@ -18,7 +18,7 @@ struct Command {
   uint64_t code = 0;                // exited: as a shell says it
   std::string ticket;               // job: of the job that its `laneway run` is a part of
   uint64_t bytes = 0;               // limit; job: its limit, 0: none given
-  uint64_t value = 0;               // share, priority; trace: its number
+  uint64_t value = 0;               // share, priority; trace: its number, or whether in detail
   uint64_t after = 0;               // journal: the last event that is known
   ipc::SchedulingTerms scheduling;  // job
 };

@@ -30,7 +30,7 @@ void DeviceTimes::Begin(CUstream stream, int device) {
   begun_ = {event, stream, device};
 }
 
-bool DeviceTimes::End(uint16_t op, uint32_t slot, uint64_t launches) {
+bool DeviceTimes::End(uint16_t op, uint32_t slot, uint64_t amount) {
   const Begun begun = std::exchange(begun_, {});
   if (begun.event == nullptr) return false;
   const CUevent end = Take();
@@ -43,7 +43,7 @@ bool DeviceTimes::End(uint16_t op, uint32_t slot, uint64_t launches) {
   told.kind = ipc::TraceKind::kDevice;
   told.op = op;
   told.slot = slot;
-  told.amount = launches;
+  told.amount = amount;
   pieces_.push_back({begun.event, end, begun.device, told});
   return true;
 }

@@ -32,8 +32,8 @@ class DeviceTimes {
   // Work may follow on the stream; without a base, nothing is told of it. In place of an earlier
   // Begin() without End().
   void Begin(CUstream stream, int device);
-  // It is submitted, as far as it is there. False: nothing is told of it.
-  bool End(uint16_t op, uint32_t slot, uint64_t launches);
+  // It is submitted, as far as it is there. False: nothing is told of it. `amount`: of the event.
+  bool End(uint16_t op, uint32_t slot, uint64_t amount);
   // No work followed.
   void Forget();
 

@@ -19,6 +19,7 @@ bool SessionTrace::Open(int64_t now_ns) {
   const uint32_t thread = static_cast<uint32_t>(gettid());
   served_ = ipc::TraceWriter(file_.trace_area(), ipc::kWorkerTrack, thread);
   done_ = ipc::TraceWriter(file_.trace_area(), ipc::kDeviceTrack, thread);
+  images_.Begin(ipc::TraceWriter(file_.trace_area(), ipc::kImageTrack, thread));
   return true;
 }
 
@@ -37,22 +38,24 @@ void SessionTrace::OnUse(const StreamTable::Stream& stream) {
   device_.Begin(stream.driver, stream.device);
 }
 
-void SessionTrace::End(uint16_t op, const StreamTable::Stream* stream) {
+void SessionTrace::End(const ipc::MessageHeader& header, const StreamTable::Stream* stream) {
   const int64_t begin_ns = std::exchange(begin_ns_, 0);
   if (stream != nullptr) slot_ = stream->slot;
   if (std::exchange(watches, false) && !failed_) {
-    if (!device_.End(op, slot_, launches_) && slot_ != ipc::kNoTraceSlot) done_.CountLost();
+    const uint64_t amount = ipc::AmountOfDevice(header.record, launches_);
+    if (!device_.End(header.op, slot_, amount) && slot_ != ipc::kNoTraceSlot) done_.CountLost();
   } else {
     device_.Forget();
   }
   const ipc::TraceKind kind = launches_ == 0 ? ipc::TraceKind::kServe : ipc::TraceKind::kReplay;
-  served_.Add({begin_ns, ipc::MonotonicNs(), kind, op, slot_, launches_});
+  served_.Add({begin_ns, ipc::MonotonicNs(), kind, header.op, slot_, launches_});
   Collect();
 }
 
 void SessionTrace::Collect() {
   if (!Open(ipc::MonotonicNs())) return;
   device_.Collect([this](const ipc::TraceEvent& event) { done_.Add(event); });
+  if (switch_.details.load(std::memory_order_relaxed) != 0) images_.Tell();
 }
 
 void SessionTrace::OnWaited(ipc::WaitState reason, int64_t begin_us) {

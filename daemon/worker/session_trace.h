@@ -1,5 +1,6 @@
 // A session's part of `laneway trace JOB --calls` (ipc/call_trace.h): what its thread in the worker
-// serves and waits for, and when the device did it.
+// serves and waits for, and when the device did it. In detail (ipc/work_records.h), also the images
+// of its modules.
 //
 // While the session is not traced, a message costs one look at a word. Thread safety: one session's
 // thread.
@@ -8,7 +9,9 @@
 #include <cstdint>
 
 #include "daemon/worker/device_times.h"
+#include "daemon/worker/image_teller.h"
 #include "daemon/worker/streams.h"
+#include "ipc/message.h"
 #include "ipc/session_file.h"
 #include "ipc/trace_switch.h"
 
@@ -16,9 +19,10 @@ namespace worker {
 
 class SessionTrace final : public StreamTable::Watcher {
  public:
-  // Both outlive this object.
-  SessionTrace(const ipc::DriverTable& driver, const ipc::SessionFile& file)
-      : file_(file), switch_(*ipc::TraceSwitchOf(file.page())), device_(driver) {}
+  // All outlive this object.
+  SessionTrace(const ipc::DriverTable& driver, const ipc::SessionFile& file,
+               const LoadedImages& images)
+      : file_(file), switch_(*ipc::TraceSwitchOf(file.page())), device_(driver), images_(&images) {}
   SessionTrace(const SessionTrace&) = delete;
 
   // A message is about to be served. `is_work`: it gives the device work.
@@ -30,13 +34,13 @@ class SessionTrace final : public StreamTable::Watcher {
   void NoteReplay(uint32_t launches) { launches_ = launches; }
   void NoteFailure() { failed_ = true; }
   // The message was served; `stream`: that it named, or null.
-  void OnServed(uint16_t op, const StreamTable::Stream* stream) {
+  void OnServed(const ipc::MessageHeader& header, const StreamTable::Stream* stream) {
     if (begin_ns_ != 0) [[unlikely]]
-      End(op, stream);
+      End(header, stream);
   }
   // The session's thread found no message.
   void OnSilence() {
-    if (device_.open()) [[unlikely]]
+    if (device_.open() || switch_.details.load(std::memory_order_relaxed) != 0) [[unlikely]]
       Collect();
   }
   // The thread has waited for something else than a message.
@@ -49,7 +53,7 @@ class SessionTrace final : public StreamTable::Watcher {
 
  private:
   void Begin(bool is_work);
-  void End(uint16_t op, const StreamTable::Stream* stream);
+  void End(const ipc::MessageHeader& header, const StreamTable::Stream* stream);
   void Collect();
   // False: the trace has ended.
   bool Open(int64_t now_ns);
@@ -60,6 +64,7 @@ class SessionTrace final : public StreamTable::Watcher {
   uint32_t number_ = 0;  // of the trace that the tracks are written for
   ipc::TraceWriter served_;
   ipc::TraceWriter done_;
+  ImageTeller images_;
   // Of the message that is being served.
   int64_t begin_ns_ = 0;               // 0: it is not traced
   uint32_t launches_ = 0;              // replayed as one graph; 0: none

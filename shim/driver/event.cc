@@ -94,7 +94,7 @@ CUresult cuEventQuery(CUevent event) {
   Event* found = nullptr;
   if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
   if (found->captured.load(std::memory_order_acquire)) return CUDA_ERROR_CAPTURED_EVENT;
-  return shim::QueryEvent(*found);
+  return shim::QueryEvent(Bits(event), *found);
 }
 
 CUresult cuEventSynchronize(CUevent event) {
@@ -114,8 +114,10 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) 
       last->recorded == 0) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  if (const CUresult result = shim::QueryEvent(*first); result != CUDA_SUCCESS) return result;
-  if (const CUresult result = shim::QueryEvent(*last); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = shim::QueryEvent(Bits(start), *first); result != CUDA_SUCCESS)
+    return result;
+  if (const CUresult result = shim::QueryEvent(Bits(end), *last); result != CUDA_SUCCESS)
+    return result;
   return shim::Call<ipc::Op::cuEventElapsedTime_v2>(last->wire, milliseconds, start, end);
 }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {

@@ -52,6 +52,48 @@ TEST_F(CallTraceTest, EventsComeInOrderAndOnce) {
   EXPECT_EQ(reader.thread_untrusted(), 77u);
 }
 
+// The bytes that a reader takes are those of the events, one after the other.
+TEST_F(CallTraceTest, RecordsAreWholeOrNotThere) {
+  std::mt19937_64 random(harness::Seed());
+  TraceReader reader(area(), kTrack);
+  TraceWriter writer(area(), kTrack, 77);
+  std::vector<std::byte> written, read;
+  uint64_t there = 0;
+  size_t refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::byte> body(random() % (64u << 10));
+    for (std::byte& byte : body) byte = static_cast<std::byte>(random());
+    const uint64_t places = PlacesOfRecord(body.size());
+    TraceEvent event{.kind = TraceKind::kSent, .slot = static_cast<uint32_t>(round)};
+    ASSERT_EQ(writer.AddRecord(event, body), there + places <= kTrackEventsMax);
+    if (there + places <= kTrackEventsMax) {
+      there += places;
+      event.amount = body.size();
+      const std::byte* const first = reinterpret_cast<const std::byte*>(&event);
+      written.insert(written.end(), first, first + sizeof event);
+      body.resize((places - 1) * sizeof event);
+      written.insert(written.end(), body.begin(), body.end());
+    } else {
+      ++refused;
+    }
+    if (random() % 8 != 0) continue;
+    const size_t before = read.size();
+    reader.TakeUntrusted(random() % (kTrackEventsMax / 2), &read);
+    there -= (read.size() - before) / sizeof(TraceEvent);
+  }
+  reader.TakeUntrusted(kTrackEventsMax, &read);
+  EXPECT_GT(refused, 0u);
+  ASSERT_EQ(read.size(), written.size());
+  for (size_t at = 0; at < read.size();) {
+    TraceEvent event;
+    std::memcpy(static_cast<void*>(&event), written.data() + at, sizeof event);
+    const size_t bytes = sizeof event + event.amount;
+    ASSERT_EQ(std::memcmp(read.data() + at, written.data() + at, bytes), 0) << "at " << at;
+    at += PlacesOfRecord(event.amount) * sizeof event;
+  }
+  EXPECT_EQ(reader.lost_untrusted(), 0u) << "what is not written is for the writer to count";
+}
+
 TEST_F(CallTraceTest, AFullTrackLosesTheNewestAndCountsThem) {
   TraceReader reader(area(), kTrack);
   TraceWriter writer(area(), kTrack, 1);

@@ -41,7 +41,7 @@ CallHandlers::CallHandlers(const Surroundings& around)
                held_.environment.cublas,
                held_.environment.cublaslt,
                {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, replayer_.orders()}},
-      trace_(*around.held->environment.driver, *around.file) {
+      trace_(*around.held->environment.driver, *around.file, modules_.images()) {
   held_.streams.SetWatcher(&trace_);
 }
 

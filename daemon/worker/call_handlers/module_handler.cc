@@ -113,6 +113,7 @@ CUresult ModuleHandler::LoadModule(CUmodule* module, const ipc::ModuleHash* hash
       driver_.cuModuleLoadDataEx(module, image->data(), jit.count(), jit.names(), jit.values());
   if (result == CUDA_SUCCESS) {
     states_[*module] = StateOfModule(*image);
+    images_.Add(*module, *hash);
     PublishStates();
   }
   return result;
@@ -190,6 +191,7 @@ CUresult ModuleHandler::UnloadModule(CUmodule module) {
                  [module](const auto& entry) { return entry.second == module; });
   held_.addresses.ForgetModule(module);
   states_.erase(module);
+  images_.Remove(module);
   PublishStates();
   Later(environment_, [&driver = driver_, module] { driver.cuModuleUnload(module); });
   return CUDA_SUCCESS;
@@ -206,6 +208,7 @@ void ModuleHandler::Destroy() {
   });
   held_.addresses.ForgetAll();
   states_.clear();
+  images_.Clear();
 }
 
 CUresult ModuleHandler::GetFunction(CUfunction* function, CUmodule module, const char* name,

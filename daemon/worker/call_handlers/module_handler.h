@@ -11,6 +11,7 @@
 #include "daemon/worker/handle_map.h"
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/launch_runs.h"
+#include "daemon/worker/loaded_images.h"
 #include "daemon/worker/module_state.h"
 #include "daemon/worker/modules.h"
 #include "ipc/door.h"
@@ -24,6 +25,7 @@ class ModuleHandler final : public ipc::ModuleCalls {
   ModuleHandler(Holdings* held, HandleMap* handles, ipc::SessionPage* page);
   ModuleHandler(const ModuleHandler&) = delete;
 
+  const LoadedImages& images() const { return images_; }
   // Whether an image has come in part: the rest would go to another worker.
   bool HasPartOfAnImage() const { return assembly_.begun(); }
   // All functions and modules go, modules at the reaper's time.
@@ -72,6 +74,7 @@ class ModuleHandler final : public ipc::ModuleCalls {
   ModuleAssembly assembly_;
   std::optional<LaunchSource::Described>* described_ = nullptr;
   absl::flat_hash_map<CUmodule, ModuleState> states_;
+  LoadedImages images_;
   absl::flat_hash_map<CUfunction, CUmodule> modules_of_functions_;
 };
 

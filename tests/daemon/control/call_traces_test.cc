@@ -57,6 +57,22 @@ TEST_F(CallTracesTest, EventsReachTheCommand) {
   EXPECT_TRUE(Do("more", number)["sessions"][0]["tracks"].empty()) << "once";
 }
 
+TEST_F(CallTracesTest, DetailsAreThereForWhoAsks) {
+  const std::atomic<uint32_t>& details = ipc::TraceSwitchOf(session_->page.get())->details;
+  EXPECT_TRUE(Do("end", Begun())["ok"]);
+  EXPECT_EQ(details.load(), 0u);
+  const uint64_t number = Do("begin", 1).value("trace", uint64_t{0});
+  EXPECT_EQ(Traced(), number);
+  EXPECT_EQ(details.load(), 1u);
+  Session* const second = AddRunning(&sessions_, 2);
+  second->record.job.number = 10;
+  ASSERT_TRUE(MakeWorkerFiles(second).ok());
+  Do("more", number);
+  EXPECT_EQ(ipc::TraceSwitchOf(second->page.get())->details.load(), 1u);
+  EXPECT_TRUE(Do("end", number)["ok"]);
+  EXPECT_EQ(details.load(), 0u);
+}
+
 TEST_F(CallTracesTest, WhatWasWrittenLastIsThereAfterTheEnd) {
   const uint64_t number = Begun();
   const absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(session_->fds.file.get());
