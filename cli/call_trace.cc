@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "cli/call_events.h"
@@ -11,52 +10,19 @@
 #include "cli/timeline.h"
 #include "cli/trace.h"
 #include "cli/trace_json.h"
+#include "cli/trace_link.h"
 #include "ipc/futex.h"
 #include "ipc/job_options.h"
 
 namespace cli {
 namespace {
 
-constexpr int kBetweenAnswersMs = 10;  // a busy thread's track holds the events of far longer
 constexpr uint64_t kDefaultUs = 2'000'000;
-
-// A question about the trace of the job, and its answer.
-class TraceLink {
- public:
-  explicit TraceLink(const Request& request) : request_(request) {}
-
-  absl::Status Begin() {
-    const absl::StatusOr<std::string> answer = Ask("begin");
-    if (!answer.ok()) return answer.status();
-    const nlohmann::json json = nlohmann::json::parse(*answer, nullptr, false);
-    if (!json.is_object()) return absl::InternalError("the daemon's answer is no trace");
-    number_ = json.value("trace", uint64_t{0});
-    return absl::OkStatus();
-  }
-
-  absl::Status Take(const char* what, CallsAnswer* answer, JobCalls* calls) {
-    const absl::StatusOr<std::string> text = Ask(what);
-    if (!text.ok()) return text.status();
-    return TakeCallsUntrusted(*text, answer, calls)
-               ? absl::OkStatus()
-               : absl::InternalError("the daemon's answer is no trace");
-  }
-
- private:
-  absl::StatusOr<std::string> Ask(const char* what) {
-    const nlohmann::json ask = {
-        {"command", "trace"}, {"id", request_.id}, {"text", what}, {"value", number_}};
-    return AskDaemon(request_, ask.dump());
-  }
-
-  const Request& request_;
-  uint64_t number_ = 0;
-};
 
 absl::Status Collect(TraceLink* link, int64_t for_us, JobCalls* calls) {
   CallsAnswer answer{.whole = true, .live = 1};
   while (answer.live != 0 && ipc::MonotonicNs() < calls->begin_ns + for_us * 1000) {
-    if (answer.whole) poll(nullptr, 0, kBetweenAnswersMs);
+    if (answer.whole) poll(nullptr, 0, TraceLink::kBetweenAnswersMs);
     if (const absl::Status taken = link->Take("more", &answer, calls); !taken.ok()) return taken;
   }
   calls->end_ns = ipc::MonotonicNs();
@@ -90,7 +56,7 @@ int TraceCalls(const Request& request) {
       request.period.empty() ? kDefaultUs : ipc::ParseDurationUs(request.period);
   if (!for_us.has_value() || *for_us == 0)
     return Say(2, absl::StrCat("--for takes a time such as 2s or 500ms, not ", request.period));
-  TraceLink link(request);
+  TraceLink link(request, false);
   JobCalls calls{.job = request.id, .begin_ns = ipc::MonotonicNs()};
   if (const absl::Status begun = link.Begin(); !begun.ok())
     return Say(1, std::string(begun.message()));

@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/job_work.h"
 #include "cli/table.h"
 
 namespace cli {
 namespace {
 
 constexpr size_t kRangesShown = 2;
+constexpr int64_t kImagesUs = 10'000'000;  // that a job has to tell of its modules
 
 std::string RangesText(const replay::TouchReport& touch) {
   if (touch.ranges.empty()) return "anywhere in the allocation";
@@ -62,8 +66,40 @@ std::string KernelsJson(const replay::FileReport& file) {
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+namespace {
+
+// A path with nothing but digits needs a directory in front: ./12.
+std::optional<uint64_t> JobIn(const std::string& word) {
+  uint64_t job = 0;
+  return absl::SimpleAtoi(word, &job) ? std::optional(job) : std::nullopt;
+}
+
+absl::StatusOr<replay::FileReport> ReportJob(Request request, uint64_t job) {
+  request.id = job;
+  const absl::StatusOr<graph::Images> images = FetchImages(request, kImagesUs);
+  if (!images.ok()) return images.status();
+  replay::FileReport report;
+  size_t missing = 0;
+  for (const auto& [hash, image] : *images) {
+    if (image.complete && !image.bytes.empty()) {
+      replay::AddImageReportUntrusted(std::as_bytes(std::span(image.bytes)), &report);
+    } else {
+      ++missing;
+    }
+  }
+  if (missing != 0) {
+    Say(0, absl::StrCat(missing, " modules of job ", job,
+                        " did not come: too large, not kept any more, or too late"));
+  }
+  return report;
+}
+
+}  // namespace
+
 int Kernels(const Request& request) {
-  const absl::StatusOr<replay::FileReport> file = replay::ReportKernelsUntrusted(request.path);
+  const std::optional<uint64_t> job = JobIn(request.path);
+  const absl::StatusOr<replay::FileReport> file =
+      job.has_value() ? ReportJob(request, *job) : replay::ReportKernelsUntrusted(request.path);
   if (!file.ok()) return Say(1, std::string(file.status().message()));
   if (request.json) {
     std::printf("%s\n", KernelsJson(*file).c_str());

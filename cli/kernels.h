@@ -1,5 +1,5 @@
-// laneway kernels FILE: what each kernel of a file reads, writes and updates
-// (replay/kernel_report.h). Thread safety: main().
+// laneway kernels FILE|JOB: what each kernel of a file, or of the modules of a running job, reads,
+// writes and updates (replay/kernel_report.h). Thread safety: main().
 #pragma once
 
 #include <string>

@@ -13,6 +13,7 @@
 #include "cli/call.h"
 #include "cli/daemon_link.h"
 #include "cli/doctor.h"
+#include "cli/graph.h"
 #include "cli/history.h"
 #include "cli/kernels.h"
 #include "cli/live_report.h"
@@ -106,6 +107,7 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "why") return Why(request);
   if (request.command == "policy") return Policy(request);
   if (request.command == "trace") return Trace(request);
+  if (request.command == "graph") return Graph(request);
   if (request.command == "sim") return sim::Simulate(simulation);
   if (request.command == "history") return History(request);
   if (request.command == "report") return Report(request);
@@ -120,7 +122,7 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "serve") return Serve(request);
   if (request.command == "call") return CallFunction(request);
   if (request.command == "calls") {
-    std::fputs(ipc::CallsText(request.pattern).c_str(), stdout);
+    std::fputs(ipc::CallsText(request.name).c_str(), stdout);
     return 0;
   }
   if (request.command == "man") {
@@ -166,6 +168,20 @@ void DeclareFunctions(CLI::App* app, Request* request) {
       "[OUTPUT=]FILE: where an output goes as a .npy file; without it all are printed");
 }
 
+// A graph is shown in one form at a time.
+void DeclareGraph(CLI::App* graph, Request* request) {
+  graph->add_option("JOB", request->id, "the job's number")->required();
+  CLI::Option* const dot =
+      graph->add_option("--dot", request->graph.dot, "write the graph for Graphviz to this file");
+  CLI::Option* const svg =
+      graph->add_option("--svg", request->graph.svg, "draw the graph into this file");
+  dot->excludes(svg);
+  CLI::Option* const json = graph->get_option("--json");
+  json->excludes(dot)->excludes(svg);
+  graph->add_option("--for", request->period,
+                    "for how long to wait for an iteration; 10s without it");
+}
+
 void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   for (const CommandInfo& info : Commands()) {
     CLI::App* const command = app->add_subcommand(info.name, info.help);
@@ -173,7 +189,7 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
     ipc::AddFlags(command, &request->options, info.flags);
     command->callback([request, &info] { request->command = info.name; });
   }
-  for (const char* const name : {"status", "top", "why", "history", "kernels"}) {
+  for (const char* const name : {"status", "top", "why", "history", "kernels", "graph"}) {
     app->get_subcommand(name)->add_flag("--json", request->json, "print JSON, for programs");
   }
   app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
@@ -204,10 +220,12 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   app->get_subcommand("policy")->add_option("NAME", request->name, "the policy to switch to");
   app->get_subcommand("stop")->add_flag("--force", request->force,
                                         "end running programs' sessions, too");
-  app->get_subcommand("calls")->add_option("PATTERN", request->pattern, "a part of the name");
+  app->get_subcommand("calls")->add_option("PATTERN", request->name, "a part of the name");
   app->get_subcommand("kernels")
-      ->add_option("FILE", request->path, "PTX, a fat binary, a program or a library")
+      ->add_option("FILE|JOB", request->path,
+                   "PTX, a fat binary, a program or a library; or the number of a running job")
       ->required();
+  DeclareGraph(app->get_subcommand("graph"), request);
   DeclareFunctions(app, request);
   sim::AddFlags(app->get_subcommand("sim"), simulation);
 }

@@ -69,6 +69,11 @@ std::vector<CommandInfo> WatchingCommands() {
        "iterations, waits and swaps. With --calls trace a running job for a while, and add its "
        "calls, what the worker served, what the device did by stream, and waits",
        {"runtime-dir"}},
+      {"graph",
+       "[--dot FILE|--svg FILE|--json] [--for TIME] JOB",
+       "Show one iteration of a running job as the graph of what depends on what: its operations, "
+       "how many could run at the same time, the critical path and the longest kernels",
+       {"runtime-dir"}},
       {"history",
        "[-n COUNT] [--json]",
        "List finished jobs: command, iterations and their times, waits, peak memory, exit code",
@@ -115,10 +120,9 @@ std::vector<CommandInfo> OtherCommands() {
        "List the CUDA calls whose names contain PATTERN, and how each is served",
        {"runtime-dir"}},
       {"kernels",
-       "[--json] FILE",
-       "Say what each kernel of a file (PTX, a fat binary, a program) reads, writes and updates, "
-       "by "
-       "parameter, or why that is not known",
+       "[--json] FILE|JOB",
+       "Say what each kernel of a file (PTX, a fat binary, a program), or of the modules that a "
+       "running job has loaded, reads, writes and updates, by parameter, or why that is not known",
        {"runtime-dir"}},
       {"sim",
        "JOBS.csv [--policy NAMES|all] [--html FILE] [--timeline FILE] [--json]",

@@ -18,22 +18,28 @@ struct FunctionFiles {
   std::vector<std::string> outputs;  // the same
 };
 
+// Where `graph` draws to; empty: nowhere.
+struct GraphFiles {
+  std::string dot;
+  std::string svg;
+};
+
 struct Request {
   ipc::Options options;
   std::string command;
   std::vector<std::string> program;  // of run and record
-  std::string pattern;               // of calls
   uint64_t id = 0;                   // a job; 0: all, where that has a meaning
-  std::string name;                  // of policy; a function's, of record, serve and call
+  std::string name;                  // of policy; a function's; a part of a call's, of calls
   FunctionFiles function;
+  GraphFiles graph;
   std::string out;     // a file to write
-  std::string path;    // a file to read, of kernels
+  std::string path;    // a file to read, or a job, of kernels
   uint64_t count = 0;  // of history; 0: all. Of share and priority: the new value
   bool json = false;
   bool force = false;
   bool once = false;   // of top
   bool calls = false;  // of trace
-  std::string period;  // of trace --calls: for how long; empty: the default
+  std::string period;  // of trace --calls and graph: for how long; empty: the default
 };
 
 // Prints a sentence to standard error and returns `code`.

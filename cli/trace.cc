@@ -1,5 +1,8 @@
 #include "cli/trace.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -35,8 +38,13 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const bool closed = (path.empty() ? std::fflush(file) : std::fclose(file)) == 0;
   if (written && closed) return absl::OkStatus();
+  const int failure = errno;
+  // Half a file helps nobody; a pipe or a device is not ours to remove.
+  struct stat info;
+  if (!path.empty() && stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
+    unlink(path.c_str());
   return absl::ResourceExhaustedError(absl::StrCat(
-      "cannot write ", path.empty() ? "standard output" : path, ": ", std::strerror(errno)));
+      "cannot write ", path.empty() ? "standard output" : path, ": ", std::strerror(failure)));
 }
 
 int Trace(const Request& request) {

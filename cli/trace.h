@@ -15,7 +15,8 @@ int Trace(const Request& request);
 // The whole journal of the daemon.
 absl::StatusOr<std::vector<JournalEvent>> FetchJournal(const Request& request);
 
-// Writes to `path`, or to standard output when it is empty. The error is a sentence.
+// Writes to `path`, or to standard output when it is empty. The error is a sentence, and no half of
+// a file is left.
 absl::Status WriteText(const std::string& path, const std::string& text);
 
 }  // namespace cli

@@ -47,7 +47,7 @@ void AddContainer(std::span<const std::byte> container, KernelFile* file) {
 }
 
 // Containers begin with a number that programs hardly hold by chance, and know their size.
-void AddContainers(const std::string& bytes, KernelFile* file) {
+void AddContainers(std::string_view bytes, KernelFile* file) {
   const std::byte* const data = reinterpret_cast<const std::byte*>(bytes.data());
   for (size_t at = 0; at + softgpu::kFatbinHeaderBytes <= bytes.size(); at += kAlignment) {
     uint32_t magic;
@@ -58,6 +58,19 @@ void AddContainers(const std::string& bytes, KernelFile* file) {
     AddContainer({data + at, static_cast<size_t>(size)}, file);
     at += static_cast<size_t>(size - 1) / kAlignment * kAlignment;
   }
+}
+
+void AddAll(std::string_view bytes, KernelFile* file) {
+  const bool text = bytes.find('\0') == std::string_view::npos;
+  if (text && bytes.find(".version") != std::string_view::npos) {
+    AddText(bytes, file);
+  } else {
+    AddContainers(bytes, file);
+  }
+}
+
+bool IsEmpty(const KernelFile& file) {
+  return file.modules.empty() && file.machine_code == 0 && file.refused.empty();
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -81,16 +94,22 @@ absl::StatusOr<KernelFile> ReadKernelFileUntrusted(const std::string& path) {
   const absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();
   KernelFile file;
-  const bool text = bytes->find('\0') == std::string::npos;
-  if (text && bytes->find(".version") != std::string::npos) {
-    AddText(*bytes, &file);
-  } else {
-    AddContainers(*bytes, &file);
-  }
-  if (file.modules.empty() && file.machine_code == 0 && file.refused.empty()) {
+  AddAll(*bytes, &file);
+  if (IsEmpty(file)) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, " holds no kernels: neither PTX text nor a fat binary (as nvcc makes them)"));
   }
+  return file;
+}
+
+// PTX text ends with a zero as a program gives it.
+KernelFile ReadKernelImagesUntrusted(std::span<const std::byte> image) {
+  std::string_view bytes(reinterpret_cast<const char*>(image.data()), image.size());
+  if (const size_t end = bytes.find('\0'); end != std::string_view::npos && end + 1 >= bytes.size())
+    bytes = bytes.substr(0, end);
+  KernelFile file;
+  AddAll(bytes, &file);
+  if (IsEmpty(file)) file.machine_code = 1;
   return file;
 }
 

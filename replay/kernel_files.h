@@ -4,7 +4,9 @@
 // but for reading the file.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,5 +23,9 @@ struct KernelFile {
 
 // An error when the file can't be read or holds no image at all.
 absl::StatusOr<KernelFile> ReadKernelFileUntrusted(const std::string& path);
+
+// The same of a module's image in memory, as a program gives it to the driver. An image of an
+// unknown kind counts as machine code.
+KernelFile ReadKernelImagesUntrusted(std::span<const std::byte> image);
 
 }  // namespace replay

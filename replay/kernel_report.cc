@@ -81,20 +81,27 @@ KernelReport ReportOf(const softgpu::PtxModule& module, const softgpu::Kernel& k
   return report;
 }
 
+void AddReport(const KernelFile& file, FileReport* report) {
+  report->machine_code += file.machine_code;
+  report->refused.insert(report->refused.end(), file.refused.begin(), file.refused.end());
+  for (const auto& module : file.modules) {
+    for (const auto& kernel : module->kernels())
+      report->kernels.push_back(ReportOf(*module, *kernel));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<FileReport> ReportKernelsUntrusted(const std::string& path) {
   const absl::StatusOr<KernelFile> file = ReadKernelFileUntrusted(path);
   if (!file.ok()) return file.status();
   FileReport report;
-  report.machine_code = file->machine_code;
-  report.refused = file->refused;
-  for (const auto& module : file->modules) {
-    for (const auto& kernel : module->kernels()) {
-      report.kernels.push_back(ReportOf(*module, *kernel));
-    }
-  }
+  AddReport(*file, &report);
   return report;
+}
+
+void AddImageReportUntrusted(std::span<const std::byte> image, FileReport* report) {
+  AddReport(ReadKernelImagesUntrusted(image), report);
 }
 
 std::string ReadableKernelName(const std::string& name) { return softgpu::ptx::ReadableName(name); }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct FileReport {
 // The file is PTX text, a fat binary, or a program or library that carries fat binaries. An error
 // when it can't be read or holds no image.
 absl::StatusOr<FileReport> ReportKernelsUntrusted(const std::string& path);
+
+// The same of the image of a module, added to what is in the report.
+void AddImageReportUntrusted(std::span<const std::byte> image, FileReport* report);
 
 // "reduce(float*)" of "_Z6reducePf".
 std::string ReadableKernelName(const std::string& name);

@@ -21,11 +21,6 @@ using scheduler::streams::Roofline;
 constexpr int64_t kThreadsAtOnce = 640 * 256;  // of a device that is full
 constexpr size_t kWordBytes = 4;
 
-LaunchTouches TouchesOfLaunch(const RunLaunch& launch) {
-  if (launch.access == nullptr) return {.touches = {}, .unknown = "the kernel is not known"};
-  return TouchesOf(*launch.access, launch.grid, launch.parameters, launch.memory);
-}
-
 int64_t Product(const uint32_t (&sizes)[3]) {
   return std::max<int64_t>(1, int64_t{sizes[0]} * sizes[1] * sizes[2]);
 }
@@ -55,6 +50,11 @@ int LongestPath(const Dag& dag) {
 }
 
 }  // namespace
+
+LaunchTouches TouchesOfLaunch(const RunLaunch& launch) {
+  if (launch.access == nullptr) return {.touches = {}, .unknown = "the kernel is not known"};
+  return TouchesOf(*launch.access, launch.grid, launch.parameters, launch.memory);
+}
 
 RunOrder OrderOf(std::span<const RunLaunch> launches, const Roofline& device) {
   RunOrder order;

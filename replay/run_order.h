@@ -39,6 +39,9 @@ struct RunOrder {
   int attributed = 0;       // launches whose memory is known
 };
 
+// What one launch touches, or why that is not known.
+LaunchTouches TouchesOfLaunch(const RunLaunch& launch);
+
 // The device's rates decide whether concurrency saves time at all (scheduler/streams/choose.h).
 RunOrder OrderOf(std::span<const RunLaunch> launches, const scheduler::streams::Roofline& device);
 

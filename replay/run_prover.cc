@@ -25,20 +25,35 @@ class Prover final : public RunProver {
     RunProof proof;
     std::vector<RunLaunch> run;
     for (const LaunchToProve& launch : launches) {
-      run.push_back({.access = AccessOf(launch),
-                     .grid = launch.grid,
-                     .parameters = launch.parameters,
-                     .memory = {.allocation = memory.allocation,
-                                .variable = [this, &launch, &memory](uint32_t index) {
-                                  return VariableOf(launch, memory, index);
-                                }}});
+      run.push_back(RunLaunchOf(launch, memory));
       proof.read.push_back(WordsRead(run.back().access, launch.parameters.size()));
     }
     proof.order = OrderOf(run, scheduler::streams::kV100);
     return proof;
   }
 
+  LaunchTouches Touches(const LaunchToProve& launch, const ClientMemory& memory) override {
+    if (images_.size() >= kImagesMax) images_.clear();
+    const RunLaunch run = RunLaunchOf(launch, memory);
+    if (run.access != nullptr) return TouchesOfLaunch(run);
+    const bool has_ptx = ImageOf(launch).module != nullptr;
+    return {.touches = {},
+            .unknown = has_ptx ? "its module's PTX has no kernel of this name"
+                               : "its module has no PTX that can be read"};
+  }
+
  private:
+  // `launch` and `memory` outlive the result.
+  RunLaunch RunLaunchOf(const LaunchToProve& launch, const ClientMemory& memory) {
+    return {.access = AccessOf(launch),
+            .grid = launch.grid,
+            .parameters = launch.parameters,
+            .memory = {.allocation = memory.allocation,
+                       .variable = [this, &launch, &memory](uint32_t index) {
+                         return VariableOf(launch, memory, index);
+                       }}};
+  }
+
   AnalysedImage& ImageOf(const LaunchToProve& launch) {
     const auto [at, is_new] = images_.try_emplace(launch.content);
     if (is_new) at->second.module = ReadKernelImageUntrusted(launch.image);

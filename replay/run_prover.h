@@ -46,6 +46,8 @@ class RunProver {
  public:
   virtual ~RunProver() = default;
   virtual RunProof Prove(std::span<const LaunchToProve> launches, const ClientMemory& memory) = 0;
+  // The memory that one launch touches, or why that is not known. Prove() makes orders from it.
+  virtual LaunchTouches Touches(const LaunchToProve& launch, const ClientMemory& memory) = 0;
 };
 
 std::unique_ptr<RunProver> MakeRunProver();

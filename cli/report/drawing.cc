@@ -81,12 +81,12 @@ std::string TimeAxis(const Axis& axis, double top, double bottom) {
   return svg;
 }
 
-// Golden angle steps: neighbours differ, and a number keeps its colour in all drawings.
 std::string Fill(int tone) {
   if (tone == kToneWaiting) return "class=\"waiting\"";
   if (tone == kToneMoving) return "class=\"moving\"";
-  return absl::StrFormat("fill=\"hsl(%d,%d%%,%d%%)\"", (tone * 137 + 205) % 360,
-                         58 - 12 * (tone / 5 % 2), 56 + 8 * (tone % 3 - 1));
+  const Hsl colour = ColourOfTone(tone);
+  return absl::StrFormat("fill=\"hsl(%d,%d%%,%d%%)\"", colour.hue, colour.saturation,
+                         colour.lightness);
 }
 
 std::string BandSvg(const Band& band, const Axis& axis, double y, double height) {
@@ -236,6 +236,13 @@ void FitAxes(const Chart& chart, Axis* x, Axis* y) {
 }
 
 }  // namespace
+
+// 137 degrees are the golden angle.
+Hsl ColourOfTone(int tone) {
+  return {.hue = (tone * 137 + 205) % 360,
+          .saturation = 58 - 12 * (tone / 5 % 2),
+          .lightness = 56 + 8 * (tone % 3 - 1)};
+}
 
 std::string Escaped(const std::string& text) {
   std::string escaped;

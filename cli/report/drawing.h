@@ -55,6 +55,15 @@ struct Chart {
 };
 std::string ChartSvg(const Chart& chart);
 
+// The colour of a tone of at least 0. Golden angle steps: neighbours differ, and a number keeps its
+// colour in all drawings.
+struct Hsl {
+  int hue = 0;         // degrees
+  int saturation = 0;  // percent
+  int lightness = 0;
+};
+Hsl ColourOfTone(int tone);
+
 // For HTML and SVG, in texts and in attributes.
 std::string Escaped(const std::string& text);
 

@@ -1,0 +1,52 @@
+// What operations and their times are called, for all ways of showing a graph. Names come from the
+// traced program: they are made harmless here, and escaped where they are written. Pure. Thread
+// safety: stateless.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "cli/graph/iteration_graph.h"
+
+namespace graph {
+
+// What else is to be said of a graph.
+struct Caption {
+  uint64_t job = 0;
+  uint64_t session = 0;
+  std::string program;
+  bool virtual_time = false;  // the times are a model's (docs/virtual_time.md)
+};
+
+// A text of the program for people: valid UTF-8 without control characters. What is not becomes
+// '?'.
+std::string Shown(const std::string& text_untrusted);
+
+// "reduce(float*)", "upload 4 KiB", "the host waits": up to `letters`, of at least 4.
+std::string NameOf(const Operation& operation, size_t letters);
+
+// "12.3 us", "4.56 ms"; "?" below 0.
+std::string DurationText(int64_t ns);
+
+// "device time", or "virtual time, a model's".
+const char* TimeName(const Caption& caption);
+
+// What the program calls its stream: "default" or a number from 1; "-" where there is none.
+std::string StreamName(uint32_t slot);
+
+// By which an operation is coloured: the program's own stream where it uses several, else the
+// assigned one; from 0. A wait of the host has none: -1.
+int ToneOf(const IterationGraph& graph, NodeId node);
+bool ColouredByProgram(const IterationGraph& graph);
+
+// Whether an edge leads to another assigned stream, or to or from a wait of the host.
+bool IsSynchronisation(const IterationGraph& graph, NodeId from, NodeId to);
+
+// "#rrggbb" of a tone, light enough for dark text; grey below 0.
+std::string ColourCode(int tone);
+
+// "256 x 1 x 1", without trailing ones: "256".
+std::string SizesText(const uint32_t (&sizes)[3]);
+
+}  // namespace graph

@@ -1,0 +1,30 @@
+// What `laneway graph` and `laneway kernels JOB` ask of a running job: a trace in detail
+// (ipc/work_records.h), for as long as it takes. Thread safety: main().
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/graph/records.h"
+#include "cli/request.h"
+
+namespace cli {
+
+struct TracedIteration {
+  uint64_t session = 0;
+  std::string program;
+  std::vector<graph::Record> records;
+  std::map<uint32_t, int64_t> times_ns;  // of the device, by the number of the record
+  graph::Images images;                  // of the modules of its kernels, as far as they came
+};
+
+// The first whole iteration of a session of the request's job. The error is a sentence.
+absl::StatusOr<TracedIteration> TraceIteration(const Request& request, int64_t for_us);
+
+// The images of all modules that the job's sessions have loaded, by content.
+absl::StatusOr<graph::Images> FetchImages(const Request& request, int64_t for_us);
+
+}  // namespace cli
