@@ -31,8 +31,9 @@ struct LaunchRun {
   std::vector<size_t> places;  // of each, in the chunk
 };
 
-// `messages`: whole ones, each padded to 8 bytes. Runs are cut as the worker cuts a chunk
-// (daemon/worker/launch_runs.h), and at launches with attributes, for which it makes no graph.
+// `messages`: whole ones, each padded to 8 bytes. Runs are cut where the worker cuts a chunk with
+// orders (daemon/worker/launch_runs.h): at other calls, fills and copies among them, where the
+// stream changes, and at launches with attributes, for which it makes no graph.
 // Those that are too short for a graph are left out.
 std::vector<LaunchRun> LaunchRunsIn(std::span<const std::byte> messages);
 

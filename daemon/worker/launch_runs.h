@@ -1,12 +1,16 @@
-// Launches that follow each other in a chunk (ipc/chunks), replayed as one graph.
+// Launches, fills and copies within the device that follow each other in a chunk (ipc/chunks),
+// replayed as one graph.
 //
-// The same chunk brings the same launches, but for some of their arguments. From the second time a
-// run of launches on one stream is a graph piece. Its kernels follow each other in the order of the
-// program, or wait only for what an order of the client's names (launch_orders.h). Then a run costs
-// the driver one launch, and the worker reads only the messages that differ from the last time.
-// Whatever a graph cannot express, or the driver refuses, is served message by message, as without:
-// so errors are those of the single launches. Nimble (papers, section 4.1) records the launches of
-// a whole network in this way. Thread safety: one session's thread.
+// The same chunk brings the same steps, but for some of their arguments. The client has sent them
+// twice before it repeats the chunk, so a run of steps on one stream is a graph piece from the
+// first repeat on. Its nodes follow each other in the order of the program, or wait only for what
+// an order of the client's names (launch_orders.h). Then a run costs the driver one launch, and the
+// worker reads only the messages that differ from the last time. Whatever a graph cannot express,
+// or the driver refuses, is served message by message, as without: so errors are those of the
+// single calls. A fill or copy that differs from the last time is served alone from then on, and
+// runs end before it. An order is of launches alone, so runs end before one. Nimble (papers,
+// section 4.1) records the launches of a whole network in this way. Thread safety: one session's
+// thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -19,6 +23,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "daemon/worker/device_write.h"
 #include "daemon/worker/graph_piece.h"
 #include "daemon/worker/kernel_node.h"
 #include "daemon/worker/launch_orders.h"
@@ -32,12 +38,15 @@ class LaunchSource {
   struct Described {
     KernelLaunch launch;  // the arguments lie in the message
     CUstream stream = nullptr;
+    std::optional<DeviceWrite> write = std::nullopt;  // in place of a launch
   };
 
   virtual ~LaunchSource() = default;
-  // What a Launch message asks for, with all the checks of a launch. None: it fails, or a graph
-  // can't express it.
-  virtual std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) = 0;
+  // What the message of a step asks for, with all the checks of the call. None: it fails, or a
+  // graph can't express it.
+  virtual std::optional<Described> DescribeStepUntrusted(std::span<const std::byte> message) = 0;
+  // Whether the session has all of this memory now.
+  virtual bool AreBacked(TouchedSpans* spans) = 0;
   // Orders the stream for more work on it. False: the session has no such stream any more.
   virtual bool UseStream(CUstream stream) = 0;
   // Grows whenever a name in a launch may stand for another object.
@@ -52,49 +61,60 @@ class LaunchRuns {
   LaunchRuns(const LaunchRuns&) = delete;
 
   struct Replayed {
-    size_t bytes = 0;  // of the messages that the graph stands for; 0: none
-    uint32_t launches = 0;
+    size_t bytes = 0;                // of the messages that the graph stands for; 0: none
+    uint32_t messages = 0;           // how many they are
+    uint32_t launches = 0;           // how many of them are launches
     CUresult result = CUDA_SUCCESS;  // of the graph's launch
   };
-  // `messages`: the rest of a chunk, from a Launch on, which lies at `place` of the chunk area.
+  // Whether a message of this call may be a step of a run.
+  static bool IsStepUntrusted(uint16_t op);
+  // `messages`: the rest of a chunk, from a step on, which lies at `place` of the chunk area.
   // `context`: of the device that is current.
   Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, CUcontext context);
 
-  // True when the launches at this place of the chunk area are a graph.
+  // True when the steps at this place of the chunk area are a graph.
   bool Has(uint32_t place) const;
-  // The run at this place is served launch by launch from now on.
+  // The run at this place is served step by step from now on.
   void GiveUp(uint32_t place);
   // All graphs go. REQUIRES: the device has finished with them.
-  void Clear();
+  void Clear() {
+    runs_.clear();
+    ordered_.clear();
+    alone_.clear();
+  }
 
  private:
   struct Run {
-    uint64_t order = 0;               // the id of its order; 0: one launch after another
+    uint64_t order = 0;               // the id of its order; 0: one step after another
     uint32_t failures = 0;            // without a replay of the same graph in between
     std::vector<std::byte> messages;  // as they were the last time
-    uint32_t launches = 0;
+    uint32_t steps = 0;
+    uint32_t launches = 0;  // of the steps
     CUstream stream = nullptr;
     uint64_t names_version = 0;
     std::unique_ptr<GraphPiece> piece;  // null: there is none yet
   };
 
-  // The launches at the beginning of `messages`, of one device.
-  static std::span<const std::byte> LaunchesOf(std::span<const std::byte> messages);
+  // The steps of one device at the beginning of `messages`, up to a step that is served alone, or
+  // to the first launch of an order.
+  std::span<const std::byte> StepsOf(uint32_t place, std::span<const std::byte> messages) const;
   // All of these launches, in this order.
   Replayed TryOrder(uint32_t place, std::span<const std::byte> messages,
                     const LaunchOrders::Order& order, CUcontext context);
-  // False of these: no graph is possible, or worth it. `tried`: the bytes of the launches on one
+  // False of these: no graph is possible, or worth it. `tried`: the bytes of the steps on one
   // stream. `order`: null, or an order of all of them.
   bool Build(std::span<const std::byte> messages, const LaunchOrders::Order* order,
              CUcontext context, Run* run, size_t* tried);
-  bool AddLaunches(std::span<const std::byte> messages, Run* run, size_t* added);
-  bool Update(std::span<const std::byte> messages, Run* run);
-  // True when most launches differ from the last time. Setting their nodes would cost more than the
+  bool AddSteps(std::span<const std::byte> messages, Run* run, size_t* added);
+  void AddNode(const LaunchSource::Described& described, Run* run);
+  bool Update(uint32_t place, std::span<const std::byte> messages, Run* run);
+  bool Launch(Run* run, Replayed* replayed);
+  // True when most steps differ from the last time. Setting their nodes would cost more than the
   // graph saves. REQUIRES: as many bytes as the run has.
   static bool DiffersMuch(std::span<const std::byte> messages, const Run& run);
 
-  static constexpr uint32_t kLaunchesMin = 3;  // of fewer, a graph saves nothing
-  static constexpr uint32_t kFailuresMax = 3;  // then the launches are served one by one
+  static constexpr uint32_t kStepsMin = 3;     // of fewer, a graph saves nothing
+  static constexpr uint32_t kFailuresMax = 3;  // then the steps are served one by one
   static constexpr size_t kRunsMax = 4096;
 
   const ipc::DriverTable& driver_;
@@ -103,7 +123,8 @@ class LaunchRuns {
   GraphBooks books_;
   struct {
     uint32_t begin = 0, end = 0;
-  } singly_;  // places of the launches that were last found to be served one by one
+  } singly_;  // places of the steps that were last found to be served one by one
+  absl::flat_hash_set<uint32_t> alone_;         // places of fills and copies that differ
   absl::flat_hash_map<uint32_t, Run> runs_;     // by place
   absl::flat_hash_map<uint32_t, Run> ordered_;  // the same, where an order holds
 };

@@ -66,7 +66,7 @@ LaunchRuns::Replayed RunReplayer::Verify(uint32_t place, std::span<const std::by
   const std::optional<SessionBytes> of_graph = SaveAfterWork(device);
   if (!of_graph.has_value()) return replayed;
   replayed.result = before.Restore(environment, device);
-  if (replayed.result == CUDA_SUCCESS) replayed.result = LaunchSingly(messages);
+  if (replayed.result == CUDA_SUCCESS) replayed.result = DoSingly(messages);
   if (replayed.result != CUDA_SUCCESS) return replayed;
   const std::optional<SessionBytes> of_launches = SaveAfterWork(device);
   if (!of_launches.has_value()) return replayed;
@@ -90,10 +90,10 @@ std::optional<SessionBytes> RunReplayer::SaveAfterWork(int device) {
 }
 
 // A launch that fails is no reason to leave out the next one, as where no run is verified.
-CUresult RunReplayer::LaunchSingly(std::span<const std::byte> messages) {
+CUresult RunReplayer::DoSingly(std::span<const std::byte> messages) {
   CUresult first = CUDA_SUCCESS;
   while (!messages.empty() && !IsSticky(first)) {
-    const CUresult result = around_.server->LaunchUntrusted(TakeMessage(&messages));
+    const CUresult result = around_.server->DoStepUntrusted(TakeMessage(&messages));
     if (first == CUDA_SUCCESS || IsSticky(result)) first = result;
   }
   return first;
@@ -101,23 +101,29 @@ CUresult RunReplayer::LaunchSingly(std::span<const std::byte> messages) {
 
 std::string_view RunReplayer::NameWriter(std::span<const std::byte> messages, uint64_t address,
                                          int device) {
-  CUfunction writer = nullptr;
+  static constexpr std::string_view kUnknown = "a kernel that can't be told";
+  std::string_view writer = kUnknown;
   std::optional<SessionBytes> last = SaveAfterWork(device);
   while (!messages.empty()) {
     const std::span<const std::byte> message = TakeMessage(&messages);
-    (void)around_.server->LaunchUntrusted(message);  // it has succeeded before
+    (void)around_.server->DoStepUntrusted(message);  // it has succeeded before
     std::optional<SessionBytes> now = SaveAfterWork(device);
     if (!last.has_value() || !now.has_value() || last->At(address) == now->At(address)) continue;
     last = std::move(now);
     const std::optional<LaunchSource::Described> described =
-        around_.source->DescribeLaunchUntrusted(message);
-    if (described.has_value()) writer = described->launch.function;
+        around_.source->DescribeStepUntrusted(message);
+    if (!described.has_value()) continue;
+    const char* name = nullptr;
+    if (described->write.has_value()) {
+      writer = described->write->IsCopy() ? "a copy" : "a fill";
+    } else if (around_.held->environment.driver->cuFuncGetName(&name, described->launch.function) ==
+               CUDA_SUCCESS) {
+      writer = name;
+    } else {
+      writer = kUnknown;
+    }
   }
-  const char* name = nullptr;
-  if (writer == nullptr ||
-      around_.held->environment.driver->cuFuncGetName(&name, writer) != CUDA_SUCCESS)
-    return "a kernel that can't be told";
-  return name;
+  return writer;
 }
 
 void RunReplayer::Tell(std::string_view kernel) {

@@ -1,14 +1,13 @@
-// Replays runs of launches. A run that the client wants verified is executed both ways, as a graph
-// and one by one, on the same memory, and every byte of the session's device memory is compared
-// afterwards. The results of single launches are those that stay.
+// Replays runs of launches, fills and copies. A run that the client wants verified is executed both
+// ways, as a graph and one by one, on the same memory, and every byte of the session's device
+// memory is compared afterwards. The results of single launches are those that stay.
 //
 // A run that may leave anything else is replayed without being verified: it may reach pinned host
 // memory, which the program may write in the meantime, or variables of modules; it may print; the
 // session has more memory than limits::kVerifyBytesMax, or several devices. The same holds where
-// the session's work does not end within kPatience: a stream may wait for what the
-// program's next message does. The page counts what was verified. At a difference the page names
-// the kernel that wrote the first byte that differs, and the run is served launch by launch from
-// then on.
+// the session's work does not end within kPatience: a stream may wait for what the program's next
+// message does. The page counts what was verified. At a difference the page names the kernel that
+// wrote the first byte that differs, and the run is served step by step from then on.
 // Thread safety: one session's thread.
 #pragma once
 
@@ -35,8 +34,8 @@ namespace worker {
 class LaunchServer {
  public:
   virtual ~LaunchServer() = default;
-  // Serves one Launch message.
-  virtual CUresult LaunchUntrusted(std::span<const std::byte> message) = 0;
+  // Serves the message of one step of a run.
+  virtual CUresult DoStepUntrusted(std::span<const std::byte> message) = 0;
   // Whether all that kernels of the session leave is bytes in memory: none prints, no module has
   // variables that kernels write, and every module could be looked into.
   virtual bool LaunchesLeaveBytesAlone() const = 0;
@@ -78,9 +77,9 @@ class RunReplayer {
                               int device);
   // Nothing: the session's work does not end, has failed, or its memory can't be saved.
   std::optional<SessionBytes> SaveAfterWork(int device);
-  CUresult LaunchSingly(std::span<const std::byte> messages);
-  // The name of the kernel that wrote this byte last. REQUIRES: memory is as before the run; it is
-  // as after the run when this returns.
+  CUresult DoSingly(std::span<const std::byte> messages);
+  // The name of the kernel, fill or copy that wrote this byte last. REQUIRES: memory is as before
+  // the run; it is as after the run when this returns.
   std::string_view NameWriter(std::span<const std::byte> messages, uint64_t address, int device);
   void Tell(std::string_view kernel);
 

@@ -73,11 +73,9 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
     around_.iterations->OnWork();
   }
   around_.handlers->UseDevice(header.context);
-  const bool launches = header.op == static_cast<uint16_t>(ipc::Op::Launch);
-  if (launches) {
+  if (LaunchRuns::IsStepUntrusted(header.op) && TryReplay(header, was_quiet)) return;
+  if (header.op == static_cast<uint16_t>(ipc::Op::Launch))
     around_.file->page()->replay.launches.fetch_add(1, std::memory_order_relaxed);
-    if (TryReplay(header, was_quiet)) return;
-  }
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
   const ipc::Served served =
       around_.handlers->ServeUntrusted(header.op, message.subspan(sizeof header), &reply);
@@ -108,11 +106,11 @@ bool SessionLoop::TryReplay(const ipc::MessageHeader& header, bool was_quiet) {
     return false;
   }
   chunk->Skip(replayed.bytes);
-  around_.file->page()->replay.launches.fetch_add(replayed.launches - 1, std::memory_order_relaxed);
+  around_.file->page()->replay.launches.fetch_add(replayed.launches, std::memory_order_relaxed);
   around_.file->page()->replay.replayed.fetch_add(replayed.launches, std::memory_order_relaxed);
   around_.handlers->trace().NoteReplay(replayed.launches);
-  around_.file->page()->ops_received.fetch_add(replayed.launches - 1, std::memory_order_relaxed);
-  for (uint32_t i = 1; i < replayed.launches; ++i) around_.iterations->OnWork();
+  around_.file->page()->ops_received.fetch_add(replayed.messages - 1, std::memory_order_relaxed);
+  for (uint32_t i = 1; i < replayed.messages; ++i) around_.iterations->OnWork();
   if (!around_.turn->at_boundary()) around_.handlers->streams().NoteWork();
   if (IsSticky(replayed.result)) {
     OnPoison(static_cast<uint32_t>(replayed.result), was_quiet);

@@ -76,9 +76,10 @@ ipc::Served CallHandlers::ServeUntrusted(uint16_t op, std::span<const std::byte>
 
 // --- launches that follow each other ------------------------------------------------------------
 
-std::optional<LaunchSource::Described> CallHandlers::DescribeLaunchUntrusted(
+std::optional<LaunchSource::Described> CallHandlers::DescribeStepUntrusted(
     std::span<const std::byte> message) {
   const ipc::MessageHeader header = ipc::HeaderAt(message);
+  if (IsDeviceWriteUntrusted(header.op)) return DescribeWriteUntrusted(message);
   std::optional<Described> described;
   modules_.Describe(&described);
   Begin(header);
@@ -90,13 +91,25 @@ std::optional<LaunchSource::Described> CallHandlers::DescribeLaunchUntrusted(
   return described;
 }
 
+// Pinned memory and memory of other devices is written by the calls themselves.
+std::optional<LaunchSource::Described> CallHandlers::DescribeWriteUntrusted(
+    std::span<const std::byte> message) {
+  if (held_.seen_devices.count() != 1) return std::nullopt;
+  Begin(ipc::HeaderAt(message));
+  const std::optional<DeviceWrite> write = ReadDeviceWriteUntrusted(message, door_);
+  if (!write.has_value() || call_.stream == nullptr || held_.pinned.Contains(write->to, 1) ||
+      (write->IsCopy() && held_.pinned.Contains(write->from, 1)))
+    return std::nullopt;
+  return Described{.launch = {}, .stream = call_.stream->driver, .write = write};
+}
+
 bool CallHandlers::UseStream(CUstream stream) {
   call_.stream = held_.streams.OfDriver(stream);
   if (call_.stream != nullptr) held_.streams.Use(call_.stream);
   return call_.stream != nullptr;
 }
 
-CUresult CallHandlers::LaunchUntrusted(std::span<const std::byte> message) {
+CUresult CallHandlers::DoStepUntrusted(std::span<const std::byte> message) {
   const ipc::MessageHeader header = ipc::HeaderAt(message);
   std::array<std::byte, sizeof(uint32_t) * 4> room;
   ipc::Writer reply(room);

@@ -75,15 +75,16 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   SessionTrace& trace() { return trace_; }
 
   // --- LaunchSource
-  std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) override;
+  std::optional<Described> DescribeStepUntrusted(std::span<const std::byte> message) override;
+  bool AreBacked(TouchedSpans* spans) override { return spans->AreBacked(&held_.addresses); }
   bool UseStream(CUstream stream) override;
   uint64_t names_version() const override { return handles_.version(); }
 
   // --- LaunchServer
-  CUresult LaunchUntrusted(std::span<const std::byte> message) override;
+  CUresult DoStepUntrusted(std::span<const std::byte> message) override;
   bool LaunchesLeaveBytesAlone() const override { return modules_.AreStateless(); }
 
-  // Launches of a chunk: `messages` begin with one that lies at `place` of the chunk area.
+  // Steps of a chunk: `messages` begin with one that lies at `place` of the chunk area.
   // `verify`: they are to be executed both ways.
   LaunchRuns::Replayed TryReplayUntrusted(uint32_t place, std::span<const std::byte> messages,
                                           bool verify);
@@ -93,6 +94,8 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   void DestroyObjects();
 
  private:
+  std::optional<Described> DescribeWriteUntrusted(std::span<const std::byte> message);
+
   Holdings& held_;
   const ipc::DriverTable table_;  // the driver's, but for calls that a session answers itself
   HandleMap handles_;

@@ -1,125 +1,15 @@
-// Launches that are replayed as a graph run as they would have run one by one: the same functions,
-// in the same order, with the arguments of this time.
-#include "daemon/worker/launch_runs.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
+// Steps that are replayed as a graph run as they would have run one by one: the same calls, in the
+// same order, with the arguments of this time.
 #include <random>
 #include <vector>
 
-#include "ipc/calls.h"
-#include "ipc/chunks/chunk_format.h"
-#include "ipc/message.h"
-#include "tests/daemon/worker/launch_graphs.h"
+#include "tests/daemon/worker/launch_runs_fixture.h"
 #include "tests/harness/seed.h"
 
-namespace worker {
+namespace worker::runs_test {
 namespace {
 
-LaunchGraphs& fake = FreshLaunchGraphs();
-
-ipc::DriverTable FakeDriver() {
-  ipc::DriverTable driver = ipc::NullDriver();
-  AddLaunchGraphs(&driver);
-  return driver;
-}
-
-// The session: names stand for objects; name 0 is of no object.
-class Session final : public LaunchSource {
- public:
-  std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) override {
-    Named named;
-    std::memcpy(&named, message.data() + sizeof(ipc::MessageHeader), sizeof named);
-    if (named.function == 0) return std::nullopt;
-    const std::byte* const argument =
-        message.data() + sizeof(ipc::MessageHeader) + offsetof(Named, argument);
-    const uintptr_t function = named.function * 1000 + functions;
-    const uintptr_t stream = named.stream * 1000 + streams;
-    return Described{{.function = reinterpret_cast<CUfunction>(function),
-                      .params = argument,
-                      .param_bytes = 4 + named.bytes_more},
-                     reinterpret_cast<CUstream>(stream)};
-  }
-  bool UseStream(CUstream) override { return has_streams; }
-  uint64_t names_version() const override { return version; }
-  Ran RanAlone(const Named& named) const {
-    return {named.function * 1000 + functions, named.argument, named.stream * 1000 + streams};
-  }
-
-  uintptr_t functions = 0, streams = 0;
-  uint64_t version = 0;
-  bool has_streams = true;
-};
-
-class LaunchRunsTest : public testing::Test {
- protected:
-  LaunchRunsTest() { FreshLaunchGraphs(); }
-
-  // Serves a chunk as the session's loop does: what is not replayed runs alone.
-  uint32_t Serve(uint32_t place, const std::vector<Named>& launches) {
-    std::vector<std::byte> messages;
-    for (const Named& named : launches) AppendLaunch(named, &messages);
-    AppendLaunch({}, &messages, ipc::Op::StreamMark);
-    uint32_t replayed = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < launches.size();) {
-      const LaunchRuns::Replayed done = runs_.TryUntrusted(
-          place + static_cast<uint32_t>(at), std::span(messages).subspan(at), nullptr);
-      if (done.bytes == 0) {
-        if (launches[i].function != 0) fake.ran.push_back(session_.RanAlone(launches[i]));
-        at += ipc::PaddedBytes(sizeof(ipc::MessageHeader) + sizeof(Named) + launches[i].bytes_more);
-        ++i;
-      } else {
-        at += done.bytes;
-        i += done.launches;
-        replayed += done.launches;
-      }
-    }
-    return replayed;
-  }
-  std::vector<Named> Launches(uint32_t count, uint32_t argument) {
-    std::vector<Named> launches;
-    for (uint32_t i = 0; i < count; ++i) launches.push_back({1 + i % 3, 1, argument + i, 0});
-    return launches;
-  }
-  void ExpectRan(const std::vector<Named>& launches) {
-    std::vector<Ran> expected;
-    for (const Named& named : launches) {
-      if (named.function != 0) expected.push_back(session_.RanAlone(named));
-    }
-    EXPECT_EQ(fake.ran, expected);
-    fake.ran.clear();
-  }
-
-  // The client orders these launches, which lie at the place. `read`: words of their arguments.
-  CUresult Order(uint32_t place, const std::vector<Named>& launches, std::vector<uint32_t> edges,
-                 bool reads_arguments) {
-    std::vector<std::byte> messages;
-    for (const Named& named : launches) AppendLaunch(named, &messages);
-    std::memcpy(area_.data() + place, messages.data(), messages.size());
-    std::vector<uint32_t> read((messages.size() / 4 + 31) / 32, ~0u);
-    constexpr size_t kArgument = (sizeof(ipc::MessageHeader) + offsetof(Named, argument)) / 4;
-    const size_t words = ipc::PaddedBytes(sizeof(ipc::MessageHeader) + sizeof(Named)) / 4;
-    for (size_t at = kArgument; !reads_arguments && at < messages.size() / 4; at += words)
-      read[at / 32] &= ~(1u << (at % 32));
-    return orders_.OrderLaunches(place, static_cast<unsigned>(messages.size()), edges.data(),
-                                 static_cast<unsigned>(edges.size()), read.data(),
-                                 static_cast<unsigned>(read.size()), nullptr, 0);
-  }
-  using Places = std::vector<std::pair<size_t, size_t>>;
-
-  ipc::DriverTable driver_ = FakeDriver();
-  Session session_;
-  std::vector<std::byte> area_{ipc::limits::kChunkAreaBytes};
-  LaunchOrders orders_{area_};
-  LaunchRuns runs_{driver_, &session_, &orders_};
-};
-
-TEST_F(LaunchRunsTest, ARunIsAGraphFromItsSecondTime) {
-  EXPECT_EQ(Serve(0, Launches(5, 7)), 0u);
-  ExpectRan(Launches(5, 7));
+TEST_F(LaunchRunsTest, ARunIsAGraphFromItsFirstRepeat) {
   for (int time = 0; time < 3; ++time) {
     EXPECT_EQ(Serve(0, Launches(5, 7)), 5u);
     ExpectRan(Launches(5, 7));
@@ -249,7 +139,7 @@ TEST_F(LaunchRunsTest, AGraphThatFailsToLaunchIsTold) {
   for (int time = 0; time < 3; ++time) Serve(0, Launches(5, 7));
   fake.launch = CUDA_ERROR_LAUNCH_FAILED;
   std::vector<std::byte> messages;
-  for (const Named& named : Launches(5, 7)) AppendLaunch(named, &messages);
+  for (const Named& named : Launches(5, 7)) Append(named, &messages);
   const LaunchRuns::Replayed done = runs_.TryUntrusted(0, messages, nullptr);
   EXPECT_EQ(done.launches, 5u);
   EXPECT_EQ(done.result, CUDA_ERROR_LAUNCH_FAILED);
@@ -262,6 +152,58 @@ TEST_F(LaunchRunsTest, AllGraphsGo) {
   EXPECT_FALSE(fake.alive.empty());
   runs_.Clear();
   EXPECT_TRUE(fake.alive.empty());
+}
+
+// --- fills and copies ----------------------------------------------------------------------------
+
+TEST_F(LaunchRunsTest, FillsAndCopiesAreNodesOfTheGraph) {
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_EQ(Serve(0, Mixed(6, 7)), 4u) << "only launches count as launches";
+    ExpectRan(Mixed(6, 7));
+  }
+  EXPECT_EQ(fake.instantiated, 1u);
+  EXPECT_EQ(fake.edges, (Places{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}}));
+}
+
+TEST_F(LaunchRunsTest, ALaunchBetweenFillsMayDiffer) {
+  Serve(0, Mixed(6, 7));
+  fake.ran.clear();
+  std::vector<Named> steps = Mixed(6, 7);
+  steps[2].argument = 99;
+  EXPECT_EQ(Serve(0, steps), 4u);
+  ExpectRan(steps);
+  EXPECT_EQ(fake.set, 1u);
+}
+
+TEST_F(LaunchRunsTest, BeforeAFillThatDiffersRunsEnd) {
+  std::vector<Named> steps = Launches(9, 7);
+  steps[4] = {0, 1, 0, 0, ipc::Op::cuMemsetD32Async};
+  for (uint32_t value = 0; value < 8; ++value) {
+    steps[4].argument = value;
+    const uint32_t replayed = Serve(0, steps);
+    ExpectRan(steps);
+    EXPECT_EQ(replayed, value == 1 ? 0u : 8u) << value;
+  }
+}
+
+TEST_F(LaunchRunsTest, BeforeAnOrderRunsEnd) {
+  const std::vector<Named> steps = Mixed(9, 7);
+  for (int time = 0; time < 2; ++time) Serve(0, steps);
+  const uint32_t place =
+      4 * static_cast<uint32_t>(ipc::PaddedBytes(sizeof(ipc::MessageHeader) + sizeof(Named)));
+  ASSERT_EQ(Order(place, {steps.begin() + 4, steps.end()}, {0, 1}, true), CUDA_SUCCESS);
+  fake.ran.clear();
+  EXPECT_EQ(Serve(0, steps), 7u);
+  ExpectRan(steps);
+  EXPECT_EQ(fake.edges, (Places{{0, 1}}));
+}
+
+TEST_F(LaunchRunsTest, OverMemoryThatIsGoneStepsAreServedOneByOne) {
+  Serve(0, Mixed(6, 7));
+  fake.ran.clear();
+  session_.is_backed = false;
+  EXPECT_EQ(Serve(0, Mixed(6, 7)), 0u);
+  ExpectRan(Mixed(6, 7));
 }
 
 TEST_F(LaunchRunsTest, WhateverComesRunsOnceInOrder) {
@@ -279,9 +221,12 @@ TEST_F(LaunchRunsTest, WhateverComesRunsOnceInOrder) {
       if (what == 30) named.function = below(5);
       if (what == 31) named.stream = 1 + below(2);
       if (what == 32) named.bytes_more = 4 * below(8);
+      if (what == 33) named.op = below(2) == 0 ? ipc::Op::CopyDevice : ipc::Op::cuMemsetD32Async;
+      if (what == 34) named.op = ipc::Op::Launch;
     }
     if (below(200) == 0) session_.functions = below(100), ++session_.version;
     if (below(200) == 0) session_.streams = below(100), ++session_.version;
+    session_.is_backed = below(300) != 0;
     fake.change = below(300) == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     served += chunk.size();
     replayed += Serve(static_cast<uint32_t>(&chunk - chunks.data()) << 16, chunk);
@@ -292,4 +237,4 @@ TEST_F(LaunchRunsTest, WhateverComesRunsOnceInOrder) {
 }
 
 }  // namespace
-}  // namespace worker
+}  // namespace worker::runs_test

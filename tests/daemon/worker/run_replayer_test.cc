@@ -53,7 +53,7 @@ uint8_t After(const Ran& ran, uint8_t before, bool in_graph) {
 // here.
 class Session final : public LaunchSource, public LaunchServer {
  public:
-  std::optional<Described> DescribeLaunchUntrusted(std::span<const std::byte> message) override {
+  std::optional<Described> DescribeStepUntrusted(std::span<const std::byte> message) override {
     const std::byte* const named = message.data() + sizeof(ipc::MessageHeader);
     const Ran ran = RanOf(message);
     return Described{{.function = reinterpret_cast<CUfunction>(ran.function),
@@ -61,9 +61,10 @@ class Session final : public LaunchSource, public LaunchServer {
                       .param_bytes = 4},
                      stream};
   }
+  bool AreBacked(TouchedSpans*) override { return true; }
   bool UseStream(CUstream) override { return true; }
   uint64_t names_version() const override { return 0; }
-  CUresult LaunchUntrusted(std::span<const std::byte> message) override {
+  CUresult DoStepUntrusted(std::span<const std::byte> message) override {
     ++single;
     const Ran ran = RanOf(message);
     if (ran.function == kFailing) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
@@ -147,7 +148,7 @@ class RunReplayerTest : public testing::Test {
     last_ = replayer_->TryUntrusted(place, messages, 0, verify);
     const size_t one = ipc::PaddedBytes(sizeof(ipc::MessageHeader) + sizeof(Named));
     for (size_t at = last_.bytes; at < messages.size(); at += one)
-      (void)session_.LaunchUntrusted(std::span(messages).subspan(at, one));
+      (void)session_.DoStepUntrusted(std::span(messages).subspan(at, one));
     return last_.launches;
   }
   // The run is a graph from now on.
