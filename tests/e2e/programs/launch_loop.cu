@@ -1,8 +1,10 @@
-// A launch-bound loop, for scripts/bench replay: launch_loop KERNELS ITERATIONS stream|graph|varied
+// A launch-bound loop, for scripts/bench replay: launch_loop KERNELS ITERATIONS
+// stream|graph|varied|diverges
 //
 // An iteration is KERNELS small kernels and a read-back of what they wrote. stream: launched one by
-// one; varied: the same, and an argument of each is another in every iteration; graph: captured
-// once, and launched as a graph. Prints the time and the process's CPU time of ITERATIONS
+// one; varied: the same, and an argument of each is another in every iteration; diverges: the same
+// as stream, and before the read-back an upload of another length in every iteration; graph:
+// captured once, and launched as a graph. Prints the time and the process's CPU time of ITERATIONS
 // iterations, waits for a line on standard input, and goes on until that ends. A quarter as many
 // go before and are not measured: another process may have used the device in the meantime.
 #include <string.h>
@@ -10,6 +12,8 @@
 #include <time.h>
 
 #include "check.h"
+
+constexpr unsigned kUploads = 480;  // lengths, in words
 
 __global__ void Add(unsigned* sum, unsigned value) {
   if (threadIdx.x == 0) *sum += value;
@@ -37,11 +41,14 @@ int main(int argc, char** argv) {
   const int kernels = static_cast<int>(strtol(argv[1], nullptr, 10));
   const int iterations = static_cast<int>(strtol(argv[2], nullptr, 10));
   const bool graph = strcmp(argv[3], "graph") == 0, varied = strcmp(argv[3], "varied") == 0;
-  unsigned *sum, expected = 0, found = 0;
+  const bool diverges = strcmp(argv[3], "diverges") == 0;
+  unsigned *sum, *other, expected = 0, found = 0;
+  static unsigned upload[kUploads];
   cudaStream_t stream;
   cudaGraphExec_t exec = nullptr;
   CUDA_CHECK(cudaStreamCreate(&stream));
   CUDA_CHECK(cudaMalloc(&sum, sizeof *sum));
+  CUDA_CHECK(cudaMalloc(&other, sizeof upload));
   CUDA_CHECK(cudaMemset(sum, 0, sizeof *sum));
   if (graph) {
     cudaGraph_t captured;
@@ -65,6 +72,10 @@ int main(int argc, char** argv) {
         expected += varied ? round + i - 1 : 0;
       }
       expected += kernels;
+      if (diverges) {
+        const size_t bytes = (1 + round % kUploads) * sizeof *upload;
+        CUDA_CHECK(cudaMemcpyAsync(other, upload, bytes, cudaMemcpyHostToDevice, stream));
+      }
       CUDA_CHECK(cudaMemcpyAsync(&found, sum, sizeof found, cudaMemcpyDeviceToHost, stream));
       CUDA_CHECK(cudaStreamSynchronize(stream));
       if (found != expected) {
