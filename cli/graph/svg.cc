@@ -18,7 +18,7 @@ using scheduler::streams::At;
 
 // Pixels.
 constexpr int kBoxWidth = 184, kBoxHeight = 38, kColumnGap = 48, kRowGap = 28;
-constexpr int kMargin = 24, kTop = 96, kWidthMin = 760;
+constexpr int kMargin = 24, kTop = 96, kWidthMin = 1000;
 constexpr size_t kBoxLetters = 26, kHintLetters = 400;
 
 constexpr const char* kStyle =

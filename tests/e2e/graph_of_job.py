@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness  # noqa: E402
 from harness import Laneway, check, wait_for  # noqa: E402
 from harness.jobs import session_of  # noqa: E402
+from harness.stepped import Stepped, alone, live  # noqa: E402
 
 KERNEL = "Mix(unsigned int*, unsigned int)"
 
@@ -62,9 +63,10 @@ def test_files():
 
 def test_replayed_iterations_are_told_by_kernel():
     with Laneway() as laneway:
-        program, job = working(laneway, "--replay=always")
-        replayed = lambda: json.loads(laneway.command("why", job, "--json").out)  # noqa: E731
-        wait_for(lambda: "replaying" in json.dumps(replayed()), lambda: f"it replays: {replayed()}")
+        program = laneway.spawn([laneway.binary("rounds"), "1000000000", "device"], "--replay=always")
+        program.wait_for_line("started")
+        job = job_of(laneway, program)
+        wait_for(lambda: live(laneway)["replay"]["state"] == "replaying", lambda: f"it replays: {live(laneway)}")
         graph = graph_of(laneway, job)
         check(all(node["time_ns"] > 0 for node in graph["nodes"] if node["kind"] == "kernel"), f"{graph}")
         check(program.running(), f"{program.errors()}")
@@ -94,14 +96,14 @@ def test_kernels_of_a_job():
 
 def test_an_idle_job_tells_its_kernels_and_has_no_iteration():
     with Laneway() as laneway:
-        idle = laneway.spawn([laneway.binary("rounds"), "9", "device", "step"], holding=True)
-        idle.wait_for_line("started")
-        job = job_of(laneway, idle)
+        stepped = Stepped(laneway, "device", alone(laneway, "device", 3), 3)
+        stepped.step()
+        job = job_of(laneway, stepped.program)
         kernels = laneway.command("kernels", job)
         check(kernels.code == 0 and "Mix" in kernels.out, f"{kernels}")
         none = laneway.command("graph", job, "--for", "200ms")
         check(none.code == 1 and "no whole iteration" in none.err and len(none.err.splitlines()) == 1, f"{none}")
-        idle.release()
+        stepped.goes_on_to_its_end()
 
 
 def test_refusals_leave_nothing_behind():
