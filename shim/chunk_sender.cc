@@ -21,6 +21,7 @@ std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
   if (fold_ == Fold::kAlone) {
     matcher_.EndRun();
     SendUnsent();
+    in_run_.store(false, std::memory_order_relaxed);
     return ring_.Reserve(bytes, timeout_us);
   }
   if (matcher_.full() && !matcher_.holds() && ring_.Drained()) {
@@ -45,6 +46,7 @@ void ChunkSender::Commit(size_t bytes) {
       SendRepeat();
       break;
   }
+  in_run_.store(matcher_.in_run(), std::memory_order_relaxed);
 }
 
 void ChunkSender::Hold() {

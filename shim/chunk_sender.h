@@ -5,7 +5,7 @@
 // held are not in the ring, so what waits for them must have them sent first: a message that goes
 // alone does so, and Pipeline::Flush() does. HeldWatch sends what is held and followed by nothing.
 //
-// Thread safety: under the send lock; holds() and held() from any thread.
+// Thread safety: under the send lock; holds(), held() and in_run() from any thread.
 #pragma once
 
 #include <atomic>
@@ -50,6 +50,8 @@ class ChunkSender final : public ipc::Sender {
   const ipc::ChunkMatcher::Counts& counts() const { return matcher_.counts(); }
 
   bool holds() const { return held() != 0; }
+  // A run has begun. Before a wait it must end, so that the run is whole before the wait next time.
+  bool in_run() const { return in_run_.load(std::memory_order_relaxed); }
   // 0: nothing is held. Another number each time that a message is held.
   uint64_t held() const { return held_.load(std::memory_order_relaxed); }
   // Counts up when messages are held again after a while (HeldWatch sleeps on it).
@@ -72,6 +74,7 @@ class ChunkSender final : public ipc::Sender {
   bool verify_ = false;
   uint64_t holds_so_far_ = 0;
   std::atomic<uint64_t> held_{0};
+  std::atomic<bool> in_run_{false};
   std::atomic<uint32_t> stirred_{0};
   std::atomic<bool> watch_sleeps_{false};
 };

@@ -124,9 +124,10 @@ class Pipeline {
   // are found in what the program does.
   CUresult Note(Outgoing* call) EXCLUDES(mutex_);
   // Everything that was sent is on its way: a thread is about to wait for the device, or to tell
-  // the worker something beside the channel.
+  // the worker something beside the channel. A run ends here, so that the runs of equal iterations
+  // are equal.
   void Flush() EXCLUDES(mutex_) {
-    if (ends_.chunks != nullptr && ends_.chunks->holds()) FlushHeld();
+    if (ends_.chunks != nullptr && ends_.chunks->in_run()) FlushHeld();
   }
 
   // Grows with every message sent: what was submitted before it has a smaller number.

@@ -73,6 +73,19 @@ TEST_F(ReplayControlTest, AlwaysRepeatsTheThirdIterationOn) {
   EXPECT_EQ(repeated(), kCalls);
 }
 
+// No message of such an iteration says that a wait follows.
+TEST_F(ReplayControlTest, AWaitEndsARunThatIsNotHeld) {
+  Open(Kind::kAlways);
+  for (int i = 0; i < 3; ++i) {
+    for (uint32_t call = 0; call < 40; ++call) Call(call % 3);
+    if (!sender_->in_run()) continue;
+    sender_->Begin(ChunkSender::Fold::kAlone);
+    ASSERT_FALSE(sender_->Reserve(sizeof(ipc::MessageHeader), 0).empty());
+    EXPECT_FALSE(sender_->in_run());
+  }
+  EXPECT_EQ(repeated(), 40u);
+}
+
 // The detector finds the loop when it sees two iterations.
 TEST_F(ReplayControlTest, AutoRepeatsTheIterationAfterTheFirstBoundary) {
   Open(Kind::kAuto);
