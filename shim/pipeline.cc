@@ -130,13 +130,13 @@ void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wa
 
 // --- Fold ----------------------------------------------------------------------------------------
 
-// The log knows messages by their positions in the ring, so what it records goes alone. So do calls
+// The log knows messages by their positions in the ring, so what it keeps goes alone. So do calls
 // that a thread waits for, what is said of chunks, and all calls while each is told in detail.
 void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   if (ends_.chunks == nullptr) return;
   using How = ChunkSender::Fold;
   if (replay_.ForNextCall() == nullptr || call.wants_reply || call.capture != 0 ||
-      IsRecorded(call.op) || call.op == ipc::Op::OrderLaunches || IsTracedInDetail() ||
+      NeedsPosition(call.op) || call.op == ipc::Op::OrderLaunches || IsTracedInDetail() ||
       sizeof(ipc::MessageHeader) + body_bytes_max > ipc::limits::kChunkMessageBytesMax) {
     ends_.chunks->Begin(How::kAlone);
   } else {

@@ -209,6 +209,12 @@ RebuildLog::Token RecordCaptured(const Sent& sent, RebuildLog* log) {
 
 bool IsRecorded(Op op) { return VerbOf(op) != Verb::kNothing; }
 
+bool NeedsPosition(Op op) {
+  const bool within_device = op == Op::CopyDevice || op == Op::cuMemsetD8Async ||
+                             op == Op::cuMemsetD16Async || op == Op::cuMemsetD32Async;
+  return IsRecorded(op) && !within_device;
+}
+
 RebuildLog::Token Record(const Sent& sent, RebuildLog* log) {
   if (sent.capture != 0) return RecordCaptured(sent, log);
   const Verb verb = VerbOf(sent.op);

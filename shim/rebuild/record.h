@@ -16,6 +16,9 @@ namespace shim {
 
 // Whether Record() would do anything for calls of this row.
 bool IsRecorded(ipc::Op op);
+// Whether the log must know where in the ring such a message is. Of fills and copies within the
+// device the log keeps none.
+bool NeedsPosition(ipc::Op op);
 
 struct Sent {
   ipc::Op op{};

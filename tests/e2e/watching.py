@@ -53,6 +53,15 @@ def test_replayed_launches_are_counted_and_verified():
         check("% of its launches are replayed" in why.out, f"{why}")
 
 
+def test_launches_between_fills_and_copies_are_replayed():
+    """No more than two launches of this program follow each other, and a graph has three nodes at least."""
+    with Laneway() as laneway:
+        program = laneway.spawn([laneway.binary("fills"), "200"], "--replay=always", holding=True)
+        program.wait_for_line("rounds are over")
+        replay = top(laneway)["sessions"][0]["replay"]
+        check(replay["launches"] == 1200 and replay["replayed"] > 0, f"{replay}")
+
+
 def test_top_takes_times_where_the_device_ends_iterations():
     """Not where a program that runs ahead has queued them: an iteration is 20 ms of kernels, seen within 1/16."""
     with Laneway() as laneway:
