@@ -45,7 +45,8 @@ struct LaunchParts {
 
 inline std::string LaunchBytes(uint32_t number, uint32_t slot, const LaunchParts& parts) {
   ipc::SentHead head{.number = number, .thread = 1};
-  head.flags = ipc::kBlockingStream | (parts.begins_iteration ? ipc::kBeginsIteration : 0);
+  head.flags = ipc::kBlockingStream;
+  if (parts.begins_iteration) head.flags |= ipc::kBeginsIteration;
   std::vector<uint64_t> arguments(ipc::RowOf(ipc::Op::Launch).params.size());
   const uint64_t sizes[] = {parts.blocks, 1, 1, 32, 1, 1};
   std::copy(std::begin(sizes), std::end(sizes), arguments.begin() + 1);
