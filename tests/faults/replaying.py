@@ -164,6 +164,23 @@ def test_clients_are_killed_in_the_middle_of_a_replay(rounds, seed):
         wait_for(lambda: laneway.used_bytes() == 0, "memory is left")
 
 
+# --- random programs -----------------------------------------------------------------------------
+
+
+def test_random_programs_print_what_they_print_alone(rounds, seed):
+    """Streams, events, copies, frees, memory at the same address and two threads, drawn anew for each round."""
+    numbers = random.Random(chosen(seed))
+    with Laneway() as laneway:
+        for number in range(max(rounds // 10, 2)):
+            command = [laneway.binary("orders"), str(numbers.randrange(10**9)), "2"]
+            expected = laneway.bare(command)
+            check(expected.code == 0, f"{command} alone\n{expected}")
+            for mode in ("always", "auto"):
+                result = laneway.run(command, f"--replay={mode}", "--transport=ring")
+                check((result.code, result.out) == (0, expected.out),
+                      f"round {number}, {mode}: {command}\n{result}\nalone:\n{expected}")
+
+
 # --- memory and places ---------------------------------------------------------------------------
 
 
