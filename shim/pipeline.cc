@@ -212,7 +212,7 @@ void Pipeline::TellDetails(const Outgoing& call) {
   const uint32_t number = WorkDetails::Process().OnSent(
       {.op = call.op,
        .values = call.values,
-       .slot = touched_ == kLegacyTouched ? device : static_cast<uint32_t>(touched_),
+       .slot = touched_ == kLegacyStream ? device : static_cast<uint32_t>(touched_),
        .device = device,
        .begins_iteration = call.boundary.has_value()});
   if (number == 0) return;

@@ -72,8 +72,8 @@ class LaunchRuns {
   // `context`: of the device that is current.
   Replayed TryUntrusted(uint32_t place, std::span<const std::byte> messages, CUcontext context);
 
-  // True when the steps at this place of the chunk area are a graph.
-  bool Has(uint32_t place) const;
+  // False when TryUntrusted() would certainly replay nothing.
+  bool MayReplayUntrusted(uint32_t place, std::span<const std::byte> messages) const;
   // The run at this place is served step by step from now on.
   void GiveUp(uint32_t place);
   // All graphs go. REQUIRES: the device has finished with them.

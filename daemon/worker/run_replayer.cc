@@ -48,7 +48,7 @@ bool RunReplayer::MayReachPinned(const SessionBytes& before) const {
 LaunchRuns::Replayed RunReplayer::TryUntrusted(uint32_t place, std::span<const std::byte> messages,
                                                int device, bool verify) {
   const CUcontext context = around_.held->environment.contexts[static_cast<size_t>(device)];
-  if (!verify || !runs_.Has(place) || !MayVerify(messages))
+  if (!verify || !runs_.MayReplayUntrusted(place, messages) || !MayVerify(messages))
     return runs_.TryUntrusted(place, messages, context);
   std::optional<SessionBytes> before = SaveAfterWork(device);
   if (before.has_value() && MayReachPinned(*before)) before.reset();

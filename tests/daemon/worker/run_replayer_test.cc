@@ -208,10 +208,17 @@ TEST_F(RunReplayerTest, OnlyWhatTheClientWantsIsVerified) {
   ExpectBytes();
 }
 
-// There is nothing to compare yet.
-TEST_F(RunReplayerTest, ARunThatIsNoGraphIsNotVerified) {
-  EXPECT_EQ(Serve(Launches(7), true), 0u);
+// A run becomes a graph when it is replayed first.
+TEST_F(RunReplayerTest, TheFirstReplayOfARunIsVerified) {
+  EXPECT_EQ(Serve(Launches(7), true), 7u);
   EXPECT_EQ(session_.single, 7u);
+  EXPECT_EQ(verified(), 7u);
+  ExpectBytes();
+}
+
+TEST_F(RunReplayerTest, ALaunchAloneIsExecutedOnce) {
+  EXPECT_EQ(Serve(Launches(1), true), 0u);
+  EXPECT_EQ(session_.single, 1u);
   EXPECT_EQ(verified(), 0u);
   ExpectBytes();
 }
