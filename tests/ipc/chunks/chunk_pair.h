@@ -24,7 +24,7 @@ inline Bytes Message(uint16_t op, std::vector<uint32_t> words) {
   header.op = op;
   Bytes bytes(header.bytes);
   std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + sizeof header, words.data(), words.size() * 4);
+  if (!words.empty()) std::memcpy(bytes.data() + sizeof header, words.data(), words.size() * 4);
   return bytes;
 }
 
