@@ -8,7 +8,11 @@
 namespace worker {
 namespace {
 
-LaunchGraphs fake;
+// Made at its first use: tests name it before main() begins.
+LaunchGraphs& Graphs() {
+  static LaunchGraphs graphs;
+  return graphs;
+}
 
 Ran RanOf(const CUDA_KERNEL_NODE_PARAMS& params) {
   Ran ran{.function = reinterpret_cast<uintptr_t>(params.func)};
@@ -16,70 +20,82 @@ Ran RanOf(const CUDA_KERNEL_NODE_PARAMS& params) {
   return ran;
 }
 CUresult Create(CUgraph* graph, unsigned) {
-  *graph = reinterpret_cast<CUgraph>(fake.next);
-  fake.alive.insert(fake.next++);
+  *graph = reinterpret_cast<CUgraph>(Graphs().next);
+  Graphs().alive.insert(Graphs().next++);
   return CUDA_SUCCESS;
 }
 CUresult Destroy(CUgraph graph) {
-  fake.alive.erase(reinterpret_cast<uintptr_t>(graph));
+  Graphs().alive.erase(reinterpret_cast<uintptr_t>(graph));
+  return CUDA_SUCCESS;
+}
+CUresult AddNode(const Ran& ran, CUgraph graph, CUgraphNode* node) {
+  if (Graphs().add != CUDA_SUCCESS) return Graphs().add;
+  Graphs().nodes[Graphs().next] = ran;
+  Graphs().graphs[reinterpret_cast<uintptr_t>(graph)].push_back(Graphs().next);
+  *node = reinterpret_cast<CUgraphNode>(Graphs().next++);
   return CUDA_SUCCESS;
 }
 CUresult AddKernel(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
                    const CUDA_KERNEL_NODE_PARAMS* params) {
-  if (fake.add != CUDA_SUCCESS) return fake.add;
-  fake.nodes[fake.next] = RanOf(*params);
-  fake.graphs[reinterpret_cast<uintptr_t>(graph)].push_back(fake.next);
-  *node = reinterpret_cast<CUgraphNode>(fake.next++);
-  return CUDA_SUCCESS;
+  return AddNode(RanOf(*params), graph, node);
+}
+CUresult AddFill(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                 const CUDA_MEMSET_NODE_PARAMS_v1* params, CUcontext) {
+  return AddNode({.function = kFill, .argument = params->value}, graph, node);
+}
+CUresult AddCopy(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                 const CUDA_MEMCPY3D* params, CUcontext) {
+  const uint32_t bytes = static_cast<uint32_t>(params->WidthInBytes);
+  return AddNode({.function = kCopy, .argument = bytes}, graph, node);
 }
 CUresult AddEdges(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                   const CUgraphEdgeData*, size_t count) {
-  const std::vector<uintptr_t>& nodes = fake.graphs[reinterpret_cast<uintptr_t>(graph)];
+  const std::vector<uintptr_t>& nodes = Graphs().graphs[reinterpret_cast<uintptr_t>(graph)];
   const auto place = [&](CUgraphNode node) {
     const auto at = std::find(nodes.begin(), nodes.end(), reinterpret_cast<uintptr_t>(node));
     return static_cast<size_t>(at - nodes.begin());
   };
-  fake.edges.clear();
-  for (size_t i = 0; i < count; ++i) fake.edges.emplace_back(place(from[i]), place(to[i]));
+  Graphs().edges.clear();
+  for (size_t i = 0; i < count; ++i) Graphs().edges.emplace_back(place(from[i]), place(to[i]));
   return CUDA_SUCCESS;
 }
 CUresult Instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
-  ++fake.instantiated;
-  fake.graphs[fake.next] = fake.graphs[reinterpret_cast<uintptr_t>(graph)];
-  fake.alive.insert(fake.next);
-  *exec = reinterpret_cast<CUgraphExec>(fake.next++);
+  ++Graphs().instantiated;
+  Graphs().graphs[Graphs().next] = Graphs().graphs[reinterpret_cast<uintptr_t>(graph)];
+  Graphs().alive.insert(Graphs().next);
+  *exec = reinterpret_cast<CUgraphExec>(Graphs().next++);
   return CUDA_SUCCESS;
 }
 CUresult SetKernel(CUgraphExec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
-  ++fake.set;
-  if (fake.change == CUDA_SUCCESS) fake.nodes[reinterpret_cast<uintptr_t>(node)] = RanOf(*params);
-  return fake.change;
+  ++Graphs().set;
+  if (Graphs().change == CUDA_SUCCESS)
+    Graphs().nodes[reinterpret_cast<uintptr_t>(node)] = RanOf(*params);
+  return Graphs().change;
 }
 CUresult Launch(CUgraphExec exec, CUstream stream) {
-  if (fake.launch != CUDA_SUCCESS) return fake.launch;
-  for (const uintptr_t node : fake.graphs[reinterpret_cast<uintptr_t>(exec)]) {
-    fake.ran.push_back(fake.nodes[node]);
-    fake.ran.back().stream = reinterpret_cast<uintptr_t>(stream);
-    if (fake.run != nullptr) fake.run(fake.ran.back());
+  if (Graphs().launch != CUDA_SUCCESS) return Graphs().launch;
+  for (const uintptr_t node : Graphs().graphs[reinterpret_cast<uintptr_t>(exec)]) {
+    Graphs().ran.push_back(Graphs().nodes[node]);
+    Graphs().ran.back().stream = reinterpret_cast<uintptr_t>(stream);
+    if (Graphs().run != nullptr) Graphs().run(Graphs().ran.back());
   }
   return CUDA_SUCCESS;
 }
 CUresult DestroyExec(CUgraphExec exec) {
-  fake.alive.erase(reinterpret_cast<uintptr_t>(exec));
+  Graphs().alive.erase(reinterpret_cast<uintptr_t>(exec));
   return CUDA_SUCCESS;
 }
 
 }  // namespace
 
-LaunchGraphs& FreshLaunchGraphs() {
-  fake = LaunchGraphs();
-  return fake;
-}
+LaunchGraphs& FreshLaunchGraphs() { return Graphs() = LaunchGraphs(); }
 
 void AddLaunchGraphs(ipc::DriverTable* table) {
   table->cuGraphCreate = &Create;
   table->cuGraphDestroy = &Destroy;
   table->cuGraphAddKernelNode_v2 = &AddKernel;
+  table->cuGraphAddMemsetNode = &AddFill;
+  table->cuGraphAddMemcpyNode = &AddCopy;
   table->cuGraphAddDependencies_v2 = &AddEdges;
   table->cuGraphInstantiateWithFlags = &Instantiate;
   table->cuGraphExecKernelNodeSetParams_v2 = &SetKernel;
@@ -87,9 +103,9 @@ void AddLaunchGraphs(ipc::DriverTable* table) {
   table->cuGraphExecDestroy = &DestroyExec;
 }
 
-void AppendLaunch(const Named& named, std::vector<std::byte>* messages, ipc::Op op) {
+void AppendStep(const Named& named, std::vector<std::byte>* messages) {
   ipc::MessageHeader header;
-  header.op = static_cast<uint16_t>(op);
+  header.op = static_cast<uint16_t>(named.op);
   header.bytes = static_cast<uint32_t>(sizeof header + sizeof named + named.bytes_more);
   const size_t at = messages->size();
   messages->resize(at + ipc::PaddedBytes(header.bytes));

@@ -1,5 +1,5 @@
-// A driver whose graphs are lists of kernels, which run at each launch, and messages that launch
-// kernels: for tests of how a worker replays. Thread safety: one test at a time.
+// A driver whose graphs are lists of kernels, fills and copies, which run at each launch, and
+// messages of such steps: for tests of how a worker replays. Thread safety: one test at a time.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -24,6 +24,9 @@ struct Ran {
   bool operator==(const Ran&) const = default;
 };
 
+// Functions of steps that are no launches.
+constexpr uintptr_t kFill = 1, kCopy = 2;
+
 struct LaunchGraphs {
   std::map<uintptr_t, std::vector<uintptr_t>> graphs;  // graph or executable: nodes in order
   std::vector<std::pair<size_t, size_t>> edges;        // of the last graph, by places in it
@@ -32,7 +35,7 @@ struct LaunchGraphs {
   std::vector<Ran> ran;
   uintptr_t next = 1;
   uint64_t instantiated = 0, set = 0;
-  std::function<void(const Ran&)> run;  // of each kernel that a graph runs
+  std::function<void(const Ran&)> run;  // of each step that a graph runs
   CUresult add = CUDA_SUCCESS, change = CUDA_SUCCESS, launch = CUDA_SUCCESS;
 };
 
@@ -41,15 +44,16 @@ LaunchGraphs& FreshLaunchGraphs();
 // The table's graphs are that driver's.
 void AddLaunchGraphs(ipc::DriverTable* table);
 
-// A launch of the test: names, which the source looks up.
+// A step of the test: names, which the source looks up.
 struct Named {
   uint32_t function = 0;
   uint32_t stream = 0;
-  uint32_t argument = 0;
+  uint32_t argument = 0;    // of a fill its value, of a copy its bytes
   uint32_t bytes_more = 0;  // of arguments
+  ipc::Op op = ipc::Op::Launch;
+  uint16_t reserved = 0;
 };
 // Appends a whole message, padded.
-void AppendLaunch(const Named& named, std::vector<std::byte>* messages,
-                  ipc::Op op = ipc::Op::Launch);
+void AppendStep(const Named& named, std::vector<std::byte>* messages);
 
 }  // namespace worker

@@ -139,7 +139,7 @@ TEST_F(LaunchRunsTest, AGraphThatFailsToLaunchIsTold) {
   for (int time = 0; time < 3; ++time) Serve(0, Launches(5, 7));
   fake.launch = CUDA_ERROR_LAUNCH_FAILED;
   std::vector<std::byte> messages;
-  for (const Named& named : Launches(5, 7)) Append(named, &messages);
+  for (const Named& named : Launches(5, 7)) AppendStep(named, &messages);
   const LaunchRuns::Replayed done = runs_.TryUntrusted(0, messages, nullptr);
   EXPECT_EQ(done.launches, 5u);
   EXPECT_EQ(done.result, CUDA_ERROR_LAUNCH_FAILED);

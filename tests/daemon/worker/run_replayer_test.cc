@@ -140,7 +140,7 @@ class RunReplayerTest : public testing::Test {
   uint32_t Serve(const std::vector<Named>& launches, bool verify, uint32_t place = 0) {
     std::vector<std::byte> messages;
     for (const Named& named : launches) {
-      AppendLaunch(named, &messages);
+      AppendStep(named, &messages);
       uint8_t& byte = expected_[named.argument % kBytes];
       if (named.function != kFailing)
         byte = After({.function = named.function, .argument = named.argument}, byte, false);
@@ -270,7 +270,7 @@ TEST_F(RunReplayerTest, MoreMemoryThanTheLimitIsNotVerified) {
 TEST_F(RunReplayerTest, AnArgumentInPinnedMemoryIsNotVerified) {
   Learn(Launches(5));
   std::vector<std::byte> messages;
-  for (const Named& named : Launches(5)) AppendLaunch(named, &messages);
+  for (const Named& named : Launches(5)) AppendStep(named, &messages);
   const size_t third = 2 * messages.size() / 5;
   std::memcpy(messages.data() + third + sizeof(ipc::MessageHeader) + offsetof(Named, argument),
               &kPinned, sizeof kPinned);
@@ -317,7 +317,7 @@ TEST_F(RunReplayerTest, AGraphThatFailsIsTold) {
   Learn(Launches(5));
   graphs_.launch = CUDA_ERROR_LAUNCH_FAILED;
   std::vector<std::byte> messages;
-  for (const Named& named : Launches(5)) AppendLaunch(named, &messages);
+  for (const Named& named : Launches(5)) AppendStep(named, &messages);
   EXPECT_EQ(replayer_->TryUntrusted(0, messages, 0, true).result, CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(session_.single, 0u);
   EXPECT_EQ(verified(), 0u);
