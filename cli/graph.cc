@@ -74,7 +74,7 @@ class LaunchProver {
   const std::unique_ptr<replay::RunProver> prover_ = replay::MakeRunProver();
 };
 
-// Whether a device of the daemon says that its times are a model's (docs/virtual_time.md).
+// True when lanewayd has a device in virtual time (docs/virtual_time.md).
 bool HasVirtualTime(const Request& request) {
   const absl::StatusOr<std::string> status = AskDaemon(request, R"({"command":"status"})");
   if (!status.ok()) return false;

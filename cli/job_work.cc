@@ -19,7 +19,7 @@ constexpr size_t kRecordsMax = 4u << 15;
 // For device times and images, once an iteration is whole.
 constexpr int64_t kAfterwardsNs = 2'000'000'000;
 
-// What one session has told.
+// The records, times and images of one session so far.
 struct SessionWork {
   std::string program;
   std::string sent;   // the beginning of a record
@@ -88,7 +88,7 @@ class JobWork {
   std::map<uint64_t, SessionWork> sessions_;
 };
 
-// Whether device times and images of the iteration are there.
+// True when the session's iteration has all its device times and the images of its kernels.
 bool IsComplete(const SessionWork& session) {
   return std::all_of(
       session.iteration.begin(), session.iteration.end(), [&session](const graph::Record& record) {

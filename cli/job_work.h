@@ -1,5 +1,6 @@
-// What `laneway graph` and `laneway kernels JOB` ask of a running job: a trace in detail
-// (ipc/work_records.h), for as long as it takes. Thread safety: main().
+// The work of a running job, for `laneway graph` and `laneway kernels JOB`: an iteration, and the
+// images of modules. Both come by a trace in detail (ipc/work_records.h), which ends when they are
+// there. Thread safety: main().
 #pragma once
 
 #include <cstdint>

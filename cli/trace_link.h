@@ -20,8 +20,8 @@ class TraceLink {
   TraceLink(const Request& request, bool details) : request_(request), details_(details) {}
 
   absl::Status Begin();
-  // What has come since the last answer. `what`: "more", or "end", which ends the trace and may be
-  // asked again for what is left.
+  // Takes the events since the last answer. `what` is "more" or "end". "end" ends the trace; asked
+  // again, it brings the events that are left.
   absl::Status Take(const char* what, CallsAnswer* answer, JobCalls* calls);
 
  private:

@@ -1,6 +1,6 @@
-// What operations and their times are called, for all ways of showing a graph. Names come from the
-// traced program: they are made harmless here, and escaped where they are written. Pure. Thread
-// safety: stateless.
+// Names of operations, streams and times, the same in text, JSON, DOT and SVG. Names come from the
+// traced program: this file takes control letters out, and each format escapes the rest. Pure.
+// Thread safety: stateless.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace graph {
 
-// What else is to be said of a graph.
+// The traced job, beside its graph: all formats show it.
 struct Caption {
   uint64_t job = 0;
   uint64_t session = 0;
@@ -32,7 +32,7 @@ std::string DurationText(int64_t ns);
 // "device time", or "virtual time, a model's".
 const char* TimeName(const Caption& caption);
 
-// What the program calls its stream: "default" or a number from 1; "-" where there is none.
+// The name of the program's stream in this slot: "default" or a number from 1; "-" for no stream.
 std::string StreamName(uint32_t slot);
 
 // By which an operation is coloured: the program's own stream where it uses several, else the
@@ -40,7 +40,8 @@ std::string StreamName(uint32_t slot);
 int ToneOf(const IterationGraph& graph, NodeId node);
 bool ColouredByProgram(const IterationGraph& graph);
 
-// Whether an edge leads to another assigned stream, or to or from a wait of the host.
+// True when the two operations are on different assigned streams. A wait of the host counts as a
+// stream of its own.
 bool IsSynchronisation(const IterationGraph& graph, NodeId from, NodeId to);
 
 // "#rrggbb" of a tone, light enough for dark text; grey below 0.

@@ -38,7 +38,7 @@ struct Operation {
   int64_t time_ns = -1;        // of the device; below 0: not known
 };
 
-// What one launch touches.
+// The memory that one launch touches. `unknown`: why that can't be told; empty where it can.
 struct Touched {
   std::vector<Touch> touches;
   std::string unknown;

@@ -2,8 +2,8 @@
 // and the waits of its threads. Two operations without a path between them the program
 // leaves unordered, whatever memory they touch.
 //
-// What a thread sends after a wait is in order with what it has waited for: the program may have
-// looked at the result. Pure. Thread safety: none.
+// Calls that a thread sends after a wait come after the operations that the wait was for: the
+// program may have looked at the result. Pure. Thread safety: none.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class ProgramOrder {
 
   static bool IsLegacy(uint32_t slot);
   Stream& Find(const SentCall& call);
-  // What an operation comes after that is sent to the stream now.
+  // The operations that must end before one that is sent to the call's stream now.
   Nodes Before(const SentCall& call);
   Nodes LastOf(const HostWait& wait) const;
   void AddEdges(const Nodes& from, NodeId to);
