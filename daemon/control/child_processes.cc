@@ -51,7 +51,7 @@ void ChildProcesses::Start(ChildrenListener* listener) {
       spdlog::warn("worker {} does not say what it holds; killed", entry.first);
       Kill(entry.second.process);
     }
-    if (keeper_.listing && !adopted_) Kill(keeper_.process);
+    if (keeper_.listing && adoption_ != Adoption::kDone) Kill(keeper_.process);
   });
 }
 
@@ -118,7 +118,7 @@ void ChildProcesses::OnKeeperReady(const wire::KeeperReady& ready) {
   if (std::exchange(keeper_.ready, true)) return;
   keeper_delay_us_ = 0;
   spdlog::info("the keeper serves {} device(s)", ready.device_count);
-  if (adopted_) {
+  if (adoption_ == Adoption::kDone) {
     for (const std::pair<const uint32_t, Worker>& entry : workers_) {
       (void)Send(entry.first, wire::KeeperChanged{});
     }
@@ -158,7 +158,7 @@ void ChildProcesses::OnKeeperEnded() {
   OnKeeperListEnd();  // commands that wait get the answer without a keeper
   if (stopping_) return FinishStop();
   spdlog::warn("the keeper ended ({})", how);
-  if (!was_ready && !adopted_) {
+  if (!was_ready && adoption_ != Adoption::kDone) {
     listener_->OnKeeperFailed(failure.empty()
                                   ? absl::StrCat("the keeper ended (", how, "); see ",
                                                  ipc::LogPath(options_.runtime_dir, "keeper"))
@@ -346,12 +346,22 @@ void ChildProcesses::OnWorkerEnded(uint32_t number) {
 
 // --- adoption and the end ------------------------------------------------------------------------
 
+// The keeper counts after the workers have listed: until a worker lists its sessions, the worker
+// obeys the last lanewayd, and makes memory of a lane that a session may have given back meanwhile.
 void ChildProcesses::CheckAdopted() {
-  if (adopted_ || !keeper_.ready || keeper_.listing) return;
-  for (const std::pair<const uint32_t, Worker>& entry : workers_) {
-    if (entry.second.state == WorkerState::kListing) return;
+  if (adoption_ != Adoption::kListing || !keeper_.ready || keeper_.listing) return;
+  const auto lists = [](const auto& entry) { return entry.second.state == WorkerState::kListing; };
+  if (std::any_of(workers_.begin(), workers_.end(), lists)) return;
+  adoption_ = Adoption::kCounting;
+  RefreshUsage([this] { FinishAdoption(); });
+}
+
+void ChildProcesses::FinishAdoption() {
+  if (!keeper_.ready) {  // it has ended, and the next one counts again
+    adoption_ = Adoption::kListing;
+    return;
   }
-  adopted_ = true;
+  adoption_ = Adoption::kDone;
   for (const wire::Usage& usage : keeper_.usages) {
     if (usage.worker == 0) continue;
     next_worker_ = std::max(next_worker_, usage.worker + 1);

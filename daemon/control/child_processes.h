@@ -46,6 +46,10 @@ class ChildProcesses : public Children {
   const KeeperState& keeper() const override { return keeper_; }
 
  private:
+  // Of that which an earlier lanewayd has left: the workers list their sessions, then the keeper
+  // counts its memory.
+  enum class Adoption { kListing, kCounting, kDone };
+
   void AdoptKeeper(Process process);
   void StartKeeper();
   void WatchKeeper();
@@ -63,6 +67,7 @@ class ChildProcesses : public Children {
   void OnWorkerEnded(uint32_t number);
 
   void CheckAdopted();
+  void FinishAdoption();
   void FinishStop();
   std::vector<std::string> ArgumentsFor(const std::string& device) const;
 
@@ -72,7 +77,7 @@ class ChildProcesses : public Children {
   KeeperState keeper_;
   std::map<uint32_t, Worker> workers_;
   uint32_t next_worker_ = 1;
-  bool adopted_ = false;
+  Adoption adoption_ = Adoption::kListing;
   bool stopping_ = false;
   bool worker_wanted_ = false;
   int64_t keeper_delay_us_ = 0;

@@ -212,8 +212,10 @@ void LaneRegistry::ReleaseIfEnded(uint64_t lane) const {
 
 void LaneRegistry::ReleaseSession(uint64_t session) const {
   parts_.children->TellKeeper(wire::ReleaseOwner{{wire::OwnerKind::kSession, session}});
-  Release(wire::OwnLaneOf(session));
+  ReleaseOwnLane(session);
 }
+
+void LaneRegistry::ReleaseOwnLane(uint64_t session) const { Release(wire::OwnLaneOf(session)); }
 
 // A lane's guests are the sessions that were ever told of the lane. Only guests make memory there,
 // perhaps in a worker that is lost before lanewayd hears of it. So a lane that has ended is

@@ -62,6 +62,9 @@ class LaneRegistry {
   void ReleaseUnknownOwners();
   // The session has ended: its own memory and its own lane are freed.
   void ReleaseSession(uint64_t session) const;
+  // The session has lost its worker. In its next worker the session enters the lane that it is told
+  // of.
+  void ReleaseOwnLane(uint64_t session) const;
 
  private:
   std::set<uint32_t> WorkersOf(uint64_t lane) const;  // of its sessions that run

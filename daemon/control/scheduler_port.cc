@@ -14,11 +14,17 @@ SchedulerPort::~SchedulerPort() {
 }
 
 void SchedulerPort::Apply(const scheduler::Event& event) {
-  if (serving_ || std::holds_alternative<scheduler::SessionAdopted>(event)) {
+  const auto* const adopted = std::get_if<scheduler::SessionAdopted>(&event);
+  if (serving_ || (adopted != nullptr && adopted->lane != 0)) {
     Decide(event);
   } else {
-    held_.push_back(event);
+    (adopted != nullptr ? laneless_ : held_).push_back(event);
   }
+}
+
+void SchedulerPort::Serve() {
+  serving_ = true;
+  for (const scheduler::Event& event : std::exchange(laneless_, {})) Decide(event);
 }
 
 void SchedulerPort::Decide(const scheduler::Event& event) {

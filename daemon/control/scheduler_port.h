@@ -42,10 +42,11 @@ class SchedulerPort {
   // Decides about the event. Before Serve(), while workers still report the sessions of an earlier
   // lanewayd, only SessionAdopted is decided about: other events wait for ApplyHeld(), in order. A
   // session that left meanwhile would take its lane along before the next session of that lane is
-  // reported.
+  // reported. A session that has no lane yet is adopted in Serve(). Earlier, the lane made for the
+  // session could have the number of a lane that a worker reports later.
   void Apply(const scheduler::Event& event);
 
-  void Serve() { serving_ = true; }
+  void Serve();
   void ApplyHeld();
   bool serving() const { return serving_; }
   // lanewayd ends: the timer is armed no more.
@@ -67,6 +68,7 @@ class SchedulerPort {
   bool executing_ = false;
   uint64_t decisions_ = 0;
   std::vector<scheduler::Event> held_;
+  std::vector<scheduler::Event> laneless_;  // adoptions
   bool serving_ = false;
   bool stopped_ = false;
   common::EventLoop::TimerId timer_ = 0;

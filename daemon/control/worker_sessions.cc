@@ -92,6 +92,7 @@ void WorkerSessions::OnWorkerLost(uint32_t worker, const WorkerLoss& loss) {
 
 void WorkerSessions::LoseWorkerOf(Session* session, uint32_t worker, const std::string& sentence) {
   if (session->own_worker == worker) session->own_worker = 0;
+  core_->lanes.ReleaseOwnLane(session->record.session_id);
   // A session whose client did not get to run in that worker may be what ends workers.
   const bool ran = session->phase == Phase::kRunning &&
                    session->page->acknowledged.load() == session->record.generation;

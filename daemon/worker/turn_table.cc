@@ -229,9 +229,11 @@ void TurnTable::ForgetLane(uint64_t lane) {
 
 TurnActions TurnTable::SetDaemon(bool present) {
   daemon_ = present;
-  // A new daemon says anew which session is the only one, and reads which sessions have work.
+  // A new daemon says anew which session is the only one. It takes every holder of a lane for one
+  // that has work, until this worker says otherwise.
   for (std::pair<const uint64_t, Lane>& lane : lanes_) lane.second.contended = true;
   for (Entry& entry : sessions_) {
+    if (present) entry.second.told = GateEvent::kRunnable;
     ReportIfUntold(&entry);
     Do(WakeSession{entry.first});
   }

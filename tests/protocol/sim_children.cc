@@ -142,11 +142,13 @@ void SimChildren::OnWorkerEnded(uint32_t number) {
 }
 
 void SimChildren::CheckAdopted() {
-  if (adopted_ || !keeper_.ready || keeper_.listing) return;
+  if (adoption_ == Adoption::kDone || !keeper_.ready || keeper_.listing) return;
   for (const auto& [number, worker] : workers_) {
-    if (IsListing(worker)) return;
+    if (adoption_ == Adoption::kListing && IsListing(worker)) return;
   }
-  adopted_ = true;
+  adoption_ = adoption_ == Adoption::kListing ? Adoption::kCounting : Adoption::kDone;
+  keeper_.listing = adoption_ == Adoption::kCounting;  // the keeper answers a second time
+  if (keeper_.listing) return;
   for (const wire::Usage& usage : keeper_.usages) {
     if (usage.worker != 0 && workers_.count(usage.worker) == 0)
       TellKeeper(wire::ReleaseWorker{usage.worker});
@@ -200,7 +202,7 @@ void SimChildren::RefreshUsage(std::function<void()> done) {
 }
 
 void SimChildren::OnKeeperReplaced() {
-  if (!adopted_) return;
+  if (adoption_ != Adoption::kDone) return;
   keeper_.usages.clear();
   for (const auto& [number, worker] : workers_) (void)Send(number, wire::KeeperChanged{});
   listener_->OnKeeperReplaced();

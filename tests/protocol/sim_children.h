@@ -45,6 +45,8 @@ class SimChildren : public control::Children {
   const control::KeeperState& keeper() const override { return keeper_; }
 
  private:
+  enum class Adoption { kListing, kCounting, kDone };  // as that of ChildProcesses
+
   bool HearKeeper();
   bool HearWorker(uint32_t number);
   void Add(uint32_t number, std::shared_ptr<Connection> connection, bool listing);
@@ -62,7 +64,7 @@ class SimChildren : public control::Children {
   control::KeeperState keeper_;
   std::map<uint32_t, control::Worker> workers_;
   std::map<uint32_t, std::shared_ptr<Connection>> connections_;
-  bool adopted_ = false;
+  Adoption adoption_ = Adoption::kListing;
 };
 
 }  // namespace protocol

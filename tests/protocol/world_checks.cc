@@ -161,6 +161,12 @@ std::string World::Describe() const {
   }
   for (const std::pair<const pid_t, std::unique_ptr<SimInProcess>>& entry : in_process_)
     text += "  " + entry.second->Describe() + "\n";
+  for (const wire::UsageList& list : keeper_.books().Usages()) {
+    for (uint64_t i = 0; i < list.count; ++i)
+      text += "  the keeper has " + std::to_string(list.usages[i].bytes / kUnit) + " units of " +
+              (list.usages[i].owner.kind == wire::OwnerKind::kLane ? "lane " : "session ") +
+              std::to_string(list.usages[i].owner.id) + "\n";
+  }
   return text;
 }
 

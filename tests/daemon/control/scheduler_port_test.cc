@@ -112,6 +112,19 @@ TEST_F(SchedulerPortTest, BeforeItServesOnlyAdoptedSessionsAreDecidedAbout) {
   EXPECT_EQ(recorder_.events_, events) << "held events are applied once";
 }
 
+// Two sessions in one lane would write over each other's memory.
+TEST_F(SchedulerPortTest, ASessionWithoutALaneGetsNoneThatIsReportedLater) {
+  SchedulerPort port{"rr", TwoInOneLane(), &loop_, &recorder_, [this] { return now_us_; }};
+  port.Apply(scheduler::CapacityChanged{0, kGiB, 0, 0});
+  port.Apply(scheduler::SessionAdopted{.arrived = Arrived(1)});
+  port.Apply(scheduler::SessionAdopted{Arrived(2), 0, 10, 1, 10});
+  port.Serve();
+  ASSERT_NE(port.state().Find(1), nullptr);
+  EXPECT_NE(port.state().Find(1)->lane, 0);
+  EXPECT_NE(port.state().Find(1)->lane, 1);
+  EXPECT_EQ(port.state().Find(2)->lane, 1);
+}
+
 TEST_F(SchedulerPortTest, TheTimerIsAppliedWhenItIsDue) {
   port_.Serve();
   for (const uint64_t id : {1, 2}) {

@@ -49,6 +49,17 @@ TEST_F(WorkerSessionsTest, AReleasedSessionIsGrantedItsLaneAgainInTheNextWorker)
   EXPECT_TRUE(Known(1)->granted);
 }
 
+// The session took the lane while no lanewayd was there. Its next worker has no use for that lane,
+// and lanewayd does not count the lane there.
+TEST_F(WorkerSessionsTest, TheOwnLaneOfASessionIsFreedWithItsWorker) {
+  Admitted(1);
+  Lose(1);
+  const std::vector<wire::ReleaseOwner> told = children_.ToldKeeper<wire::ReleaseOwner>();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].owner.kind, wire::OwnerKind::kLane);
+  EXPECT_EQ(told[0].owner.id, wire::OwnLaneOf(1));
+}
+
 TEST_F(WorkerSessionsTest, AWorkerThatASessionHasLeftAnswersNoLaterGrant) {
   Session* const session = Admitted(1);
   scheduler_.Apply(scheduler::Runnable{1});

@@ -104,6 +104,8 @@ class TurnWorld {
         return Do(table_.SetPolicy(policies_[lane]));
       default:
         daemon_ = Below(3) != 0;
+        // A new daemon takes all for runnable until it hears otherwise.
+        if (daemon_) told_.clear();
         Do(table_.SetDaemon(daemon_));
         Adopt();
     }
@@ -213,6 +215,17 @@ bool Opens(const TurnActions& actions, uint64_t session) {
   return false;
 }
 
+std::vector<wire::GateEvent> ReportsOf(const TurnActions& actions, uint64_t session) {
+  std::vector<wire::GateEvent> events;
+  for (const TurnAction& action : actions) {
+    const TurnReport* const report = std::get_if<TurnReport>(&action);
+    if (report == nullptr) continue;
+    const auto* const gate = std::get_if<wire::GateReport>(report);
+    if (gate != nullptr && gate->session_id == session) events.push_back(gate->event);
+  }
+  return events;
+}
+
 TEST(TurnTableTest, AGrantToASessionOnTheHostIsRefused) {
   TurnTable table;
   table.Add(1);
@@ -233,6 +246,20 @@ TEST(TurnTableTest, AHandOverThatComesTooLateLeavesTheNextLaneAlone) {
   table.Grant(1, 8);
   EXPECT_TRUE(table.Apply(1, TurnEvent::kDeviceDone).empty());
   EXPECT_TRUE(table.View(1).open);
+}
+
+// Otherwise the next lanewayd would wait for work of the session to end, and grant no other session
+// the lane.
+TEST(TurnTableTest, ANewDaemonHearsThatAHolderHasNoWork) {
+  TurnTable table;
+  for (const uint64_t session : {1, 2}) table.Add(session);
+  table.SetDaemon(true);
+  table.Grant(1, 7);
+  table.ReportRunnable(1);
+  table.ReportIdle(1, wire::GateEvent::kIdle);
+  table.SetDaemon(false);
+  const TurnActions actions = table.SetDaemon(true);
+  EXPECT_EQ(ReportsOf(actions, 1), std::vector<wire::GateEvent>{wire::GateEvent::kIdle});
 }
 
 TEST(TurnTableTest, WithoutADaemonAPauseThatEndsLetsTheSessionIn) {
