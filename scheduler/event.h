@@ -112,7 +112,7 @@ struct LaneShrunk {
   int64_t bytes = 0;
 };
 // The keeper has so much of an adopted lane: more than its sessions need now. It counts until the
-// lane shrinks.
+// lane shrinks. No later lane gets the number, also when no session was adopted with this lane.
 struct LaneFound {
   LaneId lane = 0;
   int64_t bytes = 0;

@@ -196,6 +196,7 @@ void On(Core* core, const LaneShrunk& event) { OnLaneShrunk(core, event); }
 // Memory that is counted too low would be granted twice. The size of a lane that shrinks is settled
 // by the answer to that order.
 void On(Core* core, const LaneFound& event) {
+  core->state->lanes_made = std::max(core->state->lanes_made, event.lane);
   Lane* const lane = core->LaneOf(event.lane);
   if (lane == nullptr || lane->shrinking_to >= 0 || event.bytes <= lane->bytes) return;
   SetLaneBytes(core, lane, event.bytes);

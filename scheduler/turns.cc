@@ -292,7 +292,7 @@ void OnSwitched(Core* core, const Switched& event) {
   Session* const from = lane == nullptr ? nullptr : lane->holder;
   if (from == nullptr || from->id != event.from) return;
   core->devices.insert(lane->device);
-  if (from->place.lane_saved) return;  // it is being swapped, lane and all
+  if (from->place.residence == Residence::kComingIn) return;  // the lane is kept for it
   LetGo(core, from);
   List(core, from);
   Session* const to = core->Find(event.to);

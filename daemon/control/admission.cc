@@ -132,6 +132,20 @@ void Admission::Adopt(uint32_t worker, const ipc::control::SessionRecord& record
   core_->grants.Adopt(*session);
 }
 
+// The keeper hears of an owner's end from lanewayd, and of an owner's memory from the workers: the
+// end of one owner can arrive after memory was made for the next owner of the same number. Lanes
+// are numbered by the scheduler, and sessions by their table.
+void Admission::NoteUsedNumbers() {
+  for (const ipc::control::Usage& usage : core_->children->keeper().usages) {
+    if (const uint64_t session = ipc::control::SessionOf(usage.owner); session != 0) {
+      core_->sessions.NoteUsed(session);
+    } else {
+      core_->scheduler.Apply(
+          scheduler::LaneFound{static_cast<scheduler::LaneId>(usage.owner.id), 0});
+    }
+  }
+}
+
 void Admission::Execute(const scheduler::Admit& admit) {
   if (Session* const session = core_->sessions.Find(admit.session)) session->link->Begin(session);
 }

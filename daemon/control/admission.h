@@ -31,6 +31,9 @@ class Admission {
   // The worker runs the session already. `fds` are the session's (common::SessionFds).
   void Adopt(uint32_t worker, const ipc::control::SessionRecord& record,
              std::vector<ipc::UniqueFd>* fds);
+  // All sessions are adopted. From now on no session and no lane gets the number of one of which
+  // the keeper has memory. Otherwise the keeper could free memory of the next owner of the number.
+  void NoteUsedNumbers();
   // lanewayd serves: programs that came before get sessions.
   void EnlistWaiting();
   size_t waiting() const { return waiting_.size(); }

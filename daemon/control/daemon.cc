@@ -45,6 +45,7 @@ int Daemon::Run() {
 // --- events --------------------------------------------------------------------------------------
 
 void Daemon::OnChildrenReady() {
+  admission_.NoteUsedNumbers();
   core_.scheduler.Serve();
   core_.TellCapacity();
   core_.lanes.ReleaseUnknownOwners();

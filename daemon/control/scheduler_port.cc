@@ -15,7 +15,9 @@ SchedulerPort::~SchedulerPort() {
 
 void SchedulerPort::Apply(const scheduler::Event& event) {
   const auto* const adopted = std::get_if<scheduler::SessionAdopted>(&event);
-  if (serving_ || (adopted != nullptr && adopted->lane != 0)) {
+  const bool names_lane =
+      adopted != nullptr ? adopted->lane != 0 : std::holds_alternative<scheduler::LaneFound>(event);
+  if (serving_ || names_lane) {
     Decide(event);
   } else {
     (adopted != nullptr ? laneless_ : held_).push_back(event);

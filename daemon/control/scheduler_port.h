@@ -40,10 +40,11 @@ class SchedulerPort {
   SchedulerPort(const SchedulerPort&) = delete;
 
   // Decides about the event. Before Serve(), while workers still report the sessions of an earlier
-  // lanewayd, only SessionAdopted is decided about: other events wait for ApplyHeld(), in order. A
-  // session that left meanwhile would take its lane along before the next session of that lane is
-  // reported. A session that has no lane yet is adopted in Serve(). Earlier, the lane made for the
-  // session could have the number of a lane that a worker reports later.
+  // lanewayd, only SessionAdopted and LaneFound are decided about: other events wait for
+  // ApplyHeld(), in order. A session that left meanwhile would take its lane along before the next
+  // session of that lane is reported. A session that has no lane yet is adopted in Serve().
+  // Earlier, the lane made for the session could have the number of a lane that a worker reports
+  // later.
   void Apply(const scheduler::Event& event);
 
   void Serve();

@@ -46,7 +46,7 @@ const char* NameOf(Phase phase) {
 }
 
 Session* SessionTable::Add(ipc::control::SessionRecord record, SessionLink* link) {
-  next_id_ = std::max(next_id_, record.session_id + 1);
+  NoteUsed(record.session_id);
   Session& session = sessions_[record.session_id];
   session.record = record;
   session.link = link;

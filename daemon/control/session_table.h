@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -76,6 +77,8 @@ class SessionTable {
  public:
   // A new number for a session; never one that was used before, by this daemon or an adopted one.
   uint64_t NewId() { return next_id_++; }
+  // A session had the number.
+  void NoteUsed(uint64_t id) { next_id_ = std::max(next_id_, id + 1); }
 
   // `link` outlives the session.
   Session* Add(ipc::control::SessionRecord record, SessionLink* link);

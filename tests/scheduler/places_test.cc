@@ -98,5 +98,22 @@ TEST_F(PlacesTest, NoGangIsGrantedOnADeviceThatIsLost) {
   EXPECT_EQ(Of<Grant>(On(CapacityChanged{0, 100})).size(), 2u);
 }
 
+// Its worker has let go of the lane before the order to go to the host arrived, and cannot obey it.
+TEST_F(PlacesTest, ALaneThatAnEvictedSessionPassesOnIsNotTheSessionsWhenItStays) {
+  On(SessionAdopted{{1, 1}, 10, 20, 5, 20, true});
+  On(SessionAdopted{{2, 2}, 60, 0, 6, 0, true});
+  for (const SessionId id : {1, 2}) On(Runnable{id});
+  On(MemoryNeeded{1, 30});
+  ASSERT_EQ(Get(1).need, Need::kPersistent) << "it waits for memory inside its iteration";
+  const std::vector<Action> actions = On(Paused{1, true});
+  ASSERT_EQ(Of<SwapOut>(actions).size(), 1u);
+  ASSERT_TRUE(Of<SwapOut>(actions)[0].with_lane);
+  On(Switched{5, 1, 0});
+  On(Swapped{1, true, false, "it has begun no iteration"});
+  EXPECT_FALSE(Get(1).granted);
+  On(Resumed{1});
+  EXPECT_EQ(Of<Grant>(On(SessionLeft{2})).size(), 1u) << "there is memory for it now";
+}
+
 }  // namespace
 }  // namespace scheduler

@@ -60,6 +60,16 @@ TEST_F(AdmissionTest, AProgramThatHasEndedBeforeItsHelloIsReadLeavesNothing) {
   EXPECT_TRUE(scheduler_.state().sessions.empty());
 }
 
+TEST_F(AdmissionTest, NumbersOfWhichTheKeeperHasMemoryAreNotUsedAgain) {
+  children_.AddUsage({{wire::OwnerKind::kSession, 4}, 1 << 21, 0, 0});
+  children_.AddUsage({{wire::OwnerKind::kLane, wire::OwnLaneOf(6)}, 1 << 21, 0, 0});
+  children_.AddUsage({{wire::OwnerKind::kLane, 9}, 1 << 21, 0, 0});
+  admission_.NoteUsedNumbers();
+  const Session* const session = Hello();
+  EXPECT_EQ(session->record.session_id, 7u);
+  EXPECT_EQ(Known(7)->lane, 10);
+}
+
 TEST_F(AdmissionTest, AnAdmittedSessionIsAttachedAndWelcome) {
   Session* const session = Hello();
   EXPECT_NE(Known(session->record.session_id), nullptr) << "the scheduler decides";

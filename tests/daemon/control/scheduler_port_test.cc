@@ -125,6 +125,15 @@ TEST_F(SchedulerPortTest, ASessionWithoutALaneGetsNoneThatIsReportedLater) {
   EXPECT_EQ(port.state().Find(2)->lane, 1);
 }
 
+TEST_F(SchedulerPortTest, ASessionWithoutALaneGetsNoneThatTheKeeperHas) {
+  SchedulerPort port{"rr", TwoInOneLane(), &loop_, &recorder_, [this] { return now_us_; }};
+  port.Apply(scheduler::CapacityChanged{0, kGiB, 0, 0});
+  port.Apply(scheduler::SessionAdopted{.arrived = Arrived(1)});
+  port.Apply(scheduler::LaneFound{1, 0});
+  port.Serve();
+  EXPECT_EQ(port.state().Find(1)->lane, 2);
+}
+
 TEST_F(SchedulerPortTest, TheTimerIsAppliedWhenItIsDue) {
   port_.Serve();
   for (const uint64_t id : {1, 2}) {
