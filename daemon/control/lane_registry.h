@@ -62,7 +62,7 @@ class LaneRegistry {
   void ReleaseUnknownOwners();
   // The session has ended: its own memory and its own lane are freed.
   void ReleaseSession(uint64_t session) const;
-  // The session has lost its worker. In its next worker the session enters the lane that it is told
+  // The session has left its worker. In its next worker the session enters the lane that it is told
   // of.
   void ReleaseOwnLane(uint64_t session) const;
 

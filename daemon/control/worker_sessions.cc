@@ -41,7 +41,7 @@ void WorkerSessions::OnReport(const ipc::control::SessionReleased& released) {
     return;
   }
   core_->grants.OnReleased(*session);
-  if (!moves_.Begin(session)) {
+  if (!BeginMove(session)) {
     moves_.Lose(session, "the session left its worker and can't enter another; start it again");
   }
 }
@@ -92,13 +92,19 @@ void WorkerSessions::OnWorkerLost(uint32_t worker, const WorkerLoss& loss) {
 
 void WorkerSessions::LoseWorkerOf(Session* session, uint32_t worker, const std::string& sentence) {
   if (session->own_worker == worker) session->own_worker = 0;
-  core_->lanes.ReleaseOwnLane(session->record.session_id);
   // A session whose client did not get to run in that worker may be what ends workers.
   const bool ran = session->phase == Phase::kRunning &&
                    session->page->acknowledged.load() == session->record.generation;
   session->moves_failed = ran ? 0 : session->moves_failed + 1;
-  if (session->phase != Phase::kEnding && moves_.Begin(session)) return;
+  if (session->phase != Phase::kEnding && BeginMove(session)) return;
   moves_.Lose(session, absl::StrCat(sentence, "; start the program again"));
+}
+
+// Lane memory of the last iteration is of no use in the next worker, and lanewayd counts none of a
+// session's own lane.
+bool WorkerSessions::BeginMove(Session* session) {
+  core_->lanes.ReleaseOwnLane(session->record.session_id);
+  return moves_.Begin(session);
 }
 
 // Sessions may wait for a worker that was ending when they came, or between two workers.

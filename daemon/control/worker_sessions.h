@@ -43,6 +43,7 @@ class WorkerSessions {
 
  private:
   std::vector<uint64_t> ConcernedBy(uint32_t worker, bool served) const;
+  bool BeginMove(Session* session);
   void LoseWorkerOf(Session* session, uint32_t worker, const std::string& sentence);
 
   Core* const core_;

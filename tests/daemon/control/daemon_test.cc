@@ -183,6 +183,7 @@ TEST_F(DaemonTest, AnUpgradeIsAnsweredWhenTheNewWorkerRefusesItsSession) {
   wire::Attached refused{.session_id = 1};
   refused.result = 2;
   Report(next, refused);
+  children_.Forget();
   Report(next, wire::SessionEnded{1});
   EXPECT_EQ(AnswerOf(&asked), R"({"ok":true,"moved":1,"kept":0})");
   EXPECT_EQ(children_.ToldKeeper<wire::ReleaseOwner>()[0].owner.id, 1u) << "its memory goes";

@@ -51,13 +51,21 @@ TEST_F(WorkerSessionsTest, AReleasedSessionIsGrantedItsLaneAgainInTheNextWorker)
 
 // The session took the lane while no lanewayd was there. Its next worker has no use for that lane,
 // and lanewayd does not count the lane there.
-TEST_F(WorkerSessionsTest, TheOwnLaneOfASessionIsFreedWithItsWorker) {
-  Admitted(1);
-  Lose(1);
-  const std::vector<wire::ReleaseOwner> told = children_.ToldKeeper<wire::ReleaseOwner>();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].owner.kind, wire::OwnerKind::kLane);
-  EXPECT_EQ(told[0].owner.id, wire::OwnLaneOf(1));
+TEST_F(WorkerSessionsTest, TheOwnLaneOfASessionThatLeavesItsWorkerIsFreed) {
+  for (const bool lost : {false, true}) {
+    const uint64_t id = lost ? 2 : 1;
+    Admitted(id);
+    children_.Forget();
+    if (lost) {
+      Lose(1);
+    } else {
+      workers_.OnReport(wire::SessionReleased{id});
+    }
+    const std::vector<wire::ReleaseOwner> told = children_.ToldKeeper<wire::ReleaseOwner>();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].owner.kind, wire::OwnerKind::kLane);
+    EXPECT_EQ(told[0].owner.id, wire::OwnLaneOf(id));
+  }
 }
 
 TEST_F(WorkerSessionsTest, AWorkerThatASessionHasLeftAnswersNoLaterGrant) {
