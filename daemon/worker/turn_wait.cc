@@ -89,9 +89,11 @@ bool TurnWait::AwaitsTurn(std::span<const std::byte> message) const {
 // Commands run first, because the session may be told to change its lane. False also when lanewayd
 // has ordered the session out meanwhile: a command that runs during the wait may be a swap. An open
 // gate without a lane means that the session before has yet to leave the lane: it was told of
-// another one while the device was busy, for example.
+// another one while the device was busy, for example. The gate may also have opened before this
+// session could leave the lane of an earlier turn, because the device was busy with it.
 bool TurnWait::TryEnterLane() {
   if (!around_.parking->RunCommands()) return false;
+  around_.turn->Reclaim();
   const CUresult result = around_.lane->EnterForTurn();
   const Gate& gate = *around_.turn->gate();
   if (result == CUDA_SUCCESS && !gate.closed() && !around_.lane->has_lane()) {

@@ -211,6 +211,7 @@ std::string SimLane::Describe() const {
           : gate_->closed() ? " closed"
                             : " open") +
          (is_inside() ? " inside" : "") + (turn_.at_boundary ? " at a boundary" : "") +
+         (assigned_.follows_late() ? " follows late" : "") +
          (hand_over_.under_way() ? " leaving" : "") +
          (gate_ != nullptr && gate_->idle() ? " rests" : "") + " in flight " +
          std::to_string(in_flight_);

@@ -96,6 +96,7 @@ bool SimSession::AwaitsTurn(const Op& op) const {
 
 SimSession::Get<bool> SimSession::TryEnterLane() {
   if (!parking_.RunCommands()) co_return false;
+  lane_.Reclaim();
   CUresult result = CUDA_SUCCESS;
   if (lane_.assigned().Lacks(lane_.number() != 0))
     result = co_await GrowInLane(lane_.assigned().bytes());
