@@ -9,6 +9,7 @@
 
 #include "functions/body_layout.h"
 #include "functions/relocation.h"
+#include "functions/request_borders.h"
 #include "ipc/calls/limits.h"
 #include "ipc/codec.h"
 
@@ -246,15 +247,9 @@ void UseAddressesOf(const Call& call, UsedBlocks* used) {
 
 // --- the whole -----------------------------------------------------------------------------------
 
-// What is uploaded after a read-back may have been computed from it, and a function has no host
-// code to compute it again.
 bool HasPorts(const RecordedIteration& iteration, std::string* why) {
   bool uploads = false, downloads = false;
   for (const RecordedCall& call : iteration.calls) {
-    if (call.kind == StepKind::kUpload && downloads) {
-      *why = "host code computes in the middle of an iteration: it uploads after it has read back";
-      return false;
-    }
     uploads = uploads || call.kind == StepKind::kUpload;
     downloads = downloads || call.kind == StepKind::kDownload;
   }
@@ -317,6 +312,13 @@ bool IsBounded(const Function& function, std::string* why) {
 
 bool MakeFunction(Recording recording, Function* function, std::string* why) {
   why->clear();
+  recording.iterations = CutAtRequests(std::move(recording.iterations));
+  // What is uploaded after a read-back may have been computed from it, and a function has no host
+  // code to compute it again.
+  if (recording.iterations.empty()) {
+    *why = "host code computes in the middle of an iteration: it uploads after it has read back";
+    return false;
+  }
   const RecordedIteration& first = recording.iterations.front();
   if (!HasPorts(first, why)) return false;
   std::set<Scalar> halves;

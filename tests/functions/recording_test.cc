@@ -110,6 +110,49 @@ TEST(RecordingTest, WhatNoFunctionCanDoIsRefused) {
   EXPECT_NE(WhyNoFunction(Of({other, other})).find("uploads an input"), std::string::npos);
 }
 
+// A boundary stands where the program repeats itself, and that may be anywhere in its loop.
+TEST(RecordingTest, IterationsAreCutWhereRequestsBegin) {
+  const RecordedIteration plain = Iteration({kMemory, 5});
+  const auto turned = [&](size_t first, size_t requests) {
+    RecordedIteration iteration;
+    for (size_t i = 0; i < requests * plain.calls.size(); ++i)
+      iteration.calls.push_back(plain.calls[(first + i) % plain.calls.size()]);
+    return iteration;
+  };
+  for (size_t first = 0; first < plain.calls.size(); ++first) {
+    for (size_t requests = 1; requests < 4; ++requests) {
+      if (first == 0 && requests == 1) continue;
+      Function function;
+      std::string why;
+      const RecordedIteration one = turned(first, requests);
+      ASSERT_TRUE(MakeFunction(Of({one, one, one}), &function, &why)) << first << ": " << why;
+      ASSERT_EQ(function.steps.size(), 3u);
+      EXPECT_EQ(function.steps[0].kind, StepKind::kUpload);
+      EXPECT_EQ(function.steps[2].kind, StepKind::kDownload);
+      EXPECT_EQ(function.samples.size(), first == 0 || requests > 1 ? 3u : 2u);
+    }
+  }
+}
+
+TEST(RecordingTest, RequestsMayHaveSeveralInputs) {
+  RecordedIteration iteration = Iteration({kMemory, 5});
+  iteration.calls.insert(iteration.calls.begin(), Upload(kMemory + 8192, 16));
+  iteration.calls.insert(iteration.calls.begin(), Download(kMemory + 4096, 8));
+  iteration.calls.pop_back();
+  Function function;
+  std::string why;
+  ASSERT_TRUE(MakeFunction(Of({iteration, iteration, iteration}), &function, &why)) << why;
+  EXPECT_EQ(function.inputs.size(), 2u);
+}
+
+TEST(RecordingTest, RequestsThatDifferAreNotCutApart) {
+  RecordedIteration two = Iteration({kMemory, 5});
+  two.calls.push_back(Upload(kMemory, 12));
+  two.calls.push_back(Launch({kMemory, 5}));
+  two.calls.push_back(Download(kMemory + 4096, 8));
+  EXPECT_NE(WhyNoFunction(Of({two, two, two})).find("in the middle"), std::string::npos);
+}
+
 TEST(RecordingTest, OnlyMemoryThatIsReachedIsKept) {
   Recording recording = Of({Iteration({kMemory, 5}), Iteration({kMemory, 5})});
   Function function;
