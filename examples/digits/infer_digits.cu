@@ -1,7 +1,9 @@
 // Answers requests, one digit each, as a server does: copy in, forward, copy out, synchronise.
 // Prints the accuracy and the latency percentiles. Loads the weights that `train_digits --save`
-// wrote, or trains for a few epochs first.
+// wrote, or trains for a few epochs first. With --pause-every it prints the time of every so many
+// requests and waits for a line of standard input: who compares two runs can take turns.
 #include <algorithm>
+#include <utility>
 
 #include "digits/flags.h"
 #include "digits/mlp.h"
@@ -30,10 +32,12 @@ static int Answer(Mlp* mlp, const float* pixels, float* device_pixels, float* lo
 }
 
 int main(int argc, char** argv) {
-  int requests = 1000;
+  int requests = 1000, pause_every = 0;
   uint64_t seed = 1;
   std::string data = DefaultDigitsPath(), weights;
-  Flags flags(argc, argv, "infer_digits [--requests N] [--seed N] [--data FILE] [--weights FILE]");
+  Flags flags(argc, argv,
+              "infer_digits [--requests N] [--seed N] [--data FILE] [--weights FILE] "
+              "[--pause-every N]");
   while (flags.Next()) {
     if (flags.Is("--requests")) {
       requests = static_cast<int>(flags.Number(1, 100000000));
@@ -43,6 +47,8 @@ int main(int argc, char** argv) {
       data = flags.Text();
     } else if (flags.Is("--weights")) {
       weights = flags.Text();
+    } else if (flags.Is("--pause-every")) {
+      pause_every = static_cast<int>(flags.Number(1, 1000000));
     } else {
       flags.Refuse();
     }
@@ -66,13 +72,15 @@ int main(int argc, char** argv) {
   CUDA_CHECK(cudaMallocHost(&logits, Digits::kClasses * sizeof(float)));
   DeviceBuffer<float> device_pixels(Digits::kPixels);
   std::vector<double> latencies_us;
-  int right = 0;
+  int right = 0, since_pause = 0;
+  double resumed_ms = NowMs();
   for (int i = 0; i < requests; ++i) {
     const int row = i % dataset.test.rows();
     const double begin_ms = NowMs();
     std::copy_n(dataset.test.images.begin() + row * Digits::kPixels, Digits::kPixels, pixels);
     right += Answer(&mlp, pixels, device_pixels.get(), logits) == dataset.test.labels[row];
     latencies_us.push_back((NowMs() - begin_ms) * 1000);
+    if (++since_pause == pause_every) Pause(std::exchange(since_pause, 0), &resumed_ms);
   }
   std::printf("infer_digits: %d requests, %d right (%.2f %%)\n", requests, right,
               100.0 * right / requests);

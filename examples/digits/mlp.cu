@@ -244,7 +244,7 @@ static void Shuffle(std::vector<int>* order, Random* random) {
 }
 
 // Tells the time of the batches since `*begin_ms`, and starts it again when a line has come.
-static void Pause(int batches, double* begin_ms) {
+void Pause(int batches, double* begin_ms) {
   std::printf("time: %d batches %.3f ms\n", batches, NowMs() - *begin_ms);
   std::fflush(stdout);
   for (int c = std::getchar(); c != '\n' && c != EOF; c = std::getchar()) {

@@ -69,4 +69,7 @@ struct TrainOptions {
   uint64_t seed = 1;
   bool verbose = true;
 };
+// Prints the time of so many batches or requests since `begin_ms`, and waits for a line. The time
+// begins anew then.
+void Pause(int batches, double* begin_ms);
 void TrainEpochs(Mlp* mlp, const Digits& digits, const TrainOptions& options);

@@ -3,9 +3,9 @@
 
     DEV=CUDA python digits_tinygrad.py [--epochs N] [--seed N] [--requests N] [--data FILE] [--pause-every N]
 
-With --pause-every it waits for a line of standard input after every N batches, so that one who compares two runs can
-take turns with them. Standard output is the same in every run on the same kind of device; lines with times start with
-"time:".
+With --pause-every it waits for a line of standard input after every N batches or requests, so that one who compares two
+runs can take turns with them. Standard output is the same in every run on the same kind of device; lines with times
+start with "time:".
 """
 import argparse
 import csv
@@ -41,6 +41,20 @@ def read_digits(path):
     return train, test
 
 
+class Turns:
+    """Tells the time of every N steps, and waits for a line before the next ones. Without N it does nothing."""
+
+    def __init__(self, every):
+        self.every, self.steps, self.resumed = every, 0, time.perf_counter()
+
+    def step(self):
+        self.steps += 1
+        if self.steps == self.every:
+            print(f"time: {self.steps} batches {1000 * (time.perf_counter() - self.resumed):.3f} ms", flush=True)
+            sys.stdin.readline()
+            self.steps, self.resumed = 0, time.perf_counter()
+
+
 class Network:
     def __init__(self):
         self.first = nn.Conv2d(1, 8, 3)
@@ -62,7 +76,7 @@ def train(network, images, labels, epochs, seed, pause_every):
         return loss.realize(*optimizer.schedule_step())
 
     order = list(range(len(images)))
-    batches, resumed = 0, time.perf_counter()
+    turns = Turns(pause_every)
     shuffle = random.Random(seed)
     with Context(TRAINING=1):
         for epoch in range(epochs):
@@ -73,24 +87,21 @@ def train(network, images, labels, epochs, seed, pause_every):
                 x = Tensor([images[row] for row in rows]).realize()
                 y = Tensor([labels[row] for row in rows]).realize()
                 losses.append(step(x, y).item())
-                batches += 1
-                if batches == pause_every:
-                    print(f"time: {batches} batches {1000 * (time.perf_counter() - resumed):.3f} ms", flush=True)
-                    sys.stdin.readline()
-                    batches, resumed = 0, time.perf_counter()
+                turns.step()
             print(f"epoch {epoch + 1}: loss {sum(losses) / len(losses):.9f}", flush=True)
             print(f"time: epoch {epoch + 1} {time.perf_counter() - begin:.3f} s", flush=True)
 
 
-def answer(network, images, labels, requests):
+def answer(network, images, labels, requests, pause_every):
     """Classifies one image per request; returns how many were right and the sorted latencies in milliseconds."""
     forward = TinyJit(lambda x: network(x).argmax(axis=1).realize())
-    right, latencies_ms = 0, []
+    right, latencies_ms, turns = 0, [], Turns(pause_every)
     for request in range(requests):
         row = request % len(images)
         begin = time.perf_counter()
         right += forward(Tensor([images[row]]).realize()).item() == labels[row]
         latencies_ms.append((time.perf_counter() - begin) * 1000)
+        turns.step()
     return right, sorted(latencies_ms)
 
 
@@ -113,7 +124,7 @@ def main():
     classes = network(Tensor(test_images)).argmax(axis=1).tolist()
     right = sum(a == b for a, b in zip(classes, test_labels))
     print(f"test accuracy {100 * right / len(test_labels):.2f} %")
-    right, latencies_ms = answer(network, test_images, test_labels, arguments.requests)
+    right, latencies_ms = answer(network, test_images, test_labels, arguments.requests, arguments.pause_every)
     print(f"{arguments.requests} requests, {right} right")
     print(f"time: latency p50 {latencies_ms[len(latencies_ms) // 2]:.2f} ms, max {latencies_ms[-1]:.2f} ms")
 

@@ -1,6 +1,7 @@
 """What benchmarks of whole programs share: a daemon of their own, and the two ways to run a program."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ IN_ROUNDS = "LANEWAY_BENCH_IN_ROUNDS" in os.environ  # one run of many that scri
 PYTHON = ROOT / ".venv" / "bin" / "python"  # with tinygrad, where scripts/setup has put it
 # One order of its sets, so that all runs do the same work.
 TINYGRAD = {"DEV": "CUDA", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+
+TOLD = re.compile(r"time: \d+ batches ([\d.]+) ms")  # the examples' --pause-every
 
 
 class Machine:
@@ -65,3 +68,27 @@ class Machine:
             if process.wait() != 0:
                 sys.exit(f"{process.args} ended with {process.returncode}")
         return time.monotonic() - begin
+
+
+class Stretches:
+    """A process that computes one stretch at a time. `start`: as Machine.start_bare."""
+
+    def __init__(self, start, command, *options):
+        self.process = start(command, *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.waits = False
+
+    def stretch(self):
+        """Lets it go on; returns the milliseconds that it tells."""
+        if self.waits:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+        for line in self.process.stdout:
+            if told := TOLD.match(line):
+                self.waits = True
+                return float(told[1])
+        sys.exit(f"{self.process.args} ended with {self.process.wait()} too early")
+
+    def finish(self):
+        self.process.communicate()
+        if self.process.returncode != 0:
+            sys.exit(f"{self.process.args} ended with {self.process.returncode}")
