@@ -1,4 +1,5 @@
 """What benchmarks of whole programs share: a daemon of their own, and the two ways to run a program."""
+import json
 import os
 import pathlib
 import re
@@ -61,6 +62,19 @@ class Machine:
         return subprocess.Popen([str(BUILD / "bin" / "laneway"), "run", *flags, "--", *program], env=self.environment,
                                 **{"stdout": subprocess.DEVNULL, **pipes})
 
+    def worker_clock(self, process):
+        """What tells the CPU time, in microseconds, of the worker's thread that serves this `laneway run`."""
+        status = json.loads(self.laneway("status", "--json"))
+        child = program_of(process)
+        sessions = [session for session in status["sessions"] if session["pid"] == child]
+        if len(sessions) != 1:
+            sys.exit(f"no session of process {child}: {status['sessions']}")
+        for worker in status["workers"]:
+            for task in pathlib.Path(f"/proc/{worker['pid']}/task").iterdir():
+                if (task / "comm").read_text().strip() == f"session-{sessions[0]['id']}"[:15]:
+                    return lambda: int((task / "schedstat").read_text().split()[0]) / 1e3
+        sys.exit(f"no thread of session {sessions[0]}")
+
     @staticmethod
     def seconds(start, copies=1):
         begin = time.monotonic()
@@ -68,6 +82,16 @@ class Machine:
             if process.wait() != 0:
                 sys.exit(f"{process.args} ended with {process.returncode}")
         return time.monotonic() - begin
+
+
+def program_of(process):
+    """The program runs as a child of `laneway run`."""
+    return int(pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+
+
+def process_us(pid):
+    """CPU time of all threads that a process has now."""
+    return sum(int(schedstat.read_text().split()[0]) for schedstat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e3
 
 
 class Stretches:
