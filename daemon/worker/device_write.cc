@@ -15,14 +15,18 @@ struct WriteRead {
   bool marked = false;
 };
 
-// The parameters of ipc::laneway::CopyDevice, in order.
+// The parameters of cuMemcpyDtoDAsync, in order. Those of ipc::laneway::CopyDevice begin so, too.
 uint32_t TakeCopy(void* target, const ipc::Slot* slots) {
-  WriteRead& read = *static_cast<WriteRead*>(target);
-  read.write.to = slots[0].As<CUdeviceptr>();
-  read.write.from = slots[1].As<CUdeviceptr>();
-  read.write.elements = slots[2].As<size_t>();
-  read.marked = slots[4].As<ipc::Mark>().sequence != 0;
+  DeviceWrite& write = static_cast<WriteRead*>(target)->write;
+  write.to = slots[0].As<CUdeviceptr>();
+  write.from = slots[1].As<CUdeviceptr>();
+  write.elements = slots[2].As<size_t>();
   return 0;
+}
+
+uint32_t TakeMarkedCopy(void* target, const ipc::Slot* slots) {
+  static_cast<WriteRead*>(target)->marked = slots[4].As<ipc::Mark>().sequence != 0;
+  return TakeCopy(target, slots);
 }
 
 // Those of cuMemsetD*Async.
@@ -40,6 +44,8 @@ uint32_t TakeFill(void* target, const ipc::Slot* slots) {
 ipc::Invoker ReaderOfUntrusted(uint16_t op) {
   switch (static_cast<ipc::Op>(op)) {
     case ipc::Op::CopyDevice:
+      return &TakeMarkedCopy;
+    case ipc::Op::cuMemcpyDtoDAsync_v2:
       return &TakeCopy;
     case ipc::Op::cuMemsetD8Async:
       return &TakeFill<unsigned char>;

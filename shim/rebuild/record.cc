@@ -210,8 +210,9 @@ RebuildLog::Token RecordCaptured(const Sent& sent, RebuildLog* log) {
 bool IsRecorded(Op op) { return VerbOf(op) != Verb::kNothing; }
 
 bool NeedsPosition(Op op) {
-  const bool within_device = op == Op::CopyDevice || op == Op::cuMemsetD8Async ||
-                             op == Op::cuMemsetD16Async || op == Op::cuMemsetD32Async;
+  const bool within_device = op == Op::CopyDevice || op == Op::cuMemcpyDtoDAsync_v2 ||
+                             op == Op::cuMemsetD8Async || op == Op::cuMemsetD16Async ||
+                             op == Op::cuMemsetD32Async;
   return IsRecorded(op) && !within_device;
 }
 

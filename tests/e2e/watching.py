@@ -59,7 +59,7 @@ def test_launches_between_fills_and_copies_are_replayed():
         program = laneway.spawn([laneway.binary("fills"), "200"], "--replay=always", holding=True)
         program.wait_for_line("rounds are over")
         replay = top(laneway)["sessions"][0]["replay"]
-        check(replay["launches"] == 1200 and replay["replayed"] > 0, f"{replay}")
+        check(replay["launches"] == 1200 and replay["replayed"] > 1000, f"{replay}")
 
 
 def test_top_takes_times_where_the_device_ends_iterations():

@@ -66,6 +66,16 @@ TEST(DeviceWriteTest, ACopyHasBothPlaces) {
   EXPECT_EQ(copy->bytes(), 64u);
 }
 
+TEST(DeviceWriteTest, ACopyOfTheDriversHasBothPlaces) {
+  const std::optional<DeviceWrite> copy =
+      Read<ipc::Op::cuMemcpyDtoDAsync_v2>(kTo, kFrom, size_t{64}, CUstream{});
+  ASSERT_TRUE(copy.has_value());
+  EXPECT_TRUE(copy->IsCopy());
+  EXPECT_EQ(copy->to, kTo);
+  EXPECT_EQ(copy->from, kFrom);
+  EXPECT_EQ(copy->bytes(), 64u);
+}
+
 TEST(DeviceWriteTest, WhatIsNoNodeIsNotRead) {
   EXPECT_FALSE(Copy(kTo, kFrom, 64, 5).has_value()) << "the client waits for its mark";
   EXPECT_FALSE(Copy(kTo, kFrom, 0).has_value()) << "nothing is copied";
@@ -74,6 +84,7 @@ TEST(DeviceWriteTest, WhatIsNoNodeIsNotRead) {
 
 TEST(DeviceWriteTest, OtherCallsAreNone) {
   EXPECT_TRUE(IsDeviceWriteUntrusted(static_cast<uint16_t>(ipc::Op::cuMemsetD8Async)));
+  EXPECT_TRUE(IsDeviceWriteUntrusted(static_cast<uint16_t>(ipc::Op::cuMemcpyDtoDAsync_v2)));
   EXPECT_FALSE(IsDeviceWriteUntrusted(static_cast<uint16_t>(ipc::Op::Launch)));
   EXPECT_FALSE(IsDeviceWriteUntrusted(static_cast<uint16_t>(ipc::Op::CopyStagedOut)));
   EXPECT_FALSE(IsDeviceWriteUntrusted(0xffff));
