@@ -72,6 +72,7 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
     return Verdict::kRepeat;
   }
   if (!whole && followed_ != nullptr && !ends) return Verdict::kHold;
+  EndHolding(false);
   holding_ = false;
   unsent_ = Run();
   if (whole || ends) Learn();
@@ -80,6 +81,7 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
 
 void ChunkMatcher::EndRun() {
   unsent_ = holding_ ? Run() : std::span<const std::byte>();
+  if (holds()) EndHolding(false);
   if (run_bytes_ != 0) Learn();
 }
 
@@ -88,6 +90,7 @@ void ChunkMatcher::BeginRun() {
   run_messages_ = 0;
   holding_ = may_hold_;
   followed_ = nullptr;
+  first_ = Chunk::kNone;
   candidates_ = {};
   last_ = Chunk::kNone;
 }
@@ -112,6 +115,22 @@ void ChunkMatcher::BeginFollowing() {
   const uint32_t usual = last_ == Chunk::kNone ? Chunk::kNone : table_.At(last_).next;
   followed_ = usual == Chunk::kNone ? nullptr : &table_.At(usual);
   if (followed_ == nullptr || !Agrees(*followed_, 0)) FollowNext();
+  if (followed_ == nullptr) return;
+  first_ = table_.NumberOf(*followed_);
+  if (followed_->trust.MayHold()) return;
+  holding_ = false;
+  followed_ = nullptr;
+}
+
+// The chunk that was followed first is what the next run like this one is taken for, too.
+void ChunkMatcher::EndHolding(bool repeated) {
+  if (first_ == Chunk::kNone) return;
+  HoldTrust& trust = table_.At(first_).trust;
+  if (repeated) {
+    trust.OnRepeated(run_messages_);
+  } else {
+    trust.OnDiffered(run_messages_);
+  }
 }
 
 void ChunkMatcher::FollowNext() {
@@ -128,6 +147,7 @@ void ChunkMatcher::Repeat() {
   unsent_ = Run();
   const uint32_t number = table_.NumberOf(*followed_);
   if (last_ != Chunk::kNone) table_.At(last_).next = number;
+  EndHolding(true);
   BeginRun();
   last_ = number;
 }
@@ -157,16 +177,9 @@ bool ChunkMatcher::Compare(Chunk* chunk) {
 
 // --- learning ------------------------------------------------------------------------------------
 
-// The run was sent, or is about to be.
+// The run was sent, or is about to be. Where runs rest, they are learned all the same.
 void ChunkMatcher::Learn() {
-  if (run_messages_ >= kMessagesMin) {
-    const uint64_t hash = HashOf(Run());
-    if (std::find(seen_.begin(), seen_.end(), hash) != seen_.end()) {
-      MakeChunk();
-    } else {
-      seen_[next_seen_++ % kSeen] = hash;
-    }
-  }
+  if (run_messages_ >= kMessagesMin && table_.WasSeen(HashOf(Run()))) MakeChunk();
   BeginRun();
 }
 
@@ -184,7 +197,6 @@ void ChunkMatcher::Forget() {
   assert(!holds());
   table_.Clear();
   last_ = Chunk::kNone;
-  seen_ = {};
 }
 
 }  // namespace ipc

@@ -6,7 +6,8 @@
 // chunk. From then on the matcher holds messages back while they agree with a chunk, in number, op,
 // length, thread and context: words that differ become patches. When the last message of the chunk
 // has come, the chunk is repeated. A message that agrees with no chunk ends that, and all messages
-// that are held go as they are. So each message goes once and in order, whatever comes.
+// that are held go as they are. So each message goes once and in order, whatever comes. Runs that
+// begin like a chunk and differ then, again and again, are not held for a while (hold_trust.h).
 //
 //             +------------- kSend, kRepeat at the run's end -------------+
 //             v                                                           |
@@ -80,8 +81,11 @@ class ChunkMatcher {
   // The same of all messages of the run.
   bool AgreesSoFar(const Chunk& chunk) const;
   // Chooses the chunk that the client's new run may repeat. A chunk that came after the last one
-  // before goes first, then short chunks before long ones.
+  // before goes first, then short chunks before long ones. The run is not held where the first of
+  // them has been taken for too many runs that differed.
   void BeginFollowing();
+  // The run that was held is repeated, or goes as it is.
+  void EndHolding(bool repeated);
   // The next shortest chunk that agrees with the run so far; null: there is none.
   void FollowNext();
   // Fills repeat_ and patches_; false: too many words differ.
@@ -93,8 +97,6 @@ class ChunkMatcher {
   void BeginRun();
   std::span<const std::byte> Run() const { return {run_.get(), run_bytes_}; }
 
-  static constexpr size_t kSeen = 64;
-
   ChunkTable table_;
   const std::unique_ptr<std::byte[]> run_;  // messages since the run began
   size_t run_bytes_ = 0;
@@ -102,12 +104,11 @@ class ChunkMatcher {
   bool may_hold_ = true;
   bool holding_ = true;  // none of the run was sent
   std::span<const std::byte> unsent_;
-  Chunk* followed_ = nullptr;  // agrees with the run so far
+  Chunk* followed_ = nullptr;      // agrees with the run so far
+  uint32_t first_ = Chunk::kNone;  // the chunk that was followed first in this run
   // Chunks that begin as the run and were not looked at yet, short ones first.
   std::span<const uint32_t> candidates_;
-  uint32_t last_ = Chunk::kNone;        // the chunk that was repeated just before this run
-  std::array<uint64_t, kSeen> seen_{};  // hashes of runs that were sent lately
-  uint32_t next_seen_ = 0;              // where the next hash goes
+  uint32_t last_ = Chunk::kNone;  // the chunk that was repeated just before this run
   ChunkRepeat repeat_;
   std::array<ChunkPatch, limits::kChunkPatchesMax> patches_;
   Counts counts_;

@@ -23,10 +23,11 @@ void ChunkTable::Add(std::span<const std::byte> run, uint32_t messages, Chunk* i
   full_ = full_ || run.size() > area_.size() - used_bytes_ || chunks_.size() == kChunksMax;
   if (full_) return;
   std::memcpy(area_.data() + used_bytes_, run.data(), run.size());
-  const Chunk chunk = {
+  Chunk chunk = {
       .offset = used_bytes_, .bytes = static_cast<uint32_t>(run.size()), .messages = messages};
   used_bytes_ += chunk.bytes;
   if (instead != nullptr) {
+    chunk.trust = instead->trust;
     *instead = chunk;
     return;
   }
@@ -38,7 +39,14 @@ void ChunkTable::Add(std::span<const std::byte> run, uint32_t messages, Chunk* i
   chunks_.push_back(chunk);
 }
 
+bool ChunkTable::WasSeen(uint64_t shape) {
+  if (std::find(seen_.begin(), seen_.end(), shape) != seen_.end()) return true;
+  seen_[next_seen_++ % kSeen] = shape;
+  return false;
+}
+
 void ChunkTable::Clear() {
+  seen_ = {};
   chunks_.clear();
   beginnings_.clear();
   used_bytes_ = 0;

@@ -2,6 +2,7 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ipc/chunks/chunk_format.h"
+#include "ipc/chunks/hold_trust.h"
 
 namespace ipc {
 
@@ -19,6 +21,7 @@ struct Chunk {
   uint32_t messages = 0;
   uint32_t unlike = 0;    // times in a row that a run agreed and differed in too many words
   uint32_t next = kNone;  // the chunk that came after this one the last time
+  HoldTrust trust;        // in runs that were first taken for this chunk
 };
 
 class ChunkTable {
@@ -43,19 +46,23 @@ class ChunkTable {
   // null. The bytes of that chunk stay: a message that is still to be read may name them. Does
   // nothing when the table is full.
   void Add(std::span<const std::byte> run, uint32_t messages, Chunk* instead);
+  // Whether a run of this shape was sent lately; from now on, one was.
+  bool WasSeen(uint64_t shape);
   // The area is used up, or the session has as many chunks as it may have.
   bool full() const { return full_; }
   size_t size() const { return chunks_.size(); }
   void Clear();
 
  private:
-  static constexpr size_t kChunksMax = 512;
+  static constexpr size_t kChunksMax = 512, kSeen = 64;
 
   const std::span<std::byte> area_;
   uint32_t used_bytes_ = 0;
   bool full_ = false;
   std::vector<Chunk> chunks_;
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> beginnings_;
+  std::array<uint64_t, kSeen> seen_{};  // shapes of runs
+  uint32_t next_seen_ = 0;              // where the next one goes
 };
 
 // Continues a hash of headers, which are the shape of a run. FNV-1a over their words.

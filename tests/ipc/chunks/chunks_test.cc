@@ -85,6 +85,50 @@ TEST_F(ChunksTest, HeldMessagesGoBeforeOneThatGoesAlone) {
   EXPECT_TRUE(given_.empty());
 }
 
+// The client still holds other runs, which begin like another chunk.
+TEST_F(ChunksTest, RunsThatDifferAgainAndAgainAreNotHeld) {
+  const auto other = [&] {
+    for (uint16_t i = 0; i < 10; ++i) Send(Message(static_cast<uint16_t>(90 - i), {i}), i == 9);
+  };
+  for (uint32_t time = 0; time < 3; ++time) {
+    Iterate(10, 5);
+    other();
+  }
+  uint32_t held = 0;
+  constexpr uint16_t kTimes = 200;
+  for (uint16_t time = 0; time < kTimes; ++time) {
+    for (uint32_t i = 0; i < 9; ++i)
+      Send(Message(static_cast<uint16_t>(7 + i), {i, 1, 2, 3, 4, 5, 6, 7, 8, 5}));
+    held += matcher_.holds();
+    Send(Message(static_cast<uint16_t>(1'000 + time), {1}), true);
+    const uint64_t before = matcher_.counts().repeated;
+    other();
+    ASSERT_EQ(matcher_.counts().repeated, before + 10);
+  }
+  EXPECT_GE(held, HoldTrust::kMost / 10);
+  EXPECT_LE(held, HoldTrust::kMost / 10 + 4);
+  for (uint32_t time = 0; time <= HoldTrust::kLongestRest; ++time) {
+    sent_.clear();
+    Iterate(10, 5);
+  }
+  EXPECT_EQ(sent_.size(), 1u) << "it repeats again";
+}
+
+// The chunk is made anew meanwhile, as its words have changed for good.
+TEST_F(ChunksTest, RunsWhoseWordsDifferEachTimeAreNotHeld) {
+  uint32_t held = 0;
+  for (uint32_t time = 0; time < 200; ++time) {
+    for (uint16_t i = 0; i < 10; ++i) {
+      held += i == 9 && matcher_.holds();
+      Send(Message(static_cast<uint16_t>(7 + i), std::vector<uint32_t>(10, time)), i == 9);
+    }
+  }
+  EXPECT_GE(held, HoldTrust::kMost / 10);
+  EXPECT_LE(held, HoldTrust::kMost / 10 + 4);
+  Receive();
+  EXPECT_TRUE(given_.empty());
+}
+
 TEST_F(ChunksTest, InTheMiddleOfAChunkNothingIsTaken) {
   for (uint32_t time = 0; time < 2; ++time) Iterate(10, 5);
   Receive();
