@@ -61,9 +61,12 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
   }
   const bool ends =
       ends_run || run_messages_ >= limits::kChunkMessages || run_bytes_ >= limits::kChunkBytes;
+  // A program's first waits end in other messages than its later ones: the client has learned then
+  // what to ask for ahead. The run before the wait is the same.
+  const size_t shape_bytes = ends_run ? at : run_bytes_;
   if (!holding_) {
     unsent_ = Run().subspan(at);
-    if (ends) Learn();
+    if (ends) Learn(shape_bytes);
     return Verdict::kSend;
   }
   const bool whole = followed_ != nullptr && followed_->messages == run_messages_;
@@ -75,14 +78,14 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
   EndHolding(false);
   holding_ = false;
   unsent_ = Run();
-  if (whole || ends) Learn();
+  if (whole || ends) Learn(shape_bytes);
   return Verdict::kSend;
 }
 
 void ChunkMatcher::EndRun() {
   unsent_ = holding_ ? Run() : std::span<const std::byte>();
   if (holds()) EndHolding(false);
-  if (run_bytes_ != 0) Learn();
+  if (run_bytes_ != 0) Learn(run_bytes_);
 }
 
 void ChunkMatcher::BeginRun() {
@@ -178,8 +181,9 @@ bool ChunkMatcher::Compare(Chunk* chunk) {
 // --- learning ------------------------------------------------------------------------------------
 
 // The run was sent, or is about to be. Where runs rest, they are learned all the same.
-void ChunkMatcher::Learn() {
-  if (run_messages_ >= kMessagesMin && table_.WasSeen(HashOf(Run()))) MakeChunk();
+void ChunkMatcher::Learn(size_t shape_bytes) {
+  if (run_messages_ >= kMessagesMin && table_.WasSeen(HashOf(Run().first(shape_bytes))))
+    MakeChunk();
   BeginRun();
 }
 

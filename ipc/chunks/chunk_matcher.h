@@ -3,11 +3,12 @@
 //
 // A run ends where a wait of the program may follow, where a message must be sent by itself, and at
 // the limits. So equal iterations have equal runs. A run that is seen for the second time becomes a
-// chunk. From then on the matcher holds messages back while they agree with a chunk, in number, op,
-// length, thread and context: words that differ become patches. When the last message of the chunk
-// has come, the chunk is repeated. A message that agrees with no chunk ends that, and all messages
-// that are held go as they are. So each message goes once and in order, whatever comes. Runs that
-// begin like a chunk and differ then, again and again, are not held for a while (hold_trust.h).
+// chunk, known by what comes before the message that the program waits for. From then on the
+// matcher holds messages back while they agree with a chunk, in number, op, length, thread and
+// context: words that differ become patches. When the last message of the chunk has come, the chunk
+// is repeated. A message that agrees with no chunk ends that, and all messages that are held go as
+// they are. So each message goes once and in order, whatever comes. Runs that begin like a chunk
+// and differ then, again and again, are not held for a while (hold_trust.h).
 //
 //             +------------- kSend, kRepeat at the run's end -------------+
 //             v                                                           |
@@ -92,7 +93,8 @@ class ChunkMatcher {
   bool Compare(Chunk* chunk);
   // Everything of the run goes as the chunk that was followed.
   void Repeat();
-  void Learn();
+  // The first `shape_bytes` of the run are what the matcher knows it by when it comes again.
+  void Learn(size_t shape_bytes);
   void MakeChunk();
   void BeginRun();
   std::span<const std::byte> Run() const { return {run_.get(), run_bytes_}; }

@@ -22,6 +22,32 @@ TEST_F(ChunksTest, ARunIsOneMessageFromItsThirdTime) {
   EXPECT_EQ(matcher_.patches().size(), 0u);
 }
 
+// The client waits by another message the second time, and by that one from then on.
+TEST_F(ChunksTest, ARunIsKnownByWhatComesBeforeTheWait) {
+  const auto run = [&] {
+    for (uint16_t i = 0; i < 10; ++i) Send(Message(static_cast<uint16_t>(7 + i), {i}));
+  };
+  run();
+  SendAlone(Message(1, {}));
+  run();
+  Send(Message(2, {}), true);
+  sent_.clear();
+  given_.clear();
+  run();
+  Send(Message(2, {}), true);
+  EXPECT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(matcher_.repeated_messages(), 11u);
+  Receive();
+  EXPECT_TRUE(given_.empty());
+}
+
+TEST_F(ChunksTest, OfLessThanThreeMessagesNoChunkIsMade) {
+  for (uint32_t time = 0; time < 9; ++time) Iterate(2, 5);
+  EXPECT_EQ(matcher_.chunks(), 0u);
+  for (uint32_t time = 0; time < 9; ++time) Iterate(3, 5);
+  EXPECT_EQ(matcher_.chunks(), 1u);
+}
+
 TEST_F(ChunksTest, RunsThatMayNotBeHeldAreLearned) {
   matcher_.MayHold(false);
   for (int i = 0; i < 4; ++i) Iterate(10, 0);
@@ -100,7 +126,8 @@ TEST_F(ChunksTest, RunsThatDifferAgainAndAgainAreNotHeld) {
     for (uint32_t i = 0; i < 9; ++i)
       Send(Message(static_cast<uint16_t>(7 + i), {i, 1, 2, 3, 4, 5, 6, 7, 8, 5}));
     held += matcher_.holds();
-    Send(Message(static_cast<uint16_t>(1'000 + time), {1}), true);
+    Send(Message(static_cast<uint16_t>(1'000 + time), {1}));
+    Send(Message(1, {}), true);
     const uint64_t before = matcher_.counts().repeated;
     other();
     ASSERT_EQ(matcher_.counts().repeated, before + 10);
