@@ -9,8 +9,11 @@
 #include <set>
 #include <string>
 
+#include "daemon/worker/device_write.h"
+#include "daemon/worker/graph_piece.h"
 #include "daemon/worker/lanes.h"
 #include "ipc/calls/limits.h"
+#include "ipc/driver_table.h"
 #include "tests/daemon/worker/recording_driver.h"
 
 namespace worker {
@@ -181,6 +184,28 @@ TEST_F(OwnAddressesTest, AGraphOverFreedMemoryIsFound) {
   EXPECT_FALSE(touched.AreBacked(&addresses_));
   ASSERT_EQ(arena_.Map(0, base_ + 8 * MiB, 2 * MiB), CUDA_SUCCESS);
   EXPECT_TRUE(touched.AreBacked(&addresses_));
+}
+
+// No byte of a fill or copy may lie in memory that another session can have by now.
+TEST_F(OwnAddressesTest, AllBytesOfAFillOrCopyInAGraphMustBeBacked) {
+  ASSERT_EQ(arena_.Map(0, base_, 2 * MiB), CUDA_SUCCESS);
+  ASSERT_EQ(arena_.Map(0, base_ + 8 * MiB, 2 * MiB), CUDA_SUCCESS);
+  const uint64_t end = base_ + 2 * MiB, gap = base_ + 4 * MiB, other = base_ + 8 * MiB;
+  const auto is_backed = [&](const DeviceWrite& write) {
+    GraphBooks books;
+    GraphPiece piece(ipc::NullDriver(), nullptr, &books);
+    write.AddTo(0, &piece);
+    return piece.touched().AreBacked(&addresses_);
+  };
+  EXPECT_TRUE(is_backed({.to = base_, .from = other, .elements = 2 * MiB}));
+  EXPECT_FALSE(is_backed({.to = gap, .from = other, .elements = 64}));
+  EXPECT_FALSE(is_backed({.to = base_, .from = gap, .elements = 64}));
+  EXPECT_TRUE(is_backed({.to = end - 64, .from = other, .elements = 64}));
+  EXPECT_FALSE(is_backed({.to = end - 64, .from = other, .elements = 65}));
+  EXPECT_FALSE(is_backed({.to = base_, .from = end - 64, .elements = 65}));
+  EXPECT_TRUE(is_backed({.to = end - 1024, .elements = 256, .element_bytes = 4}));
+  EXPECT_FALSE(is_backed({.to = end - 1024, .elements = 257, .element_bytes = 4}));
+  EXPECT_FALSE(is_backed({.to = gap, .elements = 1, .element_bytes = 1}));
 }
 
 }  // namespace
