@@ -35,7 +35,7 @@ TEST_F(ChunksTest, ARunIsKnownByWhatComesBeforeTheWait) {
   given_.clear();
   run();
   Send(Message(2, {}), true);
-  EXPECT_EQ(sent_.size(), 1u);
+  ASSERT_EQ(sent_.size(), 1u);
   EXPECT_EQ(matcher_.repeated_messages(), 11u);
   Receive();
   EXPECT_TRUE(given_.empty());
