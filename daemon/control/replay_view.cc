@@ -74,13 +74,16 @@ std::string TextOf(const Replay& replay) {
     case ReplayState::kComparing:
       return "replayed and forwarded iterations are being compared";
     case ReplayState::kNothingRepeats:
-      return "it is not replayed: no run of calls repeats";
+      return "it is not replayed: no three calls or more between two of its waits repeat";
     case ReplayState::kSlower:
       return absl::StrFormat("it is not replayed: that took %.2f times as long", replay.time_ratio);
     case ReplayState::kReplaying:
       break;
   }
   if (replay.launches == 0) return "";
+  if (replay.replayed == 0)
+    return "nothing was replayed so far: no three calls or more between two of its waits have "
+           "repeated";
   std::string text = absl::StrFormat(
       "%.0f %% of its launches are replayed",
       100.0 * static_cast<double>(replay.replayed) / static_cast<double>(replay.launches));
