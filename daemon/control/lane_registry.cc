@@ -220,12 +220,14 @@ void LaneRegistry::ReleaseOwnLane(uint64_t session) const { Release(wire::OwnLan
 // A lane's guests are the sessions that were ever told of the lane. Only guests make memory there,
 // perhaps in a worker that is lost before lanewayd hears of it. So a lane that has ended is
 // released with its last guest. A lane that exists is released when there is no session at all.
+// Before lanewayd serves, other guests may yet be reported: the next session that ends decides
+// then.
 void LaneRegistry::OnSessionGone(uint64_t session) {
   for (std::map<uint64_t, std::set<uint64_t>>::iterator it = guests_.begin();
        it != guests_.end();) {
     const std::map<uint64_t, std::set<uint64_t>>::iterator entry = it++;
     entry->second.erase(session);
-    if (!entry->second.empty()) continue;
+    if (!entry->second.empty() || !parts_.scheduler->serving()) continue;
     if (Exists(entry->first) && !parts_.sessions->all().empty()) continue;
     Release(entry->first);
     guests_.erase(entry);

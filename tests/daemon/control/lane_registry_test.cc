@@ -265,5 +265,17 @@ TEST_F(LaneRegistryTest, TheOtherWorkersHearOfAChange) {
   EXPECT_EQ(children_.SentTo<wire::LaneChanged>(3).size(), 1u);
 }
 
+// Another worker has yet to report the guest that is inside.
+TEST_F(LaneRegistryTest, NoLaneIsFreedWithItsGuestsBeforeAllAreReported) {
+  SchedulerPort adopting("fifo", FewSessions(), &loop_, &executor_, [] { return 1; });
+  LaneRegistry registry({&sessions_, &adopting, &children_});
+  registry.AddGuest(7, 1);
+  registry.OnSessionGone(1);
+  EXPECT_TRUE(Released().empty());
+  adopting.Serve();
+  registry.OnSessionGone(2);
+  EXPECT_EQ(Released(), std::vector<uint64_t>{7}) << "no guest came any more";
+}
+
 }  // namespace
 }  // namespace control
