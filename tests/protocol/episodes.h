@@ -24,6 +24,14 @@ inline constexpr Disturbances kDaemons = {.daemons = true, .workers = true, .pau
 inline constexpr Disturbances kInProcess = {
     .daemons = true, .workers = true, .pauses = true, .in_process = true};
 
+// All at once.
+inline constexpr Disturbances kAll = {.daemons = true,
+                                      .workers = true,
+                                      .keepers = true,
+                                      .upgrades = true,
+                                      .pauses = true,
+                                      .in_process = true};
+
 // "daemons", "workers", "keepers", "upgrades", "pauses", "in-process", in any order; other words
 // mean nothing.
 Disturbances DisturbancesIn(const std::string& names);

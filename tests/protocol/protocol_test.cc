@@ -40,6 +40,8 @@ TEST(InProcessTest, WorldsWithProgramsInProcessKeepTheirPromises) {
   ExpectPromisesKept(kInProcess, 1);
 }
 
+TEST(AllTest, WorldsWithAllDisturbancesKeepTheirPromises) { ExpectPromisesKept(kAll, 1); }
+
 INSTANTIATE_TEST_SUITE_P(Quarter, SeedsTest, testing::Range<uint64_t>(1, 5));
 
 }  // namespace
