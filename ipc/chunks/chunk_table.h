@@ -46,7 +46,7 @@ class ChunkTable {
   // null. The bytes of that chunk stay: a message that is still to be read may name them. Does
   // nothing when the table is full.
   void Add(std::span<const std::byte> run, uint32_t messages, Chunk* instead);
-  // Whether a run of this shape was sent lately; from now on, one was.
+  // True when the client sent a run of this shape lately. Notes that the client sends one now.
   bool WasSeen(uint64_t shape);
   // The area is used up, or the session has as many chunks as it may have.
   bool full() const { return full_; }

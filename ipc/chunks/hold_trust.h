@@ -30,7 +30,7 @@ class HoldTrust {
     --left_;
     return false;
   }
-  // What became of a run of which so many messages were held.
+  // The end of a run of which the client held so many messages.
   void OnRepeated(uint32_t messages) {
     balance_ = std::min(balance_ + static_cast<int32_t>(messages), kMost);
     if (balance_ == kMost) rest_ = 0;

@@ -5,15 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/harness/events.h"
 #include "tests/protocol/episodes.h"
 
 namespace protocol {
 namespace {
 
-uint64_t StepsWanted() {
-  const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
-  return given == nullptr ? 1'600'000 : std::strtoull(given, nullptr, 10);
-}
+constexpr uint64_t kSteps = 1'600'000;
 
 class SeedsTest : public testing::TestWithParam<uint64_t> {};
 
@@ -21,7 +19,7 @@ void ExpectPromisesKept(const Disturbances& disturbances, uint64_t usual_seed) {
   const char* const given = std::getenv("LANEWAY_TEST_SEED");
   const uint64_t seed = given == nullptr ? usual_seed : std::strtoull(given, nullptr, 10);
   std::printf("seed %lu (another one: LANEWAY_TEST_SEED)\n", static_cast<unsigned long>(seed));
-  const Finding finding = Explore(disturbances, seed, StepsWanted());
+  const Finding finding = Explore(disturbances, seed, harness::Events(kSteps));
   EXPECT_EQ(finding.failure, "") << "protocol_world --seed " << seed << " --steps " << finding.steps
                                  << " --disturb " << NamesOf(disturbances);
 }

@@ -12,6 +12,7 @@
 #include "ipc/calls/limits.h"
 #include "replay/launch_ranges.h"
 #include "softgpu/exec/launch.h"
+#include "tests/harness/events.h"
 #include "tests/harness/seed.h"
 #include "tests/replay/parsed_kernel.h"
 #include "tests/replay/random_kernel.h"
@@ -179,13 +180,8 @@ constexpr uint64_t kKernels = 3000;
 constexpr uint64_t kKernels = 100000;
 #endif
 
-uint64_t Count() {
-  const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : kKernels;
-}
-
 TEST(RandomKernelsTest, TheAnalysisNeverSaysTooLittle) {
-  const uint64_t seed = harness::Seed(), count = Count();
+  const uint64_t seed = harness::Seed(), count = harness::Events(kKernels);
   const Buffers buffers;
   uint64_t unknown = 0;
   for (uint64_t k = 0; k < count; ++k) {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "tests/harness/events.h"
 #include "tests/harness/seed.h"
 #include "tests/scheduler/world.h"
 
@@ -15,11 +16,6 @@ constexpr uint64_t kEvents = 50'000;
 constexpr uint64_t kEvents = 1'000'000;
 #endif
 constexpr uint64_t kEventsPerWorld = 2'500;
-
-uint64_t Total() {
-  const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : kEvents;
-}
 
 World::Options Random(const std::string& policy, uint64_t seed) {
   World::Options options;
@@ -35,7 +31,7 @@ class PropertyTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PropertyTest, RandomEvents) {
   uint64_t seed = harness::Seed();
-  for (uint64_t events = 0; events < Total(); ++seed) {
+  for (uint64_t events = 0; events < harness::Events(kEvents); ++seed) {
     World world(Random(GetParam(), seed), seed);
     try {
       while (world.events() < kEventsPerWorld) {

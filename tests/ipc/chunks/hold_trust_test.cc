@@ -65,7 +65,7 @@ TEST(HoldTrustTest, LongRunsThatRepeatOutweighShortOnesThatDiffer) {
   }
 }
 
-// What is held in vain is bounded by what is repeated, and by a little for each rest.
+// The messages held in vain are at most those repeated, and a few for each rest.
 TEST(HoldTrustTest, WhateverComesLittleIsHeldInVain) {
   std::mt19937_64 random(harness::Seed());
   for (uint32_t program = 0; program < 500; ++program) {

@@ -24,7 +24,8 @@ namespace worker {
 constexpr uint32_t kCells = 24;
 constexpr uint64_t kCellBytes = 4;  // of a cell, as its address and spans have it
 
-// What a function does is its number's remainder. The others belong to this function alone.
+// A function's number modulo kEffects is its effect. Functions of one effect differ in their
+// values.
 enum class Effect : uint32_t { kFill, kCopy, kStore, kAdd, kMix, kSum };
 constexpr uint32_t kEffects = 6, kFirstOfKernels = 2;
 constexpr Effect EffectOf(uint32_t function) { return static_cast<Effect>(function % kEffects); }
@@ -88,7 +89,7 @@ class CellDevice {
   void Fill(uint32_t cell, uint32_t count, uint32_t value);
 
   uint64_t graphs_launched() const { return graphs_launched_; }
-  // Whether the driver refuses one of its calls now.
+  // True when the driver is to refuse the call that it is given now.
   bool Refuses() { return refuses_ && dice_.OneIn(97); }
   void SetRefuses(bool refuses) { refuses_ = refuses; }
 

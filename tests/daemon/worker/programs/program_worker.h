@@ -21,7 +21,7 @@ namespace worker {
 // Of the messages of such steps.
 uint16_t OpOf(Step::Kind kind);
 
-// What all programs of a test have in common.
+// The driver, the session file and the memory that all programs of a test share.
 struct ProgramSurroundings {
   ProgramSurroundings() : recording(FreshRecording()), environment(RecordingEnvironment()) {
     environment.lanes = &lanes;

@@ -30,7 +30,7 @@ class RandomProgram {
     uint32_t other_to = 0;      // the cell of every second turn
   };
   using Body = std::vector<Planned>;
-  // What streams have done to a cell, by the numbers of their steps.
+  // Of a cell: the number of each stream's last step that touched the cell.
   using Touched = std::array<std::array<uint64_t, 3>, kStreams>;  // by Access
 
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(dice_.Below(bound)); }
@@ -41,7 +41,7 @@ class RandomProgram {
   void Disturb(Body* body);
   void DrawNames(std::vector<Step>* steps);
   void Take(const Planned& planned, std::vector<Step>* steps);
-  // Whether the program may do it, and what it changes in the program's own books.
+  // True when the program is to take this step. The program's own books then count the step.
   bool Admit(const Step& step);
   Work TouchOf(const Step& step) const;
   bool IsThere(const Work& work) const;

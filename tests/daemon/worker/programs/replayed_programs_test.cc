@@ -20,6 +20,7 @@
 #include "tests/daemon/worker/programs/program_orders.h"
 #include "tests/daemon/worker/programs/program_worker.h"
 #include "tests/daemon/worker/programs/random_program.h"
+#include "tests/harness/events.h"
 #include "tests/harness/seed.h"
 
 namespace worker {
@@ -44,7 +45,7 @@ class Trial {
     if (dice_.OneIn(4)) sender_->MayHold(false);
   }
 
-  // What differs; empty: nothing.
+  // Runs the program, and returns how the cells differ from those of its steps; empty: they agree.
   std::string Run();
   const ProgramWorker& worker() const { return worker_; }
   uint64_t orders_told() const { return orders_told_; }
@@ -160,13 +161,8 @@ constexpr uint64_t kPrograms = 500;
 constexpr uint64_t kPrograms = 20000;
 #endif
 
-uint64_t Count() {
-  const char* const given = std::getenv("LANEWAY_TEST_EVENTS");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : kPrograms;
-}
-
 TEST(ReplayedProgramsTest, LeaveWhatTheirStepsLeaveOneByOne) {
-  const uint64_t seed = harness::Seed(), count = Count();
+  const uint64_t seed = harness::Seed(), count = harness::Events(kPrograms);
   ProgramSurroundings around;
   uint64_t served = 0, replayed = 0, orders = 0;
   for (uint64_t k = 0; k < count; ++k) {

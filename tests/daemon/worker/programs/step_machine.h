@@ -55,7 +55,7 @@ class StepMachine {
 
   // REQUIRES: a kernel touches memory that is there.
   void Do(std::span<const std::byte> body);
-  // What the step does on the device. REQUIRES: it is a launch, a fill or a copy.
+  // The device's work for the step. REQUIRES: the step is a launch, a fill or a copy.
   Work WorkOf(const Step& step, std::span<const std::byte> body) const;
   uint32_t stream(uint32_t name) const { return streams_[name]; }
   uint32_t function(uint32_t name) const { return functions_[name]; }
