@@ -2,10 +2,12 @@
 // the machine does, and kernels compute as they do in real time.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/softgpu/driver_test.h"
@@ -104,23 +106,20 @@ TEST_F(VirtualTimeTest, KernelsOfTwoStreamsRunBesideEachOther) {
 }
 
 TEST_F(VirtualTimeTest, AWaitForWhatIsReallyDoneCountsInVirtualTime) {
-  CUdeviceptr flag = 0;
-  void* host = nullptr;
-  ASSERT_OK(cuMemHostAlloc(&host, 4, 0));
-  ASSERT_OK(cuMemHostGetDevicePointer(&flag, host, 0));
-  volatile unsigned* const seen = static_cast<volatile unsigned*>(host);
-  *seen = 0;
+  CUstream told = nullptr;
+  std::atomic<bool> done = false;
+  ASSERT_OK(cuStreamCreate(&told, CU_STREAM_NON_BLOCKING));
   ASSERT_OK(cuEventRecord(begin_, stream_));
-  unsigned value = 1;
-  ASSERT_OK(Launch(store_, {&flag, &value}, other_));
-  ASSERT_OK(cuEventRecord(edge_, other_));
-  while (*seen == 0) {  // no call of the driver: the program does not wait in virtual time
-  }
+  Store(1, other_);
+  After(told, other_);
+  ASSERT_OK(cuLaunchHostFunc(
+      told, [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &done));
+  // Without a call of the driver, which would be a wait in virtual time.
+  while (!done) std::this_thread::yield();
   ASSERT_OK(cuStreamWaitEvent(stream_, edge_, 0));
   ASSERT_OK(Launch(empty_, {}, stream_));
   ASSERT_OK(cuEventRecord(end_, stream_));
   EXPECT_FLOAT_EQ(ElapsedUs(), 22 + 12);
-  ASSERT_OK(cuMemFreeHost(host));
 }
 
 TEST_F(VirtualTimeTest, TheLegacyStreamAndBlockingStreamsFollowEachOther) {
