@@ -20,6 +20,7 @@ Residency::Residency(const Surroundings& around)
             &around.notices->callbacks, around.iterations, around.page, around.message_waits}),
       swaps({around.session_id, around.held, &lane, &turn, &requests, around.parking}),
       arena_(around.held->arena),
+      pinned_(around.held->pinned),
       board_(around.held->environment.board),
       parking_(*around.parking) {}
 
@@ -58,11 +59,14 @@ void Residency::OnDecision(const Decision& decision) {
 }
 
 // The lane is asked after the requests: see MemoryRequests::NoteGrantedLane().
-void Residency::Describe(SessionSnapshot* snapshot) const {
-  snapshot->device_bytes = arena_.bytes();
-  snapshot->persistent_bytes = requests.TellBytes();
-  snapshot->lane_bytes = lane.TellBytes();
-  snapshot->place = swaps.Look();
+SessionSnapshot Residency::Describe() const {
+  SessionSnapshot snapshot;
+  snapshot.device_bytes = arena_.bytes();
+  snapshot.pinned_bytes = pinned_.bytes();
+  snapshot.persistent_bytes = requests.TellBytes();
+  snapshot.lane_bytes = lane.TellBytes();
+  snapshot.place = swaps.Look();
+  return snapshot;
 }
 
 }  // namespace worker

@@ -48,8 +48,8 @@ class Residency {
   void JoinBoard();
   // Carries out a decision of lanewayd as soon as the session's state allows.
   void OnDecision(const Decision& decision);
-  // Fills in the memory that lanewayd counts, and its place.
-  void Describe(SessionSnapshot* snapshot) const;
+  // The memory that lanewayd counts, and its place.
+  SessionSnapshot Describe() const;
 
   MemoryRequests requests;  // room for memory, from lanewayd
   LaneMembership lane;      // which lane and how much of it, in and out
@@ -58,6 +58,7 @@ class Residency {
 
  private:
   Arena& arena_;
+  const PinnedMemory& pinned_;
   Board* const board_;  // null: every session runs at once
   Parking& parking_;
 };

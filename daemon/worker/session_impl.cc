@@ -25,7 +25,8 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
           [this](ipc::WaitState reason, int64_t begin_us) {
             handlers_.trace().OnWaited(reason, begin_us);
           }),
-      handover_({pages_.file.page(), &life_, &parking_, this}),
+      quiesce_({&held_, &handlers_, &memory_.turn, &loop_}),
+      handover_({pages_.file.page(), &life_, &parking_, &quiesce_}),
       notices_(environment, pages_.file.get()),
       held_(environment, setup, &pages_.prints),
       iterations_(environment, pages_.file.page(), pages_.progress.get()),
@@ -42,9 +43,8 @@ SessionImpl::SessionImpl(SessionSetup setup, const Environment& environment)
             &wait_, std::move(setup.channel)) {}
 
 bool SessionImpl::Reserve(std::string* error) {
-  const Environment& environment = held_.environment;
   if (!held_.arena.Reserve(error)) return false;
-  environment.driver->cuCtxSetCurrent(environment.contexts[0]);
+  held_.environment.driver->cuCtxSetCurrent(held_.environment.contexts[0]);
   if (!pages_.file.Register(error)) return false;
   if (life_.generation() != 0 && !memory_.Restore(error)) return false;
   memory_.JoinBoard();
@@ -57,32 +57,22 @@ void SessionImpl::Run() {
   handlers_.BeginThread();
   const OpenWaits::Current waits(teardown_.waits());
   notices_.courtesy.Begin();
-  if (!Serve()) return teardown_.End();
+  if (loop_.Run() == SessionLoop::Outcome::kEnded) return teardown_.End();
   teardown_.LeaveToSuccessor();
   handover_.Left();
-}
-
-bool SessionImpl::Serve() {
-  const SessionHandover::Entry entry = handover_.AwaitClient();
-  if (entry != SessionHandover::Entry::kServe) return entry == SessionHandover::Entry::kLeave;
-  if (life_.generation() != 0) loop_.UseRings();
-  return loop_.Run() == SessionLoop::Outcome::kLeft;
 }
 
 // --- other threads -------------------------------------------------------------------------------
 
 void SessionImpl::Stop() {
   life_.Stop();
-  parking_.poked()->store(1);
   teardown_.Stop();
   parking_.Ring();
 }
 
 SessionSnapshot SessionImpl::Snapshot() const {
-  SessionSnapshot snapshot = {
-      .ops_received = pages_.file.page()->ops_received.load(std::memory_order_relaxed),
-      .pinned_bytes = held_.pinned.bytes()};
-  memory_.Describe(&snapshot);
+  SessionSnapshot snapshot = memory_.Describe();
+  snapshot.ops_received = pages_.file.page()->ops_received.load(std::memory_order_relaxed);
   return snapshot;
 }
 

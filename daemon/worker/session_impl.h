@@ -21,6 +21,7 @@
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/iterations.h"
 #include "daemon/worker/parking.h"
+#include "daemon/worker/quiet_session.h"
 #include "daemon/worker/residency.h"
 #include "daemon/worker/session.h"
 #include "daemon/worker/session_handover.h"
@@ -33,7 +34,7 @@
 
 namespace worker {
 
-class SessionImpl final : public Session, private Quiesce {
+class SessionImpl final : public Session {
  public:
   SessionImpl(SessionSetup setup, const Environment& environment);
   bool Reserve(std::string* error);
@@ -51,21 +52,10 @@ class SessionImpl final : public Session, private Quiesce {
   void OnDecision(const Decision& decision) override { memory_.OnDecision(decision); }
 
  private:
-  // Quiesce
-  bool PollFrees() override { return held_.frees.Poll(); }
-  bool IsComplete() override {
-    return !loop_.midway() && !handlers_.modules().HasPartOfAnImage() &&
-           memory_.turn.LaneIsEmpty() && held_.StreamsComplete();
-  }
-  void SaveForSuccessor() override { handlers_.streams().SaveTimes(); }
-  bool MayLeave() override { return memory_.turn.MayLeave(); }
-
-  // True: another worker is to go on with the session.
-  bool Serve();
-
   SessionPages pages_;
   SessionLife life_;
   Parking parking_;
+  QuietSession quiesce_;
   SessionHandover handover_;
   StreamNotices notices_;
   Holdings held_;

@@ -31,12 +31,18 @@ SessionLoop::SessionLoop(const Surroundings& around, TurnWait* wait, ipc::Channe
   if (channel_.receiver != nullptr) channel_.receiver->SetInterrupt(around_.parking->poked());
 }
 
-void SessionLoop::UseRings() {
-  channel_ = around_.file->WorkerChannel();
-  channel_.receiver->SetInterrupt(around_.parking->poked());
+SessionLoop::Outcome SessionLoop::Run() {
+  const SessionHandover::Entry entry = around_.handover->AwaitClient();
+  if (entry == SessionHandover::Entry::kEnd) return Outcome::kEnded;
+  if (entry == SessionHandover::Entry::kLeave) return Outcome::kLeft;
+  if (around_.life->generation() != 0) {
+    channel_ = around_.file->WorkerChannel();
+    channel_.receiver->SetInterrupt(around_.parking->poked());
+  }
+  return ServeAll();
 }
 
-SessionLoop::Outcome SessionLoop::Run() {
+SessionLoop::Outcome SessionLoop::ServeAll() {
   while (around_.life->Alive()) {
     if (around_.poison->poisoned.load(std::memory_order_relaxed)) {
       around_.parking->Sleep(kPoisonedNapUs);  // the process is about to exit

@@ -37,13 +37,11 @@ class SessionLoop {
     ClientBell* bell;
     ThreadCourtesy* courtesy;
   };
-  // `wait` outlives this object. `channel` may be empty until UseRings().
+  // `wait` outlives this object. `channel` may be empty when another worker had the session: its
+  // client puts the rings of the session's file in order first.
   SessionLoop(const Surroundings& around, TurnWait* wait, ipc::Channel channel);
   SessionLoop(const SessionLoop&) = delete;
 
-  // Messages come through the rings of the session's file from now on: its client has put them in
-  // order.
-  void UseRings();
   // Whether a message waits to be taken.
   bool HasMessage() const { return channel_.receiver->Pending(); }
   // Whether the client sent more along with the message that was served last.
@@ -55,9 +53,11 @@ class SessionLoop {
     kEnded,  // stopped, or lost
     kLeft,   // another worker is to go on, and nothing is in flight
   };
+  // Waits for the client of a session that another worker had, then serves.
   Outcome Run();
 
  private:
+  Outcome ServeAll();
   void Serve(std::span<const std::byte> message);
   // Launches of a chunk, of which the message is the first, as one graph. False: it is served
   // alone.
