@@ -27,6 +27,7 @@ struct SessionWork {
   std::vector<graph::Record> records;
   std::map<uint32_t, int64_t> times_ns;
   graph::Images images;
+  graph::LaunchCounts launches;
   std::vector<graph::Record> iteration;  // once it is whole
 };
 
@@ -58,16 +59,23 @@ class JobWork {
     const std::string bytes = std::exchange(track->records_untrusted, {});
     if (number == ipc::kSentTrack) {
       session->sent += bytes;
+      const size_t before = session->records.size();
       session->sent.erase(
           0, graph::DecodeRecordsUntrusted(session->sent, &session->records, &calls_.unreadable));
+      for (size_t i = before; i < session->records.size(); ++i)
+        session->launches.Add(session->records[i]);
       TakeIteration(session);
     } else if (number == ipc::kImageTrack) {
       session->parts += bytes;
       session->parts.erase(
           0, graph::DecodeImagesUntrusted(session->parts, &session->images, &calls_.unreadable));
     } else if (number == ipc::kDeviceTrack) {
-      for (const ipc::TraceEvent& event : track->events)
+      for (const ipc::TraceEvent& event : track->events) {
         session->times_ns[ipc::NumberIn(event)] = event.end_ns - event.begin_ns;
+        if (session->times_ns.size() > kRecordsMax)
+          session->times_ns.erase(session->times_ns.begin());
+        session->launches.AddTime(ipc::NumberIn(event), event.end_ns - event.begin_ns);
+      }
     }
     track->events.clear();
   }
@@ -153,24 +161,30 @@ absl::StatusOr<TracedIteration> TraceIteration(const Request& request, int64_t f
                          .images = std::move(session.images)};
 }
 
-absl::StatusOr<graph::Images> FetchImages(const Request& request, int64_t for_us) {
+absl::StatusOr<JobKernels> FetchKernels(const Request& request, int64_t images_us,
+                                        int64_t count_us) {
   JobWork work(request);
   if (const absl::Status begun = work.Begin(); !begun.ok()) return begun;
-  const int64_t end_ns = ipc::MonotonicNs() + for_us * 1000;
+  const int64_t begin_ns = ipc::MonotonicNs(), counted_ns = begin_ns + count_us * 1000;
+  const int64_t end_ns = std::max(begin_ns + images_us * 1000, counted_ns);
   bool lives = true, all = false;
-  while (lives && !all && ipc::MonotonicNs() < end_ns) {
+  while (lives && ipc::MonotonicNs() < (all ? counted_ns : end_ns)) {
     const absl::StatusOr<bool> more = work.More();
     if (!more.ok()) return more.status();
     lives = *more;
     all = AllTold(work.sessions());
   }
+  JobKernels kernels{.counted_ns = ipc::MonotonicNs() - begin_ns};
   if (lives) (void)work.End();
-  graph::Images images;
-  for (auto& [id, session] : work.sessions()) images.merge(session.images);
-  images.erase(graph::kAllTold);
-  if (all || !images.empty()) return images;
+  for (auto& [id, session] : work.sessions()) {
+    kernels.images.merge(session.images);
+    for (const auto& [kernel, launches] : session.launches.by_kernel())
+      kernels.launches[kernel].Add(launches);
+  }
+  kernels.images.erase(graph::kAllTold);
+  if (all || !kernels.images.empty()) return kernels;
   return absl::NotFoundError(
-      lives ? absl::StrCat("job ", request.id, " told of no module within ", SecondsOf(for_us),
+      lives ? absl::StrCat("job ", request.id, " told of no module within ", SecondsOf(images_us),
                            "; laneway why ", request.id, " says what it waits for")
             : absl::StrCat("job ", request.id, " ended before it told of its modules"));
 }

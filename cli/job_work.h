@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/graph/launch_counts.h"
 #include "cli/graph/records.h"
 #include "cli/request.h"
 
@@ -25,7 +26,15 @@ struct TracedIteration {
 // The first whole iteration of a session of the request's job. The error is a sentence.
 absl::StatusOr<TracedIteration> TraceIteration(const Request& request, int64_t for_us);
 
-// The images of all modules that the job's sessions have loaded, by content.
-absl::StatusOr<graph::Images> FetchImages(const Request& request, int64_t for_us);
+struct JobKernels {
+  graph::Images images;  // of all modules that the job's sessions have loaded, by content
+  graph::LaunchesByKernel launches;
+  int64_t counted_ns = 0;  // for how long launches were counted
+};
+
+// Ends when all images have come and launches were counted for `count_us`, but waits for images no
+// longer than `images_us`. The error is a sentence.
+absl::StatusOr<JobKernels> FetchKernels(const Request& request, int64_t images_us,
+                                        int64_t count_us);
 
 }  // namespace cli

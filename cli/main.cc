@@ -221,10 +221,13 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   app->get_subcommand("stop")->add_flag("--force", request->force,
                                         "end running programs' sessions, too");
   app->get_subcommand("calls")->add_option("PATTERN", request->name, "a part of the name");
-  app->get_subcommand("kernels")
+  CLI::App* const kernels = app->get_subcommand("kernels");
+  kernels
       ->add_option("FILE|JOB", request->path,
                    "PTX, a fat binary, a program or a library; or the number of a running job")
       ->required();
+  kernels->add_option("--for", request->period,
+                      "of a job: count for so long how often each kernel is launched");
   DeclareGraph(app->get_subcommand("graph"), request);
   DeclareFunctions(app, request);
   sim::AddFlags(app->get_subcommand("sim"), simulation);

@@ -120,9 +120,10 @@ std::vector<CommandInfo> OtherCommands() {
        "List the CUDA calls whose names contain PATTERN, and how each is served",
        {"runtime-dir"}},
       {"kernels",
-       "[--json] FILE|JOB",
+       "[--json] FILE|JOB [--for TIME]",
        "Say what each kernel of a file (PTX, a fat binary, a program), or of the modules that a "
-       "running job has loaded, reads, writes and updates, by parameter, or why that is not known",
+       "running job has loaded, reads, writes and updates, by parameter, or why that is not known. "
+       "With --for count the job's launches by kernel, the longest first",
        {"runtime-dir"}},
       {"sim",
        "JOBS.csv [--policy NAMES|all] [--html FILE] [--timeline FILE] [--json]",

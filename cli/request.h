@@ -39,7 +39,7 @@ struct Request {
   bool force = false;
   bool once = false;   // of top
   bool calls = false;  // of trace
-  std::string period;  // of trace --calls and graph: for how long; empty: the default
+  std::string period;  // of trace --calls, graph and kernels: for how long; empty: the default
 };
 
 // Prints a sentence to standard error and returns `code`.

@@ -94,6 +94,21 @@ def test_kernels_of_a_job():
         check(key(of_job.out) and key(of_job.out) == key(of_file.out), f"{of_job}\n{of_file}")
 
 
+def test_launches_of_a_job_are_counted_by_kernel():
+    with Laneway() as laneway:
+        program, job = working(laneway)
+        result = laneway.command("kernels", job, "--for", "500ms", "--json")
+        check(result.code == 0 and not result.err, f"{result}")
+        counted = json.loads(result.out)
+        mix = next(kernel for kernel in counted["kernels"] if "Mix" in kernel["name"])
+        check(mix["launches"] > 0 and mix["device_ns"] > 0, f"{mix}")
+        check(counted["known_launches"] == counted["launches"] == mix["launches"], f"{counted}")
+        check(counted["counted_ns"] >= 500_000_000, f"{counted}")
+        text = laneway.command("kernels", job, "--for", "100ms")
+        check(text.code == 0 and f"{KERNEL}  " in text.out and " launches in 0." in text.out, f"{text}")
+        check(program.running(), f"{program.errors()}")
+
+
 def test_an_idle_job_tells_its_kernels_and_has_no_iteration():
     with Laneway() as laneway:
         stepped = Stepped(laneway, "device", alone(laneway, "device", 3), 3)
@@ -113,6 +128,8 @@ def test_refusals_leave_nothing_behind():
         for arguments, code, word in ((["graph", "999"], 1, "laneway ps"), (["kernels", "999"], 1, "laneway ps"),
                                       (["graph"], 2, "JOB"), (["graph", job, "--for", "soon"], 2, "500ms"),
                                       (["graph", job, "--json", "--dot", "x"], 2, "--dot"),
+                                      (["kernels", job, "--for", "soon"], 2, "500ms"),
+                                      (["kernels", laneway.binary("repeat"), "--for", "1s"], 1, "running job"),
                                       (["graph", job, "--svg", str(missing)], 1, "cannot write")):
             result = laneway.command(*arguments)
             check(result.code == code and len(result.err.splitlines()) == 1 and word in result.err, f"{result}")
