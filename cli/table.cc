@@ -7,6 +7,30 @@
 #include "absl/strings/str_format.h"
 
 namespace cli {
+namespace {
+
+// Bytes of the letter that the text begins with. 0: it is no letter of UTF-8, or none that a file
+// of XML may hold.
+size_t LetterBytes(std::string_view text) {
+  const auto byte = [text](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const uint32_t first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  constexpr uint32_t kLowest[] = {0, 0, 0xa0, 0x800, 0x10000};  // below 0xa0 are control characters
+  if (first < 0xc2 || first > 0xf4) return 0;
+  uint32_t code = first & (0x7fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  return code < kLowest[bytes] || code > 0x10ffff || surrogate || (code & 0xfffe) == 0xfffe ? 0
+                                                                                            : bytes;
+}
+
+}  // namespace
 
 std::string Table(const Rows& rows, size_t left) {
   std::vector<size_t> widths(rows[0].size());
@@ -53,12 +77,14 @@ std::string TimeText(uint64_t us) {
   return absl::StrFormat("%d h %d min", minutes / 60, minutes % 60);
 }
 
-std::string Printable(std::string text) {
-  for (char& letter : text) {
-    const unsigned char code = static_cast<unsigned char>(letter);
-    if (code < 0x20 || code == 0x7f) letter = '?';
+std::string Printable(std::string_view text_untrusted) {
+  std::string printable;
+  while (!text_untrusted.empty()) {
+    const size_t bytes = LetterBytes(text_untrusted);
+    printable += bytes == 0 ? std::string_view("?") : text_untrusted.substr(0, bytes);
+    text_untrusted.remove_prefix(std::max<size_t>(1, bytes));
   }
-  return text;
+  return printable;
 }
 
 }  // namespace cli

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cli {
@@ -20,7 +21,8 @@ std::string BytesText(uint64_t bytes);
 // "850 us", "12.5 ms", "3.2 s", "2 h 5 min"; "-" for 0.
 std::string TimeText(uint64_t us);
 
-// What a stranger's text may do to a terminal: control characters become '?'.
-std::string Printable(std::string text);
+// A text of another program for people: valid UTF-8 without control characters, which could steer a
+// terminal. Each byte of what is not becomes '?'.
+std::string Printable(std::string_view text_untrusted);
 
 }  // namespace cli

@@ -1,6 +1,8 @@
 #include "cli/graph/dot.h"
 
 #include "absl/strings/str_cat.h"
+#include "cli/graph/labels.h"
+#include "cli/table.h"
 
 namespace graph {
 namespace {
@@ -20,7 +22,7 @@ std::string NodeText(const IterationGraph& graph, NodeId node) {
   const std::string hint = operation.unknown.empty()
                                ? operation.name
                                : absl::StrCat(operation.name, ": ", operation.unknown);
-  return absl::StrCat("  n", node, " [label=", label, ", tooltip=", DotQuoted(Shown(hint)),
+  return absl::StrCat("  n", node, " [label=", label, ", tooltip=", DotQuoted(cli::Printable(hint)),
                       ", fillcolor=\"", ColourCode(ToneOf(graph, node)), "\", style=\"filled",
                       operation.unknown.empty() ? "" : ",dashed",
                       "\", penwidth=", graph.critical[At(node)] ? 3 : 1,
@@ -46,11 +48,11 @@ std::string DotQuoted(const std::string& text) {
 }
 
 std::string DotText(const IterationGraph& graph, const Caption& caption) {
-  std::string text =
-      absl::StrCat("digraph iteration {\n  label=",
-                   DotQuoted(absl::StrCat("one iteration of job ", caption.job, ", ",
-                                          Shown(caption.program), "; times: ", TimeName(caption))),
-                   ";\n  labelloc=t;\n  node [shape=box, fontname=\"sans-serif\"];\n");
+  std::string text = absl::StrCat(
+      "digraph iteration {\n  label=",
+      DotQuoted(absl::StrCat("one iteration of job ", caption.job, ", ",
+                             cli::Printable(caption.program), "; times: ", TimeName(caption))),
+      ";\n  labelloc=t;\n  node [shape=box, fontname=\"sans-serif\"];\n");
   for (NodeId node = 0; node < graph.dag.nodes(); ++node)
     absl::StrAppend(&text, NodeText(graph, node));
   for (NodeId node = 0; node < graph.dag.nodes(); ++node) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/report/drawing.h"
+#include "cli/table.h"
 #include "ipc/call_trace.h"
 #include "ipc/calls/limits.h"
 #include "replay/kernel_report.h"
@@ -23,45 +23,13 @@ int PartOf(const report::Hsl& colour, int offset) {
   return static_cast<int>(std::lround(part * 255));
 }
 
-// Bytes of the letter that the text begins with. 0: it is no letter of UTF-8, or none that a file
-// of XML may hold.
-size_t LetterBytes(std::string_view text) {
-  const auto byte = [text](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const uint32_t first = byte(0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  const size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  constexpr uint32_t kLowest[] = {0, 0, 0xa0, 0x800, 0x10000};  // below 0xa0 are control characters
-  if (first < 0xc2 || first > 0xf4) return 0;
-  uint32_t code = first & (0x7fu >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code < kLowest[bytes] || code > 0x10ffff || surrogate || (code & 0xfffe) == 0xfffe ? 0
-                                                                                            : bytes;
-}
-
 }  // namespace
-
-std::string Shown(const std::string& text_untrusted) {
-  std::string shown;
-  std::string_view rest = text_untrusted;
-  while (!rest.empty()) {
-    const size_t bytes = LetterBytes(rest);
-    shown += bytes == 0 ? std::string_view("?") : rest.substr(0, bytes);
-    rest.remove_prefix(std::max<size_t>(1, bytes));
-  }
-  return shown;
-}
 
 std::string NameOf(const Operation& operation, size_t letters) {
   std::string name = operation.kind == Operation::Kind::kKernel
                          ? replay::ReadableKernelName(operation.name)
                          : operation.name;
-  name = Shown(name);
+  name = cli::Printable(name);
   if (name.size() <= letters) return name;
   // Not in the middle of a letter of several bytes.
   size_t end = letters - 2;

@@ -1,5 +1,5 @@
 // Names of operations, streams and times, the same in text, JSON, DOT and SVG. Names come from the
-// traced program: this file takes control letters out, and each format escapes the rest. Pure.
+// traced program: cli::Printable takes control letters out, and each format escapes the rest. Pure.
 // Thread safety: stateless.
 #pragma once
 
@@ -18,10 +18,6 @@ struct Caption {
   std::string program;
   bool virtual_time = false;  // the times are a model's (docs/virtual_time.md)
 };
-
-// A text of the program for people: valid UTF-8 without control characters. What is not becomes
-// '?'.
-std::string Shown(const std::string& text_untrusted);
 
 // "reduce(float*)", "upload 4 KiB", "the host waits": up to `letters`, of at least 4.
 std::string NameOf(const Operation& operation, size_t letters);

@@ -128,7 +128,7 @@ std::string UnknownText(const IterationGraph& graph) {
   for (const Operation& operation : graph.operations) {
     if (operation.unknown.empty()) continue;
     const std::string line =
-        absl::StrCat(NameOf(operation, kLetters), ": ", Shown(operation.unknown));
+        absl::StrCat(NameOf(operation, kLetters), ": ", cli::Printable(operation.unknown));
     const auto [place, is_new] = places.try_emplace(line, found.size());
     if (is_new) found.emplace_back(line, 0);
     ++found[place->second].second;
@@ -146,7 +146,7 @@ std::string UnknownText(const IterationGraph& graph) {
 
 std::string SummaryText(const IterationGraph& graph, const Caption& caption) {
   return absl::StrCat("one iteration of job ", caption.job, ", session ", caption.session, ": ",
-                      Shown(caption.program), "\n",
+                      cli::Printable(caption.program), "\n",
                       cli::Table({{"  operations", KindsText(graph)},
                                   {"  program's", StreamsText(graph)},
                                   {"  dependencies", DependenciesText(graph)},

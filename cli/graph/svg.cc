@@ -50,7 +50,7 @@ std::string HintOf(const Operation& operation) {
     absl::StrAppend(&hint, "\nthe program's stream: ", StreamName(operation.slot),
                     "\ntime: ", DurationText(operation.time_ns));
   if (!operation.unknown.empty())
-    return absl::StrCat(hint, "\nmemory not known: ", Shown(operation.unknown));
+    return absl::StrCat(hint, "\nmemory not known: ", cli::Printable(operation.unknown));
   for (const Touch& touch : operation.touches) {
     const char* const use = touch.access == Access::kRead    ? "reads"
                             : touch.access == Access::kWrite ? "writes"
@@ -108,7 +108,8 @@ std::string HeadSvg(const IterationGraph& graph, const Caption& caption) {
                                       DurationText(graph.sum_ns), " (", TimeName(caption), ")");
   return absl::StrCat(
       Text({kMargin, 24}, "head",
-           absl::StrCat("One iteration of job ", caption.job, ": ", Shown(caption.program))),
+           absl::StrCat("One iteration of job ", caption.job, ": ",
+                        cli::Printable(caption.program))),
       Text({kMargin, 44}, "",
            absl::StrCat(graph.operations.size(), " operations, ", graph.dag.edges(), " edges; ",
                         Counted(graph.streams, "stream", "streams"), " and ",

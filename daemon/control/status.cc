@@ -81,6 +81,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"transport", session.record.transport == ipc::Transport::kZmq ? "zmq" : "ring"},
           {"worker", session.worker},
           {"state", NameOf(session.phase)},
+          {"paused", session.record.pause != scheduler::Pause::kNone},
           {"device_bytes", device_bytes},
           {"empty_bytes", EmptyBytes(session, device_bytes)},
           {"iterations",

@@ -151,6 +151,7 @@ def test_pause_and_resume():
         check(laneway.command("pause", str(job)).code == 0, "it is paused")
         wait_for(lambda: of_job(laneway, job)["wait"] == "resume", "it stops at its boundary")
         check(of_job(laneway, job)["state"] == "paused", f"{of_job(laneway, job)}")
+        check(all(session["paused"] for session in laneway.sessions()), f"{laneway.sessions()}")
         check("pause" in laneway.command("why", str(job)).out, f"{laneway.command('why', str(job))}")
         before = of_job(laneway, job)["iterations"]
         check(of_job(laneway, job)["iterations"] == before, "a paused job makes no iterations")

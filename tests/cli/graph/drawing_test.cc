@@ -110,16 +110,6 @@ TEST(NamesTest, AreHarmlessEverywhere) {
   EXPECT_TRUE(nlohmann::json::parse(json).is_object());
 }
 
-TEST(NamesTest, ShownKeepsLettersAndNothingElse) {
-  EXPECT_EQ(Shown("k\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
-            "k\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
-  EXPECT_EQ(Shown("\xc0\xaf"), "??") << "a letter in too many bytes";
-  EXPECT_EQ(Shown("\xed\xa0\x80"), "???") << "half of a pair";
-  EXPECT_EQ(Shown("\xef\xbf\xbe"), "???") << "no character of XML";
-  EXPECT_EQ(Shown("a\xe2\x82"), "a??") << "the end is missing";
-  EXPECT_EQ(Shown(std::string("a\0b\x7f", 4)), "a?b?");
-}
-
 TEST(NamesTest, LongNamesAreCutBetweenLetters) {
   Operation operation;
   operation.kind = Operation::Kind::kCopy;
