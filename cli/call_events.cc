@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/strings/escaping.h"
+#include "cli/graph/records.h"
 #include "ipc/calls.h"
 #include "ipc/calls/limits.h"
 
@@ -33,6 +34,7 @@ bool IsOfTrack(TraceKind kind, uint32_t track) {
     case TraceKind::kSent:
     case TraceKind::kWaited:
     case TraceKind::kImage:
+    case TraceKind::kKernel:
       return false;  // records, which are read elsewhere
   }
   return false;
@@ -122,6 +124,16 @@ bool TakeCallsUntrusted(const std::string& answer_json, CallsAnswer* answer, Job
     if (!TakeSession(session, calls)) return false;
   }
   return true;
+}
+
+void NameKernels(JobCalls* calls) {
+  for (auto& [id, session] : calls->sessions) {
+    const auto track = session.tracks.find(ipc::kImageTrack);
+    if (track == session.tracks.end()) continue;
+    graph::DecodeKernelNamesUntrusted(track->second.records_untrusted, &session.kernels_untrusted,
+                                      &calls->unreadable);
+    track->second.records_untrusted.clear();
+  }
 }
 
 void Order(JobCalls* calls) {

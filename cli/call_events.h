@@ -21,13 +21,14 @@ struct CallTrack {
   uint32_t thread = 0;  // as the system numbers threads
   uint64_t lost = 0;    // events that found no room
   std::vector<ipc::TraceEvent> events;
-  std::string records_untrusted;  // of tracks that hold records (cli/graph/records.h)
+  std::string records_untrusted;  // of tracks that hold them, to be read (cli/graph/records.h)
 };
 
 struct SessionCalls {
   std::string program;
-  uint32_t threads = 0;                  // of the client that had something to write
-  std::map<uint32_t, CallTrack> tracks;  // by number (ipc/call_trace.h)
+  uint32_t threads = 0;                               // of the client that had something to write
+  std::map<uint32_t, std::string> kernels_untrusted;  // names, by number
+  std::map<uint32_t, CallTrack> tracks;               // by number (ipc/call_trace.h)
 };
 
 struct JobCalls {
@@ -50,6 +51,10 @@ bool TakeCallsUntrusted(const std::string& answer_json, CallsAnswer* answer, Job
 // Appends the events that make sense on this track. Returns how many do not.
 uint64_t DecodeEventsUntrusted(uint32_t track, std::string_view bytes,
                                std::vector<ipc::TraceEvent>* events);
+
+// Reads the names of kernels out of the records that all answers brought. REQUIRES: the trace is
+// not in detail.
+void NameKernels(JobCalls* calls);
 
 // Sorts each track, cuts what lies outside of the time of the trace, and makes the slices of each
 // track nest.

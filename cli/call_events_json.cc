@@ -7,9 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/find.h"
+#include "cli/table.h"
 #include "ipc/calls.h"
 #include "ipc/calls/limits.h"
 #include "ipc/session_file.h"
+#include "replay/kernel_report.h"
 
 namespace cli {
 namespace {
@@ -41,7 +44,27 @@ std::string CallName(const TraceEvent& event) {
   return op.has_value() ? std::string(ipc::RowOf(*op).name) : "?";
 }
 
-std::string NameOf(const TraceEvent& event) {
+// As people read it; null: its name did not come.
+std::optional<std::string> KernelName(const SessionCalls& session, uint64_t number) {
+  if (number == 0 || number > UINT32_MAX) return std::nullopt;
+  const std::string* const name =
+      base::FindOrNull(session.kernels_untrusted, static_cast<uint32_t>(number));
+  if (name == nullptr) return std::nullopt;
+  return Printable(replay::ReadableKernelName(*name));
+}
+
+std::string DeviceName(const SessionCalls& session, const TraceEvent& event) {
+  const ipc::DeviceWork work = ipc::DeviceWorkIn(event);
+  if (work.launches != 0) return absl::StrCat(work.launches, " launches");
+  return KernelName(session, work.kernel).value_or(CallName(event));
+}
+
+std::string ServedName(const SessionCalls& session, const TraceEvent& event) {
+  const std::optional<std::string> kernel = KernelName(session, event.amount);
+  return kernel.has_value() ? absl::StrCat(CallName(event), " ", *kernel) : CallName(event);
+}
+
+std::string NameOf(const SessionCalls& session, const TraceEvent& event) {
   switch (event.kind) {
     case TraceKind::kWait:
       return event.amount == 0 ? "waits for the device, spinning" : "waits for the device, asleep";
@@ -53,9 +76,10 @@ std::string NameOf(const TraceEvent& event) {
       return absl::StrCat("replays ", event.amount, " launches");
     case TraceKind::kPark:
       return WaitName(event.amount);
+    case TraceKind::kServe:
+      return ServedName(session, event);
     case TraceKind::kDevice:
-      return ipc::LaunchesIn(event) == 0 ? CallName(event)
-                                         : absl::StrCat(ipc::LaunchesIn(event), " launches");
+      return DeviceName(session, event);
     default:
       return CallName(event);
   }
@@ -100,7 +124,7 @@ class Text {
       for (const TraceEvent& event : track.events) {
         const uint64_t thread = Track::Of(id, number, event.slot);
         if (named.insert(thread).second) Name(thread, TitleOf(id, number, track, event));
-        Slice(thread, event);
+        Slice(thread, NameOf(session, event), event);
       }
       if (track.lost != 0) Loss(Track::Of(id, number, 0), track.lost);
     }
@@ -125,8 +149,8 @@ class Text {
     absl::StrAppend(&text_, ",\"args\":{\"name\":", Json(name).dump(), "}}");
   }
 
-  void Slice(uint64_t thread, const TraceEvent& event) {
-    Begin("X", NameOf(event), thread);
+  void Slice(uint64_t thread, const std::string& name, const TraceEvent& event) {
+    Begin("X", name, thread);
     absl::StrAppend(&text_, ",\"cat\":\"", CategoryOf(event.kind),
                     "\",\"ts\":", Us(event.begin_ns - origin_ns_),
                     ",\"dur\":", Us(event.end_ns - event.begin_ns), "}");

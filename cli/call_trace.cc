@@ -64,6 +64,7 @@ int TraceCalls(const Request& request) {
     return Say(1, std::string(taken.message()));
   const absl::StatusOr<std::vector<JournalEvent>> journal = FetchJournal(request);
   if (!journal.ok()) return Say(1, std::string(journal.status().message()));
+  NameKernels(&calls);
   Order(&calls);
   TellLosses(calls);
   JobTimeline timeline = BuildTimeline(*journal, request.id);

@@ -71,10 +71,11 @@ class JobWork {
           0, graph::DecodeImagesUntrusted(session->parts, &session->images, &calls_.unreadable));
     } else if (number == ipc::kDeviceTrack) {
       for (const ipc::TraceEvent& event : track->events) {
-        session->times_ns[ipc::NumberIn(event)] = event.end_ns - event.begin_ns;
+        const uint32_t record = ipc::DeviceWorkIn(event).record;
+        session->times_ns[record] = event.end_ns - event.begin_ns;
         if (session->times_ns.size() > kRecordsMax)
           session->times_ns.erase(session->times_ns.begin());
-        session->launches.AddTime(ipc::NumberIn(event), event.end_ns - event.begin_ns);
+        session->launches.AddTime(record, event.end_ns - event.begin_ns);
       }
     }
     track->events.clear();

@@ -9,10 +9,11 @@
 // A track is a ring of events with one writer and one reader. An event that finds the ring full is
 // counted as lost.
 //
-// A trace in detail (TraceSwitch::details), for `laneway graph` and `laneway kernels JOB`, has two
-// tracks more: of what the client sends, and of the images that the worker has loaded. They hold
-// records (ipc/work_records.h): an event, and bytes in the places of the events after it. While a
-// session is traced in detail, the client sends its messages one by one.
+// Two tracks more hold records (ipc/work_records.h): an event, and bytes in the places of the
+// events after it. The worker writes the names of the kernels that are launched. A trace in detail
+// (TraceSwitch::details), for `laneway graph` and `laneway kernels JOB`, tells what the client
+// sends and the images that the worker has loaded. While a session is traced in detail, the client
+// sends its messages one by one.
 //
 // Everything here can be written by the client at any time. A writer keeps its own position and
 // never uses a word as an index; lanewayd copies bytes and looks at none of them; the command
@@ -34,15 +35,17 @@ enum class TraceKind : uint16_t {
   kWait,       // client: for a stream's completion word; `slot`; amount 1: it slept
   kReplyWait,  // client: for an answer of the worker
   kRepeat,     // client: a chunk was sent again; `amount` messages
-  kServe,      // worker: one message; `op`, and `slot` where the call names a stream
+  kServe,      // worker: one message; `op`, and `slot` where the call names a stream; `amount`: of
+               // a launch, the number of its kernel's name
   kReplay,     // worker: `amount` launches as one graph; `slot`
   kPark,       // worker: for a turn, memory, ...; `amount` is a WaitState
-  kDevice,     // device: what the message `op` gave it; `slot`; `amount`: AmountOfDevice()
+  kDevice,     // device: what the message `op` gave it; `slot`; `amount`: AmountOf(DeviceWork)
   kSent,       // client, a record: one message in detail (ipc/work_records.h); `op`, `slot`
   kWaited,     // client, a record: the program has waited for the device
   kImage,      // worker, a record: a part of a module's image
+  kKernel,     // worker, a record: the name of a kernel (ipc/work_records.h)
 };
-inline constexpr uint16_t kTraceKinds = 11;
+inline constexpr uint16_t kTraceKinds = 12;
 
 inline constexpr uint32_t kTraceTracks = 18;           // of a session
 inline constexpr uint64_t kTrackEventsMax = 1u << 15;  // that wait to be taken
@@ -66,16 +69,23 @@ constexpr uint64_t PlacesOfRecord(uint64_t bytes) {
   return 1 + (bytes + sizeof(TraceEvent) - 1) / sizeof(TraceEvent);
 }
 
-// TraceEvent::amount of kDevice: launches of one graph, else 0; and the number of the record of the
-// message (ipc/work_records.h), 0 without details.
-constexpr uint64_t AmountOfDevice(uint32_t number, uint32_t launches) {
-  return uint64_t{number} << 32 | launches;
+// What TraceEvent::amount of kDevice says.
+struct DeviceWork {
+  uint32_t record = 0;    // number of the message's record (ipc/work_records.h); 0: no details
+  uint32_t launches = 0;  // replayed as one graph, at most 2^31 - 1; 0: none
+  uint32_t kernel = 0;    // the number of its name, of one launch, in the same range; 0: not told
+};
+inline constexpr uint32_t kNamesKernel = 1u << 31;  // in the lower half, beside the number
+
+constexpr uint64_t AmountOf(const DeviceWork& work) {
+  const uint32_t lower = work.kernel == 0 ? work.launches : work.kernel | kNamesKernel;
+  return uint64_t{work.record} << 32 | lower;
 }
-constexpr uint32_t NumberIn(const TraceEvent& device) {
-  return static_cast<uint32_t>(device.amount >> 32);
-}
-constexpr uint32_t LaunchesIn(const TraceEvent& device) {
-  return static_cast<uint32_t>(device.amount);
+constexpr DeviceWork DeviceWorkIn(const TraceEvent& device) {
+  const uint32_t lower = static_cast<uint32_t>(device.amount);
+  DeviceWork work{.record = static_cast<uint32_t>(device.amount >> 32)};
+  ((lower & kNamesKernel) != 0 ? work.kernel : work.launches) = lower & ~kNamesKernel;
+  return work;
 }
 
 // One cache line per writer.
@@ -95,7 +105,8 @@ struct TraceWords {
 inline constexpr uint32_t kWorkerTrack = 0;
 inline constexpr uint32_t kDeviceTrack = 1;
 inline constexpr uint32_t kSentTrack = 2;     // records; its writer is whoever sends
-inline constexpr uint32_t kImageTrack = 3;    // records of the session's thread in the worker
+inline constexpr uint32_t kImageTrack = 3;    // records of the session's thread in the worker: of
+                                              // kernels' names, and in detail of images instead
 inline constexpr uint32_t kClientTracks = 4;  // from here on
 inline constexpr uint64_t kTraceRingBytes = kTrackEventsMax * sizeof(TraceEvent);
 inline constexpr uint64_t kTraceWordsBytes = 4096;

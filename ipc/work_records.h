@@ -1,6 +1,6 @@
-// Records of what a session's client gives the device, and of the images that its kernels are from:
-// the two tracks of a trace in detail (ipc/call_trace.h), which `laneway graph` and
-// `laneway kernels JOB` read.
+// Records of what a session's client gives the device, of its kernels' names and of the images that
+// they are from: two tracks of a trace (ipc/call_trace.h), which `laneway trace --calls`,
+// `laneway graph` and `laneway kernels JOB` read.
 //
 // A record is a TraceEvent and `amount` bytes after it. Of a kSent record the bytes are
 //     SentHead | arguments, 8 bytes each | ranges | variables | parameters of the kernel | name
@@ -11,6 +11,9 @@
 //
 // kSent and kWaited records have numbers that grow by one, also for a record that found no room: so
 // a gap shows. The number of a kSent record travels in the message's header.
+//
+// Of a kKernel record the bytes are KernelHead and the kernel's name as its module has it. The
+// numbers of names begin at 1 with each trace.
 //
 // Of a kImage record the bytes are ImageHead and a part of the image. A record whose ImageHead is
 // all zeros says that all images so far were told. Thread safety: plain data.
@@ -73,6 +76,12 @@ struct ImageHead {
   uint64_t offset = 0;
 };
 static_assert(sizeof(ImageHead) == 48);
+
+struct KernelHead {
+  uint32_t number = 0;
+  uint32_t reserved = 0;
+};
+static_assert(sizeof(KernelHead) == 8);
 
 inline constexpr uint32_t kSentVariablesMax = 64;
 inline constexpr uint32_t kSentNameBytesMax = 4096;

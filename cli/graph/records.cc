@@ -157,6 +157,17 @@ size_t DecodeRecordsUntrusted(std::string_view bytes, std::vector<Record>* recor
       });
 }
 
+size_t DecodeKernelNamesUntrusted(std::string_view bytes, std::map<uint32_t, std::string>* names,
+                                  uint64_t* unreadable) {
+  return ForEachRecord(bytes, unreadable, [&](const ipc::TraceEvent& event, std::string_view body) {
+    if (event.kind != ipc::TraceKind::kKernel) return false;
+    Parts parts(body);
+    const ipc::KernelHead head = parts.Take<ipc::KernelHead>();
+    if (!parts.ok() || head.number == 0) return false;
+    return names->emplace(head.number, body.substr(sizeof head)).second;
+  });
+}
+
 size_t DecodeImagesUntrusted(std::string_view bytes, Images* images, uint64_t* unreadable) {
   uint64_t kept = 0;
   for (const auto& [hash, image] : *images) kept += image.bytes.size();

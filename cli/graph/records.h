@@ -70,6 +70,10 @@ inline constexpr ImageHash kAllTold{};
 // A program's images are no longer than this together; parts of more are not read.
 inline constexpr uint64_t kImagesBytesMax = 1u << 30;
 
+// The same of kernels' names, by number.
+size_t DecodeKernelNamesUntrusted(std::string_view bytes, std::map<uint32_t, std::string>* names,
+                                  uint64_t* unreadable);
+
 // The same of parts of images.
 size_t DecodeImagesUntrusted(std::string_view bytes, Images* images, uint64_t* unreadable);
 

@@ -22,6 +22,7 @@ struct CallContext {
     stream = nullptr;
     event = {};
     blas = nullptr;
+    function = nullptr;
     named.clear();
   }
 
@@ -32,6 +33,7 @@ struct CallContext {
   StreamTable::Stream* stream = nullptr;
   ipc::HandleId event = {};
   cublasHandle_t blas = nullptr;
+  CUfunction function = nullptr;
   std::vector<AddressSpan> named;  // memory that work to come will touch
 };
 

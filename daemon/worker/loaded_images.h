@@ -18,14 +18,21 @@ class LoadedImages {
   void Add(CUmodule module, const ipc::ModuleHash& image) { loads_.push_back({module, image}); }
   void Remove(CUmodule module) {
     std::erase_if(loads_, [module](const Load& load) { return load.first == module; });
+    ++unloads_;
   }
-  void Clear() { loads_.clear(); }
+  void Clear() {
+    loads_.clear();
+    ++unloads_;
+  }
+  // How often a module went, and its functions with it: the driver may use their handles again.
+  uint64_t unloads() const { return unloads_; }
 
   using Load = std::pair<CUmodule, ipc::ModuleHash>;
   std::span<const Load> loads() const { return loads_; }
 
  private:
   std::vector<Load> loads_;
+  uint64_t unloads_ = 0;
 };
 
 }  // namespace worker

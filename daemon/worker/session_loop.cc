@@ -53,7 +53,7 @@ SessionLoop::Outcome SessionLoop::ServeAll() {
     const std::span<const std::byte> message = wait_.NextUntrusted(channel_.receiver.get());
     if (!message.empty()) {
       Serve(message);
-      around_.handlers->trace().OnServed(ipc::HeaderAt(message), around_.handlers->call().stream);
+      around_.handlers->trace().OnServed(ipc::HeaderAt(message), around_.handlers->call());
       wait_.OnServed();
     } else if (channel_.receiver->broken()) {
       around_.life->Lose(

@@ -19,7 +19,9 @@ bool SessionTrace::Open(int64_t now_ns) {
   const uint32_t thread = static_cast<uint32_t>(gettid());
   served_ = ipc::TraceWriter(file_.trace_area(), ipc::kWorkerTrack, thread);
   done_ = ipc::TraceWriter(file_.trace_area(), ipc::kDeviceTrack, thread);
-  images_.Begin(ipc::TraceWriter(file_.trace_area(), ipc::kImageTrack, thread));
+  const ipc::TraceWriter records(file_.trace_area(), ipc::kImageTrack, thread);
+  kernels_.Begin(records);
+  images_.Begin(records);
   return true;
 }
 
@@ -38,17 +40,26 @@ void SessionTrace::OnUse(const StreamTable::Stream& stream) {
   device_.Begin(stream.driver, stream.device);
 }
 
-void SessionTrace::End(const ipc::MessageHeader& header, const StreamTable::Stream* stream) {
+uint32_t SessionTrace::KernelOf(const ipc::MessageHeader& header, const CallContext& call) {
+  if (header.op != static_cast<uint16_t>(ipc::Op::Launch) || launches_ != 0) return 0;
+  if (switch_.details.load(std::memory_order_relaxed) != 0) return 0;  // its record names it
+  return kernels_.NumberOf(call.function);
+}
+
+void SessionTrace::End(const ipc::MessageHeader& header, const CallContext& call) {
   const int64_t begin_ns = std::exchange(begin_ns_, 0);
-  if (stream != nullptr) slot_ = stream->slot;
+  if (call.stream != nullptr) slot_ = call.stream->slot;
+  const uint32_t kernel = KernelOf(header, call);
   if (std::exchange(watches, false) && !failed_) {
-    const uint64_t amount = ipc::AmountOfDevice(header.record, launches_);
+    const uint64_t amount =
+        ipc::AmountOf({.record = header.record, .launches = launches_, .kernel = kernel});
     if (!device_.End(header.op, slot_, amount) && slot_ != ipc::kNoTraceSlot) done_.CountLost();
   } else {
     device_.Forget();
   }
   const ipc::TraceKind kind = launches_ == 0 ? ipc::TraceKind::kServe : ipc::TraceKind::kReplay;
-  served_.Add({begin_ns, ipc::MonotonicNs(), kind, header.op, slot_, launches_});
+  const uint64_t amount = launches_ == 0 ? kernel : launches_;
+  served_.Add({begin_ns, ipc::MonotonicNs(), kind, header.op, slot_, amount});
   Collect();
 }
 

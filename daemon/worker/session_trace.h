@@ -1,6 +1,6 @@
 // A session's part of `laneway trace JOB --calls` (ipc/call_trace.h): what its thread in the worker
-// serves and waits for, and when the device did it. In detail (ipc/work_records.h), also the images
-// of its modules.
+// serves and waits for, and when the device did it, with the names of kernels. In detail
+// (ipc/work_records.h) the images of its modules in place of names.
 //
 // While the session is not traced, a message costs one look at a word. Thread safety: one session's
 // thread.
@@ -8,8 +8,10 @@
 
 #include <cstdint>
 
+#include "daemon/worker/call_context.h"
 #include "daemon/worker/device_times.h"
 #include "daemon/worker/image_teller.h"
+#include "daemon/worker/kernel_names.h"
 #include "daemon/worker/streams.h"
 #include "ipc/message.h"
 #include "ipc/session_file.h"
@@ -22,7 +24,11 @@ class SessionTrace final : public StreamTable::Watcher {
   // All outlive this object.
   SessionTrace(const ipc::DriverTable& driver, const ipc::SessionFile& file,
                const LoadedImages& images)
-      : file_(file), switch_(*ipc::TraceSwitchOf(file.page())), device_(driver), images_(&images) {}
+      : file_(file),
+        switch_(*ipc::TraceSwitchOf(file.page())),
+        device_(driver),
+        kernels_(driver, &images),
+        images_(&images) {}
   SessionTrace(const SessionTrace&) = delete;
 
   // A message is about to be served. `is_work`: it gives the device work.
@@ -33,10 +39,10 @@ class SessionTrace final : public StreamTable::Watcher {
   // Notes on the message that is being served.
   void NoteReplay(uint32_t launches) { launches_ = launches; }
   void NoteFailure() { failed_ = true; }
-  // The message was served; `stream`: that it named, or null.
-  void OnServed(const ipc::MessageHeader& header, const StreamTable::Stream* stream) {
+  // The message was served; `call`: what it named.
+  void OnServed(const ipc::MessageHeader& header, const CallContext& call) {
     if (begin_ns_ != 0) [[unlikely]]
-      End(header, stream);
+      End(header, call);
   }
   // The session's thread found no message.
   void OnSilence() {
@@ -53,7 +59,9 @@ class SessionTrace final : public StreamTable::Watcher {
 
  private:
   void Begin(bool is_work);
-  void End(const ipc::MessageHeader& header, const StreamTable::Stream* stream);
+  void End(const ipc::MessageHeader& header, const CallContext& call);
+  // The number of the name of the kernel that was launched; 0: none, or it is not told.
+  uint32_t KernelOf(const ipc::MessageHeader& header, const CallContext& call);
   void Collect();
   // False: the trace has ended.
   bool Open(int64_t now_ns);
@@ -64,7 +72,8 @@ class SessionTrace final : public StreamTable::Watcher {
   uint32_t number_ = 0;  // of the trace that the tracks are written for
   ipc::TraceWriter served_;
   ipc::TraceWriter done_;
-  ImageTeller images_;
+  KernelNames kernels_;  // of a trace without details
+  ImageTeller images_;   // of one in detail
   // Of the message that is being served.
   int64_t begin_ns_ = 0;               // 0: it is not traced
   uint32_t launches_ = 0;              // replayed as one graph; 0: none

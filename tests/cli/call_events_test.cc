@@ -12,6 +12,7 @@
 #include "cli/trace_json.h"
 #include "ipc/calls.h"
 #include "ipc/calls/limits.h"
+#include "tests/cli/graph/record_bytes.h"
 #include "tests/harness/seed.h"
 
 namespace cli {
@@ -98,6 +99,41 @@ TEST(CallEventsTest, EventsBecomeNamedSlicesOfTheirThreads) {
   EXPECT_EQ(LossesOf(calls).events, 5u);
   EXPECT_NE(CallsJson(calls, 0).find("5 events lost"), std::string::npos);
   EXPECT_NE(CallsJson(calls, 0).find("thread 42"), std::string::npos);
+}
+
+std::string KernelRecord(uint32_t number, const std::string& name) {
+  return graph::RecordBytes({.kind = TraceKind::kKernel},
+                            graph::PlainBytes(ipc::KernelHead{.number = number}) + name);
+}
+
+TEST(CallEventsTest, LaunchesHaveTheNamesOfTheirKernels) {
+  JobCalls calls =
+      Taken(Answer(ipc::kImageTrack, KernelRecord(1, "_Z3addPf") + KernelRecord(2, "k\xff\n")));
+  const uint16_t launch = static_cast<uint16_t>(ipc::Op::Launch);
+  const auto device = [&](int64_t at_ns, const ipc::DeviceWork& work) {
+    return TraceEvent{at_ns, at_ns + 100, TraceKind::kDevice, launch, 8, ipc::AmountOf(work)};
+  };
+  SessionCalls& session = calls.sessions[3];
+  session.tracks[ipc::kWorkerTrack].events = {{2000, 2100, TraceKind::kServe, launch, 8, 1}};
+  session.tracks[ipc::kDeviceTrack].events = {
+      device(3000, {.record = 9, .kernel = 1}), device(4000, {.kernel = 2}),
+      device(5000, {.kernel = 3}), device(6000, {.launches = 50})};
+  NameKernels(&calls);
+  Order(&calls);
+  EXPECT_EQ(calls.unreadable, 0u);
+  std::vector<std::string> names;
+  for (const Json& slice : Slices(calls)) names.push_back(slice["name"]);
+  EXPECT_EQ(names, (std::vector<std::string>{"Launch add(float*)", "add(float*)", "k??", "Launch",
+                                             "50 launches"}));
+}
+
+TEST(CallEventsTest, RecordsThatAreNoNamesAreCounted) {
+  JobCalls calls = Taken(Answer(
+      ipc::kImageTrack, KernelRecord(1, "a") + KernelRecord(1, "b") + KernelRecord(0, "none") +
+                            graph::RecordBytes({.kind = TraceKind::kImage}, "x")));
+  NameKernels(&calls);
+  EXPECT_EQ(calls.unreadable, 3u);
+  EXPECT_EQ(calls.sessions[3].kernels_untrusted, (std::map<uint32_t, std::string>{{1, "a"}}));
 }
 
 TEST(CallEventsTest, WhatMakesNoSenseIsCountedAndLeftOut) {

@@ -12,6 +12,7 @@ from harness.jobs import session_of  # noqa: E402
 from harness.stepped import Stepped, alone  # noqa: E402
 
 WARM_UP, TRACED = 3, 7  # rounds
+KERNEL = "Mix(unsigned int const*, unsigned int*, unsigned int)"
 
 
 def job_of(laneway, program):
@@ -83,11 +84,11 @@ def test_known_calls_are_told_once():
                                  ("cuStreamWaitEvent", TRACED), ("cuStreamSynchronize", TRACED),
                                  ("cuMemcpy", TRACED), ("cuEventDestroy", 1), ("cuStreamDestroy", 2)):
             check(count(calls, prefix) == expected, f"{expected} of {prefix}: {calls}")
-        check(count(worker, "Launch") == 2 * TRACED, f"{worker}")
+        check(count(worker, f"Launch {KERNEL}") == 2 * TRACED, f"{worker}")
         streams = [track for name, track in found.items() if name.startswith("device, stream")]
         check(len(streams) == 2, f"{list(found)}")
         for track in streams:
-            check(count(track, "Launch") == TRACED, f"{track}")
+            check(count(track, KERNEL) == TRACED, f"{track}")
             check(all(end > begin for _, begin, end in track), f"{track}")
         waits = [wait for wait in calls if wait[0].startswith("waits for the device")]
         syncs = [call for call in calls if call[0].startswith(("cuStreamSynchronize", "cuMemcpy"))]

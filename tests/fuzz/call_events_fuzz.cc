@@ -1,5 +1,6 @@
-// Events of a trace as a hostile client may write them. The first byte names the track, the rest
-// are the bytes of its events. Whatever they are, the trace must be JSON whose slices nest.
+// Events and names of kernels of a trace as a hostile client may write them. The first byte names
+// the track, the rest are the bytes of its events, and of records. Whatever they are, the trace
+// must be JSON whose slices nest.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,6 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cli::CallTrack& track = calls.sessions[1].tracks[number];
   const std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   calls.unreadable = cli::DecodeEventsUntrusted(number, bytes, &track.events);
+  calls.sessions[1].tracks[ipc::kImageTrack].records_untrusted = bytes;
+  cli::NameKernels(&calls);
   cli::Order(&calls);
   int64_t last_ns = 0;
   for (const ipc::TraceEvent& event : track.events) {

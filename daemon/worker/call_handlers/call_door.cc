@@ -35,6 +35,7 @@ bool CallDoor::Translate(ipc::HandleKind kind, ipc::HandleId id, void** driver_h
   void* const handle = handles_.Find(kind, id);
   if (handle == nullptr) return false;
   if (kind == ipc::HandleKind::kEvent) call_.event = id;
+  if (kind == ipc::HandleKind::kFunction) call_.function = static_cast<CUfunction>(handle);
   if (kind == ipc::HandleKind::kBlas) {
     call_.blas = static_cast<cublasHandle_t>(handle);
     kinds_.blas->OnUse(call_.blas);

@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "ipc/call_trace.h"
 #include "ipc/module_hash.h"
+#include "tests/daemon/worker/image_track.h"
 
 namespace worker {
 namespace {
@@ -30,37 +29,23 @@ class ImageTellerTest : public ::testing::Test {
   }
   std::vector<Part> Taken() {
     teller_.Tell();
-    std::vector<std::byte> bytes;
-    reader_.TakeUntrusted(ipc::kTrackEventsMax, &bytes);
     std::vector<Part> parts;
-    for (size_t at = 0; at < bytes.size();) {
-      ipc::TraceEvent event;
-      std::memcpy(static_cast<void*>(&event), bytes.data() + at, sizeof event);
-      EXPECT_EQ(event.kind, ipc::TraceKind::kImage);
+    track_.TakeAll(ipc::TraceKind::kImage, [&parts](std::span<const std::byte> bytes) {
       Part& part = parts.emplace_back();
-      const char* const body = reinterpret_cast<const char*>(bytes.data()) + at + sizeof event;
-      std::memcpy(static_cast<void*>(&part.head), body, sizeof part.head);
-      part.bytes = std::string(body + sizeof part.head, event.amount - sizeof part.head);
-      at += ipc::PlacesOfRecord(event.amount) * sizeof event;
-    }
+      std::memcpy(static_cast<void*>(&part.head), bytes.data(), sizeof part.head);
+      part.bytes = std::string(reinterpret_cast<const char*>(bytes.data()) + sizeof part.head,
+                               bytes.size() - sizeof part.head);
+    });
     return parts;
   }
 
-  struct Free {
-    void operator()(std::byte* area) const { std::free(area); }
-  };
-  std::unique_ptr<std::byte, Free> area_{[] {
-    void* const made = std::aligned_alloc(4096, ipc::kTraceAreaBytes);
-    std::memset(made, 0, ipc::kTraceAreaBytes);
-    return static_cast<std::byte*>(made);
-  }()};
-  ipc::TraceReader reader_{area_.get(), ipc::kImageTrack};
+  ImageTrack track_;
   LoadedImages images_;
   ImageTeller teller_{&images_};
 };
 
 TEST_F(ImageTellerTest, EachImageIsToldOnceThenThatAllWere) {
-  teller_.Begin(ipc::TraceWriter(area_.get(), ipc::kImageTrack, 1));
+  teller_.Begin(track_.Writer());
   const ipc::ModuleHash first = Load(1, "one"), second = Load(2, "another");
   Load(3, "one");  // again
   std::vector<Part> parts = Taken();
@@ -75,12 +60,12 @@ TEST_F(ImageTellerTest, EachImageIsToldOnceThenThatAllWere) {
   parts = Taken();
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].bytes, "later");
-  teller_.Begin(ipc::TraceWriter(area_.get(), ipc::kImageTrack, 1));
+  teller_.Begin(track_.Writer());
   EXPECT_EQ(Taken().size(), 4u) << "another trace is told of all";
 }
 
 TEST_F(ImageTellerTest, AnImageThatIsLargerThanTheTrackComesInParts) {
-  teller_.Begin(ipc::TraceWriter(area_.get(), ipc::kImageTrack, 1));
+  teller_.Begin(track_.Writer());
   std::string image(3 * ipc::kTraceRingBytes, '\0');
   for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<char>(i * 2654435761u >> 13);
   Load(1, image);
@@ -99,7 +84,7 @@ TEST_F(ImageTellerTest, AnImageThatIsLargerThanTheTrackComesInParts) {
 }
 
 TEST_F(ImageTellerTest, AnImageThatIsGoneOrTooLargeHasNoBytes) {
-  teller_.Begin(ipc::TraceWriter(area_.get(), ipc::kImageTrack, 1));
+  teller_.Begin(track_.Writer());
   images_.Add(reinterpret_cast<CUmodule>(1), ipc::ModuleHash{{1, 2, 3, 4}});
   Load(2, std::string(ImageTeller::kImageBytesMax + 1, 'x'));
   const std::vector<Part> parts = Taken();
