@@ -16,12 +16,16 @@ using ipc::ChunkMatcher;
 std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
   constexpr size_t kRunRoom = ipc::limits::kChunkBytesMax;
   static_assert(kRunRoom <= ipc::limits::kMessageBytesMax);
-  if (fold_ == Fold::kAlone && !matcher_.in_run()) return ring_.Reserve(bytes, timeout_us);
+  if (GoesAlone() && !matcher_.in_run()) return ring_.Reserve(bytes, timeout_us);
   if (ring_.Reserve(kRunRoom, timeout_us).empty()) return {};
-  if (fold_ == Fold::kAlone) {
-    matcher_.EndRun();
+  if (GoesAlone()) {
+    if (fold_ == Fold::kCuts) {
+      matcher_.Cut();
+    } else {
+      matcher_.EndRun();
+    }
     SendUnsent();
-    in_run_.store(false, std::memory_order_relaxed);
+    in_run_.store(matcher_.in_run(), std::memory_order_relaxed);
     return ring_.Reserve(bytes, timeout_us);
   }
   if (matcher_.full() && !matcher_.holds() && ring_.Drained()) {
@@ -34,7 +38,7 @@ std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
 }
 
 void ChunkSender::Commit(size_t bytes) {
-  if (fold_ == Fold::kAlone) return ring_.Commit(bytes);
+  if (GoesAlone()) return ring_.Commit(bytes);
   switch (matcher_.OnMessage(bytes, fold_ == Fold::kEndsRun)) {
     case ChunkMatcher::Verdict::kHold:
       Hold();

@@ -26,6 +26,7 @@ class ChunkSender final : public ipc::Sender {
  public:
   enum class Fold : uint8_t {
     kAlone,    // the message goes at once, after all that is held
+    kCuts,     // the same, but the run goes on behind it
     kFolds,    // it may be held
     kEndsRun,  // it may be part of a chunk, as the last message: the program may wait for it
   };
@@ -59,6 +60,7 @@ class ChunkSender final : public ipc::Sender {
   std::atomic<bool>& watch_sleeps() { return watch_sleeps_; }
 
  private:
+  bool GoesAlone() const { return fold_ == Fold::kAlone || fold_ == Fold::kCuts; }
   // REQUIRES: room for what is held.
   void SendUnsent();
   void SendRepeat();

@@ -29,6 +29,14 @@ bool MayBeWaitedFor(ipc::Op op) {
          op == ipc::Op::HostCall;
 }
 
+// Calls that load code or map memory where a program first needs it, and the client's own orders of
+// launches: the next iteration has none of them at the same place.
+bool ComesOnce(ipc::Op op) {
+  return op == ipc::Op::HasModule || op == ipc::Op::ModuleBytes || op == ipc::Op::LoadModule ||
+         op == ipc::Op::GetFunction || op == ipc::Op::GetDeviceInfo || op == ipc::Op::ArenaMap ||
+         op == ipc::Op::OrderLaunches;
+}
+
 // The next message is sent with all that is held before it.
 void GoAlone(ChunkSender* chunks) {
   if (chunks != nullptr) chunks->Begin(ChunkSender::Fold::kAlone);
@@ -122,7 +130,7 @@ void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
 void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) {
   Outgoing own(op, context, values);
   own.wants_reply = wants_reply;
-  GoAlone(ends_.chunks);
+  if (ends_.chunks != nullptr) ends_.chunks->Begin(ChunkSender::Fold::kCuts);
   if (!Encode(ipc::RequestBytesMax(op, values), &own)) return;
   Record(&own);
   Commit(own);
@@ -131,13 +139,16 @@ void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wa
 // --- Fold ----------------------------------------------------------------------------------------
 
 // The log knows messages by their positions in the ring, so what it keeps goes alone. So do calls
-// that a thread waits for, what is said of chunks, and all calls while each is told in detail.
+// that a thread waits for, and all calls while each is told in detail.
 void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   if (ends_.chunks == nullptr) return;
   using How = ChunkSender::Fold;
-  if (replay_.ForNextCall() == nullptr || call.wants_reply || call.capture != 0 ||
-      NeedsPosition(call.op) || call.op == ipc::Op::OrderLaunches || IsTracedInDetail() ||
-      sizeof(ipc::MessageHeader) + body_bytes_max > ipc::limits::kChunkMessageBytesMax) {
+  if (replay_.ForNextCall() == nullptr || IsTracedInDetail()) {
+    ends_.chunks->Begin(How::kAlone);
+  } else if (ComesOnce(call.op)) {
+    ends_.chunks->Begin(How::kCuts);
+  } else if (call.wants_reply || call.capture != 0 || NeedsPosition(call.op) ||
+             sizeof(ipc::MessageHeader) + body_bytes_max > ipc::limits::kChunkMessageBytesMax) {
     ends_.chunks->Begin(How::kAlone);
   } else {
     ends_.chunks->Begin(MayBeWaitedFor(call.op) ? How::kEndsRun : How::kFolds);

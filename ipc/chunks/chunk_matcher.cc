@@ -21,6 +21,18 @@ bool SameShape(const std::byte* a, const std::byte* b) {
 }
 static_assert(sizeof(MessageHeader) == 3 * 8);
 
+// Whether the chunk's first messages have the shape of these.
+bool BeginsLike(std::span<const std::byte> chunk, std::span<const std::byte> messages) {
+  for (size_t at = 0; at < messages.size(); at += PaddedBytes(HeaderAt(messages, at).bytes)) {
+    if (at >= chunk.size() || !SameShape(messages.data() + at, chunk.data() + at)) return false;
+  }
+  return true;
+}
+
+bool IsAtLimit(uint32_t messages, size_t bytes) {
+  return messages >= limits::kChunkMessages || bytes >= limits::kChunkBytes;
+}
+
 // Of the shape of a run: its headers.
 uint64_t HashOf(std::span<const std::byte> run) {
   uint64_t hash = kShapeSeed;
@@ -35,41 +47,54 @@ uint64_t HashOf(std::span<const std::byte> run) {
 }  // namespace
 
 ChunkMatcher::ChunkMatcher(std::span<std::byte> area)
-    : table_(area), run_(std::make_unique<std::byte[]>(limits::kChunkBytesMax)) {}
+    : table_(area), buffer_(std::make_unique<std::byte[]>(limits::kChunkBytesMax)) {}
 
 void ChunkMatcher::MayHold(bool may_hold) {
   may_hold_ = may_hold;
-  if (!in_run()) holding_ = may_hold;
+  if (part_.messages == 0) holding_ = may_hold;
 }
 
 std::span<std::byte> ChunkMatcher::Room() {
-  assert(run_bytes_ < limits::kChunkBytes);
-  return {run_.get() + run_bytes_, limits::kChunkMessageBytesMax};
+  if (end_ >= limits::kChunkBytes) {
+    const size_t unneeded = std::min(run_.begin, part_.begin);
+    std::memmove(buffer_.get(), buffer_.get() + unneeded, end_ - unneeded);
+    end_ -= unneeded;
+    run_.begin -= unneeded;
+    part_.begin -= unneeded;
+  }
+  assert(end_ < limits::kChunkBytes);
+  return {buffer_.get() + end_, limits::kChunkMessageBytesMax};
 }
 
+// A program's first waits end in other messages than its later ones: the client has learned then
+// what to ask for ahead. The run before the wait is the same.
 ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
   assert(bytes >= sizeof(MessageHeader) && bytes <= limits::kChunkMessageBytesMax);
-  const size_t at = run_bytes_;
-  if (bytes % 8 != 0) std::memset(run_.get() + at + bytes, 0, PaddedBytes(bytes) - bytes);
-  run_bytes_ += PaddedBytes(bytes);
-  ++run_messages_;
+  const size_t at = Part().size();
+  if (bytes % 8 != 0) std::memset(buffer_.get() + end_ + bytes, 0, PaddedBytes(bytes) - bytes);
+  end_ += PaddedBytes(bytes);
+  ++run_.messages;
+  ++part_.messages;
   ++counts_.messages;
+  const size_t wait_bytes = ends_run ? PaddedBytes(bytes) : 0;
+  const Verdict verdict =
+      Judge(at, ends_run || IsAtLimit(part_.messages, Part().size()), wait_bytes);
+  if (ends_run || IsAtLimit(run_.messages, BytesOf(run_).size())) EndWholeRun(wait_bytes);
+  return verdict;
+}
+
+ChunkMatcher::Verdict ChunkMatcher::Judge(size_t at, bool ends, size_t wait_bytes) {
   if (at == 0 && holding_) {
     BeginFollowing();
   } else if (followed_ != nullptr && !Agrees(*followed_, at)) {
     FollowNext();
   }
-  const bool ends =
-      ends_run || run_messages_ >= limits::kChunkMessages || run_bytes_ >= limits::kChunkBytes;
-  // A program's first waits end in other messages than its later ones: the client has learned then
-  // what to ask for ahead. The run before the wait is the same.
-  const size_t shape_bytes = ends_run ? at : run_bytes_;
   if (!holding_) {
-    unsent_ = Run().subspan(at);
-    if (ends) Learn(shape_bytes);
+    unsent_ = Part().subspan(at);
+    if (ends) EndPart(wait_bytes);
     return Verdict::kSend;
   }
-  const bool whole = followed_ != nullptr && followed_->messages == run_messages_;
+  const bool whole = followed_ != nullptr && followed_->messages == part_.messages;
   if (whole && Compare(followed_)) {
     Repeat();
     return Verdict::kRepeat;
@@ -77,20 +102,30 @@ ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
   if (!whole && followed_ != nullptr && !ends) return Verdict::kHold;
   EndHolding(false);
   holding_ = false;
-  unsent_ = Run();
-  if (whole || ends) Learn(shape_bytes);
+  unsent_ = Part();
+  if (whole || ends) EndPart(wait_bytes);
   return Verdict::kSend;
 }
 
 void ChunkMatcher::EndRun() {
-  unsent_ = holding_ ? Run() : std::span<const std::byte>();
+  unsent_ = holding_ ? Part() : std::span<const std::byte>();
+  if (!in_run()) return;
   if (holds()) EndHolding(false);
-  if (run_bytes_ != 0) Learn(run_bytes_);
+  EndPart(0);
+  EndWholeRun(0);
 }
 
-void ChunkMatcher::BeginRun() {
-  run_bytes_ = 0;
-  run_messages_ = 0;
+void ChunkMatcher::Cut() {
+  unsent_ = holding_ ? Part() : std::span<const std::byte>();
+  if (part_.messages == 0) return;
+  if (holds()) EndHolding(false);
+  Learn(part_, 0);
+  run_.cut = run_.cut || run_.messages != 0;
+  BeginPart();
+}
+
+void ChunkMatcher::BeginPart() {
+  part_ = {.begin = end_};
   holding_ = may_hold_;
   followed_ = nullptr;
   first_ = Chunk::kNone;
@@ -98,23 +133,18 @@ void ChunkMatcher::BeginRun() {
   last_ = Chunk::kNone;
 }
 
+void ChunkMatcher::BeginRun() { run_ = {.begin = end_}; }
+
 // --- matching ------------------------------------------------------------------------------------
 
 // A chunk that is longer so far has a message here: chunks consist of whole messages, and those
 // before agreed in length.
 bool ChunkMatcher::Agrees(const Chunk& chunk, size_t at) const {
-  return at < chunk.bytes && SameShape(run_.get() + at, table_.BytesOf(chunk).data() + at);
-}
-
-bool ChunkMatcher::AgreesSoFar(const Chunk& chunk) const {
-  for (size_t at = 0; at < run_bytes_; at += PaddedBytes(HeaderAt(Run(), at).bytes)) {
-    if (!Agrees(chunk, at)) return false;
-  }
-  return true;
+  return at < chunk.bytes && SameShape(Part().data() + at, table_.BytesOf(chunk).data() + at);
 }
 
 void ChunkMatcher::BeginFollowing() {
-  candidates_ = table_.BeginningWith(HeaderAt(Run(), 0));
+  candidates_ = table_.BeginningWith(HeaderAt(Part(), 0));
   const uint32_t usual = last_ == Chunk::kNone ? Chunk::kNone : table_.At(last_).next;
   followed_ = usual == Chunk::kNone ? nullptr : &table_.At(usual);
   if (followed_ == nullptr || !Agrees(*followed_, 0)) FollowNext();
@@ -125,14 +155,14 @@ void ChunkMatcher::BeginFollowing() {
   followed_ = nullptr;
 }
 
-// The chunk that was followed first is what the next run like this one is taken for, too.
+// The chunk that was followed first is what the next part like this one is taken for, too.
 void ChunkMatcher::EndHolding(bool repeated) {
   if (first_ == Chunk::kNone) return;
   HoldTrust& trust = table_.At(first_).trust;
   if (repeated) {
-    trust.OnRepeated(run_messages_);
+    trust.OnRepeated(part_.messages);
   } else {
-    trust.OnDiffered(run_messages_);
+    trust.OnDiffered(part_.messages);
   }
 }
 
@@ -141,35 +171,38 @@ void ChunkMatcher::FollowNext() {
   while (followed_ == nullptr && !candidates_.empty()) {
     Chunk& chunk = table_.At(candidates_.front());
     candidates_ = candidates_.subspan(1);
-    if (AgreesSoFar(chunk)) followed_ = &chunk;
+    if (chunk.was_cut && run_.cut) continue;  // such a chunk begins where a run does
+    if (BeginsLike(table_.BytesOf(chunk), Part())) followed_ = &chunk;
   }
 }
 
 void ChunkMatcher::Repeat() {
-  counts_.repeated += run_messages_;
-  unsent_ = Run();
+  counts_.repeated += part_.messages;
+  unsent_ = Part();
   const uint32_t number = table_.NumberOf(*followed_);
   if (last_ != Chunk::kNone) table_.At(last_).next = number;
   EndHolding(true);
   BeginRun();
+  BeginPart();
   last_ = number;
 }
 
 bool ChunkMatcher::Compare(Chunk* chunk) {
   const std::byte* const before = table_.BytesOf(*chunk).data();
+  const std::byte* const now = Part().data();
   const size_t limit = std::min<size_t>(limits::kChunkPatchesMax, chunk->bytes / 16);
   size_t count = 0;
   for (size_t begin = 0; begin < chunk->bytes; begin += kBlock) {
     const size_t end = std::min<size_t>(begin + kBlock, chunk->bytes);
-    if (std::memcmp(before + begin, run_.get() + begin, end - begin) == 0) continue;
+    if (std::memcmp(before + begin, now + begin, end - begin) == 0) continue;
     for (size_t at = begin; at < end; at += 4) {
-      if (std::memcmp(before + at, run_.get() + at, 4) == 0) continue;
+      if (std::memcmp(before + at, now + at, 4) == 0) continue;
       if (count == limit) {
         ++chunk->unlike;
         return false;
       }
       patches_[count].word = static_cast<uint32_t>(at / 4);
-      std::memcpy(&patches_[count].value, run_.get() + at, 4);
+      std::memcpy(&patches_[count].value, now + at, 4);
       ++count;
     }
   }
@@ -180,21 +213,36 @@ bool ChunkMatcher::Compare(Chunk* chunk) {
 
 // --- learning ------------------------------------------------------------------------------------
 
-// The run was sent, or is about to be. Where runs rest, they are learned all the same.
-void ChunkMatcher::Learn(size_t shape_bytes) {
-  if (run_messages_ >= kMessagesMin && table_.WasSeen(HashOf(Run().first(shape_bytes))))
-    MakeChunk();
-  BeginRun();
+// The messages were sent, or are about to be. Where runs rest, they are learned all the same. A
+// chunk of the same shape whose words have changed for good is made anew.
+void ChunkMatcher::Learn(const Window& window, size_t wait_bytes) {
+  const std::span<const std::byte> run = BytesOf(window);
+  if (window.messages < kMessagesMin) return;
+  if (!table_.WasSeen(HashOf(run.first(run.size() - wait_bytes)))) return;
+  Chunk* same = nullptr;
+  for (const uint32_t index : table_.BeginningWith(HeaderAt(run, 0))) {
+    Chunk& chunk = table_.At(index);
+    if (chunk.bytes == run.size() && BeginsLike(table_.BytesOf(chunk), run)) same = &chunk;
+  }
+  if (same != nullptr) same->was_cut = same->was_cut && window.cut;
+  if (same == nullptr || same->unlike >= kUnlikeMax)
+    table_.Add(run, {.messages = window.messages, .was_cut = window.cut}, same);
 }
 
-// A chunk of the same shape whose words have changed for good is made anew.
-void ChunkMatcher::MakeChunk() {
-  Chunk* same = nullptr;
-  for (const uint32_t index : table_.BeginningWith(HeaderAt(Run(), 0))) {
-    Chunk& chunk = table_.At(index);
-    if (chunk.bytes == run_bytes_ && AgreesSoFar(chunk)) same = &chunk;
-  }
-  if (same == nullptr || same->unlike >= kUnlikeMax) table_.Add(Run(), run_messages_, same);
+// A run that is not cut is its only part, and ends with that.
+void ChunkMatcher::EndPart(size_t wait_bytes) {
+  Learn(part_, wait_bytes);
+  if (!run_.cut) BeginRun();
+  BeginPart();
+}
+
+// What is followed stays as it is: nothing is learned while messages are held.
+void ChunkMatcher::EndWholeRun(size_t wait_bytes) {
+  if (run_.cut && !holds()) Learn(run_, wait_bytes);
+  BeginRun();
+  if (part_.messages != 0) return;
+  end_ = 0;
+  run_ = part_ = {};
 }
 
 void ChunkMatcher::Forget() {

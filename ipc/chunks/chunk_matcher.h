@@ -2,13 +2,15 @@
 // worker as one message (ipc/chunks/chunk_format.h). Pure: knows bytes, and no ring.
 //
 // A run ends where a wait of the program may follow, where a message must be sent by itself, and at
-// the limits. So equal iterations have equal runs. A run that is seen for the second time becomes a
-// chunk, known by what comes before the message that the program waits for. From then on the
-// matcher holds messages back while they agree with a chunk, in number, op, length, thread and
-// context: words that differ become patches. When the last message of the chunk has come, the chunk
-// is repeated. A message that agrees with no chunk ends that, and all messages that are held go as
-// they are. So each message goes once and in order, whatever comes. Runs that begin like a chunk
-// and differ then, again and again, are not held for a while (hold_trust.h).
+// the limits. So equal iterations have equal runs. A message that is no part of what repeats, such
+// as a boundary that the client has found at another place the last time, cuts the run: a part
+// between two cuts may become a chunk, and the whole run as well. A run that is seen for the second
+// time becomes a chunk, known by what comes before the message that the program waits for. From
+// then on the matcher holds messages back while they agree with a chunk, in number, op, length,
+// thread and context: words that differ become patches. When the last message of the chunk has
+// come, the chunk is repeated. A message that agrees with no chunk ends that, and all messages that
+// are held go as they are. So each message goes once and in order, whatever comes. Runs that begin
+// like a chunk and differ then, again and again, are not held for a while (hold_trust.h).
 //
 //             +------------- kSend, kRepeat at the run's end -------------+
 //             v                                                           |
@@ -58,11 +60,13 @@ class ChunkMatcher {
   Verdict OnMessage(size_t bytes, bool ends_run);
   // The run ends here: unsent() goes as it is, and then whatever comes next.
   void EndRun();
+  // A message goes alone here: unsent() goes as it is before. The run goes on behind that message.
+  void Cut();
 
   // Whole messages, each padded to 8 bytes.
   std::span<const std::byte> unsent() const { return unsent_; }
-  bool in_run() const { return run_bytes_ != 0; }
-  bool holds() const { return holding_ && run_bytes_ != 0; }
+  bool in_run() const { return run_.messages != 0 || part_.messages != 0; }
+  bool holds() const { return holding_ && part_.messages != 0; }
   const ChunkRepeat& repeat() const { return repeat_; }
   // How many messages repeat() stands for. REQUIRES: the last verdict was kRepeat.
   uint32_t repeated_messages() const { return table_.At(last_).messages; }
@@ -77,40 +81,52 @@ class ChunkMatcher {
   size_t chunks() const { return table_.size(); }
 
  private:
-  // Whether the message of the run at `at` has the shape of the chunk's message there.
+  // Messages up to the last one.
+  struct Window {
+    size_t begin = 0;  // in buffer_
+    uint32_t messages = 0;
+    bool cut = false;
+  };
+  std::span<const std::byte> BytesOf(const Window& window) const {
+    return {buffer_.get() + window.begin, end_ - window.begin};
+  }
+  std::span<const std::byte> Part() const { return BytesOf(part_); }
+
+  Verdict Judge(size_t at, bool ends, size_t wait_bytes);
+  // Whether the message of the part at `at` has the shape of the chunk's message there.
   bool Agrees(const Chunk& chunk, size_t at) const;
-  // The same of all messages of the run.
-  bool AgreesSoFar(const Chunk& chunk) const;
-  // Chooses the chunk that the client's new run may repeat. A chunk that came after the last one
-  // before goes first, then short chunks before long ones. The run is not held where the first of
-  // them has been taken for too many runs that differed.
+  // Chooses the chunk that the client's new part may repeat. A chunk that came after the last one
+  // before goes first, then short chunks before long ones. The part is not held where the first of
+  // them has been taken for too many parts that differed.
   void BeginFollowing();
-  // The run that was held is repeated, or goes as it is.
+  // The part that was held is repeated, or goes as it is.
   void EndHolding(bool repeated);
-  // The next shortest chunk that agrees with the run so far; null: there is none.
+  // The next shortest chunk that agrees with the part so far; null: there is none.
   void FollowNext();
   // Fills repeat_ and patches_; false: too many words differ.
   bool Compare(Chunk* chunk);
-  // Everything of the run goes as the chunk that was followed.
+  // Everything of the part goes as the chunk that was followed.
   void Repeat();
-  // The first `shape_bytes` of the run are what the matcher knows it by when it comes again.
-  void Learn(size_t shape_bytes);
-  void MakeChunk();
+  // The last `wait_bytes` are no part of what the matcher knows the messages by when they come
+  // again.
+  void Learn(const Window& window, size_t wait_bytes);
+  void EndPart(size_t wait_bytes);
+  void EndWholeRun(size_t wait_bytes);
   void BeginRun();
-  std::span<const std::byte> Run() const { return {run_.get(), run_bytes_}; }
+  void BeginPart();
 
   ChunkTable table_;
-  const std::unique_ptr<std::byte[]> run_;  // messages since the run began
-  size_t run_bytes_ = 0;
-  uint32_t run_messages_ = 0;
+  const std::unique_ptr<std::byte[]> buffer_;
+  size_t end_ = 0;     // of what it holds
+  Window run_, part_;  // either may begin first: both have the same limits
   bool may_hold_ = true;
-  bool holding_ = true;  // none of the run was sent
+  bool holding_ = true;  // none of the part was sent
   std::span<const std::byte> unsent_;
-  Chunk* followed_ = nullptr;      // agrees with the run so far
-  uint32_t first_ = Chunk::kNone;  // the chunk that was followed first in this run
-  // Chunks that begin as the run and were not looked at yet, short ones first.
+  Chunk* followed_ = nullptr;      // agrees with the part so far
+  uint32_t first_ = Chunk::kNone;  // the chunk that was followed first in this part
+  // Chunks that begin as the part and were not looked at yet, short ones first.
   std::span<const uint32_t> candidates_;
-  uint32_t last_ = Chunk::kNone;  // the chunk that was repeated just before this run
+  uint32_t last_ = Chunk::kNone;  // the chunk that was repeated just before this part
   ChunkRepeat repeat_;
   std::array<ChunkPatch, limits::kChunkPatchesMax> patches_;
   Counts counts_;

@@ -19,12 +19,12 @@ const std::vector<uint32_t>& ChunkTable::BeginningWith(const MessageHeader& head
   return it == beginnings_.end() ? *none : it->second;
 }
 
-void ChunkTable::Add(std::span<const std::byte> run, uint32_t messages, Chunk* instead) {
+void ChunkTable::Add(std::span<const std::byte> run, Chunk chunk, Chunk* instead) {
   full_ = full_ || run.size() > area_.size() - used_bytes_ || chunks_.size() == kChunksMax;
   if (full_) return;
   std::memcpy(area_.data() + used_bytes_, run.data(), run.size());
-  Chunk chunk = {
-      .offset = used_bytes_, .bytes = static_cast<uint32_t>(run.size()), .messages = messages};
+  chunk.offset = used_bytes_;
+  chunk.bytes = static_cast<uint32_t>(run.size());
   used_bytes_ += chunk.bytes;
   if (instead != nullptr) {
     chunk.trust = instead->trust;
@@ -33,7 +33,7 @@ void ChunkTable::Add(std::span<const std::byte> run, uint32_t messages, Chunk* i
   }
   std::vector<uint32_t>& alike = beginnings_[MixHeader(kShapeSeed, HeaderAt(run, 0))];
   const auto longer = std::find_if(alike.begin(), alike.end(), [&](uint32_t number) {
-    return chunks_[number].messages > messages;
+    return chunks_[number].messages > chunk.messages;
   });
   alike.insert(longer, static_cast<uint32_t>(chunks_.size()));
   chunks_.push_back(chunk);

@@ -21,6 +21,7 @@ struct Chunk {
   uint32_t messages = 0;
   uint32_t unlike = 0;    // times in a row that a run agreed and differed in too many words
   uint32_t next = kNone;  // the chunk that came after this one the last time
+  bool was_cut = false;   // each time that the client sent the run before
   HoldTrust trust;        // in runs that were first taken for this chunk
 };
 
@@ -42,10 +43,10 @@ class ChunkTable {
     return area_.subspan(chunk.offset, chunk.bytes);
   }
 
-  // Puts the run into the area. `instead`: the chunk of the same shape that the run replaces, or
-  // null. The bytes of that chunk stay: a message that is still to be read may name them. Does
-  // nothing when the table is full.
-  void Add(std::span<const std::byte> run, uint32_t messages, Chunk* instead);
+  // Puts the run into the area, and says where in the chunk. `instead`: the chunk of the same shape
+  // that the run replaces, or null. The bytes of that chunk stay: a message that is still to be
+  // read may name them. Does nothing when the table is full.
+  void Add(std::span<const std::byte> run, Chunk chunk, Chunk* instead);
   // True when the client sent a run of this shape lately. Notes that the client sends one now.
   bool WasSeen(uint64_t shape);
   // The area is used up, or the session has as many chunks as it may have.

@@ -53,6 +53,17 @@ def test_replayed_launches_are_counted_and_verified():
         check("% of its launches are replayed" in why.out, f"{why}")
 
 
+def test_a_loop_is_replayed_from_its_third_iteration_on():
+    """Whatever boundaries part the first two. What is held goes where the machine lets a program pause between two
+    launches, so a run of five iterations in which that does not happen is waited for."""
+    def replayed():
+        with Laneway() as laneway:
+            program = laneway.spawn([laneway.binary("launch_loop"), "200", "4", "stream"], "--replay=always", holding=True)
+            wait_for(lambda: "time: 4 iterations" in program.output(), "the iterations have ended")
+            return top(laneway)["sessions"][0]["replay"]["replayed"]
+    wait_for(lambda: replayed() > 2 * 200, "launches of three iterations of five are replayed")
+
+
 def test_launches_between_fills_and_copies_are_replayed():
     """No more than two launches of this program follow each other, and a graph has three nodes at least."""
     with Laneway() as laneway:

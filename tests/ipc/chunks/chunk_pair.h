@@ -64,6 +64,13 @@ class ChunksTest : public testing::Test {
     matcher_.EndRun();
     SendUnsent();
   }
+  // As a boundary goes.
+  void SendCut(const Bytes& message) {
+    matcher_.Cut();
+    SendUnsent();
+    given_.push_back(message);
+    sent_.push_back(message);
+  }
   void SendAlone(const Bytes& message) {
     EndRun();
     given_.push_back(message);

@@ -2,6 +2,7 @@
 // for byte, whatever the program repeats and wherever a run ends.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -87,6 +88,58 @@ TEST_F(ChunksTest, ARunWhoseWordsHaveChangedForGoodIsLearntAnew) {
   ASSERT_EQ(sent_.size(), 1u);
   EXPECT_EQ(matcher_.patches().size(), 0u);
   Receive();
+}
+
+// A run of ten messages that is cut before each of `cuts`.
+class CutChunksTest : public ChunksTest {
+ protected:
+  void IterateCut(std::vector<uint32_t> cuts) {
+    for (uint32_t i = 0; i < 10; ++i) {
+      if (std::find(cuts.begin(), cuts.end(), i) != cuts.end()) SendCut(Message(1, {}));
+      Send(Message(static_cast<uint16_t>(7 + i), {i}), i == 9);
+    }
+  }
+};
+
+TEST_F(CutChunksTest, ARunThatIsCutAtOtherPlacesFirstIsOneMessageTheThirdTime) {
+  IterateCut({4, 5, 6, 7, 8, 9});
+  IterateCut({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  sent_.clear();
+  given_.clear();
+  IterateCut({0});
+  EXPECT_EQ(sent_.size(), 2u) << "the cut, and a repeat";
+  Receive();
+  EXPECT_TRUE(given_.empty());
+}
+
+TEST_F(CutChunksTest, ARunThatIsCutAtTheSamePlacesIsRepeatedInParts) {
+  for (int time = 0; time < 8; ++time) {
+    sent_.clear();
+    given_.clear();
+    IterateCut({0, 5});
+  }
+  EXPECT_EQ(sent_.size(), 4u) << "two cuts and two repeats";
+}
+
+// Iterations of 40 messages without a wait: their places in runs of the most messages drift.
+TEST_F(CutChunksTest, ALoopThatNeverWaitsRepeatsFromItsThirdIterationOn) {
+  for (int time = 0; time < 6; ++time) {
+    sent_.clear();
+    SendCut(Message(1, {}));
+    for (uint16_t i = 0; i < 40; ++i) Send(Message(static_cast<uint16_t>(7 + i), {i}));
+    EXPECT_EQ(sent_.size(), time < 2 ? 41u : 2u) << time;
+  }
+}
+
+TEST_F(CutChunksTest, HeldMessagesGoBeforeACut) {
+  for (uint32_t time = 0; time < 3; ++time) Iterate(10, 5);
+  Send(Message(7, {0, 1, 2, 3, 4, 5, 6, 7, 8, 5}));
+  EXPECT_TRUE(matcher_.holds());
+  SendCut(Message(99, {1}));
+  EXPECT_TRUE(matcher_.in_run());
+  EXPECT_FALSE(matcher_.holds());
+  Receive();
+  EXPECT_TRUE(given_.empty());
 }
 
 TEST_F(ChunksTest, HeldMessagesGoWhereTheRunTurnsOff) {
@@ -250,13 +303,20 @@ class RandomChunksTest : public ChunksTest {
     uint32_t varying;  // words that differ each time
     bool ends_run;
     bool alone;
+    uint32_t cut;  // before it, one time in so many; 0: never
   };
+  static constexpr uint16_t kCutOp = 99;
+
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
   std::vector<Step> Body() {
     std::vector<Step> body(1 + Below(120));
     for (Step& step : body) {
-      step = {static_cast<uint16_t>(Below(6)), std::vector<uint32_t>(1 + Below(40)), 0,
-              Below(20) == 0, Below(60) == 0};
+      step = {static_cast<uint16_t>(Below(6)),
+              std::vector<uint32_t>(1 + Below(40)),
+              0,
+              Below(20) == 0,
+              Below(60) == 0,
+              Below(30) == 0 ? 1 + Below(3) : 0};
       for (uint32_t& word : step.words) word = Below(4);
       if (Below(3) == 0) step.varying = Below(4);
     }
@@ -268,6 +328,7 @@ class RandomChunksTest : public ChunksTest {
       std::vector<uint32_t> words = body[i].words;
       for (uint32_t v = 0; v < body[i].varying && v < words.size(); ++v) words[v] = Below(1 << 20);
       const Bytes message = Message(body[i].op, words);
+      if (body[i].cut != 0 && Below(body[i].cut) == 0) SendCut(Message(kCutOp, {}));
       if (body[i].alone) {
         SendAlone(message);
       } else {

@@ -51,13 +51,15 @@ class Trial {
   uint64_t orders_told() const { return orders_told_; }
 
  private:
+  using Fold = shim::ChunkSender::Fold;
+
   void Take(const Step& step);
   void Send(uint16_t op, uint32_t thread, std::span<const std::byte> body,
             shim::ChunkSender::Fold fold);
-  void SendAlone() { Send(static_cast<uint16_t>(ipc::Op::Ping), 0, {}, Fold::kAlone); }
+  void SendAlone() { SendPing(Fold::kAlone); }
+  void SendPing(Fold fold) { Send(static_cast<uint16_t>(ipc::Op::Ping), 0, {}, fold); }
   void TellOrder();
   std::string Difference();
-  using Fold = shim::ChunkSender::Fold;
 
   protocol::Dice dice_;
   RandomProgram program_;
@@ -119,7 +121,7 @@ void Trial::Take(const Step& step) {
        : folds                    ? Fold::kFolds
                                   : Fold::kAlone);
   TellOrder();
-  if (dice_.OneIn(200)) SendAlone();
+  if (dice_.OneIn(100)) SendPing(dice_.OneIn(2) ? Fold::kAlone : Fold::kCuts);
   if (!dice_.OneIn(8)) return;
   for (uint64_t more = dice_.Below(12); more != 0 && worker_.ServeOne(); --more) continue;
 }
