@@ -21,10 +21,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/daemon_link.h"
+#include "cli/frameworks.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/table.h"
+#include "ipc/environment.h"
 #include "ipc/install.h"
 #include "ipc/runtime_dir.h"
 #include "ipc/session_file.h"
@@ -220,6 +223,23 @@ void CheckConfig(std::vector<Finding>* findings) {
                                   : Problem(std::string(config.message()), "see above"));
 }
 
+// A framework's memory may behave otherwise with them, so they are to be seen somewhere.
+void NameVariables(const ipc::Options& options, std::vector<Finding>* findings) {
+  if (options.no_env) {
+    findings->push_back(Good("laneway run sets no variables of frameworks (no-env)"));
+    return;
+  }
+  const std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
+  const auto name = [findings](const char* when, const std::vector<std::string>& variables) {
+    if (variables.empty()) return;
+    findings->push_back(
+        Good(absl::StrCat(when, absl::StrJoin(variables, " "), " (--no-env: nothing)")));
+  };
+  name("laneway run sets for frameworks' memory: ", MemoryVariables(environment));
+  name(Replays(options) ? "laneway run sets for replay: " : "laneway run --replay also sets ",
+       ReplayVariables(environment));
+}
+
 void CheckDaemon(const std::string& dir, std::vector<Finding>* findings) {
   const absl::StatusOr<std::string> reply = Ask(dir, R"({"command":"status"})", kAskTimeoutUs);
   if (absl::IsNotFound(reply.status())) {
@@ -252,6 +272,7 @@ int Doctor(const ipc::Options& options) {
   CheckToolkit(&findings);
   CheckRuntimeDirectory(dir, &findings);
   CheckLimits(&findings);
+  NameVariables(options, &findings);
   CheckDaemon(dir, &findings);
   bool problem = false;
   for (const Finding& finding : findings) {

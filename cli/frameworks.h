@@ -6,11 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "ipc/options.h"
+
 namespace cli {
 
-// From caches of their own, which never give memory back, to the driver's allocation, which is a
-// client's own business here. What `environment` sets already stays.
-void UseStreamOrderedMemory(std::vector<std::string>* environment);
+// Of frameworks' device memory, as "NAME=value": all but what `environment` sets already.
+// Frameworks leave caches of their own, which never give memory back, for the driver's allocation,
+// which is a client's own business here.
+std::vector<std::string> MemoryVariables(const std::vector<std::string>& environment);
+
+// Besides, for a job whose iterations are replayed. Launches that write the same bytes in turn
+// can't run beside each other, so frameworks put each temporary of a step into bytes of its own
+// (docs/replay.md). That takes more memory.
+std::vector<std::string> ReplayVariables(const std::vector<std::string>& environment);
+
+// Whether iterations of a job with these options may be replayed.
+bool Replays(const ipc::Options& options);
 
 // Compilers that want machine code (Triton, XLA) run the stand-ins for ptxas and nvlink in `tools`,
 // which pass PTX on: for the software GPU alone. A variable that is set already stays; PATH gets

@@ -125,11 +125,16 @@ absl::Status ChooseLibraries(const ipc::Options& options, const Job& job,
   return absl::OkStatus();
 }
 
+void Append(const std::vector<std::string>& variables, std::vector<std::string>* environment) {
+  environment->insert(environment->end(), variables.begin(), variables.end());
+}
+
 std::vector<std::string> ClientEnvironment(const ipc::Options& options, const std::string& dir,
                                            const Job& job) {
   std::vector<std::string> environment = ipc::WithoutFacades(environ, ipc::LibraryRoot());
   ipc::SetVariable(&environment, ipc::kJobVariable, job.ticket);
-  if (!options.no_env) UseStreamOrderedMemory(&environment);
+  if (!options.no_env) Append(MemoryVariables(environment), &environment);
+  if (!options.no_env && Replays(options)) Append(ReplayVariables(environment), &environment);
   if (!options.no_env && job.device == "soft") {
     UseToolsOfSoftwareGpu(ipc::LibraryPath("softgpu", "bin"), &environment);
   }

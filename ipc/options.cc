@@ -246,9 +246,8 @@ std::vector<Flag> MemoryFlags() {
        &Options::scrub},
       {.name = "no-env",
        .value_name = "",
-       .help =
-           "set no variable of a framework: neither of its memory cache nor of the assembler that "
-           "it runs",
+       .help = "set no variable of a framework: of its memory cache, of how it plans memory for "
+               "--replay, or of the assembler that it runs",
        .of_program = true,
        .toggle = &Options::no_env},
       {.name = "no-sites",

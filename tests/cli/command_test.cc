@@ -104,6 +104,19 @@ TEST_F(CommandTest, TheSoftwareGpuAloneBringsItsAssembler) {
   std::filesystem::remove_all(vendor);
 }
 
+TEST_F(CommandTest, AReplayedJobHasEachTemporaryInBytesOfItsOwn) {
+  const auto planner = [this](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), "run");
+    flags.insert(flags.end(), {"--", "/bin/sh", "-c", "echo ${NO_MEMORY_PLANNER-unset}"});
+    return Run(flags).out;
+  };
+  EXPECT_EQ(planner({}), "unset\n");
+  EXPECT_EQ(planner({"--replay=auto"}), "1\n");
+  EXPECT_EQ(planner({"--replay=auto", "--no-env"}), "unset\n");
+  installation_.environment()["NO_MEMORY_PLANNER"] = "0";
+  EXPECT_EQ(planner({"--replay=auto"}), "0\n");
+}
+
 TEST_F(CommandTest, WhatCanNotRunIsToldBeforeAnythingStarts) {
   const std::string script = installation_.dir() + ".script";
   std::ofstream(script) << "#!/bin/sh\n";
@@ -237,6 +250,8 @@ TEST_F(CommandTest, DoctorCallsVersionAndManual) {
   const Result doctor = Run({"doctor"});
   EXPECT_EQ(doctor.code, 1);  // this installation has no cuBLAS
   EXPECT_NE(doctor.out.find("->"), std::string::npos);
+  EXPECT_NE(doctor.out.find(" LRU=0 "), std::string::npos) << doctor.out;
+  EXPECT_NE(doctor.out.find("--replay also sets NO_MEMORY_PLANNER=1"), std::string::npos);
   EXPECT_NE(Run({"calls", "cuMemAlloc"}).out.find("cuMemAlloc_v2"), std::string::npos);
   EXPECT_EQ(Run({"version"}).out.rfind("laneway ", 0), 0u);
   EXPECT_EQ(Run({"--version"}).out.rfind("laneway ", 0), 0u);

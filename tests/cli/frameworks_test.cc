@@ -21,10 +21,32 @@ TEST(FrameworksTest, WhatTheUserSetStays) {
   Environment environment = mine;
   UseToolsOfSoftwareGpu("/l/bin", &environment);
   EXPECT_EQ(environment, mine);
-  environment = {"LRU=1"};
-  UseStreamOrderedMemory(&environment);
-  EXPECT_EQ(environment.front(), "LRU=1");
-  EXPECT_EQ(environment.size(), 4u);
+}
+
+TEST(FrameworksTest, MemoryIsNamedWhereNothingWas) {
+  EXPECT_EQ(MemoryVariables({"HOME=/h"}),
+            (Environment{"PYTORCH_ALLOC_CONF=backend:cudaMallocAsync",
+                         "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async",
+                         "TF_GPU_ALLOCATOR=cuda_malloc_async", "LRU=0"}));
+  EXPECT_EQ(MemoryVariables({"LRU=1"}).size(), 3u);
+  EXPECT_EQ(ReplayVariables({"HOME=/h"}), Environment{"NO_MEMORY_PLANNER=1"});
+  EXPECT_EQ(ReplayVariables({"NO_MEMORY_PLANNER="}), Environment{});
+}
+
+TEST(FrameworksTest, OnlyAJobOfTheDaemonsContextThatAsksForReplayIsReplayed) {
+  ipc::Options options;
+  EXPECT_FALSE(Replays(options));
+  for (const char* const way : {"auto", "always", "verify", "verify=7"}) {
+    options.replay = way;
+    EXPECT_TRUE(Replays(options)) << way;
+  }
+  options.transport = "zmq";
+  EXPECT_FALSE(Replays(options));
+  options.transport = "ring";
+  options.mode = "in-process";
+  EXPECT_FALSE(Replays(options));
+  options.mode = "contained";
+  EXPECT_TRUE(Replays(options));
 }
 
 }  // namespace
