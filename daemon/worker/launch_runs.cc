@@ -41,7 +41,7 @@ LaunchRuns::Replayed LaunchRuns::TryUntrusted(uint32_t place, std::span<const st
   Run& run = runs_[place];
   size_t tried = steps.size();
   if (run.failures != kFailuresMax) {
-    const bool as_before = run.piece != nullptr && run.messages.size() <= steps.size();
+    const bool as_before = !run.pieces.empty() && run.messages.size() <= steps.size();
     if (as_before && DiffersMuch(steps, run)) {
       singly_ = {place, place + static_cast<uint32_t>(run.messages.size())};
       return {};
@@ -64,7 +64,7 @@ LaunchRuns::Replayed LaunchRuns::TryOrder(uint32_t place, std::span<const std::b
   if (run.order != order.id) run = Run{.order = order.id};
   if (run.failures == kFailuresMax) return {};
   size_t tried = 0;
-  const bool as_before = run.piece != nullptr;
+  const bool as_before = !run.pieces.empty();
   const bool ready =
       as_before ? Update(place, messages, &run) : Build(messages, &order, context, &run, &tried);
   Replayed replayed;
@@ -77,13 +77,20 @@ LaunchRuns::Replayed LaunchRuns::TryOrder(uint32_t place, std::span<const std::b
   return {};
 }
 
-// False: the session has the stream no more, or not all memory of fills and copies.
+// False: the session has a stream no more, or not all memory of fills and copies. A graph that
+// fails is no reason to leave out the next one, as with single steps.
 bool LaunchRuns::Launch(Run* run, Replayed* replayed) {
-  if (!source_.AreBacked(&run->piece->touched()) || !source_.UseStream(run->stream)) return false;
+  for (StreamPiece& of : run->pieces) {
+    if (!source_.AreBacked(&of.piece->touched()) || !source_.HasStream(of.stream)) return false;
+  }
   *replayed = {.bytes = run->messages.size(),
-               .messages = run->steps,
-               .launches = run->launches,
-               .result = run->piece->Launch(run->stream)};
+               .messages = static_cast<uint32_t>(run->steps.size()),
+               .launches = run->launches};
+  for (StreamPiece& of : run->pieces) {
+    source_.UseStream(of.stream);
+    const CUresult result = of.piece->Launch(of.stream);
+    if (replayed->result == CUDA_SUCCESS) replayed->result = result;
+  }
   return true;
 }
 
@@ -101,53 +108,79 @@ void LaunchRuns::GiveUp(uint32_t place) {
     it->second = Run{.order = it->second.order, .failures = kFailuresMax};
 }
 
+// Where graphs of several streams are too small, one of the first stream may not be.
 bool LaunchRuns::Build(std::span<const std::byte> messages, const LaunchOrders::Order* order,
                        CUcontext context, Run* run, size_t* tried) {
-  *run = Run{.order = run->order, .failures = run->failures};
-  run->names_version = source_.names_version();
-  run->piece = std::make_unique<GraphPiece>(driver_, context, &books_);
-  if (!AddSteps(messages, run, tried)) return false;
-  std::vector<uint32_t> edges;
-  if (order != nullptr) {
-    if (*tried != messages.size()) return false;
-    edges = order->edges;
-  } else {
-    for (uint32_t next = 1; next < run->steps; ++next) edges.insert(edges.end(), {next - 1, next});
+  for (const size_t streams_max : {kStreamsMax, size_t{1}}) {
+    *run = Run{.order = run->order, .failures = run->failures};
+    run->names_version = source_.names_version();
+    if (!AddSteps(messages, context, streams_max, run, tried)) return false;
+    // The client proves orders of one stream, and a proof says nothing of a part of its launches.
+    if (order != nullptr && (*tried != messages.size() || run->pieces.size() != 1)) return false;
+    if (run->steps.size() < kStepsMin * run->pieces.size()) continue;
+    run->messages.assign(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(*tried));
+    return Seal(order, run);
   }
-  if (run->steps < kStepsMin) return false;
-  if (!edges.empty() && run->piece->AddEdges(edges) != CUDA_SUCCESS) return false;
-  if (run->piece->Seal() != CUDA_SUCCESS) return false;
-  run->messages.assign(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(*tried));
-  return true;
+  return false;
 }
 
-// The run ends where the stream changes: then events may lie between, which the messages order. It
-// ends before a step that a graph can't express. False: that is the first one.
-bool LaunchRuns::AddSteps(std::span<const std::byte> messages, Run* run, size_t* added) {
+// The run ends before a step that a graph can't express. False: that is the first one.
+bool LaunchRuns::AddSteps(std::span<const std::byte> messages, CUcontext context,
+                          size_t streams_max, Run* run, size_t* added) {
   for (size_t at = 0; at < messages.size();) {
     const ipc::MessageHeader header = ipc::HeaderAt(messages, at);
     const size_t next = at + ipc::PaddedBytes(header.bytes);
     const std::optional<LaunchSource::Described> described =
         source_.DescribeStepUntrusted(messages.subspan(at, header.bytes));
-    if (!described.has_value() || (at != 0 && described->stream != run->stream)) {
+    StreamPiece* const piece =
+        described.has_value() ? PieceFor(described->stream, context, streams_max, run) : nullptr;
+    if (piece == nullptr) {
       *added = at == 0 ? next : at;
       return at != 0;
     }
-    run->stream = described->stream;
-    AddNode(*described, run);
+    run->steps.push_back({static_cast<uint32_t>(piece - run->pieces.data()), piece->nodes});
+    run->launches += described->write.has_value() ? 0 : 1;
+    AddNode(*described, piece);
     at = next;
   }
   *added = messages.size();
   return true;
 }
 
+// The legacy stream's work comes between the work of others before and after, so it ends a run of
+// theirs.
+LaunchRuns::StreamPiece* LaunchRuns::PieceFor(CUstream stream, CUcontext context,
+                                              size_t streams_max, Run* run) {
+  for (StreamPiece& of : run->pieces) {
+    if (of.stream == stream) return &of;
+  }
+  if (run->pieces.size() == streams_max) return nullptr;
+  for (const StreamPiece& of : run->pieces) {
+    if (source_.AreOrdered(of.stream, stream)) return nullptr;
+  }
+  run->pieces.push_back({stream, std::make_unique<GraphPiece>(driver_, context, &books_)});
+  return &run->pieces.back();
+}
+
 // The piece tells of a failure when it is sealed.
-void LaunchRuns::AddNode(const LaunchSource::Described& described, Run* run) {
-  const unsigned number = run->steps++;
-  if (described.write.has_value()) return described.write->AddTo(number, run->piece.get());
+void LaunchRuns::AddNode(const LaunchSource::Described& described, StreamPiece* piece) {
+  const unsigned number = piece->nodes++;
+  if (described.write.has_value()) return described.write->AddTo(number, piece->piece.get());
   const KernelNode node(described.launch);
-  (void)run->piece->AddKernel(number, node.params(), false);
-  ++run->launches;
+  (void)piece->piece->AddKernel(number, node.params(), false);
+}
+
+// Without an order the nodes of a stream are a chain.
+bool LaunchRuns::Seal(const LaunchOrders::Order* order, Run* run) {
+  for (StreamPiece& of : run->pieces) {
+    std::vector<uint32_t> edges;
+    if (order != nullptr) edges = order->edges;
+    for (uint32_t next = 1; order == nullptr && next < of.nodes; ++next)
+      edges.insert(edges.end(), {next - 1, next});
+    if (!edges.empty() && of.piece->AddEdges(edges) != CUDA_SUCCESS) return false;
+    if (of.piece->Seal() != CUDA_SUCCESS) return false;
+  }
+  return true;
 }
 
 bool LaunchRuns::DiffersMuch(std::span<const std::byte> messages, const Run& run) {
@@ -157,17 +190,20 @@ bool LaunchRuns::DiffersMuch(std::span<const std::byte> messages, const Run& run
     if (std::memcmp(messages.data() + at, run.messages.data() + at, bytes) != 0) ++differing;
     at += bytes;
   }
-  return differing > run.steps / 2;
+  return differing > run.steps.size() / 2;
 }
 
-// A name may stand for another object than the last time: then all steps are described anew.
+// A name may stand for another object than the last time: then all steps are described anew, and
+// streams that are others may be ordered otherwise.
 bool LaunchRuns::Update(uint32_t place, std::span<const std::byte> messages, Run* run) {
   const bool same_names = run->names_version == source_.names_version();
   if (same_names && std::memcmp(messages.data(), run->messages.data(), messages.size()) == 0)
     return true;
+  if (!same_names && run->pieces.size() != 1) return false;
   run->names_version = source_.names_version();
   size_t at = 0;
-  for (uint32_t number = 0; number < run->steps; ++number) {
+  for (const Step& step : run->steps) {
+    StreamPiece& piece = run->pieces[step.piece];
     const ipc::MessageHeader header = ipc::HeaderAt(messages, at);
     const ipc::MessageHeader header_before = ipc::HeaderAt(run->messages, at);
     if (header.bytes != header_before.bytes || header.op != header_before.op) return false;
@@ -179,15 +215,16 @@ bool LaunchRuns::Update(uint32_t place, std::span<const std::byte> messages, Run
     if (same_names && same) continue;
     const std::optional<LaunchSource::Described> described = source_.DescribeStepUntrusted(message);
     if (!described.has_value()) return false;
-    if (number == 0 && !same_names) run->stream = described->stream;
-    if (described->stream != run->stream) return false;
+    if (step.node == 0 && !same_names) piece.stream = described->stream;
+    if (described->stream != piece.stream) return false;
+    // Graphs set no new fill or copy: at the next repeat the run ends before this one.
     if (described->write.has_value()) {
       if (same) continue;
       if (alone_.size() < kRunsMax) alone_.insert(here);
       return false;
     }
     const KernelNode node(described->launch);
-    if (run->piece->SetKernel(number, node.params()) != CUDA_SUCCESS) return false;
+    if (piece.piece->SetKernel(step.node, node.params()) != CUDA_SUCCESS) return false;
     std::memcpy(before, message.data(), message.size());
   }
   return true;

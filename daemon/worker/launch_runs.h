@@ -1,14 +1,15 @@
 // Launches, fills and copies within the device that follow each other in a chunk (ipc/chunks),
-// replayed as one graph.
+// replayed as one graph for each stream.
 //
 // The same chunk brings the same steps, but for some of their arguments. The client has sent them
-// twice before it repeats the chunk, so a run of steps on one stream is a graph piece from the
+// twice before it repeats the chunk, so the steps of a run on one stream are a graph piece from the
 // first repeat on. Its nodes follow each other in the order of the program, or wait only for what
-// an order of the client's names (launch_orders.h). Then a run costs the driver one launch, and the
-// worker reads only the messages that differ from the last time. Whatever a graph cannot express,
-// or the driver refuses, is served message by message, as without: so errors are those of the
-// single calls. A fill or copy that differs from the last time is served alone from then on, and
-// runs end before it. An order is of launches alone, so runs end before one. Nimble (papers,
+// an order of the client's names (launch_orders.h). Then a run costs the driver one launch for each
+// of its streams, and the worker reads only the messages that differ from the last time. Events
+// end a run, so nothing within it orders one of its streams after another. Whatever a graph cannot
+// express, or the driver refuses, is served message by message, as without: so errors are those of
+// the single calls. A fill or copy that differs from the last time is served alone from then on,
+// and runs end before it. An order is of launches alone, so runs end before one. Nimble (papers,
 // section 4.1) records the launches of a whole network in this way. Thread safety: one session's
 // thread.
 #pragma once
@@ -47,8 +48,12 @@ class LaunchSource {
   virtual std::optional<Described> DescribeStepUntrusted(std::span<const std::byte> message) = 0;
   // Whether the session has all of this memory now.
   virtual bool AreBacked(TouchedSpans* spans) = 0;
-  // Orders the stream for more work on it. False: the session has no such stream any more.
-  virtual bool UseStream(CUstream stream) = 0;
+  virtual bool HasStream(CUstream stream) = 0;
+  // Orders the stream for more work on it. REQUIRES: the session has the stream.
+  virtual void UseStream(CUstream stream) = 0;
+  // Whether work on one of the streams is ordered with work on the other by itself, as CUDA's
+  // legacy stream is.
+  virtual bool AreOrdered(CUstream stream, CUstream other) = 0;
   // Grows whenever a name in a launch may stand for another object.
   virtual uint64_t names_version() const = 0;
 };
@@ -84,15 +89,23 @@ class LaunchRuns {
   }
 
  private:
+  struct StreamPiece {
+    CUstream stream = nullptr;
+    std::unique_ptr<GraphPiece> piece;
+    uint32_t nodes = 0;
+  };
+  struct Step {
+    uint32_t piece = 0;  // in Run::pieces
+    uint32_t node = 0;
+  };
   struct Run {
     uint64_t order = 0;               // the id of its order; 0: one step after another
-    uint32_t failures = 0;            // without a replay of the same graph in between
+    uint32_t failures = 0;            // without a replay of the same graphs in between
     std::vector<std::byte> messages;  // as they were the last time
-    uint32_t steps = 0;
+    std::vector<Step> steps;
     uint32_t launches = 0;  // of the steps
-    CUstream stream = nullptr;
     uint64_t names_version = 0;
-    std::unique_ptr<GraphPiece> piece;  // null: there is none yet
+    std::vector<StreamPiece> pieces;  // none: nothing was built yet
   };
 
   // The steps of one device at the beginning of `messages`, up to a step that is served alone, or
@@ -101,19 +114,24 @@ class LaunchRuns {
   // All of these launches, in this order.
   Replayed TryOrder(uint32_t place, std::span<const std::byte> messages,
                     const LaunchOrders::Order& order, CUcontext context);
-  // False of these: no graph is possible, or worth it. `tried`: the bytes of the steps on one
-  // stream. `order`: null, or an order of all of them.
+  // False of these: no graph is possible, or worth it. `tried`: the bytes of the steps on streams
+  // that may be in one run. `order`: null, or an order of all of them, which are on one stream.
   bool Build(std::span<const std::byte> messages, const LaunchOrders::Order* order,
              CUcontext context, Run* run, size_t* tried);
-  bool AddSteps(std::span<const std::byte> messages, Run* run, size_t* added);
-  void AddNode(const LaunchSource::Described& described, Run* run);
+  bool AddSteps(std::span<const std::byte> messages, CUcontext context, size_t streams_max,
+                Run* run, size_t* added);
+  // Null: the stream may be in no run with the others, or they are `streams_max`.
+  StreamPiece* PieceFor(CUstream stream, CUcontext context, size_t streams_max, Run* run);
+  void AddNode(const LaunchSource::Described& described, StreamPiece* piece);
+  bool Seal(const LaunchOrders::Order* order, Run* run);
   bool Update(uint32_t place, std::span<const std::byte> messages, Run* run);
   bool Launch(Run* run, Replayed* replayed);
   // True when most steps differ from the last time. Setting their nodes would cost more than the
   // graph saves. REQUIRES: as many bytes as the run has.
   static bool DiffersMuch(std::span<const std::byte> messages, const Run& run);
 
-  static constexpr uint32_t kStepsMin = 3;     // of fewer, a graph saves nothing
+  static constexpr uint32_t kStepsMin = 3;     // a graph; of fewer, it saves nothing
+  static constexpr size_t kStreamsMax = 16;    // of a run
   static constexpr uint32_t kFailuresMax = 3;  // then the steps are served one by one
   static constexpr size_t kRunsMax = 4096;
 

@@ -103,10 +103,15 @@ std::optional<LaunchSource::Described> CallHandlers::DescribeWriteUntrusted(
   return Described{.launch = {}, .stream = call_.stream->driver, .write = write};
 }
 
-bool CallHandlers::UseStream(CUstream stream) {
+void CallHandlers::UseStream(CUstream stream) {
   call_.stream = held_.streams.OfDriver(stream);
-  if (call_.stream != nullptr) held_.streams.Use(call_.stream);
-  return call_.stream != nullptr;
+  held_.streams.Use(call_.stream);
+}
+
+bool CallHandlers::AreOrdered(CUstream stream, CUstream other) {
+  const StreamTable::Stream* const one = held_.streams.OfDriver(stream);
+  const StreamTable::Stream* const two = held_.streams.OfDriver(other);
+  return one == nullptr || two == nullptr || one->legacy || two->legacy;
 }
 
 CUresult CallHandlers::DoStepUntrusted(std::span<const std::byte> message) {

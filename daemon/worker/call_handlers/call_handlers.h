@@ -77,7 +77,9 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   // --- LaunchSource
   std::optional<Described> DescribeStepUntrusted(std::span<const std::byte> message) override;
   bool AreBacked(TouchedSpans* spans) override { return spans->AreBacked(&held_.addresses); }
-  bool UseStream(CUstream stream) override;
+  bool HasStream(CUstream stream) override { return held_.streams.OfDriver(stream) != nullptr; }
+  void UseStream(CUstream stream) override;
+  bool AreOrdered(CUstream stream, CUstream other) override;
   uint64_t names_version() const override { return handles_.version(); }
 
   // --- LaunchServer

@@ -46,7 +46,9 @@ class Session final : public LaunchSource {
                      on};
   }
   bool AreBacked(TouchedSpans*) override { return is_backed; }
-  bool UseStream(CUstream) override { return has_streams; }
+  bool HasStream(CUstream) override { return has_streams; }
+  void UseStream(CUstream) override {}
+  bool AreOrdered(CUstream, CUstream) override { return are_ordered; }
   uint64_t names_version() const override { return version; }
   Ran RanAlone(const Named& named) const {
     const uintptr_t stream = named.stream * uintptr_t{1000} + streams;
@@ -57,7 +59,7 @@ class Session final : public LaunchSource {
 
   uintptr_t functions = 0, streams = 0;
   uint64_t version = 0;
-  bool has_streams = true, is_backed = true;
+  bool has_streams = true, is_backed = true, are_ordered = false;
 };
 
 class LaunchRunsTest : public testing::Test {
@@ -109,6 +111,13 @@ class LaunchRunsTest : public testing::Test {
     }
     EXPECT_EQ(fake.ran, expected);
     fake.ran.clear();
+  }
+  // The same where only the order of a stream's own steps is the program's.
+  void ExpectRanByStream(std::vector<Named> launches) {
+    const auto earlier = [](const auto& a, const auto& b) { return a.stream < b.stream; };
+    std::stable_sort(launches.begin(), launches.end(), earlier);
+    std::stable_sort(fake.ran.begin(), fake.ran.end(), earlier);
+    ExpectRan(launches);
   }
 
   // The client orders these launches, which lie at the place. `read`: words of their arguments.

@@ -62,7 +62,9 @@ class Session final : public LaunchSource, public LaunchServer {
                      stream};
   }
   bool AreBacked(TouchedSpans*) override { return true; }
-  bool UseStream(CUstream) override { return true; }
+  bool HasStream(CUstream) override { return true; }
+  void UseStream(CUstream) override {}
+  bool AreOrdered(CUstream, CUstream) override { return false; }
   uint64_t names_version() const override { return 0; }
   CUresult DoStepUntrusted(std::span<const std::byte> message) override {
     ++single;

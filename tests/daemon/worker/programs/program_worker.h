@@ -73,7 +73,9 @@ class ProgramWorker final : public LaunchSource {
 
   std::optional<Described> DescribeStepUntrusted(std::span<const std::byte> message) override;
   bool AreBacked(TouchedSpans* spans) override { return spans->AreBacked(&addresses_); }
-  bool UseStream(CUstream stream) override { return IsStream(stream); }
+  bool HasStream(CUstream stream) override { return IsStream(stream); }
+  void UseStream(CUstream) override {}
+  bool AreOrdered(CUstream, CUstream) override { return false; }
   uint64_t names_version() const override { return names_version_; }
 
  private:
