@@ -1,6 +1,7 @@
 // What the session's memory wants the worker to be told where an iteration ends.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -25,8 +26,20 @@ class MemoryAtBoundary {
   virtual ~MemoryAtBoundary() = default;
   // REQUIRES: the send lock is held; the first operation of the next iteration was not sent yet.
   virtual Wishes OnBoundary() = 0;
+  // Whether freed memory may wait from now on before it is used again: where iterations are
+  // replayed.
+  // REQUIRES: the send lock is held, or nothing was sent yet.
+  virtual void HoldFreed(bool holds) = 0;
+  // A block was freed while messages of the session were held back: OnAllSent() is to be called
+  // when none is any more.
+  bool AwaitsSending() const { return awaits_sending_.load(std::memory_order_relaxed); }
+  // REQUIRES: the send lock is held.
+  virtual void OnAllSent() = 0;
   // The worker was told: the addresses may be used again.
   virtual void Unmapped(const std::vector<arena::Range>& ranges) = 0;
+
+ protected:
+  std::atomic<bool> awaits_sending_{false};
 };
 
 }  // namespace shim

@@ -159,16 +159,18 @@ bool DeviceMemory::TakeEphemeral(const Context& context, size_t bytes, const Ord
 // --- free ----------------------------------------------------------------------------------------
 
 void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
-  const arena::Stamp stamp = Client::Process().pipeline().fences().OnFree(slot);
+  Pipeline& pipeline = Client::Process().pipeline();
+  const arena::Stamp stamp = pipeline.fences().OnFree(slot);
   // Work that uses the block is with the worker before the block is counted as gone from the lane.
-  if (allocation.ephemeral) Client::Process().pipeline().Flush();
+  const bool sent = !allocation.ephemeral || !pipeline.Holds();
   const Persistent::Block& block = allocation.block;
   std::vector<Range> unmap;
   bool kept = false;
   {
     const base::MutexLock lock(&persistent_.mutex());
-    kept = lane_.OnFree(
-        {allocation.base, block.bytes, allocation.birth, allocation.ephemeral, block.index}, stamp);
+    kept = lane_.OnFree({allocation.base, block.bytes, allocation.birth, allocation.ephemeral,
+                         block.index, pipeline.operations() != waited_at_, sent},
+                        stamp);
     if (allocation.ephemeral) {
       ShowLaneBlocks();
       persistent_.ChargeLocked(allocation.device, block.owner, -static_cast<int64_t>(block.bytes));
@@ -177,6 +179,7 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
     }
     live_bytes_.store(live_bytes() - block.bytes, std::memory_order_relaxed);
   }
+  if (!sent) awaits_sending_.store(true, std::memory_order_relaxed);
   if (kept) {
     Post<ipc::Op::LaneDrop>(State::WireOfDevice(allocation.device),
                             static_cast<CUdeviceptr>(allocation.base));
@@ -195,6 +198,29 @@ DeviceMemory::Wishes DeviceMemory::OnBoundary() {
   ShowLaneBlocks();
   persistent_.ReleaseUnneededLocked(wishes.lane_device, &wishes.unneeded);
   return wishes;
+}
+
+void DeviceMemory::HoldFreed(bool holds) {
+#if LANEWAY_TEST_HOOKS
+  // What waiting is worth: scripts/bench orders.
+  if (std::getenv("LANEWAY_TEST_FREED_AT_ONCE") != nullptr) return;
+#endif
+  const base::MutexLock lock(&persistent_.mutex());
+  lane_.HoldFreed(holds);
+  holds_freed_.store(holds, std::memory_order_relaxed);
+}
+
+void DeviceMemory::TellLaneOfWait() {
+  const base::MutexLock lock(&persistent_.mutex());
+  waited_at_ = Client::Process().pipeline().operations();
+  lane_.OnWaited();
+}
+
+void DeviceMemory::OnAllSent() {
+  awaits_sending_.store(false, std::memory_order_relaxed);
+  const base::MutexLock lock(&persistent_.mutex());
+  lane_.OnAllSent();
+  ShowLaneBlocks();
 }
 
 // The context's program frees came first, so what Trim() leaves here is the lane.

@@ -50,11 +50,17 @@ class DeviceMemory : public MemoryAtBoundary {
 
   // The program has waited for the device.
   void OnSynchronized() { persistent_.OnSynchronized(); }
+  // The same, also where the program has waited for a copy alone.
+  void OnWaited() {
+    if (holds_freed_.load(std::memory_order_relaxed)) TellLaneOfWait();
+  }
   // The last context on the device ends, and with it all memory there. True: the lane was there.
   bool OnContextReset(int device);
 
   // --- MemoryAtBoundary
   Wishes OnBoundary() override;
+  void HoldFreed(bool holds) override;
+  void OnAllSent() override;
   void Unmapped(const std::vector<arena::Range>& ranges) override { persistent_.Unmapped(ranges); }
 
  private:
@@ -67,13 +73,16 @@ class DeviceMemory : public MemoryAtBoundary {
   Placement Predict(int device, size_t bytes) REQUIRES(persistent_.mutex());
   bool TakeEphemeral(const Context& context, size_t bytes, const Order& order, Allocation* made)
       REQUIRES(persistent_.mutex());
+  void TellLaneOfWait();
   void ShowLaneBlocks() REQUIRES(persistent_.mutex());
 
   const bool use_sites_;
   PersistentMemory persistent_;
   LaneMemory lane_ GUARDED_BY(persistent_.mutex());
   Counts counts_ GUARDED_BY(persistent_.mutex());
-  std::atomic<uint64_t> live_bytes_{0};  // written under the mutex
+  uint64_t waited_at_ GUARDED_BY(persistent_.mutex()) = 0;  // how many calls were work by then
+  std::atomic<uint64_t> live_bytes_{0};                     // written under the mutex
+  std::atomic<bool> holds_freed_{false};                    // likewise
 };
 
 }  // namespace shim

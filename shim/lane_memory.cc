@@ -23,7 +23,7 @@ uint64_t LaneMemory::BytesFor(const arena::Blocks::Taken& taken) const {
 }
 
 void LaneMemory::Refuse(const arena::Blocks::Taken& taken) {
-  ephemeral_.Give(taken.index, taken.stamp);
+  ephemeral_.GiveNow(taken.index, {taken.address, taken.bytes}, taken.stamp);
   refused_ = true;
 }
 
@@ -45,13 +45,21 @@ bool LaneMemory::OnFree(const Freed& freed, arena::Stamp stamp) {
     born_bytes_ -= freed.block_bytes;
   }
   if (!freed.ephemeral) return false;
-  ephemeral_.Give(freed.index, stamp);
   bool kept = false;
+  const Range range{freed.base, freed.block_bytes};
+  if (young && freed.used) {
+    ephemeral_.Give(freed.index, range, stamp);
+  } else {
+    ephemeral_.GiveNow(freed.index, range, stamp);
+  }
   if (!young) {
     strays_.erase(freed.base);
     kept = kept_.erase(freed.base) != 0;
   }
-  if (!kept) --blocks_;
+  if (!kept) {
+    --blocks_;
+    unsent_ += freed.sent ? 0 : 1;
+  }
   return kept;
 }
 
@@ -102,7 +110,7 @@ void LaneMemory::OnLost() {
 bool LaneMemory::OnContextReset(int device) {
   if (device != device_) return false;
   ephemeral_.OnLaneLost();
-  blocks_ = 0;
+  blocks_ = unsent_ = 0;
   return true;
 }
 

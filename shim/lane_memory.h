@@ -61,9 +61,15 @@ class LaneMemory {
     Birth birth = arena::Sites::kNoBirth;
     bool ephemeral = false;
     arena::Blocks::Index index = arena::Blocks::kNone;  // of an ephemeral one
+    bool used = true;                                   // work that uses it may not be over
+    bool sent = true;                                   // the worker has all the work that uses it
   };
   // True: it was kept over a boundary, so the worker must be told that it is gone (LaneDrop).
   bool OnFree(const Freed& freed, arena::Stamp stamp);
+  // Whether freed blocks may wait from now on before they are used again (shim/arena/ephemeral.h).
+  void HoldFreed(bool holds) { ephemeral_.HoldFreed(holds); }
+  // The program has waited for the device.
+  void OnWaited() { ephemeral_.OnWaited(); }
 
   // --- iterations
   // The iteration ends. `operations`: calls that were work so far; what was born since the last of
@@ -77,9 +83,12 @@ class LaneMemory {
   // The device's last context ends, and all its memory. True: the lane was there.
   bool OnContextReset(int device);
 
-  // Alive in the lane, without those that were kept over a boundary: while there are none, and
-  // nothing is on its way to the device, the worker may hand the lane on.
-  uint32_t blocks() const { return blocks_; }
+  // Blocks that are alive in the lane and were not kept over a boundary, and blocks that are freed
+  // while work that uses them may be held back. While there are none, and no work is on its way to
+  // the device, the worker may hand the lane on.
+  uint32_t blocks() const { return blocks_ + unsent_; }
+  // The worker has all work that uses blocks which are freed by now.
+  void OnAllSent() { unsent_ = 0; }
   uint64_t wrong() const { return sites_.wrong(); }
 
  private:
@@ -101,8 +110,9 @@ class LaneMemory {
   std::vector<Newborn> newborns_;        // of this iteration
   std::map<uint64_t, uint64_t> strays_;  // ephemerals from before iterations were lost
   std::unordered_set<uint64_t> kept_;    // over a boundary, by address
-  uint32_t blocks_ = 0;
-  uint64_t born_bytes_ = 0;  // of this iteration, alive
+  uint32_t blocks_ = 0;                  // alive
+  uint32_t unsent_ = 0;                  // freed
+  uint64_t born_bytes_ = 0;              // of this iteration, alive
   uint64_t born_peak_ = 0;
   uint64_t learned_peak_ = 0;
 };

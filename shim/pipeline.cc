@@ -42,6 +42,12 @@ void GoAlone(ChunkSender* chunks) {
   if (chunks != nullptr) chunks->Begin(ChunkSender::Fold::kAlone);
 }
 
+// Once no message is held back.
+void TellMemory(const ChunkSender& chunks, MemoryAtBoundary* memory) {
+  if (memory->AwaitsSending() && !chunks.holds()) [[unlikely]]
+    memory->OnAllSent();
+}
+
 // Of messages without a context of the program's.
 uint32_t WireOfDevice(int device) { return static_cast<uint32_t>(device) + 1; }
 
@@ -57,7 +63,7 @@ Pipeline::Pipeline() {
 
 void Pipeline::Open(const Ends& ends) {
   ends_ = ends;
-  replay_.Open(ends.replay, ends.chunks, ipc::ClientWordsOf(ends.page));
+  replay_.Open(ends.replay, ends.chunks, ipc::ClientWordsOf(ends.page), ends.memory);
   generation_.store(ends.page->generation.load(std::memory_order_acquire));
 }
 
@@ -160,6 +166,7 @@ void Pipeline::FlushHeld() {
   Outgoing none(ipc::Op::Ping, 0, nullptr);
   GoAlone(ends_.chunks);
   (void)MakeRoom(0, &none);  // the session is lost, or the sender has sent what it held
+  TellMemory(*ends_.chunks, ends_.memory);
 }
 
 // --- Encode --------------------------------------------------------------------------------------
@@ -273,6 +280,7 @@ void Pipeline::TellRecorder(const Outgoing& call) {
 void Pipeline::Commit(const Outgoing& call) {
   if (call.reply != nullptr) ends_.replies->Register(call.reply);
   ends_.sender->Commit(call.room.size());
+  if (ends_.chunks != nullptr) TellMemory(*ends_.chunks, ends_.memory);
   const uint64_t submitted = submitted_.load(std::memory_order_relaxed) + 1;
   if (!IsQuestion(call.op)) {
     last_work_.store(submitted, std::memory_order_relaxed);

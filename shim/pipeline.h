@@ -127,8 +127,11 @@ class Pipeline {
   // the worker something beside the channel. A run ends here, so that the runs of equal iterations
   // are equal.
   void Flush() EXCLUDES(mutex_) {
-    if (ends_.chunks != nullptr && ends_.chunks->in_run()) FlushHeld();
+    if (ends_.chunks == nullptr) return;
+    if (ends_.chunks->in_run() || ends_.memory->AwaitsSending()) FlushHeld();
   }
+  // Whether messages of the session are held back.
+  bool Holds() const { return ends_.chunks != nullptr && ends_.chunks->holds(); }
 
   // Grows with every message sent: what was submitted before it has a smaller number.
   uint64_t submitted() const { return submitted_.load(std::memory_order_relaxed); }

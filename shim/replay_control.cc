@@ -23,13 +23,15 @@ ipc::ReplayState StateOf(const BenefitGate& gate) {
 
 }  // namespace
 
-void ReplayControl::Open(const ipc::ReplayMode& mode, ChunkSender* chunks,
-                         ipc::ClientWords* words) {
+void ReplayControl::Open(const ipc::ReplayMode& mode, ChunkSender* chunks, ipc::ClientWords* words,
+                         MemoryAtBoundary* memory) {
   mode_ = mode;
   all_chunks_ = chunks;
   words_ = words;
+  memory_ = memory;
   if (chunks == nullptr) return;
   chunks_ = chunks;
+  TellMemory();
   if (mode.kind != Kind::kAuto) return Publish(ipc::ReplayState::kReplaying);
   chunks->MayHold(false);
   calls_to_learn_ = kCallsToLearn;
@@ -38,8 +40,19 @@ void ReplayControl::Open(const ipc::ReplayMode& mode, ChunkSender* chunks,
 
 void ReplayControl::EndIteration() {
   ++iterations_;
-  if (mode_.kind == Kind::kAuto) return Compare();
+  if (mode_.kind == Kind::kAuto) Compare();
   if (mode_.kind == Kind::kVerify) chunks_->SetVerify(iterations_ % mode_.verify_every == 0);
+  TellMemory();
+}
+
+// Freed memory may wait in the forwarded iterations of a comparison, too, so that they have the
+// addresses of replayed ones.
+void ReplayControl::TellMemory() {
+  const bool holds = mode_.kind != Kind::kAuto ||
+                     (iterations_ != 0 && gate_.state() != BenefitGate::State::kForwarding);
+  if (holds == holds_freed_) return;
+  holds_freed_ = holds;
+  memory_->HoldFreed(holds);
 }
 
 // The first boundary begins the first iteration that the gate hears of. The message of a boundary

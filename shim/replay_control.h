@@ -12,15 +12,17 @@
 #include "ipc/client_words.h"
 #include "ipc/replay_mode.h"
 #include "shim/benefit_gate.h"
+#include "shim/boundary.h"
 #include "shim/chunk_sender.h"
 
 namespace shim {
 
 class ReplayControl {
  public:
-  // REQUIRES: once, before any other method. Both outlive this object; `chunks` is null where calls
+  // REQUIRES: once, before any other method. All outlive this object; `chunks` is null where calls
   // are never held.
-  void Open(const ipc::ReplayMode& mode, ChunkSender* chunks, ipc::ClientWords* words);
+  void Open(const ipc::ReplayMode& mode, ChunkSender* chunks, ipc::ClientWords* words,
+            MemoryAtBoundary* memory);
 
   // To be asked once for each call. Null: the call goes alone.
   ChunkSender* ForNextCall() {
@@ -39,12 +41,15 @@ class ReplayControl {
  private:
   void EndIteration();
   void Compare();
+  void TellMemory();
   void Publish(ipc::ReplayState state);
 
   ipc::ReplayMode mode_;
   ChunkSender* all_chunks_ = nullptr;
   ChunkSender* chunks_ = nullptr;
   ipc::ClientWords* words_ = nullptr;
+  MemoryAtBoundary* memory_ = nullptr;
+  bool holds_freed_ = false;  // as memory was told
   BenefitGate gate_;
   uint32_t calls_to_learn_ = 0;  // before the first iteration is found
   uint64_t iterations_ = 0;

@@ -106,6 +106,7 @@ CUresult WaitForIt(const Stream& stream, uint64_t sequence, unsigned spin_us) {
 // The program has waited for the device.
 void Waited(CUresult result) {
   iterations::Iterations::Process().NoteSynchronised();
+  if (result == CUDA_SUCCESS) DeviceMemory::Process().OnWaited();
   recording::Recorder* const recorder = recording::Recorder::Process();
   if (recorder != nullptr && result == CUDA_SUCCESS) recorder->OnWaited();
 }

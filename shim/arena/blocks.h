@@ -57,6 +57,15 @@ class Blocks {
 
   uint64_t live_bytes() const { return live_bytes_; }
   uint64_t total_bytes() const { return total_bytes_; }
+  // The live block that begins there; its index is kNone when there is none. Costs O(blocks).
+  Taken LiveAt(uint64_t address) const {
+    for (Index i = 0; i < nodes_.size(); ++i) {
+      const Node& node = nodes_[i];
+      if (node.is_used && !node.is_free && node.base == address)
+        return {.index = i, .address = address, .bytes = node.units * kAlignment};
+    }
+    return {};
+  }
   // Where the highest live block ends; 0 when there is none. Costs O(blocks).
   uint64_t LiveEnd() const;
 

@@ -147,6 +147,43 @@ TEST_F(LaneMemoryTest, TheLaneGoesWithTheLastContextOfItsDevice) {
   EXPECT_EQ(lane_.lane_bytes(), 0u);
 }
 
+// Or the worker could hand the lane on before that work.
+TEST_F(LaneMemoryTest, ABlockCountsUntilTheWorkerHasAllWorkThatUsesIt) {
+  Learn();
+  Block block = Allocate(kMiB);
+  block.freed.sent = false;
+  Free(block);
+  EXPECT_EQ(lane_.blocks(), 1u);
+  ++operations_;
+  Boundary();
+  EXPECT_EQ(lane_.blocks(), 1u);
+  lane_.OnAllSent();
+  EXPECT_EQ(lane_.blocks(), 0u);
+}
+
+TEST_F(LaneMemoryTest, WhatIsFreedRightAfterAWaitIsUsedAgainAtOnce) {
+  const auto iterate = [this](bool waits) {
+    const Block first = Allocate(kMiB);
+    ++operations_;
+    if (waits) lane_.OnWaited();
+    Block freed = first;
+    freed.freed.used = !waits;
+    Free(freed);
+    const Block second = Allocate(kMiB);
+    ++operations_;
+    Free(second);
+    Boundary();
+    return second.range == first.range;
+  };
+  lane_.HoldFreed(true);
+  for (int i = 0; i < 9; ++i) iterate(true);
+  EXPECT_TRUE(iterate(true));
+  for (int i = 0; i < 9; ++i) iterate(false);
+  EXPECT_FALSE(iterate(false));
+  lane_.HoldFreed(false);
+  EXPECT_TRUE(iterate(false));
+}
+
 TEST_F(LaneMemoryTest, OtherDevicesAreOutside) {
   Learn();
   EXPECT_EQ(lane_.Predict(0, kMiB), Class::kEphemeral);

@@ -62,6 +62,12 @@ class TracedMemory : public MemoryAtBoundary {
     trace_.push_back("memory");
     return wishes;
   }
+  void HoldFreed(bool holds) override { trace_.push_back(holds ? "freed waits" : "freed is free"); }
+  void OnAllSent() override {
+    awaits_sending_ = false;
+    trace_.push_back("all sent");
+  }
+  void AwaitSending() { awaits_sending_ = true; }
   void Unmapped(const std::vector<arena::Range>& ranges) override {
     if (!ranges.empty()) trace_.push_back("unmapped");
   }
@@ -228,6 +234,69 @@ TEST_F(PipelineTest, ACapturedCallIsNoOperationAndAPartOfItsPiece) {
   EXPECT_EQ(trace_, (Trace{"room", "encode", "commit cuMemsetD8Async, recorded"}));
   EXPECT_EQ(pipeline_.operations(), 0u);
   EXPECT_EQ(iterations_.ordinal(), 0u);
+}
+
+// A session whose runs of calls are held back.
+class HeldPipelineTest : public PipelineTest {
+ protected:
+  HeldPipelineTest() {
+    std::unique_ptr<ipc::RingSender> ring =
+        std::make_unique<ipc::RingSender>(&page_->to_worker, data_.get(), &page_->worker_doorbell);
+    ipc::RingSender* const below = ring.get();
+    chunks_ = std::make_unique<ChunkSender>(std::move(ring), below, std::span(area_));
+    held_.Open({.sender = chunks_.get(),
+                .ring = below,
+                .chunks = chunks_.get(),
+                .replay = {.kind = ipc::ReplayMode::Kind::kAlways},
+                .page = page_.get(),
+                .arena_base = ipc::kArena,
+                .caller = &caller_,
+                .iterations = &iterations_,
+                .memory = &memory_,
+                .log = &log_,
+                .replies = &replies_,
+                .upkeep = &session_});
+    EXPECT_EQ(trace_, Trace{"freed waits"});
+    for (int i = 0; i < 2; ++i) {
+      Send(4);
+      held_.Flush();
+    }
+    trace_.clear();
+  }
+  void Send(int calls) {
+    for (int i = 0; i < calls; ++i) {
+      Outgoing call = Fill();
+      EXPECT_TRUE(held_.Send(&call));
+    }
+    std::erase(trace_, "encode");
+  }
+
+  std::vector<std::byte> area_ = std::vector<std::byte>(ipc::limits::kChunkAreaBytes);
+  std::unique_ptr<ChunkSender> chunks_;
+  Pipeline held_;
+};
+
+TEST_F(HeldPipelineTest, MemoryHearsOnceTheLastHeldCallIsSent) {
+  Send(2);
+  EXPECT_TRUE(held_.Holds());
+  memory_.AwaitSending();
+  Send(1);
+  EXPECT_EQ(trace_, Trace());
+  Send(1);
+  EXPECT_FALSE(held_.Holds());
+  EXPECT_EQ(trace_, Trace{"all sent"});
+  held_.Flush();
+  EXPECT_EQ(trace_, Trace{"all sent"});
+}
+
+TEST_F(HeldPipelineTest, AWaitHasHeldCallsSentAndMemoryHears) {
+  Send(2);
+  memory_.AwaitSending();
+  held_.Flush();
+  EXPECT_EQ(trace_, Trace{"all sent"});
+  memory_.AwaitSending();  // another thread was just about to tell
+  held_.Flush();
+  EXPECT_EQ(trace_, (Trace{"all sent", "all sent"}));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class ReplayControlTest : public testing::Test {
         std::make_unique<ipc::RingSender>(&words_, data_.data(), &doorbell_);
     ipc::RingSender* const below = ring.get();
     sender_ = std::make_unique<ChunkSender>(std::move(ring), below, std::span(area_));
-    control_.Open({.kind = kind, .verify_every = 1}, sender_.get(), &client_words_);
+    control_.Open({.kind = kind, .verify_every = 1}, sender_.get(), &client_words_, &memory_);
   }
   void Iterate() {
     for (uint32_t i = 0; i < kCalls; ++i) Call(i);
@@ -53,6 +53,13 @@ class ReplayControlTest : public testing::Test {
     sender_->Commit(header.bytes);
     words_.tail.store(words_.head.load());
   }
+  struct Memory : public MemoryAtBoundary {
+    Wishes OnBoundary() override { return {}; }
+    void HoldFreed(bool now) override { holds = now; }
+    void OnAllSent() override {}
+    void Unmapped(const std::vector<arena::Range>&) override {}
+    bool holds = false;
+  };
   uint64_t repeated() const { return sender_->counts().repeated; }
 
   ipc::RingWords words_{};
@@ -61,6 +68,7 @@ class ReplayControlTest : public testing::Test {
   std::atomic<uint32_t> doorbell_{0};
   ipc::ClientWords client_words_{};
   std::unique_ptr<ChunkSender> sender_;
+  Memory memory_;
   ReplayControl control_;
 };
 
@@ -116,6 +124,24 @@ TEST_F(ReplayControlTest, AProgramWithoutIterationsIsLearnedForAWhile) {
     Iterate();
   }
   EXPECT_EQ(repeated(), kCalls) << "iterations are found after all";
+}
+
+TEST_F(ReplayControlTest, FreedMemoryMayWaitWhereIterationsAreReplayed) {
+  Open(Kind::kAlways);
+  EXPECT_TRUE(memory_.holds);
+}
+
+// Also in the iterations of a comparison that are forwarded.
+TEST_F(ReplayControlTest, UnderAutoFreedMemoryMayWaitUntilReplayIsFoundSlower) {
+  Open(Kind::kAuto);
+  EXPECT_FALSE(memory_.holds) << "no iteration was found";
+  constexpr uint32_t kCompared = 2 * BenefitGate::kPairs * BenefitGate::kBlock;
+  for (uint32_t i = 0; i < BenefitGate::kLearn + kCompared; ++i) {
+    EndIteration();
+    ASSERT_TRUE(memory_.holds) << i;
+  }
+  EndIteration();  // nothing was repeated
+  EXPECT_FALSE(memory_.holds);
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ std::vector<uint64_t> RunOnce(const std::vector<Step>& steps, Ephemeral* part,
   std::vector<Blocks::Taken> born;
   for (const Step& step : steps) {
     if (step.bytes == 0) {
-      part->Give(live->Remove(born[step.which].address), {});
+      const Blocks::Taken& block = born[step.which];
+      part->Give(live->Remove(block.address), {block.address, block.bytes}, {});
       continue;
     }
     Blocks::Taken taken;
@@ -125,7 +126,7 @@ TEST(Ephemeral, SurvivorsStayAndTheRestRepeats) {
     ASSERT_EQ(part.live_bytes(), survivor.bytes);
     ASSERT_EQ(part.peak_bytes(), survivor.address + survivor.bytes - kBase);
     ASSERT_EQ(RunOnce(steps, &part, &live), first);
-    part.Give(live.Remove(survivor.address), {});
+    part.Give(live.Remove(survivor.address), {survivor.address, survivor.bytes}, {});
     part.OnBoundary();
     ASSERT_EQ(part.live_bytes(), 0u);
   }
