@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness  # noqa: E402
@@ -54,6 +55,24 @@ def test_every_query_says_the_same():
 
 def test_every_query_says_the_same_below_a_limit():
     agrees("--memory=64MiB", limit=64 * MIB)
+
+
+def width_of_branches(laneway, way, **environment):
+    """Of the longest run of launches that the client has looked at: launches, width, longest path."""
+    with tempfile.NamedTemporaryFile("r") as notes:
+        result = laneway.run([laneway.binary("branches"), "60", way], "--transport=ring", "--replay=always",
+                             LANEWAY_TEST_ORDERS=notes.name, **environment)
+        check(result.code == 0, f"{result}")
+        launches, _, width, longest_path, _ = max([int(word) for word in line.split()] for line in notes)
+    return launches, width, longest_path
+
+
+def test_branches_that_free_memory_are_independent_where_it_waits():
+    with Laneway() as laneway:
+        for way in ("malloc", "async"):
+            check(width_of_branches(laneway, way) == (63, 8, 14), f"{way}: seven layers, and seven sums behind them")
+            at_once = width_of_branches(laneway, way, LANEWAY_TEST_FREED_AT_ONCE="1")
+            check(at_once == (63, 1, 63), f"{way}: {at_once} where freed memory is used again at once")
 
 
 if __name__ == "__main__":
