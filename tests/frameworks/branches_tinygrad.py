@@ -1,13 +1,17 @@
 """A network of eight branches of seven layers, asked again and again: some sixty kernels an iteration, most of them
-independent of each other. Prints the bits of the answers, which must be the same wherever the network runs."""
+independent of each other. Prints the bits of the answers, which must be the same wherever the network runs. With a
+number it is asked so often.
+"""
 import hashlib
 import os
+import sys
 
 os.environ.setdefault("JIT", "2")  # its kernels are launched one by one
 import numpy as np  # noqa: E402
 from tinygrad import Device, Tensor, TinyJit  # noqa: E402 (reads the environment when imported)
 
-BRANCHES, LAYERS, WIDTH, ITERATIONS = 8, 7, 32, 60
+BRANCHES, LAYERS, WIDTH = 8, 7, 32
+ITERATIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 
 random = np.random.default_rng(3)
 layers = [[Tensor((random.random((WIDTH, WIDTH)) - 0.5).astype(np.float32)).realize() for _ in range(LAYERS)]
@@ -33,7 +37,7 @@ def main():
         bits = answer(x).numpy().tobytes()
         digest.update(bits)
         if iteration % 10 == 9:
-            print(iteration + 1, digest.hexdigest()[:16])
+            print(iteration + 1, digest.hexdigest()[:16], flush=True)
 
 
 if __name__ == "__main__":
