@@ -73,6 +73,15 @@ def test_launches_between_fills_and_copies_are_replayed():
         check(replay["launches"] == 1200 and replay["replayed"] > 1000, f"{replay}")
 
 
+def test_streams_that_take_turns_are_replayed():
+    """No two launches of this program that follow each other are on one stream."""
+    with Laneway() as laneway:
+        program = laneway.spawn([laneway.binary("turns"), "200"], "--replay=always", holding=True)
+        program.wait_for_line("rounds are over")
+        replay = top(laneway)["sessions"][0]["replay"]
+        check(replay["launches"] == 200 * 19 and replay["replayed"] > 200 * 18 / 2, f"{replay}")
+
+
 def test_top_takes_times_where_the_device_ends_iterations():
     """Not where a program that runs ahead has queued them: an iteration is 20 ms of kernels, seen within 1/16."""
     with Laneway() as laneway:
