@@ -196,6 +196,8 @@ ipc::Mark Streams::NextWake(const Stream& stream) {
   last_mark_ = {&slot, sequence - 1, slot.covering.load(std::memory_order_relaxed),
                 slot.marked_at.load(std::memory_order_relaxed)};
   slot.sequence.store(sequence, std::memory_order_relaxed);
+  // The call of the wake is a call on the stream, too (Touch).
+  slot.marked_at.store(Client::Process().pipeline().submitted() + 1, std::memory_order_relaxed);
   return {sequence, 1, 0};
 }
 

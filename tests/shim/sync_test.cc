@@ -60,6 +60,28 @@ TEST_F(Sync, WaitsUntilTheDeviceIsThere) {
   EXPECT_EQ(local::cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
 }
 
+// The message by which the waiting thread asks for its wake is no work that a wait must cover.
+TEST_F(Sync, AStreamStaysCleanAfterAWaitThatSlept) {
+  CUstream stream = nullptr;
+  CUdeviceptr address = 0;
+  ASSERT_EQ(local::cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuMemAlloc_v2(&address, 4096), CUDA_SUCCESS);
+  worker_->Hold();
+  char bytes[16] = {};
+  ASSERT_EQ(local::cuMemcpyHtoDAsync_v2(address, bytes, sizeof bytes, stream), CUDA_SUCCESS);
+  const int marks = CountOf("StreamMark");
+  std::thread waiter([&] {
+    local::cuCtxSetCurrent(context_);
+    EXPECT_EQ(local::cuStreamSynchronize(stream), CUDA_SUCCESS);
+  });
+  while (CountOf("StreamMark") < marks + 2) std::this_thread::yield();
+  worker_->Release();
+  waiter.join();
+  EXPECT_EQ(local::cuStreamQuery(stream), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuStreamSynchronize(stream), CUDA_SUCCESS);
+  EXPECT_EQ(CountOf("StreamMark"), marks + 2) << "the first wait's mark, and its wake";
+}
+
 TEST_F(Sync, ContextWaitsForStreamsThatAreGone) {
   CUstream stream = nullptr;
   CUdeviceptr address = 0;
