@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <vector>
 
 #include "shim/arena/ephemeral.h"
@@ -196,6 +197,21 @@ TEST_F(WaitingTest, ADeviationEndsIt) {
   EXPECT_FALSE(Waits());
   lane_.part.OnBoundary();
   EXPECT_TRUE(IterateAndTell());
+}
+
+// Blocks wait for as long as the lane has other room, not for a fixed part of it.
+TEST_F(WaitingTest, TheWholeLaneIsUsedBeforeABlockComesAgain) {
+  for (int iteration = 0; iteration < 4; ++iteration) {
+    std::set<uint64_t> addresses;
+    for (int i = 0; i < 12; ++i) {
+      const Blocks::Taken taken = lane_.Take(kMiB / 2);
+      lane_.Give(taken);
+      addresses.insert(taken.address);
+    }
+    lane_.part.OnBoundary();
+    EXPECT_EQ(addresses.size(), iteration < 3 ? 1u : 4u);
+    EXPECT_EQ(lane_.part.lane_bytes(), 2 * kMiB);
+  }
 }
 
 TEST_F(WaitingTest, NothingWaitsPastAWaitForTheDevice) {
