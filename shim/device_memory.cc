@@ -179,7 +179,7 @@ void DeviceMemory::Free(const Allocation& allocation, int32_t slot) {
     }
     live_bytes_.store(live_bytes() - block.bytes, std::memory_order_relaxed);
   }
-  if (!sent) awaits_sending_.store(true, std::memory_order_relaxed);
+  if (!sent) AwaitSending();
   if (kept) {
     Post<ipc::Op::LaneDrop>(State::WireOfDevice(allocation.device),
                             static_cast<CUdeviceptr>(allocation.base));
@@ -214,6 +214,18 @@ void DeviceMemory::TellLaneOfWait() {
   const base::MutexLock lock(&persistent_.mutex());
   waited_at_ = Client::Process().pipeline().operations();
   lane_.OnWaited();
+}
+
+// Another thread may have sent meanwhile all that was held, and no other call may come: so that is
+// looked at under the send lock.
+void DeviceMemory::AwaitSending() {
+  Pipeline& pipeline = Client::Process().pipeline();
+  const base::MutexLock lock(&pipeline.lock());
+  if (pipeline.Holds()) {
+    awaits_sending_.store(true, std::memory_order_relaxed);
+  } else {
+    OnAllSent();
+  }
 }
 
 void DeviceMemory::OnAllSent() {

@@ -74,6 +74,7 @@ class DeviceMemory : public MemoryAtBoundary {
   bool TakeEphemeral(const Context& context, size_t bytes, const Order& order, Allocation* made)
       REQUIRES(persistent_.mutex());
   void TellLaneOfWait();
+  void AwaitSending();
   void ShowLaneBlocks() REQUIRES(persistent_.mutex());
 
   const bool use_sites_;

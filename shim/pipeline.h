@@ -127,8 +127,7 @@ class Pipeline {
   // the worker something beside the channel. A run ends here, so that the runs of equal iterations
   // are equal.
   void Flush() EXCLUDES(mutex_) {
-    if (ends_.chunks == nullptr) return;
-    if (ends_.chunks->in_run() || ends_.memory->AwaitsSending()) FlushHeld();
+    if (ends_.chunks != nullptr && ends_.chunks->in_run()) FlushHeld();
   }
   // Whether messages of the session are held back.
   bool Holds() const { return ends_.chunks != nullptr && ends_.chunks->holds(); }
