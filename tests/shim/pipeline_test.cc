@@ -92,6 +92,12 @@ class LostSession : public Upkeep {
   ipc::SessionPage& page_;
 };
 
+// As in a session's file: the client's words are at the end of the page (ipc/client_words.h).
+struct WholePage : ipc::SessionPage {
+  std::byte rest[ipc::kPageBytes - sizeof(ipc::SessionPage)] = {};
+};
+static_assert(sizeof(WholePage) == ipc::kPageBytes);
+
 class PipelineTest : public ::testing::Test {
  protected:
   PipelineTest() {
@@ -114,7 +120,7 @@ class PipelineTest : public ::testing::Test {
   Outgoing Create() { return {ipc::Op::StreamCreate, 0, create_.values()}; }
 
   Trace trace_;
-  std::unique_ptr<ipc::SessionPage> page_ = std::make_unique<ipc::SessionPage>();
+  std::unique_ptr<WholePage> page_ = std::make_unique<WholePage>();
   std::unique_ptr<std::byte[]> data_ = std::make_unique<std::byte[]>(ipc::limits::kRingBytes);
   RebuildLog log_;
   TracedRing ring_{page_.get(), data_.get(), &log_, &trace_};
