@@ -44,7 +44,7 @@ std::string CallName(const TraceEvent& event) {
   return op.has_value() ? std::string(ipc::RowOf(*op).name) : "?";
 }
 
-// As people read it; null: its name did not come.
+// The kernel's name as people read it. None: the trace has no name with this number.
 std::optional<std::string> KernelName(const SessionCalls& session, uint64_t number) {
   if (number == 0 || number > UINT32_MAX) return std::nullopt;
   const std::string* const name =

@@ -20,7 +20,7 @@ std::vector<std::string> MemoryVariables(const std::vector<std::string>& environ
 // (docs/replay.md). That takes more memory.
 std::vector<std::string> ReplayVariables(const std::vector<std::string>& environment);
 
-// Whether iterations of a job with these options may be replayed.
+// True when the options let the job's iterations be replayed.
 bool Replays(const ipc::Options& options);
 
 // Compilers that want machine code (Triton, XLA) run the stand-ins for ptxas and nvlink in `tools`,

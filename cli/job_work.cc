@@ -72,10 +72,11 @@ class JobWork {
     } else if (number == ipc::kDeviceTrack) {
       for (const ipc::TraceEvent& event : track->events) {
         const uint32_t record = ipc::DeviceWorkIn(event).record;
-        session->times_ns[record] = event.end_ns - event.begin_ns;
+        const int64_t time_ns = event.end_ns - event.begin_ns;
+        session->times_ns[record] = time_ns;
         if (session->times_ns.size() > kRecordsMax)
           session->times_ns.erase(session->times_ns.begin());
-        session->launches.AddTime(record, event.end_ns - event.begin_ns);
+        session->launches.AddTime(record, time_ns);
       }
     }
     track->events.clear();

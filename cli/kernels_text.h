@@ -13,7 +13,7 @@
 
 namespace cli {
 
-// What a command says of kernels.
+// The kernels of a file or a job, and their launches, for text and JSON.
 struct KernelsShown {
   replay::FileReport file;
   // Of the file's kernels, in their order, where launches were counted.

@@ -26,9 +26,8 @@ class MemoryAtBoundary {
   virtual ~MemoryAtBoundary() = default;
   // REQUIRES: the send lock is held; the first operation of the next iteration was not sent yet.
   virtual Wishes OnBoundary() = 0;
-  // Whether freed memory may wait from now on before it is used again: where iterations are
-  // replayed.
-  // REQUIRES: the send lock is held, or nothing was sent yet.
+  // From now on freed memory may wait before it is used again, or may not. It waits where
+  // iterations are replayed. REQUIRES: the send lock is held, or nothing was sent yet.
   virtual void HoldFreed(bool holds) = 0;
   // A block was freed while messages of the session were held back: OnAllSent() is to be called
   // when none is any more.

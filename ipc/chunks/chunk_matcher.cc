@@ -21,7 +21,7 @@ bool SameShape(const std::byte* a, const std::byte* b) {
 }
 static_assert(sizeof(MessageHeader) == 3 * 8);
 
-// Whether the chunk's first messages have the shape of these.
+// True when the chunk begins with messages of the same shape as `messages`.
 bool BeginsLike(std::span<const std::byte> chunk, std::span<const std::byte> messages) {
   for (size_t at = 0; at < messages.size(); at += PaddedBytes(HeaderAt(messages, at).bytes)) {
     if (at >= chunk.size() || !SameShape(messages.data() + at, chunk.data() + at)) return false;
@@ -236,7 +236,8 @@ void ChunkMatcher::EndPart(size_t wait_bytes) {
   BeginPart();
 }
 
-// What is followed stays as it is: nothing is learned while messages are held.
+// A whole run is not learned while messages are held: the matcher still follows a chunk then, and
+// learning may make that chunk anew.
 void ChunkMatcher::EndWholeRun(size_t wait_bytes) {
   if (run_.cut && !holds()) Learn(run_, wait_bytes);
   BeginRun();

@@ -93,7 +93,7 @@ class ChunkMatcher {
   std::span<const std::byte> Part() const { return BytesOf(part_); }
 
   Verdict Judge(size_t at, bool ends, size_t wait_bytes);
-  // Whether the message of the part at `at` has the shape of the chunk's message there.
+  // True when the part's message at `at` has the shape of the chunk's message at `at`.
   bool Agrees(const Chunk& chunk, size_t at) const;
   // Chooses the chunk that the client's new part may repeat. A chunk that came after the last one
   // before goes first, then short chunks before long ones. The part is not held where the first of

@@ -73,7 +73,7 @@ void Ephemeral::HoldFreed(bool holds) {
   ReturnAll();
 }
 
-// What was tried was tried with the lane that there was.
+// Iterations were tried with the size of the lost lane, so the lane forgets them.
 void Ephemeral::OnLaneLost() {
   repeats_.Forget();
   freed_.SetBytesMax(0);

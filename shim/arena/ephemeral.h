@@ -41,7 +41,7 @@ class Ephemeral {
   void GiveNow(Blocks::Index index, Range range, Stamp stamp);
   // The program has waited for the device.
   void OnWaited();
-  // Whether freed blocks may wait from now on.
+  // From now on freed blocks may wait, or may not.
   void HoldFreed(bool holds);
 
   // How large the lane must be in all before the block is used, with some room ahead so that a

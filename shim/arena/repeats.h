@@ -32,7 +32,7 @@ class Repeats {
     uint64_t value = 0;     // which block of this iteration, or the address of an older one
     bool operator==(const Op&) const = default;
   };
-  // What is live where an iteration begins.
+  // The blocks that are live where an iteration begins.
   struct Start {
     uint64_t live_bytes = 0;
     uint64_t live_end = 0;
@@ -51,8 +51,8 @@ class Repeats {
   // it was not known, has come twice, and would begin in the same way again. Null: nothing is to be
   // tried. Valid until the next call.
   const Iteration* OnBoundary(const Start& next);
-  // What was found for it. The running iteration may be its repeat. REQUIRES: no operation since
-  // the boundary.
+  // In repeats of the iteration `bytes_max` freed bytes may wait. The running iteration may be one.
+  // REQUIRES: no operation since the boundary.
   void Learn(const Iteration& iteration, uint64_t bytes_max);
   void Forget();
 

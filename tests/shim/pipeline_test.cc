@@ -101,17 +101,21 @@ static_assert(sizeof(WholePage) == ipc::kPageBytes);
 class PipelineTest : public ::testing::Test {
  protected:
   PipelineTest() {
-    pipeline_.Open({.sender = &ring_,
-                    .ring = &ring_,
-                    .page = page_.get(),
-                    .arena_base = ipc::kArena,
-                    .caller = &caller_,
-                    .iterations = &iterations_,
-                    .memory = &memory_,
-                    .log = &log_,
-                    .replies = &replies_,
-                    .upkeep = &session_});
+    pipeline_.Open(Ends(&ring_, &ring_));
     replies_.Open(nullptr, page_.get(), &session_);
+  }
+
+  Pipeline::Ends Ends(ipc::Sender* sender, ipc::RingSender* ring) {
+    return {.sender = sender,
+            .ring = ring,
+            .page = page_.get(),
+            .arena_base = ipc::kArena,
+            .caller = &caller_,
+            .iterations = &iterations_,
+            .memory = &memory_,
+            .log = &log_,
+            .replies = &replies_,
+            .upkeep = &session_};
   }
 
   // The program says that an iteration ends.
@@ -250,18 +254,10 @@ class HeldPipelineTest : public PipelineTest {
         std::make_unique<ipc::RingSender>(&page_->to_worker, data_.get(), &page_->worker_doorbell);
     ipc::RingSender* const below = ring.get();
     chunks_ = std::make_unique<ChunkSender>(std::move(ring), below, std::span(area_));
-    held_.Open({.sender = chunks_.get(),
-                .ring = below,
-                .chunks = chunks_.get(),
-                .replay = {.kind = ipc::ReplayMode::Kind::kAlways},
-                .page = page_.get(),
-                .arena_base = ipc::kArena,
-                .caller = &caller_,
-                .iterations = &iterations_,
-                .memory = &memory_,
-                .log = &log_,
-                .replies = &replies_,
-                .upkeep = &session_});
+    Pipeline::Ends ends = Ends(chunks_.get(), below);
+    ends.chunks = chunks_.get();
+    ends.replay.kind = ipc::ReplayMode::Kind::kAlways;
+    held_.Open(ends);
     EXPECT_EQ(trace_, Trace{"freed waits"});
     for (int i = 0; i < 2; ++i) {
       Send(4);
