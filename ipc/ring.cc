@@ -59,6 +59,11 @@ bool SpinThenSleep(Ready ready, std::atomic<uint32_t>* sleeping, std::atomic<uin
 
 }  // namespace
 
+bool ConsumerNeedsThisCpu(const RingWords& words) {
+  return words.tail.load(std::memory_order_relaxed) != words.head.load(std::memory_order_relaxed) &&
+         words.consumer_cpu.load(std::memory_order_relaxed) == sched_getcpu();
+}
+
 RingSender::RingSender(RingWords* words, std::byte* data, std::atomic<uint32_t>* consumer_doorbell)
     : words_(words), data_(data), doorbell_(consumer_doorbell) {
   head_ = words_->head.load(std::memory_order_relaxed);
@@ -126,6 +131,7 @@ bool RingReceiver::WaitForData(int64_t spin_us, int64_t timeout_us) {
   };
   if (ready()) return true;
   const uint32_t rung = doorbell_->load(std::memory_order_relaxed);
+  words_->consumer_cpu.store(sched_getcpu(), std::memory_order_relaxed);
   const bool came = SpinThenSleep(ready, &words_->consumer_sleeping, doorbell_,
                                   {shares_cpu_ ? 0 : spin_us, timeout_us, flag_});
   if (doorbell_->load(std::memory_order_relaxed) != rung)

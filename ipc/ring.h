@@ -12,7 +12,8 @@
 // Waking: a side that finds nothing to do spins, then announces itself in `*_sleeping` and sleeps
 // on its doorbell. The other side rings when, after publishing its position, it sees the
 // announcement. A consumer that was woken on the producer's own CPU does not spin before it sleeps
-// again: it would keep the producer from running.
+// again: it would keep the producer from running. A producer that waits for its message's effect
+// yields while the consumer has yet to run on its CPU.
 #pragma once
 
 #include <atomic>
@@ -35,7 +36,12 @@ struct RingWords {
   // constructors, because a client sleeps on one word for replies and for completions.
   std::atomic<uint32_t> producer_doorbell;
   std::atomic<int32_t> producer_cpu;  // where it rang last
+  std::atomic<int32_t> consumer_cpu;  // where it went to sleep last
 };
+
+// Whether the consumer has yet to take a message, and would do so on the caller's processor: a
+// producer that spins there keeps the consumer from it. A hint.
+bool ConsumerNeedsThisCpu(const RingWords& words);
 
 class RingSender : public Sender {
  public:

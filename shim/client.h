@@ -68,7 +68,9 @@ class Client : public Upkeep {
     if (Completed(slot, sequence)) return CUDA_SUCCESS;
     pipeline_.Flush();
     MeasuredWait wait(slot, spin_us);
-    if (wait.Spin([&] { return Completed(slot, sequence); })) return CUDA_SUCCESS;
+    const auto completed = [&] { return Completed(slot, sequence); };
+    const auto worker_needs_cpu = [&] { return ipc::ConsumerNeedsThisCpu(page_->to_worker); };
+    if (wait.Spin(completed, worker_needs_cpu)) return CUDA_SUCCESS;
     wait.OnSleep();
     if (const CUresult result = request_wake(); result != CUDA_SUCCESS) return result;
     return SleepUntilCompleted(slot, sequence);

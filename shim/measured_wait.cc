@@ -28,10 +28,15 @@ MeasuredWait::~MeasuredWait() {
   advice_.OnEnd({took_us, switches_ >= 0 && SwitchesOfThisThread() != switches_});
 }
 
-bool MeasuredWait::EndRound() {
+bool MeasuredWait::EndRound(bool worker_needs_processor) {
   const int64_t spun_ns = ipc::MonotonicNs() - begin_ns_;
   if (spun_ns >= spin_ns_) return false;
-  if (spun_ns >= int64_t{ipc::limits::kSpinUs} * 1000) GiveWay();
+  if (worker_needs_processor) {
+    sched_yield();
+    if (switches_ >= 0) switches_ = SwitchesOfThisThread();  // the worker is no disturbance
+  } else if (spun_ns >= int64_t{ipc::limits::kSpinUs} * 1000) {
+    GiveWay();
+  }
   return true;
 }
 

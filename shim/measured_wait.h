@@ -19,15 +19,16 @@ class MeasuredWait {
   ~MeasuredWait();
   MeasuredWait(const MeasuredWait&) = delete;
 
-  // Looks until ready(), or until it is time to sleep: false.
-  template <class Ready>
-  bool Spin(const Ready& ready) {
+  // Looks until ready(), or until it is time to sleep: false. Leaves the processor to the worker
+  // while worker_needs_it().
+  template <class Ready, class WorkerNeedsIt>
+  bool Spin(const Ready& ready, const WorkerNeedsIt& worker_needs_it) {
     do {
       for (int i = 0; i < kLooksPerRound; ++i) {
         if (ready()) return true;
         ipc::CpuRelax();
       }
-    } while (EndRound());
+    } while (EndRound(worker_needs_it()));
     return ready();
   }
   // The wait goes on asleep.
@@ -37,8 +38,8 @@ class MeasuredWait {
   static constexpr int kLooksPerRound = 32;  // reading the clock costs as much as several looks
 
   // False: it is time to sleep.
-  bool EndRound();
-  // Lets others have the processor that wait for it: the worker may have been woken here.
+  bool EndRound(bool worker_needs_processor);
+  // Lets others have the processor that wait for it.
   void GiveWay();
 
   TracedSpan span_;

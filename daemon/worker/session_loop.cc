@@ -49,7 +49,7 @@ SessionLoop::Outcome SessionLoop::ServeAll() {
       continue;
     }
     if (around_.handover->wanted() && around_.handover->TryLeave()) return Outcome::kLeft;
-    around_.courtesy->GiveWay(true);
+    around_.courtesy->GiveWay(!replays_);
     const std::span<const std::byte> message = wait_.NextUntrusted(channel_.receiver.get());
     if (!message.empty()) {
       Serve(message);
@@ -80,8 +80,10 @@ void SessionLoop::Serve(std::span<const std::byte> message) {
   }
   around_.handlers->UseDevice(header.context);
   if (LaunchRuns::IsStepUntrusted(header.op) && TryReplay(header, was_quiet)) return;
-  if (header.op == static_cast<uint16_t>(ipc::Op::Launch))
+  if (header.op == static_cast<uint16_t>(ipc::Op::Launch)) {
     around_.file->page()->replay.launches.fetch_add(1, std::memory_order_relaxed);
+    replays_ = false;
+  }
   ipc::Writer reply({reply_.get() + sizeof header, ipc::kBodyBytesMax});
   const ipc::Served served =
       around_.handlers->ServeUntrusted(header.op, message.subspan(sizeof header), &reply);
@@ -112,6 +114,7 @@ bool SessionLoop::TryReplay(const ipc::MessageHeader& header, bool was_quiet) {
     return false;
   }
   chunk->Skip(replayed.bytes);
+  replays_ = true;
   around_.file->page()->replay.launches.fetch_add(replayed.launches, std::memory_order_relaxed);
   around_.file->page()->replay.replayed.fetch_add(replayed.launches, std::memory_order_relaxed);
   around_.handlers->trace().NoteReplay(replayed.launches);

@@ -73,6 +73,9 @@ class SessionLoop {
   TurnWait& wait_;
   ipc::Channel channel_;
   const std::unique_ptr<std::byte[]> reply_;
+  // The last launches came as a run. A run brings much work at once, for which the device may be
+  // waiting: the thread takes the processor for it.
+  bool replays_ = false;
 };
 
 }  // namespace worker

@@ -1,7 +1,8 @@
 // How a session's thread behaves beside a software device, which works on the same processors.
 //
 // A message's arrival would interrupt the kernel that it comes after, or its own program. So
-// messages gather until the device has nothing to do, or another processor is free. A client that
+// messages gather until the device has nothing to do, or another processor is free. Runs of
+// launches do not: each is much work, for which the device may be waiting. A client that
 // has waited for the device waits for this thread next, to copy a result, and the thread is not to
 // wait for a whole slice of another program's then. Thread safety: any thread, after Begin().
 #pragma once

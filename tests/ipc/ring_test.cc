@@ -1,6 +1,7 @@
 #include "ipc/ring.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,6 +173,27 @@ TEST_F(RingTest, ASleepingReceiverWakes) {
     Send(client.sender.get(), 64, i);
   }
   receiver.join();
+}
+
+// A program's thread is bound to the processor on which the worker's thread went to sleep.
+TEST_F(RingTest, AConsumerThatSleptOnThisCpuNeedsItForItsNextMessage) {
+  Channel client = file_.ClientChannel(), worker = file_.WorkerChannel();
+  RingWords& words = file_.page()->to_worker;
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_TRUE(worker.receiver->NextUntrusted(0, 1).empty());
+  EXPECT_FALSE(ConsumerNeedsThisCpu(words)) << "no message waits";
+  Send(client.sender.get(), 24, 1);
+  EXPECT_TRUE(ConsumerNeedsThisCpu(words));
+  words.consumer_cpu.fetch_add(1);
+  EXPECT_FALSE(ConsumerNeedsThisCpu(words)) << "it sleeps elsewhere";
+  words.consumer_cpu.fetch_sub(1);
+  EXPECT_TRUE(IsMessage(worker.receiver->NextUntrusted(0, kTimeoutUs), 1));
+  EXPECT_FALSE(ConsumerNeedsThisCpu(words)) << "the message is taken";
+  EXPECT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 TEST_F(RingTest, ASleepingSenderWakesWhenThereIsRoom) {
