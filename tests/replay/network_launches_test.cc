@@ -1,7 +1,7 @@
 // How much concurrency of published networks is left in their calls: each operator is a launch of a
 // PTX kernel whose parameters point into memory that is freed at its last use and used again.
 //
-// tests/scheduler/streams/reuse_test.cc names what operators touch. Here the analysis of the
+// tests/scheduler/streams/freed_memory_test.cc names what operators touch. Here the analysis of the
 // kernels' PTX finds it out, from parameters, grid and allocations. The kernels read anywhere in
 // their inputs, as convolutions do, and write their outputs by thread.
 #include <gtest/gtest.h>

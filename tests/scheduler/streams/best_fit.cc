@@ -29,10 +29,8 @@ Range BestFit::Allocate(uint64_t bytes) {
 }
 
 void BestFit::Free(const Range& range) {
-  freed_.Free(range);
-  for (std::optional<Range> next = freed_.Take(); next.has_value(); next = freed_.Take()) {
-    Release(*next);
-  }
+  if (!freed_.Add(range, range.bytes)) return Release(range);
+  while (const std::optional<Range> oldest = freed_.TakeOver()) Release(*oldest);
 }
 
 void BestFit::Release(Range range) {

@@ -6,13 +6,13 @@
 #include <map>
 
 #include "scheduler/streams/range.h"
-#include "scheduler/streams/reuse.h"
+#include "shim/arena/freed_queue.h"
 
 namespace scheduler::streams {
 
 class BestFit {
  public:
-  explicit BestFit(uint64_t kept_bytes) : freed_(kept_bytes) {}
+  explicit BestFit(uint64_t kept_bytes) { freed_.SetBytesMax(kept_bytes); }
 
   Range Allocate(uint64_t bytes);
   void Free(const Range& range);
@@ -21,7 +21,7 @@ class BestFit {
  private:
   void Release(Range range);
 
-  FreedQueue freed_;
+  shim::arena::FreedQueue<Range> freed_;
   std::map<uint64_t, uint64_t> free_;  // bytes by begin; no two touch
   uint64_t arena_bytes_ = 0;
 };
