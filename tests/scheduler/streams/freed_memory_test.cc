@@ -70,9 +70,9 @@ struct Row {
 constexpr const char* kNetworks[] = {"inception_v3", "darts", "amoebanet", "nasnet_a_mobile",
                                      "nasnet_a_large"};
 // Of another allocator by the same rules. Which of several free ranges of one size an allocator
-// takes changes speed-ups by 3 %, widths by one, and the arena's size by up to an eighth. With 4 MiB
-// kept that allocator needs 37 MiB for nasnet_a_large, and this one 47: a block of more than 4 MiB
-// does not wait here, and leaves the smaller ones where they are.
+// takes changes speed-ups by 3 %, widths by one, and the arena's size by up to an eighth. With 4
+// MiB kept that allocator needs 37 MiB for nasnet_a_large, and this one 47: a block of more than 4
+// MiB does not wait here, and leaves the smaller ones where they are.
 constexpr Row kRows[] = {
     {"0", 0, {{1.08, 3, 11}, {1.05, 3, 3}, {1.10, 4, 2}, {1.08, 3, 5}, {1.03, 3, 34}}},
     {"1", kMiB, {{1.57, 6, 11}, {2.38, 7, 3}, {2.38, 8, 3}, {2.52, 11, 7}, {1.15, 6, 34}}},
