@@ -81,7 +81,7 @@ void World::StepProcesses(uint64_t choice) {
   } else if (choice < 620) {
     if (worker != nullptr) worker->Loop();
   } else if (choice < 800) {
-    if (daemon_ != nullptr) daemon_->Loop();
+    if (daemon_ != nullptr) LoopDaemon();
   } else {
     keeper_.HearOne();
   }
@@ -251,6 +251,12 @@ void World::StartDaemon() {
   daemon_->Start();
 }
 
+void World::LoopDaemon() {
+  const bool served = daemon_->serving();
+  daemon_->Loop();
+  if (!served && daemon_->serving()) CheckCounted();
+}
+
 // A program that is between two workers, or has none yet, loses its session with the daemon. One
 // in-process goes on, and says hello to the next daemon.
 void World::KillDaemon() {
@@ -320,7 +326,7 @@ bool World::Settle() {
     }
     for (const std::pair<const pid_t, std::unique_ptr<SimInProcess>>& entry : in_process_)
       StepInProcess(entry.second.get());
-    daemon_->Loop();
+    LoopDaemon();
     RemoveStopped();
     LoseUnknown();
     ForgetEnded();
@@ -333,35 +339,6 @@ bool World::Settle() {
 bool World::Served(const Program& program) const {
   if (!program.alive() || program.lost() || program.pause != scheduler::Pause::kNone) return true;
   return program.ring.empty();
-}
-
-// Without a daemon sessions take what the keeper has. The next one counts what each may come back
-// to, which can be more than the device has; who then waits inside its worker waits until others
-// end.
-bool World::MayWait() const {
-  const std::map<uint32_t, scheduler::Device>& devices = daemon_->state().devices;
-  const std::map<uint32_t, scheduler::Device>::const_iterator device = devices.find(0);
-  if (device != devices.end() && device->second.free_bytes() < 0) return true;
-  // Who last said that it rests within an iteration keeps its lane until it computes again, and who
-  // waits for memory within one comes to no boundary, though its lane may be closing for that.
-  const auto& sessions = daemon_->state().sessions;
-  return std::any_of(sessions.begin(), sessions.end(), [](const auto& entry) {
-    return entry.second.granted && entry.second.inside &&
-           (!entry.second.runnable || entry.second.need != scheduler::Need::kNone);
-  });
-}
-
-// The memory of a program in-process never leaves the device: other programs wait for its end.
-bool World::WaitsForInProcess(const Program& program) const {
-  const control::Session* const session = daemon_->SessionOf(program);
-  if (session == nullptr) return false;
-  const uint64_t id = session->record.session_id;
-  const auto& sessions = daemon_->state().sessions;
-  const bool held = std::any_of(sessions.begin(), sessions.end(), [id](const auto& entry) {
-    return entry.first != id && entry.second.about.fixed && entry.second.persistent_bytes != 0;
-  });
-  const scheduler::Session* const known = daemon_->state().Find(id);
-  return held && known != nullptr && (!known->on_device() || known->need != scheduler::Need::kNone);
 }
 
 void World::Rest() {

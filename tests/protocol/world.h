@@ -4,10 +4,11 @@
 // one seed.
 //
 // After each step: at most one session uses a lane. Where a kernel runs, its gate is open, its
-// memory is there, and what lives in its lane is as it left it. At rest (Rest): every program that
-// may run has run, nothing is under way, and scheduler, workers and keeper agree about who holds
-// each lane and about every byte. When all programs have ended (Finish), nothing is left of them
-// anywhere. Thread safety: one world at a time in a process.
+// memory is there, and what lives in its lane is as it left it. A lanewayd that begins to serve
+// counts at least the lane memory that the keeper has. At rest (Rest): every program that may run
+// has run, nothing is under way, and scheduler, workers and keeper agree about who holds each lane
+// and about every byte. When all programs have ended (Finish), nothing is left of them anywhere.
+// Thread safety: one world at a time in a process.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,7 @@ class World {
   void LoseUnknown();
   void ForgetEnded();
   void StartDaemon();
+  void LoopDaemon();
   void KillDaemon();
   void KillWorker(uint32_t number);
   void RemoveStopped();
@@ -59,14 +61,15 @@ class World {
   bool IsServed(const Program& program) const;  // by a worker
   bool IsSpokenOf(const Program& program) const;  // in a message that is not heard yet
   bool Served(const Program& program) const;
-  bool MayWait() const;
-  bool WaitsForInProcess(const Program& program) const;
 
   // --- world_checks.cc
+  bool MayWait() const;
+  bool WaitsForInProcess(const Program& program) const;
   void CheckLanes();
   void CheckRest();
   void CheckMemory();
   void CheckHolders();
+  void CheckCounted();
   void CheckInProcess();
   void CheckNothingIsLeft();
   std::string DescribeDaemon() const;

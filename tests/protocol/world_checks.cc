@@ -41,6 +41,35 @@ void World::CheckLanes() {
   }
 }
 
+// Without a daemon sessions take what the keeper has. The next one counts what each may come back
+// to, which can be more than the device has; who then waits inside its worker waits until others
+// end.
+bool World::MayWait() const {
+  const std::map<uint32_t, scheduler::Device>& devices = daemon_->state().devices;
+  const std::map<uint32_t, scheduler::Device>::const_iterator device = devices.find(0);
+  if (device != devices.end() && device->second.free_bytes() < 0) return true;
+  // Who last said that it rests within an iteration keeps its lane until it computes again, and who
+  // waits for memory within one comes to no boundary, though its lane may be closing for that.
+  const auto& sessions = daemon_->state().sessions;
+  return std::any_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    return entry.second.granted && entry.second.inside &&
+           (!entry.second.runnable || entry.second.need != scheduler::Need::kNone);
+  });
+}
+
+// The memory of a program in-process never leaves the device: other programs wait for its end.
+bool World::WaitsForInProcess(const Program& program) const {
+  const control::Session* const session = daemon_->SessionOf(program);
+  if (session == nullptr) return false;
+  const uint64_t id = session->record.session_id;
+  const auto& sessions = daemon_->state().sessions;
+  const bool held = std::any_of(sessions.begin(), sessions.end(), [id](const auto& entry) {
+    return entry.first != id && entry.second.about.fixed && entry.second.persistent_bytes != 0;
+  });
+  const scheduler::Session* const known = daemon_->state().Find(id);
+  return held && known != nullptr && (!known->on_device() || known->need != scheduler::Need::kNone);
+}
+
 void World::CheckRest() {
   scene_.Require(!daemon_->stopped(), "lanewayd has ended itself");
   for (const std::unique_ptr<Program>& program : programs_)
@@ -65,6 +94,27 @@ void World::CheckHolders() {
       scene_.Require(known->runnable || !gate.wants, "the scheduler knows of no work that waits");
     }
   }
+}
+
+// Memory that a lanewayd does not count when it begins to serve, it would grant a second time. A
+// lane of a session's own counts in the lane that the session is told of. Lanes and sessions that
+// this lanewayd does not know have ended: their memory is about to go.
+void World::CheckCounted() {
+  const scheduler::State& state = daemon_->state();
+  uint64_t kept = 0, counted = 0;
+  for (const wire::UsageList& list : keeper_.books().Usages()) {
+    for (uint64_t i = 0; i < list.count; ++i) {
+      const wire::Owner& owner = list.usages[i].owner;
+      if (owner.kind != wire::OwnerKind::kLane) continue;
+      const bool known = wire::IsOwnLane(owner.id)
+                             ? state.Find(wire::SessionOf(owner)) != nullptr
+                             : state.lanes.count(static_cast<scheduler::LaneId>(owner.id)) != 0;
+      if (known) kept += list.usages[i].bytes;
+    }
+  }
+  for (const std::pair<const scheduler::LaneId, scheduler::Lane>& lane : state.lanes)
+    counted += static_cast<uint64_t>(lane.second.bytes);
+  scene_.Require(kept <= counted, "a new lanewayd counts less of the lanes than the keeper has");
 }
 
 void World::CheckInProcess() {
