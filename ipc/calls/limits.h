@@ -62,6 +62,7 @@ inline constexpr unsigned kChunkBytesMax = kChunkBytes + kChunkMessageBytesMax;
 inline constexpr unsigned kChunkPatchesMax = 512;
 inline constexpr unsigned kVerifyBytesMax = 1u << 30;  // of a session, both ways compared
 inline constexpr unsigned kChunkAreaBytes = 2u << 20;  // all runs of a session
+inline constexpr unsigned kReplayVerdictsMax = 256;    // kept by lanewayd, of all programs
 inline constexpr unsigned kPathBytesMax = 107;         // sun_path of a Unix socket
 
 // --- sessions ------------------------------------------------------------------------------------

@@ -1,0 +1,27 @@
+// Whether replay of one loop body was faster, as a session has measured it (shim/benefit_gate.h).
+// A client tells lanewayd its verdicts, and lanewayd tells later clients (docs/replay.md).
+//
+// A body is named by its content: its kernels, their modules' bytes and their grids, so the name is
+// the same at the next start of the program. Thread safety: functions without state.
+#pragma once
+
+#include <cstdint>
+
+namespace ipc {
+
+struct ReplayVerdict {
+  uint64_t body = 0;      // its content's hash; never 0
+  uint32_t permille = 0;  // time of a replayed iteration to that of a forwarded one
+  uint32_t replays = 0;   // 1: such iterations are replayed; 0: they are forwarded
+  bool operator==(const ReplayVerdict&) const = default;
+};
+
+inline constexpr uint32_t kReplayPermilleMax = 100'000;
+
+// Whether a verdict that another process or a file gives is one at all.
+inline bool IsSound(const ReplayVerdict& verdict) {
+  return verdict.body != 0 && verdict.permille != 0 && verdict.permille <= kReplayPermilleMax &&
+         verdict.replays <= 1;
+}
+
+}  // namespace ipc
