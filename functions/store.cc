@@ -1,7 +1,5 @@
 #include "functions/store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,7 +11,6 @@
 #include "functions/function_file.h"
 #include "ipc/calls/limits.h"
 #include "ipc/state_dir.h"
-#include "ipc/unique_fd.h"
 
 namespace functions {
 namespace {
@@ -35,51 +32,13 @@ absl::StatusOr<std::string> PathOf(const std::string& name, const char* suffix) 
   return absl::StrCat(*dir, "/", name, suffix);
 }
 
-absl::Status CheckOwner(const struct stat& info, const std::string& path) {
-  if (info.st_uid != geteuid())
-    return absl::PermissionDeniedError(absl::StrCat(path, " belongs to another user"));
-  if ((info.st_mode & 022) != 0)
-    return absl::PermissionDeniedError(
-        absl::StrCat("others may write ", path, "; chmod go-w it, if you trust it"));
-  return absl::OkStatus();
-}
-
-bool ReadAll(int fd, std::string* text) {
-  size_t length = 0;
-  while (length < text->size()) {
-    const ssize_t got = read(fd, text->data() + length, text->size() - length);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    length += static_cast<size_t>(got);
-  }
-  return true;
-}
-
-absl::StatusOr<std::string> ReadOwn(const std::string& path, uint64_t bytes_max) {
-  const ipc::UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat info;
-  if (!file.valid() && errno == ENOENT) return absl::NotFoundError(path);
-  if (!file.valid() || fstat(file.get(), &info) != 0)
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
-  if (!S_ISREG(info.st_mode))
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a file; remove it"));
-  if (const absl::Status own = CheckOwner(info, path); !own.ok()) return own;
-  if (static_cast<uint64_t>(info.st_size) > bytes_max)
-    return absl::ResourceExhaustedError(absl::StrCat(path, " is too long; remove it"));
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  if (!ReadAll(file.get(), &text))
-    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, "; try again"));
-  return text;
-}
-
 std::span<const std::byte> BytesOf(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 absl::StatusOr<Manifest> LoadManifest(const std::string& path, const Function& function,
                                       std::string* text) {
-  absl::StatusOr<std::string> read = ReadOwn(path, kManifestFileBytesMax);
+  absl::StatusOr<std::string> read = ipc::ReadOwn(path, kManifestFileBytesMax);
   if (!read.ok()) return read.status();
   Manifest manifest;
   std::string why;
@@ -111,7 +70,7 @@ absl::StatusOr<std::string> NewRecordingPath() {
 }
 
 absl::StatusOr<Function> LoadFile(const std::string& path) {
-  const absl::StatusOr<std::string> file = ReadOwn(path, ipc::limits::kFunctionFileBytesMax);
+  const absl::StatusOr<std::string> file = ipc::ReadOwn(path, ipc::limits::kFunctionFileBytesMax);
   if (!file.ok()) return file.status();
   Function function;
   std::string why;
@@ -140,7 +99,7 @@ absl::StatusOr<Stored> Load(const std::string& name) {
 
 absl::StatusOr<std::string> LoadManifestText(const std::string& name) {
   if (const absl::StatusOr<Stored> stored = Load(name); !stored.ok()) return stored.status();
-  return ReadOwn(*PathOf(name, ".json"), kManifestFileBytesMax);
+  return ipc::ReadOwn(*PathOf(name, ".json"), kManifestFileBytesMax);
 }
 
 absl::Status Keep(const std::string& recording, const std::string& name) {

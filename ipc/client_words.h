@@ -27,6 +27,9 @@ struct ClientWords {
   std::atomic<uint64_t> empty_bytes[limits::kLegacySlots];
   std::atomic<uint32_t> replay_state;     // ReplayState
   std::atomic<uint32_t> replay_permille;  // time of a replayed iteration to that of a forwarded one
+  std::atomic<uint32_t> replay_kept;      // 1: an earlier start has measured that
+  std::atomic<uint32_t> comparisons;      // of forwarded and replayed iterations, begun
+  std::atomic<uint32_t> verdicts_told;    // ipc/verdict_area.h
 };
 
 static_assert(sizeof(SessionPage) + sizeof(ClientWords) <= kPageBytes);

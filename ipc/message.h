@@ -17,7 +17,7 @@ namespace ipc {
 
 // Changes with any incompatible change of hello, session file or message header. The call tables
 // have their own hash (ipc/calls.h).
-inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr uint32_t kProtocolVersion = 5;
 
 enum MessageFlags : uint16_t {
   kWantsReply = 1,  // request: the sender waits for a reply with this request number

@@ -1,7 +1,7 @@
 // The shared file of one session: what client and worker both map.
 //
 //     SessionPage | completion words | ring client->worker | ring worker->client | staging |
-//     results | prints | chunks | trace
+//     results | prints | chunks | verdicts | trace
 //
 // lanewayd creates it (a sealed-size memfd), gives it to the worker and to the client as a
 // descriptor, and keeps only its first page. Nobody holds a lock in it, so a side that dies leaves
@@ -33,6 +33,8 @@
 //     acknowledged[]       The device waits for them, in the session's own streams.
 //     fetched, results,    Nothing: they are for the client.
 //     async_error, prints
+//     verdicts             What replay has gained, for the next starts. A lie costs the user's
+//                          programs time.
 //     trace switch, area   Whether events are written there. A lie costs the session's own time.
 //     progress, ops,       For people and statistics. The scheduler takes from progress how long a
 //     iteration_times      session held its lane: never more than the time that has passed.
@@ -49,6 +51,7 @@
 #include "ipc/iteration_times.h"
 #include "ipc/print_area.h"
 #include "ipc/ring.h"
+#include "ipc/verdict_area.h"
 
 namespace ipc {
 
@@ -187,7 +190,9 @@ inline constexpr size_t kResultOffset = kStagingOffset + limits::kStagingBytes;
 inline constexpr size_t kPrintOffset = kResultOffset + kResultBytes;
 inline constexpr size_t kChunkOffset =
     (kPrintOffset + sizeof(PrintArea) + kPageBytes - 1) / kPageBytes * kPageBytes;
-inline constexpr size_t kTraceOffset = kChunkOffset + limits::kChunkAreaBytes;
+inline constexpr size_t kVerdictOffset = kChunkOffset + limits::kChunkAreaBytes;
+inline constexpr size_t kTraceOffset =
+    (kVerdictOffset + sizeof(VerdictArea) + kPageBytes - 1) / kPageBytes * kPageBytes;
 // What has memory from the beginning, and is known to the driver: all before the trace area.
 inline constexpr size_t kSessionMemoryBytes = kTraceOffset;
 inline constexpr size_t kSessionFileBytes = kTraceOffset + kTraceAreaBytes;
@@ -218,6 +223,7 @@ class SessionFile {
   PrintArea* prints() const { return reinterpret_cast<PrintArea*>(base_ + kPrintOffset); }
   // limits::kChunkAreaBytes: runs of messages that the client sends again (ipc/chunks).
   std::byte* chunks() const { return base_ + kChunkOffset; }
+  VerdictArea* verdicts() const { return reinterpret_cast<VerdictArea*>(base_ + kVerdictOffset); }
   // kTraceAreaBytes: has memory only while the session is traced.
   std::byte* trace_area() const { return base_ + kTraceOffset; }
   // kSessionMemoryBytes from here are for cuMemHostRegister; page-aligned.

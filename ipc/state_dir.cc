@@ -45,6 +45,26 @@ bool WriteAll(int fd, std::string_view text) {
   return true;
 }
 
+absl::Status CheckOwner(const struct stat& info, const std::string& path) {
+  if (info.st_uid != geteuid())
+    return absl::PermissionDeniedError(absl::StrCat(path, " belongs to another user"));
+  if ((info.st_mode & 022) != 0)
+    return absl::PermissionDeniedError(
+        absl::StrCat("others may write ", path, "; chmod go-w it, if you trust it"));
+  return absl::OkStatus();
+}
+
+bool ReadAll(int fd, std::string* text) {
+  size_t length = 0;
+  while (length < text->size()) {
+    const ssize_t got = read(fd, text->data() + length, text->size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    length += static_cast<size_t>(got);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string StateDir() {
@@ -117,6 +137,24 @@ absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t bytes_ma
         absl::StrCat(path, " is longer than ", bytes_max, " bytes; remove it"));
   }
   text.resize(length);
+  return text;
+}
+
+absl::StatusOr<std::string> ReadOwn(const std::string& path, uint64_t bytes_max) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info;
+  if (!file.valid() && errno == ENOENT) return absl::NotFoundError(absl::StrCat("no ", path));
+  if (!file.valid() || fstat(file.get(), &info) != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  if (!S_ISREG(info.st_mode))
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a file; remove it"));
+  if (const absl::Status own = CheckOwner(info, path); !own.ok()) return own;
+  if (static_cast<uint64_t>(info.st_size) > bytes_max)
+    return absl::ResourceExhaustedError(absl::StrCat(path, " is too long; remove it"));
+  std::string text(static_cast<size_t>(info.st_size), '\0');
+  if (!ReadAll(file.get(), &text))
+    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, "; try again"));
   return text;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,9 @@ absl::Status AppendLine(const std::string& path, std::string_view line, size_t b
 
 // NotFound: no such file. ResourceExhausted: longer than `bytes_max`. Only regular files are read.
 absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t bytes_max);
+
+// As ReadBounded, for what this user alone may have written. PermissionDenied: the file belongs to
+// another user, or others may write it. Symbolic links are not followed.
+absl::StatusOr<std::string> ReadOwn(const std::string& path, uint64_t bytes_max);
 
 }  // namespace ipc

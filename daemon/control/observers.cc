@@ -24,8 +24,9 @@ std::string LossOf(const ipc::SessionPage& page) {
 
 Now ReadClocks() { return {ipc::MonotonicNs() / 1000, static_cast<int64_t>(std::time(nullptr))}; }
 
-Observers::Observers(std::string state_dir, const Sources& sources, std::function<Now()> clock)
-    : sources_(sources), clock_(std::move(clock)), history_(std::move(state_dir)) {}
+Observers::Observers(const std::string& state_dir, const Sources& sources,
+                     std::function<Now()> clock)
+    : sources_(sources), clock_(std::move(clock)), history_(state_dir), verdicts_(state_dir) {}
 
 Observers::~Observers() {
   if (sample_timer_ != 0) sources_.loop->Cancel(sample_timer_);
@@ -36,6 +37,7 @@ void Observers::Begin(const Session& session) {
   Note({.kind = EventKind::kSessionBegin, .session = record.session_id, .job = record.job.number},
        record.program);
   history_.Begin(record.session_id, record.job.number, record.pid, clock_());
+  verdicts_.Begin(session);
   SampleAgain();
 }
 
@@ -50,6 +52,7 @@ void Observers::End(const Session& session) {
   }
   history_.End(id, times, note, clock_());
   sampler_.Forget(id);
+  verdicts_.End(session);
   Note({.kind = EventKind::kSessionEnd, .session = id, .job = session.record.job.number}, note);
 }
 
@@ -81,6 +84,7 @@ void Observers::SampleOne(const Session& session) {
   reading.ephemeral_bytes = progress.ephemeral_bytes.load();
   if (const scheduler::Session* const known = sources_.state->Find(id)) reading.lane = known->lane;
   history_.Read(id, reading);
+  verdicts_.Read(session, clock_().s);
 }
 
 void Observers::Sample() {
@@ -91,6 +95,7 @@ void Observers::Sample() {
 void Observers::Close(bool programs_end) {
   Sample();
   history_.CloseAll(programs_end, clock_());
+  verdicts_.Save();
 }
 
 void Observers::Launched(uint64_t run, const std::string& command, ipc::UniqueFd run_pidfd) {
@@ -106,6 +111,7 @@ void Observers::SampleAgain() {
     sample_timer_ = 0;
     Sample();
     history_.EndOfReadings(clock_());
+    verdicts_.Save();
     SampleAgain();
   });
 }

@@ -1,4 +1,4 @@
-// Records of sessions: journal, history, live figures and the latest faults.
+// Records of sessions: journal, history, verdicts on replay, live figures and the latest faults.
 //
 // Nothing here decides anything. Other parts report each event once, and people's commands read the
 // records. While sessions run, the counters in the sessions' pages are read every kSampleUs.
@@ -16,6 +16,7 @@
 #include "daemon/control/iteration_sampler.h"
 #include "daemon/control/journal.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/session_verdicts.h"
 #include "scheduler/state.h"
 
 namespace control {
@@ -42,8 +43,10 @@ class Observers {
     const scheduler::State* state;
   };
 
-  // `state_dir` empty: the history is kept in memory alone. The sources outlive this object.
-  Observers(std::string state_dir, const Sources& sources, std::function<Now()> clock = ReadClocks);
+  // `state_dir` empty: history and verdicts are kept in memory alone. The sources outlive this
+  // object.
+  Observers(const std::string& state_dir, const Sources& sources,
+            std::function<Now()> clock = ReadClocks);
   ~Observers();
   Observers(const Observers&) = delete;
 
@@ -65,6 +68,7 @@ class Observers {
   void Exited(uint64_t run, int code);
 
   const History& history() const { return history_; }
+  const SessionVerdicts& verdicts() const { return verdicts_; }
   const Journal& journal() const { return journal_; }
   const IterationSampler& sampler() const { return sampler_; }
   const std::deque<Fault>& faults() const { return faults_; }  // newest last
@@ -77,6 +81,7 @@ class Observers {
   const Sources sources_;
   const std::function<Now()> clock_;
   History history_;
+  SessionVerdicts verdicts_;
   Journal journal_;
   IterationSampler sampler_;
   std::deque<Fault> faults_;

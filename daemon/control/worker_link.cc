@@ -53,6 +53,7 @@ void WorkerLink::Begin(Session* session) {
     parts_.lifecycle->Refuse(session, CUDA_ERROR_OPERATING_SYSTEM, std::string(made.message()));
     return;
   }
+  parts_.verdicts->Give(*session);
   parts_.lifecycle->Transition(session, Phase::kWaiting);
 }
 

@@ -12,6 +12,7 @@
 #include "daemon/control/session_lifecycle.h"
 #include "daemon/control/session_link.h"
 #include "daemon/control/session_table.h"
+#include "daemon/control/session_verdicts.h"
 
 namespace control {
 
@@ -24,6 +25,7 @@ class WorkerLink : public SessionLink {
     SessionTable* sessions;
     SessionLifecycle* lifecycle;
     Grants* grants;
+    const SessionVerdicts* verdicts;
   };
   // The parts outlive this object.
   explicit WorkerLink(const Parts& parts) : parts_(parts) {}

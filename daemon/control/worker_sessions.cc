@@ -14,7 +14,8 @@ namespace control {
 
 WorkerSessions::WorkerSessions(Core* core)
     : core_(core),
-      link_({core->children, &core->sessions, &core->lifecycle, &core->grants}),
+      link_({core->children, &core->sessions, &core->lifecycle, &core->grants,
+             &core->observers.verdicts()}),
       moves_({core->children, &core->scheduler, &core->observers, &core->lifecycle, &core->grants,
               &link_}),
       offenders_({core->loop, core->children, &core->sessions, &core->scheduler, &core->observers,

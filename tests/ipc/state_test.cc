@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -94,6 +95,32 @@ TEST(StateFilesTest, NobodyElseReadsThemAndAFailureLeavesNothing) {
     files += entry.is_regular_file();
   }
   EXPECT_EQ(files, 1u);
+}
+
+TEST(StateFilesTest, WhatIsNotTheUsersOwnIsNotRead) {
+  const TemporaryDir dir;
+  const std::string path = dir.path() + "/file", link = dir.path() + "/link";
+  EXPECT_TRUE(absl::IsNotFound(ReadOwn(path, 10).status()));
+  ASSERT_TRUE(WriteWhole(path, "text").ok());
+  EXPECT_EQ(*ReadOwn(path, 4), "text");
+  EXPECT_TRUE(absl::IsResourceExhausted(ReadOwn(path, 3).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ReadOwn(dir.path(), 10).status()));
+  std::filesystem::create_symlink(path, link);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ReadOwn(link, 10).status()));
+  ASSERT_EQ(mkfifo((dir.path() + "/fifo").c_str(), 0600), 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ReadOwn(dir.path() + "/fifo", 10).status()));
+  ASSERT_EQ(chmod(path.c_str(), 0620), 0);
+  EXPECT_TRUE(absl::IsPermissionDenied(ReadOwn(path, 10).status()));
+}
+
+TEST(StateFilesTest, AnotherUsersFileIsNotRead) {
+  const TemporaryDir dir;
+  const std::string path = dir.path() + "/file";
+  ASSERT_TRUE(WriteWhole(path, "text").ok());
+  if (chown(path.c_str(), 12345, 12345) != 0) return;  // only root can give away
+  const absl::Status status = ReadOwn(path, 10).status();
+  EXPECT_TRUE(absl::IsPermissionDenied(status));
+  EXPECT_EQ(std::string(status.message()), path + " belongs to another user");
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class PartsTest : public ::testing::Test, public SessionLifecycle::Listener {
   Placement& placement_ = core_.placement;
   SessionLifecycle& lifecycle_ = core_.lifecycle;
   Grants& grants_ = core_.grants;
-  WorkerLink worker_link_{{&children_, &sessions_, &lifecycle_, &grants_}};
+  WorkerLink worker_link_{{&children_, &sessions_, &lifecycle_, &grants_, &observers_.verdicts()}};
 };
 
 }  // namespace control
