@@ -29,6 +29,22 @@ bool BenefitGate::OnIteration(const Iteration& iteration) {
   return replays_;
 }
 
+void BenefitGate::OnNewBody() {
+  if (ratio_ != 0 || new_bodies_ == kNewBodiesMax) return;
+  ++new_bodies_;
+  state_ = State::kLearning;
+  replays_ = true;
+  left_ = kLearn;
+  rest_ = 0;
+}
+
+void BenefitGate::TakeVerdict(bool replays, double ratio) {
+  replays_ = replays;
+  ratio_ = ratio;
+  state_ = replays ? State::kReplaying : State::kForwarding;
+  rest_ = left_ = kFirstRest;
+}
+
 void BenefitGate::BeginComparing() {
   was_replaying_ = state_ == State::kReplaying;
   state_ = State::kComparing;

@@ -9,6 +9,10 @@
 //
 //     kLearning -> kComparing -> kReplaying | kForwarding -> kComparing -> ...
 //
+// As long as there is no verdict of times, a new loop body leads back to kLearning. Where an
+// earlier start of the program came to a verdict on the body that runs (shim/kept_verdicts.h), the
+// gate goes to that verdict's state at once, from any state.
+//
 // Nimble (papers) replays always: its user has asked for that. Here a program was asked nothing.
 // Thread safety: none; pure.
 #pragma once
@@ -29,10 +33,17 @@ class BenefitGate {
   // An iteration has ended. Says whether the next one is replayed.
   bool OnIteration(const Iteration& iteration);
 
+  // The program has come to a loop body that it did not have before. As long as there is no verdict
+  // of times, the gate learns anew: the detector of iterations may have followed a part of the
+  // loop, and times of parts and of whole iterations can't be compared.
+  void OnNewBody();
+  // An earlier start of the program came to this verdict. It holds until the next comparison.
+  void TakeVerdict(bool replays, double ratio);
+
   bool replays() const { return replays_; }
   State state() const { return state_; }
-  // The verdict of the last comparison: the time of a replayed iteration to that of a forwarded
-  // one. 0: there was none, or nothing was repeated in it.
+  // The verdict of the last comparison, or the one taken over: the time of a replayed iteration to
+  // that of a forwarded one. 0: there was none, or nothing was repeated in it.
   double ratio() const { return ratio_; }
 
   static constexpr double kEnter = 0.98, kLeave = 1.0;
@@ -40,7 +51,8 @@ class BenefitGate {
   static constexpr uint32_t kBlock = 6;  // iterations, of which the first is not measured
   static constexpr uint32_t kPairs = 5;  // of blocks
   static constexpr uint32_t kFirstRest = 1024, kLongestRest = 65'536;  // iterations
-  static constexpr uint32_t kShortRest = 64;  // the first one where nothing was repeated
+  static constexpr uint32_t kShortRest = 64;    // the first one where nothing was repeated
+  static constexpr uint32_t kNewBodiesMax = 8;  // at which the gate learns anew
 
  private:
   void BeginComparing();
@@ -49,9 +61,10 @@ class BenefitGate {
 
   State state_ = State::kLearning;
   bool replays_ = true;
-  bool was_replaying_ = false;      // before the comparison
-  uint32_t left_ = kLearn;          // iterations until the state, or the block, ends
-  uint32_t rest_ = 0;               // iterations of the last rest
+  bool was_replaying_ = false;  // before the comparison
+  uint32_t left_ = kLearn;      // iterations until the state, or the block, ends
+  uint32_t rest_ = 0;           // iterations of the last rest
+  uint32_t new_bodies_ = 0;
   uint64_t repeated_ = 0;           // in this comparison
   std::vector<int64_t> times_ns_;   // of this block
   std::vector<int64_t> forwarded_;  // medians of blocks

@@ -14,6 +14,7 @@
 
 #include "ipc/environment.h"
 #include "ipc/futex.h"
+#include "shim/body_content.h"
 #include "shim/call_trace.h"
 #include "shim/device_memory.h"
 #include "shim/handle_resolver.h"
@@ -94,6 +95,8 @@ void Client::Use(std::unique_ptr<Connection> connection) {
                   .ring = ring_,
                   .chunks = chunks,
                   .replay = replay,
+                  .verdicts = connection_->file->verdicts(),
+                  .namer = &BodyContent::Process(),
                   .page = page_,
                   .arena_base = arena_base_,
                   .caller = &HandleResolver::Process(),

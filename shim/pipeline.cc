@@ -63,7 +63,9 @@ Pipeline::Pipeline() {
 
 void Pipeline::Open(const Ends& ends) {
   ends_ = ends;
-  replay_.Open(ends.replay, ends.chunks, ipc::ClientWordsOf(ends.page), ends.memory);
+  ipc::ClientWords* const words = ipc::ClientWordsOf(ends.page);
+  verdicts_.Open(ends.verdicts, words, ends.namer);
+  replay_.Open(ends.replay, ends.chunks, words, ends.memory, &verdicts_);
   generation_.store(ends.page->generation.load(std::memory_order_acquire));
 }
 
@@ -129,7 +131,7 @@ void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
   ends_.memory->Unmapped(wishes.unneeded);
   const ipc::Arguments<ipc::Op::Boundary> arguments(&info);
   SendOwn(ipc::Op::Boundary, context, arguments.values(), false);
-  replay_.OnBoundary();
+  replay_.OnBoundary(info.body);
 }
 
 // A lost session shows when the call itself is to be sent.

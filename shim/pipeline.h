@@ -101,6 +101,8 @@ class Pipeline {
     ipc::RingSender* ring = nullptr;  // below it, where it is a ring; null: nothing is recorded
     ChunkSender* chunks = nullptr;    // the sender, where runs are sent as chunks
     ipc::ReplayMode replay;           // when they are
+    ipc::VerdictArea* verdicts = nullptr;  // what earlier starts found out of that; null: nothing
+    BodyNamer* namer = nullptr;            // where there are verdicts
     ipc::SessionPage* page = nullptr;
     uint64_t arena_base = 0;  // of the session
     ipc::Caller* caller = nullptr;
@@ -188,6 +190,7 @@ class Pipeline {
   void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) REQUIRES(mutex_);
 
   Ends ends_;
+  KeptVerdicts verdicts_;
   ReplayControl replay_;
   std::atomic<uint32_t> generation_{0};  // written under mutex_
   // The send lock.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ipc/client_words.h"
+#include "ipc/replay_verdict.h"
 
 namespace control {
 namespace {
@@ -18,12 +19,14 @@ struct Replay {
   uint64_t launches = 0;
   uint64_t replayed = 0;
   double time_ratio = 0;
+  bool kept = false;  // an earlier start has measured that
+  uint32_t comparisons = 0;
   uint64_t verified = 0;
   uint64_t mismatches = 0;
   std::string mismatch;
 };
 
-constexpr uint32_t kPermilleMax = 100'000;
+constexpr char kAtAnEarlierStart[] = ", as measured at an earlier start";
 
 Replay ReplayOf(ipc::SessionPage* page) {
   const ipc::ClientWords& words = *ipc::ClientWordsOf(page);
@@ -35,7 +38,10 @@ Replay ReplayOf(ipc::SessionPage* page) {
   replay.replayed = counts.replayed.load(std::memory_order_relaxed);
   replay.launches = std::max(replay.replayed, counts.launches.load(std::memory_order_relaxed));
   replay.time_ratio =
-      std::min(words.replay_permille.load(std::memory_order_relaxed), kPermilleMax) / 1000.0;
+      std::min(words.replay_permille.load(std::memory_order_relaxed), ipc::kReplayPermilleMax) /
+      1000.0;
+  replay.kept = words.replay_kept.load(std::memory_order_relaxed) != 0;
+  replay.comparisons = words.comparisons.load(std::memory_order_relaxed);
   replay.verified = counts.verified.load(std::memory_order_relaxed);
   replay.mismatches = counts.mismatches.load(std::memory_order_acquire);
   if (replay.mismatches != 0)
@@ -76,7 +82,8 @@ std::string TextOf(const Replay& replay) {
     case ReplayState::kNothingRepeats:
       return "it is not replayed: no three calls or more between two of its waits repeat";
     case ReplayState::kSlower:
-      return absl::StrFormat("it is not replayed: that took %.2f times as long", replay.time_ratio);
+      return absl::StrFormat("it is not replayed: that took %.2f times as long%s",
+                             replay.time_ratio, replay.kept ? kAtAnEarlierStart : "");
     case ReplayState::kReplaying:
       break;
   }
@@ -88,7 +95,8 @@ std::string TextOf(const Replay& replay) {
       "%.0f %% of its launches are replayed",
       100.0 * static_cast<double>(replay.replayed) / static_cast<double>(replay.launches));
   if (replay.time_ratio != 0)
-    absl::StrAppendFormat(&text, ", in %.2f of the time", replay.time_ratio);
+    absl::StrAppendFormat(&text, ", in %.2f of the time%s", replay.time_ratio,
+                          replay.kept ? kAtAnEarlierStart : "");
   return text;
 }
 
@@ -97,9 +105,10 @@ std::string TextOf(const Replay& replay) {
 nlohmann::json ReplayJson(const Session& session) {
   if (session.page.get() == nullptr) return nullptr;
   const Replay replay = ReplayOf(session.page.get());
-  return {{"state", NameOf(replay.state)}, {"launches", replay.launches},
-          {"replayed", replay.replayed},   {"time_ratio", replay.time_ratio},
-          {"verified", replay.verified},   {"mismatches", replay.mismatches},
+  return {{"state", NameOf(replay.state)},     {"launches", replay.launches},
+          {"replayed", replay.replayed},       {"time_ratio", replay.time_ratio},
+          {"from_earlier_start", replay.kept}, {"comparisons", replay.comparisons},
+          {"verified", replay.verified},       {"mismatches", replay.mismatches},
           {"mismatch", replay.mismatch}};
 }
 

@@ -9,8 +9,8 @@
 
 namespace control {
 
-// {"state", "launches", "replayed", "time_ratio", "verified", "mismatches", "mismatch"}; null
-// without a page.
+// {"state", "launches", "replayed", "time_ratio", "from_earlier_start", "comparisons", "verified",
+// "mismatches", "mismatch"}; null without a page.
 nlohmann::json ReplayJson(const Session& session);
 
 // A clause of `laneway why`: "93 % of its launches are replayed, in 0.71 of the time". Empty: the

@@ -164,13 +164,15 @@ std::string StatusJson(const StatusInput& input) {
                      {"user_memory_bytes", ipc::BytesOption(input.options.user_memory, 0)},
                      {"user_sessions", input.options.user_sessions},
                      {"mode", input.options.mode},
-                     {"transport", input.options.transport}}},
+                     {"transport", input.options.transport},
+                     {"replay_verdicts", input.observers.verdicts().size()},
+                     {"replay_verdicts_max", ReplayVerdicts::kMax}}},
                    {"keeper", KeeperJson(keeper)},
                    {"workers", WorkersJson(input)},
                    {"devices", DevicesJson(keeper)},
                    {"jobs", JobsJson(input, bytes)},
                    {"sessions", sessions},
-                   {"faults", FaultsJson(input.faults)}});
+                   {"faults", FaultsJson(input.observers.faults())}});
 }
 
 std::string OkJson() { return DumpJson({{"ok", true}}); }

@@ -2,7 +2,6 @@
 // no clocks). Thread safety: stateless.
 #pragma once
 
-#include <deque>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -18,7 +17,7 @@ struct StatusInput {
   const char* policy;
   const Children& children;
   const SessionTable& sessions;
-  const std::deque<Fault>& faults;
+  const Observers& observers;
 };
 
 // {"ok":true, "version", "daemon", "keeper", "workers", "devices", "jobs", "sessions", "faults"}.

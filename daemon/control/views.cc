@@ -28,7 +28,7 @@ TopInput Views::Snapshot() const {
 
 std::string Views::Status() const {
   return StatusJson({*parts_.options, parts_.state->policy->name(), *parts_.children,
-                     *parts_.sessions, parts_.observers->faults()});
+                     *parts_.sessions, *parts_.observers});
 }
 
 std::string Views::Top() const {

@@ -40,6 +40,11 @@ Decision Detector::Next(const Op& op) {
   return decision;
 }
 
+void Detector::Note(const Op& op, bool boundary) {
+  if (boundary) last_ = {last_.end, history_.size()};
+  history_.Push(op);
+}
+
 // --- following what is known ---------------------------------------------------------------------
 
 // REQUIRES: locked_.
@@ -70,6 +75,7 @@ bool Detector::EndsLikeABody() const {
 // Ends the iteration here: names its body, and learns its operations as a body when none is known.
 Decision Detector::Finish() {
   ++boundaries_;
+  last_ = {place_.begin, history_.size()};
   Decision decision;
   decision.boundary = true;
   const bool known = place_.complete != Bodies::kNone && !place_.tail_computes;

@@ -33,6 +33,17 @@ class Detector {
   // To be asked about every operation before it is sent, in order.
   Decision Next(const Op& op);
 
+  // In place of Next(), for a program that says itself where iterations begin: before this
+  // operation, when `boundary` is set.
+  void Note(const Op& op, bool boundary);
+
+  // The operations of the iteration that ended last, [begin, end) of history().
+  struct Stretch {
+    uint64_t begin = 0, end = 0;
+  };
+  const Stretch& last() const { return last_; }
+  const History& history() const { return history_; }
+
   bool locked() const { return locked_; }
   size_t bodies() const { return bodies_.count(); }
   uint64_t boundaries() const { return boundaries_; }
@@ -78,6 +89,7 @@ class Detector {
   PeriodFinder finder_;
   Bodies bodies_;
   Place place_;
+  Stretch last_;
   bool locked_ = false;
   int primary_ = Bodies::kNone;  // the body last locked by its period
   uint64_t next_try_ = 0;

@@ -44,6 +44,15 @@ void Iterations::Mark(ipc::BoundarySource source) {
   marked_.store(1 + static_cast<uint32_t>(source), std::memory_order_relaxed);
 }
 
+std::vector<Op> Iterations::LastIteration() const {
+  const Detector::Stretch& last = detector_.last();
+  const History& history = detector_.history();
+  std::vector<Op> ops;
+  for (uint64_t i = last.begin; i < last.end && last.begin >= history.first(); ++i)
+    ops.push_back({.identity = history.identity(i), .shape = history.shape(i)});
+  return ops;
+}
+
 bool Iterations::Before(Op op, ipc::BoundaryInfo* info) {
   if (from_ == From::kNone && recorder_ == nullptr) return false;
   op.synced = synced_.load(std::memory_order_relaxed);
@@ -74,6 +83,7 @@ bool Iterations::Decide(const Op& op, bool marked, ipc::BoundarySource source,
         from_ != From::kNone;
     info->body = 0;
     info->source = source;
+    detector_.Note(op, boundary);
     if (boundary) recognised_.store(true, std::memory_order_relaxed);
   }
   if (!boundary) return false;

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "ipc/calls/laneway_calls.h"
 #include "shim/iterations/detector.h"
@@ -44,6 +45,10 @@ class Iterations {
   // REQUIRES of both: one call at a time. The caller has the lock under which it counts the bytes.
   void NoteAllocated(uint64_t bytes);
   void NoteFreed(uint64_t bytes);
+
+  // The operations of the iteration that ended last; none when it is too long to be remembered.
+  // REQUIRES: the send lock.
+  std::vector<Op> LastIteration() const;
 
   // Boundaries so far: 0 during the first iteration and whatever comes before it.
   uint64_t ordinal() const { return ordinal_.load(std::memory_order_relaxed); }

@@ -106,7 +106,19 @@ bool Continues(ipc::Op op, uint64_t address, uint64_t bytes) {
   return continues;
 }
 
+uint32_t IdentityOf(uint64_t what) { return Folded(Mixed(what, 0x1a5e)); }
+
+// A graph made anew takes the name of the last one.
+uint64_t Named(ipc::Op op, uint64_t name) { return Mixed(static_cast<uint64_t>(op), name); }
+
 }  // namespace
+
+uint32_t IdentityOfLaunch(uint64_t function) {
+  return IdentityOf(Named(ipc::Op::Launch, function));
+}
+uint32_t IdentityOfGraph(uint64_t graph) {
+  return IdentityOf(Named(ipc::Op::GraphLaunch, static_cast<uint32_t>(graph)));
+}
 
 std::optional<Op> TokenOf(ipc::Op op, ipc::Values values) {
   const Class kind = AllClasses().of[static_cast<size_t>(ipc::LibraryOf(op))][ipc::IndexOf(op)];
@@ -117,12 +129,12 @@ std::optional<Op> TokenOf(ipc::Op op, ipc::Values values) {
   uint64_t identity = static_cast<uint64_t>(op), shape = 1;
   switch (kind) {
     case Class::kLaunch:
-      identity = Mixed(identity, ValueAt<uint64_t>(values, 0));
+      identity = Named(op, ValueAt<uint64_t>(values, 0));
       for (size_t i = 1; i < 8; ++i) shape = Mixed(shape, ValueAt<unsigned>(values, i));
       token.computes = true;
       break;
-    case Class::kGraph:  // a graph made anew takes the name of the last one
-      identity = Mixed(identity, ValueAt<uint32_t>(values, 0));
+    case Class::kGraph:
+      identity = Named(op, ValueAt<uint32_t>(values, 0));
       token.computes = true;
       break;
     case Class::kStagedIn:
@@ -151,8 +163,8 @@ std::optional<Op> TokenOf(ipc::Op op, ipc::Values values) {
     case Class::kOther:
       break;
   }
-  token.identity = Folded(Mixed(identity, 0x1a5e));
-  token.shape = Folded(Mixed(shape, identity));
+  token.identity = IdentityOf(identity);
+  token.shape = Folded(Mixed(shape, static_cast<uint64_t>(op)));
   return token;
 }
 

@@ -14,4 +14,10 @@ namespace shim::iterations {
 // `values` as the codec gets them. A further chunk of a staged copy is no operation of its own.
 std::optional<Op> TokenOf(ipc::Op op, ipc::Values values);
 
+// Op::identity of each launch of this function, and of this executable graph: the program's values.
+// It is good for this process alone; all other identities, and all shapes, are the same in every
+// process.
+uint32_t IdentityOfLaunch(uint64_t function);
+uint32_t IdentityOfGraph(uint64_t graph);
+
 }  // namespace shim::iterations

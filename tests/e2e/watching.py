@@ -64,6 +64,81 @@ def test_a_loop_is_replayed_from_its_third_iteration_on():
     wait_for(lambda: replayed() > 2 * 200, "launches of three iterations of five are replayed")
 
 
+def replayed_run(laneway, command, done):
+    """The figures of a run under `auto`, what `why` says of it, and the run itself, which waits for its input's end."""
+    program = laneway.spawn([laneway.binary(command[0]), *command[1:]], "--replay=auto", holding=True)
+    wait_for(lambda: done in program.output(), f"{command} comes to its end")
+    session = top(laneway)["sessions"][0]
+    why = laneway.command("why", str(session["job"])).out
+    program.release()
+    program.wait()
+    wait_for(lambda: not laneway.sessions(), "the session ends")
+    return session["replay"], why
+
+
+def test_a_program_started_again_is_not_compared_again():
+    """What a session has measured outlives the session and lanewayd, whether replay was faster or slower."""
+    fills = (["fills", "300"], "rounds are over")
+    with Laneway() as laneway:
+        first, why = replayed_run(laneway, *fills)
+        check(first["comparisons"] == 1 and first["time_ratio"] > 0, f"the loop is compared: {first}")
+        check(not first["from_earlier_start"] and "earlier start" not in why, f"{first}\n{why}")
+        daemon = json.loads(laneway.status())["daemon"]
+        check((daemon["replay_verdicts"], daemon["replay_verdicts_max"]) == (1, 256), f"{daemon}")
+        laneway.command("stop")
+        wait_for(lambda: not laneway.processes(), "lanewayd ends")
+        state = laneway.root / "state" / "laneway"
+        check((state / "replay_verdicts").stat().st_mode & 0o777 == 0o600, "others may not read it")
+        check(not list(state.glob("*.new")), "nothing is left behind")
+        laneway.start_daemon()
+        again, why = replayed_run(laneway, *fills)
+        check(again["comparisons"] == 0 and again["from_earlier_start"], f"nothing is compared: {again}")
+        check((again["state"], again["time_ratio"]) == (first["state"], first["time_ratio"]), f"{first}\n{again}")
+        check("as measured at an earlier start" in why, why)
+
+
+def test_a_loop_that_was_faster_is_replayed_at_once():
+    """At first its equal launches are taken for iterations, which is compared as well. Measured beside other tests,
+    replay may be slower; then no launch is replayed at the next start."""
+    loop = (["launch_loop", "500", "200", "stream"], "time: 200 iterations")
+    with Laneway() as laneway:
+        first, _ = replayed_run(laneway, *loop)
+        again, _ = replayed_run(laneway, *loop)
+        check(first["time_ratio"] > 0 and again["from_earlier_start"], f"{first}\n{again}")
+        check(again["comparisons"] == first["comparisons"] - 1, f"the loop is not compared again: {first}\n{again}")
+        if again["state"] == "replaying":  # what is held where the machine lets the program pause is sent as it is
+            check(again["replayed"] > again["launches"] / 2, f"{again}")
+        else:
+            check(again["replayed"] < 10 * 500, f"of 250 iterations: {again}")
+
+
+def test_a_file_of_verdicts_that_is_none_is_replaced_or_left_alone():
+    """Cut short, of another version, of another user: one sentence in the log, and programs run."""
+    fills = (["fills", "300"], "rounds are over")
+    with Laneway() as laneway:
+        first, _ = replayed_run(laneway, *fills)
+        path = laneway.root / "state" / "laneway" / "replay_verdicts"
+        def damaged(change, sentence):
+            laneway.command("stop")
+            wait_for(lambda: not laneway.processes(), "lanewayd ends")
+            change(path.read_bytes())
+            laneway.start_daemon()
+            log = (laneway.runtime / "log" / "lanewayd.log").read_text()
+            check(log.count(sentence) == 1, f"one sentence with '{sentence}':\n{log}")
+            return replayed_run(laneway, *fills)[0]
+        cut = damaged(lambda file: path.write_bytes(file[:50]), "replay_verdicts is cut short")
+        check(cut["comparisons"] == first["comparisons"], f"the program measures anew: {cut}")
+        other = damaged(lambda file: path.write_bytes(file[:8] + b"\x63" + file[9:]), "is of another version of Laneway")
+        check(other["comparisons"] == first["comparisons"], f"the program measures anew: {other}")
+        check(len(path.read_bytes()) == 88, "the file is replaced, with one verdict")
+        if os.geteuid() == 0:
+            foreign = damaged(lambda _: os.chown(path, 12345, 12345), "replay_verdicts belongs to another user")
+            check(foreign["comparisons"] == first["comparisons"], f"nothing of it is read: {foreign}")
+            check(path.stat().st_uid == 12345, "it is left alone")
+        check(sorted(entry.name for entry in path.parent.iterdir()) == ["history.jsonl", "learned.jsonl", path.name],
+              "nothing is left behind")
+
+
 def test_launches_between_fills_and_copies_are_replayed():
     """No more than two launches of this program follow each other, and a graph has three nodes at least."""
     with Laneway() as laneway:

@@ -79,6 +79,55 @@ TEST(BenefitGateTest, ComparesEverMoreRarely) {
   EXPECT_GE(compared, 7 * kComparison);
 }
 
+// What was taken for iterations at first were single kernels, which gain nothing.
+TEST(BenefitGateTest, ANewBodyIsLearnedAndComparedByItself) {
+  for (uint32_t before = 0; before < 400; before += 7) {
+    BenefitGate gate;
+    Iterate(&gate, {.replayed_ns = 3e6, .repeated = 0}, before);
+    gate.OnNewBody();
+    Iterate(&gate, {.replayed_ns = 0.7e6}, BenefitGate::kLearn + kComparison - 1);
+    ASSERT_EQ(gate.state(), State::kComparing) << before;
+    Iterate(&gate, {.replayed_ns = 0.7e6}, 1);
+    ASSERT_EQ(gate.state(), State::kReplaying) << before;
+    ASSERT_NEAR(gate.ratio(), 0.7, 0.001) << before;
+  }
+}
+
+TEST(BenefitGateTest, ANewBodyTurnsNoVerdict) {
+  BenefitGate gate;
+  Iterate(&gate, {.replayed_ns = 2e6}, BenefitGate::kLearn + kComparison);
+  gate.OnNewBody();
+  EXPECT_EQ(gate.state(), State::kForwarding);
+}
+
+TEST(BenefitGateTest, AProgramWithEverNewBodiesIsComparedAllTheSame) {
+  BenefitGate gate;
+  for (uint32_t i = 0; i < BenefitGate::kNewBodiesMax + BenefitGate::kLearn + kComparison; ++i) {
+    gate.OnNewBody();
+    Iterate(&gate, {.replayed_ns = 0.7e6}, 1);
+  }
+  EXPECT_EQ(gate.state(), State::kReplaying);
+}
+
+TEST(BenefitGateTest, AVerdictThatIsTakenOverHoldsFromEveryState) {
+  for (const uint32_t before :
+       {0u, 3u, BenefitGate::kLearn + 3, BenefitGate::kLearn + kComparison}) {
+    for (const bool replays : {false, true}) {
+      BenefitGate gate;
+      Iterate(&gate, {}, before);
+      gate.TakeVerdict(replays, 0.5);
+      for (uint32_t i = 1; i < BenefitGate::kFirstRest; ++i) {
+        Iterate(&gate, {}, 1);
+        ASSERT_EQ(gate.state(), replays ? State::kReplaying : State::kForwarding);
+        ASSERT_EQ(gate.replays(), replays);
+      }
+      EXPECT_EQ(gate.ratio(), 0.5);
+      Iterate(&gate, {}, 1);
+      EXPECT_EQ(gate.state(), State::kComparing);
+    }
+  }
+}
+
 // Noise of a fifth, which hits neighbouring iterations alike, and pauses of ten times an iteration.
 TEST(BenefitGateTest, NoiseDoesNotTurnTheVerdict) {
   std::mt19937_64 random(harness::Seed());

@@ -27,7 +27,9 @@ class ReplayControlTest : public testing::Test {
         std::make_unique<ipc::RingSender>(&words_, data_.data(), &doorbell_);
     ipc::RingSender* const below = ring.get();
     sender_ = std::make_unique<ChunkSender>(std::move(ring), below, std::span(area_));
-    control_.Open({.kind = kind, .verify_every = 1}, sender_.get(), &client_words_, &memory_);
+    verdicts_.Open(&verdict_area_, &client_words_, &namer_);
+    control_.Open({.kind = kind, .verify_every = 1}, sender_.get(), &client_words_, &memory_,
+                  &verdicts_);
   }
   void Iterate() {
     for (uint32_t i = 0; i < kCalls; ++i) Call(i);
@@ -39,7 +41,15 @@ class ReplayControlTest : public testing::Test {
   }
   void EndIteration() {
     Send(99, ChunkSender::Fold::kAlone);
-    control_.OnBoundary();
+    control_.OnBoundary(body_);
+  }
+  void Know(const ipc::ReplayVerdict& verdict) {
+    verdict_area_.known[verdict_area_.known_count++] = verdict;
+  }
+  const ipc::ToldVerdict& Told(uint32_t number) const { return verdict_area_.told[number]; }
+  uint32_t told() const { return client_words_.verdicts_told; }
+  ipc::ReplayState state() const {
+    return static_cast<ipc::ReplayState>(client_words_.replay_state.load());
   }
   void Send(uint32_t number, ChunkSender::Fold fold) {
     ipc::MessageHeader header;
@@ -60,6 +70,17 @@ class ReplayControlTest : public testing::Test {
     void Unmapped(const std::vector<arena::Range>&) override {}
     bool holds = false;
   };
+  // Bodies whose name is their number in hundreds.
+  struct Namer : public BodyNamer {
+    explicit Namer(const uint32_t* body) : body(*body) {}
+    uint64_t NameOfLast() override {
+      ++asked;
+      return first != 0 ? std::exchange(first, 0) : 100 * uint64_t{body};
+    }
+    const uint32_t& body;
+    int asked = 0;
+    uint64_t first = 0;  // in place of the next name
+  };
   uint64_t repeated() const { return sender_->counts().repeated; }
 
   ipc::RingWords words_{};
@@ -69,6 +90,10 @@ class ReplayControlTest : public testing::Test {
   ipc::ClientWords client_words_{};
   std::unique_ptr<ChunkSender> sender_;
   Memory memory_;
+  uint32_t body_ = 1;  // of the iteration that ends
+  Namer namer_{&body_};
+  ipc::VerdictArea verdict_area_{};
+  KeptVerdicts verdicts_;
   ReplayControl control_;
 };
 
@@ -142,6 +167,184 @@ TEST_F(ReplayControlTest, UnderAutoFreedMemoryMayWaitUntilReplayIsFoundSlower) {
   }
   EndIteration();  // nothing was repeated
   EXPECT_FALSE(memory_.holds);
+}
+
+// --- what an earlier start has measured ----------------------------------------------------------
+
+constexpr uint32_t kBothWays = 2 * BenefitGate::kPairs * BenefitGate::kBlock;
+
+TEST_F(ReplayControlTest, ABodyThatWasFasterIsReplayedFromItsThirdIterationOnWithoutAComparison) {
+  Know({.body = 100, .permille = 700, .replays = 1});
+  Open(Kind::kAuto);
+  Iterate();
+  Iterate();
+  for (uint32_t i = 1; i < BenefitGate::kLearn + kBothWays + 10; ++i) {
+    EndIteration();
+    Iterate();
+    ASSERT_EQ(repeated(), i * kCalls);
+    ASSERT_EQ(state(), ipc::ReplayState::kReplaying);
+  }
+  EXPECT_EQ(client_words_.comparisons, 0u);
+  EXPECT_EQ(client_words_.replay_permille, 700u);
+  EXPECT_EQ(client_words_.replay_kept, 1u);
+  ASSERT_EQ(told(), 1u);
+  EXPECT_EQ(Told(0).kind, ipc::ToldVerdict::kTaken);
+  EXPECT_EQ(Told(0).verdict.body, 100u);
+}
+
+TEST_F(ReplayControlTest, ABodyThatWasSlowerIsNeitherReplayedNorHeldBack) {
+  Know({.body = 100, .permille = 1230, .replays = 0});
+  Open(Kind::kAuto);
+  Iterate();
+  Iterate();
+  for (uint32_t i = 0; i < BenefitGate::kLearn + kBothWays; ++i) {
+    EndIteration();
+    Call(0);
+    ASSERT_FALSE(sender_->holds());
+    ASSERT_FALSE(memory_.holds);
+    for (uint32_t number = 1; number < kCalls; ++number) Call(number);
+  }
+  EXPECT_EQ(repeated(), 0u);
+  EXPECT_EQ(state(), ipc::ReplayState::kSlower);
+}
+
+TEST_F(ReplayControlTest, AVerdictThatWasTakenOverIsComparedLater) {
+  Know({.body = 100, .permille = 700, .replays = 1});
+  Open(Kind::kAuto);
+  Iterate();
+  Iterate();
+  for (uint32_t i = 0; i <= BenefitGate::kFirstRest; ++i) {
+    EXPECT_EQ(client_words_.comparisons, 0u);
+    EndIteration();
+    Iterate();
+  }
+  EXPECT_EQ(client_words_.comparisons, 1u);
+  EXPECT_EQ(client_words_.replay_kept, 0u);
+}
+
+TEST_F(ReplayControlTest, AnotherBodysVerdictIsNotTakenOver) {
+  Know({.body = 200, .permille = 1230, .replays = 0});
+  Open(Kind::kAuto);
+  Iterate();
+  Iterate();
+  EndIteration();
+  EXPECT_EQ(state(), ipc::ReplayState::kLearning);
+  body_ = 2;  // a loop that the program comes to later
+  EndIteration();
+  EXPECT_EQ(state(), ipc::ReplayState::kSlower);
+}
+
+// It may hold work that the program does once.
+TEST_F(ReplayControlTest, TheFirstIterationOfABodyMayDiffer) {
+  Know({.body = 300, .permille = 1230, .replays = 0});
+  Open(Kind::kAuto);
+  EndIteration();
+  body_ = 3;
+  namer_.first = 400;
+  EndIteration();
+  EXPECT_EQ(state(), ipc::ReplayState::kLearning);
+  EndIteration();
+  EXPECT_EQ(state(), ipc::ReplayState::kSlower);
+}
+
+// The name of a body takes time for each of its operations.
+TEST_F(ReplayControlTest, BodiesAreNamedOnlyWhereAVerdictMayBeKnown) {
+  Open(Kind::kAuto);
+  for (uint32_t i = 0; i < BenefitGate::kLearn; ++i) EndIteration();
+  EXPECT_EQ(namer_.asked, 0) << "lanewayd knows of none";
+  Know({.body = 200, .permille = 700, .replays = 1});
+  for (uint32_t i = 0; i < 3; ++i) EndIteration();
+  EXPECT_LE(namer_.asked, 1) << "the comparison alone names its body";
+}
+
+TEST_F(ReplayControlTest, OtherModesTakeNoVerdictOver) {
+  Know({.body = 100, .permille = 1230, .replays = 0});
+  Open(Kind::kAlways);
+  for (int i = 0; i < 4; ++i) {
+    Iterate();
+    EndIteration();
+  }
+  EXPECT_EQ(repeated(), 2 * kCalls);
+  EXPECT_EQ(told(), 0u);
+}
+
+TEST_F(ReplayControlTest, AMeasuredVerdictIsToldUnderTheNameOfItsBody) {
+  Open(Kind::kAuto);
+  Iterate();
+  Iterate();
+  for (uint32_t i = 0; i <= BenefitGate::kLearn + kBothWays; ++i) {
+    EndIteration();
+    Iterate();
+  }
+  ASSERT_EQ(told(), 1u);
+  EXPECT_EQ(Told(0).kind, ipc::ToldVerdict::kMeasured);
+  EXPECT_EQ(Told(0).verdict.body, 100u);
+  EXPECT_EQ(Told(0).verdict.replays, state() == ipc::ReplayState::kReplaying ? 1u : 0u);
+  EXPECT_EQ(client_words_.replay_kept, 0u);
+}
+
+// --- which body a comparison is of ---------------------------------------------------------------
+
+class KeptVerdictsTest : public ReplayControlTest {
+ protected:
+  KeptVerdictsTest() {
+    verdicts_.Open(&verdict_area_, &client_words_, &namer_);
+    verdicts_.BeginComparison();
+  }
+  void Compare(uint32_t body, int iterations) {
+    body_ = body;
+    for (int i = 0; i < iterations; ++i) verdicts_.OnCompared(body);
+  }
+};
+
+TEST_F(KeptVerdictsTest, AFewOtherIterationsDoNotMatter) {
+  Compare(1, 40);
+  Compare(2, 20);
+  verdicts_.Tell(0.7, true);
+  ASSERT_EQ(told(), 1u);
+  EXPECT_EQ(Told(0).verdict, (ipc::ReplayVerdict{100, 700, 1}));
+}
+
+// At first the detector of iterations may follow a part of the loop.
+TEST_F(KeptVerdictsTest, TheBodyOfMostIterationsIsNamedWhereverItComes) {
+  Compare(1, 3);
+  Compare(2, 1);
+  Compare(3, 56);
+  verdicts_.Tell(0.7, true);
+  ASSERT_EQ(told(), 1u);
+  EXPECT_EQ(Told(0).verdict.body, 300u);
+  EXPECT_LE(namer_.asked, 3);
+}
+
+TEST_F(KeptVerdictsTest, OfTwoBodiesThatTakeTurnsTheFirstIsNamed) {
+  for (int i = 0; i < 30; ++i) {
+    Compare(1, 1);
+    Compare(2, 1);
+  }
+  verdicts_.Tell(0.7, true);
+  ASSERT_EQ(told(), 1u);
+  EXPECT_EQ(Told(0).verdict.body, 100u);
+  EXPECT_EQ(namer_.asked, 1);
+}
+
+TEST_F(KeptVerdictsTest, AComparisonOfManyBodiesNamesNone) {
+  for (uint32_t body = 1; body <= 3; ++body) Compare(body, 20);
+  verdicts_.Tell(0.7, true);
+  EXPECT_EQ(told(), 0u);
+}
+
+TEST_F(KeptVerdictsTest, ABodyWithoutANameIsNotTold) {
+  Compare(0, 60);
+  verdicts_.Tell(0.7, true);
+  EXPECT_EQ(told(), 0u);
+}
+
+TEST_F(KeptVerdictsTest, LaterVerdictsGoOnInTheCircle) {
+  Compare(1, 60);
+  for (uint32_t i = 0; i < ipc::VerdictArea::kTold + 1; ++i) verdicts_.Tell(0.001 * (i + 1), true);
+  EXPECT_EQ(told(), ipc::VerdictArea::kTold + 1);
+  EXPECT_EQ(Told(0).verdict.permille, ipc::VerdictArea::kTold + 1);
+  EXPECT_EQ(Told(1).verdict.permille, 2u);
 }
 
 }  // namespace

@@ -50,6 +50,27 @@ TEST(DetectorTest, LocksOnAfterTwoRoundsBetweenWhichTheHostWaits) {
   EXPECT_EQ(Found(&detector, 20, [](size_t) { return Step(true); }), 18u);
 }
 
+TEST(DetectorTest, KnowsTheOperationsOfTheIterationThatEndedLast) {
+  Detector detector;
+  for (uint32_t round = 0; round < 10; ++round) {
+    for (const Op& op : Step(true)) {
+      if (!detector.Next(op).boundary) continue;
+      EXPECT_EQ(detector.last().begin, (round - 1) * 10);
+      EXPECT_EQ(detector.last().end, round * 10);
+      EXPECT_EQ(detector.history().identity(detector.last().begin), Step(true)[0].identity);
+    }
+  }
+  EXPECT_EQ(detector.boundaries(), 8u);
+}
+
+TEST(DetectorTest, AProgramMaySayItselfWhereIterationsBegin) {
+  Detector detector;
+  for (uint32_t i = 0; i < 10; ++i) detector.Note(Work(i), i == 3 || i == 7);
+  EXPECT_EQ(detector.last().begin, 3u);
+  EXPECT_EQ(detector.last().end, 7u);
+  EXPECT_EQ(detector.history().identity(9), Work(9).identity);
+}
+
 TEST(DetectorTest, LocksOnAfterFiveRoundsOfNothingButRepetition) {
   Detector detector;
   EXPECT_EQ(Found(&detector, 20, [](size_t) { return Step(false); }), 15u);
