@@ -208,6 +208,19 @@ TEST_F(ReplayControlTest, ABodyThatWasSlowerIsNeitherReplayedNorHeldBack) {
   EXPECT_EQ(state(), ipc::ReplayState::kSlower);
 }
 
+// The detector follows a part of the loop at first, of which nothing repeats.
+TEST_F(ReplayControlTest, AVerdictIsShownAlsoWhereTheLastOneWasToForward) {
+  Know({.body = 200, .permille = 1230, .replays = 0});
+  Open(Kind::kAuto);
+  for (uint32_t i = 0; i <= BenefitGate::kLearn + kBothWays; ++i) EndIteration();
+  ASSERT_EQ(state(), ipc::ReplayState::kNothingRepeats);
+  body_ = 2;
+  EndIteration();
+  EXPECT_EQ(state(), ipc::ReplayState::kSlower);
+  EXPECT_EQ(client_words_.replay_permille, 1230u);
+  EXPECT_EQ(client_words_.replay_kept, 1u);
+}
+
 TEST_F(ReplayControlTest, AVerdictThatWasTakenOverIsComparedLater) {
   Know({.body = 100, .permille = 700, .replays = 1});
   Open(Kind::kAuto);
