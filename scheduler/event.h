@@ -218,9 +218,9 @@ struct Revoke {
   SessionId session = 0;
   LaneId lane = 0;
 };
-// Who holds the lane next, best first, when its revoked holder hands it over. Replaces the list,
-// which counts for this holder alone: the next one begins without. Nobody listed: the lane stays
-// free, the scheduler grants again.
+// The sessions that hold the lane next, best first, when its revoked holder hands it over. Replaces
+// the list, which counts for this holder alone: the next holder begins without. With an empty list
+// the lane stays free, and the scheduler grants it again.
 struct Successors {
   LaneId lane = 0;
   std::vector<SessionId> sessions;

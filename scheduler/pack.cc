@@ -22,8 +22,8 @@ class Pack : public Policy {
   }
   bool Displaces(const State& state, const Session& waiting, const Session& resident,
                  int64_t now_us) const override {
-    // Who was let in runs to its end: a newcomer that pushed others out would often not fit even
-    // then, they would come back into what was freed, and memory would move in a circle.
+    // A session that was let in runs to its end. A newcomer that pushed others out would often not
+    // fit even then: they would come back into what was freed, and memory would go in circles.
     return waiting.phase != Phase::kQueued && waiting.arrival < resident.arrival;
   }
   bool DisplacesLater() const override { return false; }

@@ -150,7 +150,7 @@ bool SwapSpaceFits(const State& state, const Session& session) {
 
 namespace {
 
-// Who holds memory and gets nowhere, and what keeps it here.
+// The sessions that hold memory and get nowhere, and what keeps them here.
 struct Holders {
   Session* youngest = nullptr;            // of those who can go
   bool asking = false;                    // one of them waits for memory itself
@@ -186,7 +186,7 @@ Holders HoldersOf(Core* core, const Device& device, const Session& waiting) {
   return holders;
 }
 
-// Nobody gets anywhere and nothing can leave. Whoever came last is told, never who was here before:
+// No session gets anywhere, and none can leave. The newest is refused, never an earlier one:
 //
 //   who asks for more        who else has memory here         what happens
 //   the last who came        earlier ones rest, or ask        it is refused
@@ -194,8 +194,8 @@ Holders HoldersOf(Core* core, const Device& device, const Session& waiting) {
 //   one, or several          a later one rests                they wait until it goes on or ends
 //   nobody                   who is not in waits to come      it waits until somebody leaves
 //
-// Who asks for its lane again has it at once. A rest between two pieces of work is no standstill:
-// who rests for a moment may give back what is needed.
+// A session that asks for its lane again has it at once. A rest between two pieces of work is no
+// standstill: a session that rests for a moment may give back what is needed.
 void RefuseLast(Core* core, Device* device, const Holders& holders, const char* reason,
                 int64_t refuse_us) {
   if (device->needs.empty()) return;

@@ -34,8 +34,8 @@ void Try(Device* device, size_t lanes, int64_t now_us) {
   device->tried_us = now_us;
 }
 
-// Who comes to no boundary for so long, or never runs in peace, shows nothing: so many lanes count
-// as tried.
+// A session that comes to no boundary for so long, or never runs undisturbed, shows nothing: so
+// many lanes count as tried.
 void NoteTried(Core* core, const Session& session) {
   constexpr int64_t kTriedUs = 2'000'000;
   Device* const device = core->DeviceOf(session);
@@ -72,8 +72,8 @@ void Learn(Core* core, Session* session, const Progress& event, int64_t begin_us
   if (each_us > 0 && steady) LearnSpeed(core, session, each_us);
 }
 
-// Who comes to a lane starts where the least served of it is, or it would be owed the time for
-// which it was not there.
+// A session that comes to a lane starts level with the lane's least served session. Otherwise it
+// would be owed the time for which it was not there.
 void AdvanceFloor(Core* core, const Session& holder) {
   Lane* const lane = core->LaneOf(holder.lane);
   int64_t least_us = holder.virtual_us;

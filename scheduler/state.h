@@ -38,7 +38,7 @@ struct Limits {
   int64_t aging_us = 30'000'000;          // waiting this long is worth one priority class
   int64_t iteration_max_us = 10'000'000;  // past a Revoke, before Report
   int64_t swap_bytes = kUnlimited;        // host memory for what is swapped out
-  // Nobody gets anywhere for so long, and nothing can leave the device: a request fails.
+  // No session gets anywhere for so long, and none can leave the device: a request fails.
   int64_t standstill_us = 2'000'000;
 };
 

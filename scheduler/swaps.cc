@@ -30,7 +30,7 @@ void AwaitSwapOut(Core* core, Session* session) {
 void LeaveIfEvicted(Core* core, Session* session) {
   if (!session->evicted() || session->phase != Phase::kAdmitted) return;
   if (session->place.residence != Residence::kDevice) return;
-  // Who waits for memory comes to no boundary.
+  // A session that waits for memory comes to no boundary.
   if (!session->granted || session->need != Need::kNone) BeginSwapOut(core, session);
 }
 

@@ -202,7 +202,7 @@ void List(Core* core, Session* session) {
     return;
   }
   Lane* const lane = core->LaneOf(session->lane);
-  // Who slept, or moved, has at most one slice of credit.
+  // A session that slept, or moved, has at most one slice of credit.
   session->virtual_us =
       std::max(session->virtual_us, lane->virtual_floor_us - core->state->limits.slice_us);
   session->turn = {core->state->policy->Rank(*core->state, *session), session->arrival,

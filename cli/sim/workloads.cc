@@ -52,7 +52,7 @@ const std::vector<Workload>& SalusWorkloads() {
       {"inception4_25", 410, 4435, kClassifierBusyPercent},
       {"inception4_50", 729, 8529, kClassifierBusyPercent},
       {"inception4_75", 1056, 12611, kClassifierBusyPercent},
-      // Nobody published times and memory for these: assumed.
+      // Assumed: times and memory of these are not published.
       {"vae_64", 12, 35, 0},
       {"vae_128", 14, 60, 0},
       {"vae_256", 18, 110, 0},

@@ -98,7 +98,7 @@ const Inst* MbarrierArrive(const Inst* ip, Warp* w) {
   return ok ? ip + 1 : nullptr;
 }
 
-// Who waits in vain lets others run: all lanes must come for a phase to end.
+// A warp that waits in vain lets others run: all lanes must come for a phase to end.
 const Inst* MbarrierWait(const Inst* ip, Warp* w) {
   const bool parity = (ip->imm & 1) != 0, yields = (ip->imm & 2) != 0;
   uint32_t over = 0;

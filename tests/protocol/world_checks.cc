@@ -48,8 +48,8 @@ bool World::MayWait() const {
   const std::map<uint32_t, scheduler::Device>& devices = daemon_->state().devices;
   const std::map<uint32_t, scheduler::Device>::const_iterator device = devices.find(0);
   if (device != devices.end() && device->second.free_bytes() < 0) return true;
-  // Who last said that it rests within an iteration keeps its lane until it computes again, and who
-  // waits for memory within one comes to no boundary, though its lane may be closing for that.
+  // A session that rests within an iteration, by its last word, keeps its lane until it computes
+  // again. One that waits for memory there comes to no boundary, though its lane may be closing.
   const auto& sessions = daemon_->state().sessions;
   return std::any_of(sessions.begin(), sessions.end(), [](const auto& entry) {
     return entry.second.granted && entry.second.inside &&

@@ -1,4 +1,4 @@
-// Who gets memory and places, who is passed over, and who keeps what it has: one promise each.
+// Which session gets memory and a place, is passed over, or keeps what it has: one promise each.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Who comes into which lane, and who gives way to whom, one promise each; more in lanes_test.cc.
+// Which session gets which lane, and which one gives way, one promise each; more in lanes_test.cc.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -73,7 +73,8 @@ TEST_F(SchedulerTest, WhoIsAdoptedOnTheWayToTheHostComesBackFromThere) {
   }
 }
 
-// Nobody may be in the lane that it comes back to, and it goes on there before anybody else.
+// The lane that the session comes back to must be free, and the session goes on there before any
+// other.
 TEST_F(SchedulerTest, WhoIsAdoptedOnTheHostWithItsLaneComesBackWithIt) {
   On(CapacityChanged{0, 100});
   On(SessionAdopted{{1, 1}, 10, 20, 1, 20, true});

@@ -154,7 +154,7 @@ TEST_F(OnItsWayInTest, ALaneAskedForMeanwhileIsAsLargeAsAsked) {
   EXPECT_EQ(lanes[0].bytes, 35);
 }
 
-// Who was there first is not failed by what came later, though that one rests.
+// The session that was there first is not refused for a later one, though the later one rests.
 TEST_F(NoSwapSpaceTest, WhoCameEarlierWaitsForMemoryOfALaterOneThatRests) {
   On(Idle{2});
   EXPECT_EQ(Of<Wait>(On(MemoryNeeded{1, 20})).size(), 1u);

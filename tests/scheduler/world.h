@@ -68,10 +68,10 @@ class World {
   World(const Options& options, uint64_t seed);
 
   void Step();  // one random event
-  // Nobody does anything more, and no time passes: what was begun ends. Fails when turns, sizes of
-  // lanes or swaps go on for ever, each the cause of the next.
+  // No tenant does anything more, and no time passes: what was begun ends. Fails when turns, sizes
+  // of lanes or swaps go on for ever, each the cause of the next.
   void ComeToRest();
-  // Everybody leaves. Fails when anything is left of them in any account.
+  // All tenants leave. Fails when anything is left of them in any account.
   void AllLeave();
   // Tells one event, performs what follows, checks.
   void Tell(const Event& event);

@@ -83,7 +83,7 @@ void World::CheckFifo() {
   }
 }
 
-// Who waits for its user's quota alone lets others pass.
+// A session that waits for its user's quota alone lets others pass.
 void World::RequireFirstToComeIn(const Tenant& admitted) {
   if (options_.policy != "fifo") return;
   for (const std::pair<const SessionId, Tenant>& entry : tenants_) {

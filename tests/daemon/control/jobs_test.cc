@@ -1,4 +1,5 @@
-// Who may join a job, and who goes on as a session: what earlier daemons sealed, and nothing else.
+// A program may join a job, or go on as a session, with what an earlier daemon sealed, and with
+// nothing else.
 #include "daemon/control/jobs.h"
 
 #include <gtest/gtest.h>

@@ -55,7 +55,7 @@ const char* Word(Verdict verdict) {
   return "";
 }
 
-// Nobody may take a 0 for a figure.
+// A figure that is missing is not printed as 0, which would be read as a figure.
 void PrintMissing(const Figure& figure, bool as_json, bool first) {
   const char* const word = Word(Verdict::kNotMeasured);
   if (as_json) {
