@@ -1,4 +1,4 @@
-// Whether a session may use all that a library call touches, as far as its parameters say so:
+// Says whether a session may use all that a library call touches, as far as its parameters say so:
 // vectors and matrices of cuBLAS by their rows (ipc/calls/blas_operands.inc), those of cublasLt by
 // their layouts. What pointers in device memory point at only the device can see.
 // Thread safety: as the Session's.

@@ -64,12 +64,12 @@ struct TraceEvent {
 };
 static_assert(sizeof(TraceEvent) == 32);
 
-// What an event with so many bytes takes.
+// The places in the area that an event with so many bytes takes.
 constexpr uint64_t PlacesOfRecord(uint64_t bytes) {
   return 1 + (bytes + sizeof(TraceEvent) - 1) / sizeof(TraceEvent);
 }
 
-// What TraceEvent::amount of kDevice says.
+// The device's work for one message, as TraceEvent::amount of kDevice packs it.
 struct DeviceWork {
   uint32_t record = 0;    // number of the message's record (ipc/work_records.h); 0: no details
   uint32_t launches = 0;  // replayed as one graph, at most 2^31 - 1; 0: none

@@ -28,11 +28,11 @@ class Caller {
   // The object is gone, or never came to be: the name may be given again.
   virtual void Forget(HandleKind kind, HandleId id) = 0;
 
-  // Whether the session may use [address, address + bytes), bytes >= 1.
+  // True when the session may use [address, address + bytes), bytes >= 1.
   virtual bool Accepts(uint64_t address, uint64_t bytes) = 0;
 
-  // Whether this library handle, or matmul descriptor, reads scalars from device memory (and writes
-  // its results there).
+  // True when this library handle, or matmul descriptor, reads scalars from device memory (and
+  // writes its results there).
   virtual bool ScalarsOnDevice(HandleKind kind, HandleId id) = 0;
   // The size of alpha and beta under a matmul descriptor.
   virtual size_t ScalarBytes(HandleId matmul_desc) = 0;

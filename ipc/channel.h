@@ -39,7 +39,7 @@ class Receiver {
   // that may not take every message now. The bytes are those that NextUntrusted hands out then,
   // whatever the peer writes meanwhile: a message is copied once. Waits, and is valid, as that.
   virtual std::span<const std::byte> PeekUntrusted(int64_t spin_us, int64_t timeout_us) = 0;
-  // Whether a message waits. Looks at none, so it may be asked while one is being served.
+  // True when a message waits. Looks at none, so it may be asked while one is being served.
   virtual bool Pending() = 0;
   // Waits end with an empty result while `flag` is not 0. The thread that sets it also rings the
   // receiver's doorbell; a channel without a doorbell looks at the flag when its timeout is over.

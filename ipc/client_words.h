@@ -11,7 +11,7 @@
 
 namespace ipc {
 
-// Whether the session's iterations are replayed, and why not (shim/benefit_gate.h).
+// Says whether the session's iterations are replayed, and why not (shim/benefit_gate.h).
 enum class ReplayState : uint32_t {
   kOff,           // the user has not asked for it, or the transport can't
   kNoIterations,  // none were found so far

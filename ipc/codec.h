@@ -31,7 +31,7 @@
 
 namespace ipc {
 
-// Whether the fixed part of a parameter of this kind is one byte, which says that the pointer is
+// True when the fixed part of a parameter of this kind is one byte, which says that the pointer is
 // not null.
 constexpr bool HasPresence(RoleKind kind) {
   switch (kind) {

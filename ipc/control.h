@@ -190,8 +190,8 @@ struct Revoke {
   uint64_t session_id = 0;
 };
 
-// Who gets the lane next, in order; replaces what was said before. Sessions of another worker are
-// not listed: the worker reports the lane free and the daemon grants.
+// The sessions that get the lane next, in order; replaces what was said before. Sessions of another
+// worker are not listed: the worker reports the lane free, and lanewayd grants it.
 struct Successors {
   uint64_t lane = 0;
   uint64_t count = 0;

@@ -27,14 +27,14 @@ class Session {
   // the driver's null.
   virtual bool Translate(HandleKind kind, HandleId id, void** driver_handle) = 0;
 
-  // Whether the client may give this name now. Asked just before the call that creates the object;
-  // a call that replies later (kReplyLater) binds the name itself.
+  // True when the client may give this name now. Asked just before the call that creates the
+  // object; a call that replies later (kReplyLater) binds the name itself.
   virtual bool MayName(HandleKind kind, HandleId id) = 0;
   virtual void Bind(HandleKind kind, HandleId id, void* driver_handle) = 0;
   // The object was destroyed, or could not be: the name is free either way.
   virtual void Release(HandleKind kind, HandleId id) = 0;
 
-  // Whether the session may use [address, address + bytes), bytes >= 1: its arena, its pinned
+  // True when the session may use [address, address + bytes), bytes >= 1: its arena, its pinned
   // window, its modules' variables. For a call that touches it, all of it must be backed now.
   virtual bool Accepts(uint64_t address, uint64_t bytes) = 0;
 

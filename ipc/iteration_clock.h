@@ -53,8 +53,8 @@ class IterationClock {
     return took_us;
   }
 
-  // Whether a boundary is to be expected: who has passed none for many iterations does not iterate
-  // any more.
+  // True when a boundary is to be expected: a program that has passed none for many iterations does
+  // not iterate any more.
   bool Iterates(const Progress& progress) const {
     constexpr int64_t kOverdueIterations = 16, kOverdueUsMin = 200'000;
     const int64_t last_us =

@@ -31,7 +31,7 @@ struct SchedulingTerms {
   bool operator==(const SchedulingTerms&) const = default;
 };
 
-// Whether every number is in range, of terms that come from elsewhere; ends their texts.
+// Ends the texts of terms that come from elsewhere. True when every number is in range.
 inline bool SanitizeTerms(SchedulingTerms* terms) {
   terms->label[kLabelBytes - 1] = '\0';
   if (terms->device_count > kJobDevicesMax || terms->devices_wanted > kJobDevicesMax) return false;

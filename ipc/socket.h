@@ -30,7 +30,7 @@ struct Packet {
   std::vector<UniqueFd> fds;
 };
 
-// Who is at the other end, as the kernel saw it when the connection was made.
+// The process at the other end, as the kernel saw it when the connection was made.
 struct Peer {
   pid_t pid = 0;
   uid_t uid = 0;
@@ -67,7 +67,7 @@ absl::StatusOr<UniqueFd> PeerPidfd(int socket, const Peer& peer);
 
 absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid);
 
-// Whether the process of this pidfd has ended.
+// True when the process of this pidfd has ended.
 bool ProcessEnded(int pidfd);
 
 // Raises the limit of open descriptors to the hard limit: extents, session files and pidfds are

@@ -19,14 +19,14 @@ struct Tables {
 
 Tables OwnTables();
 
-// Whether the peer's rows are the first of ours. Of a library that it knows more of than we do,
-// only the peer can tell: yes.
+// True when the peer's rows are the first of ours. Of a library that the peer knows more of than we
+// do, only the peer can tell: also true.
 bool Understands(const Tables& peer);
 
-// Whether all of its calls are ours.
+// True when all of the peer's calls are ours.
 bool Serves(const Tables& peer);
 
-// What both have. REQUIRES: Understands(peer).
+// The calls that both have. REQUIRES: Understands(peer).
 Tables CommonTables(const Tables& peer);
 
 inline bool Knows(const Tables& peer, Op op) {

@@ -1,4 +1,4 @@
-// Whether a session's calls are traced (ipc/call_trace.h): three words near the end of the
+// The switch of a session's call trace (ipc/call_trace.h): three words near the end of the
 // session's page, in a line of their own, because every call of the client reads the first one.
 //
 // lanewayd switches a trace on and off. Whoever finds the time of the trace over ends it as well.

@@ -70,7 +70,7 @@ inline constexpr TurnRule kTurnRules[] = {
   return turn;
 }
 
-// Whether some event leads from one turn to the other.
+// True when some event leads from one turn to the other.
 constexpr bool IsLegal(Turn from, Turn to) {
   for (const TurnRule& rule : kTurnRules) {
     if (rule.from == from && rule.to == to) return true;

@@ -29,7 +29,7 @@ struct ChildArguments {
 // `--name=value` each. The error names the argument.
 absl::StatusOr<ChildArguments> ParseChildArguments(int argc, char** argv);
 
-// Whether the daemon that started this process has ended. A keeper or worker ends if it is
+// True when the daemon that started this process has ended. A keeper or worker ends if it is
 // not ready by then, and makes no socket, because the next daemon has started another.
 bool DaemonIsGone(int control_fd);
 

@@ -34,7 +34,7 @@ struct SwapRecord {
   uint32_t kind = 0;  // the worker's affair
 };
 
-// Whether a session's memory lies in it. Thread safety: any thread.
+// True when a session's memory lies in the file. Thread safety: any thread.
 bool HoldsMemory(int swap_fd);
 
 // What all of them may hold unless --swap says it: half of this machine's memory.

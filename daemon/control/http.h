@@ -17,7 +17,7 @@ struct MHD_Daemon;
 
 namespace control {
 
-// Whether a request's Host is localhost, 127.0.0.1 or [::1], with any port. A web page can let
+// True when a request's Host is localhost, 127.0.0.1 or [::1], with any port. A web page can let
 // another name lead to this machine, and a browser would then let that page read the answer.
 bool IsThisMachine(std::string_view host);
 

@@ -66,7 +66,7 @@ class Arena {
   bool IsRange(CUdeviceptr address) const { return ranges_.count(address) != 0; }
   // Of the range that starts there; 0 when none does.
   uint64_t RangeBytes(CUdeviceptr address) const;
-  // Whether [address, address + bytes) lies inside the arena. Unmapped parts fault as on hardware.
+  // True when [address, + bytes) lies inside the arena. Unmapped parts fault as on hardware.
   bool Contains(CUdeviceptr address, uint64_t bytes) const;
 
   // The session's ephemeral need is `bytes` in all. A session without a lane gets a lane for itself
@@ -113,7 +113,7 @@ class Arena {
   // SwapRecord::kind
   enum Kind : uint32_t { kRange, kKept, kLane };
 
-  // Whether nothing is backed in the range.
+  // True when nothing is backed in the range.
   bool IsVacant(CUdeviceptr address, uint64_t bytes) const;
   CUresult AddRange(int device, CUdeviceptr address, uint64_t bytes);
   void RemoveRange(Ranges::iterator range);

@@ -43,7 +43,7 @@ class AssignedLane {
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   int device() const { return device_; }
   bool uses() const { return bytes_.load() != 0; }
-  // Whether the session must ask lanewayd for a part of `wanted` bytes. The session asks when its
+  // True when the session must ask lanewayd for a part of `wanted` bytes. The session asks when its
   // part is smaller. It also asks when it is no member of its lane. The first request decides on
   // which device the lane is.
   bool MustAsk(uint64_t wanted, int device, bool is_member) {

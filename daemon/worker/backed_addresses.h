@@ -49,8 +49,8 @@ class BackedView {
   BackedView(BackedAddresses* addresses, uint32_t slot)
       : slot_(addresses == nullptr ? nullptr : &addresses->slots_[slot]) {}
 
-  // Whether every byte of [address, address + bytes) is backed; ranges that touch each other count
-  // as one. Without BackedAddresses: nothing is.
+  // True when every byte of [address, + bytes) is backed; ranges that touch each other count as
+  // one. Without BackedAddresses: nothing is.
   bool Covers(uint64_t address, uint64_t bytes);
   // All that is backed: pairs of address and bytes, in their order.
   std::vector<std::pair<uint64_t, uint64_t>> Ranges() const;

@@ -29,7 +29,7 @@ class ClientBell {
 
   // A message came: the client is awake.
   void OnMessage() { client_sleeps_ = false; }
-  // Whether the client waits until the device has done what was sent last.
+  // True when the client waits until the device has done what was sent last.
   bool client_sleeps() const { return client_sleeps_; }
 
   CUresult PlaceMark(StreamTable::Stream* stream, const ipc::Mark& mark);

@@ -27,7 +27,7 @@ struct DeviceWrite {
   void AddTo(unsigned number, GraphPiece* piece) const;
 };
 
-// Whether messages of this call are read here.
+// True when messages of this call are read here.
 bool IsDeviceWriteUntrusted(uint16_t op);
 
 // None: the door refuses it, it has no bytes, or the client waits for its end by a mark.

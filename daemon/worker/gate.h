@@ -25,7 +25,7 @@ class Gate {
   // Any thread.
   GateState state() const { return record_->state.load(std::memory_order_relaxed); }
   bool closed() const { return record_->state.load() == GateState::kClosed; }
-  // Whether the gate is open for this lane. An open gate may be open for another lane: lanewayd
+  // True when the gate is open for this lane. An open gate may be open for another lane: lanewayd
   // grants a lane right after it has told the session of it, and the session reads that message
   // later.
   bool OpensInto(uint64_t lane) const;

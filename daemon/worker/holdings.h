@@ -19,9 +19,9 @@ struct Holdings {
   Holdings(const Environment& environment, const SessionSetup& setup, StreamOwner* owner);
   Holdings(const Holdings&) = delete;
 
-  // Whether the device has done everything that the session gave it, or has failed.
+  // True when the device has done everything that the session gave it, or has failed.
   bool StreamsIdle();
-  // Whether the device has done all work of the session's streams, and has not failed.
+  // True when the device has done all work of the session's streams, and has not failed.
   bool StreamsComplete();
 
   const Environment& environment;

@@ -33,7 +33,7 @@ class Iterations {
 
   // This iteration has had as much work as the one before.
   bool has_work_of_one() const { return work_.is_complete(); }
-  // Whether the program still iterates.
+  // True when the program still iterates.
   bool expects_boundary() const { return clock_.Iterates(progress_); }
 
   // Counts the iterations that the device has ended meanwhile.

@@ -32,7 +32,7 @@ class LaneMember::Lane {
   // The other workers hear that the lane has changed.
   void TellChanged() const;
   uint64_t bytes() const;
-  // Whether all of [offset, offset + bytes) lies in the lane.
+  // True when all of [offset, offset + bytes) lies in the lane.
   bool Contains(uint64_t offset, uint64_t bytes) const;
 
   // --- extents

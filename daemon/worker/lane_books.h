@@ -32,7 +32,7 @@ class LaneBooks {
 
   // --- extents that the session keeps
   const std::map<uint64_t, Kept>& kept() const { return kept_; }
-  // Whether the session keeps a part of [offset, offset + bytes).
+  // True when the session keeps a part of [offset, offset + bytes).
   bool Keeps(uint64_t offset, uint64_t bytes) const;
   // How much of the place the session keeps.
   uint64_t KeptBytes(uint64_t offset, uint64_t bytes) const;

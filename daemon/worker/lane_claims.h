@@ -51,7 +51,7 @@ class LaneClaims {
   std::map<uint64_t, std::weak_ptr<LaneClaim>> claims_ GUARDED_BY(mutex_);
 };
 
-// Whether a worker hands the owner's extents over. `lanes`: those with a session inside.
+// True when a worker hands the owner's extents over. `lanes`: those with a session inside.
 bool SpeaksFor(const ipc::control::Owner& owner, const std::set<uint64_t>& lanes);
 
 }  // namespace worker

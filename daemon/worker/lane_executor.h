@@ -54,7 +54,7 @@ class LaneExecutor final : public DeviceTurn {
     if (gate_ != nullptr) gate_->FlushReports();
   }
   bool IsItsTurn() const override;
-  // Whether the gate is open for this lane. lanewayd may have moved the session to another lane.
+  // True when the gate is open for this lane. lanewayd may have moved the session to another lane.
   // The session then enters no lane before it has joined the new lane.
   bool IsGranted(uint64_t lane) const;
 
@@ -81,10 +81,10 @@ class LaneExecutor final : public DeviceTurn {
   // when lanewayd has told of another one. Does nothing inside an iteration or while the device
   // works for the session.
   void Reclaim();
-  // Whether the session may leave its lane now, so that another session enters.
+  // True when the session may leave its lane now, so that another session enters.
   bool MayLeave();
-  // Whether the session may go to the host: kMayGo, or why not. `order` holds on_host, with_lane
-  // and takes_memory.
+  // Says whether the session may go to the host: kMayGo, or why not. `order` holds on_host,
+  // with_lane and takes_memory.
   LaneAction OnOrderedOut(LaneFacts order);
 
  private:

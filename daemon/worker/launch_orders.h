@@ -44,7 +44,7 @@ class LaunchOrders final : public ipc::OrderCalls {
   // The order that holds for the first of these messages, which lie at `place`. Null: none is known
   // there, or it was proven of other messages. Valid until the next call of another method.
   const Order* Find(uint32_t place, std::span<const std::byte> messages) const;
-  // Whether an order begins at this place, of whatever messages.
+  // True when an order begins at this place, of whatever messages.
   bool Knows(uint32_t place) const { return orders_.contains(place); }
   size_t size() const { return orders_.size(); }
 

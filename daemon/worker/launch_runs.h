@@ -43,15 +43,15 @@ class LaunchSource {
   };
 
   virtual ~LaunchSource() = default;
-  // What the message of a step asks for, with all the checks of the call. None: it fails, or a
-  // graph can't express it.
+  // Decodes what the message of a step asks for, with all the checks of the call. None: the call
+  // fails, or a graph can't express it.
   virtual std::optional<Described> DescribeStepUntrusted(std::span<const std::byte> message) = 0;
-  // Whether the session has all of this memory now.
+  // True when the session has all of this memory now.
   virtual bool AreBacked(TouchedSpans* spans) = 0;
   virtual bool HasStream(CUstream stream) = 0;
   // Orders the stream for more work on it. REQUIRES: the session has the stream.
   virtual void UseStream(CUstream stream) = 0;
-  // Whether work on one of the streams is ordered with work on the other by itself, as CUDA's
+  // True when work on one of the streams is ordered with work on the other by itself, as CUDA's
   // legacy stream is.
   virtual bool AreOrdered(CUstream stream, CUstream other) = 0;
   // Grows whenever a name in a launch may stand for another object.
@@ -71,7 +71,7 @@ class LaunchRuns {
     uint32_t launches = 0;           // how many of them are launches
     CUresult result = CUDA_SUCCESS;  // of the graph's launch
   };
-  // Whether a message of this call may be a step of a run.
+  // True when a message of this call may be a step of a run.
   static bool IsStepUntrusted(uint16_t op);
   // `messages`: the rest of a chunk, from a step on, which lies at `place` of the chunk area.
   // `context`: of the device that is current.

@@ -1,6 +1,6 @@
-// Whether a module has state that only the driver holds, so that a rebuild of the session would
-// lose the state. Also whether its kernels print: a launch that is executed twice would tell the
-// program the same twice.
+// Finds out whether a module has state that only the driver holds, so that a rebuild of the session
+// would lose the state. Also whether its kernels print: a launch that is executed twice would tell
+// the program the same twice.
 //
 // A session's memory lives in its arena and outlives the worker. The device variables of a module
 // end with the worker. Constant memory is written by the host alone, and the client keeps a copy.

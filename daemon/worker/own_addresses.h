@@ -28,9 +28,9 @@ class OwnAddresses {
                uint32_t slot)
       : arena_(*arena), pinned_(*pinned), checks_(backed != nullptr), backed_(backed, slot) {}
 
-  // Whether [address, + bytes) is the session's, backed or not.
+  // True when [address, + bytes) is the session's, backed or not.
   bool Owns(uint64_t address, uint64_t bytes) const;
-  // Whether it is the session's, and every byte of it is there.
+  // True when [address, + bytes) is the session's, and every byte of it is there.
   bool Backs(uint64_t address, uint64_t bytes);
   // All that is backed now: pairs of address and bytes, in their order.
   std::vector<std::pair<uint64_t, uint64_t>> Backed() const { return backed_.Ranges(); }
@@ -45,7 +45,7 @@ class OwnAddresses {
 
   // --- what can be lost besides the arena
   void AddVariable(CUmodule module, uint64_t address, uint64_t bytes);
-  // Whether the program has asked for the address of a variable or a constant.
+  // True when the program has asked for the address of a variable or a constant.
   bool HasVariables() const { return !variables_.empty(); }
   void ForgetModule(CUmodule module);
   // Modules and ranges alike, at the end or a reset of the session.

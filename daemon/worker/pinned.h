@@ -42,7 +42,7 @@ class PinnedMemory {
   // Its bytes go at once. The driver, which may wait for everybody's work before it lets the range
   // go, is told later.
   CUresult Unmap(uint64_t address);
-  // Whether [address, address + bytes) lies inside one mapped range.
+  // True when [address, address + bytes) lies inside one mapped range.
   bool Contains(uint64_t address, uint64_t bytes) const;
   void Clear();
   // Unmaps everything here; the bytes stay in the file.

@@ -36,7 +36,7 @@ class LaunchServer {
   virtual ~LaunchServer() = default;
   // Serves the message of one step of a run.
   virtual CUresult DoStepUntrusted(std::span<const std::byte> message) = 0;
-  // Whether all that kernels of the session leave is bytes in memory: none prints, no module has
+  // True when all that kernels of the session leave is bytes in memory: none prints, no module has
   // variables that kernels write, and every module could be looked into.
   virtual bool LaunchesLeaveBytesAlone() const = 0;
 };
@@ -70,7 +70,7 @@ class RunReplayer {
 
  private:
   bool MayVerify(std::span<const std::byte> messages) const;
-  // Whether kernels may find an address of pinned memory in device memory or in a constant.
+  // True when kernels may find an address of pinned memory in device memory or in a constant.
   bool MayReachPinned(const SessionBytes& before) const;
   LaunchRuns::Replayed Verify(uint32_t place, std::span<const std::byte> messages,
                               const SessionBytes& before, LaunchRuns::Replayed replayed,

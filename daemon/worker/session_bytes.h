@@ -28,7 +28,7 @@ class SessionBytes {
   CUresult Restore(const Environment& environment, int device) const;
   // The address of the first byte that differs; nothing: none does, or they are of other ranges.
   std::optional<uint64_t> FirstDifference(const SessionBytes& other) const;
-  // Whether one of its 64-bit words, each at a multiple of its size, is of this kind.
+  // True when one of the 64-bit words, each at a multiple of its size, is of this kind.
   bool AnyWord(bool (*is_of_kind)(uint64_t word)) const;
   // REQUIRES: an address that is in it.
   std::byte At(uint64_t address) const;

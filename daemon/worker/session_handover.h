@@ -23,12 +23,12 @@ class Quiesce {
   virtual ~Quiesce() = default;
   // Frees what the device is done with; false when it still uses some of what the program freed.
   virtual bool PollFrees() = 0;
-  // Whether the device has done everything that the session was told, nothing of the session lies
+  // True when the device has done everything that the session was told, nothing of the session lies
   // in its lane, and no call is half received.
   virtual bool IsComplete() = 0;
   // A quiet point is about to be published: saves what a successor reads besides memory.
   virtual void SaveForSuccessor() = 0;
-  // Whether the session is where it may leave its lane.
+  // True when the session is where it may leave its lane.
   virtual bool MayLeave() = 0;
 };
 

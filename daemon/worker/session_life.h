@@ -1,4 +1,4 @@
-// Whether a session goes on: the worker's own word about its end and its loss.
+// Says whether a session goes on: the worker's own word about its end and its loss.
 //
 // The words of the session's page are for the client alone, which can write them, too. Thread
 // safety: any thread.
@@ -13,7 +13,7 @@
 
 namespace worker {
 
-// Whether CUDA allows nothing more in the process after this error.
+// True when CUDA allows nothing more in the process after this error.
 bool IsSticky(CUresult result);
 
 class SessionLife {
@@ -28,7 +28,7 @@ class SessionLife {
   // Ends the session and tells its client why.
   void Lose(const char* text, CUresult code = CUDA_ERROR_MPS_RPC_FAILURE);
   void Stop() { stop_.store(true); }
-  // Whether the client, on its way from another worker to this one, still puts its objects in
+  // True when the client, on its way from another worker to this one, still puts its objects in
   // order.
   bool Replays() const;
   // The generation that the client must acknowledge first; 0: no other worker served it before.

@@ -42,9 +42,9 @@ class SessionLoop {
   SessionLoop(const Surroundings& around, TurnWait* wait, ipc::Channel channel);
   SessionLoop(const SessionLoop&) = delete;
 
-  // Whether a message waits to be taken.
+  // True when a message waits to be taken.
   bool HasMessage() const { return channel_.receiver->Pending(); }
-  // Whether the client sent more along with the message that was served last.
+  // True when the client sent more along with the message that was served last.
   bool midway() const {
     return channel_.receiver != nullptr && channel_.receiver->midway() != nullptr;
   }

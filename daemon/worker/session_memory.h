@@ -30,7 +30,7 @@ class PersistentMemory {
 class LaneUse {
  public:
   virtual ~LaneUse() = default;
-  // Whether the session has reserved a part of a lane.
+  // True when the session has reserved a part of a lane.
   virtual bool UsesLane() const = 0;
   // On success the session's part of its lane is at least so large.
   virtual CUresult GrowInLane(uint64_t bytes) = 0;
@@ -41,7 +41,7 @@ class LaneUse {
 class DeviceTurn {
  public:
   virtual ~DeviceTurn() = default;
-  // Whether the session may use the device now: its turn was granted and not taken back, and the
+  // True when the session may use the device now: its turn was granted and not taken back, and the
   // session has not given it up.
   virtual bool IsItsTurn() const = 0;
 };

@@ -23,8 +23,8 @@ class ThreadCourtesy {
 
   // On the session's thread.
   void Begin() { thread_id_ = gettid(); }
-  // Whether the session's thread, when a message wakes it, leaves the processor to the thread that
-  // has it (SCHED_BATCH).
+  // Has the session's thread, when a message wakes it, leave the processor to the thread that has
+  // it (SCHED_BATCH), or no longer.
   void GiveWay(bool gives) {
     if (!on_processors_ || gives_way_.exchange(gives) == gives) return;
     const sched_param none{};

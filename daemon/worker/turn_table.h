@@ -102,7 +102,7 @@ class TurnTable {
   TurnActions SetPolicy(const ipc::control::LanePolicy& policy);
   // The lane has ended. Its policy goes, too.
   void ForgetLane(uint64_t lane);
-  // Whether there is a daemon. Without one, lanes are used in turns.
+  // Notes that a daemon is there, or none. Without one, lanes are used in turns.
   TurnActions SetDaemon(bool present);
 
   GateView View(uint64_t session) const;

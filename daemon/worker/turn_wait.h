@@ -46,9 +46,9 @@ class TurnWait {
   void OnServed();
 
  private:
-  // Whether the next message may be taken; waits at the gate when it may not.
+  // True when the next message may be taken; waits at the gate when it may not.
   bool Pass(ipc::Receiver* receiver);
-  // Whether the message is to be taken in the session's turn alone.
+  // True when the message is to be taken in the session's turn alone.
   bool AwaitsTurn(std::span<const std::byte> message) const;
   bool TryEnterLane();
   // Waits at the closed gate.

@@ -183,7 +183,7 @@ Region RegionOf(const Family& family, const Operand& operand, int64_t element_by
 Region MatrixRegion(int64_t rows, int64_t columns, int64_t ld, int64_t element_bytes,
                     int64_t batch = 1, int64_t stride = 0);
 
-// Whether covers(address, bytes) for all that the region touches, seen from `address`: as a whole
+// True when covers(address, bytes) for all that the region touches, seen from `address`: as a whole
 // where there are no large gaps, else piece by piece. Too many pieces: no.
 template <class Covers>
 bool Reaches(const Region& region, uint64_t address, const Covers& covers);

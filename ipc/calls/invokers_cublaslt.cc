@@ -1,4 +1,4 @@
-// Who calls what the rows of ipc/calls/cublaslt.inc name.
+// The functions that call what the rows of ipc/calls/cublaslt.inc name.
 #include "ipc/calls/invokers.h"
 
 namespace ipc::internal {

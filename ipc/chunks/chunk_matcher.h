@@ -49,8 +49,8 @@ class ChunkMatcher {
   // `area` holds the runs of chunks, outlives the matcher, and is written by the matcher alone.
   explicit ChunkMatcher(std::span<std::byte> area);
   ChunkMatcher(const ChunkMatcher&) = delete;
-  // Whether messages of the next runs may be held, as they may at first. Otherwise chunks are made
-  // and none is repeated.
+  // Lets messages of the next runs be held, as at first, or no longer. Without that, chunks are
+  // made and none is repeated.
   void MayHold(bool may_hold);
 
   // Room for the next message, of up to limits::kChunkMessageBytesMax, behind those of the run.

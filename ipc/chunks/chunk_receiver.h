@@ -33,7 +33,7 @@ class ChunkReceiver final : public Receiver {
   // REQUIRES of these: midway().
   // The last message that was handed out, and those behind it in the chunk, each padded to 8 bytes.
   std::span<const std::byte> FromLast() const { return {run_.get() + last_, bytes_ - last_}; }
-  // Whether the client wants the chunk executed both ways.
+  // True when the client wants the chunk executed both ways.
   bool verify() const { return verify_; }
   // Where the last message lies in the chunk area.
   uint32_t place() const { return offset_ + static_cast<uint32_t>(last_); }

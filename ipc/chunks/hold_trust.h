@@ -1,4 +1,4 @@
-// Whether the client is to hold back messages that may repeat a chunk. The client judges by what
+// Decides whether the client holds back messages that may repeat a chunk. The client judges by what
 // became of the messages that it held before.
 //
 // The device gets what is held later than it could. That is worth a repeat, but a run that differs

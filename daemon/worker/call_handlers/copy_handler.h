@@ -44,7 +44,7 @@ class CopyHandler final : public ipc::CopyCalls {
                       ipc::Mark mark, uint64_t ticket) override;
 
  private:
-  // Whether the driver may do the copy before it returns, so that no notice of its end is needed.
+  // True when the driver may do the copy before it returns, so that no notice of its end is needed.
   bool CanCopyAtOnce(size_t count, CUstream stream);
   CUresult CopyOut(uint64_t staging_offset, CUdeviceptr from, size_t count, CUstream stream,
                    bool at_once);

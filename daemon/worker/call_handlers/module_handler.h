@@ -26,7 +26,7 @@ class ModuleHandler final : public ipc::ModuleCalls {
   ModuleHandler(const ModuleHandler&) = delete;
 
   const LoadedImages& images() const { return images_; }
-  // Whether an image has come in part: the rest would go to another worker.
+  // True when an image has come in part: the rest would go to another worker.
   bool HasPartOfAnImage() const { return assembly_.begun(); }
   // All functions and modules go, modules at the reaper's time.
   void Destroy();
