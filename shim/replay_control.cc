@@ -63,16 +63,17 @@ void ReplayControl::TellMemory() {
 // goes alone.
 void ReplayControl::Compare(uint32_t body) {
   const BenefitGate::State before = gate_.state();
-  const bool kept_before = kept_;
   if (iterations_ == 1) {
     calls_to_learn_ = 0;
     all_chunks_->MayHold(true);
   } else {
     Measure();
   }
+  const double ratio = gate_.ratio();
   Judge(body, before);
   chunks_ = gate_.replays() ? all_chunks_ : nullptr;
-  if (iterations_ == 1 || gate_.state() != before || kept_ != kept_before) Publish(StateOf(gate_));
+  if (iterations_ == 1 || gate_.state() != before || gate_.ratio() != ratio)
+    Publish(StateOf(gate_));
 }
 
 void ReplayControl::Measure() {

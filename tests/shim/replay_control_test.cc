@@ -247,6 +247,18 @@ TEST_F(ReplayControlTest, AnotherBodysVerdictIsNotTakenOver) {
   EXPECT_EQ(state(), ipc::ReplayState::kSlower);
 }
 
+TEST_F(ReplayControlTest, ALaterLoopIsReplayedByItsOwnVerdict) {
+  Know({.body = 100, .permille = 700, .replays = 1});
+  Know({.body = 200, .permille = 900, .replays = 1});
+  Open(Kind::kAuto);
+  EndIteration();
+  EXPECT_EQ(client_words_.replay_permille, 700u);
+  body_ = 2;
+  EndIteration();
+  EXPECT_EQ(client_words_.replay_permille, 900u);
+  EXPECT_EQ(told(), 2u);
+}
+
 // It may hold work that the program does once.
 TEST_F(ReplayControlTest, TheFirstIterationOfABodyMayDiffer) {
   Know({.body = 300, .permille = 1230, .replays = 0});
