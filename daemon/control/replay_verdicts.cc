@@ -132,7 +132,7 @@ std::string ReplayVerdicts::Encode() const {
 absl::StatusOr<ReplayVerdicts> ReplayVerdicts::DecodeUntrusted(std::string_view file) {
   const absl::Status damaged = absl::InvalidArgumentError("is damaged");
   std::vector<uint64_t> numbers(file.size() / sizeof(uint64_t));
-  std::memcpy(numbers.data(), file.data(), numbers.size() * sizeof(uint64_t));
+  if (!numbers.empty()) std::memcpy(numbers.data(), file.data(), numbers.size() * sizeof(uint64_t));
   if (numbers.empty() || numbers[kMagicAt] != kMagic)
     return absl::InvalidArgumentError("is no file of replay verdicts");
   if (numbers.size() > kVersionAt && numbers[kVersionAt] != kVersion)
