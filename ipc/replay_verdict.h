@@ -1,4 +1,4 @@
-// Whether replay of one loop body was faster, as a session has measured it (shim/benefit_gate.h).
+// A verdict says whether replay of one loop body was faster, as measured (shim/benefit_gate.h).
 // A client tells lanewayd its verdicts, and lanewayd tells later clients (docs/replay.md).
 //
 // A body is named by its content: its kernels, their modules' bytes and their grids, so the name is
@@ -18,7 +18,7 @@ struct ReplayVerdict {
 
 inline constexpr uint32_t kReplayPermilleMax = 100'000;
 
-// Whether a verdict that another process or a file gives is one at all.
+// True when the numbers are a verdict. They may come from another process, or from a file.
 inline bool IsSound(const ReplayVerdict& verdict) {
   return verdict.body != 0 && verdict.permille != 0 && verdict.permille <= kReplayPermilleMax &&
          verdict.replays <= 1;

@@ -36,11 +36,11 @@ struct RingWords {
   // constructors, because a client sleeps on one word for replies and for completions.
   std::atomic<uint32_t> producer_doorbell;
   std::atomic<int32_t> producer_cpu;  // where it rang last
-  std::atomic<int32_t> consumer_cpu;  // where it went to sleep last
+  std::atomic<int32_t> consumer_cpu;  // where it began to wait last
 };
 
-// Whether the consumer has yet to take a message, and would do so on the caller's processor: a
-// producer that spins there keeps the consumer from it. A hint.
+// True when the consumer has yet to take a message, and waited for it on the caller's processor. A
+// producer that spins there keeps the consumer from running. A hint.
 bool ConsumerNeedsThisCpu(const RingWords& words);
 
 class RingSender : public Sender {

@@ -45,6 +45,18 @@ bool WriteAll(int fd, std::string_view text) {
   return true;
 }
 
+// A file to be read; its size and owner come to *info. `flags`: more of open()'s.
+absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags, struct stat* info) {
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
+  if (!file.valid() && errno == ENOENT) return absl::NotFoundError(absl::StrCat("no ", path));
+  if (!file.valid() || fstat(file.get(), info) != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  if (!S_ISREG(info->st_mode))
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a file; remove it"));
+  return file;
+}
+
 absl::Status CheckOwner(const struct stat& info, const std::string& path) {
   if (info.st_uid != geteuid())
     return absl::PermissionDeniedError(absl::StrCat(path, " belongs to another user"));
@@ -109,16 +121,9 @@ absl::Status AppendLine(const std::string& path, std::string_view line, size_t b
 }
 
 absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t bytes_max) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
-  if (!file.valid() && errno == ENOENT) return absl::NotFoundError(absl::StrCat("no ", path));
-  if (!file.valid() || fstat(file.get(), &info) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a file; remove it"));
-  }
+  const absl::StatusOr<UniqueFd> file = OpenFile(path, 0, &info);
+  if (!file.ok()) return file.status();
   // Reads the present size and one byte more: a short read then shows the end. The file may grow
   // meanwhile. The buffer is not made for bytes_max, which is far more than most files have.
   std::string text;
@@ -128,7 +133,7 @@ absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t bytes_ma
       const size_t held = std::max(length, static_cast<size_t>(info.st_size));
       text.resize(std::min(bytes_max, held + held / 2) + 1);
     }
-    got = read(file.get(), text.data() + length, text.size() - length);
+    got = read(file->get(), text.data() + length, text.size() - length);
     if (got < 0 && errno == EINTR) got = 0;
     if (got <= 0) break;
   }
@@ -141,19 +146,14 @@ absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t bytes_ma
 }
 
 absl::StatusOr<std::string> ReadOwn(const std::string& path, uint64_t bytes_max) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info;
-  if (!file.valid() && errno == ENOENT) return absl::NotFoundError(absl::StrCat("no ", path));
-  if (!file.valid() || fstat(file.get(), &info) != 0)
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
-  if (!S_ISREG(info.st_mode))
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a file; remove it"));
+  const absl::StatusOr<UniqueFd> file = OpenFile(path, O_NOFOLLOW, &info);
+  if (!file.ok()) return file.status();
   if (const absl::Status own = CheckOwner(info, path); !own.ok()) return own;
   if (static_cast<uint64_t>(info.st_size) > bytes_max)
     return absl::ResourceExhaustedError(absl::StrCat(path, " is too long; remove it"));
   std::string text(static_cast<size_t>(info.st_size), '\0');
-  if (!ReadAll(file.get(), &text))
+  if (!ReadAll(file->get(), &text))
     return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, "; try again"));
   return text;
 }

@@ -14,7 +14,7 @@
 
 namespace ipc {
 
-// What a client says of a verdict.
+// A verdict that a client tells lanewayd of.
 struct ToldVerdict {
   enum Kind : uint64_t {
     kMeasured = 1,  // the session has compared

@@ -1,4 +1,4 @@
-// Whether replay of a loop body was faster, from one start of a program to the next.
+// Carries verdicts on the replay of loop bodies from one start of a program to the next.
 //
 // lanewayd gives a session the verdicts of earlier sessions (ipc/verdict_area.h). When an iteration
 // ends whose body has one, the session goes by it. What the session measures it tells lanewayd,

@@ -19,6 +19,8 @@ constexpr uint64_t kMagic = 0x0a53445256574e4c;  // "LNWVRDS\n"
 constexpr uint64_t kNumberMax = uint64_t{1} << 53;
 constexpr size_t kEntryNumbers = 7;
 enum HeadNumber : size_t { kMagicAt, kVersionAt, kChecksumAt, kCountAt, kHeadNumbers };
+static_assert(ReplayVerdicts::kFileBytesMax ==
+              (kHeadNumbers + ReplayVerdicts::kMax * kEntryNumbers) * sizeof(uint64_t));
 
 uint64_t ChecksumOf(std::span<const uint64_t> numbers) {
   const std::span<const uint64_t> checked = numbers.subspan(kCountAt);

@@ -1,5 +1,5 @@
-// What lanewayd keeps of the question whether a loop body is worth replaying: the verdicts that
-// sessions have measured, for the next starts of their programs.
+// The verdicts that sessions have measured on their loop bodies: whether replay was faster.
+// lanewayd keeps them for the next starts of the sessions' programs.
 //
 // A verdict is in force for a number of starts. Then one start gets none, and its session measures
 // again. The more often measurements agree, the longer a verdict is in force. At most
@@ -48,7 +48,7 @@ class ReplayVerdicts {
   // A session goes by this verdict. Ignored where the kept one says something else by now.
   void Taken(const ipc::ReplayVerdict& verdict, int64_t now_s);
 
-  // What a session that begins now may go by.
+  // The verdicts that a session which begins now may go by.
   std::vector<ipc::ReplayVerdict> InForce() const;
 
   // Takes in what another lanewayd has kept. Of two verdicts on a body the one that was measured

@@ -24,7 +24,7 @@ class SessionVerdicts {
   // The session's client may go by what is in force. REQUIRES: the session's file is fresh.
   void Give(const Session& session) const;
 
-  // What the session told before is another lanewayd's to keep.
+  // A session begins. Verdicts that it told before this call are another lanewayd's to keep.
   void Begin(const Session& session);
   // Takes over what the session has told since the last time.
   void Read(const Session& session, int64_t now_s);

@@ -79,7 +79,7 @@ TEST(BenefitGateTest, ComparesEverMoreRarely) {
   EXPECT_GE(compared, 7 * kComparison);
 }
 
-// What was taken for iterations at first were single kernels, which gain nothing.
+// The detector took single kernels for iterations at first, and these gain nothing.
 TEST(BenefitGateTest, ANewBodyIsLearnedAndComparedByItself) {
   for (uint32_t before = 0; before < 400; before += 7) {
     BenefitGate gate;

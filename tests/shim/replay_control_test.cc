@@ -46,6 +46,13 @@ class ReplayControlTest : public testing::Test {
   void Know(const ipc::ReplayVerdict& verdict) {
     verdict_area_.known[verdict_area_.known_count++] = verdict;
   }
+  // The program has come to its loop, and an earlier start to this verdict.
+  void StartKnowing(const ipc::ReplayVerdict& verdict) {
+    Know(verdict);
+    Open(Kind::kAuto);
+    Iterate();
+    Iterate();
+  }
   const ipc::ToldVerdict& Told(uint32_t number) const { return verdict_area_.told[number]; }
   uint32_t told() const { return client_words_.verdicts_told; }
   ipc::ReplayState state() const {
@@ -174,10 +181,7 @@ TEST_F(ReplayControlTest, UnderAutoFreedMemoryMayWaitUntilReplayIsFoundSlower) {
 constexpr uint32_t kBothWays = 2 * BenefitGate::kPairs * BenefitGate::kBlock;
 
 TEST_F(ReplayControlTest, ABodyThatWasFasterIsReplayedFromItsThirdIterationOnWithoutAComparison) {
-  Know({.body = 100, .permille = 700, .replays = 1});
-  Open(Kind::kAuto);
-  Iterate();
-  Iterate();
+  StartKnowing({.body = 100, .permille = 700, .replays = 1});
   for (uint32_t i = 1; i < BenefitGate::kLearn + kBothWays + 10; ++i) {
     EndIteration();
     Iterate();
@@ -193,10 +197,7 @@ TEST_F(ReplayControlTest, ABodyThatWasFasterIsReplayedFromItsThirdIterationOnWit
 }
 
 TEST_F(ReplayControlTest, ABodyThatWasSlowerIsNeitherReplayedNorHeldBack) {
-  Know({.body = 100, .permille = 1230, .replays = 0});
-  Open(Kind::kAuto);
-  Iterate();
-  Iterate();
+  StartKnowing({.body = 100, .permille = 1230, .replays = 0});
   for (uint32_t i = 0; i < BenefitGate::kLearn + kBothWays; ++i) {
     EndIteration();
     Call(0);
@@ -222,10 +223,7 @@ TEST_F(ReplayControlTest, AVerdictIsShownAlsoWhereTheLastOneWasToForward) {
 }
 
 TEST_F(ReplayControlTest, AVerdictThatWasTakenOverIsComparedLater) {
-  Know({.body = 100, .permille = 700, .replays = 1});
-  Open(Kind::kAuto);
-  Iterate();
-  Iterate();
+  StartKnowing({.body = 100, .permille = 700, .replays = 1});
   for (uint32_t i = 0; i <= BenefitGate::kFirstRest; ++i) {
     EXPECT_EQ(client_words_.comparisons, 0u);
     EndIteration();
@@ -236,10 +234,7 @@ TEST_F(ReplayControlTest, AVerdictThatWasTakenOverIsComparedLater) {
 }
 
 TEST_F(ReplayControlTest, AnotherBodysVerdictIsNotTakenOver) {
-  Know({.body = 200, .permille = 1230, .replays = 0});
-  Open(Kind::kAuto);
-  Iterate();
-  Iterate();
+  StartKnowing({.body = 200, .permille = 1230, .replays = 0});
   EndIteration();
   EXPECT_EQ(state(), ipc::ReplayState::kLearning);
   body_ = 2;  // a loop that the program comes to later

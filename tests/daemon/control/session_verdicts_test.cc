@@ -55,7 +55,7 @@ class SessionVerdictsTest : public ::testing::Test {
     file.verdicts()->told[told.load() % ipc::VerdictArea::kTold] = {verdict, kind};
     ++told;
   }
-  // What a later lanewayd gives to a session.
+  // The verdicts that a later lanewayd gives to a session.
   std::vector<ipc::ReplayVerdict> KnownLater() {
     SessionVerdicts later(dir_);
     return KnownTo(*Start(&later, 1000 + ++later_));
@@ -103,7 +103,7 @@ TEST_F(SessionVerdictsTest, StartsThatTakeAVerdictCount) {
   EXPECT_TRUE(KnownTo(*Start(&verdicts, 500)).empty()) << "this start measures";
 }
 
-// What is no verdict, and a count that has turned over or jumped.
+// The client writes numbers that are no verdict, and its count turns over.
 TEST_F(SessionVerdictsTest, AClientMayWriteAnything) {
   SessionVerdicts verdicts(dir_);
   const Session* const session = Start(&verdicts, 1);
