@@ -118,6 +118,7 @@ CUresult Contexts::ReleasePrimary(int ordinal) {
   Context* const context = State::Process().contexts.Find(primary.value);
   const CUresult result = Empty(primary.value, *context);
   context->active = false;
+  ForgetKnownLaunches();
   return result;
 }
 

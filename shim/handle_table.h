@@ -19,6 +19,7 @@
 #include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "ipc/handles.h"
+#include "shim/known_launches_epoch.h"
 #include "shim/lock_order.h"
 
 namespace shim {
@@ -109,6 +110,7 @@ class HandleTable : public Names {
     entry->last = std::move(entry->object);
     free_.push_back(IndexOf(value));
     live_.fetch_sub(1, std::memory_order_relaxed);
+    if constexpr (kLaunchesNameIt) ForgetKnownLaunches();
     return true;
   }
 
@@ -163,6 +165,9 @@ class HandleTable : public Names {
     std::unique_ptr<T> last;
   };
   static constexpr uint32_t kChunk = 1024;
+  static constexpr bool kLaunchesNameIt =
+      kKind == ipc::HandleKind::kContext || kKind == ipc::HandleKind::kStream ||
+      kKind == ipc::HandleKind::kFunction || kKind == ipc::HandleKind::kKernel;
   struct Chunk {
     Entry entries[kChunk];
   };

@@ -71,7 +71,8 @@ void Pipeline::Open(const Ends& ends) {
 
 // The size is computed without the lock: the codec reads the program's arguments for it.
 bool Pipeline::Send(Outgoing* call) {
-  const size_t body_bytes_max = ipc::RequestBytesMax(call->op, call->values);
+  const size_t body_bytes_max = call->IsKnown() ? call->known->bytes() - sizeof(ipc::MessageHeader)
+                                                : ipc::RequestBytesMax(call->op, call->values);
   const base::MutexLock lock(&mutex_);
   Detect(call);
   Boundary(*call);
@@ -97,10 +98,15 @@ CUresult Pipeline::Note(Outgoing* call) {
 // --- Detect --------------------------------------------------------------------------------------
 
 void Pipeline::Detect(Outgoing* call) {
-  if (call->values == nullptr || call->capture != 0) return;
-  if (ends_.recorder != nullptr && recording::Recorder::IsOwnCall()) return;
-  call->operation = iterations::TokenOf(call->op, call->values);
-  if (!call->operation.has_value()) return;
+  if (call->IsKnown()) {
+    iterations::OnKnownOperation();
+    call->operation = call->known->operation();
+  } else {
+    if (call->values == nullptr || call->capture != 0) return;
+    if (ends_.recorder != nullptr && recording::Recorder::IsOwnCall()) return;
+    call->operation = iterations::TokenOf(call->op, call->values);
+    if (!call->operation.has_value()) return;
+  }
   ipc::BoundaryInfo info;
   if (ends_.iterations->Before(*call->operation, &info)) call->boundary = info;
 }
@@ -153,6 +159,8 @@ void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   using How = ChunkSender::Fold;
   if (replay_.ForNextCall() == nullptr || IsTracedInDetail()) {
     ends_.chunks->Begin(How::kAlone);
+  } else if (call.IsKnown() && call.known->bytes() <= ipc::limits::kChunkMessageBytesMax) {
+    ends_.chunks->Begin(How::kFolds);
   } else if (ComesOnce(call.op)) {
     ends_.chunks->Begin(How::kCuts);
   } else if (call.wants_reply || call.capture != 0 || NeedsPosition(call.op) ||
@@ -197,14 +205,20 @@ uint32_t Pipeline::NextRequest() {
 
 bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
   if (!MakeRoom(body_bytes_max, call)) return false;
-  if (call->prepare != nullptr && !call->prepare(call->argument)) {
+  if (call->IsKnown()) {
+    call->room = call->room.first(call->known->bytes());
+    call->known->Write(call->room);
+    return true;
+  }
+  const Preparation& prepare = call->prepare;
+  if (prepare.decide != nullptr && !prepare.decide(prepare.argument)) {
     call->encoded.refusal = ipc::Refusal::kBadHandle;
     return false;
   }
   ipc::Writer writer(call->room.subspan(sizeof(ipc::MessageHeader)));
   call->encoded = ipc::EncodeRequest(call->op, call->values, *ends_.caller, &writer);
   if (call->encoded.refusal != ipc::Refusal::kNone) {
-    if (call->undo != nullptr) call->undo();
+    if (prepare.undo != nullptr) prepare.undo();
     return false;
   }
   ipc::MessageHeader header;
@@ -219,6 +233,8 @@ bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
   }
   std::memcpy(call->room.data(), &header, sizeof header);
   call->room = call->room.first(header.bytes);
+  if (call->known != nullptr && call->operation.has_value())
+    call->known->Learn(call->room, *call->operation);
   return true;
 }
 
@@ -227,7 +243,8 @@ bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
 // The legacy stream of a device has the device's number as its slot.
 void Pipeline::TellDetails(const Outgoing& call) {
   if (IsQuestion(call.op) && call.op != ipc::Op::FetchAhead) return;
-  if (call.capture != 0) return;  // a part of a graph
+  if (call.capture != 0) return;                                // a part of a graph
+  if (call.values == nullptr && call.known != nullptr) return;  // the trace began just now
   const uint32_t device = (call.context & 0xff) - 1;
   const uint32_t number = WorkDetails::Process().OnSent(
       {.op = call.op,
@@ -244,6 +261,7 @@ void Pipeline::TellDetails(const Outgoing& call) {
 // --- Record --------------------------------------------------------------------------------------
 
 void Pipeline::Record(Outgoing* call) {
+  if (call->IsKnown()) return;
   if (call->capture != 0 || IsRecorded(call->op)) WriteLog(call);
 }
 

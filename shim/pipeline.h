@@ -30,7 +30,7 @@
 // virtual only where the codec, the channel, or an iteration's end needs it.
 //
 // Thread safety: all methods from any thread, but those that REQUIRE the send lock: they are for
-// what runs inside a stage (Outgoing::prepare, ipc::Caller) or holds lock().
+// what runs inside a stage (Preparation, ipc::Caller) or holds lock().
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -50,6 +50,7 @@
 #include "shim/boundary.h"
 #include "shim/chunk_sender.h"
 #include "shim/iterations/iterations.h"
+#include "shim/known_message.h"
 #include "shim/lock_order.h"
 #include "shim/rebuild/log.h"
 #include "shim/replay_control.h"
@@ -61,6 +62,16 @@ namespace shim {
 namespace recording {
 class Recorder;
 }
+
+// Decides what must have the order of the ring: runs under the send lock, in room that is there,
+// just before the arguments are encoded.
+struct Preparation {
+  // False: a handle is gone, and nothing was changed. Null: nothing to decide.
+  bool (*decide)(void*) = nullptr;
+  void* argument = nullptr;
+  // Takes back what was decided, when the call is refused after all. Null: nothing to take back.
+  void (*undo)() = nullptr;
+};
 
 struct Outgoing {
   // Not an aggregate: the compiler clears the whole of one before it sets the members, which costs
@@ -76,13 +87,14 @@ struct Outgoing {
   bool wants_reply = false;       // the worker answers
   // The piece of a graph that the worker captures this call into; 0: none. Such a call is no work.
   uint64_t capture = 0;
-  // Runs under the send lock, in room that is there, just before the arguments are encoded: decides
-  // what must have the order of the ring. False: a handle is gone, and nothing was changed. Null:
-  // nothing to decide.
-  bool (*prepare)(void*) = nullptr;
-  void* argument = nullptr;
-  // Takes back what prepare has decided, when the call is refused after all.
-  void (*undo)() = nullptr;
+  Preparation prepare;
+  // Null: each message of the call is another. Otherwise the pipeline learns the message; one that
+  // is known is written in place of encoding `values`, which may be null then, and prepares nothing
+  // but its end. For calls that want no reply, that the log does not keep, and that are never
+  // captured.
+  KnownMessage* known = nullptr;
+
+  bool IsKnown() const { return known != nullptr && *known; }
 
   // --- what the stages have found
   std::optional<iterations::Op> operation;    // Detect: what it is; none: no work of the device

@@ -82,18 +82,18 @@ uint32_t RoundTrip(Outgoing* call) {
 
 }  // namespace
 
+uint32_t PostOutgoing(Outgoing* call) {
+  if (Unknown(call->op)) return Refused(call->op, ipc::Refusal::kNotSupported);
+  if (!Client::Process().pipeline().Send(call)) return WhyUnsent(*call);
+  ipc::DeliverNames(call->encoded);
+  return 0;
+}
+
 uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*prepare)(void*),
                       void* argument) {
-  if (Unknown(op)) return Refused(op, ipc::Refusal::kNotSupported);
   Outgoing call(op, context, values);
-  if (prepare != nullptr) {
-    call.prepare = prepare;
-    call.argument = argument;
-    call.undo = [] { Streams::Process().UndoMark(); };
-  }
-  if (!Client::Process().pipeline().Send(&call)) return WhyUnsent(call);
-  ipc::DeliverNames(call.encoded);
-  return 0;
+  if (prepare != nullptr) call.prepare = {prepare, argument, [] { Streams::Process().UndoMark(); }};
+  return PostOutgoing(&call);
 }
 
 uint32_t PostValues(ipc::Op op, uint32_t context, ipc::Values values) {

@@ -33,6 +33,9 @@ uint32_t CallIntoCapture(ipc::Op op, uint32_t context, ipc::Values values, uint6
 uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*prepare)(void*),
                       void* argument);
 
+// As PostValues, for a call that its caller has made.
+uint32_t PostOutgoing(Outgoing* call);
+
 template <ipc::Op op, class... A>
 CUresult Post(uint32_t context, A... args) {
   const ipc::Arguments<op> arguments(args...);

@@ -60,6 +60,11 @@ class Streams {
     SlotOf(stream).last_call.store(pipeline.submitted() + 1, std::memory_order_relaxed);
     pipeline.Touch(FenceSlot(stream));
   }
+  // As Touch, also for a legacy stream.
+  void TouchAny(const Stream& stream) {
+    if (!stream.legacy) return Touch(stream);
+    Client::Process().pipeline().Touch(Pipeline::kLegacyStream);
+  }
   // REQUIRES: as above. The mark to send with a call on the stream that covers all before it,
   // itself included.
   ipc::Mark NextMark(const Stream& stream, bool wake);

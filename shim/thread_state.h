@@ -1,11 +1,13 @@
 // The client's state of each thread of the program: the thread's number in message headers, the
-// stack of current contexts, the thread's default stream in each context, and how its waits spin.
-// Thread safety: each thread sees its own; the number is process-wide unique.
+// stack of current contexts, the thread's default stream in each context, how its waits spin, and
+// the launches that it knows. Thread safety: each thread sees its own; the number is process-wide
+// unique.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "shim/known_launches.h"
 #include "shim/wait_spin.h"
 
 namespace shim {
@@ -19,6 +21,7 @@ struct ThreadState {
   };
   std::vector<DefaultStream> default_streams;
   WaitSpin spin;  // of its waits for the device
+  KnownLaunches launches;
 };
 
 // The calling thread's state, made on first use.

@@ -5,11 +5,15 @@
 #include <memory>
 #include <utility>
 
+#include "shim/call_trace.h"
 #include "shim/devices.h"
 #include "shim/driver/launch_request.h"
 #include "shim/driver/local.h"
 #include "shim/function_lookup.h"
 #include "shim/graphs/capture.h"
+#include "shim/known_launches.h"
+#include "shim/pipeline.h"
+#include "shim/recording/recorder.h"
 #include "shim/send.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
@@ -19,6 +23,7 @@ namespace {
 
 using shim::Context;
 using shim::Function;
+using shim::KnownLaunches;
 using shim::State;
 using shim::Stream;
 using shim::Streams;
@@ -75,6 +80,83 @@ void Pack(const LaunchRequest& launch, uint64_t function, uint64_t context,
   *work = std::move(kernel);
 }
 
+// --- sending -------------------------------------------------------------------------------------
+
+// Bytes between the parameters are zeroed: the block goes to another process, and nothing else of
+// this one's memory may go there. REQUIRES: no pointer is null.
+void Gather(void* const* params, const Function& function, std::byte* block) {
+  std::memset(block, 0, function.info.param_bytes);
+  for (size_t i = 0; i < function.params.size(); ++i)
+    std::memcpy(block + function.params[i].offset, params[i], function.params[i].bytes);
+}
+
+bool HasAll(void* const* params, const Function& function) {
+  if (function.info.param_bytes == 0) return true;
+  if (params == nullptr) return false;
+  for (size_t i = 0; i < function.params.size(); ++i) {
+    if (params[i] == nullptr) return false;
+  }
+  return true;
+}
+
+// Calls that are traced or recorded are told with all their arguments, and launches that are
+// captured are not sent.
+bool MayBeKnown(const LaunchRequest& launch) {
+  return launch.attribute_count == 0 && launch.extra == nullptr && !shim::IsTraced() &&
+         !shim::graphs::AnyCapture() && shim::recording::Recorder::Process() == nullptr;
+}
+
+KnownLaunches::Key KeyOf(const LaunchRequest& launch, uint64_t context) {
+  KnownLaunches::Key key{.context = context,
+                         .function = launch.function,
+                         .stream = launch.stream,
+                         .shared_bytes = launch.shared_bytes,
+                         .per_thread = shim::PerThreadDefault::Active()};
+  std::copy(std::begin(launch.grid), std::end(launch.grid), key.grid);
+  std::copy(std::begin(launch.block), std::end(launch.block), key.block);
+  return key;
+}
+
+struct KnownRequest {
+  const LaunchRequest& launch;
+  const KnownLaunches::Launch& known;
+};
+
+// Writes the end of the message, in the order of the ring.
+void WriteParams(void* argument, std::span<std::byte> block) {
+  const auto& [launch, known] = *static_cast<const KnownRequest*>(argument);
+  shim::Streams::Process().TouchAny(*known.stream);
+  if (!block.empty()) Gather(launch.params, *known.function, block.data());
+}
+
+// The checks of the first launch hold as long as the launch is known. The parameters' pointers are
+// the program's own each time, and so is a join that became due.
+CUresult SubmitKnown(const LaunchRequest& launch, KnownLaunches::Launch* known) {
+  if (!HasAll(launch.params, *known->function)) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult joined = Streams::JoinBefore(*known->stream); joined != CUDA_SUCCESS)
+    return joined;
+  KnownRequest request{launch, *known};
+  known->message.SetEnd(&WriteParams, &request);
+  shim::Outgoing call(ipc::Op::Launch, known->stream->wire, nullptr);
+  call.known = &known->message;
+  const auto sent = static_cast<CUresult>(shim::PostOutgoing(&call));
+  return sent == CUDA_SUCCESS ? shim::Throttle(*known->stream) : sent;
+}
+
+// `learned`: where the launch will be known; null: nowhere.
+CUresult SendLaunch(const LaunchRequest& launch, uint64_t function, const Stream& stream,
+                    const ParamBlock& params, KnownLaunches::Launch* learned) {
+  const ipc::Arguments<ipc::Op::Launch> arguments(
+      reinterpret_cast<CUfunction>(function), launch.grid[0], launch.grid[1], launch.grid[2],
+      launch.block[0], launch.block[1], launch.block[2], launch.shared_bytes,
+      reinterpret_cast<CUstream>(stream.value), launch.attributes, launch.attribute_count,
+      params.data(), params.bytes());
+  shim::Outgoing call(ipc::Op::Launch, stream.wire, arguments.values());
+  if (learned != nullptr) call.known = &learned->message;
+  const auto sent = static_cast<CUresult>(shim::PostOutgoing(&call));
+  return sent == CUDA_SUCCESS ? shim::Throttle(stream) : sent;
+}
+
 // Sends a launch, or adds it to the stream's capture. Returns without an answer from the worker.
 CUresult Submit(const LaunchRequest& launch) {
   State& state = State::Process();
@@ -82,6 +164,14 @@ CUresult Submit(const LaunchRequest& launch) {
   uint64_t context_value = 0;
   if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
     return result;
+  KnownLaunches& launches = shim::ThisThread().launches;
+  const KnownLaunches::Key key = KeyOf(launch, context_value);
+  const uint64_t epoch = shim::KnownLaunchesEpoch();
+  const bool may_be_known = MayBeKnown(launch);
+  if (may_be_known) [[likely]] {
+    KnownLaunches::Launch* const known = launches.Find(key);
+    if (known != nullptr) return SubmitKnown(launch, known);
+  }
   Stream* stream = nullptr;
   if (const CUresult result =
           Streams::Process().Use(launch.stream, *context, context_value, &stream);
@@ -101,12 +191,13 @@ CUresult Submit(const LaunchRequest& launch) {
     Pack(launch, value, context_value, params, &work);
     if (const auto captured = shim::graphs::CaptureWork(*stream, std::move(work))) return *captured;
   }
-  const CUresult sent = shim::Post<ipc::Op::Launch>(
-      stream->wire, reinterpret_cast<CUfunction>(value), launch.grid[0], launch.grid[1],
-      launch.grid[2], launch.block[0], launch.block[1], launch.block[2], launch.shared_bytes,
-      reinterpret_cast<CUstream>(stream->value), launch.attributes, launch.attribute_count,
-      params.data(), params.bytes());
-  return sent == CUDA_SUCCESS ? shim::Throttle(*stream) : sent;
+  KnownLaunches::Launch* learned = nullptr;
+  if (may_be_known) {
+    learned = launches.Take(key, epoch, params.block());
+    learned->function = function;
+    learned->stream = stream;
+  }
+  return SendLaunch(launch, value, *stream, params, learned);
 }
 
 // Attributes that change what a launch does travel; hints about how are dropped; the rest is
@@ -148,20 +239,14 @@ LaunchRequest Shaped(CUfunction function, const unsigned (&grid)[3], const unsig
 
 }  // namespace
 
-// Bytes between the parameters are zeroed: the block goes to another process, and nothing else of
-// this stack may go there.
 CUresult ParamBlock::Fill(const LaunchRequest& launch, const Function& function) {
   if (launch.params != nullptr && launch.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (launch.extra != nullptr) return FromExtra(launch.extra, function.info.param_bytes);
   bytes_ = function.info.param_bytes;
   if (bytes_ == 0) return CUDA_SUCCESS;
-  if (launch.params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!HasAll(launch.params, function)) return CUDA_ERROR_INVALID_VALUE;
   std::byte* const block = Room();
-  std::memset(block, 0, bytes_);
-  for (size_t i = 0; i < function.params.size(); ++i) {
-    if (launch.params[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    std::memcpy(block + function.params[i].offset, launch.params[i], function.params[i].bytes);
-  }
+  Gather(launch.params, function, block);
   data_ = block;
   return CUDA_SUCCESS;
 }

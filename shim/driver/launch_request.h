@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "ipc/calls/laneway_calls.h"
 #include "shim/graphs/work.h"
@@ -36,6 +37,9 @@ class ParamBlock {
   CUresult Fill(const LaunchRequest& launch, const shim::Function& function);
   const void* data() const { return data_; }
   unsigned bytes() const { return bytes_; }
+  std::span<const std::byte> block() const {
+    return {static_cast<const std::byte*>(data_), bytes_};
+  }
 
  private:
   CUresult FromExtra(void** extra, unsigned wanted);

@@ -142,6 +142,7 @@ CUresult cuFuncSetAttribute(CUfunction program, CUfunction_attribute attribute, 
   if (result != CUDA_SUCCESS) return result;
   const base::MutexLock lock(&function->attributes_mutex);
   function->info.attributes[attribute] = value;
+  shim::ForgetKnownLaunches();
   return CUDA_SUCCESS;
 }
 

@@ -120,6 +120,8 @@ uint32_t IdentityOfGraph(uint64_t graph) {
   return IdentityOf(Named(ipc::Op::GraphLaunch, static_cast<uint32_t>(graph)));
 }
 
+void OnKnownOperation() { continuation = {}; }
+
 std::optional<Op> TokenOf(ipc::Op op, ipc::Values values) {
   const Class kind = AllClasses().of[static_cast<size_t>(ipc::LibraryOf(op))][ipc::IndexOf(op)];
   if (kind == Class::kOther) return std::nullopt;

@@ -13,6 +13,8 @@ namespace shim::iterations {
 
 // `values` as the codec gets them. A further chunk of a staged copy is no operation of its own.
 std::optional<Op> TokenOf(ipc::Op op, ipc::Values values);
+// In place of TokenOf, for a call whose operation is known and which is no copy.
+void OnKnownOperation();
 
 // Op::identity of each launch of this function, and of this executable graph: the program's values.
 // It is good for this process alone; all other identities, and all shapes, are the same in every

@@ -114,6 +114,7 @@ CUresult FunctionAttribute(int* value, CUfunction_attribute attribute, CUfunctio
   if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) *value = 48 << 10;
   return CUDA_SUCCESS;
 }
+CUresult SetFunctionAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 CUresult FunctionParam(CUfunction, size_t index, size_t* offset, size_t* bytes) {
   static constexpr size_t kOffsets[] = {0, 8, 16}, kBytes[] = {8, 4, 3};
   if (index >= std::size(kOffsets)) return CUDA_ERROR_INVALID_VALUE;
@@ -201,6 +202,7 @@ void AddModules(ipc::DriverTable* table) {
   table->cuModuleEnumerateFunctions = &ListFunctions;
   table->cuFuncGetName = &NameFunction;
   table->cuFuncGetAttribute = &FunctionAttribute;
+  table->cuFuncSetAttribute = &SetFunctionAttribute;
   table->cuFuncGetParamInfo = &FunctionParam;
   table->cuLaunchKernel = &Launch;
   table->cuLaunchKernelEx = &LaunchWith;

@@ -27,7 +27,9 @@ class TracedRing : public ipc::RingSender {
     return full ? std::span<std::byte>() : RingSender::Reserve(bytes, timeout_us);
   }
   void Commit(size_t bytes) override {
-    std::memcpy(&last, RingSender::Reserve(bytes, 0).data(), sizeof last);
+    const std::span<const std::byte> message = RingSender::Reserve(bytes, 0).first(bytes);
+    std::memcpy(&last, message.data(), sizeof last);
+    last_message.assign(message.begin(), message.begin() + last.bytes);
     trace_.push_back("commit " + std::string(ipc::RowOf(static_cast<ipc::Op>(last.op)).name));
     if (log_.size() > logged_) trace_.back() += ", recorded";
     logged_ = log_.size();
@@ -36,6 +38,7 @@ class TracedRing : public ipc::RingSender {
 
   bool full = false;
   ipc::MessageHeader last;
+  std::vector<std::byte> last_message;
 
  private:
   const RebuildLog& log_;
@@ -156,11 +159,11 @@ TEST_F(PipelineTest, StagesComeInOrder) {
   memory_.wishes.unneeded = {{ipc::kArena + 8192, 4096}};
   EndIteration();
   Outgoing call = Fill();
-  call.prepare = [](void* trace) {
+  call.prepare.decide = [](void* trace) {
     static_cast<Trace*>(trace)->push_back("prepare");
     return true;
   };
-  call.argument = &trace_;
+  call.prepare.argument = &trace_;
   ASSERT_TRUE(pipeline_.Send(&call));
   EXPECT_EQ(trace_, (Trace{"memory", "room", "commit LaneKeep, recorded", "room",
                            "commit ArenaUnmap", "unmapped", "room", "commit Boundary", "room",
@@ -200,7 +203,7 @@ TEST_F(PipelineTest, OnlyCallsThatWantAReplyHaveANumber) {
 TEST_F(PipelineTest, ARefusedCallLeavesNothingButTheBoundary) {
   EndIteration();
   Outgoing call = Fill();
-  call.prepare = [](void*) { return false; };
+  call.prepare.decide = [](void*) { return false; };
   EXPECT_FALSE(pipeline_.Send(&call));
   EXPECT_EQ(call.failure, CUDA_SUCCESS);
   EXPECT_EQ(call.encoded.refusal, ipc::Refusal::kBadHandle);
@@ -212,8 +215,8 @@ TEST_F(PipelineTest, NumbersOfARefusedCallAreTakenBack) {
   const CUstream unknown = reinterpret_cast<CUstream>(uint64_t{12345});
   const ipc::Arguments<ipc::Op::cuMemsetD8Async> fill(CUdeviceptr{ipc::kArena}, 1, 64, unknown);
   Outgoing call(ipc::Op::cuMemsetD8Async, 0, fill.values());
-  call.prepare = [](void*) { return ++taken == 1; };
-  call.undo = [] { --taken; };
+  call.prepare.decide = [](void*) { return ++taken == 1; };
+  call.prepare.undo = [] { --taken; };
   EXPECT_FALSE(pipeline_.Send(&call));
   EXPECT_EQ(call.encoded.refusal, ipc::Refusal::kBadHandle);
   EXPECT_EQ(taken, 0);
@@ -244,6 +247,86 @@ TEST_F(PipelineTest, ACapturedCallIsNoOperationAndAPartOfItsPiece) {
   EXPECT_EQ(trace_, (Trace{"room", "encode", "commit cuMemsetD8Async, recorded"}));
   EXPECT_EQ(pipeline_.operations(), 0u);
   EXPECT_EQ(iterations_.ordinal(), 0u);
+}
+
+// A launch with eight bytes of parameters.
+class KnownMessageTest : public PipelineTest {
+ protected:
+  bool Encode(uint64_t parameter, KnownMessage* known) {
+    const ipc::Arguments<ipc::Op::Launch> launch(
+        static_cast<CUfunction>(
+            ipc::ProgramValue(ipc::HandleKind::kFunction, ipc::HandleId::kFirst)),
+        3, 1, 1, 64, 1, 1, 0, nullptr, nullptr, 0, &parameter, sizeof parameter);
+    Outgoing call(ipc::Op::Launch, 1, launch.values());
+    if (known != nullptr) known->Await(std::as_bytes(std::span(&parameter, 1)));
+    call.known = known;
+    const bool sent = pipeline_.Send(&call);
+    operation_ = call.operation;
+    return sent;
+  }
+  bool SendKnown(uint64_t parameter, KnownMessage* known) {
+    Outgoing call(ipc::Op::Launch, 1, nullptr);
+    call.known = known;
+    known->SetEnd(
+        [](void* argument, std::span<std::byte> room) {
+          ASSERT_EQ(room.size(), sizeof(uint64_t));
+          std::memcpy(room.data(), argument, room.size());
+        },
+        &parameter);
+    const bool sent = pipeline_.Send(&call);
+    operation_ = call.operation;
+    return sent;
+  }
+
+  std::optional<iterations::Op> operation_;
+};
+
+TEST_F(KnownMessageTest, IsTheMessageThatItsArgumentsMake) {
+  KnownMessage known;
+  ASSERT_TRUE(Encode(7, &known));
+  ASSERT_TRUE(known);
+  ASSERT_TRUE(Encode(8, nullptr));
+  const std::vector<std::byte> encoded = ring_.last_message;
+  const iterations::Op operation = *operation_;
+  ASSERT_TRUE(SendKnown(8, &known));
+  EXPECT_EQ(ring_.last_message, encoded);
+  EXPECT_EQ(operation_->identity, operation.identity);
+  EXPECT_EQ(operation_->shape, operation.shape);
+  EXPECT_EQ(operation_->computes, operation.computes);
+  EXPECT_EQ(pipeline_.operations(), 3u);
+}
+
+TEST_F(KnownMessageTest, EndsAnIterationAsAnyCall) {
+  KnownMessage known;
+  ASSERT_TRUE(Encode(7, &known));
+  trace_.clear();
+  EndIteration();
+  ASSERT_TRUE(SendKnown(7, &known));
+  EXPECT_EQ(trace_, (Trace{"memory", "room", "commit Boundary", "room", "commit Launch"}));
+}
+
+TEST_F(KnownMessageTest, ARefusedCallIsNotLearned) {
+  const ipc::Arguments<ipc::Op::Launch> launch(reinterpret_cast<CUfunction>(uint64_t{12345}), 3, 1,
+                                               1, 64, 1, 1, 0, nullptr, nullptr, 0, nullptr, 0);
+  Outgoing call(ipc::Op::Launch, 1, launch.values());
+  KnownMessage known;
+  call.known = &known;
+  EXPECT_FALSE(pipeline_.Send(&call));
+  EXPECT_FALSE(known);
+}
+
+TEST_F(KnownMessageTest, OneThatDoesNotEndInItsEndIsNotLearned) {
+  KnownMessage known;
+  const std::byte message[40] = {}, other[8] = {std::byte{1}};
+  known.Await(other);
+  known.Learn(message, {});
+  EXPECT_FALSE(known);
+  const std::byte long_message[KnownMessage::kHeadBytesMax + 1] = {};
+  known.Await({});
+  known.Learn(long_message, {});
+  EXPECT_FALSE(known);
+  known.Learn(std::span(long_message).first(KnownMessage::kHeadBytesMax), {});
+  EXPECT_TRUE(known);
 }
 
 // A session whose runs of calls are held back.
