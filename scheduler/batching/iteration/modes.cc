@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "scheduler/batching/iteration/budget.h"
 #include "scheduler/batching/iteration/orca.h"
 #include "scheduler/batching/iteration/whole_request.h"
 
@@ -20,6 +21,7 @@ std::unique_ptr<Mode> MakeMode() {
 
 const std::vector<NamedMode>& Modes() {
   static const std::vector<NamedMode>* const modes = new std::vector<NamedMode>{
+      {"budget", &MakeMode<Budget>},
       {"orca", &MakeMode<Orca>},
       {"padded", &MakeMode<Padded>},
       {"fastertransformer", &MakeMode<FasterTransformer>},

@@ -1,0 +1,108 @@
+// Mode budget, step by step.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/scheduler/batching/driver.h"
+
+namespace scheduler::batching::iteration {
+namespace {
+
+std::vector<Token> Counting(int32_t size, Token first = 0) {
+  std::vector<Token> tokens(static_cast<size_t>(size));
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+Options Small() {
+  Options options;
+  options.answers_max = 4;
+  options.tokens_max = 32;
+  options.watermark_blocks = 0;
+  return options;
+}
+
+TEST(BudgetTest, AnswersGetATokenBeforePromptsGetTheRest) {
+  Driver driver("budget", Small());
+  driver.Tell(EngineReady{32});
+  driver.Arrive(1, Counting(4), 20);
+  driver.Arrive(2, Counting(100, 50), 20);
+  driver.Finish(Step{1, {{1, 0, 0, 4, 1, 0, {}}}, {}, 0});
+  for (int32_t chunk = 0; chunk < 3; ++chunk) {
+    const Step step = driver.Planned();
+    ASSERT_EQ(step.rows.size(), 2u);
+    EXPECT_EQ(step.rows[0].count, 1);
+    EXPECT_EQ(step.rows[1].count, 31);
+    EXPECT_EQ(step.rows[1].samples, 0);
+    driver.Finish(step);
+  }
+  EXPECT_EQ(driver.Planned().rows.at(1).count, 7);
+  EXPECT_EQ(driver.Planned().rows.at(1).samples, 1);
+}
+
+TEST(BudgetTest, TheLastKeyIsPreemptedAndWaitsUnderIt) {
+  Driver driver("budget", Small());
+  driver.Arrive(1, Counting(15), 30);
+  driver.Arrive(2, Counting(15, 100), 30);
+  driver.Tell(EngineReady{3});
+  driver.Finish(driver.Planned());  // both have 16 tokens, and their blocks are full
+  driver.Finish(driver.Planned());  // request 1 takes the third block
+  driver.Arrive(3, Counting(1, 200), 4);
+  EXPECT_EQ(driver.state().counters.preemptions, 1);
+  EXPECT_EQ(driver.state().requests.running().size(), 1u);
+  EXPECT_EQ((*driver.state().requests.waiting().begin())->request(), 2u);
+}
+
+TEST(BudgetTest, NoneBeginsBeforeAnEarlierOne) {
+  Driver driver("budget", Small());
+  driver.Tell(EngineReady{4});
+  driver.Arrive(1, Counting(20), 10);
+  driver.Arrive(2, Counting(40, 100), 10);  // lacks a block
+  driver.Arrive(3, Counting(3, 200), 10);
+  driver.Finish(Step{1, {{1, 0, 0, 20, 1, 0, {}}}, {}, 0});
+  EXPECT_EQ(driver.Planned().rows.size(), 1u);
+}
+
+TEST(BudgetTest, TheWatermarkIsKeptForThoseThatRun) {
+  Options options = Small();
+  options.watermark_blocks = 2;
+  Driver driver("budget", options);
+  driver.Tell(EngineReady{4});
+  driver.Arrive(1, Counting(20), 10);
+  EXPECT_EQ(driver.Planned().rows.size(), 1u);  // alone: two blocks of four
+  const Step step = driver.Planned();
+  driver.Arrive(2, Counting(3, 200), 10);  // would leave one
+  driver.Finish(step);
+  EXPECT_EQ(driver.Planned().rows.size(), 1u);
+}
+
+TEST(BudgetTest, AKnownPromptIsNotComputedAgain) {
+  Driver driver("budget", Small());
+  driver.Tell(EngineReady{16});
+  driver.Arrive(1, Counting(32), 1);
+  driver.Finish(driver.Planned());
+  driver.Arrive(2, Counting(32), 1);
+  ASSERT_EQ(driver.Planned().rows.size(), 1u);
+  EXPECT_EQ(driver.Planned().rows[0].first, 16);  // the last token is always computed
+  driver.Finish(driver.Planned());
+  driver.Arrive(3, Counting(33), 1);
+  EXPECT_EQ(driver.Planned().rows.at(0).first, 32);
+  EXPECT_EQ(driver.state().counters.prefix_hit_tokens, 48);
+}
+
+TEST(BudgetTest, CopiesShareThePromptAndWriteToBlocksOfTheirOwn) {
+  Driver driver("budget", Small());
+  driver.Tell(EngineReady{16});
+  driver.Arrive(1, Counting(20), 5, 3);
+  const Step prompt = driver.Planned();
+  ASSERT_EQ(prompt.rows.size(), 1u);
+  EXPECT_EQ(prompt.rows[0].samples, 3);
+  driver.Finish(prompt);
+  const Step step = driver.Planned();
+  EXPECT_EQ(step.rows.size(), 3u);
+  EXPECT_EQ(step.copies.size(), 2u);  // the last of the three keeps the block
+  EXPECT_EQ(driver.state().blocks.referenced(), 4);
+}
+
+}  // namespace
+}  // namespace scheduler::batching::iteration
