@@ -32,15 +32,15 @@ bool LacksBlock(const State& state, const Sequence& sequence) {
   return at == sequence.blocks.size() || !state.blocks.IsOwn(sequence.blocks[at]);
 }
 
-// Makes a block available to `sequence`, which is at rest, unless it lacks none any more: copies of
-// the same answer that are preempted leave it the block that they shared. False: not in this step,
-// and perhaps the sequence itself was preempted. Rows are planned by key, so a preempted sequence
+// Makes a block available to `sequence`, which is at rest. Preempted copies of the same answer may
+// leave it the block that they shared, and then no other block is needed. False: the sequence has
+// no part in this step, or was preempted itself. Rows are planned by key, so a preempted sequence
 // has none yet.
 bool MakeRoom(Plan* plan, Sequence* sequence) {
   State* const state = plan->state;
   while (state->blocks.available() == 0 && LacksBlock(*state, *sequence)) {
     Sequence* const last = LastAtRest(state->requests);
-    // The blocks of a step in flight come back with it; then this one may go on.
+    // Blocks of a step in flight may come back with the step.
     if (last == sequence && state->steps_in_flight > 0) return false;
     assert(last != *state->requests.running().begin());
     Preempt(state, last);
