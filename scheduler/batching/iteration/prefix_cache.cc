@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace scheduler::batching::iteration {
 namespace {
@@ -46,16 +47,17 @@ PrefixCache::Entry PrefixCache::Insert(ContentId before, std::span<const Token> 
   const auto [entry, is_new] = entries_.try_emplace(content, Entry{last_ + 1, block});
   if (is_new) {
     ++last_;
-    by_block_.insert_or_assign(block, content);
+    const size_t at = static_cast<size_t>(block);
+    if (by_block_.size() <= at) by_block_.resize(at + 1, nullptr);
+    by_block_[at] = &entry->first;
   }
   return entry->second;
 }
 
 void PrefixCache::Forget(BlockId block) {
-  const ByBlock::iterator known = by_block_.find(block);
-  if (known == by_block_.end()) return;
-  entries_.erase(known->second);
-  by_block_.erase(known);
+  if (!Knows(block)) return;
+  const Content* const known = std::exchange(by_block_[static_cast<size_t>(block)], nullptr);
+  entries_.erase(entries_.find(*known));
 }
 
 void PrefixCache::Clear() {

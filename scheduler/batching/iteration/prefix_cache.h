@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "scheduler/batching/iteration/event.h"
 
@@ -40,7 +41,10 @@ class PrefixCache {
   Entry Insert(ContentId before, std::span<const Token> tokens, uint64_t salt, BlockId block);
   // The block is used for something else. Ignored for a block that no entry names.
   void Forget(BlockId block);
-  bool Knows(BlockId block) const { return by_block_.contains(block); }
+  bool Knows(BlockId block) const {
+    const size_t at = static_cast<size_t>(block);
+    return at < by_block_.size() && by_block_[at] != nullptr;
+  }
   void Clear();
   size_t size() const { return entries_.size(); }
 
@@ -58,10 +62,9 @@ class PrefixCache {
   static Content ContentOf(ContentId before, std::span<const Token> tokens, uint64_t salt);
 
   using Entries = std::unordered_map<Content, Entry, Hash>;
-  using ByBlock = std::unordered_map<BlockId, Content>;
 
   Entries entries_;
-  ByBlock by_block_;
+  std::vector<const Content*> by_block_;  // keys of entries_; null: not known
   ContentId last_ = 0;
 };
 

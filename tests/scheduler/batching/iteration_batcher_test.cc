@@ -8,6 +8,16 @@
 namespace scheduler::batching::iteration {
 namespace {
 
+TEST(OrderTest, WaitingIsWorthAClassAndADeadlineIsATime) {
+  Arrived about;
+  about.priority = 2;
+  EXPECT_EQ(RankOf(Order::kFcfs, about, 700, 50), 0);
+  EXPECT_EQ(RankOf(Order::kPriority, about, 700, 50), 800);
+  EXPECT_EQ(RankOf(Order::kDeadline, about, 700, 50), 750);
+  about.deadline_us = 9;
+  EXPECT_EQ(RankOf(Order::kDeadline, about, 700, 50), 709);
+}
+
 class IterationBatcherTest : public ::testing::TestWithParam<std::string> {
  protected:
   IterationBatcherTest() { Make(Options()); }
