@@ -127,7 +127,9 @@ std::vector<CommandInfo> OtherCommands() {
        {"runtime-dir"}},
       {"sim",
        "JOBS.csv [--policy NAMES|all] [--html FILE] [--timeline FILE] [--json]",
-       "Run the scheduler in virtual time on jobs from a file, and say how long each took",
+       "Run the scheduler in virtual time on jobs from a file, and say how long each took. "
+       "laneway sim serving TRACE|generated --costs TABLE does so for the batchers of language "
+       "models, on requests; laneway sim serving --help lists its flags",
        {"runtime-dir"}},
       {"version", "", "Print the version", {"runtime-dir"}},
       {"man", "", "Print the manual page (laneway man | man -l -)", {"runtime-dir"}},

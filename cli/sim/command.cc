@@ -89,6 +89,10 @@ void Print(const Request& request, const std::vector<Outcome>& outcomes) {
 }  // namespace
 
 void AddFlags(CLI::App* app, Request* request) {
+  CLI::App* const serving = app->add_subcommand(
+      "serving", "Run the batchers of language models in virtual time, on requests of a trace");
+  serving->callback([request] { request->serving = true; });
+  serving::AddFlags(serving, &request->serving_request);
   app->add_option("JOBS", request->jobs_file, "the jobs, as CSV; - reads standard input");
   app->add_option("--policy", request->policies, "one or several, separated by commas, or all")
       ->type_name("NAMES");
@@ -144,6 +148,7 @@ void AddFlags(CLI::App* app, Request* request) {
 }
 
 int Simulate(const Request& request) {
+  if (request.serving) return serving::Simulate(request.serving_request);
   if (request.list) {
     for (const std::string& policy : PoliciesOf("all")) std::printf("%s\n", policy.c_str());
     return 0;

@@ -8,6 +8,7 @@
 
 #include "cli/sim/engine.h"
 #include "cli/sim/generate.h"
+#include "cli/sim/serving/command.h"
 
 namespace sim {
 
@@ -25,6 +26,8 @@ struct Request {
   bool table = false;  // a line per job
   std::string timeline_file;
   std::string html_file;
+  bool serving = false;  // the subcommand of this name, with a request of its own
+  serving::Request serving_request;
 };
 
 // Declares the flags; they write to `request`, which outlives `app`.

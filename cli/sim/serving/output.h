@@ -1,0 +1,16 @@
+// What a simulation of serving says, as text, JSON and HTML. Thread safety: stateless.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/sim/serving/simulation.h"
+
+namespace sim::serving {
+
+std::string ServedText(const std::vector<Served>& runs);
+std::string ServedJson(const std::vector<Served>& runs);
+// A page with the figures, and how many of the requests had at most which latency.
+std::string ServedHtml(const std::string& title, const std::vector<Served>& runs);
+
+}  // namespace sim::serving
