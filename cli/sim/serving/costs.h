@@ -5,10 +5,10 @@
 //   step,B,MS     one token each of B answers
 //   prompt,N,MS   prompts of N tokens in all
 // Between two rows times are interpolated. Beyond the last row they grow as between the last two.
-// Prompts below the first row are interpolated down to a step of one token. A step with prompts
-// and answers takes the time of its prompts, and the time that its answers add to a step of one
-// answer: all rows of a step share one reading of the weights (selective batching: Orca, section
-// 4.2). Thread safety: immutable.
+// Prompts below the first row are interpolated down to a step of one token. The rows
+// of a step share one reading of the weights (selective batching: Orca, section 4.2). So a step
+// with prompts and answers takes the time of its prompts, plus the difference between a step of its
+// answers and a step of one answer. Thread safety: immutable.
 #pragma once
 
 #include <cstdint>
