@@ -53,6 +53,19 @@ TEST(BudgetTest, TheLastKeyIsPreemptedAndWaitsUnderIt) {
   EXPECT_EQ((*driver.state().requests.waiting().begin())->request(), 2u);
 }
 
+TEST(BudgetTest, TheLastKeyOfSeveralAtRestIsPreempted) {
+  Driver driver("budget", Small());
+  driver.Arrive(1, Counting(15), 30);
+  driver.Arrive(2, Counting(5, 100), 30);
+  driver.Arrive(3, Counting(5, 200), 30);
+  driver.Tell(EngineReady{3});
+  driver.Finish(driver.Planned());
+  driver.Finish(driver.Planned());  // request 1 lacks a block
+  ASSERT_EQ(driver.state().requests.waiting().size(), 1u);
+  EXPECT_EQ((*driver.state().requests.waiting().begin())->request(), 3u);
+  EXPECT_EQ(driver.Planned().rows.size(), 2u);
+}
+
 TEST(BudgetTest, NoneBeginsBeforeAnEarlierOne) {
   Driver driver("budget", Small());
   driver.Tell(EngineReady{4});
