@@ -1,0 +1,31 @@
+// GGUF files from anywhere. Of a file that is accepted every byte of every tensor is read.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "serve/llm/format/gguf.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::span<const std::byte> file = std::as_bytes(std::span<const uint8_t>(data, size));
+  const absl::StatusOr<serve::llm::Gguf> gguf = serve::llm::DecodeGgufUntrusted(file);
+  if (!gguf.ok()) {
+    if (gguf.status().message().empty()) std::abort();
+    return 0;
+  }
+  size_t tensor_bytes = 0;
+  unsigned sum = 0;
+  for (const serve::llm::GgufTensor& tensor : gguf->tensors()) {
+    tensor_bytes += tensor.bytes.size();
+    for (const std::byte byte : tensor.bytes) sum += static_cast<unsigned>(byte);
+    if (gguf->FindTensor(tensor.name) != &tensor) std::abort();
+  }
+  // Tensors that overlap would be more than the file.
+  if (tensor_bytes > size || sum > 255 * size) std::abort();
+  for (const char* const key : {"k", "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"}) {
+    (void)gguf->Texts(key);
+    (void)gguf->Integers(key);
+    (void)gguf->Number(key);
+  }
+  return 0;
+}
