@@ -18,6 +18,7 @@
 #include "cli/kernels.h"
 #include "cli/live_report.h"
 #include "cli/manual.h"
+#include "cli/model.h"
 #include "cli/record.h"
 #include "cli/request.h"
 #include "cli/run.h"
@@ -118,6 +119,7 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "stop") return Stop(request);
   if (request.command == "doctor") return Doctor(request.options);
   if (request.command == "kernels") return Kernels(request);
+  if (request.command == "model") return ShowModel(request);
   if (request.command == "record") return Record(request);
   if (request.command == "serve") return Serve(request);
   if (request.command == "call") return CallFunction(request);
@@ -166,6 +168,14 @@ void DeclareFunctions(CLI::App* app, Request* request) {
   call->add_option(
       "--output", request->function.outputs,
       "[OUTPUT=]FILE: where an output goes as a .npy file; without it all are printed");
+}
+
+// `show` is a word of its own: there will be more to do with a model than to look into its file.
+void DeclareModel(CLI::App* model, Request* request) {
+  CLI::App* const show = model->add_subcommand("show", "print the contents of a model's file");
+  model->require_subcommand(1);
+  show->add_option("FILE", request->path, "a .gguf file")->required();
+  show->add_flag("--json", request->json, "print JSON, for programs");
 }
 
 // A graph is shown in one form at a time.
@@ -230,6 +240,7 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
                       "of a job: count for so long how often each kernel is launched");
   DeclareGraph(app->get_subcommand("graph"), request);
   DeclareFunctions(app, request);
+  DeclareModel(app->get_subcommand("model"), request);
   sim::AddFlags(app->get_subcommand("sim"), simulation);
 }
 

@@ -125,6 +125,11 @@ std::vector<CommandInfo> OtherCommands() {
        "running job has loaded, reads, writes and updates, by parameter, or why that is not known. "
        "With --for count the job's launches by kernel, the longest first",
        {"runtime-dir"}},
+      {"model",
+       "show FILE [--json]",
+       "Say what the file of a language model holds: architecture, sizes, types of tensors, "
+       "tokenizer, context, and what would be refused and why",
+       {"runtime-dir"}},
       {"sim",
        "JOBS.csv [--policy NAMES|all] [--html FILE] [--timeline FILE] [--json]",
        "Run the scheduler in virtual time on jobs from a file, and say how long each took. "

@@ -33,7 +33,7 @@ struct Request {
   FunctionFiles function;
   GraphFiles graph;
   std::string out;     // a file to write
-  std::string path;    // a file to read, or a job, of kernels
+  std::string path;    // a file to read, of model; that or a job, of kernels
   uint64_t count = 0;  // of history; 0: all. Of share and priority: the new value
   bool json = false;
   bool force = false;

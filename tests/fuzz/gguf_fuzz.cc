@@ -1,10 +1,11 @@
-// GGUF files from anywhere. Of a file that is accepted every byte of every tensor is read.
+// GGUF files from anywhere. Of a file that is accepted every byte of every tensor is read, and
+// what kind of model it is.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
-#include "serve/llm/format/gguf.h"
+#include "serve/llm/model/summary.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> file = std::as_bytes(std::span<const uint8_t>(data, size));
@@ -13,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (gguf.status().message().empty()) std::abort();
     return 0;
   }
+  (void)serve::llm::Summarise(*gguf);
   size_t tensor_bytes = 0;
   unsigned sum = 0;
   for (const serve::llm::GgufTensor& tensor : gguf->tensors()) {
