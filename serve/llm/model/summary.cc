@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "serve/llm/text/tokenizer.h"
 
 namespace serve::llm {
 namespace {
-
-constexpr std::string_view kBytePairs = "gpt2";  // the name of byte-level BPE in GGUF
 
 std::vector<TypeUse> TypesOf(const Gguf& gguf) {
   std::vector<TypeUse> types;
@@ -31,17 +30,6 @@ std::string TokenizerOf(const Gguf& gguf) {
   return kind.empty() || split.empty() ? kind : absl::StrCat(kind, " (", split, ")");
 }
 
-// Empty: the tokenizer is of a kind that is read.
-std::string TokenizerFault(const Gguf& gguf) {
-  const std::string_view kind = gguf.Text("tokenizer.ggml.model").value_or("");
-  if (kind.empty() || !gguf.Has("tokenizer.ggml.tokens"))
-    return "has no tokenizer; use a file of a whole model";
-  if (kind != kBytePairs)
-    return absl::StrCat("has a tokenizer of kind ", std::string(kind.substr(0, 40)),
-                        "; byte-level BPE (gpt2) is read");
-  return "";
-}
-
 }  // namespace
 
 ModelSummary Summarise(const Gguf& gguf) {
@@ -59,8 +47,8 @@ ModelSummary Summarise(const Gguf& gguf) {
   } else {
     summary.refusals.emplace_back(sizes.status().message());
   }
-  if (const std::string fault = TokenizerFault(gguf); !fault.empty())
-    summary.refusals.push_back(fault);
+  if (const absl::Status tokenizer = Tokenizer::OfGguf(gguf).status(); !tokenizer.ok())
+    summary.refusals.emplace_back(tokenizer.message());
   return summary;
 }
 
