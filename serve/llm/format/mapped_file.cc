@@ -14,21 +14,11 @@
 namespace serve::llm {
 namespace {
 
-// Empty: the file may be mapped.
-std::string WhyNotMapped(const struct stat& file) {
-  if (S_ISDIR(file.st_mode)) return "is a directory; name the file of the model";
-  if (!S_ISREG(file.st_mode)) return "is no regular file; name the file of the model";
-  if (file.st_uid != geteuid() && file.st_uid != 0)
-    return "belongs to another user; make a copy of your own";
-  if (file.st_size == 0) return "is empty; fetch it again";
-  return "";
-}
-
 absl::StatusOr<std::span<const std::byte>> Map(int file, const std::string& path) {
   struct stat facts {};
   if (fstat(file, &facts) != 0)
     return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
-  if (const std::string why = WhyNotMapped(facts); !why.empty())
+  if (const std::string why = WhyNotMapped(facts, geteuid()); !why.empty())
     return absl::InvalidArgumentError(absl::StrCat(path, " ", why));
   const size_t size = static_cast<size_t>(facts.st_size);
   void* const begin = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
@@ -39,6 +29,15 @@ absl::StatusOr<std::span<const std::byte>> Map(int file, const std::string& path
 }
 
 }  // namespace
+
+std::string WhyNotMapped(const struct stat& file, uid_t user) {
+  if (S_ISDIR(file.st_mode)) return "is a directory; name the file of the model";
+  if (!S_ISREG(file.st_mode)) return "is no regular file; name the file of the model";
+  if (file.st_uid != user && file.st_uid != 0)
+    return "belongs to another user; make a copy of your own";
+  if (file.st_size == 0) return "is empty; fetch it again";
+  return "";
+}
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   // Without O_NONBLOCK opening a FIFO would wait for its writer.

@@ -6,6 +6,8 @@
 // Thread safety: bytes() from any thread. Ownership: the mapping ends with the object.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -13,6 +15,9 @@
 #include "absl/status/statusor.h"
 
 namespace serve::llm {
+
+// The end of a sentence that says why a file is not read for this user; empty: it is.
+std::string WhyNotMapped(const struct stat& file, uid_t user);
 
 class MappedFile {
  public:

@@ -52,5 +52,18 @@ TEST_F(MappedFileTest, OtherThanRegularFilesAreRefused) {
   EXPECT_NE(WhyNot(path_).find("no regular file"), std::string::npos);
 }
 
+TEST(WhyNotMappedTest, FilesOfTheUserAndOfRootAreRead) {
+  struct stat file {};
+  file.st_mode = S_IFREG | 0644;
+  file.st_size = 1;
+  const std::pair<uid_t, bool> cases[] = {{1000, true}, {0, true}, {1001, false}};
+  for (const auto& [owner, read] : cases) {
+    file.st_uid = owner;
+    EXPECT_EQ(WhyNotMapped(file, 1000).empty(), read) << owner;
+  }
+  file.st_uid = 1000;
+  EXPECT_NE(WhyNotMapped(file, 0), "");  // root does not read files of others either
+}
+
 }  // namespace
 }  // namespace serve::llm
