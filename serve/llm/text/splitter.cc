@@ -1,53 +1,25 @@
 #include "serve/llm/text/splitter.h"
 
-#include <optional>
+#include <algorithm>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "absl/strings/str_cat.h"
+#include "serve/llm/text/expression.h"
+#include "serve/llm/text/utf8.h"
 
 namespace serve::llm {
 namespace {
 
 constexpr size_t kStagesMax = 16;
-constexpr size_t kExpressionBytesMax = 4096;
-constexpr uint32_t kStepsMax = 10'000'000;
 constexpr uint32_t kHeapKibibytesMax = 64 * 1024;
+constexpr uint32_t kStepsMin = 64;
+constexpr size_t kWindowMin = 64;  // bytes
+// A step looks at no more than the window. An attempt at each byte costs the least product; the
+// rest suffices for a run of 32,000 spaces, which the usual expressions go over a step for each.
+constexpr uint64_t kCostOfByte = uint64_t{kStepsMin} * kWindowMin;
+constexpr uint64_t kCostOfText = uint64_t{1} << 33;
 
-// White_Space of Unicode, as the inside of a class.
-constexpr std::string_view kSpaces = R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a})"
-                                     R"(\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-
-// Nothing: the expression has `\S` within a class, which no list of characters says.
-std::optional<std::string> WithSpacesSpelledOut(std::string_view expression) {
-  const std::string spaces(kSpaces);
-  std::string text;
-  bool in_class = false;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    const char letter = expression[i];
-    if (letter != '\\' || i + 1 == expression.size()) {
-      if (letter == '[') in_class = true;
-      if (letter == ']') in_class = false;
-      text.push_back(letter);
-      continue;
-    }
-    const char escaped = expression[++i];
-    if (escaped == 's') {
-      absl::StrAppend(&text, in_class ? spaces : absl::StrCat("[", spaces, "]"));
-    } else if (escaped == 'S') {
-      if (in_class) return std::nullopt;
-      absl::StrAppend(&text, "[^", spaces, "]");
-    } else {
-      text.append({letter, escaped});
-    }
-  }
-  return text;
-}
-
-struct FreeCode {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
 struct FreeMatch {
   void operator()(pcre2_match_data* match) const { pcre2_match_data_free(match); }
 };
@@ -55,68 +27,125 @@ struct FreeContext {
   void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
 };
 
-// A context of each call: PCRE2's may not be shared between threads.
-std::unique_ptr<pcre2_match_context, FreeContext> BoundedContext() {
-  std::unique_ptr<pcre2_match_context, FreeContext> context(pcre2_match_context_create(nullptr));
-  pcre2_set_match_limit(context.get(), kStepsMax);
-  pcre2_set_heap_limit(context.get(), kHeapKibibytesMax);
-  return context;
-}
-
-absl::Status CannotSplit(int error) {
-  // PCRE2 has a range of numbers for faults of UTF-8.
-  if (error <= PCRE2_ERROR_UTF8_ERR1 && error >= PCRE2_ERROR_UTF8_ERR21)
-    return absl::InvalidArgumentError("the text is not valid UTF-8");
+absl::Status TooManySteps() {
   return absl::ResourceExhaustedError(
       "the tokenizer's expression takes too many steps for this text; send it in parts");
 }
 
+class Budget {
+ public:
+  explicit Budget(size_t bytes) : left_(kCostOfText + kCostOfByte * bytes) {}
+
+  // False: not so much is left.
+  bool Take(uint64_t steps, uint64_t window) {
+    const bool enough = steps <= left_ / window;
+    if (enough) left_ -= steps * window;
+    return enough;
+  }
+
+ private:
+  uint64_t left_;
+};
+
+// An expression's matches in one piece of text that is valid UTF-8.
+class Matcher {
+ public:
+  Matcher(const pcre2_code* code, std::string_view text, Budget* budget)
+      : code_(code),
+        text_(text),
+        budget_(budget),
+        match_(pcre2_match_data_create_from_pattern(code, nullptr)),
+        context_(pcre2_match_context_create(nullptr)) {
+    // Each level of depth costs a step, so steps bound the depth.
+    pcre2_set_heap_limit(context_.get(), kHeapKibibytesMax);
+  }
+
+  // Bytes of the match that begins at `at`; 0: none begins there.
+  absl::StatusOr<size_t> At(size_t at) {
+    uint32_t steps = kStepsMin;
+    size_t window = kWindowMin;
+    while (true) {
+      if (!budget_->Take(steps, window)) return TooManySteps();
+      const int found = Try(at, steps, window);
+      if (found == PCRE2_ERROR_NOMATCH) return 0;
+      if (found == PCRE2_ERROR_PARTIAL) {
+        window *= 2;
+      } else if (found == PCRE2_ERROR_MATCHLIMIT) {
+        if (steps > UINT32_MAX / 2) return TooManySteps();
+        steps *= 2;
+      } else if (found < 0) {
+        return TooManySteps();
+      } else {
+        return pcre2_get_ovector_pointer(match_.get())[1] - at;
+      }
+    }
+  }
+
+ private:
+  int Try(size_t at, uint32_t steps, size_t window) {
+    const bool all = text_.size() - at <= window;
+    size_t end = all ? text_.size() : at + window;
+    while (!all && (static_cast<uint8_t>(text_[end]) & 0xc0) == 0x80) --end;  // whole characters
+    pcre2_set_match_limit(context_.get(), steps);
+    // PCRE2 would check the text at each call.
+    const uint32_t options =
+        PCRE2_ANCHORED | PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK | (all ? 0 : PCRE2_PARTIAL_HARD);
+    return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text_.data()), end, at, options,
+                       match_.get(), context_.get());
+  }
+
+  const pcre2_code* const code_;
+  const std::string_view text_;
+  Budget* const budget_;
+  const std::unique_ptr<pcre2_match_data, FreeMatch> match_;
+  const std::unique_ptr<pcre2_match_context, FreeContext> context_;  // shared by no threads
+};
+
 }  // namespace
 
 struct Splitter::Expression {
-  std::unique_ptr<pcre2_code, FreeCode> code;
+  std::shared_ptr<const pcre2_code> code;
+  KeptPieces kept = KeptPieces::kAll;
 
-  // PCRE2 checks the whole subject at each call unless told that it is valid, which would make
-  // the time quadratic: `checked` is set after the first.
-  absl::Status Cut(std::string_view text, bool checked,
+  absl::Status Cut(std::string_view text, Budget* budget,
                    std::vector<std::string_view>* pieces) const {
-    const std::unique_ptr<pcre2_match_data, FreeMatch> match(
-        pcre2_match_data_create_from_pattern(code.get(), nullptr));
-    const std::unique_ptr<pcre2_match_context, FreeContext> context = BoundedContext();
-    const PCRE2_SPTR subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+    Matcher matcher(code.get(), text, budget);
     size_t done = 0;
-    while (done < text.size()) {
-      const uint32_t options = PCRE2_NOTEMPTY | (checked || done > 0 ? PCRE2_NO_UTF_CHECK : 0);
-      const int found =
-          pcre2_match(code.get(), subject, text.size(), done, options, match.get(), context.get());
-      if (found == PCRE2_ERROR_NOMATCH) break;
-      if (found < 0) return CannotSplit(found);
-      const size_t begin = pcre2_get_ovector_pointer(match.get())[0];
-      const size_t end = pcre2_get_ovector_pointer(match.get())[1];
-      if (begin < done || end <= begin) break;  // `\K` in an expression can move the borders
-      if (begin > done) pieces->push_back(text.substr(done, begin - done));
-      pieces->push_back(text.substr(begin, end - begin));
-      done = end;
+    for (size_t at = 0; at < text.size();) {
+      const absl::StatusOr<size_t> length = matcher.At(at);
+      if (!length.ok()) return length.status();
+      if (*length == 0) {
+        at += CharacterLength(static_cast<uint8_t>(text[at]));
+        continue;
+      }
+      AddBetween(text.substr(done, at - done), pieces);
+      if (kept != KeptPieces::kBetween) pieces->push_back(text.substr(at, *length));
+      done = at += *length;
     }
-    if (done < text.size()) pieces->push_back(text.substr(done));
+    AddBetween(text.substr(done), pieces);
     return absl::OkStatus();
+  }
+
+  void AddBetween(std::string_view piece, std::vector<std::string_view>* pieces) const {
+    if (!piece.empty() && kept != KeptPieces::kMatches) pieces->push_back(piece);
   }
 };
 
-absl::StatusOr<Splitter> Splitter::MakeUntrusted(const std::vector<std::string>& stages) {
+absl::StatusOr<Splitter> Splitter::MakeUntrusted(const std::vector<SplitStage>& stages) {
   if (stages.size() > kStagesMax)
     return absl::UnimplementedError("splits text in more than 16 stages, which is not supported");
   Splitter splitter;
-  for (const std::string& stage : stages) {
-    const std::optional<std::string> spelled = WithSpacesSpelledOut(stage);
-    if (!spelled.has_value() || stage.size() > kExpressionBytesMax)
-      return absl::UnimplementedError("splits text by an expression that is not supported");
+  for (const SplitStage& stage : stages) {
+    const absl::StatusOr<std::string> spelled = Pcre2OfOnigurumaUntrusted(stage.expression);
+    if (!spelled.ok()) return spelled.status();
     int error = 0;
     PCRE2_SIZE at = 0;
     const std::shared_ptr<Expression> made = std::make_shared<Expression>();
+    made->kept = stage.kept;
+    // `^` and `$` are borders of lines to Oniguruma.
     made->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled->data()), spelled->size(),
-                                   PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &at,
-                                   nullptr));
+                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &at, nullptr),
+                     pcre2_code_free);
     if (made->code == nullptr)
       return absl::UnimplementedError("splits text by an expression that is not supported");
     splitter.stages_.push_back(made);
@@ -125,16 +154,16 @@ absl::StatusOr<Splitter> Splitter::MakeUntrusted(const std::vector<std::string>&
 }
 
 absl::StatusOr<std::vector<std::string_view>> Splitter::Split(std::string_view text) const {
+  if (!IsUtf8(text)) return absl::InvalidArgumentError("the text is not valid UTF-8");
   std::vector<std::string_view> pieces;
   if (!text.empty()) pieces.push_back(text);
-  bool checked = false;
   for (const std::shared_ptr<const Expression>& stage : stages_) {
+    Budget budget(text.size());
     std::vector<std::string_view> finer;
     for (const std::string_view piece : pieces) {
-      if (const absl::Status cut = stage->Cut(piece, checked, &finer); !cut.ok()) return cut;
+      if (const absl::Status cut = stage->Cut(piece, &budget, &finer); !cut.ok()) return cut;
     }
     pieces = std::move(finer);
-    checked = true;
   }
   return pieces;
 }

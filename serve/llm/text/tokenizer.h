@@ -38,7 +38,7 @@ struct TokenizerParts {
   std::vector<std::string> tokens;  // by number; of kText in letters of bytes
   std::vector<TokenKind> kinds;     // as many
   std::vector<std::pair<std::string, std::string>> merges;
-  std::vector<std::string> stages;  // of splitter.h
+  std::vector<SplitStage> stages;
   bool whole_pieces = false;
   std::optional<int64_t> first;  // the token before each text
 };

@@ -83,7 +83,7 @@ absl::StatusOr<Tokenizer> Tokenizer::OfGguf(const Gguf& gguf) {
       gguf.Texts("tokenizer.ggml.merges").value_or(std::vector<std::string_view>()), &parts);
   if (!merges.ok()) return merges;
   for (const std::string_view stage : row->stages) {
-    if (!stage.empty()) parts.stages.emplace_back(stage);
+    if (!stage.empty()) parts.stages.push_back({std::string(stage)});
   }
   parts.whole_pieces = row->whole_pieces;
   if (gguf.Bool("tokenizer.ggml.add_bos_token").value_or(row->first_if_unsaid))

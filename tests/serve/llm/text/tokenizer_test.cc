@@ -12,49 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> PiecesOf(const std::vector<std::string>& stages, std::string_view text) {
-  const absl::StatusOr<Splitter> splitter = Splitter::MakeUntrusted(stages);
-  EXPECT_TRUE(splitter.ok()) << splitter.status();
-  const absl::StatusOr<std::vector<std::string_view>> pieces = splitter->Split(text);
-  EXPECT_TRUE(pieces.ok()) << pieces.status();
-  return {pieces->begin(), pieces->end()};
-}
-
-TEST(SplitterTest, StagesApplyInTurn) {
-  // One expression of both would take the two spaces apart.
-  EXPECT_THAT(PiecesOf({R"(\d)", R"(\s+(?!\S)|\s+)"}, "a  1"), ElementsAre("a", "  ", "1"));
-  EXPECT_THAT(PiecesOf({R"(\d|\s+(?!\S)|\s+)"}, "a  1"), ElementsAre("a", " ", " ", "1"));
-}
-
-TEST(SplitterTest, WhiteSpaceIsUnicodes) {
-  EXPECT_THAT(PiecesOf({R"(\s)"}, "a\u0085b\u3000c\u180ed"),
-              ElementsAre("a", "\u0085", "b", "\u3000", "c\u180ed"));
-  EXPECT_THAT(PiecesOf({R"([^\sa]+)"}, "xa\u2003y"), ElementsAre("x", "a\u2003", "y"));
-}
-
-TEST(SplitterTest, ExpressionsThatAreNoneAreRefused) {
-  for (const std::string stage :
-       {"(", "[^\\Sa]", "a\\C", "(*LIMIT_MATCH=1", std::string(5000, 'a').c_str()}) {
-    EXPECT_THAT(std::string(Splitter::MakeUntrusted({stage}).status().message()),
-                HasSubstr("not supported"))
-        << stage;
-  }
-  EXPECT_FALSE(Splitter::MakeUntrusted(std::vector<std::string>(17, "a")).ok());
-}
-
-TEST(SplitterTest, ATextThatTakesTooManyStepsIsRefused) {
-  const absl::StatusOr<Splitter> splitter = Splitter::MakeUntrusted({"(a|aa)+$"});
-  ASSERT_TRUE(splitter.ok());
-  EXPECT_THAT(std::string(splitter->Split(std::string(200, 'a') + "b").status().message()),
-              HasSubstr("too many steps"));
-}
-
-TEST(SplitterTest, TextMustBeUtf8) {
-  const absl::StatusOr<Splitter> splitter = Splitter::MakeUntrusted({"a"});
-  ASSERT_TRUE(splitter.ok());
-  EXPECT_THAT(std::string(splitter->Split("b\xff").status().message()), HasSubstr("UTF-8"));
-}
-
 // 256 bytes, then "ab", "abab", and special tokens.
 std::vector<std::string> Vocabulary() {
   std::vector<std::string> tokens;
