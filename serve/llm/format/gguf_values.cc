@@ -109,4 +109,15 @@ std::optional<std::vector<int64_t>> Gguf::Integers(std::string_view key) const {
   return numbers;
 }
 
+std::optional<std::vector<double>> Gguf::Numbers(std::string_view key) const {
+  const GgufValue* const value = Find(key);
+  const GgufArray* const array = value == nullptr ? nullptr : std::get_if<GgufArray>(value);
+  const bool single = array != nullptr && array->type == GgufType::kFloat32;
+  if (array == nullptr || (!single && array->type != GgufType::kFloat64)) return std::nullopt;
+  std::vector<double> numbers(array->count);
+  Cursor in(array->bytes);
+  for (double& number : numbers) number = single ? double{in.Number<float>()} : in.Number<double>();
+  return numbers;
+}
+
 }  // namespace serve::llm

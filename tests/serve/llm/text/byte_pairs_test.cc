@@ -16,6 +16,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using MergeList = std::vector<std::pair<std::string, std::string>>;
 
+absl::StatusOr<BytePairs> Made(const std::vector<std::string>& tokens, const MergeList& merges,
+                               const PairRules& rules = {}) {
+  std::vector<TokenMerge> ranked;
+  for (const auto& [left, right] : merges)
+    ranked.push_back({left, right, static_cast<uint32_t>(ranked.size())});
+  return BytePairs::MakeUntrusted(tokens, ranked, rules);
+}
+
 std::vector<int32_t> TokensOf(const BytePairs& pairs, std::string_view piece) {
   std::vector<int32_t> tokens;
   pairs.Append(piece, &tokens);
@@ -57,10 +65,8 @@ TEST(ByteLettersTest, EveryByteHasALetterOfItsOwn) {
 
 TEST(BytePairsTest, TheEarliestMergeComesFirst) {
   const std::vector<std::string> tokens = {"a", "b", "c", "ab", "bc"};
-  const absl::StatusOr<BytePairs> ab =
-      BytePairs::MakeUntrusted(tokens, {{"a", "b"}, {"b", "c"}}, false);
-  const absl::StatusOr<BytePairs> bc =
-      BytePairs::MakeUntrusted(tokens, {{"b", "c"}, {"a", "b"}}, false);
+  const absl::StatusOr<BytePairs> ab = Made(tokens, {{"a", "b"}, {"b", "c"}});
+  const absl::StatusOr<BytePairs> bc = Made(tokens, {{"b", "c"}, {"a", "b"}});
   ASSERT_TRUE(ab.ok() && bc.ok());
   EXPECT_THAT(TokensOf(*ab, "abc"), ElementsAre(3, 2));
   EXPECT_THAT(TokensOf(*bc, "abc"), ElementsAre(0, 4));
@@ -71,8 +77,8 @@ TEST(BytePairsTest, TheEarliestMergeComesFirst) {
 
 TEST(BytePairsTest, WholePiecesNeedNoMerges) {
   const std::vector<std::string> tokens = {"a", "b", "\u0120ab"};
-  const absl::StatusOr<BytePairs> whole = BytePairs::MakeUntrusted(tokens, {}, true);
-  const absl::StatusOr<BytePairs> parts = BytePairs::MakeUntrusted(tokens, {}, false);
+  const absl::StatusOr<BytePairs> whole = Made(tokens, {}, {.whole_pieces = true});
+  const absl::StatusOr<BytePairs> parts = Made(tokens, {});
   ASSERT_TRUE(whole.ok() && parts.ok());
   EXPECT_THAT(TokensOf(*whole, " ab"), ElementsAre(2));
   EXPECT_THAT(TokensOf(*parts, " ab"), ElementsAre(0, 1));
@@ -81,10 +87,33 @@ TEST(BytePairsTest, WholePiecesNeedNoMerges) {
 TEST(BytePairsTest, MergesOfNoTokensAreRefused) {
   for (const MergeList& merges :
        {MergeList{{"a", "c"}}, MergeList{{"c", "a"}}, MergeList{{"b", "a"}}}) {
-    EXPECT_THAT(
-        std::string(BytePairs::MakeUntrusted({"a", "b", "ab"}, merges, false).status().message()),
-        HasSubstr("no tokens"));
+    EXPECT_THAT(std::string(Made({"a", "b", "ab"}, merges).status().message()),
+                HasSubstr("no tokens"));
   }
+}
+
+TEST(BytePairsTest, TokensOfBytesHaveTwoDigits) {
+  EXPECT_EQ(TokenOfByte(0x0a), "<0x0A>");
+  for (int byte = 0; byte < 256; ++byte)
+    EXPECT_EQ(ByteOfToken(TokenOfByte(static_cast<uint8_t>(byte))), byte);
+  for (const char* const other : {"<0xA>", "<0x0g>", "<0x0A", "<0x0A>>", "<0x+1>", "a"})
+    EXPECT_EQ(ByteOfToken(other), std::nullopt) << other;
+}
+
+TEST(BytePairsTest, CharactersThatAreNoTokensFallBackToBytes) {
+  std::vector<std::string> tokens = {"<unk>", "a", "\u00e9", "a\u00e9", "<0xC3>", "<0xA8>"};
+  PairRules rules = {.byte_level = false, .byte_fallback = true, .unknown = 0};
+  const absl::StatusOr<BytePairs> pairs = Made(tokens, {{"a", "\u00e9"}}, rules);
+  ASSERT_TRUE(pairs.ok()) << pairs.status();
+  EXPECT_THAT(TokensOf(*pairs, "a\u00e9\u00e8"), ElementsAre(3, 4, 5));
+  // All bytes of a character or none: U+00E7 shares the first.
+  EXPECT_THAT(TokensOf(*pairs, "\u00e7\u00e7"), ElementsAre(0, 0));
+  rules.fuse_unknown = true;
+  EXPECT_THAT(TokensOf(*Made(tokens, {}, rules), "\u00e7\u00e7a\u00e7"), ElementsAre(0, 1, 0));
+  rules.unknown.reset();
+  EXPECT_THAT(TokensOf(*Made(tokens, {}, rules), "\u00e7a"), ElementsAre(1));
+  rules.byte_fallback = false;
+  EXPECT_THAT(TokensOf(*Made(tokens, {}, rules), "\u00e8a"), ElementsAre(1));
 }
 
 TEST(BytePairsTest, TheHeapMergesAsTheSlowWayDoes) {
@@ -100,7 +129,7 @@ TEST(BytePairsTest, TheHeapMergesAsTheSlowWayDoes) {
       merges.push_back(merge);
       if (std::find(tokens.begin(), tokens.end(), joined) == tokens.end()) tokens.push_back(joined);
     }
-    const absl::StatusOr<BytePairs> pairs = BytePairs::MakeUntrusted(tokens, merges, false);
+    const absl::StatusOr<BytePairs> pairs = Made(tokens, merges);
     ASSERT_TRUE(pairs.ok()) << pairs.status();
     std::string piece(random() % 60, 'a');
     for (char& letter : piece) letter = static_cast<char>('a' + random() % 3);

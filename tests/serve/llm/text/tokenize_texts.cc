@@ -1,4 +1,5 @@
-// Tokenizes texts for a test in another language: `tokenize_texts FILE.gguf` reads a text in JSON
+// Tokenizes texts for a test in another language: `tokenize_texts FILE`, a .gguf or a
+// tokenizer.json, reads a text in JSON
 // from each line of standard input, and prints {"tokens": [...], "text": "..."} for each: the text
 // is what a Detokenizer makes of the tokens.
 #include <cstdio>
@@ -17,12 +18,19 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-int Main(const char* path) {
+absl::StatusOr<serve::llm::Tokenizer> Read(const std::string& path) {
   const absl::StatusOr<serve::llm::MappedFile> file = serve::llm::MappedFile::Open(path);
-  if (!file.ok()) return Fail(file.status());
+  if (!file.ok()) return file.status();
+  if (path.find(".json") != path.npos)
+    return serve::llm::Tokenizer::OfJsonUntrusted(
+        {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
   const absl::StatusOr<serve::llm::Gguf> gguf = serve::llm::DecodeGgufUntrusted(file->bytes());
-  if (!gguf.ok()) return Fail(gguf.status());
-  const absl::StatusOr<serve::llm::Tokenizer> tokenizer = serve::llm::Tokenizer::OfGguf(*gguf);
+  if (!gguf.ok()) return gguf.status();
+  return serve::llm::Tokenizer::OfGguf(*gguf);
+}
+
+int Main(const char* path) {
+  const absl::StatusOr<serve::llm::Tokenizer> tokenizer = Read(path);
   if (!tokenizer.ok()) return Fail(tokenizer.status());
   for (std::string line; std::getline(std::cin, line);) {
     const std::string text = nlohmann::json::parse(line).get<std::string>();
@@ -33,6 +41,7 @@ int Main(const char* path) {
     std::string back;
     for (const int32_t token : *tokens) back += detokenizer.Add(tokenizer->BytesOf(token));
     back += detokenizer.Flush();
+    if (tokenizer->drops_first_space() && back.substr(0, 1) == " ") back.erase(0, 1);
     std::printf("%s\n", nlohmann::json{{"tokens", *tokens}, {"text", back}}.dump().c_str());
   }
   return 0;

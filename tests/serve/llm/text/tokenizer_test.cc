@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "serve/llm/text/byte_letters.h"
-#include "tests/serve/llm/format/gguf_writer.h"
+#include "tests/serve/llm/text/made_tokenizer.h"
 
 namespace serve::llm {
 namespace {
@@ -31,11 +31,6 @@ GgufWriter Parts(const std::string& pre = "gpt-2") {
       .Words("tokenizer.ggml.merges", {"a b", "ab ab"})
       .Numbers("tokenizer.ggml.token_type", kinds);
   return writer;
-}
-
-absl::StatusOr<Tokenizer> Made(const GgufWriter& writer) {
-  const std::string file = writer.File();
-  return Tokenizer::OfGguf(*DecodeGgufUntrusted(AsBytes(file)));
 }
 
 TEST(TokenizerTest, TextIsMergedWithinPieces) {
@@ -69,10 +64,6 @@ TEST(TokenizerTest, AFirstTokenIsAddedWhereTheFileSaysSo) {
   GgufWriter none = Parts("llama-bpe");
   none.Key("tokenizer.ggml.add_bos_token", GgufType::kBool, std::string(1, '\0'));
   EXPECT_EQ(Made(none)->first(), std::nullopt);
-}
-
-std::string WhyNot(const GgufWriter& writer) {
-  return std::string(Made(writer).status().message());
 }
 
 TEST(TokenizerTest, BrokenTokenizersAreRefused) {
