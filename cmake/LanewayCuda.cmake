@@ -72,6 +72,26 @@ function(laneway_cuda_objects result)
   set(${result} ${_objects} PARENT_SCOPE)
 endfunction()
 
+# laneway_cuda_ptx(result SOURCES...): compiles .cu files by nvcc into PTX for compute_80, and sets `result` to the files,
+# in the order of the sources. For programs that load modules themselves.
+function(laneway_cuda_ptx result)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  set(_files "")
+  foreach(_source ${ARG_SOURCES})
+    get_filename_component(_name ${_source} NAME_WE)
+    set(_file ${CMAKE_CURRENT_BINARY_DIR}/${_name}.ptx)
+    add_custom_command(
+      OUTPUT ${_file}
+      COMMAND ${LANEWAY_NVCC} -arch=compute_80 -std=c++17 -O3 -ccbin ${CMAKE_CXX_COMPILER}
+              -I${CMAKE_SOURCE_DIR} -MD -MF ${_file}.d -ptx ${CMAKE_CURRENT_SOURCE_DIR}/${_source} -o ${_file}
+      DEPENDS ${_source}
+      DEPFILE ${_file}.d
+      COMMENT "nvcc ${_name}" VERBATIM)
+    list(APPEND _files ${_file})
+  endforeach()
+  set(${result} ${_files} PARENT_SCOPE)
+endfunction()
+
 # What a CUDA program links: the toolkit's library where it has one (as on a user's machine), else ours. Only the
 # SONAME ends up in the program, and no run path: where the library comes from is decided when the program starts.
 function(laneway_cuda_library result library fallback_target)
