@@ -1,0 +1,73 @@
+// An engine's device: the primary context, one stream on which all of its work is done in order,
+// modules of kernels, cuBLAS, and memory that outlives steps.
+//
+// Thread safety: the thread that opened the device alone. Ownership: the device outlives its
+// memory and its queues.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "serve/engine/cuda_library.h"
+
+namespace serve::engine {
+
+// Memory of the device, freed with the object.
+class Memory {
+ public:
+  Memory() = default;
+  Memory(const Cuda* cuda, CUdeviceptr address, size_t bytes)
+      : cuda_(cuda), address_(address), bytes_(bytes) {}
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory();
+
+  CUdeviceptr address() const { return address_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  const Cuda* cuda_ = nullptr;
+  CUdeviceptr address_ = 0;
+  size_t bytes_ = 0;
+};
+
+class Device {
+ public:
+  // `modules` are texts of PTX, which live as long as the program.
+  static absl::StatusOr<std::unique_ptr<Device>> Open(int ordinal,
+                                                      const std::vector<const char*>& modules);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const Cuda& cuda() const { return *cuda_; }
+  CUstream stream() const { return stream_; }
+  cublasHandle_t blas() const { return blas_; }
+
+  // `what` it is for: "the weights".
+  absl::StatusOr<Memory> Allocate(size_t bytes, std::string_view what);
+  absl::StatusOr<CUfunction> FindKernel(std::string_view name);
+
+ private:
+  Device(const Cuda* cuda, int ordinal) : cuda_(cuda), ordinal_(ordinal) {}
+  absl::Status Start();
+  absl::Status LoadModule(const char* ptx);
+
+  const Cuda* cuda_;
+  const int ordinal_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  cublasHandle_t blas_ = nullptr;
+  std::vector<CUmodule> modules_;
+  absl::flat_hash_map<std::string, CUfunction> kernels_;
+};
+
+}  // namespace serve::engine

@@ -1,0 +1,74 @@
+#include "serve/engine/work_queue.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace serve::engine {
+
+WorkQueue::~WorkQueue() {
+  for (const CUdeviceptr address : memory_)
+    device_->cuda().cuMemFreeAsync(address, device_->stream());
+}
+
+void WorkQueue::LaunchKernel(std::string_view kernel, const unsigned (&grid)[3],
+                             const unsigned (&block)[3], void* arguments) {
+  if (!status_.ok()) return;
+  const absl::StatusOr<CUfunction> function = device_->FindKernel(kernel);
+  if (!function.ok()) {
+    status_ = function.status();
+    return;
+  }
+  void* parameters[] = {arguments};
+  Note(device_->cuda().cuLaunchKernel(*function, grid[0], grid[1], grid[2], block[0], block[1],
+                                      block[2], 0, device_->stream(), parameters, nullptr),
+       "launching a kernel");
+}
+
+void WorkQueue::Multiply(const Product& product, const GemmWidth& width) {
+  constexpr float kOne = 1;
+  constexpr float kZero = 0;
+  const int32_t step = width.OfCall(product.columns);
+  for (int32_t first = 0; first < product.columns && status_.ok(); first += step) {
+    // To cuBLAS, which counts by columns, the weights are [in, out], x and y [in or out, columns].
+    Note(
+        device_->cuda().cublasSgemm_v2(
+            device_->blas(), CUBLAS_OP_T, CUBLAS_OP_N, product.out, step, product.in, &kOne,
+            product.weights, product.in, product.x + static_cast<int64_t>(first) * product.in,
+            product.in, &kZero, product.y + static_cast<int64_t>(first) * product.out, product.out),
+        "multiplying matrices");
+  }
+}
+
+void WorkQueue::CopyIn(CUdeviceptr to, const void* from, size_t bytes) {
+  if (!status_.ok() || bytes == 0) return;
+  Note(device_->cuda().cuMemcpyHtoDAsync_v2(to, from, bytes, device_->stream()),
+       "copying to the device");
+}
+
+void WorkQueue::CopyOut(void* to, CUdeviceptr from, size_t bytes) {
+  if (!status_.ok() || bytes == 0) return;
+  Note(device_->cuda().cuMemcpyDtoHAsync_v2(to, from, bytes, device_->stream()),
+       "copying from the device");
+}
+
+void WorkQueue::Zero(CUdeviceptr at, size_t bytes) {
+  if (!status_.ok() || bytes == 0) return;
+  Note(device_->cuda().cuMemsetD8Async(at, 0, bytes, device_->stream()), "clearing memory");
+}
+
+CUdeviceptr WorkQueue::Allocate(size_t bytes) {
+  if (!status_.ok()) return 0;
+  CUdeviceptr address = 0;
+  Note(device_->cuda().cuMemAllocAsync(&address, bytes, device_->stream()),
+       absl::StrCat("allocating ", bytes, " bytes for a step"));
+  if (!status_.ok()) return 0;
+  memory_.push_back(address);
+  return address;
+}
+
+absl::Status WorkQueue::Finish() {
+  // Also after a failure: the host's bytes of copies that were submitted may go then.
+  Note(device_->cuda().cuStreamSynchronize(device_->stream()), "computing");
+  return status_;
+}
+
+}  // namespace serve::engine

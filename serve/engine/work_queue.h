@@ -1,0 +1,69 @@
+// Work on an engine's device, in order: kernels, matrix products, copies, memory of a step.
+//
+// The first failure is kept, and what follows it is not submitted, so that a step's code reads as
+// the step; Finish() waits for the device and tells the failure. A queue lives for one step: its
+// memory is allocated and freed in stream order, and goes with the queue.
+// Thread safety: the device's thread alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "serve/engine/device.h"
+#include "serve/engine/gemm_width.h"
+
+namespace serve::engine {
+
+// y[columns, out] = x[columns, in] times the transpose of weights[out, in], all row-major: a
+// "column" of cuBLAS is a row here.
+struct Product {
+  const float* weights = nullptr;
+  int32_t out = 0;
+  int32_t in = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+  int32_t columns = 0;  // REQUIRES: a multiple of the width's
+};
+
+class WorkQueue {
+ public:
+  explicit WorkQueue(Device* device) : device_(device) {}
+  // Memory that is left is freed after the work before.
+  ~WorkQueue();
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  // `Arguments` have a LaunchOf() that says kernel, grid and block (kernels/llm/launch.h).
+  template <typename Arguments>
+  void Launch(Arguments arguments) {
+    const auto launch = LaunchOf(arguments);
+    LaunchKernel(launch.kernel, launch.grid, launch.block, &arguments);
+  }
+  void Multiply(const Product& product, const GemmWidth& width);
+  // The host's bytes must live until Finish().
+  void CopyIn(CUdeviceptr to, const void* from, size_t bytes);
+  void CopyOut(void* to, CUdeviceptr from, size_t bytes);
+  void Zero(CUdeviceptr at, size_t bytes);
+  // Null after a failure.
+  CUdeviceptr Allocate(size_t bytes);
+
+  // Waits until all is done.
+  absl::Status Finish();
+
+ private:
+  void LaunchKernel(std::string_view kernel, const unsigned (&grid)[3], const unsigned (&block)[3],
+                    void* arguments);
+  template <typename Result>
+  void Note(Result result, std::string_view what) {
+    if (status_.ok()) status_ = device_->cuda().StatusOf(result, what);
+  }
+
+  Device* const device_;
+  absl::Status status_;
+  std::vector<CUdeviceptr> memory_;
+};
+
+}  // namespace serve::engine

@@ -1,0 +1,123 @@
+#include "serve/llm/stage/stage.h"
+
+#include <algorithm>
+
+#include "include/laneway.h"
+#include "kernels/llm/launch.h"
+#include "serve/engine/gemm_probe.h"
+#include "serve/engine/work_queue.h"
+#include "serve/llm/format/dequantise.h"
+#include "serve/llm/stage/rope_turns.h"
+#include "serve/llm/stage/stage_step.h"
+
+namespace serve::llm {
+namespace {
+
+// The end of a sentence that begins with the file's name; empty: a stage can compute it.
+absl::Status WhyNotServed(const Gguf& gguf, const ModelSizes& sizes) {
+  if (const std::vector<std::string> faults = TensorFaults(gguf, sizes); !faults.empty())
+    return absl::InvalidArgumentError(faults.front());
+  if (sizes.head_width > kernels::llm::kHeadWidthMax)
+    return absl::UnimplementedError("has heads of over 256 elements, which is not supported");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<const char*> Stage::Modules() {
+  const kernels::llm::Ptx ptx = kernels::llm::PtxOfKernels();
+  return {ptx.rows, ptx.attention};
+}
+
+Stage::Stage(engine::Device* device, const ModelSizes& sizes, const StageOptions& options)
+    : device_(device), sizes_(sizes), kind_(LayerKindOf(*sizes.architecture)), options_(options) {
+  const int64_t places = int64_t{options.blocks} * kernels::llm::kBlockTokens;
+  limits_ = {options.rows_max, options.requests_max,
+             static_cast<int32_t>(std::min<int64_t>(static_cast<int64_t>(sizes.context), places)),
+             options.blocks, static_cast<int32_t>(sizes.vocabulary)};
+}
+
+absl::StatusOr<std::unique_ptr<Stage>> Stage::Load(engine::Device* device, const Gguf& gguf,
+                                                   const StageOptions& options) {
+  const absl::StatusOr<ModelSizes> sizes = SizesOf(gguf);
+  if (!sizes.ok()) return sizes.status();
+  if (const absl::Status status = WhyNotServed(gguf, *sizes); !status.ok()) return status;
+  std::unique_ptr<Stage> stage(new Stage(device, *sizes, options));
+  absl::StatusOr<StageWeights> weights = LoadWeights(device, gguf, *sizes);
+  if (!weights.ok()) return weights.status();
+  stage->weights_ = *std::move(weights);
+  absl::StatusOr<engine::Memory> kv =
+      device->Allocate(2 * sizes->layers * stage->KvPoolBytes(), "keys and values");
+  if (!kv.ok()) return kv.status();
+  stage->kv_ = *std::move(kv);
+  absl::Status status = stage->LoadTurns(gguf);
+  if (status.ok()) status = stage->ChooseWidth();
+  if (!status.ok()) return status;
+  return stage;
+}
+
+absl::Status Stage::LoadTurns(const Gguf& gguf) {
+  if (sizes_.rope_width == 0) return absl::OkStatus();
+  std::vector<float> factors;
+  if (const GgufTensor* const tensor = gguf.FindTensor("rope_freqs.weight"); tensor != nullptr) {
+    factors.resize(tensor->Elements());
+    Dequantise(*tensor->type, tensor->bytes, factors);
+  }
+  const std::vector<float> turns = RopeTurns(sizes_, limits_.positions, factors);
+  absl::StatusOr<engine::Memory> memory =
+      device_->Allocate(turns.size() * sizeof(float), "turns of positions");
+  if (!memory.ok()) return memory.status();
+  turns_ = *std::move(memory);
+  engine::WorkQueue queue(device_);
+  queue.CopyIn(turns_.address(), turns.data(), turns_.bytes());
+  return queue.Finish();
+}
+
+// All layers' products have the shapes of the first's.
+absl::Status Stage::ChooseWidth() {
+  const LayerWeights& layer = weights_.layers[0];
+  const auto size = [](uint64_t elements) { return static_cast<int32_t>(elements); };
+  const int32_t width = size(sizes_.width);
+  const int32_t queries = size(sizes_.heads * sizes_.head_width);
+  const int32_t keys = size(sizes_.kv_heads * sizes_.head_width);
+  const int32_t inner = size(sizes_.feed_forward);
+  const int32_t rows = options_.rows_max;
+  const absl::StatusOr<engine::GemmWidth> chosen = engine::ProbeGemmWidth(
+      device_, {{layer.attention_out, width, queries, rows},
+                {layer.qkv, queries + 2 * keys, width, rows},
+                {layer.down, width, inner, rows},
+                {layer.up, kind_.gated ? 2 * inner : inner, width, rows},
+                {weights_.head, size(sizes_.vocabulary), width, options_.requests_max}});
+  if (!chosen.ok()) return chosen.status();
+  width_ = *chosen;
+  return absl::OkStatus();
+}
+
+size_t Stage::KvBlockBytes() const {
+  const size_t element =
+      options_.kv_type == kernels::llm::KvType::kHalf ? sizeof(uint16_t) : sizeof(float);
+  return kernels::llm::kBlockTokens * sizes_.kv_heads * sizes_.head_width * element;
+}
+
+size_t Stage::KvPoolBytes() const { return static_cast<size_t>(options_.blocks) * KvBlockBytes(); }
+
+kernels::llm::KvPages Stage::PagesOf(size_t layer) const {
+  char* const keys = reinterpret_cast<char*>(kv_.address()) + 2 * layer * KvPoolBytes();
+  return {keys, keys + KvPoolBytes(), options_.kv_type};
+}
+
+absl::StatusOr<StepResult> Stage::Run(const PackedBatch& batch, bool with_logits) {
+  laneway_iteration();
+  StepResult result;
+  StageStep step(this, batch);
+  step.CopyBlocks();
+  if (batch.rows() > 0) {
+    step.Embed();
+    for (size_t layer = 0; layer < weights_.layers.size(); ++layer) step.Layer(layer);
+  }
+  if (!batch.sampled.empty()) step.Sample(with_logits, &result);
+  if (const absl::Status status = step.Finish(); !status.ok()) return status;
+  return result;
+}
+
+}  // namespace serve::llm

@@ -1,0 +1,48 @@
+// A model's weights on the device, as floats, joined where one product computes several tensors'
+// results: queries, keys and values; gate and up.
+//
+// Thread safety: none. Ownership: pointers are of the device, into `memory`.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "serve/engine/device.h"
+#include "serve/llm/format/gguf.h"
+#include "serve/llm/model/architecture.h"
+
+namespace serve::llm {
+
+// Null: the architecture has no such tensor.
+struct LayerWeights {
+  const float* attention_norm = nullptr;
+  const float* attention_norm_bias = nullptr;
+  const float* qkv = nullptr;  // [queries + keys + values, width]
+  const float* qkv_bias = nullptr;
+  const float* q_norm = nullptr;
+  const float* k_norm = nullptr;
+  const float* attention_out = nullptr;  // [width, queries]
+  const float* attention_out_bias = nullptr;
+  const float* feed_norm = nullptr;
+  const float* feed_norm_bias = nullptr;
+  const float* up = nullptr;  // [gate and up, width], or [feed_forward, width]
+  const float* up_bias = nullptr;
+  const float* down = nullptr;  // [width, feed_forward]
+  const float* down_bias = nullptr;
+};
+
+struct StageWeights {
+  engine::Memory memory;
+  std::vector<LayerWeights> layers;
+  const float* tokens = nullptr;     // [vocabulary, width]
+  const float* positions = nullptr;  // [context, width]
+  const float* output_norm = nullptr;
+  const float* output_norm_bias = nullptr;
+  const float* head = nullptr;  // [vocabulary, width]; `tokens` where they are tied
+};
+
+// REQUIRES: TensorFaults(gguf, sizes) is empty.
+absl::StatusOr<StageWeights> LoadWeights(engine::Device* device, const Gguf& gguf,
+                                         const ModelSizes& sizes);
+
+}  // namespace serve::llm

@@ -1,0 +1,201 @@
+// Generates greedily from prompts of token ids, and prints what it generated and a hash of all
+// logits' bits: the same for a request, however requests are batched.
+//
+//     run_model FILE [FLAGS] PROMPT...      PROMPT: token ids, as 1,2,3
+//         --batch alone|together|staggered  one after the other; all at once; each some steps later
+//         --new N        tokens of each request (8)
+//         --chunk N      tokens of a prompt that a step takes at most (64)
+//         --half         keys and values as halves
+//         --logits PATH  writes the logits of each request's new tokens, as floats
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "serve/llm/format/mapped_file.h"
+#include "serve/llm/stage/stage.h"
+
+namespace serve::llm {
+namespace {
+
+struct Flags {
+  std::string file;
+  std::string batch = "together";
+  std::string logits;
+  int32_t new_max = 8;
+  int32_t chunk = 64;
+  bool half = false;
+  std::vector<std::vector<int32_t>> prompts;
+};
+
+struct Request {
+  std::vector<int32_t> tokens;
+  int32_t prompt = 0;    // tokens
+  int32_t computed = 0;  // tokens
+  std::vector<int32_t> blocks;
+  std::vector<float> logits;
+};
+
+[[noreturn]] void Fail(const std::string& sentence) {
+  std::fprintf(stderr, "run_model: %s\n", sentence.c_str());
+  std::exit(1);
+}
+
+std::vector<int32_t> Numbers(const char* text) {
+  std::vector<int32_t> numbers;
+  const char* const end = text + std::strlen(text);
+  for (const char* at = text; at < end;) {
+    const std::from_chars_result read = std::from_chars(at, end, numbers.emplace_back());
+    if (read.ec != std::errc() || (read.ptr != end && *read.ptr != ',')) Fail("what is this list?");
+    at = read.ptr == end ? end : read.ptr + 1;
+  }
+  return numbers;
+}
+
+Flags Parse(int count, char** words) {
+  Flags flags;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    const bool has_value = word.starts_with("--") && word != "--half";
+    if (has_value && i + 1 >= count) Fail(word + " needs a value");
+    if (word == "--half") {
+      flags.half = true;
+    } else if (word == "--batch") {
+      flags.batch = words[++i];
+    } else if (word == "--logits") {
+      flags.logits = words[++i];
+    } else if (word == "--new") {
+      flags.new_max = Numbers(words[++i]).front();
+    } else if (word == "--chunk") {
+      flags.chunk = Numbers(words[++i]).front();
+    } else if (flags.file.empty()) {
+      flags.file = word;
+    } else {
+      flags.prompts.push_back(Numbers(words[i]));
+    }
+  }
+  if (flags.prompts.empty()) Fail("give a file and prompts");
+  return flags;
+}
+
+class Generator {
+ public:
+  Generator(Stage* stage, const Flags& flags) : stage_(stage), flags_(flags) {
+    free_ = stage->limits().blocks;
+    for (const std::vector<int32_t>& prompt : flags.prompts)
+      requests_.push_back({prompt, static_cast<int32_t>(prompt.size()), 0, {}, {}});
+  }
+
+  void Run() {
+    for (int step = 0; true; ++step) {
+      std::vector<Request*> chosen = Choose(step);
+      const bool done = std::all_of(requests_.begin(), requests_.end(),
+                                    [this](const Request& request) { return IsDone(request); });
+      if (done) return;
+      if (!chosen.empty()) Step(chosen);
+    }
+  }
+
+  const std::vector<Request>& requests() const { return requests_; }
+
+ private:
+  bool IsDone(const Request& request) const {
+    return static_cast<int32_t>(request.tokens.size()) == request.prompt + flags_.new_max;
+  }
+
+  std::vector<Request*> Choose(int step) {
+    constexpr int kStepsBetween = 3;
+    std::vector<Request*> chosen;
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (IsDone(requests_[i])) continue;
+      const bool joined =
+          flags_.batch != "staggered" || step >= kStepsBetween * static_cast<int>(i);
+      if (joined) chosen.push_back(&requests_[i]);
+      if (flags_.batch == "alone") break;
+    }
+    return chosen;
+  }
+
+  void Step(const std::vector<Request*>& chosen) {
+    std::vector<BatchRequest> rows;
+    std::vector<Request*> sampling;
+    int32_t room = stage_->limits().rows;
+    for (Request* const request : chosen) {
+      const int32_t known = static_cast<int32_t>(request->tokens.size());
+      const int32_t count = std::min({flags_.chunk, known - request->computed, room});
+      if (count == 0) break;
+      room -= count;
+      const auto begin = request->tokens.begin() + request->computed;
+      request->computed += count;
+      // From the last block down, so that a table's numbers fall.
+      while (std::ssize(request->blocks) * kernels::llm::kBlockTokens < request->computed)
+        request->blocks.push_back(--free_);
+      const bool samples = request->computed == known;
+      rows.push_back({{begin, begin + count}, request->computed, request->blocks, samples});
+      if (samples) sampling.push_back(request);
+    }
+    const absl::StatusOr<PackedBatch> batch = PackUntrusted(rows, {}, stage_->limits());
+    if (!batch.ok()) Fail(std::string(batch.status().message()));
+    const absl::StatusOr<StepResult> result = stage_->Run(*batch, true);
+    if (!result.ok()) Fail(std::string(result.status().message()));
+    const auto width = static_cast<ptrdiff_t>(stage_->limits().vocabulary);
+    for (size_t i = 0; i < sampling.size(); ++i) {
+      sampling[i]->tokens.push_back(result->tokens[i]);
+      const auto row = result->logits.begin() + static_cast<ptrdiff_t>(i) * width;
+      sampling[i]->logits.insert(sampling[i]->logits.end(), row, row + width);
+    }
+  }
+
+  Stage* const stage_;
+  const Flags& flags_;
+  std::vector<Request> requests_;
+  int32_t free_;
+};
+
+uint64_t HashOf(const std::vector<float>& values) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(values.data());
+  for (size_t i = 0; i < values.size() * sizeof(float); ++i)
+    hash = (hash ^ bytes[i]) * 0x100000001b3;
+  return hash;
+}
+
+void Print(const std::vector<Request>& requests, const std::string& path) {
+  std::FILE* const file = path.empty() ? nullptr : std::fopen(path.c_str(), "wb");
+  for (size_t i = 0; i < requests.size(); ++i) {
+    std::printf("request %zu:", i);
+    for (size_t at = static_cast<size_t>(requests[i].prompt); at < requests[i].tokens.size(); ++at)
+      std::printf(" %d", requests[i].tokens[at]);
+    const std::vector<float>& logits = requests[i].logits;
+    std::printf("\nlogits %zu: %016llx\n", i, static_cast<unsigned long long>(HashOf(logits)));
+    if (file != nullptr) std::fwrite(logits.data(), sizeof(float), logits.size(), file);
+  }
+  if (file != nullptr) std::fclose(file);
+}
+
+void Run(const Flags& flags) {
+  const absl::StatusOr<MappedFile> mapped = MappedFile::Open(flags.file);
+  if (!mapped.ok()) Fail(std::string(mapped.status().message()));
+  const absl::StatusOr<Gguf> gguf = DecodeGgufUntrusted(mapped->bytes());
+  if (!gguf.ok()) Fail(flags.file + " " + std::string(gguf.status().message()));
+  const absl::StatusOr<std::unique_ptr<engine::Device>> device =
+      engine::Device::Open(0, Stage::Modules());
+  if (!device.ok()) Fail(std::string(device.status().message()));
+  StageOptions options;
+  options.kv_type = flags.half ? kernels::llm::KvType::kHalf : kernels::llm::KvType::kFloat;
+  const absl::StatusOr<std::unique_ptr<Stage>> stage = Stage::Load(device->get(), *gguf, options);
+  if (!stage.ok()) Fail(flags.file + " " + std::string(stage.status().message()));
+  std::fprintf(stderr, "products of %s%d columns\n",
+               (*stage)->width().multiples ? "multiples of " : "", (*stage)->width().columns);
+  Generator generator(stage->get(), flags);
+  generator.Run();
+  Print(generator.requests(), flags.logits);
+}
+
+}  // namespace
+}  // namespace serve::llm
+
+int main(int count, char** words) { serve::llm::Run(serve::llm::Parse(count, words)); }
