@@ -13,18 +13,6 @@ const Interval kUnbounded;
 
 Wide Modulus(uint8_t bits) { return Wide{1} << bits; }
 
-// The interval as integers of this many bits, signed or not. Unbounded when it wraps around there.
-Interval AsInteger(const Interval& range, uint8_t bits, bool is_signed) {
-  if (!range.bounded()) return kUnbounded;
-  const Wide modulus = Modulus(bits);
-  const Wide smallest = is_signed ? -(modulus / 2) : 0;
-  // How many times the modulus lies between the least value and this interval.
-  Wide turns = (range.low - smallest) / modulus;
-  if (range.low < smallest && (range.low - smallest) % modulus != 0) --turns;
-  const Interval moved = {range.low - turns * modulus, range.high - turns * modulus};
-  return moved.high < smallest + modulus ? moved : kUnbounded;
-}
-
 // Moves an interval to where its integers fit the type: signed where they can be, so that bounds
 // stay small. An interval as long as the modulus tells nothing.
 Interval Bounded(const Interval& range, uint8_t bits) {
@@ -182,6 +170,17 @@ std::string LeafText(const Expression& e) {
 constexpr size_t kTextMax = 200;  // of an expression: beyond, people read no more
 
 }  // namespace
+
+Interval AsInteger(const Interval& range, uint8_t bits, bool is_signed) {
+  if (!range.bounded()) return kUnbounded;
+  const Wide modulus = Modulus(bits);
+  const Wide smallest = is_signed ? -(modulus / 2) : 0;
+  // How many times the modulus lies between the least value and this interval.
+  Wide turns = (range.low - smallest) / modulus;
+  if (range.low < smallest && (range.low - smallest) % modulus != 0) --turns;
+  const Interval moved = {range.low - turns * modulus, range.high - turns * modulus};
+  return moved.high < smallest + modulus ? moved : kUnbounded;
+}
 
 TermIndex Expressions::Add(const Expression& expression) {
   all_.push_back(expression);

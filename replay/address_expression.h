@@ -63,6 +63,9 @@ struct Expression {
   int64_t value = 0;
 };
 
+// The interval as integers of this many bits, signed or not. Unbounded when it wraps around there.
+Interval AsInteger(const Interval& range, uint8_t bits, bool is_signed);
+
 // Operands come before what uses them, so that one pass evaluates all.
 class Expressions {
  public:

@@ -19,6 +19,8 @@ class AddressTerms {
 
   // Of a register, an immediate, or an address with its offset. kNoTerm: not known.
   TermIndex Of(const softgpu::ptx::Operand& operand, uint8_t bits);
+  // The one instruction that sets the register, without a guard. Null: there are several, or none.
+  const softgpu::ptx::Instruction* SetterOf(uint32_t index) const { return setters_[index]; }
 
  private:
   static constexpr TermIndex kNotYet = ~0u - 1;

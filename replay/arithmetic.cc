@@ -59,6 +59,11 @@ bool IsKernelParameter(const Function& function, const Operand& operand) {
          operand.index < function.parameters.size();
 }
 
+uint32_t BytesOf(const Instruction& i, const Operand& data) {
+  const bool vector = data.kind == Operand::Kind::kVector;
+  return softgpu::ptx::Bytes(i.type) * (vector ? data.count : 1);
+}
+
 uint32_t ResultsOf(const Instruction& i) {
   const std::string_view signature = softgpu::ptx::RowOf(i.op).signature;
   const std::string_view results = signature.substr(0, signature.find('='));

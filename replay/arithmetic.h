@@ -24,6 +24,9 @@ const softgpu::ptx::Symbol& SymbolOf(const softgpu::ptx::KernelImpl& kernel,
 bool IsKernelParameter(const softgpu::ptx::Function& function,
                        const softgpu::ptx::Operand& operand);
 
+// How many bytes a load or store moves between memory and this operand.
+uint32_t BytesOf(const softgpu::ptx::Instruction& instruction, const softgpu::ptx::Operand& data);
+
 // How many operands come in front of the '=' of the instruction's signature.
 uint32_t ResultsOf(const softgpu::ptx::Instruction& instruction);
 

@@ -6,6 +6,7 @@
 #include "replay/address_terms.h"
 #include "replay/arithmetic.h"
 #include "replay/data_flow.h"
+#include "replay/movable_parameters.h"
 #include "softgpu/ptx/ir.h"
 
 namespace replay {
@@ -27,11 +28,6 @@ struct Reach {
   uint8_t use;
   uint32_t bytes;  // 0: how many is not known
 };
-
-uint32_t BytesOf(const Instruction& i, const Operand& data) {
-  const bool vector = data.kind == Operand::Kind::kVector;
-  return softgpu::ptx::Bytes(i.type) * (vector ? data.count : 1);
-}
 
 std::vector<Reach> ReachOf(const Function& function, const Instruction& i) {
   const Operand* o = function.Operands(i);
@@ -80,7 +76,9 @@ class Collector {
     }
     out_->origins = flow_.origins();
     if (!flow_.failed().empty()) out_->unknown = flow_.failed();
-    if (!out_->unknown.empty()) out_->accesses.clear();
+    if (!out_->unknown.empty()) return out_->accesses.clear();
+    out_->movable = MovableParameters(kernel_, &flow_);
+    out_->stores = StoresOf(kernel_);
   }
 
  private:

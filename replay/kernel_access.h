@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "replay/address_expression.h"
+#include "replay/kernel_stores.h"
 #include "replay/origins.h"
 
 namespace softgpu::ptx {
@@ -56,7 +57,9 @@ struct KernelAccess {
   // Of global memory; those alike are one.
   std::vector<Access> accesses;
   OriginSet escapes = 0;  // origins whose bits are stored in memory
+  OriginSet movable = 0;  // parameters that are addresses and nothing else (movable_parameters.h)
   Expressions expressions;
+  KernelStores stores;  // those of the accesses that certainly happen
 };
 
 // From so many on, accesses of the same origins and use are one access without a range.

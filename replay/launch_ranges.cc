@@ -1,8 +1,12 @@
 #include "replay/launch_ranges.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
+#include <utility>
+
+#include "replay/covered_ranges.h"
 
 namespace replay {
 
@@ -14,9 +18,13 @@ class Launch {
  public:
   Launch(const KernelAccess& access, const Grid& grid, std::span<const std::byte> parameters,
          const Memory& memory)
-      : access_(access), memory_(memory), ranges_(access.expressions.Ranges(grid, parameters)) {
+      : access_(access),
+        grid_(grid),
+        parameters_(parameters),
+        memory_(memory),
+        ranges_(access.expressions.Ranges(grid, parameters)) {
     for (size_t k = 0; k < access.origins.size(); ++k) {
-      places_.push_back(PlaceOf(access.origins[k], parameters));
+      places_.push_back(PlaceOf(access.origins[k]));
       if (places_.back()) addresses_ |= OriginSet{1} << k;
     }
   }
@@ -33,17 +41,26 @@ class Launch {
       }
       Add(each);
     }
-    if (out.unknown.empty()) out.touches = Disjoint();
+    if (!out.unknown.empty()) return out;
+    out.touches = Disjoint();
+    out.covers = Unread(CoveredRanges(access_.stores, grid_, parameters_), out.touches);
+    out.by_parameter = std::move(by_parameter_);
     return out;
   }
 
  private:
-  std::optional<Range> PlaceOf(const Origin& origin, std::span<const std::byte> parameters) const {
+  std::optional<Range> PlaceOf(const Origin& origin) const {
     if (origin.kind == Origin::Kind::kVariable) return memory_.variable(origin.index);
+    const std::optional<uint64_t> value = ValueOf(origin);
+    return value.has_value() ? memory_.allocation(*value) : std::nullopt;
+  }
+
+  // REQUIRES: a parameter. Nothing: the launch did not pass it.
+  std::optional<uint64_t> ValueOf(const Origin& origin) const {
     uint64_t value = 0;
-    if (origin.index + sizeof value > parameters.size()) return std::nullopt;
-    std::memcpy(&value, parameters.data() + origin.index, sizeof value);
-    return memory_.allocation(value);
+    if (origin.index + sizeof value > parameters_.size()) return std::nullopt;
+    std::memcpy(&value, parameters_.data() + origin.index, sizeof value);
+    return value;
   }
 
   bool IsAttributed(const Access& each) const {
@@ -63,7 +80,24 @@ class Launch {
       whole.push_back(*places_[k]);
       if (const std::optional<Range> part = PartOf(each, *places_[k])) inside.push_back(*part);
     }
-    for (const Range& range : inside.empty() ? whole : inside) Mark(range, each.use);
+    const ParameterTouch through = ThroughParameter(each);
+    for (const Range& range : inside.empty() ? whole : inside) {
+      by_parameter_.push_back(through);
+      by_parameter_.back().touch.range = range;
+    }
+  }
+
+  // Of one parameter, where the address can come from no other.
+  ParameterTouch ThroughParameter(const Access& each) const {
+    ParameterTouch through;
+    through.touch.access = AccessOf(each.use);
+    const OriginSet from = each.address.touched() & (addresses_ | kPrivate | kLoaded);
+    if (!std::has_single_bit(from) || (from & access_.movable) == 0) return through;
+    const Origin& origin = access_.origins[static_cast<size_t>(std::countr_zero(from))];
+    through.value = ValueOf(origin).value_or(0);
+    if (memory_.movable != nullptr && memory_.movable(through.value))
+      through.parameter = origin.index;
+    return through;
   }
 
   std::optional<Range> PartOf(const Access& each, const Range& place) const {
@@ -75,13 +109,9 @@ class Launch {
     return Range{static_cast<uint64_t>(begin), static_cast<uint64_t>(end - begin)};
   }
 
-  void Mark(const Range& range, uint8_t use) {
+  static streams::Access AccessOf(uint8_t use) {
     const bool reads = (use & (kReads | kUpdates)) != 0;
     const bool writes = (use & (kWrites | kUpdates)) != 0;
-    marks_.push_back({range, AccessOf(reads, writes)});
-  }
-
-  static streams::Access AccessOf(bool reads, bool writes) {
     if (reads && writes) return streams::Access::kUpdate;
     return writes ? streams::Access::kWrite : streams::Access::kRead;
   }
@@ -93,18 +123,18 @@ class Launch {
   // Cuts what overlaps at each begin and end.
   std::vector<Touch> Disjoint() {
     std::vector<uint64_t> cuts;
-    for (const Touch& mark : marks_) {
-      cuts.push_back(mark.range.begin);
-      cuts.push_back(mark.range.end());
+    for (const ParameterTouch& each : by_parameter_) {
+      cuts.push_back(each.touch.range.begin);
+      cuts.push_back(each.touch.range.end());
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     std::map<uint64_t, streams::Access> access_at;
-    for (const Touch& mark : marks_) {
-      auto cut = std::lower_bound(cuts.begin(), cuts.end(), mark.range.begin);
-      for (; *cut < mark.range.end(); ++cut) {
-        const auto at = access_at.emplace(*cut, mark.access).first;
-        at->second = Both(at->second, mark.access);
+    for (const ParameterTouch& each : by_parameter_) {
+      auto cut = std::lower_bound(cuts.begin(), cuts.end(), each.touch.range.begin);
+      for (; *cut < each.touch.range.end(); ++cut) {
+        const auto at = access_at.emplace(*cut, each.touch.access).first;
+        at->second = Both(at->second, each.touch.access);
       }
     }
     std::vector<Touch> touches;
@@ -120,12 +150,34 @@ class Launch {
     return touches;
   }
 
+  // The parts of the covered ranges that the launch only writes. All are ascending.
+  static std::vector<Range> Unread(const std::vector<Range>& covered,
+                                   const std::vector<Touch>& touches) {
+    std::vector<Range> unread;
+    for (const Range& range : covered) {
+      uint64_t begin = range.begin;
+      const auto take = [&](uint64_t end) {
+        if (begin < end) unread.push_back({begin, end - begin});
+      };
+      for (const Touch& touch : touches) {
+        if (touch.access == streams::Access::kWrite || touch.range.end() <= begin) continue;
+        if (touch.range.begin >= range.end()) break;
+        take(touch.range.begin);
+        begin = touch.range.end();
+      }
+      take(range.end());
+    }
+    return unread;
+  }
+
   const KernelAccess& access_;
+  const Grid& grid_;
+  const std::span<const std::byte> parameters_;
   const Memory& memory_;
   const std::vector<Interval> ranges_;
   std::vector<std::optional<Range>> places_;  // by origin
   OriginSet addresses_ = 0;
-  std::vector<Touch> marks_;
+  std::vector<ParameterTouch> by_parameter_;
 };
 
 }  // namespace

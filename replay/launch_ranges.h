@@ -25,10 +25,25 @@ struct Memory {
   std::function<std::optional<Range>(uint64_t address)> allocation;
   // A variable of the kernel's module.
   std::function<std::optional<Range>(uint32_t variable)> variable;
+  // Whether the bytes at this address may lie elsewhere while launches of one run need them: nobody
+  // looks at them before the run is over. None: no bytes may.
+  std::function<bool(uint64_t address)> movable = nullptr;
+};
+
+// Memory that a launch touches through one of its parameters.
+struct ParameterTouch {
+  // The offset of the parameter, which may be given another address: the launch then does the same
+  // to the bytes there. Nothing: it may not, or the memory is reached in several ways.
+  std::optional<uint32_t> parameter;
+  uint64_t value = 0;  // of the parameter
+  Touch touch;
 };
 
 struct LaunchTouches {
   std::vector<Touch> touches;  // disjoint and ascending; what is read and written is updated
+  std::vector<ParameterTouch> by_parameter;  // the same, by parameter; they may overlap
+  // What the launch certainly overwrites, and reads no byte of; disjoint and ascending.
+  std::vector<Range> covers;
   // Why not all is known: the launch then comes after and before everything else.
   std::string unknown;
 };

@@ -16,7 +16,7 @@ constexpr const char* kBefore = R"(.version 8.3
 .visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3,
                   .param .align 8 .b8 s[16], .param .u32 n, .param .u64 wide)
 {
-  .reg .pred %p<64>; .reg .b32 %r<400>; .reg .b64 %rd<400>;
+  .reg .pred %p<200>; .reg .b32 %r<400>; .reg .b64 %rd<400>;
   .local .align 8 .b8 mine[64]; .shared .align 8 .b8 ours[512];
 )";
 
@@ -36,9 +36,15 @@ std::string RandomKernel::Text() {
   wide_.push_back(New64());
   Line("ld.param.u64 " + wide_.back() + ", [wide];");
   data_ = indices_;
-  const uint64_t count = 4 + Below(16);
-  for (uint64_t k = 0; k < count; ++k) Statement();
-  Store();
+  const uint64_t count = sweeps_ ? 1 + Below(8) : 4 + Below(16);
+  for (uint64_t k = 0; k < count; ++k) {
+    if (sweeps_ && Below(2) == 0) {
+      Sweep();
+    } else {
+      Statement();
+    }
+  }
+  if (!sweeps_) Store();
   return std::string(kBefore) + body_ + "  ret;\n}\n";
 }
 
@@ -70,6 +76,79 @@ void RandomKernel::Statement() {
     default:
       return Update();
   }
+}
+
+// Stores at an index of the thread, for all threads or for those within bounds.
+void RandomKernel::Sweep() {
+  const std::string index = SweptIndex(), address = New64(), label = "S" + std::to_string(label_++);
+  const uint64_t words = 1 + Below(2), step = Below(8) == 0 ? 16 : 4 * words;
+  Line("mad.wide.u32 " + address + ", " + index + ", " + std::to_string(step) + ", %rd" +
+       std::to_string(1 + Below(kBuffers)) + ";");
+  const std::string bound = Below(3) == 0 ? "" : Bound(index);
+  const bool skips = !bound.empty() && Below(2) == 0;
+  const std::string guard = bound.empty() || skips ? "" : "@" + bound + " ";
+  if (skips) {
+    Line("@" + (bound[0] == '!' ? bound.substr(1) : "!" + bound) + " bra " + label + ";");
+  }
+  const std::string space = Below(2) == 0 ? ".global" : "";
+  const uint64_t first = 8 * Below(4), count = step == 16 ? 2 + Below(2) : 1;
+  for (uint64_t k = 0; k < count; ++k) {
+    const std::string place = "[" + address + "+" + std::to_string(first + 8 * k) + "]";
+    const bool pairs = words == 2 || count > 1;
+    Line(guard + "st" + space + (pairs ? ".v2" : "") + ".u32 " + place + ", " +
+         (pairs ? "{" + Any(data_) + ", " + Any(data_) + "}" : Any(data_)) + ";");
+  }
+  if (skips) body_ += label + ":\n";
+}
+
+// Below 64.
+std::string RandomKernel::SweptIndex() {
+  const std::string x = New32(), other = New32(), index = New32();
+  static const char* const kOthers[] = {"%ctaid.x", "%tid.y"};
+  Line("mov.u32 " + x + ", %tid.x;");
+  Line(std::string("mov.u32 ") + other + ", " + kOthers[Below(2)] + ";");
+  switch (Below(6)) {
+    case 0:
+      Line("sub.u32 " + index + ", 31, " + x + ";");
+      break;
+    case 1:
+      Line("mad.lo.u32 " + index + ", " + x + ", 2, " + other + ";");
+      break;
+    case 2:
+      Line("shl.b32 " + index + ", " + x + ", 1;");
+      break;
+    case 3:
+      Line("add.u32 " + index + ", " + x + ", " + std::to_string(Below(4)) + ";");
+      break;
+    default: {
+      const std::string size = New32();
+      Line("mov.u32 " + size + ", %ntid.x;");
+      Line("mad.lo.u32 " + index + ", " + other + ", " + size + ", " + x + ";");
+    }
+  }
+  return index;
+}
+
+// A predicate that bounds the index, or its opposite.
+std::string RandomKernel::Bound(const std::string& index) {
+  const std::string one = Comparison(index);
+  if (Below(3) != 0) return Below(2) == 0 ? one : "!" + one;
+  static const char* const kWays[] = {"and.pred ", "or.pred "};
+  const std::string other = Comparison(Below(2) == 0 ? index : SweptIndex());
+  const std::string both = NewPredicate();
+  Line(kWays[Below(2)] + both + ", " + one + ", " + other + ";");
+  return Below(2) == 0 ? both : "!" + both;
+}
+
+std::string RandomKernel::Comparison(const std::string& index) {
+  static const char* const kComparisons[] = {"lt.u32", "le.s32", "gt.s32", "ge.u32",
+                                             "lo.u32", "hs.u32", "ne.u32", "lt.s32"};
+  const std::string predicate = NewPredicate();
+  const std::string limit = Below(2) == 0 ? indices_[2] : std::to_string(Below(40));
+  const bool swapped = limit[0] == '%' && Below(4) == 0;
+  Line(std::string("setp.") + kComparisons[Below(8)] + " " + predicate + ", " +
+       (swapped ? limit : index) + ", " + (swapped ? index : limit) + ";");
+  return predicate;
 }
 
 // Of numbers below 32, a number below 32.

@@ -1,5 +1,5 @@
 // A random kernel that computes addresses in the ways that compilers do, and stays within its
-// buffers. Thread safety: none.
+// buffers. A kernel that sweeps has many stores at an index of the thread. Thread safety: none.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr uint64_t kReach = 1024;
 
 class RandomKernel {
  public:
-  explicit RandomKernel(uint64_t seed) : random_(seed) {}
+  explicit RandomKernel(uint64_t seed, bool sweeps = false) : random_(seed), sweeps_(sweeps) {}
   // A module with one kernel `k`: parameters are kBuffers addresses, a structure of two more (of
   // buffers 0 and 1), a number of 32 bits and one of 64, both below 32.
   std::string Text();
@@ -26,9 +26,14 @@ class RandomKernel {
   const std::string& Any(const std::vector<std::string>& pool) { return pool[Below(pool.size())]; }
   std::string New32() { return "%r" + std::to_string(next32_++); }
   std::string New64() { return "%rd" + std::to_string(next64_++); }
+  std::string NewPredicate() { return "%p" + std::to_string(next_predicate_++); }
   void Line(const std::string& line) { body_ += "  " + line + "\n"; }
 
   void Statement();
+  void Sweep();
+  std::string SweptIndex();
+  std::string Comparison(const std::string& index);
+  std::string Bound(const std::string& index);
   void Index();
   void WideIndex();
   void Address();
@@ -43,9 +48,10 @@ class RandomKernel {
   std::string Place();
 
   std::mt19937_64 random_;
+  const bool sweeps_;
   std::string body_;
   std::vector<std::string> addresses_, indices_, wide_, data_;  // indices are below 32
-  int next32_ = 1, next64_ = 1, label_ = 0;
+  int next32_ = 1, next64_ = 1, next_predicate_ = 64, label_ = 0;
 };
 
 }  // namespace replay::testing

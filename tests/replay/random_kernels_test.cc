@@ -1,7 +1,6 @@
 // The analysis against the interpreter: what a random kernel is seen to touch lies within what the
 // analysis says.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,48 +8,20 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "ipc/calls/limits.h"
 #include "replay/launch_ranges.h"
 #include "softgpu/exec/launch.h"
 #include "tests/harness/events.h"
 #include "tests/harness/seed.h"
+#include "tests/replay/kernel_buffers.h"
 #include "tests/replay/parsed_kernel.h"
 #include "tests/replay/random_kernel.h"
 
 namespace replay {
 namespace {
 
+using testing::Buffers;
 using testing::kBufferBytes;
 using testing::kBuffers;
-
-// Buffers with a gap between them, at addresses that the software GPU takes for device memory.
-class Buffers {
- public:
-  Buffers() {
-    void* const at =
-        mmap(reinterpret_cast<void*>(ipc::limits::kWindowBase + (1ull << 32)), kBuffers * kStride,
-             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (at == MAP_FAILED) throw std::runtime_error("no memory in the window");
-    base_ = reinterpret_cast<uint64_t>(at);
-  }
-  ~Buffers() { munmap(reinterpret_cast<void*>(base_), kBuffers * kStride); }
-
-  uint64_t Begin(int k) const { return base_ + static_cast<uint64_t>(k) * kStride; }
-  std::optional<Range> At(uint64_t address) const {
-    for (int k = 0; k < kBuffers; ++k) {
-      if (address >= Begin(k) && address < Begin(k) + kBufferBytes) {
-        return Range{Begin(k), kBufferBytes};
-      }
-    }
-    return std::nullopt;
-  }
-  std::byte* data() const { return reinterpret_cast<std::byte*>(base_); }
-  static constexpr size_t bytes() { return kBuffers * kStride; }
-
- private:
-  static constexpr uint64_t kStride = 2 * kBufferBytes;
-  uint64_t base_ = 0;
-};
 
 // Finds nothing allocated, so that the checked mode asks for each access and reports each place.
 class Watch final : public softgpu::Memory {
@@ -83,10 +54,7 @@ class Trial {
     parameters_.push_back(buffers.Begin(1) + 256);
     parameters_.push_back(random_() % 32);
     parameters_.push_back(random_() % 32);
-    // Numbers in memory are small, so that eight bytes of them are an index, and no address.
-    for (size_t k = 0; k < Buffers::bytes(); ++k) {
-      buffers.data()[k] = k % 8 == 0 ? std::byte(random_() % 32) : std::byte{0};
-    }
+    buffers.Fill(&random_);
   }
 
   // Empty when the analysis holds.

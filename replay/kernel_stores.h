@@ -1,0 +1,42 @@
+// The stores that a kernel certainly does: each at an address that is known for every thread, under
+// conditions that are known for every thread.
+//
+// From them follows which bytes a launch overwrites whatever was there before
+// (covered_ranges.h). A store that is not listed may happen as well: kernel_access.h lists all that
+// may happen. Stores in functions and in loops over memory are left out, and so are volatile ones.
+// Thread safety: pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "replay/address_expression.h"
+
+namespace softgpu::ptx {
+class KernelImpl;
+}
+
+namespace replay {
+
+// left < right, or left <= right, of integers.
+struct Condition {
+  TermIndex left = kNoTerm, right = kNoTerm;
+  bool or_equal = false;
+  bool is_signed = false;
+  uint8_t bits = 32;
+};
+
+struct CertainStore {
+  TermIndex address = kNoTerm;
+  uint32_t bytes = 0;
+  std::vector<Condition> conditions;  // all of them hold: then the thread stores
+};
+
+struct KernelStores {
+  std::vector<CertainStore> stores;
+  Expressions expressions;
+};
+
+KernelStores StoresOf(const softgpu::ptx::KernelImpl& kernel);
+
+}  // namespace replay
