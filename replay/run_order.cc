@@ -4,9 +4,7 @@
 #include <cassert>
 
 #include "scheduler/streams/choose.h"
-#include "scheduler/streams/dependencies.h"
 #include "scheduler/streams/nimble.h"
-#include "scheduler/streams/reduction.h"
 
 namespace replay {
 namespace {
@@ -14,7 +12,6 @@ namespace {
 using scheduler::streams::Choice;
 using scheduler::streams::Cost;
 using scheduler::streams::Dag;
-using scheduler::streams::Dependencies;
 using scheduler::streams::NodeId;
 using scheduler::streams::Roofline;
 
@@ -36,19 +33,6 @@ Cost CostOfLaunch(const Grid& grid, const LaunchTouches& touches, const Roofline
   return CostOf(work, device);
 }
 
-// The most nodes on one path.
-int LongestPath(const Dag& dag) {
-  std::vector<int> length(scheduler::streams::At(dag.nodes()), 1);
-  int longest = 0;
-  for (NodeId node = 0; node < dag.nodes(); ++node) {
-    int& own = length[scheduler::streams::At(node)];
-    for (const NodeId before : dag.Predecessors(node))
-      own = std::max(own, length[scheduler::streams::At(before)] + 1);
-    longest = std::max(longest, own);
-  }
-  return longest;
-}
-
 }  // namespace
 
 LaunchTouches TouchesOfLaunch(const RunLaunch& launch) {
@@ -56,34 +40,30 @@ LaunchTouches TouchesOfLaunch(const RunLaunch& launch) {
   return TouchesOf(*launch.access, launch.grid, launch.parameters, launch.memory);
 }
 
-RunOrder OrderOf(std::span<const RunLaunch> launches, const Roofline& device) {
+RunOrder OrderOf(std::span<const RunLaunch> launches, const Roofline& device,
+                 uint64_t rename_bytes_max) {
   RunOrder order;
-  Dependencies dependencies;
+  std::vector<LaunchTouches> touches;
   std::vector<Cost> costs;
   for (const RunLaunch& launch : launches) {
-    const LaunchTouches touches = TouchesOfLaunch(launch);
-    costs.push_back(CostOfLaunch(launch.grid, touches, device));
-    if (touches.unknown.empty()) {
-      ++order.attributed;
-      dependencies.Add(touches.touches);
-    } else {
-      dependencies.AddBarrier();
-    }
+    touches.push_back(TouchesOfLaunch(launch));
+    costs.push_back(CostOfLaunch(launch.grid, touches.back(), device));
+    order.attributed += touches.back().unknown.empty() ? 1 : 0;
   }
-  const std::optional<Dag> dag = dependencies.Graph();
+  order.renaming = ChooseRenaming(touches, rename_bytes_max);
+  const std::optional<Dag> dag = OrderWith(touches, order.renaming);
   if (!dag.has_value() || dag->nodes() == 0) return order;
-  const Dag minimal = Reduce(*dag).minimal;
-  order.length = LongestPath(minimal);
-  order.width = scheduler::streams::AssignNimble(minimal).streams;
-  const Choice choice = Choose(minimal, costs, device.front_end_ns);
+  order.length = scheduler::streams::LongestPath(*dag);
+  order.width = scheduler::streams::AssignNimble(*dag).streams;
+  const Choice choice = Choose(*dag, costs, device.front_end_ns);
   order.concurrent = choice.algorithm != scheduler::streams::Algorithm::kOneStream;
-  for (NodeId node = 0; node < minimal.nodes(); ++node) {
-    for (const NodeId after : minimal.Successors(node)) order.edges.push_back({node, after});
+  for (NodeId node = 0; node < dag->nodes(); ++node) {
+    for (const NodeId after : dag->Successors(node)) order.edges.push_back({node, after});
   }
   return order;
 }
 
-std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes) {
+std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes, bool renames) {
   std::vector<bool> read((parameter_bytes + kWordBytes - 1) / kWordBytes);
   if (access == nullptr || !access->unknown.empty()) return read;
   const auto note = [&](uint64_t offset, uint64_t bytes) {
@@ -94,10 +74,14 @@ std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes) 
   for (const Origin& origin : access->origins) {
     if (origin.kind == Origin::Kind::kParameter) note(origin.index, sizeof(uint64_t));
   }
-  for (const Expression& expression : access->expressions.all()) {
-    if (expression.term == Term::kParameter)
-      note(static_cast<uint64_t>(expression.value), expression.bits / 8u);
-  }
+  const auto note_all = [&](const Expressions& expressions) {
+    for (const Expression& expression : expressions.all()) {
+      if (expression.term == Term::kParameter)
+        note(static_cast<uint64_t>(expression.value), expression.bits / 8u);
+    }
+  };
+  note_all(access->expressions);
+  if (renames) note_all(access->stores.expressions);
   return read;
 }
 

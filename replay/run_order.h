@@ -18,6 +18,7 @@
 
 #include "replay/kernel_access.h"
 #include "replay/launch_ranges.h"
+#include "replay/versions.h"
 #include "scheduler/streams/dag.h"
 #include "scheduler/streams/roofline.h"
 
@@ -31,6 +32,7 @@ struct RunLaunch {
 };
 
 struct RunOrder {
+  Renaming renaming;  // the parameters for which the launches get other addresses
   // What must wait for what, by the launches' numbers: the minimum equivalent graph.
   std::vector<scheduler::streams::Edge> edges;
   bool concurrent = false;  // false: one after another takes no longer
@@ -43,11 +45,15 @@ struct RunOrder {
 LaunchTouches TouchesOfLaunch(const RunLaunch& launch);
 
 // The device's rates decide whether concurrency saves time at all (scheduler/streams/choose.h).
-RunOrder OrderOf(std::span<const RunLaunch> launches, const scheduler::streams::Roofline& device);
+// Versions of ranges are renamed into so many bytes (versions.h).
+RunOrder OrderOf(std::span<const RunLaunch> launches, const scheduler::streams::Roofline& device,
+                 uint64_t rename_bytes_max = 0);
 
 // Of each 4 bytes of a launch's parameters, whether the proof has read them: with other values in
 // the others, the same order holds. A kernel that is not known is in order with all, whatever its
-// parameters are.
-std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes);
+// parameters are. `renames`: the order renames versions, so it rests on what the kernel certainly
+// overwrites, too.
+std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes,
+                            bool renames = false);
 
 }  // namespace replay

@@ -53,4 +53,15 @@ std::optional<Dag> Dag::Make(int nodes, const std::vector<Edge>& edges) {
   return dag;
 }
 
+int LongestPath(const Dag& dag) {
+  std::vector<int> length(At(dag.nodes()), 1);
+  int longest = 0;
+  for (NodeId node = 0; node < dag.nodes(); ++node) {
+    int& own = length[At(node)];
+    for (const NodeId before : dag.Predecessors(node)) own = std::max(own, length[At(before)] + 1);
+    longest = std::max(longest, own);
+  }
+  return longest;
+}
+
 }  // namespace scheduler::streams

@@ -58,4 +58,7 @@ class Dag {
   std::vector<NodeId> predecessors_;
 };
 
+// The most nodes on one path.
+int LongestPath(const Dag& dag);
+
 }  // namespace scheduler::streams

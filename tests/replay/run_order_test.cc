@@ -63,6 +63,7 @@ class RunOrderTest : public ::testing::Test {
       return Range{address / kBytes * kBytes, kBytes};
     };
     launch.memory.variable = [](uint32_t) { return std::nullopt; };
+    launch.memory.movable = [this](uint64_t) { return movable_; };
     launches_.push_back(std::move(launch));
   }
   std::vector<std::pair<int, int>> Edges() {
@@ -84,6 +85,7 @@ class RunOrderTest : public ::testing::Test {
   const KernelAccess copies_, chases_;
   std::vector<std::unique_ptr<std::vector<std::byte>>> held_;
   std::vector<RunLaunch> launches_;
+  bool movable_ = true;
 };
 
 using Pairs = std::vector<std::pair<int, int>>;
@@ -140,10 +142,34 @@ TEST_F(RunOrderTest, AChainRunsOneAfterAnother) {
   EXPECT_EQ(order.length, 5);
 }
 
+TEST_F(RunOrderTest, VersionsOfScratchMemoryAreRenamed) {
+  for (uint64_t branch = 0; branch < 2; ++branch) {
+    Copy(Buffer(0), Buffer(1));
+    Copy(Buffer(1), Buffer(2 + branch));
+  }
+  constexpr uint64_t kRoom = 1 << 20;
+  const RunOrder order = OrderOf(launches_, scheduler::streams::kV100, kRoom);
+  EXPECT_EQ(order.renaming.renames, (std::vector<Rename>{{0, 8, 0}, {1, 0, 0}}));
+  EXPECT_EQ(order.renaming.bytes, 512u);
+  EXPECT_EQ(order.width, 2);
+  EXPECT_EQ(order.length, 2);
+  EXPECT_EQ(OrderOf(launches_, scheduler::streams::kV100).length, 4) << "where there is no room";
+  movable_ = false;
+  EXPECT_EQ(OrderOf(launches_, scheduler::streams::kV100, kRoom).length, 4);
+}
+
 TEST_F(RunOrderTest, AddressesAreReadAndNumbersAreNot) {
   EXPECT_EQ(WordsRead(&copies_, 20), (std::vector<bool>{true, true, true, true, false}));
   EXPECT_EQ(WordsRead(&chases_, 8), (std::vector<bool>{false, false}));
   EXPECT_EQ(WordsRead(nullptr, 8), (std::vector<bool>{false, false}));
+}
+
+TEST_F(RunOrderTest, AnAddressThatWalksIsRead) {
+  const ParsedKernel walks(".param .u64 a", R"(
+    ld.param.u64 %rd1, [a]; AGAIN: st.global.u32 [%rd1], 1; add.s64 %rd1, %rd1, 4;
+    ld.global.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;)");
+  const KernelAccess access = Analyse(walks.kernel());
+  EXPECT_EQ(WordsRead(&access, 8), (std::vector<bool>{true, true}));
 }
 
 TEST_F(RunOrderTest, ABoundOfAnAddressIsRead) {
@@ -152,6 +178,16 @@ TEST_F(RunOrderTest, ABoundOfAnAddressIsRead) {
     add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], 1;)");
   const KernelAccess access = Analyse(bounded.kernel());
   EXPECT_EQ(WordsRead(&access, 12), (std::vector<bool>{true, true, true}));
+}
+
+TEST_F(RunOrderTest, ABoundOfAStoreIsReadWhereVersionsAreRenamed) {
+  const ParsedKernel bounded(".param .u64 a, .param .u32 n", R"(
+    ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;
+    mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; setp.lt.u32 %p1, %r2, %r1;
+    @%p1 st.global.u32 [%rd3], 1;)");
+  const KernelAccess access = Analyse(bounded.kernel());
+  EXPECT_EQ(WordsRead(&access, 12, true), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(WordsRead(&access, 12, false), (std::vector<bool>{true, true, false}));
 }
 
 // Against the definition: two launches that touch a buffer in common, one of them with a write, are
