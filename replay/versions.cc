@@ -28,7 +28,30 @@ using Versions = std::vector<Version>;
 bool Contains(const Range& outer, const Range& inner) {
   return outer.begin <= inner.begin && inner.end() <= outer.end();
 }
-bool Overlap(const Range& a, const Range& b) { return a.begin < b.end() && b.begin < a.end(); }
+bool HasOuter(const std::vector<Range>& ranges, const Range& inner) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& each) { return Contains(each, inner); });
+}
+bool HasOverlap(const std::vector<Range>& ranges, const Range& other) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const Range& each) {
+    return each.begin < other.end() && other.begin < each.end();
+  });
+}
+
+// What is left of the ranges without the others.
+std::vector<Range> Subtract(std::vector<Range> ranges, const std::vector<Range>& others) {
+  for (const Range& other : others) {
+    std::vector<Range> left;
+    for (const Range& each : ranges) {
+      const uint64_t end = std::min(each.end(), std::max(each.begin, other.begin));
+      const uint64_t begin = std::max(each.begin, std::min(each.end(), other.end()));
+      if (each.begin < end) left.push_back({each.begin, end - each.begin});
+      if (begin < each.end()) left.push_back({begin, each.end() - begin});
+    }
+    ranges = std::move(left);
+  }
+  return ranges;
+}
 
 class VersionSearch {
  public:
@@ -58,32 +81,34 @@ class VersionSearch {
     return {begin, end - begin};
   }
 
-  bool Overwrites(uint32_t launch, const Range& range) const {
-    const std::vector<Range>& covers = launches_[launch].covers;
-    return std::any_of(covers.begin(), covers.end(),
-                       [&](const Range& each) { return Contains(each, range); });
-  }
-
-  // The version that begins with this launch, if there is one and it may live elsewhere.
+  // The version that begins with this launch, if there is one and it may live elsewhere. Later
+  // launches may overwrite the range part by part.
   void Try(uint32_t first, const Range& range) {
-    if (!Overwrites(first, range)) return;
+    if (!HasOuter(launches_[first].covers, range)) return;
     Version version{.range = range, .values = {}};
+    std::vector<Range> left = {range};  // of the version: not overwritten yet
     for (uint32_t launch = first; launch < launches_.size(); ++launch) {
-      if (launch != first && Overwrites(launch, range)) {
-        for (const auto& [parameter, value] : version.values) taken_.insert(parameter);
-        return found_.push_back(std::move(version));
-      }
-      if (!AddUses(launch, &version)) return;
+      std::vector<Range> overwritten;
+      if (launch != first) overwritten = launches_[launch].covers;
+      if (!AddUses(launch, left, overwritten, &version)) return;
+      left = Subtract(left, overwritten);
+      if (!left.empty()) continue;
+      for (const auto& [parameter, value] : version.values) taken_.insert(parameter);
+      return found_.push_back(std::move(version));
     }
   }
 
-  // False: the launch may reach the version in a way that can't be given another address.
-  bool AddUses(uint32_t launch, Version* version) const {
+  // False: the launch may reach the version in a way that can't be given another address. A range
+  // that the launch overwrites belongs to the next version.
+  bool AddUses(uint32_t launch, const std::vector<Range>& left,
+               const std::vector<Range>& overwritten, Version* version) const {
     if (!launches_[launch].unknown.empty()) return false;
     for (const ParameterTouch& each : launches_[launch].by_parameter) {
-      if (!Overlap(each.touch.range, version->range)) continue;
-      if (!each.parameter.has_value() || taken_.contains({launch, *each.parameter})) return false;
-      if (!Contains(version->range, ReachOf(launch, *each.parameter))) return false;
+      const bool named = each.parameter.has_value();
+      const Range reach = named ? ReachOf(launch, *each.parameter) : each.touch.range;
+      if (!HasOverlap(left, reach) || HasOuter(overwritten, reach)) continue;
+      if (!named || taken_.contains({launch, *each.parameter})) return false;
+      if (HasOverlap(overwritten, reach) || !HasOuter(left, reach)) return false;
       if (!Contains(version->range, {each.value, 1})) return false;
       version->values[{launch, *each.parameter}] = each.value;
     }

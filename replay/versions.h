@@ -3,10 +3,10 @@
 // A launch that overwrites a range whole, before anything of it is read, begins a new version of
 // the range. Versions of one range have nothing in common but the address, so launches that use
 // different versions need no order (compilers and processors rename registers for the same reason).
-// A version may live elsewhere when a later launch of the run overwrites the range whole again, for
-// then nothing outside of the run sees it; and when all launches in between reach it through
-// parameters that may be given another address and reach nothing else. The last version of a range
-// stays. Thread safety: pure functions.
+// A version may live elsewhere when later launches of the run overwrite the range again, at once or
+// part by part: then nothing outside of the run sees the version. All launches in between must
+// reach the version through parameters that may be given another address and reach no other memory.
+// The last version of a range stays. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -86,6 +86,17 @@ TEST(VersionsTest, WhatSavesNoOrderStays) {
   EXPECT_EQ(ChooseRenaming(there_and_back, kPlenty).renames.size(), 0u);
 }
 
+TEST(VersionsTest, AVersionMayBeOverwrittenPartByPart) {
+  std::vector<LaunchTouches> launches = Branches(1);
+  const Range low = {Buffer(1).begin, 400}, high = {low.end(), 600};
+  launches.push_back(Layer(Buffer(0), low));
+  launches.push_back(Layer(low, Buffer(5)));
+  launches.push_back(Layer(Buffer(0), high));
+  EXPECT_EQ(ChooseRenaming(launches, kPlenty).renames, (std::vector<Rename>{{0, 8, 0}, {1, 0, 0}}));
+  launches.back().covers.clear();
+  EXPECT_EQ(ChooseRenaming(launches, kPlenty).renames.size(), 0u);
+}
+
 TEST(VersionsTest, PlacesKeepTheAlignment) {
   const Range odd = {kReal + 0x1010, 40};
   const Renaming renaming =
