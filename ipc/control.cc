@@ -69,6 +69,7 @@ bool Sanitize(AssignLane* body) {
   return body->device < kDevicesMax && (body->lane != 0 || body->result != 0);
 }
 bool Sanitize(MemoryNeeded* body) { return body->device < kDevicesMax; }
+bool Sanitize(MemoryIfFree* body) { return body->device < kDevicesMax; }
 bool Sanitize(LaneNeeded* body) { return body->device < kDevicesMax; }
 bool Sanitize(Successors* body) { return body->count <= kSuccessorsMax; }
 bool Sanitize(GateReport* body) { return body->event <= GateEvent::kStalled; }

@@ -217,6 +217,12 @@ struct MemoryNeeded {
   uint64_t bytes = 0;
   uint64_t device = 0;
 };
+// The same, but it does not wait: it is refused where there is no room now.
+struct MemoryIfFree {
+  uint64_t session_id = 0;
+  uint64_t bytes = 0;
+  uint64_t device = 0;
+};
 // Try again (0), or fail the call with this CUresult.
 struct MemoryAnswer {
   uint64_t session_id = 0;
@@ -262,7 +268,7 @@ using Types =
                Revoke, Successors, Swap, Swapped, MemoryNeeded, MemoryAnswer, MemoryFreed,
                LaneNeeded, Switched, GateReport, DropExtent, ImportExtent, ListExtents, ExtentList,
                ChangeOwner, ReleaseOwner, ReleaseSession, SessionReleased, CountOutside,
-               LaneChanged, LanePolicy, ClaimLane>;
+               LaneChanged, LanePolicy, ClaimLane, MemoryIfFree>;
 
 template <class Body, class... Bodies>
 constexpr uint32_t PlaceIn(const std::tuple<Bodies...>*) {
@@ -290,7 +296,7 @@ using DaemonToWorker =
 using WorkerToDaemon =
     std::variant<WorkerReady, ListEnd, StartFailed, SessionRecord, Attached, SessionEnded,
                  SessionReleased, Poisoned, Switched, GateReport, LaneNeeded, LaneShrunk,
-                 LaneChanged, MemoryNeeded, MemoryFreed, Swapped>;
+                 LaneChanged, MemoryNeeded, MemoryIfFree, MemoryFreed, Swapped>;
 
 // A program in in-process mode.
 using DaemonToProgram = std::variant<Grant, Revoke, MemoryAnswer, MemoryReply>;

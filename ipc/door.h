@@ -148,6 +148,7 @@ class OrderCalls {
  public:
   virtual ~OrderCalls() = default;
   virtual laneway::OrderLaunches OrderLaunches = 0;
+  virtual laneway::OrderRenamedLaunches OrderRenamedLaunches = 0;
   virtual laneway::ForgetOrders ForgetOrders = 0;
 };
 

@@ -59,6 +59,8 @@ bool Fits(const State& state, const Session& session, int64_t bytes);
 bool AloneFits(const State& state, const Session& session, int64_t persistent, int64_t ephemeral,
                std::string* why);
 void OnMemoryNeeded(Core* core, Session* session, int64_t bytes);
+// The session has it at once, or not.
+void OnMemoryWanted(Core* core, Session* session, int64_t bytes);
 void OnLaneNeeded(Core* core, Session* session, int64_t bytes);
 void Unblock(Core* core, Session* session);  // forgets what it asked for
 void OnMoved(Core* core, Session* session, const SessionMoved& event);

@@ -96,6 +96,7 @@ struct Switched {
 struct MemoryNeeded {
   SessionId session = 0;
   int64_t bytes = 0;
+  bool waits = true;  // false: where there is no room now, or others wait for it, it is refused
 };
 struct MemoryFreed {  // persistent, given back
   SessionId session = 0;
@@ -243,6 +244,7 @@ struct GrantMemory {
 struct RefuseMemory {  // out of memory, by the session's own doing or for want of swap space
   SessionId session = 0;
   std::string reason;
+  bool waited = true;  // as MemoryNeeded::waits: false is no concern of the program's
 };
 struct Wait {  // blocked in its request
   SessionId session = 0;

@@ -298,6 +298,20 @@ void OnMemoryNeeded(Core* core, Session* session, int64_t bytes) {
   }
 }
 
+void OnMemoryWanted(Core* core, Session* session, int64_t bytes) {
+  std::string why;
+  const bool fits = AloneFits(*core->state, *session, session->persistent_bytes + bytes,
+                              session->asked_lane_bytes(), &why) &&
+                    session->place.residence == Residence::kDevice &&
+                    core->state->devices.at(session->about.device).needs.empty() &&
+                    Fits(*core->state, *session, Beyond(*session, bytes));
+  if (fits) {
+    GivePersistent(core, session, bytes);
+  } else {
+    core->actions.push_back(RefuseMemory{session->id, std::move(why), /*waited=*/false});
+  }
+}
+
 void OnLaneNeeded(Core* core, Session* session, int64_t bytes) {
   std::string why;
   const bool more = bytes > session->asked_lane_bytes();  // a limit takes nothing away

@@ -206,7 +206,12 @@ void On(Core* core, const LaneFound& event) {
 void On(Core* core, const MemoryNeeded& event) {
   Session* const session = core->Find(event.session);
   if (session == nullptr || session->phase != Phase::kAdmitted) return;
-  if (session->need == Need::kNone) OnMemoryNeeded(core, session, event.bytes);
+  if (session->need != Need::kNone) return;
+  if (event.waits) {
+    OnMemoryNeeded(core, session, event.bytes);
+  } else {
+    OnMemoryWanted(core, session, event.bytes);
+  }
 }
 
 void On(Core* core, const LaneNeeded& event) {

@@ -34,7 +34,7 @@ bool MayBeWaitedFor(ipc::Op op) {
 bool ComesOnce(ipc::Op op) {
   return op == ipc::Op::HasModule || op == ipc::Op::ModuleBytes || op == ipc::Op::LoadModule ||
          op == ipc::Op::GetFunction || op == ipc::Op::GetDeviceInfo || op == ipc::Op::ArenaMap ||
-         op == ipc::Op::OrderLaunches;
+         op == ipc::Op::OrderLaunches || op == ipc::Op::OrderRenamedLaunches;
 }
 
 // The next message is sent with all that is held before it.

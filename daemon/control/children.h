@@ -26,8 +26,8 @@ using WorkerReport =
     std::variant<ipc::control::SessionRecord, ipc::control::Attached, ipc::control::SessionEnded,
                  ipc::control::SessionReleased, ipc::control::Poisoned, ipc::control::Switched,
                  ipc::control::GateReport, ipc::control::LaneNeeded, ipc::control::LaneShrunk,
-                 ipc::control::LaneChanged, ipc::control::MemoryNeeded, ipc::control::MemoryFreed,
-                 ipc::control::Swapped>;
+                 ipc::control::LaneChanged, ipc::control::MemoryNeeded, ipc::control::MemoryIfFree,
+                 ipc::control::MemoryFreed, ipc::control::Swapped>;
 
 // The end of a worker's process.
 struct WorkerLoss {

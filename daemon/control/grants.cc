@@ -141,6 +141,13 @@ void Grants::OnReport(const wire::MemoryNeeded& needed) {
   parts_.scheduler->Apply(scheduler::MemoryNeeded{needed.session_id, Signed(needed.bytes)});
 }
 
+void Grants::OnReport(const wire::MemoryIfFree& wanted) {
+  spdlog::debug("session {} could use {} bytes", wanted.session_id, wanted.bytes);
+  if (IsYetToBeListed(wanted.session_id)) return;
+  parts_.scheduler->Apply(
+      scheduler::MemoryNeeded{wanted.session_id, Signed(wanted.bytes), /*waits=*/false});
+}
+
 void Grants::OnReport(const wire::MemoryFreed& freed) {
   if (IsYetToBeListed(freed.session_id)) return;
   parts_.scheduler->Apply(scheduler::MemoryFreed{freed.session_id, Signed(freed.bytes)});
@@ -258,6 +265,7 @@ void Grants::Execute(const scheduler::AssignLane& assign) {
 void Grants::Execute(const scheduler::RefuseMemory& refusal) {
   Session* const session = parts_.sessions->Find(refusal.session);
   if (session == nullptr) return;
+  if (!refusal.waited) return Send(*session, wire::MemoryAnswer{refusal.session, kOutOfMemory});
   spdlog::info("session {} gets no more memory: {}", refusal.session, refusal.reason);
   session->refusal = refusal.reason;
   if (std::exchange(session->asks_lane, false)) {

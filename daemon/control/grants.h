@@ -54,6 +54,7 @@ class Grants {
   void OnReport(uint32_t worker, const ipc::control::Switched& switched);
   void OnReport(const ipc::control::GateReport& report);
   void OnReport(const ipc::control::MemoryNeeded& needed);
+  void OnReport(const ipc::control::MemoryIfFree& wanted);
   void OnReport(const ipc::control::MemoryFreed& freed);
   void OnReport(const ipc::control::LaneNeeded& needed);
   void OnReport(const ipc::control::Swapped& swapped);

@@ -114,6 +114,7 @@ bool LaunchRuns::Build(std::span<const std::byte> messages, const LaunchOrders::
   for (const size_t streams_max : {kStreamsMax, size_t{1}}) {
     *run = Run{.order = run->order, .failures = run->failures};
     run->names_version = source_.names_version();
+    if (order != nullptr && !PlaceRenames(*order, run)) return false;
     if (!AddSteps(messages, context, streams_max, run, tried)) return false;
     // The client proves orders of one stream, and a proof says nothing of a part of its launches.
     if (order != nullptr && (*tried != messages.size() || run->pieces.size() != 1)) return false;
@@ -124,14 +125,34 @@ bool LaunchRuns::Build(std::span<const std::byte> messages, const LaunchOrders::
   return false;
 }
 
+// The memory stays where it is as long as the order does, so nodes keep these addresses.
+bool LaunchRuns::PlaceRenames(const LaunchOrders::Order& order, Run* run) const {
+  if (order.renames.empty()) return true;
+  const CUdeviceptr scratch = orders_.TakeScratch();
+  if (scratch == 0) return false;
+  run->renames = order.renames;
+  for (RenamedParameter& rename : run->renames) rename.address += scratch;
+  return true;
+}
+
+// What the proof says holds for the renamed launch alone: an order is never followed without.
+std::optional<LaunchSource::Described> LaunchRuns::DescribeUntrusted(
+    std::span<const std::byte> message, size_t step, const Run& run, RenamedArguments* arguments) {
+  std::optional<LaunchSource::Described> described = source_.DescribeStepUntrusted(message);
+  if (described.has_value() && !arguments->SetUntrusted(run.renames, step, &described->launch))
+    described.reset();
+  return described;
+}
+
 // The run ends before a step that a graph can't express. False: that is the first one.
 bool LaunchRuns::AddSteps(std::span<const std::byte> messages, CUcontext context,
                           size_t streams_max, Run* run, size_t* added) {
   for (size_t at = 0; at < messages.size();) {
     const ipc::MessageHeader header = ipc::HeaderAt(messages, at);
     const size_t next = at + ipc::PaddedBytes(header.bytes);
+    RenamedArguments arguments;
     const std::optional<LaunchSource::Described> described =
-        source_.DescribeStepUntrusted(messages.subspan(at, header.bytes));
+        DescribeUntrusted(messages.subspan(at, header.bytes), run->steps.size(), *run, &arguments);
     StreamPiece* const piece =
         described.has_value() ? PieceFor(described->stream, context, streams_max, run) : nullptr;
     if (piece == nullptr) {
@@ -202,7 +223,8 @@ bool LaunchRuns::Update(uint32_t place, std::span<const std::byte> messages, Run
   if (!same_names && run->pieces.size() != 1) return false;
   run->names_version = source_.names_version();
   size_t at = 0;
-  for (const Step& step : run->steps) {
+  for (size_t number = 0; number < run->steps.size(); ++number) {
+    const Step& step = run->steps[number];
     StreamPiece& piece = run->pieces[step.piece];
     const ipc::MessageHeader header = ipc::HeaderAt(messages, at);
     const ipc::MessageHeader header_before = ipc::HeaderAt(run->messages, at);
@@ -213,7 +235,9 @@ bool LaunchRuns::Update(uint32_t place, std::span<const std::byte> messages, Run
     at += ipc::PaddedBytes(header.bytes);
     const bool same = std::memcmp(message.data(), before, message.size()) == 0;
     if (same_names && same) continue;
-    const std::optional<LaunchSource::Described> described = source_.DescribeStepUntrusted(message);
+    RenamedArguments arguments;
+    const std::optional<LaunchSource::Described> described =
+        DescribeUntrusted(message, number, *run, &arguments);
     if (!described.has_value()) return false;
     if (step.node == 0 && !same_names) piece.stream = described->stream;
     if (described->stream != piece.stream) return false;

@@ -4,7 +4,8 @@
 // The same chunk brings the same steps, but for some of their arguments. The client has sent them
 // twice before it repeats the chunk, so the steps of a run on one stream are a graph piece from the
 // first repeat on. Its nodes follow each other in the order of the program, or wait only for what
-// an order of the client's names (launch_orders.h). Then a run costs the driver one launch for each
+// an order of the client's names (launch_orders.h). Where the order renames parameters, nodes have
+// the addresses of scratch memory for them. Then a run costs the driver one launch for each
 // of its streams, and the worker reads only the messages that differ from the last time. Events
 // end a run, so nothing within it orders one of its streams after another. Whatever a graph cannot
 // express, or the driver refuses, is served message by message, as without: so errors are those of
@@ -29,6 +30,7 @@
 #include "daemon/worker/graph_piece.h"
 #include "daemon/worker/kernel_node.h"
 #include "daemon/worker/launch_orders.h"
+#include "daemon/worker/renamed_arguments.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
@@ -103,7 +105,8 @@ class LaunchRuns {
     uint32_t failures = 0;            // without a replay of the same graphs in between
     std::vector<std::byte> messages;  // as they were the last time
     std::vector<Step> steps;
-    uint32_t launches = 0;  // of the steps
+    std::vector<RenamedParameter> renames;  // of the order, where they are now
+    uint32_t launches = 0;                  // of the steps
     uint64_t names_version = 0;
     std::vector<StreamPiece> pieces;  // none: nothing was built yet
   };
@@ -118,6 +121,12 @@ class LaunchRuns {
   // that may be in one run. `order`: null, or an order of all of them, which are on one stream.
   bool Build(std::span<const std::byte> messages, const LaunchOrders::Order* order,
              CUcontext context, Run* run, size_t* tried);
+  // False: the order renames, and there is no scratch memory.
+  bool PlaceRenames(const LaunchOrders::Order& order, Run* run) const;
+  // As the source describes the step of this number, but for what the run renames.
+  std::optional<LaunchSource::Described> DescribeUntrusted(std::span<const std::byte> message,
+                                                           size_t step, const Run& run,
+                                                           RenamedArguments* arguments);
   bool AddSteps(std::span<const std::byte> messages, CUcontext context, size_t streams_max,
                 Run* run, size_t* added);
   // Null: the stream may be in no run with the others, or they are `streams_max`.

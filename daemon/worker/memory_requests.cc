@@ -65,6 +65,7 @@ bool MemoryRequests::NoteGrantedLane(AssignedLane* lane, uint64_t bytes) {
 }
 
 bool MemoryRequests::GaveBackSinceAsked() {
+  around_.on_refusal();
   if (!PollFrees()) {
     const Parking::Waiting waiting(around_.parking, ipc::WaitState::kMemory);
     while (!PollFrees() && Alive()) AwaitDevice();
@@ -117,6 +118,18 @@ GrantResult MemoryRequests::Take(uint64_t bytes, std::vector<RoomPlan::Attempt> 
 
 CUresult MemoryRequests::MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) {
   return ToCall(Take(bytes, {{map, [bytes] { return bytes; }}}));
+}
+
+// Without a daemon there is no one count of who waits, and no room is free.
+CUresult MemoryRequests::MapIfFree(uint64_t bytes, const std::function<CUresult()>& map) {
+  const std::optional<wire::MemoryAnswer> answer = Ask<wire::MemoryAnswer>(
+      ipc::WaitState::kMemory,
+      wire::MemoryIfFree{around_.session_id, bytes, static_cast<uint32_t>(around_.call->device)});
+  if (!answer.has_value() || answer->result != 0 || !NoteTaken(bytes))
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = map();
+  if (result != CUDA_SUCCESS) GiveMemoryBack(bytes);
+  return result;
 }
 
 void MemoryRequests::GiveMemoryBack(uint64_t bytes) {

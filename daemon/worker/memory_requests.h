@@ -38,6 +38,7 @@ class MemoryRequests final : public PersistentMemory, private RoomWorld {
     std::function<bool()> away;           // the session's memory is on the host
     std::function<void()> while_waiting;  // for lanewayd: leaves a lane that it is to leave
     std::function<void()> before_idling;  // no work comes soon
+    std::function<void()> on_refusal;     // gives back what the session can do without
   };
   explicit MemoryRequests(const Surroundings& around) : around_(around) {}
   MemoryRequests(const MemoryRequests&) = delete;
@@ -45,6 +46,7 @@ class MemoryRequests final : public PersistentMemory, private RoomWorld {
   // PersistentMemory
   CUresult AskForMemory(uint64_t bytes) override { return ToCall(Take(bytes, {})); }
   CUresult MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) override;
+  CUresult MapIfFree(uint64_t bytes, const std::function<CUresult()>& map) override;
   void GiveMemoryBack(uint64_t bytes) override;
   void FreeRange(CUdeviceptr address) override;
   // What another worker left of the session.

@@ -12,7 +12,7 @@ namespace wire = ipc::control;
 Residency::Residency(const Surroundings& around)
     : requests({around.session_id, around.held, around.life, around.parking, around.call,
                 [this] { return swaps.on_host(); }, [this] { turn.OnWait(); },
-                [this] { turn.FlushReports(); }}),
+                [this] { turn.FlushReports(); }, around.on_refusal}),
       lane({around.session_id, around.held, around.call, around.life, &requests,
             [this](uint64_t granted) { return turn.IsGranted(granted); },
             [this] { return turn.IsQuiet(); }}),

@@ -37,6 +37,7 @@ class Residency {
     Iterations* iterations;
     ipc::SessionPage* page;
     std::function<bool()> message_waits;  // in the ring
+    std::function<void()> on_refusal;     // as MemoryRequests says
   };
   explicit Residency(const Surroundings& around);
   Residency(const Residency&) = delete;

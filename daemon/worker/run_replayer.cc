@@ -86,7 +86,7 @@ std::optional<SessionBytes> RunReplayer::SaveAfterWork(int device) {
   });
   if (!around_.held->StreamsComplete()) return std::nullopt;
   return SessionBytes::Save(around_.held->environment, device, around_.held->addresses,
-                            ipc::limits::kVerifyBytesMax);
+                            scratch_.span(), ipc::limits::kVerifyBytesMax);
 }
 
 // A launch that fails is no reason to leave out the next one, as where no run is verified.

@@ -1,6 +1,7 @@
 // Replays runs of launches, fills and copies. A run that the client wants verified is executed both
 // ways, as a graph and one by one, on the same memory, and every byte of the session's device
-// memory is compared afterwards. The results of single launches are those that stay.
+// memory is compared afterwards, but for scratch memory. The results of single launches are those
+// that stay.
 //
 // A run that may leave anything else is replayed without being verified: it may reach pinned host
 // memory, which the program may write in the meantime, or variables of modules; it may print; the
@@ -23,6 +24,7 @@
 #include "daemon/worker/holdings.h"
 #include "daemon/worker/launch_orders.h"
 #include "daemon/worker/launch_runs.h"
+#include "daemon/worker/scratch_memory.h"
 #include "daemon/worker/session_bytes.h"
 #include "daemon/worker/session_life.h"
 #include "ipc/calls/limits.h"
@@ -47,6 +49,8 @@ class RunReplayer {
   // All outlive the replayer.
   struct Surroundings {
     Holdings* held;
+    const CallContext* call;
+    PersistentMemory* memory;
     SessionLife* life;
     LaunchSource* source;
     LaunchServer* server;
@@ -56,7 +60,8 @@ class RunReplayer {
   };
   explicit RunReplayer(const Surroundings& around)
       : around_(around),
-        orders_({around.chunks, ipc::limits::kChunkAreaBytes}),
+        scratch_(around.held, around.call, around.memory),
+        orders_({around.chunks, ipc::limits::kChunkAreaBytes}, &scratch_),
         runs_(*around.held->environment.driver, around.source, &orders_) {}
   RunReplayer(const RunReplayer&) = delete;
 
@@ -65,8 +70,13 @@ class RunReplayer {
                                     bool verify);
   // Serves the calls by which the client says in which order the launches of a run may be done.
   LaunchOrders* orders() { return &orders_; }
-  // All graphs go. REQUIRES: the device has finished with them.
-  void Clear() { runs_.Clear(); }
+  // All graphs and orders go, before the session's memory does. REQUIRES: the device has finished
+  // with them.
+  void Clear() {
+    runs_.Clear();
+    orders_.Clear();
+    scratch_.Forget();
+  }
 
  private:
   bool MayVerify(std::span<const std::byte> messages) const;
@@ -84,6 +94,7 @@ class RunReplayer {
   void Tell(std::string_view kernel);
 
   const Surroundings around_;
+  SessionScratch scratch_;
   LaunchOrders orders_;
   LaunchRuns runs_;
 };

@@ -11,8 +11,12 @@
 namespace worker {
 
 std::optional<SessionBytes> SessionBytes::Save(const Environment& environment, int device,
-                                               const OwnAddresses& addresses, uint64_t bytes_max) {
-  const std::vector<std::pair<uint64_t, uint64_t>> backed = addresses.Backed();
+                                               const OwnAddresses& addresses,
+                                               const AddressSpan& left_out, uint64_t bytes_max) {
+  std::vector<std::pair<uint64_t, uint64_t>> backed = addresses.Backed();
+  std::erase_if(backed, [&left_out](const std::pair<uint64_t, uint64_t>& range) {
+    return range.first - left_out.address < left_out.bytes;
+  });
   uint64_t sum = 0;
   for (const auto& [address, bytes] : backed) sum += bytes;
   if (sum > bytes_max) return std::nullopt;

@@ -19,10 +19,11 @@ namespace worker {
 
 class SessionBytes {
  public:
-  // Copies everything that is backed to the host. Nothing: it is more than `bytes_max`, or the
-  // device refuses.
+  // Copies everything that is backed to the host, but for what begins in `left_out`. Nothing: it is
+  // more than `bytes_max`, or the device refuses.
   static std::optional<SessionBytes> Save(const Environment& environment, int device,
-                                          const OwnAddresses& addresses, uint64_t bytes_max);
+                                          const OwnAddresses& addresses,
+                                          const AddressSpan& left_out, uint64_t bytes_max);
 
   // Puts all of it back.
   CUresult Restore(const Environment& environment, int device) const;

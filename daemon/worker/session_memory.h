@@ -22,6 +22,9 @@ class PersistentMemory {
   virtual CUresult AskForMemory(uint64_t bytes) = 0;
   // AskForMemory, then `map` until it finds the room. What `map` returns, given back on an error.
   virtual CUresult MapWithRoom(uint64_t bytes, const std::function<CUresult()>& map) = 0;
+  // The same where there is room at this moment: neither this session nor another one waits or
+  // makes room. CUDA_ERROR_OUT_OF_MEMORY: there is none.
+  virtual CUresult MapIfFree(uint64_t bytes, const std::function<CUresult()>& map) = 0;
   virtual void GiveMemoryBack(uint64_t bytes) = 0;
   // Frees a range of the arena whose work is complete, and gives its memory back.
   virtual void FreeRange(CUdeviceptr address) = 0;

@@ -254,8 +254,18 @@ using GraphCaptured = CUresult(CUgraphExec piece);
 using OrderLaunches = CUresult(unsigned place, unsigned bytes, const uint32_t* edges,
                                unsigned edge_words, const uint32_t* read, unsigned read_words,
                                const uint32_t* patches, unsigned patch_words);
-// No order holds any more: launches run one after another again.
+// No order holds any more: launches run one after another again. The scratch memory goes.
 using ForgetOrders = CUresult();
+// As OrderLaunches. The order holds only where some parameters of launches have other addresses:
+// those of a part of the session's scratch memory, which nothing else uses and which the first such
+// order makes. `renames` are triples: the launch, the offset of its parameter in bytes, and the
+// address, counted from the begin of the part, which has `rename_bytes`. They ascend by launch and
+// offset. Where there is no scratch memory for the order, the launches run one after another.
+using OrderRenamedLaunches = CUresult(unsigned place, unsigned bytes, const uint32_t* edges,
+                                      unsigned edge_words, const uint32_t* read,
+                                      unsigned read_words, const uint32_t* patches,
+                                      unsigned patch_words, const uint32_t* renames,
+                                      unsigned rename_words, unsigned rename_bytes);
 
 }  // namespace laneway
 }  // namespace ipc

@@ -62,8 +62,11 @@ inline constexpr unsigned kChunkBytesMax = kChunkBytes + kChunkMessageBytesMax;
 inline constexpr unsigned kChunkPatchesMax = 512;
 inline constexpr unsigned kVerifyBytesMax = 1u << 30;  // of a session, both ways compared
 inline constexpr unsigned kChunkAreaBytes = 2u << 20;  // all runs of a session
-inline constexpr unsigned kReplayVerdictsMax = 256;    // kept by lanewayd, of all programs
-inline constexpr unsigned kPathBytesMax = 107;         // sun_path of a Unix socket
+// Where launches of replayed runs keep what no later launch sees (replay/versions.h): all orders of
+// a session together.
+inline constexpr unsigned kRenameBytesMax = 4u << 20;
+inline constexpr unsigned kReplayVerdictsMax = 256;  // kept by lanewayd, of all programs
+inline constexpr unsigned kPathBytesMax = 107;       // sun_path of a Unix socket
 
 // --- sessions ------------------------------------------------------------------------------------
 inline constexpr unsigned kSessionsMax = kSlots;

@@ -15,9 +15,9 @@ inline constexpr const char* kToWorkerNames[] = {
     "Record", "AssignLane",   "ResizeLane",    "Grant",         "Revoke",        "Successors",
     "Swap",   "MemoryAnswer", "LaneChanged",   "LanePolicy"};
 inline constexpr const char* kToDaemonNames[] = {
-    "WorkerReady", "ListEnd",      "StartFailed", "Record",     "Attached",   "SessionEnded",
-    "Released",    "Poisoned",     "Switched",    "GateReport", "LaneNeeded", "LaneShrunk",
-    "LaneChanged", "MemoryNeeded", "MemoryFreed", "Swapped"};
+    "WorkerReady", "ListEnd",      "StartFailed",  "Record",      "Attached",   "SessionEnded",
+    "Released",    "Poisoned",     "Switched",     "GateReport",  "LaneNeeded", "LaneShrunk",
+    "LaneChanged", "MemoryNeeded", "MemoryIfFree", "MemoryFreed", "Swapped"};
 static_assert(std::size(kToWorkerNames) == std::variant_size_v<ipc::control::DaemonToWorker>);
 static_assert(std::size(kToDaemonNames) == std::variant_size_v<ipc::control::WorkerToDaemon>);
 

@@ -71,6 +71,28 @@ TEST_F(MemoryTest, ALimitBelowWhatItWaitsForFailsTheRequest) {
   EXPECT_TRUE(Of<GrantMemory>(On(SessionLeft{1})).empty()) << "it waits no more";
 }
 
+// Nothing is done to make room, and it takes nothing from those who wait.
+TEST_F(MemoryTest, WhoDoesNotWaitIsRefusedWhereThereIsNoRoomNow) {
+  Hold(1, 60);
+  On(Job(2));
+  const MemoryNeeded much{2, 50, false}, some{2, 10, false};
+  std::vector<Action> actions = On(much);
+  ASSERT_EQ(actions.size(), 1u);
+  ASSERT_EQ(Of<RefuseMemory>(actions).size(), 1u);
+  EXPECT_FALSE(Of<RefuseMemory>(actions)[0].waited);
+  EXPECT_EQ(Of<GrantMemory>(On(some)).size(), 1u);
+  On(Job(3));
+  ASSERT_EQ(Of<Wait>(On(MemoryNeeded{3, 35})).size(), 1u);
+  EXPECT_EQ(Of<RefuseMemory>(On(some)).size(), 1u) << "the other waits for the rest";
+}
+
+TEST_F(MemoryTest, WhoDoesNotWaitHasItsLimit) {
+  On(Job(1));
+  On(LimitChanged{1, 20});
+  EXPECT_EQ(Of<RefuseMemory>(On(MemoryNeeded{1, 21, false})).size(), 1u);
+  EXPECT_EQ(Of<GrantMemory>(On(MemoryNeeded{1, 20, false})).size(), 1u);
+}
+
 TEST_F(MemoryTest, ALimitBelowTheLaneItWaitsForFailsTheRequest) {
   Hold(1, 60);
   On(Job(2));

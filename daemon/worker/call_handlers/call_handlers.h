@@ -91,6 +91,9 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   LaunchRuns::Replayed TryReplayUntrusted(uint32_t place, std::span<const std::byte> messages,
                                           bool verify);
 
+  // Replay does without scratch memory from now on, until the client gives other orders.
+  void GiveUpScratch() { replayer_.orders()->ForgetRenames(); }
+
   // The program's objects go: libraries' handles, graphs, events, modules, streams. REQUIRES: the
   // device has finished with them.
   void DestroyObjects();

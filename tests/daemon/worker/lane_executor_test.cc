@@ -84,7 +84,8 @@ class LaneExecutorTest : public ::testing::Test, public DaemonLink {
     StreamNotices notices;
     Holdings held;
     CallContext call;
-    MemoryRequests requests{{1, &held, &life, &parking, &call, [] { return false; }, [] {}, [] {}}};
+    MemoryRequests requests{
+        {1, &held, &life, &parking, &call, [] { return false; }, [] {}, [] {}, [] {}}};
     Iterations iterations;
     LaneMembership lane{{1, &held, &call, &life, &requests,
                          [this](uint64_t id) { return turn.IsGranted(id); },

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/worker/scratch_memory.h"
 #include "ipc/calls.h"
 #include "ipc/driver_table.h"
 
@@ -43,6 +44,19 @@ struct LaunchGraphs {
 LaunchGraphs& FreshLaunchGraphs();
 // The table's graphs are that driver's.
 void AddLaunchGraphs(ipc::DriverTable* table);
+
+// Scratch memory of the test.
+class FakeScratch final : public ScratchMemory {
+ public:
+  CUdeviceptr Take() override {
+    ++taken;
+    return address;
+  }
+  void GiveBack() override { ++given_back; }
+
+  CUdeviceptr address = 0x100000;  // 0: there is none
+  int taken = 0, given_back = 0;
+};
 
 // A step of the test: names, which the source looks up.
 struct Named {

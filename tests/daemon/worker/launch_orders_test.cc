@@ -11,6 +11,7 @@
 #include "ipc/calls.h"
 #include "ipc/calls/limits.h"
 #include "ipc/message.h"
+#include "tests/daemon/worker/launch_graphs.h"
 #include "tests/harness/seed.h"
 
 namespace worker {
@@ -22,7 +23,7 @@ constexpr size_t kHeaderWords = sizeof(ipc::MessageHeader) / 4;
 
 class LaunchOrdersTest : public testing::Test {
  protected:
-  LaunchOrdersTest() : area_(ipc::limits::kChunkAreaBytes), orders_(area_) { Write(4); }
+  LaunchOrdersTest() : area_(ipc::limits::kChunkAreaBytes), orders_(area_, &scratch_) { Write(4); }
 
   void Write(uint32_t launches, ipc::Op op = ipc::Op::Launch) {
     messages_.assign(launches * kMessageBytes, std::byte{7});
@@ -41,11 +42,27 @@ class LaunchOrdersTest : public testing::Test {
                                  static_cast<unsigned>(read_.size()), patches.data(),
                                  static_cast<unsigned>(patches.size()));
   }
+  // Of the four launches that Write() has written.
+  CUresult Rename(std::vector<uint32_t> renames, unsigned rename_bytes, unsigned place = kPlace) {
+    std::memcpy(&area_[place], messages_.data(), messages_.size());
+    return orders_.OrderRenamedLaunches(place, static_cast<unsigned>(messages_.size()), nullptr, 0,
+                                        read_.data(), static_cast<unsigned>(read_.size()), nullptr,
+                                        0, renames.data(), static_cast<unsigned>(renames.size()),
+                                        rename_bytes);
+  }
+  std::vector<CUdeviceptr> AddressesAt(unsigned place) const {
+    std::vector<CUdeviceptr> addresses;
+    const LaunchOrders::Order* const order = orders_.Find(place, messages_);
+    if (order == nullptr) return addresses;
+    for (const RenamedParameter& rename : order->renames) addresses.push_back(rename.address);
+    return addresses;
+  }
   bool Holds() const { return orders_.Find(kPlace, messages_) != nullptr; }
   void Change(size_t word) { messages_[word * 4] ^= std::byte{1}; }
 
   std::vector<std::byte> area_, messages_;
   std::vector<uint32_t> read_;
+  FakeScratch scratch_;
   LaunchOrders orders_;
 };
 
@@ -123,6 +140,64 @@ TEST_F(LaunchOrdersTest, WhatMakesNoSenseIsRefused) {
   Write(4, ipc::Op::StreamMark);
   EXPECT_EQ(Order({}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(orders_.size(), 0u);
+}
+
+constexpr unsigned kScratchMax = ipc::limits::kRenameBytesMax;
+using Addresses = std::vector<CUdeviceptr>;
+
+TEST_F(LaunchOrdersTest, OrdersHavePartsOfTheScratchMemory) {
+  EXPECT_EQ(Rename({0, 8, 0, 0, 16, 99, 3, 0, 0}, 100), CUDA_SUCCESS);
+  EXPECT_EQ(Rename({1, 8, 7}, 513, kPlace + 1024), CUDA_SUCCESS);
+  EXPECT_EQ(Rename({2, 8, 7}, 8, kPlace + 2048), CUDA_SUCCESS);
+  EXPECT_EQ(AddressesAt(kPlace), (Addresses{0, 99, 0}));
+  EXPECT_EQ(AddressesAt(kPlace + 1024), Addresses{512 + 7});
+  EXPECT_EQ(AddressesAt(kPlace + 2048), Addresses{512 + 1024 + 7});
+  EXPECT_EQ(scratch_.taken, 0) << "no graph needs it yet";
+  EXPECT_EQ(orders_.TakeScratch(), scratch_.address);
+}
+
+TEST_F(LaunchOrdersTest, PartsOfTheScratchMemoryDoNotOverlap) {
+  EXPECT_EQ(Rename({0, 8, 0}, kScratchMax - 512), CUDA_SUCCESS);
+  EXPECT_EQ(Rename({0, 8, 0}, 513, kPlace + 1024), CUDA_SUCCESS);
+  EXPECT_EQ(orders_.Find(kPlace + 1024, messages_), nullptr) << "no part is left for it";
+  EXPECT_EQ(Rename({0, 8, 0}, 512, kPlace + 1024), CUDA_SUCCESS);
+  EXPECT_EQ(AddressesAt(kPlace + 1024), Addresses{kScratchMax - 512});
+  EXPECT_EQ(Rename({0, 8, 0}, 1, kPlace), CUDA_SUCCESS);
+  EXPECT_FALSE(Holds()) << "a graph of the order before may be under way still";
+}
+
+TEST_F(LaunchOrdersTest, TheScratchMemoryGoesWithTheOrders) {
+  EXPECT_EQ(Rename({0, 8, 0}, kScratchMax), CUDA_SUCCESS);
+  EXPECT_EQ(orders_.ForgetOrders(), CUDA_SUCCESS);
+  EXPECT_EQ(scratch_.given_back, 1);
+  EXPECT_EQ(Rename({0, 8, 0}, kScratchMax), CUDA_SUCCESS);
+  EXPECT_TRUE(Holds());
+  orders_.Clear();
+  EXPECT_EQ(scratch_.given_back, 1) << "all memory of the session goes";
+  EXPECT_FALSE(Holds());
+}
+
+TEST_F(LaunchOrdersTest, OrdersWithoutRenamesOutliveTheScratchMemory) {
+  EXPECT_EQ(Rename({0, 8, 0}, kScratchMax), CUDA_SUCCESS);
+  EXPECT_EQ(Rename({}, 0, kPlace + 1024), CUDA_SUCCESS);
+  orders_.ForgetRenames();
+  EXPECT_EQ(scratch_.given_back, 1);
+  EXPECT_FALSE(Holds());
+  EXPECT_NE(orders_.Find(kPlace + 1024, messages_), nullptr);
+  EXPECT_EQ(Rename({0, 8, 0}, kScratchMax), CUDA_SUCCESS);
+  EXPECT_TRUE(Holds());
+}
+
+TEST_F(LaunchOrdersTest, RenamesThatMakeNoSenseAreRefused) {
+  EXPECT_EQ(Rename({0, 8, 0}, kScratchMax + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Rename({0, 8, 512}, 512), CUDA_ERROR_INVALID_VALUE) << "beyond the part";
+  EXPECT_EQ(Rename({0, 8, 0}, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Rename({4, 8, 0}, 512), CUDA_ERROR_INVALID_VALUE) << "no such launch";
+  EXPECT_EQ(Rename({0, 8}, 512), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Rename({0, 8, 0, 0, 8, 1}, 512), CUDA_ERROR_INVALID_VALUE) << "twice";
+  EXPECT_EQ(Rename({1, 8, 0, 0, 8, 1}, 512), CUDA_ERROR_INVALID_VALUE) << "backwards";
+  EXPECT_EQ(orders_.size(), 0u);
+  EXPECT_EQ(Rename({}, 0), CUDA_SUCCESS) << "as an order without renames";
 }
 
 // Whatever bytes a client writes, what holds is a run of whole launches.

@@ -122,25 +122,29 @@ class LaunchRunsTest : public testing::Test {
 
   // The client orders these launches, which lie at the place. `read`: words of their arguments.
   CUresult Order(uint32_t place, const std::vector<Named>& launches, std::vector<uint32_t> edges,
-                 bool reads_arguments) {
+                 bool reads_arguments, std::vector<uint32_t> renames = {}) {
     std::vector<std::byte> messages;
     for (const Named& named : launches) AppendStep(named, &messages);
     std::memcpy(area_.data() + place, messages.data(), messages.size());
     std::vector<uint32_t> read((messages.size() / 4 + 31) / 32, ~0u);
     constexpr size_t kArgument = (sizeof(ipc::MessageHeader) + offsetof(Named, argument)) / 4;
-    const size_t words = ipc::PaddedBytes(sizeof(ipc::MessageHeader) + sizeof(Named)) / 4;
+    const size_t bytes = sizeof(ipc::MessageHeader) + sizeof(Named) + launches[0].bytes_more;
+    const size_t words = ipc::PaddedBytes(bytes) / 4;
     for (size_t at = kArgument; !reads_arguments && at < messages.size() / 4; at += words)
       read[at / 32] &= ~(1u << (at % 32));
-    return orders_.OrderLaunches(place, static_cast<unsigned>(messages.size()), edges.data(),
-                                 static_cast<unsigned>(edges.size()), read.data(),
-                                 static_cast<unsigned>(read.size()), nullptr, 0);
+    return orders_.OrderRenamedLaunches(place, static_cast<unsigned>(messages.size()), edges.data(),
+                                        static_cast<unsigned>(edges.size()), read.data(),
+                                        static_cast<unsigned>(read.size()), nullptr, 0,
+                                        renames.data(), static_cast<unsigned>(renames.size()),
+                                        renames.empty() ? 0 : 4096);
   }
   using Places = std::vector<std::pair<size_t, size_t>>;
 
   ipc::DriverTable driver_ = FakeDriver();
   Session session_;
   std::vector<std::byte> area_{ipc::limits::kChunkAreaBytes};
-  LaunchOrders orders_{area_};
+  FakeScratch scratch_;
+  LaunchOrders orders_{area_, &scratch_};
   LaunchRuns runs_{driver_, &session_, &orders_};
 };
 

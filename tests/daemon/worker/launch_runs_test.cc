@@ -63,6 +63,64 @@ TEST_F(LaunchRunsTest, OrdersAreForgotten) {
   EXPECT_EQ(fake.edges, (Places{{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
 }
 
+// Launches with 12 bytes of arguments.
+std::vector<Named> WithMore(std::vector<Named> launches) {
+  for (Named& named : launches) named.bytes_more = 8;
+  return launches;
+}
+
+TEST_F(LaunchRunsTest, AnOrderedRunHasItsRenames) {
+  const std::vector<Named> before = WithMore(Launches(5, 7)), after = WithMore(Launches(5, 70));
+  ASSERT_EQ(Order(0, before, {0, 1}, false, {1, 0, 64, 4, 0, 8}), CUDA_SUCCESS);
+  for (const std::vector<Named>& launches : {before, before, after, before}) {
+    EXPECT_EQ(Serve(0, launches), 5u);
+    std::vector<Named> renamed = launches;
+    renamed[1].argument = static_cast<uint32_t>(scratch_.address) + 64;
+    renamed[4].argument = static_cast<uint32_t>(scratch_.address) + 8;
+    ExpectRan(renamed);
+  }
+  EXPECT_EQ(fake.edges, (Places{{0, 1}}));
+  EXPECT_EQ(fake.instantiated, 1u);
+}
+
+TEST_F(LaunchRunsTest, OtherArgumentsOfARenamedLaunchAreTheProgramsOwn) {
+  const std::vector<Named> launches = WithMore(Launches(5, 7));
+  ASSERT_EQ(Order(0, launches, {0, 1}, false, {1, 4, 64}), CUDA_SUCCESS);
+  EXPECT_EQ(Serve(0, launches), 5u);
+  ExpectRan(launches);
+}
+
+TEST_F(LaunchRunsTest, WithoutItsRenamesAnOrderIsNotFollowed) {
+  scratch_.address = 0;
+  const std::vector<Named> launches = WithMore(Launches(5, 7));
+  ASSERT_EQ(Order(0, launches, {0, 1}, false, {1, 0, 64}), CUDA_SUCCESS);
+  for (int time = 0; time < 5; ++time) {
+    EXPECT_EQ(Serve(0, launches), 5u);
+    ExpectRan(launches);
+  }
+  EXPECT_EQ(fake.edges, (Places{{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
+}
+
+TEST_F(LaunchRunsTest, ARenameBeyondTheParametersIsNotFollowed) {
+  const std::vector<Named> launches = WithMore(Launches(5, 7));
+  for (const uint32_t offset : {5u, 12u, ~0u}) {
+    ASSERT_EQ(Order(0, launches, {0, 1}, false, {1, offset, 64}), CUDA_SUCCESS);
+    EXPECT_EQ(Serve(0, launches), 5u);
+    EXPECT_EQ(fake.edges, (Places{{0, 1}, {1, 2}, {2, 3}, {3, 4}})) << offset;
+    ExpectRan(launches);
+  }
+  ASSERT_EQ(Order(0, Launches(5, 7), {0, 1}, false, {1, 0, 64}), CUDA_SUCCESS);
+  EXPECT_EQ(Serve(0, Launches(5, 7)), 5u);
+  ExpectRan(Launches(5, 7));
+}
+
+// An order that does not rename asks for no scratch memory.
+TEST_F(LaunchRunsTest, ScratchMemoryIsForRenamesAlone) {
+  ASSERT_EQ(Order(0, Launches(5, 7), {0, 1}, false), CUDA_SUCCESS);
+  EXPECT_EQ(Serve(0, Launches(5, 7)), 5u);
+  EXPECT_EQ(scratch_.taken, 0);
+}
+
 TEST_F(LaunchRunsTest, AnOrderOverTwoStreamsIsNotFollowed) {
   session_.are_ordered = true;
   std::vector<Named> launches = Launches(5, 7);

@@ -125,6 +125,7 @@ constexpr std::string_view kTouchNoMemory[] = {
     "GraphCapture",
     "GraphCaptured",
     "OrderLaunches",
+    "OrderRenamedLaunches",
     "ForgetOrders",
     "Ping",
 };

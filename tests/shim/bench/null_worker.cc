@@ -240,6 +240,11 @@ CUresult NullWorker::OrderLaunches(unsigned, unsigned, const uint32_t*, unsigned
                                    unsigned, const uint32_t*, unsigned) {
   return CUDA_SUCCESS;
 }
+CUresult NullWorker::OrderRenamedLaunches(unsigned, unsigned, const uint32_t*, unsigned,
+                                          const uint32_t*, unsigned, const uint32_t*, unsigned,
+                                          const uint32_t*, unsigned, unsigned) {
+  return CUDA_SUCCESS;
+}
 CUresult NullWorker::ForgetOrders() { return CUDA_SUCCESS; }
 
 }  // namespace bench

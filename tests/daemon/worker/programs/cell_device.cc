@@ -10,7 +10,11 @@
 namespace worker {
 namespace {
 
-constexpr size_t kNamedWords = 3;  // arguments of each kernel: to, from, value
+// The arguments of each kernel; further ones may follow.
+struct Arguments {
+  uint64_t to = 0, from = 0;
+  uint32_t value = 0, unused = 0;
+};
 
 uint64_t Mix(uint64_t word, uint64_t other) {
   uint64_t state = word ^ (other * 0xff51afd7ed558ccdu);
@@ -87,8 +91,8 @@ bool CellDevice::StepOf(Stream* stream) {
 void CellDevice::Run(const Work& work) {
   const uint64_t self = Mix(Mix(work.function, work.value), Mix(work.count, work.more));
   const uint32_t added = static_cast<uint32_t>(self);
-  Cell& to = cells_[work.to];
-  const Cell from = cells_[work.from];
+  Cell& to = At(work.to);
+  const Cell from = At(work.from);
   switch (EffectOf(work.function)) {
     case Effect::kFill:
       return Fill(work.to, work.count, work.value);
@@ -109,6 +113,9 @@ void CellDevice::Run(const Work& work) {
       return;
     case Effect::kSum:
       to = {from.value + added, Mix(to.past, self ^ from.past)};
+      return;
+    case Effect::kAnew:
+      to = {from.value + added, Mix(self, from.past)};
       return;
   }
 }
@@ -131,15 +138,15 @@ uintptr_t NumberOf(CUgraphNode node) { return reinterpret_cast<uintptr_t>(node) 
 
 Work WorkOf(const CUDA_KERNEL_NODE_PARAMS& params) {
   Work work{.function = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(params.func) - 1)};
-  uint32_t arguments[kNamedWords];
+  Arguments arguments;
   const std::byte* const packed = static_cast<const std::byte*>(params.extra[1]);
-  std::memcpy(arguments, packed, sizeof arguments);
-  work.to = arguments[0];
-  work.from = arguments[1];
-  work.value = arguments[2];
+  std::memcpy(&arguments, packed, sizeof arguments);
+  work.to = static_cast<uint32_t>(arguments.to);
+  work.from = static_cast<uint32_t>(arguments.from);
+  work.value = arguments.value;
   work.count = params.gridDimX;
-  const size_t words = *static_cast<const size_t*>(params.extra[3]) / sizeof(uint32_t);
-  work.more = SumOfWords(packed + sizeof arguments, words - kNamedWords);
+  const size_t bytes = *static_cast<const size_t*>(params.extra[3]) - sizeof arguments;
+  work.more = SumOfWords(packed + sizeof arguments, bytes / sizeof(uint32_t));
   return work;
 }
 

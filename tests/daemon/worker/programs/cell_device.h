@@ -3,7 +3,8 @@
 // Work waits in its stream. It is done in an order that chance draws among all orders that CUDA
 // allows: the first work of any stream is next, and within a graph any node whose predecessors are
 // done. So work without an order that it needs leaves other cells sooner or later. A cell remembers
-// all writes in their order, and additions without one. Thread safety: one thread.
+// all writes in their order since it was last written anew, and additions without an order.
+// Scratch cells lie behind the cells of the program. Thread safety: one thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -11,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -22,12 +24,13 @@ namespace worker {
 // --- what is done --------------------------------------------------------------------------------
 
 constexpr uint32_t kCells = 24;
-constexpr uint64_t kCellBytes = 4;  // of a cell, as its address and spans have it
+constexpr uint32_t kScratchCell = 64;  // the first of them; no cells lie in between
+constexpr uint64_t kCellBytes = 4;     // of a cell, as its address and spans have it
 
 // A function's number modulo kEffects is its effect. Functions of one effect differ in their
 // values.
-enum class Effect : uint32_t { kFill, kCopy, kStore, kAdd, kMix, kSum };
-constexpr uint32_t kEffects = 6, kFirstOfKernels = 2;
+enum class Effect : uint32_t { kFill, kCopy, kStore, kAdd, kMix, kSum, kAnew };
+constexpr uint32_t kEffects = 7, kFirstOfKernels = 2;
 constexpr Effect EffectOf(uint32_t function) { return static_cast<Effect>(function % kEffects); }
 
 struct Work {
@@ -49,13 +52,14 @@ void ForEachTouch(const Work& work, Touch touch) {
   const uint32_t cells = is_copy || effect == Effect::kFill ? work.count : 1;
   for (uint32_t i = 0; i < cells; ++i)
     touch(work.to + i, effect == Effect::kAdd ? Access::kAdd : Access::kWrite);
-  const bool reads = is_copy || effect == Effect::kMix || effect == Effect::kSum;
+  const bool reads =
+      is_copy || effect == Effect::kMix || effect == Effect::kSum || effect == Effect::kAnew;
   for (uint32_t i = 0; reads && i < cells; ++i) touch(work.from + i, Access::kRead);
 }
 
 struct Cell {
   uint32_t value = 0;
-  uint64_t past = 0;  // of all that was written here
+  uint64_t past = 0;  // of all that was written here since kAnew
   bool operator==(const Cell&) const = default;
 };
 using Cells = std::array<Cell, kCells>;
@@ -113,9 +117,11 @@ class CellDevice {
   bool Step();
   bool StepOf(Stream* stream);
   void Run(const Work& work);
+  Cell& At(uint32_t cell) { return cell < kScratchCell ? cells_[cell] : scratch_[cell]; }
 
   protocol::Dice dice_;
   Cells cells_;
+  std::map<uint32_t, Cell> scratch_;
   std::vector<Stream> streams_;
   uint64_t graphs_launched_ = 0;
   bool refuses_ = false;

@@ -1,6 +1,9 @@
 #include "tests/daemon/worker/programs/program_orders.h"
 
+#include <cstddef>
+
 #include "ipc/message.h"
+#include "replay/versions.h"
 #include "tests/daemon/worker/programs/program_worker.h"
 
 namespace worker {
@@ -8,6 +11,24 @@ namespace {
 
 Step StepOfMessage(std::span<const std::byte> messages, size_t at) {
   return StepAt(messages.subspan(at + sizeof(ipc::MessageHeader)));
+}
+
+// Of one launch, by cells in place of bytes. Each argument is an address that may be another.
+replay::LaunchTouches TouchesOf(const Work& work) {
+  using scheduler::streams::Access;
+  replay::LaunchTouches launch;
+  const auto add = [&launch](size_t offset, uint64_t cell, Access access) {
+    const scheduler::streams::Touch touch{{cell, 1}, access};
+    launch.by_parameter.push_back(
+        {static_cast<uint32_t>(offset - offsetof(Step, to)), cell, touch});
+  };
+  const Effect effect = EffectOf(work.function);
+  const bool anew = effect == Effect::kAnew && work.to != work.from;
+  add(offsetof(Step, to), work.to, anew ? Access::kWrite : Access::kUpdate);
+  if (effect != Effect::kStore && effect != Effect::kAdd)
+    add(offsetof(Step, from), work.from, Access::kRead);
+  if (anew) launch.covers.push_back({work.to, 1});
+  return launch;
 }
 
 constexpr uint32_t kLaunchesMin = 3;  // of fewer, no graph is made
@@ -58,39 +79,42 @@ void ProgramOrders::Prove(uint32_t place, std::span<const std::byte> launches, u
                  .messages = {launches.begin(), launches.end()},
                  .edges = {},
                  .read = std::vector<uint32_t>((words + 31) / 32),
-                 .patches = {}};
+                 .patches = {},
+                 .renames = {}};
   for (const ipc::ChunkPatch& patch : patches) {
     if (patch.word >= first_word && patch.word < first_word + words)
       order_->patches.insert(order_->patches.end(), {patch.word - first_word, patch.value});
   }
-  std::vector<Work> works;
+  std::vector<replay::LaunchTouches> touches;
   for (size_t at = 0; at < launches.size();) {
     const Step step = StepOfMessage(launches, at);
-    works.push_back(
-        machine_.WorkOf(step, launches.subspan(at + sizeof(ipc::MessageHeader), sizeof step)));
+    touches.push_back(TouchesOf(
+        machine_.WorkOf(step, launches.subspan(at + sizeof(ipc::MessageHeader), sizeof step))));
     for (const size_t read : {offsetof(Step, stream), offsetof(Step, function), offsetof(Step, to),
-                              offsetof(Step, from), offsetof(Step, kind)}) {
+                              offsetof(Step, to) + 4, offsetof(Step, from),
+                              offsetof(Step, from) + 4, offsetof(Step, kind)}) {
       const size_t word = (at + sizeof(ipc::MessageHeader) + read) / 4;
       order_->read[word / 32] |= 1u << (word % 32);
     }
     at += ipc::PaddedBytes(ipc::HeaderAt(launches, at).bytes);
   }
-  AddEdges(works);
+  AddEdges(touches);
   told_.insert(place);
 }
 
-void ProgramOrders::AddEdges(const std::vector<Work>& works) {
-  for (uint32_t later = 0; later < works.size(); ++later) {
-    for (uint32_t earlier = 0; earlier < later; ++earlier) {
-      bool in_conflict = false;
-      ForEachTouch(works[earlier], [&](uint32_t cell, Access access) {
-        ForEachTouch(works[later], [&](uint32_t other, Access other_access) {
-          in_conflict |= cell == other && AreInConflict(access, other_access);
-        });
-      });
-      if (in_conflict) order_->edges.insert(order_->edges.end(), {earlier, later});
-    }
+void ProgramOrders::AddEdges(const std::vector<replay::LaunchTouches>& launches) {
+  const replay::Renaming renaming = replay::ChooseRenaming(launches, rename_bytes_left_);
+  const std::optional<scheduler::streams::Dag> dag = replay::OrderWith(launches, renaming);
+  for (int node = 0; node < dag->nodes(); ++node) {
+    for (const int after : dag->Successors(node))
+      order_->edges.insert(order_->edges.end(),
+                           {static_cast<uint32_t>(node), static_cast<uint32_t>(after)});
   }
+  for (const replay::Rename& rename : renaming.renames)
+    order_->renames.insert(order_->renames.end(),
+                           {rename.launch, rename.parameter, static_cast<uint32_t>(rename.place)});
+  order_->rename_bytes = static_cast<uint32_t>(renaming.bytes);
+  rename_bytes_left_ -= renaming.bytes;
 }
 
 }  // namespace worker

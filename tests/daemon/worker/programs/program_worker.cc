@@ -88,9 +88,9 @@ std::optional<LaunchSource::Described> ProgramWorker::DescribeStepUntrusted(
     return described;
   }
   const uint64_t bytes = step.count * kCellBytes;
-  DeviceWrite write{.to = AddressOfCell(step.to), .elements = bytes};
+  DeviceWrite write{.to = AddressOfCell(static_cast<uint32_t>(step.to)), .elements = bytes};
   if (step.kind == Kind::kCopy) {
-    write.from = AddressOfCell(step.from);
+    write.from = AddressOfCell(static_cast<uint32_t>(step.from));
     if (!addresses_.Backs(write.from, bytes)) return std::nullopt;
   } else {
     write.elements = step.count;

@@ -42,6 +42,22 @@ struct ProgramSurroundings {
   std::optional<ipc::SessionFile> file;
 };
 
+// Scratch memory that the driver refuses now and then. An address is the number of a cell.
+class ScratchCells final : public ScratchMemory {
+ public:
+  explicit ScratchCells(CellDevice* device) : device_(*device) {}
+  CUdeviceptr Take() override {
+    if (!is_taken_) is_there_ = !device_.Refuses();
+    is_taken_ = true;
+    return is_there_ ? kScratchCell : 0;
+  }
+  void GiveBack() override { is_taken_ = false; }
+
+ private:
+  CellDevice& device_;
+  bool is_taken_ = false, is_there_ = false;
+};
+
 class ProgramWorker final : public LaunchSource {
  public:
   ProgramWorker(ProgramSurroundings* around, uint64_t seed) : around_(*around), machine_(seed) {
@@ -62,7 +78,8 @@ class ProgramWorker final : public LaunchSource {
     runs_.reset();
     receiver_ = around_.file->WorkerChannel().receiver;
     orders_ = std::make_unique<LaunchOrders>(
-        std::span<const std::byte>(around_.file->chunks(), ipc::limits::kChunkAreaBytes));
+        std::span<const std::byte>(around_.file->chunks(), ipc::limits::kChunkAreaBytes),
+        &scratch_);
     runs_ = std::make_unique<LaunchRuns>(around_.driver, this, orders_.get());
   }
   StepMachine& machine() { return machine_; }
@@ -88,6 +105,7 @@ class ProgramWorker final : public LaunchSource {
   BackedAddresses backed_;
   OwnAddresses addresses_{&around_.arena, &around_.pinned, &backed_, 0};
   uint64_t names_version_ = 0;
+  ScratchCells scratch_{&machine_.device()};
   std::unique_ptr<ipc::Receiver> receiver_;
   std::unique_ptr<LaunchOrders> orders_;
   std::unique_ptr<LaunchRuns> runs_;

@@ -28,6 +28,7 @@ RandomProgram::Body RandomProgram::DrawBody() {
     planned.step.stream = one_stream ? 0 : stream;
     if (long_messages && planned.step.kind == Kind::kLaunch) planned.step.more = Below(300);
   }
+  if (dice_.OneIn(3)) UseScratch(&body);
   if (dice_.OneIn(4)) {
     const Step buffer{.to = DrawCells(kBufferCells)};
     body.insert(body.begin(), {{.step = {.kind = Kind::kAllocate, .to = buffer.to}}});
@@ -35,6 +36,20 @@ RandomProgram::Body RandomProgram::DrawBody() {
   }
   if (!dice_.OneIn(3)) body.push_back({{.kind = Kind::kFinish}});
   return body;
+}
+
+// Launches write a cell anew and read it in turn, as branches do that share a buffer.
+void RandomProgram::UseScratch(Body* body) {
+  const uint32_t scratch = DrawCells(1);
+  for (Planned& planned : *body) {
+    if (planned.step.kind != Kind::kLaunch) continue;
+    if (dice_.OneIn(2)) {
+      planned.step.function = kAnewName;
+      planned.step.to = planned.other_to = scratch;
+    } else {
+      planned.step.from = scratch;
+    }
+  }
 }
 
 RandomProgram::Planned RandomProgram::Draw() {
@@ -153,7 +168,9 @@ bool RandomProgram::Admit(const Step& step) {
 }
 
 Work RandomProgram::TouchOf(const Step& step) const {
-  Work work{.to = step.to, .from = step.from, .count = step.count};
+  Work work{.to = static_cast<uint32_t>(step.to),
+            .from = static_cast<uint32_t>(step.from),
+            .count = step.count};
   if (step.kind == Kind::kFill) work.function = static_cast<uint32_t>(Effect::kFill);
   if (step.kind == Kind::kCopy) work.function = static_cast<uint32_t>(Effect::kCopy);
   if (step.kind == Kind::kLaunch) work.function = functions_[step.function];

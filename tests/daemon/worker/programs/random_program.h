@@ -35,6 +35,7 @@ class RandomProgram {
 
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(dice_.Below(bound)); }
   Body DrawBody();
+  void UseScratch(Body* body);
   Planned Draw();
   uint32_t DrawCells(uint32_t count);
   // A turn that is not quite as the body is.

@@ -49,6 +49,7 @@ class Trial {
   std::string Run();
   const ProgramWorker& worker() const { return worker_; }
   uint64_t orders_told() const { return orders_told_; }
+  uint64_t renamings_told() const { return renamings_told_; }
 
  private:
   using Fold = shim::ChunkSender::Fold;
@@ -69,7 +70,7 @@ class Trial {
   ipc::Channel channel_;
   ipc::RingSender* const ring_;
   std::unique_ptr<shim::ChunkSender> sender_;
-  uint64_t sent_ = 0, orders_told_ = 0;
+  uint64_t sent_ = 0, orders_told_ = 0, renamings_told_ = 0;
 };
 
 std::string Trial::Run() {
@@ -149,11 +150,13 @@ void Trial::TellOrder() {
   if (!order.has_value()) return;
   worker_.ServeAll();
   ++orders_told_;
-  EXPECT_EQ(worker_.orders().OrderLaunches(
+  if (!order->renames.empty()) ++renamings_told_;
+  EXPECT_EQ(worker_.orders().OrderRenamedLaunches(
                 order->place, static_cast<unsigned>(order->messages.size()), order->edges.data(),
                 static_cast<unsigned>(order->edges.size()), order->read.data(),
                 static_cast<unsigned>(order->read.size()), order->patches.data(),
-                static_cast<unsigned>(order->patches.size())),
+                static_cast<unsigned>(order->patches.size()), order->renames.data(),
+                static_cast<unsigned>(order->renames.size()), order->rename_bytes),
             CUDA_SUCCESS);
 }
 
@@ -166,7 +169,7 @@ constexpr uint64_t kPrograms = 20000;
 TEST(ReplayedProgramsTest, LeaveWhatTheirStepsLeaveOneByOne) {
   const uint64_t seed = harness::Seed(), count = harness::Events(kPrograms);
   ProgramSurroundings around;
-  uint64_t served = 0, replayed = 0, orders = 0;
+  uint64_t served = 0, replayed = 0, orders = 0, renamings = 0;
   for (uint64_t k = 0; k < count; ++k) {
     Trial trial(seed + k, &around);
     const std::string wrong = trial.Run();
@@ -174,14 +177,16 @@ TEST(ReplayedProgramsTest, LeaveWhatTheirStepsLeaveOneByOne) {
     served += trial.worker().served();
     replayed += trial.worker().replayed();
     orders += trial.orders_told();
+    renamings += trial.renamings_told();
   }
   std::printf("%" PRIu64 " programs, %" PRIu64 " steps, %" PRIu64 " of them in graphs, %" PRIu64
-              " orders\n",
-              count, served, replayed, orders);
+              " orders, %" PRIu64 " of them rename\n",
+              count, served, replayed, orders, renamings);
   EXPECT_EQ(CellGraphsAlive(), 0u);
   if (count < 1000) return;
   EXPECT_GT(replayed, served / 20) << "graphs were hardly tried";
   EXPECT_GT(orders, count / 100) << "orders were hardly tried";
+  EXPECT_GT(renamings, count / 50) << "renaming was hardly tried";
 }
 
 }  // namespace

@@ -27,7 +27,10 @@ StepMachine::StepMachine(uint64_t seed) : device_(seed) {
 }
 
 Work StepMachine::WorkOf(const Step& step, std::span<const std::byte> body) const {
-  Work work = {.to = step.to, .from = step.from, .value = step.value, .count = step.count};
+  Work work = {.to = static_cast<uint32_t>(step.to),
+               .from = static_cast<uint32_t>(step.from),
+               .value = step.value,
+               .count = step.count};
   if (step.kind == Step::Kind::kFill) {
     work.function = static_cast<uint32_t>(Effect::kFill);
   } else if (step.kind == Step::Kind::kCopy) {

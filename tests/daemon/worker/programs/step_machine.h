@@ -36,12 +36,13 @@ struct Step {
   uint32_t function = 0;
   uint32_t count = 1;
   uint32_t more = 0;  // words that follow the step, as further arguments
-  uint32_t to = 0;    // the arguments of kernels begin here
-  uint32_t from = 0;
-  uint32_t value = 0;
+  uint32_t unused = 0;
+  uint64_t to = 0;  // the arguments of kernels begin here
+  uint64_t from = 0;
+  uint32_t value = 0, unused_too = 0;
 
   bool IsWork() const { return kind <= Kind::kCopy; }
-  uint32_t buffer() const { return to / kBufferCells; }
+  uint32_t buffer() const { return static_cast<uint32_t>(to) / kBufferCells; }
 };
 constexpr size_t kStepWords = sizeof(Step) / sizeof(uint32_t);
 
@@ -84,5 +85,7 @@ class StepMachine {
 constexpr uint32_t FirstFunction(uint32_t name) {
   return kEffects * name + kFirstOfKernels + name % (kEffects - kFirstOfKernels);
 }
+constexpr uint32_t kAnewName = 4;
+static_assert(EffectOf(FirstFunction(kAnewName)) == Effect::kAnew);
 
 }  // namespace worker
