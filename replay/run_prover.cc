@@ -20,15 +20,16 @@ struct AnalysedImage {
 
 class Prover final : public RunProver {
  public:
-  RunProof Prove(std::span<const LaunchToProve> launches, const ClientMemory& memory) override {
+  RunProof Prove(std::span<const LaunchToProve> launches, const ClientMemory& memory,
+                 uint64_t rename_bytes_max) override {
     if (images_.size() >= kImagesMax) images_.clear();
     RunProof proof;
     std::vector<RunLaunch> run;
-    for (const LaunchToProve& launch : launches) {
-      run.push_back(RunLaunchOf(launch, memory));
-      proof.read.push_back(WordsRead(run.back().access, launch.parameters.size()));
-    }
-    proof.order = OrderOf(run, scheduler::streams::kV100);
+    for (const LaunchToProve& launch : launches) run.push_back(RunLaunchOf(launch, memory));
+    proof.order = OrderOf(run, scheduler::streams::kV100, rename_bytes_max);
+    const bool renames = !proof.order.renaming.renames.empty();
+    for (const RunLaunch& launch : run)
+      proof.read.push_back(WordsRead(launch.access, launch.parameters.size(), renames));
     return proof;
   }
 
@@ -45,13 +46,14 @@ class Prover final : public RunProver {
  private:
   // `launch` and `memory` outlive the result.
   RunLaunch RunLaunchOf(const LaunchToProve& launch, const ClientMemory& memory) {
-    return {.access = AccessOf(launch),
-            .grid = launch.grid,
-            .parameters = launch.parameters,
-            .memory = {.allocation = memory.allocation,
-                       .variable = [this, &launch, &memory](uint32_t index) {
-                         return VariableOf(launch, memory, index);
-                       }}};
+    return {
+        .access = AccessOf(launch),
+        .grid = launch.grid,
+        .parameters = launch.parameters,
+        .memory = {.allocation = memory.allocation,
+                   .variable = [this, &launch, &memory](
+                                   uint32_t index) { return VariableOf(launch, memory, index); },
+                   .movable = memory.movable}};
   }
 
   AnalysedImage& ImageOf(const LaunchToProve& launch) {

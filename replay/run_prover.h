@@ -35,6 +35,9 @@ struct ClientMemory {
   std::function<std::optional<Range>(uint64_t address)> allocation;
   // Where a module's variable is, if the program has asked.
   std::function<std::optional<Range>(uint64_t module, const std::string& name)> variable;
+  // Whether the memory at this address is device memory of one allocation, which nothing but work
+  // of the device looks at. None: no memory is renamed.
+  std::function<bool(uint64_t address)> movable = nullptr;
 };
 
 struct RunProof {
@@ -45,7 +48,9 @@ struct RunProof {
 class RunProver {
  public:
   virtual ~RunProver() = default;
-  virtual RunProof Prove(std::span<const LaunchToProve> launches, const ClientMemory& memory) = 0;
+  // Versions of ranges are renamed into so many bytes (versions.h).
+  virtual RunProof Prove(std::span<const LaunchToProve> launches, const ClientMemory& memory,
+                         uint64_t rename_bytes_max) = 0;
   // The memory that one launch touches, or why that is not known. Prove() makes orders from it.
   virtual LaunchTouches Touches(const LaunchToProve& launch, const ClientMemory& memory) = 0;
 };

@@ -168,7 +168,9 @@ size_t LeastUseful(std::span<const LaunchTouches> launches, const Versions& vers
 }  // namespace
 
 Renaming ChooseRenaming(std::span<const LaunchTouches> launches, uint64_t bytes_max) {
-  Versions versions = VersionSearch(launches).Run();
+  Versions versions;
+  if (bytes_max != 0) versions = VersionSearch(launches).Run();
+  if (versions.empty()) return {};
   const std::optional<Dag> freest = OrderWith(launches, Place(versions));
   if (!freest.has_value()) return {};
   const auto larger = [](const Version& a, const Version& b) {

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "ipc/calls/limits.h"
 #include "replay/launch_ranges.h"
 #include "scheduler/streams/dag.h"
 
@@ -32,7 +33,7 @@ struct Renaming {
 };
 
 // Addresses keep their remainder by this, so that vector loads stay aligned.
-inline constexpr uint64_t kPlaceAlignment = 512;
+inline constexpr uint64_t kPlaceAlignment = ipc::limits::kAllocationAlignment;
 
 // The versions without which launches would wait for more, at most `bytes_max` of them. Where these
 // are not enough, those go first that the longest path needs least.

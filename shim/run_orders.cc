@@ -5,7 +5,11 @@
 #include <cstdlib>
 #include <utility>
 
+#include "ipc/calls/limits.h"
 #include "ipc/futex.h"
+#include "ipc/tables.h"
+#include "shim/client.h"
+#include "shim/memory.h"
 #include "shim/plugin.h"
 #include "shim/proof_facts.h"
 #include "shim/rebuild/images.h"
@@ -46,6 +50,34 @@ std::vector<uint32_t> WordsOf(size_t begin, size_t end, const std::vector<size_t
   return bits;
 }
 
+std::vector<uint32_t> WordsOfEdges(const replay::RunOrder& order) {
+  std::vector<uint32_t> words;
+  for (const scheduler::streams::Edge& edge : order.edges)
+    words.insert(words.end(), {static_cast<uint32_t>(edge.from), static_cast<uint32_t>(edge.to)});
+  return words;
+}
+
+std::vector<uint32_t> WordsOfRenames(const replay::Renaming& renaming) {
+  std::vector<uint32_t> words;
+  for (const replay::Rename& rename : renaming.renames)
+    words.insert(words.end(),
+                 {rename.launch, rename.parameter, static_cast<uint32_t>(rename.place)});
+  return words;
+}
+
+// Those within the run, counted from its begin.
+std::vector<uint32_t> PatchesOf(const LaunchRun& run, std::span<const ipc::ChunkPatch> patches) {
+  std::vector<uint32_t> words;
+  for (const ipc::ChunkPatch& patch : patches) {
+    const size_t at = size_t{patch.word} * kWordBytes;
+    if (at < run.begin || at >= run.end) continue;
+    words.insert(words.end(), {static_cast<uint32_t>((at - run.begin) / kWordBytes), patch.value});
+  }
+  return words;
+}
+
+unsigned Count(const std::vector<uint32_t>& words) { return static_cast<unsigned>(words.size()); }
+
 // Device memory, or a variable whose address the program has asked for and passes to kernels.
 std::optional<replay::Range> RangeOfAddress(uint64_t address) {
   const State& state = State::Process();
@@ -61,14 +93,19 @@ std::optional<replay::Range> RangeOfVariable(uint64_t module_value, const std::s
   return found == module->variables.end() ? std::nullopt : std::optional(found->second);
 }
 
+// Pinned memory the program may read at any time.
+bool IsMovable(uint64_t address) { return Memory::PlaceOf(address) == Memory::Place::kDevice; }
+
 #if LANEWAY_TEST_HOOKS
-// Tests count what was proven: launches, of them attributed, width, longest path, concurrent.
+// Tests count what was proven: launches, of them attributed, width, longest path, concurrent, bytes
+// of scratch memory.
 void Report(size_t launches, const replay::RunOrder& order) {
   const char* const path = std::getenv("LANEWAY_TEST_ORDERS");
   std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a");
   if (file == nullptr) return;
-  std::fprintf(file, "%zu %d %d %d %d\n", launches, order.attributed, order.width, order.length,
-               order.concurrent ? 1 : 0);
+  std::fprintf(file, "%zu %d %d %d %d %llu\n", launches, order.attributed, order.width,
+               order.length, order.concurrent ? 1 : 0,
+               static_cast<unsigned long long>(order.renaming.bytes));
   std::fclose(file);
 }
 #else
@@ -95,9 +132,24 @@ OrderTrust::Facts RunOrders::Now() const {
   return {.version = ProofFacts::version(), .worker = pipeline_.generation()};
 }
 
+// A session has one scratch memory, on one device.
+uint64_t RunOrders::RenameBytesLeft() const {
+  const ipc::Welcome& welcome = Client::Process().connection().welcome;
+  if (welcome.device_count != 1 || !ipc::Knows(welcome.tables, ipc::Op::OrderRenamedLaunches))
+    return 0;
+  return ipc::limits::kRenameBytesMax - rename_bytes_.load(std::memory_order_relaxed);
+}
+
+bool RunOrders::OnForget() {
+  const bool take_back = trust_.OnForget();
+  if (take_back) rename_bytes_.store(0, std::memory_order_relaxed);
+  return take_back;
+}
+
 bool RunOrders::OnRepeat(const ipc::ChunkRepeat& repeat, std::span<const ipc::ChunkPatch> patches,
                          std::span<const std::byte> run) {
   const OrderTrust::Repeat what = trust_.OnRepeat(repeat.offset, Now());
+  if (what.take_back) rename_bytes_.store(0, std::memory_order_relaxed);
   if (what.look) {
     const base::MutexLock lock(&wanted_mutex_);
     if (wanted_.size() >= kWantedMax) return what.take_back;
@@ -165,23 +217,19 @@ void RunOrders::ProveRun(const Wanted& wanted, const LaunchRun& run) {
     images.push_back(Images::Find(hash));
     if (images.back() != nullptr) launch.image = *images.back();
   }
-  const replay::RunProof proof =
-      prover_->Prove(launches, {.allocation = &RangeOfAddress, .variable = &RangeOfVariable});
+  const replay::RunProof proof = prover_->Prove(
+      launches,
+      {.allocation = &RangeOfAddress, .variable = &RangeOfVariable, .movable = &IsMovable},
+      RenameBytesLeft());
   Report(launches.size(), proof.order);
   if (proof.order.concurrent) Give(wanted, run, proof, facts);
 }
 
 void RunOrders::Give(const Wanted& wanted, const LaunchRun& run, const replay::RunProof& proof,
                      uint64_t facts) {
-  std::vector<uint32_t> edges, patches;
-  for (const scheduler::streams::Edge& edge : proof.order.edges)
-    edges.insert(edges.end(), {static_cast<uint32_t>(edge.from), static_cast<uint32_t>(edge.to)});
-  for (const ipc::ChunkPatch& patch : wanted.patches) {
-    const size_t at = size_t{patch.word} * kWordBytes;
-    if (at < run.begin || at >= run.end) continue;
-    const uint32_t word = static_cast<uint32_t>((at - run.begin) / kWordBytes);
-    patches.insert(patches.end(), {word, patch.value});
-  }
+  const std::vector<uint32_t> edges = WordsOfEdges(proof.order),
+                              renames = WordsOfRenames(proof.order.renaming),
+                              patches = PatchesOf(run, wanted.patches);
   // The proof has read a launch's shape and function, too: all words count but some parameters.
   std::vector<size_t> params_at;
   for (size_t i = 0; i < run.launches.size(); ++i)
@@ -190,15 +238,25 @@ void RunOrders::Give(const Wanted& wanted, const LaunchRun& run, const replay::R
   const unsigned place = wanted.offset + static_cast<unsigned>(run.begin);
   const unsigned bytes = static_cast<unsigned>(run.end - run.begin);
   const uint32_t *const edge_data = edges.data(), *const read_data = read.data(),
-                        *const patch_data = patches.data();
-  const unsigned edge_words = static_cast<unsigned>(edges.size()),
-                 read_words = static_cast<unsigned>(read.size()),
-                 patch_words = static_cast<unsigned>(patches.size());
+                        *const patch_data = patches.data(), *const rename_data = renames.data();
+  const unsigned edge_words = Count(edges), read_words = Count(read), patch_words = Count(patches),
+                 rename_words = Count(renames),
+                 rename_bytes = static_cast<unsigned>(proof.order.renaming.bytes);
   // The send lock is held while the facts are compared, so no repeat lies between that and the
   // order. A lost session shows at the program's own calls.
-  (void)PostWith<ipc::Op::OrderLaunches>(
-      0, [&] { return trust_.MayGive(wanted.epoch, facts, Now()); }, place, bytes, edge_data,
-      edge_words, read_data, read_words, patch_data, patch_words);
+  const auto may_give = [&] {
+    if (!trust_.MayGive(wanted.epoch, facts, Now())) return false;
+    rename_bytes_.fetch_add(rename_bytes, std::memory_order_relaxed);
+    return true;
+  };
+  if (renames.empty()) {
+    (void)PostWith<ipc::Op::OrderLaunches>(0, may_give, place, bytes, edge_data, edge_words,
+                                           read_data, read_words, patch_data, patch_words);
+  } else {
+    (void)PostWith<ipc::Op::OrderRenamedLaunches>(0, may_give, place, bytes, edge_data, edge_words,
+                                                  read_data, read_words, patch_data, patch_words,
+                                                  rename_data, rename_words, rename_bytes);
+  }
 }
 
 }  // namespace shim

@@ -4,7 +4,9 @@
 // follow each other on one stream. The thread finds what they touch in the PTX of their modules
 // (replay/run_prover.h), and where the client's memory is. Where that proves launches independent,
 // the client tells the worker what must wait for what, and which words of the messages the proof
-// has read (ipc::laneway::OrderLaunches). A repeat with other words runs in program order.
+// has read (ipc::laneway::OrderLaunches). A repeat with other words runs in program order. Scratch
+// memory that launches use in turn is renamed where that lets them run at the same time
+// (replay/versions.h): up to limits::kRenameBytesMax in all orders that the worker has.
 //
 // Proofs rest on ProofFacts, too (shim/order_trust.h). When these change, the next repeat takes all
 // orders back first. The thread rests four times as long as it has worked.
@@ -36,7 +38,7 @@ class RunOrders final : public RepeatWatch {
 
   bool OnRepeat(const ipc::ChunkRepeat& repeat, std::span<const ipc::ChunkPatch> patches,
                 std::span<const std::byte> run) override;
-  bool OnForget() override { return trust_.OnForget(); }
+  bool OnForget() override;
 
  private:
   // A chunk to be looked at.
@@ -58,12 +60,16 @@ class RunOrders final : public RepeatWatch {
             uint64_t facts);
 
   OrderTrust::Facts Now() const;
+  // Bytes into which the next order may rename.
+  uint64_t RenameBytesLeft() const;
 
   static constexpr size_t kWantedMax = 64;
 
   Pipeline& pipeline_;
   const std::unique_ptr<replay::RunProver> prover_;  // of the thread
   OrderTrust trust_;                                 // under the send lock
+  // Of the orders that the worker has. Grows on the thread alone.
+  std::atomic<uint64_t> rename_bytes_{0};
   base::Mutex wanted_mutex_ ACQUIRED_AFTER(lock_order::kKeeping);
   std::deque<Wanted> wanted_ GUARDED_BY(wanted_mutex_);
   std::atomic<uint32_t> asked_{0};  // counts what was put into wanted_

@@ -8,9 +8,11 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness  # noqa: E402
 from harness import Laneway, check, wait_for  # noqa: E402
+from harness.stepped import Stepped, alone  # noqa: E402
 
 MIB = 1 << 20
 STEPS = 9  # that memory_view tells of
+SCRATCH_MIB = 4  # limits::kRenameBytesMax
 
 
 def views(program):
@@ -57,22 +59,57 @@ def test_every_query_says_the_same_below_a_limit():
     agrees("--memory=64MiB", limit=64 * MIB)
 
 
-def width_of_branches(laneway, way, **environment):
-    """Of the longest run of launches that the client has looked at: launches, width, longest path."""
+def width_of_run(laneway, command, **environment):
+    """Of the longest run of launches that the client has looked at: launches, width, longest path, whether it renames."""
     with tempfile.NamedTemporaryFile("r") as notes:
-        result = laneway.run([laneway.binary("branches"), "60", way], "--transport=ring", "--replay=always",
-                             LANEWAY_TEST_ORDERS=notes.name, **environment)
+        result = laneway.run(command, "--transport=ring", "--replay=always", LANEWAY_TEST_ORDERS=notes.name,
+                             **environment)
         check(result.code == 0, f"{result}")
-        launches, _, width, longest_path, _ = max([int(word) for word in line.split()] for line in notes)
-    return launches, width, longest_path
+        launches, _, width, longest_path, _, renamed = max([int(word) for word in line.split()] for line in notes)
+    return launches, width, longest_path, renamed != 0
 
 
 def test_branches_that_free_memory_are_independent_where_it_waits():
     with Laneway() as laneway:
         for way in ("malloc", "async"):
-            check(width_of_branches(laneway, way) == (63, 8, 14), f"{way}: seven layers, and seven sums behind them")
-            at_once = width_of_branches(laneway, way, LANEWAY_TEST_FREED_AT_ONCE="1")
-            check(at_once == (63, 1, 63), f"{way}: {at_once} where freed memory is used again at once")
+            branches = [laneway.binary("branches"), "60", way]
+            waits = width_of_run(laneway, branches)
+            check(waits == (63, 8, 14, False), f"{way}: {waits}, not seven layers, and seven sums behind them")
+            at_once = width_of_run(laneway, branches, LANEWAY_TEST_FREED_AT_ONCE="1")
+            check(at_once == (63, 8, 14, True), f"{way}: {at_once} where freed memory is used again at once")
+
+
+def test_branches_that_share_a_buffer_are_independent_in_scratch_memory():
+    with Laneway() as laneway:
+        told = width_of_run(laneway, [laneway.binary("replayed"), "4", "scratch"])
+        check(told == (17, 8, 3, True), f"{told}, not two of each branch, and one behind them")
+
+
+def device_bytes(laneway, rounds, *options):
+    """Of a session after each round: its branches use one buffer in turn, which stays for the first two rounds."""
+    program = Stepped(laneway, "scratch", alone(laneway, "scratch", rounds, "replayed"), rounds, *options,
+                      name="replayed")
+    told = []
+    while program.round < rounds - 1:
+        program.step()
+        told.append(laneway.sessions()[0]["device_bytes"])
+    program.goes_on_to_its_end()
+    return told
+
+
+def test_scratch_memory_counts_as_the_sessions():
+    with Laneway() as laneway:
+        (alone_bytes,) = device_bytes(laneway, 2)
+        check(device_bytes(laneway, 2, "--replay=always") == [alone_bytes + SCRATCH_MIB * MIB], "it has scratch memory")
+        wait_for(lambda: laneway.used_bytes() == 0, "nothing is left")
+
+
+def test_where_no_room_is_free_there_is_no_scratch_memory():
+    """The program needs 4 MiB. Its results are the same, and what it may have is its own."""
+    with Laneway() as laneway:
+        (alone_bytes,) = device_bytes(laneway, 2)
+        limit = f"--memory={(alone_bytes + SCRATCH_MIB * MIB) // MIB - 1}MiB"
+        check(device_bytes(laneway, 2, "--replay=always", limit) == [alone_bytes], "it has none")
 
 
 if __name__ == "__main__":

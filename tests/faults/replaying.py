@@ -15,7 +15,7 @@ from harness.processes import state_of  # noqa: E402
 from harness.stepped import Stepped, alone, at_rest, check_806, kill_worker, rests  # noqa: E402
 
 ALWAYS = "--replay=always"
-WAYS = ("device", "lane", "last")
+WAYS = ("device", "lane", "last", "scratch")
 ROUNDS = 1000  # of a program that outlives what happens to it
 VICTIM_CALLS = (1000, 4000)  # messages of a client, most of them in runs that repeat
 

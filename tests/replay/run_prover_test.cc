@@ -25,6 +25,14 @@ constexpr char kModule[] = R"(.version 8.3
   .reg .b64 %rd<4>; .reg .b32 %r<4>;
   mov.u64 %rd1, total; atom.global.add.u32 %r1, [%rd1], 1; ret;
 }
+.visible .entry fill(.param .u64 a, .param .u32 n) {
+  .reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .pred %p<2>;
+  ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;
+  setp.ge.u32 %p1, %r2, %r1; @%p1 bra done;
+  mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r2;
+done:
+  ret;
+}
 )";
 
 // A container with one more entry, of machine code.
@@ -59,7 +67,7 @@ class RunProverTest : public ::testing::Test {
   std::span<const std::byte> Image() const { return std::as_bytes(std::span(image_)); }
   RunProof Prove() {
     for (size_t i = 0; i < launches_.size(); ++i) {
-      if (launches_[i].kernel == "put") launches_[i].parameters = parameters_[i];
+      if (launches_[i].kernel != "add") launches_[i].parameters = parameters_[i];
     }
     ClientMemory memory;
     memory.allocation = [](uint64_t address) -> std::optional<Range> {
@@ -69,7 +77,8 @@ class RunProverTest : public ::testing::Test {
       EXPECT_EQ(name, "total");
       return variable_;
     };
-    return prover_->Prove(launches_, memory);
+    memory.movable = [this](uint64_t address) { return address != fixed_; };
+    return prover_->Prove(launches_, memory, rename_bytes_max_);
   }
   std::vector<std::pair<int, int>> Edges() {
     std::vector<std::pair<int, int>> edges;
@@ -83,6 +92,7 @@ class RunProverTest : public ::testing::Test {
   std::string image_ = kModule;
   uint64_t content_ = 1;
   std::optional<Range> variable_;
+  uint64_t rename_bytes_max_ = 0, fixed_ = 0;
   std::vector<LaunchToProve> launches_;
   std::vector<std::vector<std::byte>> parameters_;
 };
@@ -117,6 +127,42 @@ TEST_F(RunProverTest, UnknownKernelsKeepTheirPlace) {
   EXPECT_EQ(Edges(), (Pairs{{0, 1}, {1, 2}}));
 }
 
+class RenamingProverTest : public RunProverTest {
+ protected:
+  // The launch overwrites the allocation of 64 bytes at the address whole.
+  void Fill(uint64_t address) {
+    Launch("fill", address);
+    parameters_.back().resize(16);
+    parameters_.back()[8] = std::byte{16};
+    launches_.back().grid.threads[0] = 16;
+  }
+};
+
+TEST_F(RenamingProverTest, VersionsAreRenamedWhereThereIsRoom) {
+  for (int i = 0; i < 3; ++i) Fill(0x1000);
+  RunProof proof = Prove();
+  EXPECT_TRUE(proof.order.renaming.renames.empty());
+  EXPECT_EQ(Edges(), (Pairs{{0, 1}, {1, 2}}));
+  EXPECT_EQ(proof.read[0], (std::vector<bool>{true, true, false, false}));
+  rename_bytes_max_ = 4096;
+  proof = Prove();
+  ASSERT_EQ(proof.order.renaming.renames.size(), 2u) << "the last version stays";
+  EXPECT_EQ(proof.order.renaming.renames[1].launch, 1u);
+  EXPECT_EQ(Edges(), Pairs{});
+  EXPECT_EQ(proof.read[2], (std::vector<bool>{true, true, true, false}))
+      << "what is overwritten rests on the bound";
+}
+
+TEST_F(RenamingProverTest, OnlyMemoryThatMayMoveIsRenamed) {
+  rename_bytes_max_ = 4096;
+  fixed_ = 0x1000;
+  for (int i = 0; i < 3; ++i) Fill(0x1000);
+  for (int i = 0; i < 2; ++i) Fill(0x2000);
+  const RunProof proof = Prove();
+  ASSERT_EQ(proof.order.renaming.renames.size(), 1u);
+  EXPECT_EQ(proof.order.renaming.renames[0].launch, 3u);
+}
+
 TEST_F(RunProverTest, AnImageWithoutTextTellsNothing) {
   image_ =
       "\x7f"
@@ -132,7 +178,7 @@ TEST(KernelImageTest, ContainersAreOpened) {
     return ReadKernelImageUntrusted(std::as_bytes(std::span(image)));
   };
   ASSERT_NE(read(container), nullptr);
-  EXPECT_EQ(read(container)->kernels().size(), 2u);
+  EXPECT_EQ(read(container)->kernels().size(), 3u);
   EXPECT_NE(read(WithMachineCode(container, 80)), nullptr);
   EXPECT_EQ(read(WithMachineCode(container, 90)), nullptr) << "it may be other code";
   EXPECT_EQ(read(""), nullptr);

@@ -1,13 +1,14 @@
 // Rounds of iterations that repeat, and between them changes of what a replay stands on:
-// replayed ROUNDS device|lane|varied|last|storm [step].
+// replayed ROUNDS device|lane|varied|last|storm|scratch [step].
 //
 // A round is kIterations equal iterations: launches on two streams with an event between, a fill
 // and a read-back. Rounds take turns: nothing changes; the module goes and another comes, whose
 // kernel of the same name computes something else; memory is freed and allocated again; a stream is
 // another one. lane: with memory besides that lives for an iteration; varied: every launch has an
 // argument of its own in every iteration; last: the last launch has; storm: an upload behind the
-// launches has another length in every iteration. With `step` the program waits for a byte on
-// standard input before each round.
+// launches has another length in every iteration; scratch: eight branches use one buffer in turn.
+// That buffer is larger each time that the program allocates it again. With `step` the program
+// waits for a byte on standard input before each round.
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 constexpr int kCount = 1 << 10;
 constexpr int kIterations = 12;
 constexpr int kLaunches = 12;
+constexpr int kBranches = 8;
 
 // Step(from, to, number): to[i] = from[i] * FACTOR + number, a block of kCount / 4 threads.
 constexpr char kModule[] =
@@ -34,13 +36,26 @@ __global__ void Mix(const unsigned* from, unsigned* to, unsigned number) {
   to[i] = (from[i] ^ number) * 16777619u + (from[(i + 1) % kCount] >> 7) + i;
 }
 
+__global__ void Layer(const unsigned* from, unsigned* to, int count, unsigned number) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) to[i] = from[i] * 16777619u + number;
+}
+
+// What the branches have made, and what the last of them has left in the scratch buffer.
+__global__ void Fold(const unsigned* results, const unsigned* scratch, unsigned* to) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned sum = scratch[i];
+  for (int branch = 0; branch < kBranches; ++branch) sum = sum * 31 + results[branch * kCount + i];
+  to[i] = sum;
+}
+
 struct Program {
-  unsigned *a, *b, *sum, host[kCount];
+  unsigned *a, *b, *sum, *results, host[kCount];
   cudaStream_t streams[2];
   cudaEvent_t event;
   CUmodule module = nullptr;
   CUfunction step;
-  bool lane, varied, last, storm;
+  bool lane, varied, last, storm, scratch;
 
   void LoadModule(unsigned factor) {
     char text[2 * sizeof kModule];
@@ -49,15 +64,15 @@ struct Program {
     CHECK(cuModuleLoadData(&module, text));
     CHECK(cuModuleGetFunction(&step, module, "Step"));
   }
-  void Allocate(unsigned** words, int value) {
-    CUDA_CHECK(cudaMalloc(words, kCount * sizeof(unsigned)));
-    CUDA_CHECK(cudaMemset(*words, value, kCount * sizeof(unsigned)));
+  void Allocate(unsigned** words, int value, int count = kCount) {
+    CUDA_CHECK(cudaMalloc(words, count * sizeof(unsigned)));
+    CUDA_CHECK(cudaMemset(*words, value, count * sizeof(unsigned)));
   }
   void Change(long round) {
     if (round % 4 == 1) LoadModule(3 + 2 * static_cast<unsigned>(round));
     if (round % 4 == 2) {
       CUDA_CHECK(cudaFree(b));
-      Allocate(&b, static_cast<int>(round));
+      Allocate(&b, static_cast<int>(round), kCount + (scratch ? 96 * static_cast<int>(round) : 0));
     }
     if (round % 4 == 3) {
       CUDA_CHECK(cudaStreamDestroy(streams[1]));
@@ -68,9 +83,15 @@ struct Program {
     void* arguments[] = {&from, &to, &number};
     CHECK(cuLaunchKernel(step, 4, 1, 1, kCount / 4, 1, 1, 0, streams[0], arguments, nullptr));
   }
-  void Iterate(unsigned number) {
-    unsigned* other = b;
-    if (lane) CUDA_CHECK(cudaMalloc(&other, kCount * sizeof(unsigned)));
+  void Branches(unsigned number) {
+    CUDA_CHECK(cudaMemsetAsync(a, static_cast<int>(number % 251), sizeof host, streams[0]));
+    for (int branch = 0; branch < kBranches; ++branch) {
+      Layer<<<4, kCount / 4, 0, streams[0]>>>(a, b, kCount, branch);
+      Layer<<<4, kCount / 4, 0, streams[0]>>>(b, results + branch * kCount, kCount, branch);
+    }
+    Fold<<<4, kCount / 4, 0, streams[0]>>>(results, b, sum);
+  }
+  void Chain(unsigned* other, unsigned number) {
     CUDA_CHECK(cudaMemsetAsync(sum, 0, kCount * sizeof(unsigned), streams[0]));
     for (int i = 0; i < kLaunches; ++i) {
       const bool differs = varied || (last && i + 1 == kLaunches);
@@ -82,6 +103,15 @@ struct Program {
       } else {
         Mix<<<4, kCount / 4, 0, streams[0]>>>(sum, a, argument);
       }
+    }
+  }
+  void Iterate(unsigned number) {
+    unsigned* other = b;
+    if (lane) CUDA_CHECK(cudaMalloc(&other, kCount * sizeof(unsigned)));
+    if (scratch) {
+      Branches(number);
+    } else {
+      Chain(other, number);
     }
     if (storm) {
       const size_t bytes = (1 + number % kCount) * sizeof(unsigned);
@@ -112,7 +142,9 @@ int main(int argc, char** argv) {
   program.storm = strcmp(argv[2], "storm") == 0;
   for (cudaStream_t& stream : program.streams) CUDA_CHECK(cudaStreamCreate(&stream));
   CUDA_CHECK(cudaEventCreateWithFlags(&program.event, cudaEventDisableTiming));
+  program.scratch = strcmp(argv[2], "scratch") == 0;
   for (unsigned** words : {&program.a, &program.b, &program.sum}) program.Allocate(words, 1);
+  if (program.scratch) program.Allocate(&program.results, 1, kBranches * kCount);
   CUDA_CHECK(cudaDeviceSynchronize());
   program.LoadModule(3);
   printf("started\n");
