@@ -86,7 +86,7 @@ def test_branches_that_share_a_buffer_are_independent_in_scratch_memory():
 
 
 def device_bytes(laneway, rounds, *options):
-    """Of a session after each round: its branches use one buffer in turn, which stays for the first two rounds."""
+    """Of a session after each round: its branches use one buffer in turn."""
     program = Stepped(laneway, "scratch", alone(laneway, "scratch", rounds, "replayed"), rounds, *options,
                       name="replayed")
     told = []
@@ -102,6 +102,15 @@ def test_scratch_memory_counts_as_the_sessions():
         (alone_bytes,) = device_bytes(laneway, 2)
         check(device_bytes(laneway, 2, "--replay=always") == [alone_bytes + SCRATCH_MIB * MIB], "it has scratch memory")
         wait_for(lambda: laneway.used_bytes() == 0, "nothing is left")
+
+
+def test_scratch_memory_goes_before_the_program_is_refused_memory():
+    """The program allocates 2 MiB before its second round; with the scratch memory, 1 MiB is left."""
+    with Laneway() as laneway:
+        (alone_bytes,) = device_bytes(laneway, 2)
+        limit = f"--memory={alone_bytes // MIB + SCRATCH_MIB + 1}MiB"
+        told = device_bytes(laneway, 3, "--replay=always", limit)
+        check(told == [alone_bytes + SCRATCH_MIB * MIB, alone_bytes + 2 * MIB], f"{told}: it has given it back")
 
 
 def test_where_no_room_is_free_there_is_no_scratch_memory():

@@ -7,7 +7,8 @@
 // another one. lane: with memory besides that lives for an iteration; varied: every launch has an
 // argument of its own in every iteration; last: the last launch has; storm: an upload behind the
 // launches has another length in every iteration; scratch: eight branches use one buffer in turn.
-// That buffer is larger each time that the program allocates it again. With `step` the program
+// That buffer is larger each time that the program allocates it again, and the program allocates 2
+// MiB more before its second round. With `step` the program
 // waits for a byte on standard input before each round.
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ constexpr int kCount = 1 << 10;
 constexpr int kIterations = 12;
 constexpr int kLaunches = 12;
 constexpr int kBranches = 8;
+constexpr int kMoreCount = 1 << 19;  // a range of its own
 
 // Step(from, to, number): to[i] = from[i] * FACTOR + number, a block of kCount / 4 threads.
 constexpr char kModule[] =
@@ -50,7 +52,7 @@ __global__ void Fold(const unsigned* results, const unsigned* scratch, unsigned*
 }
 
 struct Program {
-  unsigned *a, *b, *sum, *results, host[kCount];
+  unsigned *a, *b, *sum, *results, *more, host[kCount];
   cudaStream_t streams[2];
   cudaEvent_t event;
   CUmodule module = nullptr;
@@ -69,6 +71,7 @@ struct Program {
     CUDA_CHECK(cudaMemset(*words, value, count * sizeof(unsigned)));
   }
   void Change(long round) {
+    if (scratch && round == 1) Allocate(&more, 0, kMoreCount);
     if (round % 4 == 1) LoadModule(3 + 2 * static_cast<unsigned>(round));
     if (round % 4 == 2) {
       CUDA_CHECK(cudaFree(b));
