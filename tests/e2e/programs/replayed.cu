@@ -7,9 +7,9 @@
 // another one. lane: with memory besides that lives for an iteration; varied: every launch has an
 // argument of its own in every iteration; last: the last launch has; storm: an upload behind the
 // launches has another length in every iteration; scratch: eight branches use one buffer in turn.
-// That buffer is larger each time that the program allocates it again, and the program allocates 2
-// MiB more before its second round. With `step` the program
-// waits for a byte on standard input before each round.
+// That buffer is larger each time that the program allocates it again. The program allocates 2 MiB
+// more before the second round of scratch. With `step` the program waits for a byte on standard
+// input before each round.
 #include <string.h>
 #include <unistd.h>
 
