@@ -19,7 +19,8 @@ namespace kernels::llm {
 
 constexpr int32_t kBlockTokens = 16;    // whose keys and values lie in one block
 constexpr int32_t kSegmentKeys = 256;   // that attention adds before it merges
-constexpr int32_t kHeadWidthMax = 256;  // elements
+constexpr int32_t kHeadWidthMax = 256;  // elements; a head has a multiple of kHeadWidthStep
+constexpr int32_t kHeadWidthStep = 4;
 
 // Which request each row is of, and where its keys and values are. The tokens of request b that the
 // step computes are the last ones that it has: rows [start[b], start[b + 1]) are of positions
@@ -129,7 +130,7 @@ struct PagedAttention {
   float* out;  // [rows, heads, head_width]
   int32_t heads;
   int32_t kv_heads;
-  int32_t head_width;  // at most kHeadWidthMax
+  int32_t head_width;  // at most kHeadWidthMax, a multiple of kHeadWidthStep
   float scale;
 };
 

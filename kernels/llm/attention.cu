@@ -92,101 +92,12 @@ __device__ void RopeAndStore(const RopeStore& r) {
 // --- attention: a block of threads does one head of one row
 // ---------------------------------------
 
-constexpr int kKeysAtOnce = 8;
-
-// 32 keys and their values, which lie in two blocks. A lane has elements lane, lane + 32, ... of a
-// head: neighbouring lanes read neighbouring elements, and nothing is read twice.
-template <typename Kv, int kChunks>
-class Tile {
- public:
-  // REQUIRES: count > 0, of the keys from position `first` on.
-  __device__ Tile(const PagedAttention& a, int request, int kv_head, int first, int count)
-      : head_width_(a.head_width), count_(min(count, kLanes)) {
-    stride_ = static_cast<int64_t>(a.kv_heads) * head_width_;
-    const int second = count_ > kBlockTokens ? first + kBlockTokens : first;
-    const int64_t within = static_cast<int64_t>(kv_head) * head_width_;
-    offset_[0] = SlotOf(a.step, request, first) * stride_ + within;
-    offset_[1] = SlotOf(a.step, request, second) * stride_ + within;
-    keys_ = static_cast<const Kv*>(a.pages.keys);
-    values_ = static_cast<const Kv*>(a.pages.values);
-  }
-
-  // Lane i gets q times key i; beyond the keys minus infinity. Each lane multiplies its elements of
-  // a few keys, then lanes exchange halves of what they have until each has one key's sum.
-  __device__ float Scores(const float (&q)[kChunks]) const {
-    const int lane = static_cast<int>(threadIdx.x);
-    float score = -INFINITY;
-#pragma unroll 1
-    for (int first = 0; first < count_; first += kKeysAtOnce) {
-      float sums[kKeysAtOnce];
-#pragma unroll
-      for (int key = 0; key < kKeysAtOnce; ++key) sums[key] = Product(q, first + key);
-#pragma unroll
-      for (int width = kKeysAtOnce / 2; width > 0; width /= 2) {
-        const bool upper = (lane & width) != 0;
-#pragma unroll
-        for (int i = 0; i < width; ++i) {
-          const float given = upper ? sums[i] : sums[i + width];
-          const float kept = upper ? sums[i + width] : sums[i];
-          sums[i] = kept + __shfl_xor_sync(kAllLanes, given, width);
-        }
-      }
-#pragma unroll
-      for (int distance = kKeysAtOnce; distance < kLanes; distance *= 2) {
-        sums[0] += __shfl_xor_sync(kAllLanes, sums[0], distance);
-      }
-      if (lane / kKeysAtOnce * kKeysAtOnce == first && lane < count_) score = sums[0];
-    }
-    return score;
-  }
-
-  // The values, each times the weight that lane i has for value i.
-  __device__ void AddValues(float weight, float (&out)[kChunks]) const {
-#pragma unroll 4
-    for (int key = 0; key < kLanes; ++key) {
-      const float share = __shfl_sync(kAllLanes, weight, key);
-      const Kv* const at = values_ + OffsetOf(key);
-#pragma unroll
-      for (int chunk = 0; chunk < kChunks; ++chunk) {
-        const int i = chunk * kLanes + static_cast<int>(threadIdx.x);
-        if (i < head_width_) out[chunk] = fmaf(share, ToFloat(at[i]), out[chunk]);
-      }
-    }
-  }
-
- private:
-  // The sum of this lane's elements of q times the key's.
-  __device__ float Product(const float (&q)[kChunks], int key) const {
-    const Kv* const at = keys_ + OffsetOf(key);
-    float sum = 0;
-#pragma unroll
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      const int i = chunk * kLanes + static_cast<int>(threadIdx.x);
-      if (i < head_width_) sum = fmaf(q[chunk], ToFloat(at[i]), sum);
-    }
-    return sum;
-  }
-
-  // Beyond the keys the last one stands for what is not there, with a weight of 0.
-  __device__ int64_t OffsetOf(int key) const {
-    const int there = min(key, count_ - 1);
-    return (there < kBlockTokens ? offset_[0] : offset_[1]) + there % kBlockTokens * stride_;
-  }
-
-  const Kv* keys_;
-  const Kv* values_;
-  int head_width_;
-  int count_;
-  int64_t stride_;
-  int64_t offset_[2];
-};
-
-// What the warps of a block tell each other of a segment.
-template <int kChunks>
+// What the threads of a block tell each other of a segment.
 struct Segment {
-  float greatest[kWarps];
-  float sums[kWarps];
-  float parts[kWarps][kChunks * kLanes];
+  float weights[kSegmentKeys];  // scores at first
+  float parts[kThreads];        // sums of values
+  float greatest;
+  float sum;  // of the weights
 };
 
 // The softmax so far, of all segments before (online softmax): `out` is the sum of values, each
@@ -195,66 +106,145 @@ struct Running {
   float greatest = -INFINITY;
   float sum = 0;
   float out = 0;
+
+  __device__ void Merge(float segment_greatest, float segment_sum, float segment_out) {
+    const float next = fmaxf(greatest, segment_greatest);
+    const float before = expf(greatest - next);
+    const float now = expf(segment_greatest - next);
+    sum = sum * before + segment_sum * now;
+    out = out * before + segment_out * now;
+    greatest = next;
+  }
 };
 
-template <int kChunks>
-__device__ void Merge(const Segment<kChunks>& segment, float greatest, int element, Running* all) {
-  float sum = 0;
-  float out = 0;
-  for (int warp = 0; warp < kWarps; ++warp) {
-    sum += segment.sums[warp];
-    out += segment.parts[warp][element];
+// Four elements at a time, which lie side by side: a lane reads 16 bytes of its own key.
+template <typename Kv>
+__device__ float Score(const float* q, const Kv* key, int width) {
+  float sums[kHeadWidthStep] = {};
+  for (int i = 0; i < width; i += kHeadWidthStep) {
+#pragma unroll
+    for (int j = 0; j < kHeadWidthStep; ++j) sums[j] = fmaf(q[i + j], ToFloat(key[i + j]), sums[j]);
   }
-  const float next = fmaxf(all->greatest, greatest);
-  const float before = expf(all->greatest - next);
-  const float now = expf(greatest - next);
-  all->sum = all->sum * before + sum * now;
-  all->out = all->out * before + out * now;
-  all->greatest = next;
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-template <typename Kv, int kChunks>
-__device__ void Attend(const PagedAttention& a) {
-  static_assert(kSegmentKeys == kWarps * kLanes && kChunks <= kWarps);
-  __shared__ Segment<kChunks> segment;
-  const int row = static_cast<int>(blockIdx.x);
-  const int head = static_cast<int>(blockIdx.y);
-  const int lane = static_cast<int>(threadIdx.x);
-  const int warp = static_cast<int>(threadIdx.y);
-  const int kv_head = head / (a.heads / a.kv_heads);
-  const Place place = PlaceOf(a.step, row);
-  const int64_t at = (static_cast<int64_t>(row) * a.heads + head) * a.head_width;
-  float q[kChunks];
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    const int i = chunk * kLanes + lane;
-    q[chunk] = i < a.head_width ? a.q[at + i] * a.scale : 0;
+// The head that a block of threads computes, and the keys that it attends to.
+template <typename Kv>
+class Attention {
+ public:
+  __device__ explicit Attention(const PagedAttention& a) : a_(a) {
+    const int head = static_cast<int>(blockIdx.y);
+    const int row = static_cast<int>(blockIdx.x);
+    const Place place = PlaceOf(a.step, row);
+    request_ = place.request;
+    keys_ = place.position + 1;
+    head_at_ = (static_cast<int64_t>(row) * a.heads + head) * a.head_width;
+    kv_offset_ = static_cast<int64_t>(head / (a.heads / a.kv_heads)) * a.head_width;
   }
-  const int keys = place.position + 1;
-  Running all;
-  for (int first = 0; first < keys; first += kSegmentKeys) {
-    const int mine = first + warp * kLanes;
-    const bool any = mine < keys;  // the same for all lanes of the warp
-    const Tile<Kv, kChunks> tile(a, place.request, kv_head, any ? mine : first, keys - mine);
-    const float score = any ? tile.Scores(q) : -INFINITY;
-    const float greatest_of_tile = MaxOfWarp(score);
-    if (lane == 0) segment.greatest[warp] = greatest_of_tile;
-    __syncthreads();
-    float greatest = segment.greatest[0];
-    for (int other = 1; other < kWarps; ++other)
-      greatest = fmaxf(greatest, segment.greatest[other]);
-    const float weight = expf(score - greatest);
-    const float sum = SumOfWarp(weight);
-    float part[kChunks] = {};
-    if (any) tile.AddValues(weight, part);
-    if (lane == 0) segment.sums[warp] = sum;
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      segment.parts[warp][chunk * kLanes + lane] = part[chunk];
+  __device__ int keys() const { return keys_; }
+  __device__ int64_t head_at() const { return head_at_; }
+
+  // One key of the segment for each thread; beyond the keys minus infinity.
+  __device__ void Scores(const float* q, int first, Segment* segment) const {
+    const int thread = ThreadOfBlock();
+    const int key = first + thread;
+    float score = -INFINITY;
+    if (key < keys_) score = Score(q, At(a_.pages.keys, key), a_.head_width);
+    segment->weights[thread] = score;
+  }
+
+  // Element `element` of the values, each times its weight, of keys [first, last).
+  __device__ float Values(int first, int last, const float* weights, int element) const {
+    float sum = 0;
+    for (int key = first; key < last;) {
+      const Kv* value = At(a_.pages.values, key) + element;
+      const int end = min(last, (key / kBlockTokens + 1) * kBlockTokens);
+      const int64_t stride = static_cast<int64_t>(a_.kv_heads) * a_.head_width;
+#pragma unroll 4
+      for (; key < end; ++key, value += stride) sum = fmaf(*weights++, ToFloat(*value), sum);
     }
-    __syncthreads();
-    if (warp < kChunks) Merge(segment, greatest, warp * kLanes + lane, &all);
+    return sum;
   }
-  const int element = warp * kLanes + lane;
-  if (element < a.head_width) a.out[at + element] = all.out / all.sum;
+
+ private:
+  __device__ const Kv* At(const void* pages, int key) const {
+    const int64_t slot = SlotOf(a_.step, request_, key);
+    return static_cast<const Kv*>(pages) + slot * a_.kv_heads * a_.head_width + kv_offset_;
+  }
+
+  const PagedAttention& a_;
+  int request_;
+  int keys_;
+  int64_t head_at_;
+  int64_t kv_offset_;
+};
+
+// One warp adds for all: exchanges between lanes cost the software GPU more than additions.
+__device__ float GreatestOf(const float* values) {
+  float greatest = -INFINITY;
+  for (int i = static_cast<int>(threadIdx.x); i < kSegmentKeys; i += kLanes) {
+    greatest = fmaxf(greatest, values[i]);
+  }
+  return MaxOfWarp(greatest);
+}
+
+__device__ float SumOf(const float* values) {
+  float sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < kSegmentKeys; i += kLanes) sum += values[i];
+  return SumOfWarp(sum);
+}
+
+// How a block's warps divide a segment's values: each has 32 elements of some of the keys.
+struct Share {
+  int element;
+  int part;   // of the keys
+  int parts;  // that there are
+};
+
+__device__ Share ShareOf(int head_width) {
+  int chunks = 1;
+  while (chunks * kLanes < head_width) chunks *= 2;
+  const int warp = static_cast<int>(threadIdx.y);
+  return {warp % chunks * kLanes + static_cast<int>(threadIdx.x), warp / chunks, kWarps / chunks};
+}
+
+template <typename Kv>
+__device__ void Attend(const PagedAttention& a) {
+  static_assert(kSegmentKeys == kThreads && kHeadWidthMax <= kThreads);
+  __shared__ Segment segment;
+  __shared__ float q[kHeadWidthMax];
+  const Attention<Kv> attention(a);
+  const int thread = ThreadOfBlock();
+  if (thread < a.head_width) q[thread] = a.q[attention.head_at() + thread] * a.scale;
+  __syncthreads();
+  const Share share = ShareOf(a.head_width);
+  const int keys_of_part = kSegmentKeys / share.parts;
+  Running all;
+  for (int first = 0; first < attention.keys(); first += kSegmentKeys) {
+    attention.Scores(q, first, &segment);
+    __syncthreads();
+    if (threadIdx.y == 0) segment.greatest = GreatestOf(segment.weights);
+    __syncthreads();
+    segment.weights[thread] = expf(segment.weights[thread] - segment.greatest);
+    __syncthreads();
+    if (threadIdx.y == 0) segment.sum = SumOf(segment.weights);
+    const int begin = share.part * keys_of_part;
+    const int last = min(attention.keys(), first + begin + keys_of_part);
+    segment.parts[thread] =
+        share.element < a.head_width
+            ? attention.Values(first + begin, last, segment.weights + begin, share.element)
+            : 0;
+    __syncthreads();
+    if (share.part > 0) continue;
+    float out = 0;
+    for (int part = 0; part < share.parts; ++part) {
+      out += segment.parts[part * (kThreads / share.parts) + thread];
+    }
+    all.Merge(segment.greatest, segment.sum, out);
+  }
+  if (share.part == 0 && share.element < a.head_width) {
+    a.out[attention.head_at() + share.element] = all.out / all.sum;
+  }
 }
 
 }  // namespace
@@ -262,14 +252,8 @@ __device__ void Attend(const PagedAttention& a) {
 extern "C" __global__ void rope_store_float(RopeStore r) { RopeAndStore<float>(r); }
 extern "C" __global__ void rope_store_half(RopeStore r) { RopeAndStore<__half>(r); }
 
-extern "C" __global__ void attention_float_1(PagedAttention a) { Attend<float, 1>(a); }
-extern "C" __global__ void attention_float_2(PagedAttention a) { Attend<float, 2>(a); }
-extern "C" __global__ void attention_float_4(PagedAttention a) { Attend<float, 4>(a); }
-extern "C" __global__ void attention_float_8(PagedAttention a) { Attend<float, 8>(a); }
-extern "C" __global__ void attention_half_1(PagedAttention a) { Attend<__half, 1>(a); }
-extern "C" __global__ void attention_half_2(PagedAttention a) { Attend<__half, 2>(a); }
-extern "C" __global__ void attention_half_4(PagedAttention a) { Attend<__half, 4>(a); }
-extern "C" __global__ void attention_half_8(PagedAttention a) { Attend<__half, 8>(a); }
+extern "C" __global__ void attention_float(PagedAttention a) { Attend<float>(a); }
+extern "C" __global__ void attention_half(PagedAttention a) { Attend<__half>(a); }
 
 // A thread copies the same bytes of each block, so that copies follow each other.
 extern "C" __global__ void copy_blocks(CopyBlocks c) {

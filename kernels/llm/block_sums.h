@@ -29,15 +29,19 @@ __device__ inline float MaxOfWarp(float value) {
   return value;
 }
 
-// All threads get the sum. `shared` has kWarps elements, which no thread may use for anything else
+// All threads get the sum. One warp adds for all: exchanges between lanes cost the software GPU
+// more than additions. `shared` has kThreads elements, which no thread may use for anything else
 // until the next barrier.
 __device__ inline float SumOfBlock(float value, float* shared) {
-  const float sum = SumOfWarp(value);
-  if (threadIdx.x == 0) shared[threadIdx.y] = sum;
+  shared[ThreadOfBlock()] = value;
   __syncthreads();
-  float total = shared[0];
-  for (int warp = 1; warp < kWarps; ++warp) total += shared[warp];
-  return total;
+  if (threadIdx.y == 0) {
+    float sum = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < kThreads; i += kLanes) sum += shared[i];
+    shared[threadIdx.x] = SumOfWarp(sum);
+  }
+  __syncthreads();
+  return shared[0];
 }
 
 }  // namespace kernels::llm

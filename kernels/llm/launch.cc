@@ -19,15 +19,6 @@ int32_t BlocksFor(int32_t work, unsigned of_block) {
   return static_cast<int32_t>((static_cast<unsigned>(work) + of_block - 1) / of_block);
 }
 
-// A lane holds so many elements of a head.
-const char* AttentionFor(int32_t head_width, KvType type) {
-  const bool half = type == KvType::kHalf;
-  if (head_width <= 32) return half ? "attention_half_1" : "attention_float_1";
-  if (head_width <= 64) return half ? "attention_half_2" : "attention_float_2";
-  if (head_width <= 128) return half ? "attention_half_4" : "attention_float_4";
-  return half ? "attention_half_8" : "attention_float_8";
-}
-
 }  // namespace
 
 Launch LaunchOf(const Embed& arguments) { return LaunchOfBlocks("embed", arguments.step.rows); }
@@ -49,8 +40,9 @@ Launch LaunchOf(const RopeStore& arguments) {
 }
 
 Launch LaunchOf(const PagedAttention& arguments) {
-  return LaunchOfBlocks(AttentionFor(arguments.head_width, arguments.pages.type),
-                        arguments.step.rows, arguments.heads);
+  return LaunchOfBlocks(
+      arguments.pages.type == KvType::kHalf ? "attention_half" : "attention_float",
+      arguments.step.rows, arguments.heads);
 }
 
 Launch LaunchOf(const CopyBlocks& arguments) {

@@ -41,8 +41,8 @@ extern "C" __global__ void embed(Embed e) {
 }
 
 extern "C" __global__ void add_and_norm(Norm n) {
-  __shared__ float sums[kWarps];
-  __shared__ float squares[kWarps];
+  __shared__ float sums[kThreads];
+  __shared__ float squares[kThreads];
   float* const x = n.x + RowOffset(n.width);
   float* const out = n.out + RowOffset(n.width);
   const float width = static_cast<float>(n.width);

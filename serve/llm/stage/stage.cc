@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "include/laneway.h"
 #include "kernels/llm/launch.h"
 #include "serve/engine/gemm_probe.h"
@@ -17,8 +18,10 @@ namespace {
 absl::Status WhyNotServed(const Gguf& gguf, const ModelSizes& sizes) {
   if (const std::vector<std::string> faults = TensorFaults(gguf, sizes); !faults.empty())
     return absl::InvalidArgumentError(faults.front());
-  if (sizes.head_width > kernels::llm::kHeadWidthMax)
-    return absl::UnimplementedError("has heads of over 256 elements, which is not supported");
+  if (sizes.head_width > kernels::llm::kHeadWidthMax ||
+      sizes.head_width % kernels::llm::kHeadWidthStep != 0)
+    return absl::UnimplementedError(
+        absl::StrCat("has heads of ", sizes.head_width, " elements, which is not supported"));
   return absl::OkStatus();
 }
 

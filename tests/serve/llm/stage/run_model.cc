@@ -6,9 +6,11 @@
 //         --new N        tokens of each request (8)
 //         --chunk N      tokens of a prompt that a step takes at most (64)
 //         --half         keys and values as halves
+//         --times        says on standard error how long each step takes
 //         --logits PATH  writes the logits of each request's new tokens, as floats
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +30,7 @@ struct Flags {
   int32_t new_max = 8;
   int32_t chunk = 64;
   bool half = false;
+  bool times = false;
   std::vector<std::vector<int32_t>> prompts;
 };
 
@@ -59,10 +62,12 @@ Flags Parse(int count, char** words) {
   Flags flags;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
-    const bool has_value = word.starts_with("--") && word != "--half";
+    const bool has_value = word.starts_with("--") && word != "--half" && word != "--times";
     if (has_value && i + 1 >= count) Fail(word + " needs a value");
     if (word == "--half") {
       flags.half = true;
+    } else if (word == "--times") {
+      flags.times = true;
     } else if (word == "--batch") {
       flags.batch = words[++i];
     } else if (word == "--logits") {
@@ -139,9 +144,13 @@ class Generator {
     }
     const absl::StatusOr<PackedBatch> batch = PackUntrusted(rows, {}, stage_->limits());
     if (!batch.ok()) Fail(std::string(batch.status().message()));
-    const absl::StatusOr<StepResult> result = stage_->Run(*batch, true);
+    const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    const absl::StatusOr<StepResult> result = stage_->Run(*batch, !flags_.times);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    if (flags_.times) std::fprintf(stderr, "%d rows: %.1f ms\n", batch->rows(), took.count());
     if (!result.ok()) Fail(std::string(result.status().message()));
-    const auto width = static_cast<ptrdiff_t>(stage_->limits().vocabulary);
+    const auto width =
+        result->logits.empty() ? 0 : static_cast<ptrdiff_t>(stage_->limits().vocabulary);
     for (size_t i = 0; i < sampling.size(); ++i) {
       sampling[i]->tokens.push_back(result->tokens[i]);
       const auto row = result->logits.begin() + static_cast<ptrdiff_t>(i) * width;
