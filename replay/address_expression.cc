@@ -187,6 +187,19 @@ TermIndex Expressions::Add(const Expression& expression) {
   return static_cast<TermIndex>(all_.size() - 1);
 }
 
+// Without recursion: expressions come from text that may be deep.
+void Expressions::Mark(TermIndex term, std::vector<bool>* marked) const {
+  std::vector<TermIndex> rest = {term};
+  while (!rest.empty()) {
+    const TermIndex next = rest.back();
+    rest.pop_back();
+    if (next == kNoTerm || (*marked)[next]) continue;
+    (*marked)[next] = true;
+    rest.push_back(all_[next].left);
+    rest.push_back(all_[next].right);
+  }
+}
+
 TermIndex Expressions::Constant(int64_t value, uint8_t bits) {
   return Add({.term = Term::kConstant, .bits = bits, .value = value});
 }

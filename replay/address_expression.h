@@ -63,6 +63,15 @@ struct Expression {
   int64_t value = 0;
 };
 
+// left < right, or left <= right, as integers of so many bits.
+struct Condition {
+  TermIndex left = kNoTerm, right = kNoTerm;
+  bool or_equal = false;
+  bool is_signed = false;
+  uint8_t bits = 32;
+  bool operator==(const Condition&) const = default;
+};
+
 // The interval as integers of this many bits, signed or not. Unbounded when it wraps around there.
 Interval AsInteger(const Interval& range, uint8_t bits, bool is_signed);
 
@@ -73,6 +82,8 @@ class Expressions {
   TermIndex Add(const Expression& expression);
   TermIndex Constant(int64_t value, uint8_t bits);
   const std::vector<Expression>& all() const { return all_; }
+  // Marks the expression and all that it is made of. `marked`: one for each of all().
+  void Mark(TermIndex term, std::vector<bool>* marked) const;
   // Each expression for people: "p0 + (ctaid.x * ntid.x + tid.x) * 4"; p0 are the bytes of the
   // parameters from 0. A part that is too long is "...".
   std::vector<std::string> Texts() const;

@@ -5,8 +5,10 @@
 
 #include "replay/address_terms.h"
 #include "replay/arithmetic.h"
+#include "replay/conditions.h"
 #include "replay/data_flow.h"
 #include "replay/movable_parameters.h"
+#include "replay/necessary_guards.h"
 #include "softgpu/ptx/ir.h"
 
 namespace replay {
@@ -72,7 +74,11 @@ class Collector {
   void Run() {
     flow_.Solve();
     for (const Function* function : kernel_.reachable()) {
-      for (const Instruction& i : function->instructions) Visit(*function, i);
+      if (function->entry) {
+        VisitEntry(*function);
+      } else {
+        for (const Instruction& i : function->instructions) Visit(*function, i);
+      }
     }
     out_->origins = flow_.origins();
     if (!flow_.failed().empty()) out_->unknown = flow_.failed();
@@ -82,6 +88,49 @@ class Collector {
   }
 
  private:
+  // An entry has expressions (address_terms.h), and with them conditions. A function that is called
+  // has neither: its registers hold what each caller has passed.
+  void VisitEntry(const Function& entry) {
+    const std::vector<std::vector<Guard>> guards = NecessaryGuards(entry);
+    for (size_t b = 0; b < entry.blocks.size(); ++b) {
+      // Those of the block; an instruction may be guarded by itself, too.
+      std::vector<Condition> conditions;
+      for (const Guard& guard : guards[b]) AddConditions(entry, guard, &conditions);
+      const softgpu::ptx::Block& block = entry.blocks[b];
+      for (uint32_t n = block.begin; n < block.end; ++n) {
+        const Instruction& i = entry.instructions[n];
+        conditions_ = conditions;
+        if (i.guard != kNoIndex)
+          AddConditions(entry, {i.guard, i.guard_negated != 0}, &conditions_);
+        Visit(entry, i);
+      }
+    }
+  }
+
+  // Those alone that differ from thread to thread: the others hold for a whole launch, and cut no
+  // range.
+  void AddConditions(const Function& entry, const Guard& guard,
+                     std::vector<Condition>* conditions) {
+    std::vector<Condition> all;
+    replay::AddConditions(entry, &terms_, guard, &all);
+    for (const Condition& each : all) {
+      if (DiffersByThread(each)) conditions->push_back(each);
+    }
+  }
+
+  // A number of thread or block is somewhere in one of its two sides. A condition on parameters
+  // alone would make an order depend on numbers that bound nothing.
+  bool DiffersByThread(const Condition& condition) const {
+    const std::vector<Expression>& all = out_->expressions.all();
+    std::vector<bool> used(all.size());
+    out_->expressions.Mark(condition.left, &used);
+    out_->expressions.Mark(condition.right, &used);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (used[i] && (all[i].term == Term::kThread || all[i].term == Term::kBlock)) return true;
+    }
+    return false;
+  }
+
   void Visit(const Function& function, const Instruction& i) {
     for (const Reach& reach : ReachOf(function, i)) {
       if (!IsPrivate(function, reach)) Note(function, i, reach);
@@ -117,6 +166,7 @@ class Collector {
           i.line, choice != 0 ? "was read from memory" : "comes from no parameter or variable");
     }
     if (function.entry && reach.bytes != 0) access.range = terms_.Of(*reach.address, 64);
+    if (access.range != kNoTerm) access.conditions = conditions_;
     Add(std::move(access));
   }
 
@@ -139,10 +189,14 @@ class Collector {
 
   // From kAccessesMax on, accesses of the same origins and use are one, without ranges.
   void Add(Access access) {
-    if (merges_) access.range = kNoTerm;
+    if (merges_) {
+      access.range = kNoTerm;
+      access.conditions.clear();
+    }
     const auto alike = [&](const Access& each) {
       return each.use == access.use && each.range == access.range &&
-             (merges_ || each.bytes == access.bytes) && each.address == access.address;
+             each.conditions == access.conditions && (merges_ || each.bytes == access.bytes) &&
+             each.address == access.address;
     };
     std::vector<Access>& all = out_->accesses;
     if (std::any_of(all.begin(), all.end(), alike)) return;
@@ -156,6 +210,7 @@ class Collector {
   DataFlow flow_;
   AddressTerms terms_;
   KernelAccess* const out_;
+  std::vector<Condition> conditions_;  // of the instruction that is visited
   bool merges_ = false;
 };
 

@@ -46,7 +46,10 @@ struct Access {
   uint32_t bytes = 0;
   Origins address;
   TermIndex range = kNoTerm;  // of its address, where that is known
-  int line = 0;               // of the PTX
+  // All of them hold for each thread that gets there. Empty: the access has no range, or is under
+  // no condition that is known.
+  std::vector<Condition> conditions;
+  int line = 0;  // of the PTX
 };
 
 struct KernelAccess {

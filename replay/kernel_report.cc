@@ -39,6 +39,24 @@ bool IsAddressIn(const Access& access, size_t origin) {
                      [origin](OriginSet choice) { return (choice >> origin & 1) != 0; });
 }
 
+bool IsEquality(const Condition& a, const Condition& b) {
+  return a.or_equal && b.or_equal && a.left == b.right && a.right == b.left;
+}
+
+// " where tid.x < p16": the threads that get there.
+std::string TextOf(const std::vector<Condition>& conditions,
+                   const std::vector<std::string>& texts) {
+  std::string text;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    const Condition& each = conditions[i];
+    const bool equals = i + 1 < conditions.size() && IsEquality(each, conditions[i + 1]);
+    absl::StrAppend(&text, text.empty() ? " where " : " and ", texts[each.left],
+                    equals ? " = " : (each.or_equal ? " <= " : " < "), texts[each.right]);
+    i += equals ? 1 : 0;
+  }
+  return text;
+}
+
 // `texts`: of the kernel's expressions.
 TouchReport ReportOf(const KernelAccess& kernel, const std::vector<std::string>& texts,
                      size_t origin, uint8_t* use) {
@@ -49,7 +67,8 @@ TouchReport ReportOf(const KernelAccess& kernel, const std::vector<std::string>&
     *use |= access.use;
     everywhere = everywhere || access.range == kNoTerm;
     if (everywhere) continue;
-    std::string range = absl::StrCat(access.bytes, " bytes at ", texts[access.range]);
+    std::string range = absl::StrCat(access.bytes, " bytes at ", texts[access.range],
+                                     TextOf(access.conditions, texts));
     const auto found = std::find(report.ranges.begin(), report.ranges.end(), range);
     if (found == report.ranges.end()) report.ranges.push_back(std::move(range));
   }

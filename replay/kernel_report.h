@@ -20,8 +20,8 @@ struct TouchReport {
   uint32_t offset = 0;            // of a parameter, in bytes
   std::vector<std::string> uses;  // "reads", "writes", "updates"
   bool escapes = false;           // the kernel stores the address
-  // "4 bytes at p0 + tid.x * 4", p0 being the parameter at byte 0. Empty: anywhere in the
-  // allocation.
+  // "4 bytes at p0 + tid.x * 4 where tid.x < p8", p0 being the parameter at byte 0. Empty: anywhere
+  // in the allocation.
   std::vector<std::string> ranges;
 };
 

@@ -18,14 +18,6 @@ class KernelImpl;
 
 namespace replay {
 
-// left < right, or left <= right, of integers.
-struct Condition {
-  TermIndex left = kNoTerm, right = kNoTerm;
-  bool or_equal = false;
-  bool is_signed = false;
-  uint8_t bits = 32;
-};
-
 struct CertainStore {
   TermIndex address = kNoTerm;
   uint32_t bytes = 0;

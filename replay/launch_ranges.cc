@@ -6,7 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "replay/affine_forms.h"
 #include "replay/covered_ranges.h"
+#include "replay/guarded_places.h"
 
 namespace replay {
 
@@ -17,12 +19,14 @@ namespace {
 class Launch {
  public:
   Launch(const KernelAccess& access, const Grid& grid, std::span<const std::byte> parameters,
-         const Memory& memory)
+         const Memory& memory, Bounds bounds)
       : access_(access),
         grid_(grid),
         parameters_(parameters),
         memory_(memory),
-        ranges_(access.expressions.Ranges(grid, parameters)) {
+        bounds_(bounds),
+        ranges_(access.expressions.Ranges(grid, parameters)),
+        forms_(access.expressions, grid, parameters) {
     for (size_t k = 0; k < access.origins.size(); ++k) {
       places_.push_back(PlaceOf(access.origins[k]));
       if (places_.back()) addresses_ |= OriginSet{1} << k;
@@ -43,6 +47,7 @@ class Launch {
     }
     if (!out.unknown.empty()) return out;
     out.touches = Disjoint();
+    out.bounded = bounded_;
     out.covers = Unread(CoveredRanges(access_.stores, grid_, parameters_), out.touches);
     out.by_parameter = std::move(by_parameter_);
     return out;
@@ -71,20 +76,43 @@ class Launch {
   }
 
   // The part of each allocation that the access may reach: the interval of its address where that
-  // is known. The interval of a kernel that tests its index against a bound ends beyond the
-  // allocation, so it is cut there.
+  // is known, cut by conditions. An interval that ends beyond the allocation is cut there.
   void Add(const Access& each) {
+    const Interval unbounded = each.range == kNoTerm ? Interval() : ranges_[each.range];
+    const std::vector<Range> all = PartsOf(each, unbounded);
+    const std::optional<Interval> bounded = Bounded(each, unbounded);
+    const std::vector<Range> parts =
+        bounded.has_value() ? PartsOf(each, *bounded) : std::vector<Range>();
+    bounded_ = bounded_ || parts != all;
+    const ParameterTouch through = ThroughParameter(each);
+    for (const Range& range : parts) {
+      by_parameter_.push_back(through);
+      by_parameter_.back().touch.range = range;
+    }
+  }
+
+  // Of each allocation that the address may lie in. Where the interval meets none of them, the
+  // analysis has taken the address for another one, and all of them count.
+  std::vector<Range> PartsOf(const Access& each, const Interval& interval) const {
     std::vector<Range> whole, inside;
     for (size_t k = 0; k < places_.size(); ++k) {
       if (!places_[k] || (each.address.touched() >> k & 1) == 0) continue;
       whole.push_back(*places_[k]);
-      if (const std::optional<Range> part = PartOf(each, *places_[k])) inside.push_back(*part);
+      if (const std::optional<Range> part = PartOf(each, interval, *places_[k]))
+        inside.push_back(*part);
     }
-    const ParameterTouch through = ThroughParameter(each);
-    for (const Range& range : inside.empty() ? whole : inside) {
-      by_parameter_.push_back(through);
-      by_parameter_.back().touch.range = range;
-    }
+    return inside.empty() ? whole : inside;
+  }
+
+  // The addresses that conditions leave. Nothing: they hold for no thread. Sums and intervals know
+  // different things: what both allow remains.
+  std::optional<Interval> Bounded(const Access& each, Interval interval) const {
+    if (each.conditions.empty() || bounds_ == Bounds::kIgnored) return interval;
+    const std::optional<GuardedPlaces> places = PlacesOf(forms_, each.range, each.conditions);
+    if (!places.has_value()) return interval;
+    if (!places->reached) return std::nullopt;
+    if (!interval.bounded()) return Interval{places->begin, places->last()};
+    return Interval{std::max(interval.low, places->begin), std::min(interval.high, places->last())};
   }
 
   // Of one parameter, where the address can come from no other.
@@ -100,9 +128,10 @@ class Launch {
     return through;
   }
 
-  std::optional<Range> PartOf(const Access& each, const Range& place) const {
-    if (each.range == kNoTerm || !ranges_[each.range].bounded()) return place;
-    const Interval interval = ranges_[each.range];
+  // Nothing: the interval lies beside the allocation.
+  static std::optional<Range> PartOf(const Access& each, const Interval& interval,
+                                     const Range& place) {
+    if (!interval.bounded()) return place;
     const __int128 begin = std::max<__int128>(interval.low, place.begin);
     const __int128 end = std::min<__int128>(interval.high + each.bytes, place.end());
     if (begin >= end) return std::nullopt;
@@ -174,17 +203,21 @@ class Launch {
   const Grid& grid_;
   const std::span<const std::byte> parameters_;
   const Memory& memory_;
+  const Bounds bounds_;
   const std::vector<Interval> ranges_;
+  const AffineForms forms_;
   std::vector<std::optional<Range>> places_;  // by origin
   OriginSet addresses_ = 0;
   std::vector<ParameterTouch> by_parameter_;
+  bool bounded_ = false;
 };
 
 }  // namespace
 
 LaunchTouches TouchesOf(const KernelAccess& access, const Grid& grid,
-                        std::span<const std::byte> parameters, const Memory& memory) {
-  return Launch(access, grid, parameters, memory).Run();
+                        std::span<const std::byte> parameters, const Memory& memory,
+                        Bounds bounds) {
+  return Launch(access, grid, parameters, memory, bounds).Run();
 }
 
 }  // namespace replay

@@ -44,11 +44,18 @@ struct LaunchTouches {
   std::vector<ParameterTouch> by_parameter;  // the same, by parameter; they may overlap
   // What the launch certainly overwrites, and reads no byte of; disjoint and ascending.
   std::vector<Range> covers;
+  // Conditions on threads have left out a part of what the addresses alone would reach.
+  bool bounded = false;
   // Why not all is known: the launch then comes after and before everything else.
   std::string unknown;
 };
 
+// What a kernel compares its index with may be another number each time, where the addresses are
+// the same.
+enum class Bounds { kUsed, kIgnored };
+
 LaunchTouches TouchesOf(const KernelAccess& access, const Grid& grid,
-                        std::span<const std::byte> parameters, const Memory& memory);
+                        std::span<const std::byte> parameters, const Memory& memory,
+                        Bounds bounds = Bounds::kUsed);
 
 }  // namespace replay

@@ -33,24 +33,19 @@ Cost CostOfLaunch(const Grid& grid, const LaunchTouches& touches, const Roofline
   return CostOf(work, device);
 }
 
-}  // namespace
-
-LaunchTouches TouchesOfLaunch(const RunLaunch& launch) {
-  if (launch.access == nullptr) return {.touches = {}, .unknown = "the kernel is not known"};
-  return TouchesOf(*launch.access, launch.grid, launch.parameters, launch.memory);
-}
-
-RunOrder OrderOf(std::span<const RunLaunch> launches, const Roofline& device,
+RunOrder OrderBy(std::span<const RunLaunch> launches, Bounds bounds, const Roofline& device,
                  uint64_t rename_bytes_max) {
   RunOrder order;
   std::vector<LaunchTouches> touches;
   std::vector<Cost> costs;
   for (const RunLaunch& launch : launches) {
-    touches.push_back(TouchesOfLaunch(launch));
+    touches.push_back(TouchesOfLaunch(launch, bounds));
     costs.push_back(CostOfLaunch(launch.grid, touches.back(), device));
     order.attributed += touches.back().unknown.empty() ? 1 : 0;
+    order.grounds.bounds = order.grounds.bounds || touches.back().bounded;
   }
   order.renaming = ChooseRenaming(touches, rename_bytes_max);
+  order.grounds.stores = !order.renaming.renames.empty();
   const std::optional<Dag> dag = OrderWith(touches, order.renaming);
   if (!dag.has_value() || dag->nodes() == 0) return order;
   order.length = scheduler::streams::LongestPath(*dag);
@@ -63,7 +58,23 @@ RunOrder OrderOf(std::span<const RunLaunch> launches, const Roofline& device,
   return order;
 }
 
-std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes, bool renames) {
+}  // namespace
+
+LaunchTouches TouchesOfLaunch(const RunLaunch& launch, Bounds bounds) {
+  if (launch.access == nullptr) return {.touches = {}, .unknown = "the kernel is not known"};
+  return TouchesOf(*launch.access, launch.grid, launch.parameters, launch.memory, bounds);
+}
+
+RunOrder OrderOf(std::span<const RunLaunch> launches, const Roofline& device,
+                 uint64_t rename_bytes_max) {
+  RunOrder order = OrderBy(launches, Bounds::kUsed, device, rename_bytes_max);
+  if (!order.grounds.bounds) return order;
+  RunOrder simple = OrderBy(launches, Bounds::kIgnored, device, rename_bytes_max);
+  return simple.length <= order.length ? simple : order;
+}
+
+std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes,
+                            const Grounds& grounds) {
   std::vector<bool> read((parameter_bytes + kWordBytes - 1) / kWordBytes);
   if (access == nullptr || !access->unknown.empty()) return read;
   const auto note = [&](uint64_t offset, uint64_t bytes) {
@@ -74,14 +85,26 @@ std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes, 
   for (const Origin& origin : access->origins) {
     if (origin.kind == Origin::Kind::kParameter) note(origin.index, sizeof(uint64_t));
   }
-  const auto note_all = [&](const Expressions& expressions) {
-    for (const Expression& expression : expressions.all()) {
-      if (expression.term == Term::kParameter)
-        note(static_cast<uint64_t>(expression.value), expression.bits / 8u);
-    }
+  const auto note_in = [&](const Expression& expression) {
+    if (expression.term == Term::kParameter)
+      note(static_cast<uint64_t>(expression.value), expression.bits / 8u);
   };
-  note_all(access->expressions);
-  if (renames) note_all(access->stores.expressions);
+  const std::vector<Expression>& all = access->expressions.all();
+  std::vector<bool> used(all.size());
+  for (const Access& each : access->accesses) {
+    access->expressions.Mark(each.range, &used);
+    for (const Condition& condition : each.conditions) {
+      if (!grounds.bounds) break;
+      access->expressions.Mark(condition.left, &used);
+      access->expressions.Mark(condition.right, &used);
+    }
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (used[i]) note_in(all[i]);
+  }
+  for (const Expression& expression : access->stores.expressions.all()) {
+    if (grounds.stores) note_in(expression);
+  }
   return read;
 }
 

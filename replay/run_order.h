@@ -31,7 +31,14 @@ struct RunLaunch {
   Memory memory;  // as it is when the launch is done
 };
 
+// What an order rests on besides addresses and the shapes of launches.
+struct Grounds {
+  bool bounds = false;  // what kernels compare their indices with (launch_ranges.h)
+  bool stores = false;  // what kernels certainly overwrite: versions are renamed
+};
+
 struct RunOrder {
+  Grounds grounds;
   Renaming renaming;  // the parameters for which the launches get other addresses
   // What must wait for what, by the launches' numbers: the minimum equivalent graph.
   std::vector<scheduler::streams::Edge> edges;
@@ -42,8 +49,9 @@ struct RunOrder {
 };
 
 // What one launch touches, or why that is not known.
-LaunchTouches TouchesOfLaunch(const RunLaunch& launch);
+LaunchTouches TouchesOfLaunch(const RunLaunch& launch, Bounds bounds = Bounds::kUsed);
 
+// The order rests on bounds only where it would be longer without.
 // The device's rates decide whether concurrency saves time at all (scheduler/streams/choose.h).
 // Versions of ranges are renamed into so many bytes (versions.h).
 RunOrder OrderOf(std::span<const RunLaunch> launches, const scheduler::streams::Roofline& device,
@@ -51,9 +59,8 @@ RunOrder OrderOf(std::span<const RunLaunch> launches, const scheduler::streams::
 
 // Of each 4 bytes of a launch's parameters, whether the proof has read them: with other values in
 // the others, the same order holds. A kernel that is not known is in order with all, whatever its
-// parameters are. `renames`: the order renames versions, so it rests on what the kernel certainly
-// overwrites, too.
+// parameters are.
 std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes,
-                            bool renames = false);
+                            const Grounds& grounds);
 
 }  // namespace replay

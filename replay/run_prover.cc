@@ -27,9 +27,8 @@ class Prover final : public RunProver {
     std::vector<RunLaunch> run;
     for (const LaunchToProve& launch : launches) run.push_back(RunLaunchOf(launch, memory));
     proof.order = OrderOf(run, scheduler::streams::kV100, rename_bytes_max);
-    const bool renames = !proof.order.renaming.renames.empty();
     for (const RunLaunch& launch : run)
-      proof.read.push_back(WordsRead(launch.access, launch.parameters.size(), renames));
+      proof.read.push_back(WordsRead(launch.access, launch.parameters.size(), proof.order.grounds));
     return proof;
   }
 

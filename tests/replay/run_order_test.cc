@@ -159,9 +159,9 @@ TEST_F(RunOrderTest, VersionsOfScratchMemoryAreRenamed) {
 }
 
 TEST_F(RunOrderTest, AddressesAreReadAndNumbersAreNot) {
-  EXPECT_EQ(WordsRead(&copies_, 20), (std::vector<bool>{true, true, true, true, false}));
-  EXPECT_EQ(WordsRead(&chases_, 8), (std::vector<bool>{false, false}));
-  EXPECT_EQ(WordsRead(nullptr, 8), (std::vector<bool>{false, false}));
+  EXPECT_EQ(WordsRead(&copies_, 20, {}), (std::vector<bool>{true, true, true, true, false}));
+  EXPECT_EQ(WordsRead(&chases_, 8, {}), (std::vector<bool>{false, false}));
+  EXPECT_EQ(WordsRead(nullptr, 8, {}), (std::vector<bool>{false, false}));
 }
 
 TEST_F(RunOrderTest, AnAddressThatWalksIsRead) {
@@ -169,7 +169,7 @@ TEST_F(RunOrderTest, AnAddressThatWalksIsRead) {
     ld.param.u64 %rd1, [a]; AGAIN: st.global.u32 [%rd1], 1; add.s64 %rd1, %rd1, 4;
     ld.global.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, 0; @%p1 bra AGAIN;)");
   const KernelAccess access = Analyse(walks.kernel());
-  EXPECT_EQ(WordsRead(&access, 8), (std::vector<bool>{true, true}));
+  EXPECT_EQ(WordsRead(&access, 8, {}), (std::vector<bool>{true, true}));
 }
 
 TEST_F(RunOrderTest, ABoundOfAnAddressIsRead) {
@@ -177,7 +177,7 @@ TEST_F(RunOrderTest, ABoundOfAnAddressIsRead) {
     ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; mul.wide.u32 %rd2, %r1, 4;
     add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], 1;)");
   const KernelAccess access = Analyse(bounded.kernel());
-  EXPECT_EQ(WordsRead(&access, 12), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(WordsRead(&access, 12, {}), (std::vector<bool>{true, true, true}));
 }
 
 TEST_F(RunOrderTest, ABoundOfAStoreIsReadWhereVersionsAreRenamed) {
@@ -186,8 +186,52 @@ TEST_F(RunOrderTest, ABoundOfAStoreIsReadWhereVersionsAreRenamed) {
     mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; setp.lt.u32 %p1, %r2, %r1;
     @%p1 st.global.u32 [%rd3], 1;)");
   const KernelAccess access = Analyse(bounded.kernel());
-  EXPECT_EQ(WordsRead(&access, 12, true), (std::vector<bool>{true, true, true}));
-  EXPECT_EQ(WordsRead(&access, 12, false), (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(WordsRead(&access, 12, {.stores = true}), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(WordsRead(&access, 12, {}), (std::vector<bool>{true, true, false}));
+}
+
+// Overwrites 32 places of its part, or those below n.
+class BoundedOrderTest : public RunOrderTest {
+ protected:
+  void Put(uint64_t to, uint32_t n) {
+    std::vector<std::byte>& parameters = *held_.emplace_back(new std::vector<std::byte>(12));
+    std::memcpy(parameters.data(), &to, 8);
+    std::memcpy(parameters.data() + 8, &n, 4);
+    Add(&puts_, parameters);
+  }
+
+  const ParsedKernel put_{".param .u64 a, .param .u32 n", R"(
+    ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;
+    mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; setp.ge.u32 %p1, %r2, %r1;
+    @%p1 bra END; st.global.u32 [%rd3], 1; END:)"};
+  const KernelAccess puts_ = Analyse(put_.kernel());
+};
+
+TEST_F(BoundedOrderTest, PartsOfOneAllocationAreApartByTheirBounds) {
+  Put(Buffer(0), 16);
+  Put(Buffer(0) + 64, 16);
+  const RunOrder order = OrderOf(launches_, scheduler::streams::kV100);
+  EXPECT_TRUE(order.edges.empty());
+  EXPECT_TRUE(order.grounds.bounds);
+  EXPECT_EQ(WordsRead(&puts_, 12, order.grounds), (std::vector<bool>{true, true, true}));
+}
+
+TEST_F(BoundedOrderTest, ABoundThatChangesNothingIsNotRead) {
+  Put(Buffer(0), 16);
+  Put(Buffer(0) + 128, 16);
+  const RunOrder order = OrderOf(launches_, scheduler::streams::kV100);
+  EXPECT_TRUE(order.edges.empty());
+  EXPECT_FALSE(order.grounds.bounds);
+  EXPECT_EQ(WordsRead(&puts_, 12, order.grounds), (std::vector<bool>{true, true, false}));
+}
+
+TEST_F(BoundedOrderTest, AConditionThatIsTheSameForAllThreadsIsNone) {
+  const ParsedKernel whole(".param .u64 a, .param .u32 n", R"(
+    ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; setp.eq.u32 %p1, %r1, 0;
+    @%p1 bra END; st.global.u32 [%rd1], 1; END:)");
+  const KernelAccess access = Analyse(whole.kernel());
+  ASSERT_EQ(access.accesses.size(), 1u);
+  EXPECT_TRUE(access.accesses[0].conditions.empty());
 }
 
 // Against the definition: two launches that touch a buffer in common, one of them with a write, are
