@@ -153,4 +153,86 @@ struct ArgMax {
   int32_t width;
 };
 
+// --- sampling
+// -------------------------------------------------------------------------------------
+
+// What a request's own tokens, or its client, change about one logit.
+struct TokenEdit {
+  int32_t token;
+  int32_t generated;  // how often the answer has it
+  int32_t appeared;   // 1: the prompt or the answer has it; else 0
+  float bias;         // added; minus infinity forbids the token
+};
+
+// Neutral: 1, 0, 0. The names are those of OpenAI's and vLLM's interfaces.
+struct Penalties {
+  float repetition;  // > 0: divides positive logits of tokens that appeared, multiplies others
+  float frequency;   // taken from a logit as often as the token was generated
+  float presence;    // taken from it once
+};
+
+// out = in with the edits: penalties, then biases. Other logits are copied, so that log
+// probabilities can be told of the model's own.
+struct EditLogits {
+  const float* in;             // [rows, width]
+  float* out;                  // [rows, width]
+  const TokenEdit* edits;      // of each row, no token twice
+  const int32_t* start;        // [rows + 1], rising: row r has edits [start[r], start[r + 1])
+  const Penalties* penalties;  // [rows]
+  int32_t rows;
+  int32_t width;
+};
+
+// How one row's token is drawn. Of the weights exp(logit / temperature) those count that are at
+// least min_p times the greatest, of these the top_k greatest, and of these the greatest that
+// together have top_p of their sum. Weights that are equal to the last one count, too.
+struct SamplingRow {
+  float temperature;  // 0: the first of the greatest logits, whatever else is said
+  float top_p;        // of (0, 1]
+  float min_p;        // of [0, 1]
+  int32_t top_k;      // 0: all
+  uint64_t seed;      // of the request
+  int32_t position;   // of the token that is drawn
+  int32_t copy;       // which answer to the request
+};
+
+// The weight of the greatest logit. Weights are whole numbers, so that sums of them are exact in
+// any order: what is drawn depends on no order of addition. A weight below 1 counts as none.
+constexpr uint32_t kWeightMax = 1u << 31;
+
+// weights = kWeightMax * exp((logit - the greatest) / temperature), rounded down. NaN has none.
+struct SampleWeights {
+  const float* logits;     // [rows, width]
+  const SamplingRow* how;  // [rows]
+  uint32_t* weights;       // [rows, width]
+  int32_t rows;
+  int32_t width;
+};
+
+// out = the token that the row's random number falls on, where tokens that count have shares of
+// their weights, in the order of their numbers. 0 where no token has a weight.
+struct SampleToken {
+  const uint32_t* weights;  // [rows, width]
+  const SamplingRow* how;   // [rows]
+  int32_t* out;             // [rows]
+  int32_t rows;
+  int32_t width;
+};
+
+constexpr int32_t kTopLogprobsMax = 20;
+
+// Logarithms of probabilities, of the chosen token and of the likeliest ones, by logits as they
+// are.
+struct Logprobs {
+  const float* logits;    // [rows, width]
+  const int32_t* chosen;  // [rows]
+  float* chosen_logprob;  // [rows]
+  int32_t* chosen_rank;   // [rows]: how many tokens are likelier
+  int32_t* top_tokens;    // [rows, top]: the likeliest first, of equals the first
+  float* top_logprobs;    // [rows, top]
+  int32_t rows;
+  int32_t width;
+  int32_t top;  // at most kTopLogprobsMax, and width
+};
+
 }  // namespace kernels::llm

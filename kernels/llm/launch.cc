@@ -53,4 +53,18 @@ Launch LaunchOf(const CopyBlocks& arguments) {
 
 Launch LaunchOf(const ArgMax& arguments) { return LaunchOfBlocks("arg_max", arguments.rows); }
 
+Launch LaunchOf(const EditLogits& arguments) {
+  return LaunchOfBlocks("edit_logits", arguments.rows);
+}
+
+Launch LaunchOf(const SampleWeights& arguments) {
+  return LaunchOfBlocks("sample_weights", arguments.rows);
+}
+
+Launch LaunchOf(const SampleToken& arguments) {
+  return LaunchOfBlocks("sample_token", arguments.rows);
+}
+
+Launch LaunchOf(const Logprobs& arguments) { return LaunchOfBlocks("logprobs", arguments.rows); }
+
 }  // namespace kernels::llm

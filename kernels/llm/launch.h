@@ -24,12 +24,17 @@ Launch LaunchOf(const RopeStore& arguments);
 Launch LaunchOf(const PagedAttention& arguments);
 Launch LaunchOf(const CopyBlocks& arguments);
 Launch LaunchOf(const ArgMax& arguments);
+Launch LaunchOf(const EditLogits& arguments);
+Launch LaunchOf(const SampleWeights& arguments);
+Launch LaunchOf(const SampleToken& arguments);
+Launch LaunchOf(const Logprobs& arguments);
 
 // PTX for cuModuleLoadData, ending in a zero byte. It has no variables of the device, so a program
 // can be rebuilt in another worker (docs/recovery.md). A kernel is in one of them.
 struct Ptx {
   const char* rows;       // row by row: embedding, norms, activations, gathering
   const char* attention;  // what knows pages of keys and values
+  const char* sampling;   // from logits to tokens
 };
 Ptx PtxOfKernels();
 

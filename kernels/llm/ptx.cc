@@ -9,12 +9,16 @@
 
 KERNELS_EMBED("laneway_llm_rows_ptx", LLM_ROWS_PTX);
 KERNELS_EMBED("laneway_llm_attention_ptx", LLM_ATTENTION_PTX);
+KERNELS_EMBED("laneway_llm_sampling_ptx", LLM_SAMPLING_PTX);
 
 extern "C" const char laneway_llm_rows_ptx[];
 extern "C" const char laneway_llm_attention_ptx[];
+extern "C" const char laneway_llm_sampling_ptx[];
 
 namespace kernels::llm {
 
-Ptx PtxOfKernels() { return {laneway_llm_rows_ptx, laneway_llm_attention_ptx}; }
+Ptx PtxOfKernels() {
+  return {laneway_llm_rows_ptx, laneway_llm_attention_ptx, laneway_llm_sampling_ptx};
+}
 
 }  // namespace kernels::llm

@@ -17,5 +17,9 @@ void Reference(const RopeStore& arguments);
 void Reference(const PagedAttention& arguments);
 void Reference(const CopyBlocks& arguments);
 void Reference(const ArgMax& arguments);
+void Reference(const EditLogits& arguments);
+void Reference(const SampleWeights& arguments);
+void Reference(const SampleToken& arguments);
+void Reference(const Logprobs& arguments);
 
 }  // namespace kernels::llm

@@ -29,7 +29,7 @@ absl::Status WhyNotServed(const Gguf& gguf, const ModelSizes& sizes) {
 
 std::vector<const char*> Stage::Modules() {
   const kernels::llm::Ptx ptx = kernels::llm::PtxOfKernels();
-  return {ptx.rows, ptx.attention};
+  return {ptx.rows, ptx.attention, ptx.sampling};
 }
 
 Stage::Stage(engine::Device* device, const ModelSizes& sizes, const StageOptions& options)

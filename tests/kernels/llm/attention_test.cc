@@ -10,8 +10,6 @@ namespace {
 
 using Half = _Float16;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 struct Heads {
   int32_t kv = 1;
   int32_t queries = 1;

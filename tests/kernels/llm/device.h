@@ -19,6 +19,9 @@
 
 namespace kernels::llm {
 
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 enum class Side { kHost, kDevice };
 
 // How many random shapes each test tries: LANEWAY_KERNEL_SHAPES, 40 without it.
@@ -33,7 +36,7 @@ class Device {
     EXPECT_OK(cuInit(0));
     EXPECT_OK(cuCtxCreate(&context_, nullptr, 0, 0));
     const Ptx ptx = PtxOfKernels();
-    for (const char* const text : {ptx.rows, ptx.attention}) {
+    for (const char* const text : {ptx.rows, ptx.attention, ptx.sampling}) {
       modules_.emplace_back();
       EXPECT_OK(cuModuleLoadData(&modules_.back(), text));
     }

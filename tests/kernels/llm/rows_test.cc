@@ -130,8 +130,6 @@ TEST_F(RowsTest, Activations) {
 }
 
 TEST_F(RowsTest, ArgMax) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (int shape = 0; shape < Shapes(); ++shape) {
     const int32_t rows = random_.Int(1, 9);
     const int32_t width = random_.Chance(20) ? random_.Int(1, 3) : random_.Int(1, 3000);
