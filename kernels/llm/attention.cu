@@ -89,15 +89,18 @@ __device__ void RopeAndStore(const RopeStore& r) {
   }
 }
 
-// --- attention: a block of threads does one head of one row
-// ---------------------------------------
+// --- attention
+// ------------------------------------------------------------------------------------ A block of
+// threads does kHeads heads of one row that share their keys, so that each key and value is read
+// once for all of them.
 
 // What the threads of a block tell each other of a segment.
+template <int kHeads>
 struct Segment {
-  float weights[kSegmentKeys];  // scores at first
-  float parts[kThreads];        // sums of values
-  float greatest;
-  float sum;  // of the weights
+  float weights[kHeads][kSegmentKeys];  // scores at first
+  float parts[kHeads][kThreads];        // sums of values
+  float greatest[kHeads];
+  float sum[kHeads];  // of the weights
 };
 
 // The softmax so far, of all segments before (online softmax): `out` is the sum of values, each
@@ -117,53 +120,68 @@ struct Running {
   }
 };
 
-// Four elements at a time, which lie side by side: a lane reads 16 bytes of its own key.
-template <typename Kv>
-__device__ float Score(const float* q, const Kv* key, int width) {
-  float sums[kHeadWidthStep] = {};
-  for (int i = 0; i < width; i += kHeadWidthStep) {
-#pragma unroll
-    for (int j = 0; j < kHeadWidthStep; ++j) sums[j] = fmaf(q[i + j], ToFloat(key[i + j]), sums[j]);
-  }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-// The head that a block of threads computes, and the keys that it attends to.
-template <typename Kv>
+// The heads that a block of threads computes, and the keys that they attend to.
+template <typename Kv, int kHeads>
 class Attention {
  public:
+  using Queries = float[kHeads][kHeadWidthMax];
+
   __device__ explicit Attention(const PagedAttention& a) : a_(a) {
-    const int head = static_cast<int>(blockIdx.y);
+    const int head = static_cast<int>(blockIdx.y) * kHeads;
     const int row = static_cast<int>(blockIdx.x);
     const Place place = PlaceOf(a.step, row);
     request_ = place.request;
     keys_ = place.position + 1;
-    head_at_ = (static_cast<int64_t>(row) * a.heads + head) * a.head_width;
+    first_head_at_ = (static_cast<int64_t>(row) * a.heads + head) * a.head_width;
     kv_offset_ = static_cast<int64_t>(head / (a.heads / a.kv_heads)) * a.head_width;
   }
   __device__ int keys() const { return keys_; }
-  __device__ int64_t head_at() const { return head_at_; }
+  // Among the elements of queries, and of what is computed.
+  __device__ int64_t HeadAt(int head) const { return first_head_at_ + head * a_.head_width; }
 
-  // One key of the segment for each thread; beyond the keys minus infinity.
-  __device__ void Scores(const float* q, int first, Segment* segment) const {
+  // One key of the segment for each thread; beyond the keys minus infinity. A lane reads 16 bytes
+  // of its own key at a time.
+  __device__ void Scores(const Queries& q, int first, Segment<kHeads>* segment) const {
     const int thread = ThreadOfBlock();
-    const int key = first + thread;
-    float score = -INFINITY;
-    if (key < keys_) score = Score(q, At(a_.pages.keys, key), a_.head_width);
-    segment->weights[thread] = score;
+    float sums[kHeads][kHeadWidthStep] = {};
+    const bool there = first + thread < keys_;
+    // Lanes beyond the keys read the last one, so that the warp's lanes stay together.
+    const bool any = first + static_cast<int>(threadIdx.y) * kLanes < keys_;
+    const Kv* const key = At(a_.pages.keys, there ? first + thread : keys_ - 1);
+    for (int i = 0; any && i < a_.head_width; i += kHeadWidthStep) {
+      float elements[kHeadWidthStep];
+#pragma unroll
+      for (int j = 0; j < kHeadWidthStep; ++j) elements[j] = ToFloat(key[i + j]);
+#pragma unroll
+      for (int j = 0; j < kHeads * kHeadWidthStep; ++j) {
+        float& sum = sums[j / kHeadWidthStep][j % kHeadWidthStep];
+        sum =
+            fmaf(q[j / kHeadWidthStep][i + j % kHeadWidthStep], elements[j % kHeadWidthStep], sum);
+      }
+    }
+#pragma unroll
+    for (int head = 0; head < kHeads; ++head) {
+      const float score = (sums[head][0] + sums[head][1]) + (sums[head][2] + sums[head][3]);
+      segment->weights[head][thread] = there ? score : -INFINITY;
+    }
   }
 
-  // Element `element` of the values, each times its weight, of keys [first, last).
-  __device__ float Values(int first, int last, const float* weights, int element) const {
-    float sum = 0;
-    for (int key = first; key < last;) {
+  // Adds element `element` of the values, each times its weight, of keys [first + begin, last).
+  __device__ void Values(int first, int begin, int last, const Segment<kHeads>& segment,
+                         int element, float (&out)[kHeads]) const {
+    const int64_t stride = static_cast<int64_t>(a_.kv_heads) * a_.head_width;
+    for (int key = first + begin; key < last;) {
       const Kv* value = At(a_.pages.values, key) + element;
       const int end = min(last, (key / kBlockTokens + 1) * kBlockTokens);
-      const int64_t stride = static_cast<int64_t>(a_.kv_heads) * a_.head_width;
 #pragma unroll 4
-      for (; key < end; ++key, value += stride) sum = fmaf(*weights++, ToFloat(*value), sum);
+      for (; key < end; ++key, value += stride) {
+        const float one = ToFloat(*value);
+#pragma unroll
+        for (int head = 0; head < kHeads; ++head) {
+          out[head] = fmaf(segment.weights[head][key - first], one, out[head]);
+        }
+      }
     }
-    return sum;
   }
 
  private:
@@ -175,7 +193,7 @@ class Attention {
   const PagedAttention& a_;
   int request_;
   int keys_;
-  int64_t head_at_;
+  int64_t first_head_at_;
   int64_t kv_offset_;
 };
 
@@ -208,42 +226,60 @@ __device__ Share ShareOf(int head_width) {
   return {warp % chunks * kLanes + static_cast<int>(threadIdx.x), warp / chunks, kWarps / chunks};
 }
 
-template <typename Kv>
-__device__ void Attend(const PagedAttention& a) {
-  static_assert(kSegmentKeys == kThreads && kHeadWidthMax <= kThreads);
-  __shared__ Segment segment;
-  __shared__ float q[kHeadWidthMax];
-  const Attention<Kv> attention(a);
+// Makes weights of scores, and sums of values.
+template <typename Kv, int kHeads>
+__device__ void Weigh(const Attention<Kv, kHeads>& attention, const Share& share, int first,
+                      int head_width, Segment<kHeads>* segment) {
   const int thread = ThreadOfBlock();
-  if (thread < a.head_width) q[thread] = a.q[attention.head_at() + thread] * a.scale;
+  const int warp = static_cast<int>(threadIdx.y);
+  if (warp < kHeads) segment->greatest[warp] = GreatestOf(segment->weights[warp]);
+  __syncthreads();
+  for (int head = 0; head < kHeads; ++head) {
+    float& weight = segment->weights[head][thread];
+    weight = expf(weight - segment->greatest[head]);
+  }
+  __syncthreads();
+  if (warp < kHeads) segment->sum[warp] = SumOf(segment->weights[warp]);
+  const int keys_of_part = kSegmentKeys / share.parts;
+  const int begin = share.part * keys_of_part;
+  float out[kHeads] = {};
+  if (share.element < head_width) {
+    const int last = min(attention.keys(), first + begin + keys_of_part);
+    attention.Values(first, begin, last, *segment, share.element, out);
+  }
+  for (int head = 0; head < kHeads; ++head) segment->parts[head][thread] = out[head];
+  __syncthreads();
+}
+
+template <typename Kv, int kHeads>
+__device__ void Attend(const PagedAttention& a) {
+  static_assert(kSegmentKeys == kThreads && kHeadWidthMax <= kThreads && kHeads <= kWarps);
+  __shared__ Segment<kHeads> segment;
+  __shared__ float q[kHeads][kHeadWidthMax];
+  const Attention<Kv, kHeads> attention(a);
+  const int thread = ThreadOfBlock();
+  for (int head = 0; head < kHeads && thread < a.head_width; ++head) {
+    q[head][thread] = a.q[attention.HeadAt(head) + thread] * a.scale;
+  }
   __syncthreads();
   const Share share = ShareOf(a.head_width);
-  const int keys_of_part = kSegmentKeys / share.parts;
-  Running all;
+  Running all[kHeads];
   for (int first = 0; first < attention.keys(); first += kSegmentKeys) {
     attention.Scores(q, first, &segment);
     __syncthreads();
-    if (threadIdx.y == 0) segment.greatest = GreatestOf(segment.weights);
-    __syncthreads();
-    segment.weights[thread] = expf(segment.weights[thread] - segment.greatest);
-    __syncthreads();
-    if (threadIdx.y == 0) segment.sum = SumOf(segment.weights);
-    const int begin = share.part * keys_of_part;
-    const int last = min(attention.keys(), first + begin + keys_of_part);
-    segment.parts[thread] =
-        share.element < a.head_width
-            ? attention.Values(first + begin, last, segment.weights + begin, share.element)
-            : 0;
-    __syncthreads();
+    Weigh(attention, share, first, a.head_width, &segment);
     if (share.part > 0) continue;
-    float out = 0;
-    for (int part = 0; part < share.parts; ++part) {
-      out += segment.parts[part * (kThreads / share.parts) + thread];
+    for (int head = 0; head < kHeads; ++head) {
+      float out = 0;
+      for (int part = 0; part < share.parts; ++part) {
+        out += segment.parts[head][part * (kThreads / share.parts) + thread];
+      }
+      all[head].Merge(segment.greatest[head], segment.sum[head], out);
     }
-    all.Merge(segment.greatest, segment.sum, out);
   }
-  if (share.part == 0 && share.element < a.head_width) {
-    a.out[attention.head_at() + share.element] = all.out / all.sum;
+  if (share.part > 0 || share.element >= a.head_width) return;
+  for (int head = 0; head < kHeads; ++head) {
+    a.out[attention.HeadAt(head) + share.element] = all[head].out / all[head].sum;
   }
 }
 
@@ -252,8 +288,14 @@ __device__ void Attend(const PagedAttention& a) {
 extern "C" __global__ void rope_store_float(RopeStore r) { RopeAndStore<float>(r); }
 extern "C" __global__ void rope_store_half(RopeStore r) { RopeAndStore<__half>(r); }
 
-extern "C" __global__ void attention_float(PagedAttention a) { Attend<float>(a); }
-extern "C" __global__ void attention_half(PagedAttention a) { Attend<__half>(a); }
+extern "C" __global__ void attention_float_1(PagedAttention a) { Attend<float, 1>(a); }
+extern "C" __global__ void attention_float_2(PagedAttention a) { Attend<float, 2>(a); }
+extern "C" __global__ void attention_float_3(PagedAttention a) { Attend<float, 3>(a); }
+extern "C" __global__ void attention_float_4(PagedAttention a) { Attend<float, 4>(a); }
+extern "C" __global__ void attention_half_1(PagedAttention a) { Attend<__half, 1>(a); }
+extern "C" __global__ void attention_half_2(PagedAttention a) { Attend<__half, 2>(a); }
+extern "C" __global__ void attention_half_3(PagedAttention a) { Attend<__half, 3>(a); }
+extern "C" __global__ void attention_half_4(PagedAttention a) { Attend<__half, 4>(a); }
 
 // A thread copies the same bytes of each block, so that copies follow each other.
 extern "C" __global__ void copy_blocks(CopyBlocks c) {

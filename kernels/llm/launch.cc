@@ -1,5 +1,7 @@
 #include "kernels/llm/launch.h"
 
+#include <algorithm>
+
 namespace kernels::llm {
 namespace {
 
@@ -17,6 +19,23 @@ Launch LaunchOfBlocks(const char* kernel, int32_t first, int32_t second = 1) {
 // How many blocks it takes for `work` pieces.
 int32_t BlocksFor(int32_t work, unsigned of_block) {
   return static_cast<int32_t>((static_cast<unsigned>(work) + of_block - 1) / of_block);
+}
+
+// A block takes as many heads that share their keys as divide these.
+constexpr int32_t kHeadsOfBlockMax = 4;
+
+int32_t HeadsOfBlock(int32_t sharing) {
+  int32_t heads = std::min(sharing, kHeadsOfBlockMax);
+  while (sharing % heads != 0) --heads;
+  return heads;
+}
+
+const char* AttentionOf(KvType type, int32_t heads_of_block) {
+  constexpr const char* kOfFloats[] = {"attention_float_1", "attention_float_2",
+                                       "attention_float_3", "attention_float_4"};
+  constexpr const char* kOfHalves[] = {"attention_half_1", "attention_half_2", "attention_half_3",
+                                       "attention_half_4"};
+  return (type == KvType::kHalf ? kOfHalves : kOfFloats)[heads_of_block - 1];
 }
 
 }  // namespace
@@ -40,9 +59,9 @@ Launch LaunchOf(const RopeStore& arguments) {
 }
 
 Launch LaunchOf(const PagedAttention& arguments) {
-  return LaunchOfBlocks(
-      arguments.pages.type == KvType::kHalf ? "attention_half" : "attention_float",
-      arguments.step.rows, arguments.heads);
+  const int32_t heads = HeadsOfBlock(arguments.heads / arguments.kv_heads);
+  return LaunchOfBlocks(AttentionOf(arguments.pages.type, heads), arguments.step.rows,
+                        arguments.heads / heads);
 }
 
 Launch LaunchOf(const CopyBlocks& arguments) {

@@ -21,7 +21,7 @@ struct Heads {
 Heads MakeHeads(Random* random) {
   const int32_t kv = random->Int(1, 3);
   const int32_t widths[] = {4, 8, 32, 40, 64, 96, 128, kHeadWidthMax};
-  return {kv, kv * random->Int(1, 3), widths[random->Int(0, 7)]};
+  return {kv, kv * random->Int(1, 6), widths[random->Int(0, 7)]};
 }
 
 size_t PoolElements(int32_t blocks, const Heads& heads) {

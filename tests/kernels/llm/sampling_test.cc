@@ -197,7 +197,7 @@ TEST_F(SamplingTest, TokensThatCount) {
   const auto drawn = [&](const SamplingRow& how) {
     std::vector<uint32_t> repeated;
     std::vector<SamplingRow> rows;
-    for (int32_t position = 0; position < 300; ++position) {
+    for (int32_t position = 0; position < 120; ++position) {
       repeated.insert(repeated.end(), weights.begin(), weights.end());
       rows.push_back(how);
       rows.back().position = position;
