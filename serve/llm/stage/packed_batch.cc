@@ -23,7 +23,7 @@ std::string FaultOf(const BatchRequest& request, const BatchLimits& limits) {
   if (!AllBelow(request.blocks, limits.blocks)) return "has a block beyond the pool";
   if (std::ssize(request.blocks) * kernels::llm::kBlockTokens < request.length)
     return absl::StrCat("has ", request.blocks.size(), " blocks for ", request.length, " tokens");
-  return "";
+  return request.samples ? SamplingFault(request.sampling, limits.vocabulary) : "";
 }
 
 // The table is no wider than what the longest request needs of it.
@@ -55,7 +55,9 @@ absl::StatusOr<PackedBatch> PackUntrusted(std::span<const BatchRequest> requests
     const auto end = request.blocks.begin() + static_cast<ptrdiff_t>(BlocksOf(request));
     batch.table.insert(batch.table.end(), request.blocks.begin(), end);
     batch.table.resize(batch.length.size() * width, 0);
-    if (request.samples) batch.sampled.push_back(batch.rows() - 1);
+    if (!request.samples) continue;
+    batch.sampled.push_back(batch.rows() - 1);
+    batch.sampling.Add(request.sampling);
   }
   if (batch.rows() > limits.rows)
     return absl::InvalidArgumentError(absl::StrCat("a step of ", batch.rows(), " rows"));

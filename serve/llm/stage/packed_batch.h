@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "serve/llm/stage/sampling_batch.h"
 
 namespace serve::llm {
 
@@ -18,7 +19,8 @@ struct BatchRequest {
   std::vector<int32_t> tokens;
   int32_t length = 0;           // tokens of the request after the step
   std::vector<int32_t> blocks;  // of its keys and values, in order; may be more than it needs yet
-  bool samples = false;         // the last row's logits are wanted
+  bool samples = false;         // the next token is drawn after the last row
+  Sampling sampling;            // how it is drawn
 };
 
 struct BatchLimits {
@@ -35,7 +37,8 @@ struct PackedBatch {
   std::vector<int32_t> start;    // [requests + 1]
   std::vector<int32_t> length;   // [requests]
   std::vector<int32_t> table;    // [requests, table_width]
-  std::vector<int32_t> sampled;  // rows whose logits are wanted, by request
+  std::vector<int32_t> sampled;  // rows after which tokens are drawn, by request
+  SamplingBatch sampling;        // of these
   std::vector<int32_t> copies;   // [?, 2] of blocks, from and to, before the rows
   int32_t table_width = 0;
 

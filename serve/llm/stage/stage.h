@@ -23,6 +23,7 @@
 #include "serve/llm/stage/layer_kind.h"
 #include "serve/llm/stage/packed_batch.h"
 #include "serve/llm/stage/stage_weights.h"
+#include "serve/llm/stage/step_result.h"
 
 namespace serve::llm {
 
@@ -31,11 +32,6 @@ struct StageOptions {
   int32_t rows_max = 256;     // of a step
   int32_t requests_max = 64;  // of a step
   kernels::llm::KvType kv_type = kernels::llm::KvType::kFloat;
-};
-
-struct StepResult {
-  std::vector<int32_t> tokens;  // the likeliest after each sampled row
-  std::vector<float> logits;    // [sampled rows, vocabulary], where they are asked for
 };
 
 class Stage {

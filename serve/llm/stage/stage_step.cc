@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/llm/launch.h"
+#include "serve/llm/stage/sampling_step.h"
 
 namespace serve::llm {
 namespace {
@@ -126,12 +127,7 @@ void StageStep::Sample(bool with_logits, StepResult* result) {
   queue_.Launch(kernels::llm::GatherRows{At(space_.normed), sampled_, At(space_.sampled), samples,
                                          Size(sizes_.width)});
   Multiply(weights.head, sizes_.vocabulary, sizes_.width, space_.sampled, space_.logits, samples);
-  queue_.Launch(kernels::llm::ArgMax{At(space_.logits),
-                                     reinterpret_cast<int32_t*>(base_ + space_.tokens), samples,
-                                     Size(sizes_.vocabulary)});
-  result->tokens.resize(batch_.sampled.size());
-  queue_.CopyOut(result->tokens.data(), base_ + space_.tokens,
-                 result->tokens.size() * sizeof(int32_t));
+  SamplingStep(&queue_, batch_.sampling, At(space_.logits), Size(sizes_.vocabulary)).Run(result);
   if (!with_logits) return;
   result->logits.resize(batch_.sampled.size() * sizes_.vocabulary);
   queue_.CopyOut(result->logits.data(), base_ + space_.logits,

@@ -19,7 +19,7 @@ class StageStep {
   void CopyBlocks();
   void Embed();
   void Layer(size_t number);
-  // The last norm, logits, and the likeliest tokens. REQUIRES: rows are sampled. `result` outlives
+  // The last norm, logits, and what is drawn of them. REQUIRES: rows are sampled. `result` outlives
   // Finish().
   void Sample(bool with_logits, StepResult* result);
   absl::Status Finish() { return queue_.Finish(); }

@@ -44,7 +44,6 @@ Workspace WorkspaceOf(const ModelSizes& sizes, bool gated, const PackedBatch& ba
   space.inner = carver.Take(padded, sizes.feed_forward);
   space.sampled = carver.Take(padded_samples, sizes.width);
   space.logits = carver.Take(padded_samples, sizes.vocabulary);
-  space.tokens = carver.Take(1, samples);
   space.bytes = carver.bytes();
   return space;
 }

@@ -26,7 +26,6 @@ struct Workspace {
   size_t inner = 0;     // [padded, feed_forward]
   size_t sampled = 0;   // [padded samples, width]
   size_t logits = 0;    // [padded samples, vocabulary]
-  size_t tokens = 0;    // [samples], integers
   size_t bytes = 0;     // of all
 };
 

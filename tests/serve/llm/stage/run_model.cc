@@ -5,6 +5,7 @@
 //         --batch alone|together|staggered  one after the other; all at once; each some steps later
 //         --new N        tokens of each request (8)
 //         --chunk N      tokens of a prompt that a step takes at most (64)
+//         --sample SEED  draws tokens, with penalties, and tells log probabilities
 //         --half         keys and values as halves
 //         --times        says on standard error how long each step takes
 //         --logits PATH  writes the logits of each request's new tokens, as floats
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ struct Flags {
   std::string logits;
   int32_t new_max = 8;
   int32_t chunk = 64;
+  int32_t seed = -1;  // of sampling; negative: greedy
   bool half = false;
   bool times = false;
   std::vector<std::vector<int32_t>> prompts;
@@ -40,6 +43,7 @@ struct Request {
   int32_t computed = 0;  // tokens
   std::vector<int32_t> blocks;
   std::vector<float> logits;
+  std::vector<float> logprobs;
 };
 
 [[noreturn]] void Fail(const std::string& sentence) {
@@ -68,6 +72,8 @@ Flags Parse(int count, char** words) {
       flags.half = true;
     } else if (word == "--times") {
       flags.times = true;
+    } else if (word == "--sample") {
+      flags.seed = Numbers(words[++i]).front();
     } else if (word == "--batch") {
       flags.batch = words[++i];
     } else if (word == "--logits") {
@@ -91,7 +97,7 @@ class Generator {
   Generator(Stage* stage, const Flags& flags) : stage_(stage), flags_(flags) {
     free_ = stage->limits().blocks;
     for (const std::vector<int32_t>& prompt : flags.prompts)
-      requests_.push_back({prompt, static_cast<int32_t>(prompt.size()), 0, {}, {}});
+      requests_.push_back({prompt, static_cast<int32_t>(prompt.size()), 0, {}, {}, {}});
   }
 
   void Run() {
@@ -139,7 +145,8 @@ class Generator {
       while (std::ssize(request->blocks) * kernels::llm::kBlockTokens < request->computed)
         request->blocks.push_back(--free_);
       const bool samples = request->computed == known;
-      rows.push_back({{begin, begin + count}, request->computed, request->blocks, samples});
+      rows.push_back({{begin, begin + count}, request->computed, request->blocks, samples, {}});
+      if (samples && flags_.seed >= 0) rows.back().sampling = SamplingOf(*request);
       if (samples) sampling.push_back(request);
     }
     const absl::StatusOr<PackedBatch> batch = PackUntrusted(rows, {}, stage_->limits());
@@ -155,7 +162,38 @@ class Generator {
       sampling[i]->tokens.push_back(result->tokens[i]);
       const auto row = result->logits.begin() + static_cast<ptrdiff_t>(i) * width;
       sampling[i]->logits.insert(sampling[i]->logits.end(), row, row + width);
+      KeepLogprobs(*result, i, sampling[i]);
     }
+  }
+
+  // Each request in another way, by its prompt's length.
+  Sampling SamplingOf(const Request& request) const {
+    constexpr int32_t kTopLogprobs = 3;
+    Sampling sampling;
+    const int32_t known = static_cast<int32_t>(request.tokens.size());
+    const float warmth = static_cast<float>(request.prompt % 4) * 0.5f;  // 0: greedy
+    sampling.how = {warmth,
+                    request.prompt % 3 == 0 ? 1.0f : 0.9f,
+                    request.prompt % 5 == 0 ? 0.05f : 0.0f,
+                    request.prompt % 2 * 40,
+                    static_cast<uint64_t>(flags_.seed),
+                    known,
+                    0};
+    sampling.penalties = {1.2f, 0.3f, 0.2f};
+    sampling.top_logprobs = kTopLogprobs;
+    std::map<int32_t, int32_t> generated;
+    for (int32_t i = 0; i < known; ++i)
+      generated[request.tokens[static_cast<size_t>(i)]] += i < request.prompt ? 0 : 1;
+    for (const auto& [token, count] : generated) sampling.edits.push_back({token, count, 1, 0});
+    return sampling;
+  }
+  // The drawn token's, and the likeliest ones'.
+  static void KeepLogprobs(const StepResult& result, size_t row, Request* request) {
+    if (result.logprobs.empty()) return;
+    request->logprobs.push_back(result.logprobs[row]);
+    const size_t top = result.top_logprobs.size() / result.logprobs.size();
+    for (size_t i = row * top; i < (row + 1) * top; ++i)
+      request->logprobs.push_back(result.top_logprobs[i]);
   }
 
   Stage* const stage_;
@@ -180,6 +218,9 @@ void Print(const std::vector<Request>& requests, const std::string& path) {
       std::printf(" %d", requests[i].tokens[at]);
     const std::vector<float>& logits = requests[i].logits;
     std::printf("\nlogits %zu: %016llx\n", i, static_cast<unsigned long long>(HashOf(logits)));
+    if (!requests[i].logprobs.empty())
+      std::printf("log probabilities %zu: %016llx\n", i,
+                  static_cast<unsigned long long>(HashOf(requests[i].logprobs)));
     if (file != nullptr) std::fwrite(logits.data(), sizeof(float), logits.size(), file);
   }
   if (file != nullptr) std::fclose(file);

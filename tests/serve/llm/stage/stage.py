@@ -82,19 +82,24 @@ def test_gpt2_agrees_with_numpy(seed):
     check_architecture("gpt2", seed, kv_heads=6)
 
 
+def check_batches(laneway, path, prompts, how, choice):
+    expected = generate(laneway, laneway.bare, path, prompts, "--batch", "alone", *how).out
+    for flags in (["--batch", "together"], ["--batch", "staggered", "--chunk", str(choice.randint(1, 30))]):
+        got = generate(laneway, laneway.bare, path, prompts, *flags, *how).out
+        check(got == expected, f"bare, {flags + how}\n{got}\ndiffers from alone\n{expected}")
+    through = generate(laneway, laneway.run, path, prompts, "--batch", "staggered", *how).out
+    check(through == expected, f"through Laneway, {how}\n{through}\ndiffers from\n{expected}")
+
+
 def test_a_request_has_the_same_bits_in_any_batch(seed):
     choice = random.Random(chosen(seed))
     with Laneway() as laneway:
         for kind, kv_heads in (("llama", 2), ("gpt2", 6)):
             path = laneway.root / f"{kind}.gguf"
-            tiny_models.make(path, kind, choice.randrange(1 << 32), kv_heads=kv_heads)
+            tiny_models.make(path, kind, choice.randrange(1 << 32), kv_heads=kv_heads, tied=False)
             prompts = prompts_of(choice, [choice.randint(1, 120) for _ in range(7)])
-            expected = generate(laneway, laneway.bare, path, prompts, "--batch", "alone").out
-            for flags in (["--batch", "together"], ["--batch", "staggered"],
-                          ["--batch", "staggered", "--chunk", str(choice.randint(1, 30))]):
-                check(generate(laneway, laneway.bare, path, prompts, *flags).out == expected, f"{flags} differ, bare")
-            through = generate(laneway, laneway.run, path, prompts, "--batch", "staggered").out
-            check(through == expected, f"through Laneway\n{through}\ndiffers from\n{expected}")
+            for how in ([], ["--half"], ["--sample", str(choice.randrange(1 << 30))]):
+                check_batches(laneway, path, prompts, how, choice)
 
 
 def test_a_real_model_agrees_with_numpy(seed):

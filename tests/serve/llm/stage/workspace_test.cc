@@ -49,8 +49,7 @@ TEST(WorkspaceTest, TensorsDoNotOverlap) {
                                                    {space.up, padded * (gated ? 200 : 100)},
                                                    {space.inner, padded * 100},
                                                    {space.sampled, 32 * 48},
-                                                   {space.logits, 32 * 131},
-                                                   {space.tokens, 2}};
+                                                   {space.logits, 32 * 131}};
       for (size_t i = 0; i < std::size(tensors); ++i) {
         const size_t end = i + 1 < std::size(tensors) ? tensors[i + 1].first : space.bytes;
         EXPECT_EQ(tensors[i].first % 256, 0u);
