@@ -5,6 +5,8 @@
 
 #include <random>
 #include <regex>
+#include <string>
+#include <vector>
 
 #include "serve/llm/text/expression.h"
 #include "tests/harness/seed.h"
@@ -65,9 +67,11 @@ TEST(SplitterTest, ATextIsAnExpression) {
 }
 
 TEST(SplitterTest, ExpressionsThatMeanSomethingElseAreRefused) {
-  for (const std::string stage :
-       {"(", "[^\\Sa]", "a\\C", "(*LIMIT_MATCH=1)a", "\\h", "\\Ka", "a{1,3}+", "[a[b]]", "[a&&b]",
-        "(?s:.)", "(?m)a", "[]a]", "[^]a]", "\\xA0", "a\\", std::string(5000, 'a').c_str()}) {
+  const std::vector<std::string> stages = {"(",      "[^\\Sa]", "a\\C",    "(*LIMIT_MATCH=1)a",
+                                           "\\h",    "\\Ka",    "a{1,3}+", "[a[b]]",
+                                           "[a&&b]", "(?s:.)",  "(?m)a",   "[]a]",
+                                           "[^]a]",  "\\xA0",   "a\\",     std::string(5000, 'a')};
+  for (const std::string& stage : stages) {
     EXPECT_THAT(WhyNotSplit(stage, "a"), HasSubstr("not supported")) << stage;
   }
   EXPECT_FALSE(Splitter::MakeUntrusted(std::vector<SplitStage>(17, {"a"})).ok());
