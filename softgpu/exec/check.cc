@@ -7,9 +7,9 @@ namespace softgpu::exec {
 namespace {
 
 // What the aligned word at `address` holds until it is written: unlike any number that programs
-// compute with.
+// compute with. Shared memory begins at address 0, whose word must be no small number either.
 uint32_t PoisonWord(uint64_t address) {
-  const uint64_t mixed = (address >> 2) * 0x9e3779b97f4a7c15;
+  const uint64_t mixed = ((address >> 2) + 1) * 0x9e3779b97f4a7c15;
   return static_cast<uint32_t>(mixed >> 32) | 1;
 }
 

@@ -110,6 +110,13 @@ TEST_F(Checked, UninitialisedReads) {
   ExpectClean("mad.wide.u32 %l1, %r0, 4, %l0; st.global.u32 [%l1], 1; ld.global.u32 %r3, [%l1];\n");
 }
 
+// The pattern of what is not written must differ from it at each place, the first one included.
+TEST_F(Checked, SmallNumbersAreNotTakenForUninitialised) {
+  for (const char* const number : {"0", "1", "2", "0xffffffff", "0x3f800000"}) {
+    ExpectClean("st.shared.u32 [%r1], " + std::string(number) + "; ld.shared.u32 %r3, [%r1];\n");
+  }
+}
+
 TEST_F(Checked, DivergentBarriers) {
   Run("setp.lt.u32 %p0, %r0, 7;\n@%p0 bra SOME;\nbra ALL;\nSOME: bar.sync 0;\nALL: bar.sync 0;\n");
   ASSERT_FALSE(machine.findings.empty());
