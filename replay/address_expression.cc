@@ -183,6 +183,12 @@ Interval AsInteger(const Interval& range, uint8_t bits, bool is_signed) {
 }
 
 TermIndex Expressions::Add(const Expression& expression) {
+  const auto differs = [this](TermIndex operand) {
+    return operand != kNoTerm && differs_by_thread_[operand];
+  };
+  differs_by_thread_.push_back(expression.term == Term::kThread ||
+                               expression.term == Term::kBlock || differs(expression.left) ||
+                               differs(expression.right));
   all_.push_back(expression);
   return static_cast<TermIndex>(all_.size() - 1);
 }

@@ -82,6 +82,8 @@ class Expressions {
   TermIndex Add(const Expression& expression);
   TermIndex Constant(int64_t value, uint8_t bits);
   const std::vector<Expression>& all() const { return all_; }
+  // A number of thread or block is a part of it.
+  bool DiffersByThread(TermIndex term) const { return differs_by_thread_[term]; }
   // Marks the expression and all that it is made of. `marked`: one for each of all().
   void Mark(TermIndex term, std::vector<bool>* marked) const;
   // Each expression for people: "p0 + (ctaid.x * ntid.x + tid.x) * 4"; p0 are the bytes of the
@@ -98,6 +100,7 @@ class Expressions {
   std::string TextOf(const Expression& expression, const std::vector<std::string>& texts) const;
 
   std::vector<Expression> all_;
+  std::vector<bool> differs_by_thread_;  // by expression
 };
 
 }  // namespace replay

@@ -26,13 +26,12 @@ AffineForm Sum(const AffineForm& left, const AffineForm& right, __int128 times) 
 }  // namespace
 
 AffineForms::AffineForms(const Expressions& expressions, const Grid& grid,
-                         std::span<const std::byte> parameters)
+                         std::span<const Interval> ranges)
     : expressions_(expressions) {
   for (size_t axis = 0; axis < 3; ++axis) {
     counts_[axis] = grid.threads[axis];
     counts_[axis + 3] = grid.blocks[axis];
   }
-  const std::vector<Interval> ranges = expressions.Ranges(grid, parameters);
   for (size_t i = 0; i < ranges.size(); ++i) {
     Maybe form = FormOf(expressions.all()[i], ranges[i]);
     if (form.has_value() && !Fits(*form)) form.reset();

@@ -27,8 +27,8 @@ struct AffineForm {
 
 class AffineForms {
  public:
-  AffineForms(const Expressions& expressions, const Grid& grid,
-              std::span<const std::byte> parameters);
+  // `ranges`: Expressions::Ranges() of the launch.
+  AffineForms(const Expressions& expressions, const Grid& grid, std::span<const Interval> ranges);
 
   // The expression as an integer of so many bits. Nothing: it is no such sum, or it wraps around.
   std::optional<AffineForm> AsInteger(TermIndex term, uint8_t bits, bool is_signed) const;

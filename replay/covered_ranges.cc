@@ -56,11 +56,9 @@ void Repeat(const Steps& steps, Pieces* pieces) {
 
 }  // namespace
 
-std::vector<Range> CoveredRanges(const KernelStores& stores, const Grid& grid,
-                                 std::span<const std::byte> parameters) {
-  const AffineForms forms(stores.expressions, grid, parameters);
+std::vector<Range> CoveredRanges(const AffineForms& forms, std::span<const CertainStore> stores) {
   std::map<std::vector<Steps>, Pieces> by_steps;  // unrolled loops store several pieces at a step
-  for (const CertainStore& store : stores.stores) {
+  for (const CertainStore& store : stores) {
     const std::optional<GuardedPlaces> places = PlacesOf(forms, store.address, store.conditions);
     if (places.has_value() && places->exact && places->reached)
       by_steps[places->steps].push_back({places->begin, places->begin + store.bytes});

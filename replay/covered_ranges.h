@@ -7,18 +7,17 @@
 // this scheme counts as not overwritten. Thread safety: pure.
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <vector>
 
-#include "replay/address_expression.h"
+#include "replay/affine_forms.h"
 #include "replay/kernel_stores.h"
 #include "scheduler/streams/range.h"
 
 namespace replay {
 
 // Ascending; no two of the ranges touch each other.
-std::vector<scheduler::streams::Range> CoveredRanges(const KernelStores& stores, const Grid& grid,
-                                                     std::span<const std::byte> parameters);
+std::vector<scheduler::streams::Range> CoveredRanges(const AffineForms& forms,
+                                                     std::span<const CertainStore> stores);
 
 }  // namespace replay

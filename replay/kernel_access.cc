@@ -84,7 +84,7 @@ class Collector {
     if (!flow_.failed().empty()) out_->unknown = flow_.failed();
     if (!out_->unknown.empty()) return out_->accesses.clear();
     out_->movable = MovableParameters(kernel_, &flow_);
-    out_->stores = StoresOf(kernel_);
+    out_->stores = StoresOf(kernel_.function(), &terms_);
   }
 
  private:
@@ -93,42 +93,24 @@ class Collector {
   void VisitEntry(const Function& entry) {
     const std::vector<std::vector<Guard>> guards = NecessaryGuards(entry);
     for (size_t b = 0; b < entry.blocks.size(); ++b) {
-      // Those of the block; an instruction may be guarded by itself, too.
-      std::vector<Condition> conditions;
-      for (const Guard& guard : guards[b]) AddConditions(entry, guard, &conditions);
+      conditions_.clear();
+      for (const Guard& guard : guards[b]) AddConditions(entry, guard, &conditions_);
       const softgpu::ptx::Block& block = entry.blocks[b];
-      for (uint32_t n = block.begin; n < block.end; ++n) {
-        const Instruction& i = entry.instructions[n];
-        conditions_ = conditions;
-        if (i.guard != kNoIndex)
-          AddConditions(entry, {i.guard, i.guard_negated != 0}, &conditions_);
-        Visit(entry, i);
-      }
+      for (uint32_t n = block.begin; n < block.end; ++n) Visit(entry, entry.instructions[n]);
     }
   }
 
-  // Those alone that differ from thread to thread: the others hold for a whole launch, and cut no
-  // range.
+  // Leaves out conditions that hold for all threads of a launch or for none. They cut no range, and
+  // an order would depend on the numbers that the kernel compares.
   void AddConditions(const Function& entry, const Guard& guard,
                      std::vector<Condition>* conditions) {
     std::vector<Condition> all;
     replay::AddConditions(entry, &terms_, guard, &all);
     for (const Condition& each : all) {
-      if (DiffersByThread(each)) conditions->push_back(each);
+      const Expressions& expressions = out_->expressions;
+      if (expressions.DiffersByThread(each.left) || expressions.DiffersByThread(each.right))
+        conditions->push_back(each);
     }
-  }
-
-  // A number of thread or block is somewhere in one of its two sides. A condition on parameters
-  // alone would make an order depend on numbers that bound nothing.
-  bool DiffersByThread(const Condition& condition) const {
-    const std::vector<Expression>& all = out_->expressions.all();
-    std::vector<bool> used(all.size());
-    out_->expressions.Mark(condition.left, &used);
-    out_->expressions.Mark(condition.right, &used);
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (used[i] && (all[i].term == Term::kThread || all[i].term == Term::kBlock)) return true;
-    }
-    return false;
   }
 
   void Visit(const Function& function, const Instruction& i) {
@@ -166,7 +148,13 @@ class Collector {
           i.line, choice != 0 ? "was read from memory" : "comes from no parameter or variable");
     }
     if (function.entry && reach.bytes != 0) access.range = terms_.Of(*reach.address, 64);
-    if (access.range != kNoTerm) access.conditions = conditions_;
+    if (access.range != kNoTerm) {
+      // The block's conditions, and the instruction's own. Most instructions reach no memory, so
+      // their guards are not looked at.
+      access.conditions = conditions_;
+      if (i.guard != kNoIndex)
+        AddConditions(function, {i.guard, i.guard_negated != 0}, &access.conditions);
+    }
     Add(std::move(access));
   }
 
@@ -210,7 +198,7 @@ class Collector {
   DataFlow flow_;
   AddressTerms terms_;
   KernelAccess* const out_;
-  std::vector<Condition> conditions_;  // of the instruction that is visited
+  std::vector<Condition> conditions_;  // of the block that is visited
   bool merges_ = false;
 };
 

@@ -61,8 +61,8 @@ struct KernelAccess {
   std::vector<Access> accesses;
   OriginSet escapes = 0;  // origins whose bits are stored in memory
   OriginSet movable = 0;  // parameters that are addresses and nothing else (movable_parameters.h)
-  Expressions expressions;
-  KernelStores stores;  // those of the accesses that certainly happen
+  std::vector<CertainStore> stores;  // those of the accesses that certainly happen
+  Expressions expressions;           // of accesses and stores
 };
 
 // From so many on, accesses of the same origins and use are one access without a range.

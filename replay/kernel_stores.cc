@@ -25,23 +25,23 @@ constexpr size_t kStoresMax = 256;
 
 class StoreCollector {
  public:
-  StoreCollector(const Function& entry, KernelStores* out)
-      : entry_(entry), terms_(entry, &out->expressions), out_(out) {}
+  StoreCollector(const Function& entry, AddressTerms* terms) : entry_(entry), terms_(*terms) {}
 
-  void Run() {
+  std::vector<CertainStore> Run() {
     const std::vector<std::optional<std::vector<Guard>>> certain = CertainBlocks(entry_);
     for (size_t b = 0; b < entry_.blocks.size(); ++b) {
       if (!certain[b].has_value()) continue;
       const Block& block = entry_.blocks[b];
       for (uint32_t n = block.begin; n < block.end; ++n) Visit(entry_.instructions[n], *certain[b]);
     }
+    return std::move(stores_);
   }
 
  private:
   void Visit(const Instruction& i, std::vector<Guard> guards) {
     const bool is_global = i.space == Space::kGlobal || i.space == Space::kGeneric;
     if (i.op != Op::kSt || !is_global || i.Has(softgpu::ptx::kVolatile)) return;
-    if (out_->stores.size() >= kStoresMax) return;
+    if (stores_.size() >= kStoresMax) return;
     const Operand* o = entry_.Operands(i);
     CertainStore store{.address = terms_.Of(o[0], 64), .bytes = BytesOf(i, o[1])};
     if (store.address == kNoTerm) return;
@@ -49,20 +49,18 @@ class StoreCollector {
     for (const Guard& guard : guards) {
       if (!AddConditions(entry_, &terms_, guard, &store.conditions)) return;
     }
-    out_->stores.push_back(std::move(store));
+    stores_.push_back(std::move(store));
   }
 
   const Function& entry_;
-  AddressTerms terms_;
-  KernelStores* const out_;
+  AddressTerms& terms_;
+  std::vector<CertainStore> stores_;
 };
 
 }  // namespace
 
-KernelStores StoresOf(const softgpu::ptx::KernelImpl& kernel) {
-  KernelStores stores;
-  StoreCollector(kernel.function(), &stores).Run();
-  return stores;
+std::vector<CertainStore> StoresOf(const Function& entry, AddressTerms* terms) {
+  return StoreCollector(entry, terms).Run();
 }
 
 }  // namespace replay

@@ -13,7 +13,7 @@
 #include "replay/address_expression.h"
 
 namespace softgpu::ptx {
-class KernelImpl;
+struct Function;
 }
 
 namespace replay {
@@ -24,11 +24,9 @@ struct CertainStore {
   std::vector<Condition> conditions;  // all of them hold: then the thread stores
 };
 
-struct KernelStores {
-  std::vector<CertainStore> stores;
-  Expressions expressions;
-};
+class AddressTerms;
 
-KernelStores StoresOf(const softgpu::ptx::KernelImpl& kernel);
+// `terms`: of the entry.
+std::vector<CertainStore> StoresOf(const softgpu::ptx::Function& entry, AddressTerms* terms);
 
 }  // namespace replay

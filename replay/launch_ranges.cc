@@ -21,12 +21,11 @@ class Launch {
   Launch(const KernelAccess& access, const Grid& grid, std::span<const std::byte> parameters,
          const Memory& memory, Bounds bounds)
       : access_(access),
-        grid_(grid),
         parameters_(parameters),
         memory_(memory),
         bounds_(bounds),
         ranges_(access.expressions.Ranges(grid, parameters)),
-        forms_(access.expressions, grid, parameters) {
+        forms_(access.expressions, grid, ranges_) {
     for (size_t k = 0; k < access.origins.size(); ++k) {
       places_.push_back(PlaceOf(access.origins[k]));
       if (places_.back()) addresses_ |= OriginSet{1} << k;
@@ -48,7 +47,7 @@ class Launch {
     if (!out.unknown.empty()) return out;
     out.touches = Disjoint();
     out.bounded = bounded_;
-    out.covers = Unread(CoveredRanges(access_.stores, grid_, parameters_), out.touches);
+    out.covers = Unread(CoveredRanges(forms_, access_.stores), out.touches);
     out.by_parameter = std::move(by_parameter_);
     return out;
   }
@@ -200,7 +199,6 @@ class Launch {
   }
 
   const KernelAccess& access_;
-  const Grid& grid_;
   const std::span<const std::byte> parameters_;
   const Memory& memory_;
   const Bounds bounds_;

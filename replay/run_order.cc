@@ -85,25 +85,27 @@ std::vector<bool> WordsRead(const KernelAccess* access, size_t parameter_bytes,
   for (const Origin& origin : access->origins) {
     if (origin.kind == Origin::Kind::kParameter) note(origin.index, sizeof(uint64_t));
   }
-  const auto note_in = [&](const Expression& expression) {
-    if (expression.term == Term::kParameter)
-      note(static_cast<uint64_t>(expression.value), expression.bits / 8u);
-  };
-  const std::vector<Expression>& all = access->expressions.all();
-  std::vector<bool> used(all.size());
-  for (const Access& each : access->accesses) {
-    access->expressions.Mark(each.range, &used);
-    for (const Condition& condition : each.conditions) {
-      if (!grounds.bounds) break;
-      access->expressions.Mark(condition.left, &used);
-      access->expressions.Mark(condition.right, &used);
+  const Expressions& expressions = access->expressions;
+  std::vector<bool> used(expressions.all().size());
+  const auto mark_all = [&](const std::vector<Condition>& conditions) {
+    for (const Condition& condition : conditions) {
+      expressions.Mark(condition.left, &used);
+      expressions.Mark(condition.right, &used);
     }
+  };
+  for (const Access& each : access->accesses) {
+    expressions.Mark(each.range, &used);
+    if (grounds.bounds) mark_all(each.conditions);
   }
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (used[i]) note_in(all[i]);
+  for (const CertainStore& each : access->stores) {
+    if (!grounds.stores) break;
+    expressions.Mark(each.address, &used);
+    mark_all(each.conditions);
   }
-  for (const Expression& expression : access->stores.expressions.all()) {
-    if (grounds.stores) note_in(expression);
+  for (size_t i = 0; i < used.size(); ++i) {
+    const Expression& expression = expressions.all()[i];
+    if (used[i] && expression.term == Term::kParameter)
+      note(static_cast<uint64_t>(expression.value), expression.bits / 8u);
   }
   return read;
 }
