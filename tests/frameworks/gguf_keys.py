@@ -28,10 +28,18 @@ def number(value):
     return U32, struct.pack("<I", value)
 
 
-def write(path, keys):
-    """`keys`: names, each with what one of the functions above returns."""
+def real(value):
+    return F32, struct.pack("<f", value)
+
+
+def head(keys, tensors=0):
+    """A file up to its table of so many tensors. `keys`: names, each with what one of the functions above returns."""
     body = b"".join(text_of(name) + struct.pack("<I", kind) + value for name, (kind, value) in keys.items())
-    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(keys)) + body)
+    return b"GGUF" + struct.pack("<IQQ", 3, tensors, len(keys)) + body
+
+
+def write(path, keys):
+    path.write_bytes(head(keys))
 
 
 class Reader:
@@ -53,9 +61,13 @@ class Reader:
         self.at += length
         return bytes(self.data[self.at - length:self.at]).decode()
 
+    def head(self):
+        """How many tensors there are, and the keys. What follows is the table of tensors."""
+        self.at = 8
+        tensors, keys = self.number("Q"), self.number("Q")
+        return tensors, {self.value(TEXT): self.value(self.number("I")) for _ in range(keys)}
+
 
 def read(path):
     """The keys of a whole file, tensors aside."""
-    reader = Reader(memoryview(path.read_bytes()))
-    reader.at = 16
-    return {reader.value(TEXT): reader.value(reader.number("I")) for _ in range(reader.number("Q"))}
+    return Reader(memoryview(path.read_bytes())).head()[1]

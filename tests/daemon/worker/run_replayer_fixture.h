@@ -3,16 +3,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <random>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "daemon/worker/backed_addresses.h"
@@ -21,6 +17,7 @@
 #include "ipc/calls/limits.h"
 #include "ipc/chunks/chunk_format.h"
 #include "ipc/message.h"
+#include "tests/daemon/worker/bare_holdings.h"
 #include "tests/daemon/worker/launch_graphs.h"
 #include "tests/daemon/worker/recording_driver.h"
 
@@ -122,7 +119,6 @@ class RunReplayerTest : public testing::Test {
     AddLaunchGraphs(&table_);
     table_.cuFuncGetName = &FuncGetName;
     environment_.driver = &table_;
-    environment_.contexts = {reinterpret_cast<CUcontext>(1)};
     environment_.lanes = &lanes_;
     environment_.backed = &backed_;
     graphs_.run = [this](const Ran& ran) { session_.Run(ran, true); };
@@ -133,18 +129,8 @@ class RunReplayerTest : public testing::Test {
   void Open(size_t devices) {
     replayer_.reset();
     held_.reset();
-    environment_.contexts.assign(devices, reinterpret_cast<CUcontext>(1));
-    const absl::StatusOr<int> fd = ipc::SessionFile::Create(1, 0);
-    ASSERT_TRUE(fd.ok()) << fd.status();
-    absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(*fd);
-    close(*fd);
-    ASSERT_TRUE(file.ok()) << file.status();
-    SessionSetup setup{.session_id = 1, .slot = 0, .file = std::move(*file), .channel = {}};
-    setup.pinned_fd = memfd_create("pinned", MFD_CLOEXEC);
-    EXPECT_EQ(ftruncate(setup.pinned_fd, static_cast<off_t>(ipc::limits::kPinnedWindowBytes)), 0);
-    held_ = std::make_unique<Holdings>(environment_, setup, nullptr);
-    std::string error;
-    EXPECT_TRUE(held_->arena.Reserve(&error)) << error;
+    held_ = MakeHoldings(&environment_, devices);
+    ASSERT_NE(held_, nullptr);
     EXPECT_EQ(held_->arena.Map(0, kMemory, 2 * MiB), CUDA_SUCCESS);
     StreamTable::Stream* stream = nullptr;
     EXPECT_EQ(held_->streams.Create(ipc::limits::kLegacySlots, 0, 0, 0, &stream), CUDA_SUCCESS);

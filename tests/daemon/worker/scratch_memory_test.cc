@@ -3,18 +3,15 @@
 #include "daemon/worker/scratch_memory.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <utility>
 
 #include "daemon/worker/backed_addresses.h"
 #include "daemon/worker/lanes.h"
 #include "daemon/worker/swap.h"
 #include "ipc/calls/limits.h"
+#include "tests/daemon/worker/bare_holdings.h"
 #include "tests/daemon/worker/recording_driver.h"
 
 namespace worker {
@@ -26,7 +23,6 @@ class ScratchMemoryTest : public testing::Test, public PersistentMemory {
  protected:
   ScratchMemoryTest() {
     recording_.capacity_bytes = 64 * ipc::limits::MiB;
-    environment_.contexts = {reinterpret_cast<CUcontext>(1)};
     environment_.lanes = &lanes_;
     environment_.backed = &backed_;
     environment_.swap = &swap_;
@@ -35,17 +31,8 @@ class ScratchMemoryTest : public testing::Test, public PersistentMemory {
   void Open(size_t devices) {
     scratch_.reset();
     held_.reset();
-    environment_.contexts.assign(devices, reinterpret_cast<CUcontext>(1));
-    const absl::StatusOr<int> fd = ipc::SessionFile::Create(1, 0);
-    ASSERT_TRUE(fd.ok()) << fd.status();
-    absl::StatusOr<ipc::SessionFile> file = ipc::SessionFile::Map(*fd);
-    close(*fd);
-    ASSERT_TRUE(file.ok()) << file.status();
-    SessionSetup setup{.session_id = 1, .slot = 0, .file = std::move(*file), .channel = {}};
-    setup.pinned_fd = memfd_create("pinned", MFD_CLOEXEC);
-    held_ = std::make_unique<Holdings>(environment_, setup, nullptr);
-    std::string error;
-    EXPECT_TRUE(held_->arena.Reserve(&error)) << error;
+    held_ = MakeHoldings(&environment_, devices);
+    ASSERT_NE(held_, nullptr);
     EXPECT_EQ(held_->streams.Create(ipc::limits::kLegacySlots, 0, 0, 0, &stream_), CUDA_SUCCESS);
     scratch_ = std::make_unique<SessionScratch>(held_.get(), &call_, this);
   }
