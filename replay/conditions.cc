@@ -15,7 +15,7 @@ using softgpu::ptx::Operand;
 
 constexpr int kPredicateDepthMax = 16;  // of predicates made of predicates
 
-// What a comparison asks of its operands, in their order or the other way round.
+// A comparison as "less" or "less or equal", of its operands in their order or the other way round.
 struct Comparison {
   bool swapped = false, or_equal = false, is_unsigned = false;
 };

@@ -1,5 +1,5 @@
-// What a predicate of a kernel says of a thread's numbers: comparisons of expressions
-// (address_expression.h). Internal to replay/. Thread safety: one thread.
+// The comparisons of expressions (address_expression.h) that a predicate of a kernel stands for.
+// Internal to replay/. Thread safety: one thread.
 #pragma once
 
 #include <vector>

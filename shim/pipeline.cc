@@ -51,6 +51,52 @@ void TellMemory(const ChunkSender& chunks, MemoryAtBoundary* memory) {
 // Of messages without a context of the program's.
 uint32_t WireOfDevice(int device) { return static_cast<uint32_t>(device) + 1; }
 
+// The legacy stream of a device has the device's number as its slot. `touched`: the message's
+// stream, as Pipeline::Touch takes it.
+void TellDetails(const Outgoing& call, int32_t touched) {
+  if (IsQuestion(call.op) && call.op != ipc::Op::FetchAhead) return;
+  if (call.capture != 0) return;                                // a part of a graph
+  if (call.values == nullptr && call.known != nullptr) return;  // the trace began just now
+  const uint32_t device = (call.context & 0xff) - 1;
+  const uint32_t number = WorkDetails::Process().OnSent(
+      {.op = call.op,
+       .values = call.values,
+       .slot = touched == Pipeline::kLegacyStream ? device : static_cast<uint32_t>(touched),
+       .device = device,
+       .begins_iteration = call.boundary.has_value()});
+  if (number == 0) return;
+  ipc::MessageHeader header = ipc::HeaderAt(call.room);
+  header.record = number;
+  std::memcpy(call.room.data(), &header, sizeof header);
+}
+
+void WriteLog(const Pipeline::Ends& ends, Outgoing* call) {
+  if (ends.ring == nullptr) return;
+  call->token = Record({.op = call->op,
+                        .values = call->values,
+                        .encoded = &call->encoded,
+                        .message = call->room,
+                        .position = ends.ring->PositionAfter(call->room.size()),
+                        .consumed = ends.page->to_worker.tail.load(std::memory_order_relaxed),
+                        .awaits_reply = call->wants_reply,
+                        .arena_base = ends.arena_base,
+                        .capture = call->capture},
+                       ends.log);
+  uint32_t obstacles = ends.log->incomplete();
+  if (ends.log->overflowed()) obstacles |= ipc::kLogTooLong;
+  if (obstacles != 0) ends.page->obstacles.fetch_or(obstacles, std::memory_order_relaxed);
+}
+
+// What the worker captures into a piece of a graph is a part of the piece.
+void TellRecorder(const Outgoing& call, recording::Recorder* recorder) {
+  if (call.values == nullptr || call.capture != 0) return;
+  recorder->OnSent({.op = call.op,
+                    .values = call.values,
+                    .message = call.room,
+                    .operation = call.operation.has_value() ? &*call.operation : nullptr,
+                    .boundary = call.boundary.has_value()});
+}
+
 }  // namespace
 
 Pipeline::Pipeline() {
@@ -79,10 +125,10 @@ bool Pipeline::Send(Outgoing* call) {
   Fold(*call, body_bytes_max);
   if (!Encode(body_bytes_max, call)) return false;
   if (IsTraced()) [[unlikely]]
-    TellDetails(*call);
+    TellDetails(*call, touched_);
   Record(call);
   if (ends_.recorder != nullptr) [[unlikely]]
-    TellRecorder(*call);
+    TellRecorder(*call, ends_.recorder);
   Commit(*call);
   return true;
 }
@@ -153,7 +199,8 @@ void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wa
 // --- Fold ----------------------------------------------------------------------------------------
 
 // The log knows messages by their positions in the ring, so what it keeps goes alone. So do calls
-// that a thread waits for, and all calls while each is told in detail.
+// that a thread waits for, and all calls while each is told in detail. A known message is none of
+// these.
 void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   if (ends_.chunks == nullptr) return;
   using How = ChunkSender::Fold;
@@ -238,59 +285,11 @@ bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
   return true;
 }
 
-// --- Detail --------------------------------------------------------------------------------------
-
-// The legacy stream of a device has the device's number as its slot.
-void Pipeline::TellDetails(const Outgoing& call) {
-  if (IsQuestion(call.op) && call.op != ipc::Op::FetchAhead) return;
-  if (call.capture != 0) return;                                // a part of a graph
-  if (call.values == nullptr && call.known != nullptr) return;  // the trace began just now
-  const uint32_t device = (call.context & 0xff) - 1;
-  const uint32_t number = WorkDetails::Process().OnSent(
-      {.op = call.op,
-       .values = call.values,
-       .slot = touched_ == kLegacyStream ? device : static_cast<uint32_t>(touched_),
-       .device = device,
-       .begins_iteration = call.boundary.has_value()});
-  if (number == 0) return;
-  ipc::MessageHeader header = ipc::HeaderAt(call.room);
-  header.record = number;
-  std::memcpy(call.room.data(), &header, sizeof header);
-}
-
 // --- Record --------------------------------------------------------------------------------------
 
 void Pipeline::Record(Outgoing* call) {
   if (call->IsKnown()) return;
-  if (call->capture != 0 || IsRecorded(call->op)) WriteLog(call);
-}
-
-void Pipeline::WriteLog(Outgoing* call) {
-  if (ends_.ring == nullptr) return;
-  call->token =
-      shim::Record({.op = call->op,
-                    .values = call->values,
-                    .encoded = &call->encoded,
-                    .message = call->room,
-                    .position = ends_.ring->PositionAfter(call->room.size()),
-                    .consumed = ends_.page->to_worker.tail.load(std::memory_order_relaxed),
-                    .awaits_reply = call->wants_reply,
-                    .arena_base = ends_.arena_base,
-                    .capture = call->capture},
-                   ends_.log);
-  uint32_t obstacles = ends_.log->incomplete();
-  if (ends_.log->overflowed()) obstacles |= ipc::kLogTooLong;
-  if (obstacles != 0) ends_.page->obstacles.fetch_or(obstacles, std::memory_order_relaxed);
-}
-
-// What the worker captures into a piece of a graph is a part of the piece.
-void Pipeline::TellRecorder(const Outgoing& call) {
-  if (call.values == nullptr || call.capture != 0) return;
-  ends_.recorder->OnSent({.op = call.op,
-                          .values = call.values,
-                          .message = call.room,
-                          .operation = call.operation.has_value() ? &*call.operation : nullptr,
-                          .boundary = call.boundary.has_value()});
+  if (call->capture != 0 || IsRecorded(call->op)) WriteLog(ends_, call);
 }
 
 // --- Commit --------------------------------------------------------------------------------------

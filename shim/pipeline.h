@@ -14,8 +14,9 @@
 //   Record    files the message in the log for the next worker (shim/rebuild/log.h).
 //   Commit    hands the message to the worker, and counts the message.
 //
-// A stage is a private method that takes the Outgoing. Facts for later stages are members of
-// Outgoing, below "what the stages have found".
+// A stage is a private method that takes the Outgoing; Detail and the recorder, which need nothing
+// else of the pipeline, are functions. Facts for later stages are members of Outgoing, below "what
+// the stages have found".
 //
 // To add a stage, declare a method beside the others, with REQUIRES(mutex_), and call the method in
 // Send at its place; a stage that must see the pipeline's own messages is called in SendOwn, too.
@@ -194,9 +195,6 @@ class Pipeline {
   [[gnu::always_inline]] inline bool MakeRoom(size_t body_bytes_max, Outgoing* call)
       REQUIRES(mutex_);
   void EndIteration(ipc::BoundaryInfo info, uint32_t context) REQUIRES(mutex_);
-  void WriteLog(Outgoing* call) REQUIRES(mutex_);
-  void TellDetails(const Outgoing& call) REQUIRES(mutex_);
-  void TellRecorder(const Outgoing& call) REQUIRES(mutex_);
   void FlushHeld() EXCLUDES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.
   void SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wants_reply) REQUIRES(mutex_);

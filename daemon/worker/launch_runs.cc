@@ -135,7 +135,8 @@ bool LaunchRuns::PlaceRenames(const LaunchOrders::Order& order, Run* run) const 
   return true;
 }
 
-// What the proof says holds for the renamed launch alone: an order is never followed without.
+// The client's proof holds for the renamed launches alone. So the worker never follows an order
+// without its renames.
 std::optional<LaunchSource::Described> LaunchRuns::DescribeUntrusted(
     std::span<const std::byte> message, size_t step, const Run& run, RenamedArguments* arguments) {
   std::optional<LaunchSource::Described> described = source_.DescribeStepUntrusted(message);

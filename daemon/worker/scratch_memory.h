@@ -44,7 +44,7 @@ class SessionScratch final : public ScratchMemory {
     state_ = State::kNone;
     address_ = 0;
   }
-  // What is there now; no bytes: none is.
+  // The addresses of the memory; no bytes while the session has none.
   AddressSpan span() const;
 
  private:

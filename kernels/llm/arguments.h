@@ -1,4 +1,4 @@
-// What each kernel of language models is given. The struct is the kernel's one parameter, for the
+// The arguments of each kernel of language models. The struct is the kernel's one parameter, for
 // device and for its reference on the host (reference.h) alike; launch.h has its grid.
 //
 // A step computes rows: tokens of several requests, packed one after the other (Orca, section 4.2,
@@ -156,7 +156,7 @@ struct ArgMax {
 // --- sampling
 // -------------------------------------------------------------------------------------
 
-// What a request's own tokens, or its client, change about one logit.
+// A change of one logit, for the sake of a request's own tokens or at its client's wish.
 struct TokenEdit {
   int32_t token;
   int32_t generated;  // how often the answer has it

@@ -89,12 +89,11 @@ __device__ void RopeAndStore(const RopeStore& r) {
   }
 }
 
-// --- attention
-// ------------------------------------------------------------------------------------ A block of
-// threads does kHeads heads of one row that share their keys, so that each key and value is read
-// once for all of them.
+// --- attention -----------------------------------------------------------------------------------
+// A block of threads does kHeads heads of one row that share their keys, so that each key and value
+// is read once for all of them.
 
-// What the threads of a block tell each other of a segment.
+// Shared memory in which the threads of a block exchange scores and sums of a segment.
 template <int kHeads>
 struct Segment {
   float weights[kHeads][kSegmentKeys];  // scores at first

@@ -1,4 +1,4 @@
-// What each kernel computes, on the host: sums in double, one after the other, each result rounded
+// Each kernel's results, computed on the host: sums in double, one after the other, each rounded
 // once. Arguments are the kernel's, with addresses of the host.
 //
 // Thread safety: functions without state.

@@ -12,7 +12,7 @@ __device__ T* RowOf(T* base, int32_t width) {
   return base + static_cast<int64_t>(blockIdx.x) * width;
 }
 
-// What a block's threads tell each other; each use of it begins and ends at a barrier.
+// Shared memory in which a block's threads exchange numbers; each use begins and ends at a barrier.
 struct Board {
   float floats[kThreads];
   uint64_t sums[kThreads];

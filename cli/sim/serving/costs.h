@@ -1,4 +1,4 @@
-// What a step of an engine takes, by a measured table.
+// The time that a step of an engine takes, by a measured table.
 //
 // The table is comma-separated: a head line `kind,size,ms`, then rows. Lines that are empty or
 // begin with # are comments.

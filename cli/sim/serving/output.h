@@ -1,4 +1,4 @@
-// What a simulation of serving says, as text, JSON and HTML. Thread safety: stateless.
+// The figures of a simulation of serving, as text, JSON and HTML. Thread safety: stateless.
 #pragma once
 
 #include <string>
