@@ -9,7 +9,8 @@
 // launches has another length in every iteration; scratch: eight branches use one buffer in turn.
 // That buffer is larger each time that the program allocates it again. The program allocates 2 MiB
 // more before the second round of scratch. With `step` the program waits for a byte on standard
-// input before each round.
+// input before each round. For each 'a' it first does the last iteration kIterations times more,
+// and says "again" on standard error: that changes no byte of scratch.
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 constexpr int kCount = 1 << 10;
 constexpr int kIterations = 12;
+constexpr char kAgain = 'a';
 constexpr int kLaunches = 12;
 constexpr int kBranches = 8;
 constexpr int kMoreCount = 1 << 19;  // a range of its own
@@ -156,6 +158,12 @@ int main(int argc, char** argv) {
   for (long round = 0; round < rounds; ++round) {
     char byte = 0;
     if (step && read(0, &byte, 1) < 0) return 2;
+    while (byte == kAgain && round != 0) {
+      for (int i = 0; i < kIterations; ++i) program.Iterate(number - 1);
+      fprintf(stderr, "again\n");
+      byte = 0;
+      if (read(0, &byte, 1) < 0) return 2;
+    }
     program.Change(round);
     for (int i = 0; i < kIterations; ++i) program.Iterate(number++);
     printf("round %ld: %08x\n", round, program.Hash());
