@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/call_events.h"
 #include "cli/call_events_json.h"
+#include "cli/fronts.h"
+#include "cli/models_trace.h"
 #include "cli/timeline.h"
 #include "cli/trace.h"
 #include "cli/trace_json.h"
@@ -53,9 +55,10 @@ void TellLosses(const JobCalls& calls) {
 int TraceCalls(const Request& request) {
   if (request.id == 0) return Say(2, "--calls traces one job: give its number (laneway ps)");
   const std::optional<uint64_t> for_us =
-      request.period.empty() ? kDefaultUs : ipc::ParseDurationUs(request.period);
+      request.watched.period.empty() ? kDefaultUs : ipc::ParseDurationUs(request.watched.period);
   if (!for_us.has_value() || *for_us == 0)
-    return Say(2, absl::StrCat("--for takes a time such as 2s or 500ms, not ", request.period));
+    return Say(
+        2, absl::StrCat("--for takes a time such as 2s or 500ms, not ", request.watched.period));
   TraceLink link(request, false);
   JobCalls calls{.job = request.id, .begin_ns = ipc::MonotonicNs()};
   if (const absl::Status begun = link.Begin(); !begun.ok())
@@ -69,7 +72,11 @@ int TraceCalls(const Request& request) {
   TellLosses(calls);
   JobTimeline timeline = BuildTimeline(*journal, request.id);
   Cut(calls, &timeline);
-  const std::string events = CallsJson(calls, timeline.begin_us * 1000);
+  std::string events = CallsJson(calls, timeline.begin_us * 1000);
+  const std::string models =
+      ModelsTraceJson(AskForHistories(DirOf(request), request.id),
+                      {timeline.begin_us, timeline.end_us}, timeline.begin_us);
+  absl::StrAppend(&events, events.empty() || models.empty() ? "" : ",\n", models);
   const absl::Status written = WriteText(request.out, TraceJson(timeline, events) + "\n");
   return written.ok() ? 0 : Say(1, std::string(written.message()));
 }

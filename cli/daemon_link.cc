@@ -1,7 +1,6 @@
 #include "cli/daemon_link.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,14 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "cli/read_line.h"
 #include "ipc/environment.h"
-#include "ipc/futex.h"
 #include "ipc/install.h"
 #include "ipc/job_options.h"
 #include "ipc/runtime_dir.h"
@@ -32,6 +31,7 @@ constexpr int64_t kStartTimeoutUs = 60'000'000;  // a GPU's driver may take half
 constexpr int64_t kAskTimeoutUs = 10'000'000;
 constexpr int64_t kTellTimeoutUs = 1'000'000;
 constexpr size_t kCommandBytesMax = 1024;
+constexpr size_t kReadyBytesMax = 1 << 20;
 constexpr int kStartAttemptsMax = 5;  // a daemon may end of itself while we ask
 
 // Arguments may be in any encoding.
@@ -51,24 +51,6 @@ std::string DumpJson(const nlohmann::json& json) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (chdir("/") == 0) execve(argv[0], argv, environment);
   _exit(1);
-}
-
-// One line, or what came until the end of file. DeadlineExceeded when neither comes.
-absl::StatusOr<std::string> ReadLine(int fd, int64_t timeout_us) {
-  const int64_t deadline = ipc::MonotonicNs() + timeout_us * 1000;
-  std::string line;
-  while (!absl::EndsWith(line, "\n")) {
-    const int64_t left_ms = (deadline - ipc::MonotonicNs()) / 1'000'000;
-    pollfd entry{fd, POLLIN, 0};
-    if (left_ms <= 0 || poll(&entry, 1, static_cast<int>(left_ms)) <= 0) {
-      return absl::DeadlineExceededError("lanewayd does not get ready; see its log");
-    }
-    char part[512];
-    const ssize_t got = read(fd, part, sizeof part);
-    if (got <= 0) break;
-    line.append(part, static_cast<size_t>(got));
-  }
-  return line;
 }
 
 absl::Status StartDaemon(const ipc::Options& options, const std::string& dir) {
@@ -93,8 +75,9 @@ absl::Status StartDaemon(const ipc::Options& options, const std::string& dir) {
   if (pid == 0) BecomeDaemon(argv.data(), envp.data(), write_end.get());
   write_end.Reset();
   waitpid(pid, nullptr, 0);
-  const absl::StatusOr<std::string> line = ReadLine(read_end.get(), kStartTimeoutUs);
-  if (!line.ok()) return line.status();
+  const std::optional<std::string> line = ReadLine(read_end.get(), kStartTimeoutUs, kReadyBytesMax);
+  if (!line.has_value())
+    return absl::DeadlineExceededError("lanewayd does not get ready; see its log");
   if (*line == "ready\n") return absl::OkStatus();
   absl::string_view reason = absl::StripSuffix(*line, "\n");
   absl::ConsumePrefix(&reason, "lanewayd: ");

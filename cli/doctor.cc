@@ -38,7 +38,7 @@ namespace {
 
 constexpr rlim_t kDescriptorsWanted = 4096;
 constexpr unsigned kProbeTimeoutS = 20;
-constexpr int64_t kAskTimeoutUs = 5'000'000;
+constexpr int64_t kStatusTimeoutUs = 5'000'000;
 
 enum class Verdict { kGood, kNote, kProblem };
 
@@ -241,7 +241,7 @@ void NameVariables(const ipc::Options& options, std::vector<Finding>* findings) 
 }
 
 void CheckDaemon(const std::string& dir, std::vector<Finding>* findings) {
-  const absl::StatusOr<std::string> reply = Ask(dir, R"({"command":"status"})", kAskTimeoutUs);
+  const absl::StatusOr<std::string> reply = Ask(dir, R"({"command":"status"})", kStatusTimeoutUs);
   if (absl::IsNotFound(reply.status())) {
     findings->push_back(Good("no daemon runs; laneway run starts one"));
     return;

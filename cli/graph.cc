@@ -21,7 +21,7 @@
 namespace cli {
 namespace {
 
-constexpr uint64_t kDefaultUs = 10'000'000;
+constexpr uint64_t kDefaultPeriodUs = 10'000'000;
 
 // Proves what launches touch from the images and the memory that the job has told of. The kernels'
 // PTX is a client's word: it may be wrong about itself alone.
@@ -101,11 +101,12 @@ int Show(const Request& request, const graph::IterationGraph& graph,
 }  // namespace
 
 int Graph(const Request& request) {
-  const std::optional<uint64_t> for_us =
-      request.period.empty() ? kDefaultUs : ipc::ParseDurationUs(request.period);
+  const std::optional<uint64_t> for_us = request.watched.period.empty()
+                                             ? kDefaultPeriodUs
+                                             : ipc::ParseDurationUs(request.watched.period);
   if (!for_us.has_value() || *for_us == 0)
     return Say(2, absl::StrCat("--for takes a time such as 10s or 500ms, not ",
-                               Printable(request.period)));
+                               Printable(request.watched.period)));
   absl::StatusOr<TracedIteration> traced = TraceIteration(request, static_cast<int64_t>(*for_us));
   if (!traced.ok()) return Say(1, std::string(traced.status().message()));
   LaunchProver prover(&traced->images);

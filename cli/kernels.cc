@@ -43,7 +43,7 @@ absl::StatusOr<KernelsShown> ReportJob(Request request, uint64_t job, uint64_t c
 }
 
 absl::StatusOr<KernelsShown> ReportFile(const Request& request) {
-  if (!request.period.empty()) {
+  if (!request.watched.period.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--for counts the launches of a running job, and ", Printable(request.path), " is none"));
   }
@@ -58,11 +58,12 @@ absl::StatusOr<KernelsShown> ReportFile(const Request& request) {
 
 int Kernels(const Request& request) {
   const std::optional<uint64_t> job = JobIn(request.path);
-  const std::optional<uint64_t> count_us =
-      request.period.empty() ? std::optional<uint64_t>(0) : ipc::ParseDurationUs(request.period);
+  const std::optional<uint64_t> count_us = request.watched.period.empty()
+                                               ? std::optional<uint64_t>(0)
+                                               : ipc::ParseDurationUs(request.watched.period);
   if (!count_us.has_value()) {
-    return Say(
-        2, absl::StrCat("--for takes a time such as 2s or 500ms, not ", Printable(request.period)));
+    return Say(2, absl::StrCat("--for takes a time such as 2s or 500ms, not ",
+                               Printable(request.watched.period)));
   }
   const absl::StatusOr<KernelsShown> shown =
       job.has_value() ? ReportJob(request, *job, *count_us) : ReportFile(request);

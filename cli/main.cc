@@ -11,17 +11,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/call.h"
+#include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/doctor.h"
+#include "cli/fronts.h"
 #include "cli/graph.h"
 #include "cli/history.h"
 #include "cli/kernels.h"
 #include "cli/live_report.h"
+#include "cli/load/command.h"
 #include "cli/manual.h"
 #include "cli/model.h"
 #include "cli/record.h"
 #include "cli/request.h"
 #include "cli/run.h"
+#include "cli/serve.h"
 #include "cli/show.h"
 #include "cli/sim/command.h"
 #include "cli/steer.h"
@@ -42,6 +46,7 @@ constexpr int kUsageExitCode = 2;
 constexpr const char* kSteering[] = {"pause", "resume", "evict", "limit", "share", "priority"};
 constexpr int64_t kStopTimeoutUs = 20'000'000;
 
+// The daemon knows sessions, and the fronts beside it know models.
 int Status(const Request& request) {
   const bool sessions = request.command == "ps";
   const absl::StatusOr<std::string> reply =
@@ -49,10 +54,11 @@ int Status(const Request& request) {
   if (!reply.ok()) return Say(1, std::string(reply.status().message()));
   if (sessions) {
     std::fputs(SessionsText(*reply).c_str(), stdout);
-  } else {
-    std::fputs(request.json ? absl::StrCat(*reply, "\n").c_str() : StatusText(*reply).c_str(),
-               stdout);
+    return 0;
   }
+  const std::string status = WithModels(*reply, DirOf(request));
+  std::fputs(request.json ? absl::StrCat(status, "\n").c_str() : StatusText(status).c_str(),
+             stdout);
   return 0;
 }
 
@@ -101,7 +107,7 @@ int UpgradeWorker(const Request& request) {
   return 0;
 }
 
-int Dispatch(const Request& request, const sim::Request& simulation) {
+int Dispatch(const Request& request, const sim::Request& simulation, const load::Request& load) {
   if (request.command == "run") return Run(request.options, request.program);
   if (request.command == "status" || request.command == "ps") return Status(request);
   if (request.command == "top") return Top(request);
@@ -122,6 +128,7 @@ int Dispatch(const Request& request, const sim::Request& simulation) {
   if (request.command == "model") return ShowModel(request);
   if (request.command == "record") return Record(request);
   if (request.command == "serve") return Serve(request);
+  if (request.command == "load") return load::Load(load);
   if (request.command == "call") return CallFunction(request);
   if (request.command == "calls") {
     std::fputs(ipc::CallsText(request.name).c_str(), stdout);
@@ -159,10 +166,14 @@ void DeclareFunctions(CLI::App* app, Request* request) {
   record->add_option("--name", request->name, "what the function is to be called");
   record->add_option("--show", request->function.show,
                      "print the manifest of a recorded function instead");
-  for (const char* const name : {"serve", "call"}) {
-    app->get_subcommand(name)->add_option("NAME", request->name, "the function")->required();
-  }
+  CLI::App* const serve = app->get_subcommand("serve");
+  serve
+      ->add_option("TARGET", request->function.targets,
+                   "a recorded function, or models: .gguf files, directories with config.json")
+      ->required();
+  serve::llm::AddServeFlags(serve, &request->function.models);
   CLI::App* const call = app->get_subcommand("call");
+  call->add_option("NAME", request->name, "the function")->required();
   call->add_option("--input", request->function.inputs,
                    "[INPUT=]FILE: a .npy file for an input; its name, where there are several");
   call->add_option(
@@ -170,11 +181,12 @@ void DeclareFunctions(CLI::App* app, Request* request) {
       "[OUTPUT=]FILE: where an output goes as a .npy file; without it all are printed");
 }
 
-// `show` is a word of its own: there will be more to do with a model than to look into its file.
+// `show` is a word of its own: there will be more to do with a model than to look into its files.
 void DeclareModel(CLI::App* model, Request* request) {
-  CLI::App* const show = model->add_subcommand("show", "print the contents of a model's file");
+  CLI::App* const show = model->add_subcommand("show", "print the contents of a model's files");
   model->require_subcommand(1);
-  show->add_option("FILE", request->path, "a .gguf file")->required();
+  show->add_option("PATH", request->path, "a .gguf file, or a directory with config.json")
+      ->required();
   show->add_flag("--json", request->json, "print JSON, for programs");
 }
 
@@ -188,11 +200,11 @@ void DeclareGraph(CLI::App* graph, Request* request) {
   dot->excludes(svg);
   CLI::Option* const json = graph->get_option("--json");
   json->excludes(dot)->excludes(svg);
-  graph->add_option("--for", request->period,
+  graph->add_option("--for", request->watched.period,
                     "for how long to wait for an iteration; 10s without it");
 }
 
-void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
+void Declare(CLI::App* app, Request* request, sim::Request* simulation, load::Request* load) {
   for (const CommandInfo& info : Commands()) {
     CLI::App* const command = app->add_subcommand(info.name, info.help);
     command->footer(absl::StrCat("laneway ", info.name, " ", info.synopsis));
@@ -203,12 +215,17 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
     app->get_subcommand(name)->add_flag("--json", request->json, "print JSON, for programs");
   }
   app->get_subcommand("top")->add_flag("--once", request->once, "print once and end");
-  app->get_subcommand("why")->add_option("JOB", request->id, "the job's number; all without it");
+  app->get_subcommand("why")->add_option(
+      "JOB|REQUEST", request->name,
+      "a job's number, or a request to a served model by the id in its answer; all without it");
   app->get_subcommand("history")->add_option("-n", request->count, "only the last so many jobs");
   app->get_subcommand("report")->add_option("--html", request->out, "the file to write");
   for (const char* const name : kSteering) {
     app->get_subcommand(name)->add_option("JOB", request->id, "the job's number")->required();
   }
+  app->get_subcommand("evict")->add_flag(
+      "--idle", request->idle,
+      "pause nothing: the memory of a job that rests comes back with the job's next work");
   app->get_subcommand("limit")
       ->add_option("SIZE", request->name, "6GiB, 512MiB, ..., or none")
       ->required();
@@ -223,9 +240,9 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
   trace->add_option("JOB", request->id, "only this job");
   trace->add_option("--out", request->out, "the file to write; standard output without it");
   CLI::Option* const calls = trace->add_flag(
-      "--calls", request->calls,
+      "--calls", request->watched.calls,
       "trace each call of the job from now on: client, worker, device by stream, and waits");
-  trace->add_option("--for", request->period, "with --calls: for how long; 2s without it")
+  trace->add_option("--for", request->watched.period, "with --calls: for how long; 2s without it")
       ->needs(calls);
   app->get_subcommand("policy")->add_option("NAME", request->name, "the policy to switch to");
   app->get_subcommand("stop")->add_flag("--force", request->force,
@@ -236,12 +253,13 @@ void Declare(CLI::App* app, Request* request, sim::Request* simulation) {
       ->add_option("FILE|JOB", request->path,
                    "PTX, a fat binary, a program or a library; or the number of a running job")
       ->required();
-  kernels->add_option("--for", request->period,
+  kernels->add_option("--for", request->watched.period,
                       "of a job: count for so long how often each kernel is launched");
   DeclareGraph(app->get_subcommand("graph"), request);
   DeclareFunctions(app, request);
   DeclareModel(app->get_subcommand("model"), request);
   sim::AddFlags(app->get_subcommand("sim"), simulation);
+  load::AddFlags(app->get_subcommand("load"), load);
 }
 
 bool IsCommand(const std::string& word) {
@@ -263,7 +281,8 @@ int Main(std::vector<std::string> words) {
     return Say(failure, std::string(config.message()));
   }
   sim::Request simulation;
-  Declare(&app, &request, &simulation);
+  load::Request load;
+  Declare(&app, &request, &simulation, &load);
   if (!words.empty() && words[0].rfind('-', 0) != 0 && !IsCommand(words[0])) {
     return Say(failure, absl::StrCat("there is no command ", words[0], "; see laneway --help"));
   }
@@ -277,7 +296,7 @@ int Main(std::vector<std::string> words) {
   if (is_run && request.program.empty()) {
     return Say(failure, "run what? laneway run -- PROGRAM [ARGUMENTS]");
   }
-  return Dispatch(request, simulation);
+  return Dispatch(request, simulation, load);
 }
 
 }  // namespace

@@ -1,22 +1,10 @@
-// The commands of `laneway`, declared once for the command line and the manual page. Thread safety:
-// constants.
+// laneway(1), for man: what the command says of itself. Thread safety: stateless.
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace cli {
 
-struct CommandInfo {
-  const char* name;
-  const char* synopsis;            // after "laneway NAME"
-  const char* help;                // one sentence, no stop
-  std::vector<std::string> flags;  // of ipc/options.h; empty: all of them
-};
-
-const std::vector<CommandInfo>& Commands();
-
-// laneway(1), for man.
 std::string ManualPage();
 
 }  // namespace cli

@@ -5,8 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cli/table.h"
-#include "serve/llm/format/mapped_file.h"
+#include "serve/llm/model/model_file.h"
 
 namespace cli {
 namespace {
@@ -34,6 +35,20 @@ void AddSizes(const ModelSizes& sizes, Rows* rows) {
                                 sizes.KvBytesOfToken(kBytesOfHalf), " in f16")});
 }
 
+void AddText(const serve::llm::ModelText& text, Rows* rows) {
+  rows->push_back({"ends", text.ends.empty() ? "-" : absl::StrJoin(text.ends, ", ")});
+  rows->push_back({"chat template", text.chat_template.empty()
+                                        ? "-"
+                                        : absl::StrCat(text.chat_template.size(), " bytes")});
+}
+
+nlohmann::json JsonOf(const serve::llm::ModelText& text) {
+  return {{"ends", text.ends},
+          {"first_token", Printable(text.first_token)},
+          {"end_token", Printable(text.end_token)},
+          {"chat_template_bytes", text.chat_template.size()}};
+}
+
 nlohmann::json JsonOf(const ModelSizes& sizes) {
   return {{"layers", sizes.layers},
           {"width", sizes.width},
@@ -52,30 +67,33 @@ nlohmann::json JsonOf(const ModelSizes& sizes) {
 
 std::string ModelText(const ModelSummary& model) {
   Rows rows = {{"name", ShownOr(model.name, "-")},
+               {"format", model.format},
                {"architecture", ShownOr(model.architecture, "-")},
                {"parameters", absl::StrFormat("%.1f million", model.parameters / 1e6)}};
   if (model.sizes.has_value()) AddSizes(*model.sizes, &rows);
   rows.push_back({"tokenizer", ShownOr(model.tokenizer, "-")});
+  if (model.text.has_value()) AddText(*model.text, &rows);
   Rows types = {{"TYPE", "TENSORS", "SIZE"}};
   for (const TypeUse& use : model.types)
     types.push_back({use.type, absl::StrCat(use.tensors), BytesText(use.bytes)});
   std::string text = absl::StrCat(Table(rows, 2), "\n", Table(types, 1));
-  if (!model.refusals.empty()) absl::StrAppend(&text, "\nIt would be refused: the file\n");
+  if (!model.refusals.empty()) absl::StrAppend(&text, "\nIt would be refused: the model\n");
   for (const std::string& refusal : model.refusals)
     absl::StrAppend(&text, "- ", Printable(refusal), "\n");
   return text;
 }
 
 std::string ModelJson(const ModelSummary& model) {
-  nlohmann::json object = {{"format", "gguf"},
-                           {"version", model.version},
+  nlohmann::json object = {{"format", model.format},
                            {"name", Printable(model.name)},
                            {"architecture", Printable(model.architecture)},
                            {"parameters", model.parameters},
                            {"tokenizer", Printable(model.tokenizer)},
                            {"types", nlohmann::json::array()},
                            {"refusals", nlohmann::json::array()}};
+  if (model.version != 0) object["version"] = model.version;
   if (model.sizes.has_value()) object["sizes"] = JsonOf(*model.sizes);
+  if (model.text.has_value()) object["text"] = JsonOf(*model.text);
   for (const TypeUse& use : model.types)
     object["types"].push_back({{"type", use.type},
                                {"tensors", use.tensors},
@@ -87,12 +105,10 @@ std::string ModelJson(const ModelSummary& model) {
 }
 
 int ShowModel(const Request& request) {
-  const absl::StatusOr<serve::llm::MappedFile> file = serve::llm::MappedFile::Open(request.path);
+  const absl::StatusOr<serve::llm::ModelFile> file =
+      serve::llm::ModelFile::OpenUntrusted(request.path);
   if (!file.ok()) return Say(1, Printable(std::string(file.status().message())));
-  const absl::StatusOr<serve::llm::Gguf> gguf = serve::llm::DecodeGgufUntrusted(file->bytes());
-  if (!gguf.ok())
-    return Say(1, Printable(absl::StrCat(request.path, " ", std::string(gguf.status().message()))));
-  const ModelSummary model = serve::llm::Summarise(*gguf);
+  const ModelSummary model = serve::llm::Summarise(file->model());
   std::fputs((request.json ? ModelJson(model) : ModelText(model)).c_str(), stdout);
   return model.refusals.empty() ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// `laneway model show FILE`: what a model's file holds, and what of it would be refused
+// `laneway model show PATH`: what the files of a model hold, and what of them would be refused
 // (serve/llm/model/summary.h). Asks no daemon. Thread safety: main().
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace cli {
 
-// 1: the file cannot be read, or would not be served.
+// 1: the model cannot be read, or would not be served.
 int ShowModel(const Request& request);
 
 std::string ModelText(const serve::llm::ModelSummary& model);

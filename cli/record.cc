@@ -1,7 +1,5 @@
 #include "cli/record.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,9 +9,7 @@
 #include "cli/run.h"
 #include "functions/store.h"
 #include "ipc/install.h"
-#include "ipc/runtime_dir.h"
 #include "ipc/state_dir.h"
-#include "ipc/unique_fd.h"
 
 namespace cli {
 namespace {
@@ -83,23 +79,6 @@ int Record(const Request& request) {
   const absl::StatusOr<std::string> path = functions::NewRecordingPath();
   if (!path.ok()) return Say(1, std::string(path.status().message()));
   return RecordProgram(request, Recording(*path));
-}
-
-int Serve(const Request& request) {
-  const absl::StatusOr<functions::Stored> stored = functions::Load(request.name);
-  if (!stored.ok()) return Say(1, std::string(stored.status().message()));
-  const std::string dir = DirOf(request);
-  if (const absl::Status made = ipc::MakeRuntimeDir(dir); !made.ok())
-    return Say(1, std::string(made.message()));
-  const std::string lock_path = functions::ServeLockPath(dir, request.name);
-  // The server inherits the lock, and so holds it when this process is gone.
-  const ipc::UniqueFd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
-  if (!lock.valid()) return Say(1, absl::StrCat("cannot write ", lock_path));
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-    return Say(1, absl::StrCat(request.name, " is served already; laneway call ", request.name,
-                               " asks that one"));
-  return Run(request.options,
-             {FunctionProgram(), "serve", request.name, functions::SocketPath(dir, request.name)});
 }
 
 }  // namespace cli

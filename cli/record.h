@@ -1,4 +1,5 @@
-// `laneway record` and `laneway serve`: what they start, and what they keep. Thread safety: main().
+// `laneway record`: runs a program, and keeps a loop of the program as a function. Thread safety:
+// main().
 #pragma once
 
 #include "cli/request.h"
@@ -9,8 +10,5 @@ namespace cli {
 // gives the same outputs. With a program that fails its exit code; 1 with a sentence when nothing
 // was recorded.
 int Record(const Request& request);
-
-// Serves a recorded function until it is told to stop, as a job of the daemon.
-int Serve(const Request& request);
 
 }  // namespace cli

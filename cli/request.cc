@@ -8,7 +8,7 @@
 namespace cli {
 namespace {
 
-constexpr int64_t kAskTimeoutUs = 10'000'000;
+constexpr int64_t kRequestTimeoutUs = 10'000'000;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ absl::Status ReplaceLostDaemon(const ipc::Options& options) {
 absl::StatusOr<std::string> AskDaemon(const Request& request, const std::string& json) {
   const absl::Status replaced = ReplaceLostDaemon(request.options);
   if (!replaced.ok()) return replaced;
-  return Ask(DirOf(request), json, kAskTimeoutUs);
+  return Ask(DirOf(request), json, kRequestTimeoutUs);
 }
 
 }  // namespace cli

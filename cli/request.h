@@ -8,20 +8,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ipc/options.h"
+#include "serve/llm/serve_flags.h"
 
 namespace cli {
 
-// Of record and call.
+// Of record, serve and call.
 struct FunctionFiles {
   std::string show;                  // a function whose manifest is shown
   std::vector<std::string> inputs;   // NAME=FILE
   std::vector<std::string> outputs;  // the same
+  std::vector<std::string> targets;  // a function, or paths of models
+  serve::llm::ServeOptions models;   // how models are served
 };
 
 // Where `graph` draws to; empty: nowhere.
 struct GraphFiles {
   std::string dot;
   std::string svg;
+};
+
+// How `trace`, `graph` and `kernels` watch a running job.
+struct Watched {
+  bool calls = false;  // of trace
+  std::string period;  // for how long; empty: the default
 };
 
 struct Request {
@@ -37,9 +46,9 @@ struct Request {
   uint64_t count = 0;  // of history; 0: all. Of share and priority: the new value
   bool json = false;
   bool force = false;
-  bool once = false;   // of top
-  bool calls = false;  // of trace
-  std::string period;  // of trace --calls, graph and kernels: for how long; empty: the default
+  bool idle = false;  // evict
+  bool once = false;  // of top
+  Watched watched;
 };
 
 // Prints a sentence to standard error and returns `code`.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/models_text.h"
 #include "cli/table.h"
 #include "cli/terms_text.h"
 
@@ -99,7 +100,9 @@ std::string StatusText(const std::string& status_json) {
                     " ", worker["state"].get<std::string>(),
                     ", sessions: ", Number(worker["sessions"]), "\n");
   }
-  return absl::StrCat(text, "\n", JobsText(status["jobs"]), FaultsText(status["faults"]));
+  const std::string models = ModelsText(status.value("models", Json::array()));
+  return absl::StrCat(text, "\n", JobsText(status["jobs"]), models.empty() ? "" : "\n", models,
+                      FaultsText(status["faults"]));
 }
 
 std::string SessionsText(const std::string& top_json) {

@@ -9,7 +9,8 @@
 namespace cli {
 
 int Steer(const Request& request) {
-  nlohmann::json ask = {{"command", request.command}, {"id", request.id}};
+  nlohmann::json ask = {{"command", request.idle ? "evict-idle" : request.command},
+                        {"id", request.id}};
   if (request.command == "limit") {
     const std::optional<uint64_t> bytes =
         request.name == "none" ? uint64_t{0} : ipc::ParseBytes(request.name);

@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_replace.h"
+#include "cli/fronts.h"
 #include "cli/top_text.h"
 #include "ipc/unique_fd.h"
 
@@ -78,10 +79,16 @@ class Screen {
   bool keys_ = false;
 };
 
+absl::StatusOr<std::string> AskForTop(const Request& request) {
+  absl::StatusOr<std::string> reply = AskDaemon(request, kAsk);
+  if (!reply.ok()) return reply;
+  return WithModels(*reply, DirOf(request));
+}
+
 }  // namespace
 
 int Top(const Request& request) {
-  absl::StatusOr<std::string> reply = AskDaemon(request, kAsk);
+  absl::StatusOr<std::string> reply = AskForTop(request);
   if (!reply.ok()) return Say(1, std::string(reply.status().message()));
   if (request.json || request.once || isatty(STDOUT_FILENO) == 0) {
     std::fputs(request.json ? (*reply + "\n").c_str() : TopText(*reply, 0, 0).c_str(), stdout);
@@ -92,7 +99,7 @@ int Top(const Request& request) {
     while (reply.ok()) {
       screen.Show(*reply);
       if (!screen.Wait()) return 0;
-      reply = AskDaemon(request, kAsk);
+      reply = AskForTop(request);
     }
   }
   return Say(1, std::string(reply.status().message()));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/models_text.h"
 #include "cli/table.h"
 #include "cli/terms_text.h"
 
@@ -75,7 +76,9 @@ std::string TopText(const std::string& top_json, size_t width, size_t height) {
                 "ITERATIONS", "P50", "P99", "WAITED", "REPLAYED", "PERSISTENT", "EPHEMERAL",
                 "DEVICE MEMORY"}};
   for (const Json& session : top["sessions"]) rows.push_back(RowOf(session));
-  const std::string text = HeadOf(top) + (rows.size() == 1 ? "no program runs\n" : Table(rows, 4));
+  const std::string models = ModelsText(top.value("models", Json::array()));
+  const std::string text = absl::StrCat(HeadOf(top), models, models.empty() ? "" : "\n",
+                                        rows.size() == 1 ? "no program runs\n" : Table(rows, 4));
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   lines.pop_back();  // after the last line's end
   if (height != 0 && lines.size() > height) {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/call_trace.h"
+#include "cli/fronts.h"
+#include "cli/models_trace.h"
 #include "cli/trace_json.h"
 
 namespace cli {
@@ -47,16 +50,30 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
       "cannot write ", path.empty() ? "standard output" : path, ": ", std::strerror(failure)));
 }
 
+// Servers of models go on without lanewayd, and their engines may be on a bare device: then the
+// trace has their models alone.
 int Trace(const Request& request) {
-  if (request.calls) return TraceCalls(request);
+  if (request.watched.calls) return TraceCalls(request);
   const absl::StatusOr<std::vector<JournalEvent>> events = FetchJournal(request);
-  if (!events.ok()) return Say(1, std::string(events.status().message()));
-  const JobTimeline timeline = BuildTimeline(*events, request.id);
-  if (request.id != 0 && timeline.sessions.empty()) {
+  const std::vector<serve::history::ToldHistory> models =
+      AskForHistories(DirOf(request), request.id);
+  if (!events.ok() && models.empty()) return Say(1, std::string(events.status().message()));
+  if (!events.ok())
+    (void)Say(0, absl::StrCat("the trace has served models alone: ", events.status().message()));
+  JobTimeline timeline;
+  if (events.ok()) timeline = BuildTimeline(*events, request.id);
+  if (request.id != 0 && timeline.sessions.empty() && models.empty()) {
     return Say(1, absl::StrCat("the journal knows no job ", request.id,
                                "; laneway ps lists those that run"));
   }
-  const absl::Status written = WriteText(request.out, TraceJson(timeline) + "\n");
+  std::string more;
+  if (!models.empty()) {
+    const TraceSpan window = WindowOf(models);
+    const bool is_empty = timeline.end_us == 0;
+    timeline.begin_us = is_empty ? window.begin_us : std::min(timeline.begin_us, window.begin_us);
+    more = ModelsTraceJson(models, window, timeline.begin_us);
+  }
+  const absl::Status written = WriteText(request.out, TraceJson(timeline, more) + "\n");
   return written.ok() ? 0 : Say(1, std::string(written.message()));
 }
 

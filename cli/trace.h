@@ -1,6 +1,5 @@
-// `laneway trace [JOB] [--out FILE]`: what happened lately as a Perfetto timeline. With --calls:
-// cli/call_trace.h. Thread safety:
-// main().
+// `laneway trace [JOB] [--out FILE]`: what lanewayd and the servers of models have seen lately as a
+// Perfetto timeline. With --calls: cli/call_trace.h. Thread safety: main().
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr uint64_t kLanesProcess = 0;  // jobs count from 1
 constexpr uint64_t kTracksPerSession = 4;
@@ -32,7 +32,7 @@ uint64_t TrackOf(uint64_t session, Activity activity) {
   return session * kTracksPerSession + static_cast<uint64_t>(activity);
 }
 
-Json Named(const char* what, uint64_t process, uint64_t thread, const std::string& name) {
+OrderedJson Named(const char* what, uint64_t process, uint64_t thread, const std::string& name) {
   return {
       {"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
 }
@@ -51,9 +51,9 @@ std::string TitleOf(const Piece& piece) {
   return "";
 }
 
-Json Slice(const Piece& piece, uint64_t process, uint64_t thread, const std::string& name,
-           int64_t begin_us) {
-  Json args = {{"job", piece.job}, {"session", piece.session}};
+OrderedJson Slice(const Piece& piece, uint64_t process, uint64_t thread, const std::string& name,
+                  int64_t begin_us) {
+  OrderedJson args = {{"job", piece.job}, {"session", piece.session}};
   if (piece.count != 0) args["iterations"] = piece.count;
   if (piece.bytes != 0) args["bytes"] = piece.bytes;
   return {{"ph", "X"},
@@ -66,7 +66,7 @@ Json Slice(const Piece& piece, uint64_t process, uint64_t thread, const std::str
           {"args", args}};
 }
 
-void AddNames(const JobTimeline& timeline, Json* events) {
+void AddNames(const JobTimeline& timeline, OrderedJson* events) {
   std::set<uint64_t> jobs;
   for (const std::pair<const uint64_t, SessionSpan>& entry : timeline.sessions) {
     const SessionSpan& span = entry.second;
@@ -85,7 +85,7 @@ void AddNames(const JobTimeline& timeline, Json* events) {
 }  // namespace
 
 std::string TraceJson(const JobTimeline& timeline, const std::string& more) {
-  Json events = Json::array();
+  OrderedJson events = OrderedJson::array();
   AddNames(timeline, &events);
   std::set<uint64_t> lanes;
   for (const Piece& piece : timeline.pieces) {
@@ -115,12 +115,12 @@ std::string TraceJson(const JobTimeline& timeline, const std::string& more) {
   for (const uint64_t lane : lanes) {
     events.push_back(Named("thread_name", kLanesProcess, lane, absl::StrCat("lane ", lane)));
   }
-  const auto is_name = [](const Json& event) { return event["ph"] == "M"; };
-  std::stable_sort(events.begin(), events.end(), [&](const Json& a, const Json& b) {
+  const auto is_name = [](const OrderedJson& event) { return event["ph"] == "M"; };
+  std::stable_sort(events.begin(), events.end(), [&](const OrderedJson& a, const OrderedJson& b) {
     if (is_name(a) != is_name(b)) return is_name(a);
     return !is_name(a) && a["ts"].get<int64_t>() < b["ts"].get<int64_t>();
   });
-  std::string list = events.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string list = events.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   list.pop_back();  // the bracket
   absl::StrAppend(&list, events.empty() || more.empty() ? "" : ",\n", more, "]");
   return absl::StrCat("{\"displayTimeUnit\":\"ms\",\"traceEvents\":", list, "}");

@@ -72,6 +72,20 @@ function(laneway_cuda_objects result)
   set(${result} ${_objects} PARENT_SCOPE)
 endfunction()
 
+# laneway_cuda_device_link(result name OBJECTS...): what nvcc's linker makes of the relocatable device code in the
+# objects, for a program of separable compilation.
+function(laneway_cuda_device_link result name)
+  cmake_parse_arguments(ARG "" "" "OBJECTS" ${ARGN})
+  set(_object ${CMAKE_CURRENT_BINARY_DIR}/${name}.device_link.o)
+  add_custom_command(
+    OUTPUT ${_object}
+    COMMAND ${LANEWAY_NVCC} --cudart shared ${LANEWAY_CUDA_CODE} -ccbin ${CMAKE_CXX_COMPILER}
+            -dlink ${ARG_OBJECTS} -lcudadevrt -o ${_object}
+    DEPENDS ${ARG_OBJECTS}
+    COMMENT "nvcc -dlink ${name}" VERBATIM)
+  set(${result} ${_object} PARENT_SCOPE)
+endfunction()
+
 # laneway_cuda_ptx(result SOURCES...): compiles .cu files by nvcc into PTX for compute_80, and sets `result` to the files,
 # in the order of the sources. For programs that load modules themselves.
 function(laneway_cuda_ptx result)
@@ -105,14 +119,19 @@ function(laneway_cuda_library result library fallback_target)
   endforeach()
   set(${result} ${fallback_target} PARENT_SCOPE)
 endfunction()
+find_library(LANEWAY_CUDA_DEVICE_RUNTIME cudadevrt NO_DEFAULT_PATH PATHS ${LANEWAY_CUDA_ROOT}/lib64 ${LANEWAY_CUDA_ROOT}/lib)
 laneway_cuda_library(LANEWAY_LINK_CUDART libcudart.so laneway_cudart)
 laneway_cuda_library(LANEWAY_LINK_CUBLAS libcublas.so softgpu_cublas)
 laneway_cuda_library(LANEWAY_LINK_CUDA libcuda.so softgpu_cuda)
 
-# laneway_cuda_program(name SOURCES... [LIBS cudart cublas cuda ...] [FLAGS nvcc flags...] [OUTPUT directory])
+# laneway_cuda_program(name SOURCES... [LIBS cudart cublas cuda ...] [FLAGS nvcc flags...] [OUTPUT directory] [SEPARABLE])
 # A CUDA program as a user would write it: .cu files by nvcc, other files by the host compiler. Without LIBS: cudart.
+# SEPARABLE: device code of one file may use another's, as with CMake's CUDA_SEPARABLE_COMPILATION.
 function(laneway_cuda_program name)
-  cmake_parse_arguments(ARG "" "OUTPUT" "SOURCES;LIBS;FLAGS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARABLE" "OUTPUT" "SOURCES;LIBS;FLAGS" ${ARGN})
+  if(ARG_SEPARABLE)
+    list(APPEND ARG_FLAGS -rdc=true)
+  endif()
   if(NOT DEFINED ARG_LIBS)
     set(ARG_LIBS cudart)
   endif()
@@ -124,6 +143,11 @@ function(laneway_cuda_program name)
   set(_host_sources ${ARG_SOURCES})
   list(FILTER _host_sources EXCLUDE REGEX "\\.cu$")
   laneway_cuda_objects(_objects SOURCES ${_cuda_sources} FLAGS ${ARG_FLAGS})
+  if(ARG_SEPARABLE)
+    laneway_cuda_device_link(_device_link ${name} OBJECTS ${_objects})
+    list(APPEND _objects ${_device_link})
+    list(APPEND ARG_LIBS ${LANEWAY_CUDA_DEVICE_RUNTIME})
+  endif()
   add_executable(${name} ${_host_sources} ${_objects})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX RUNTIME_OUTPUT_DIRECTORY ${ARG_OUTPUT}
                         BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "")

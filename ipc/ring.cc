@@ -71,7 +71,7 @@ RingSender::RingSender(RingWords* words, std::byte* data, std::atomic<uint32_t>*
 }
 
 bool RingSender::HasRoom(size_t bytes) {
-  if (head_ - tail_cached_ + PaddedBytes(bytes) <= kRing) return true;
+  if (SurelyHasRoom(bytes)) return true;
   const uint64_t tail = words_->tail.load(std::memory_order_seq_cst);
   // A tail outside [cached, head] is a peer that lies; keep what we knew, the ring then stays full.
   if (tail - tail_cached_ <= head_ - tail_cached_) tail_cached_ = tail;

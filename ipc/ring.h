@@ -49,6 +49,10 @@ class RingSender : public Sender {
   RingSender(RingWords* words, std::byte* data, std::atomic<uint32_t>* consumer_doorbell);
   std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override;
   void Commit(size_t bytes) override;
+  // True: Reserve(bytes) succeeds at once. False: Reserve may wait, or may not.
+  bool SurelyHasRoom(size_t bytes) const {
+    return head_ - tail_cached_ + PaddedBytes(bytes) <= limits::kRingBytes;
+  }
   // Nothing sent is unread: what a closing side waits for.
   bool Drained() const { return words_->tail.load(std::memory_order_acquire) == head_; }
   // Where the next message begins.

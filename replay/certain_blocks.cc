@@ -31,9 +31,9 @@ bool IsOpaque(const Instruction& i) {
   }
 }
 
-class Search {
+class BlockSearch {
  public:
-  explicit Search(const Function& function) : function_(function) {}
+  explicit BlockSearch(const Function& function) : function_(function) {}
 
   std::vector<std::optional<std::vector<Guard>>> Run() {
     found_.resize(function_.blocks.size());
@@ -90,7 +90,7 @@ std::vector<std::optional<std::vector<Guard>>> CertainBlocks(const Function& ent
   const std::vector<Instruction>& all = entry.instructions;
   if (std::any_of(all.begin(), all.end(), &IsOpaque))
     return std::vector<std::optional<std::vector<Guard>>>(entry.blocks.size());
-  return Search(entry).Run();
+  return BlockSearch(entry).Run();
 }
 
 }  // namespace replay

@@ -66,9 +66,9 @@ std::vector<Reach> ReachOf(const Function& function, const Instruction& i) {
   }
 }
 
-class Collector {
+class AccessCollector {
  public:
-  Collector(const softgpu::ptx::KernelImpl& kernel, KernelAccess* out)
+  AccessCollector(const softgpu::ptx::KernelImpl& kernel, KernelAccess* out)
       : kernel_(kernel), flow_(kernel), terms_(kernel.function(), &out->expressions), out_(out) {}
 
   void Run() {
@@ -207,7 +207,7 @@ class Collector {
 KernelAccess Analyse(const softgpu::ptx::KernelImpl& kernel) {
   KernelAccess access;
   access.kernel = kernel.name();
-  Collector(kernel, &access).Run();
+  AccessCollector(kernel, &access).Run();
   return access;
 }
 

@@ -14,7 +14,7 @@ using softgpu::ptx::Instruction;
 using softgpu::ptx::kNoIndex;
 using softgpu::ptx::Op;
 
-constexpr size_t kGuardsMax = 16;  // more are dropped, which leaves a weaker condition
+constexpr size_t kKeptGuardsMax = 16;  // more are dropped, which leaves a weaker condition
 
 using Guards = std::vector<Guard>;
 
@@ -37,9 +37,9 @@ std::optional<Guard> GuardOfEdge(const Function& function, const Block& from, ui
 }
 
 // What holds on all ways to a block that were looked at so far; nothing: no way was yet.
-class Search {
+class GuardSearch {
  public:
-  explicit Search(const Function& function) : function_(function) {}
+  explicit GuardSearch(const Function& function) : function_(function) {}
 
   // Lists only become shorter, so this ends.
   std::vector<Guards> Run() {
@@ -64,7 +64,7 @@ class Search {
       if (successor >= found_.size()) continue;  // the exit
       Guards there = guards;
       const std::optional<Guard> more = GuardOfEdge(function_, block, successor);
-      if (more.has_value() && there.size() < kGuardsMax && !Contains(there, *more))
+      if (more.has_value() && there.size() < kKeptGuardsMax && !Contains(there, *more))
         there.push_back(*more);
       changed = Meet(std::move(there), &found_[successor]) || changed;
     }
@@ -92,7 +92,7 @@ std::vector<std::vector<Guard>> NecessaryGuards(const Function& entry) {
   const bool jumps =
       std::any_of(all.begin(), all.end(), [](const Instruction& i) { return i.op == Op::kBrx; });
   if (jumps) return std::vector<std::vector<Guard>>(entry.blocks.size());
-  return Search(entry).Run();
+  return GuardSearch(entry).Run();
 }
 
 }  // namespace replay

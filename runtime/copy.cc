@@ -9,8 +9,6 @@
 namespace runtime {
 namespace {
 
-CUdeviceptr Device(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-
 CUmemorytype HostSide(cudaMemcpyKind kind) {
   return kind == cudaMemcpyDefault ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_HOST;
 }
@@ -44,11 +42,11 @@ cudaError_t Copy2D(CUDA_MEMCPY2D* copy, void* target, size_t target_pitch, const
   *copy = {};
   copy->srcMemoryType = SourceType(kind);
   copy->srcHost = source;
-  copy->srcDevice = Device(source);
+  copy->srcDevice = DeviceAddress(source);
   copy->srcPitch = source_pitch;
   copy->dstMemoryType = TargetType(kind);
   copy->dstHost = target;
-  copy->dstDevice = Device(target);
+  copy->dstDevice = DeviceAddress(target);
   copy->dstPitch = target_pitch;
   copy->WidthInBytes = width;
   copy->Height = height;
@@ -68,13 +66,13 @@ cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcp
       std::memcpy(target, source, bytes);
       return cudaSuccess;
     case cudaMemcpyHostToDevice:
-      return Driver().cuMemcpyHtoD_v2(Device(target), source, bytes);
+      return Driver().cuMemcpyHtoD_v2(DeviceAddress(target), source, bytes);
     case cudaMemcpyDeviceToHost:
-      return Driver().cuMemcpyDtoH_v2(target, Device(source), bytes);
+      return Driver().cuMemcpyDtoH_v2(target, DeviceAddress(source), bytes);
     case cudaMemcpyDeviceToDevice:
-      return Driver().cuMemcpyDtoD_v2(Device(target), Device(source), bytes);
+      return Driver().cuMemcpyDtoD_v2(DeviceAddress(target), DeviceAddress(source), bytes);
     default:
-      return Driver().cuMemcpy(Device(target), Device(source), bytes);
+      return Driver().cuMemcpy(DeviceAddress(target), DeviceAddress(source), bytes);
   }
 }
 
@@ -85,13 +83,14 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
   if (target == nullptr || source == nullptr) return cudaErrorInvalidValue;
   switch (kind) {
     case cudaMemcpyHostToDevice:
-      return Driver().cuMemcpyHtoDAsync_v2(Device(target), source, bytes, stream);
+      return Driver().cuMemcpyHtoDAsync_v2(DeviceAddress(target), source, bytes, stream);
     case cudaMemcpyDeviceToHost:
-      return Driver().cuMemcpyDtoHAsync_v2(target, Device(source), bytes, stream);
+      return Driver().cuMemcpyDtoHAsync_v2(target, DeviceAddress(source), bytes, stream);
     case cudaMemcpyDeviceToDevice:
-      return Driver().cuMemcpyDtoDAsync_v2(Device(target), Device(source), bytes, stream);
+      return Driver().cuMemcpyDtoDAsync_v2(DeviceAddress(target), DeviceAddress(source), bytes,
+                                           stream);
     default:  // between host addresses too: the driver keeps the stream's order
-      return Driver().cuMemcpyAsync(Device(target), Device(source), bytes, stream);
+      return Driver().cuMemcpyAsync(DeviceAddress(target), DeviceAddress(source), bytes, stream);
   }
 }
 
@@ -120,7 +119,7 @@ cudaError_t cudaMemcpyPeer(void* target, int target_device, const void* source, 
   cudaError_t error = PrimaryContext(target_device, &to);
   if (error == cudaSuccess) error = PrimaryContext(source_device, &from);
   if (error != cudaSuccess || bytes == 0) return error;
-  return Driver().cuMemcpyPeer(Device(target), to, Device(source), from, bytes);
+  return Driver().cuMemcpyPeer(DeviceAddress(target), to, DeviceAddress(source), from, bytes);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* source,
@@ -129,30 +128,32 @@ cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* sou
   cudaError_t error = PrimaryContext(target_device, &to);
   if (error == cudaSuccess) error = PrimaryContext(source_device, &from);
   if (error != cudaSuccess || bytes == 0) return error;
-  return Driver().cuMemcpyPeerAsync(Device(target), to, Device(source), from, bytes, stream);
+  return Driver().cuMemcpyPeerAsync(DeviceAddress(target), to, DeviceAddress(source), from, bytes,
+                                    stream);
 }
 
 cudaError_t cudaMemset(void* target, int value, size_t bytes) {
   if (bytes == 0) return cudaSuccess;
-  return Driver().cuMemsetD8_v2(Device(target), static_cast<unsigned char>(value), bytes);
+  return Driver().cuMemsetD8_v2(DeviceAddress(target), static_cast<unsigned char>(value), bytes);
 }
 
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
-  return Driver().cuMemsetD8Async(Device(target), static_cast<unsigned char>(value), bytes, stream);
+  return Driver().cuMemsetD8Async(DeviceAddress(target), static_cast<unsigned char>(value), bytes,
+                                  stream);
 }
 
 cudaError_t cudaMemset2D(void* target, size_t pitch, int value, size_t width, size_t height) {
   if (width == 0 || height == 0) return cudaSuccess;
-  return Driver().cuMemsetD2D8_v2(Device(target), pitch, static_cast<unsigned char>(value), width,
-                                  height);
+  return Driver().cuMemsetD2D8_v2(DeviceAddress(target), pitch, static_cast<unsigned char>(value),
+                                  width, height);
 }
 
 cudaError_t cudaMemset2DAsync(void* target, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
   if (width == 0 || height == 0) return cudaSuccess;
-  return Driver().cuMemsetD2D8Async(Device(target), pitch, static_cast<unsigned char>(value), width,
-                                    height, stream);
+  return Driver().cuMemsetD2D8Async(DeviceAddress(target), pitch, static_cast<unsigned char>(value),
+                                    width, height, stream);
 }
 
 // The slices of a box lie pitch * ysize apart. Where it fills them they are one tall plane.

@@ -32,6 +32,11 @@ class DriverCall<CUresult(Args...)> {
   CUresult (*function_)(Args...) = nullptr;
 };
 
+// What the driver calls memory that the runtime's caller has a pointer to.
+inline CUdeviceptr DeviceAddress(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
 struct DriverTable {
 #define DRIVER(fn) DriverCall<decltype(::fn)> fn;
 #include "runtime/driver.inc"

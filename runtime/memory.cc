@@ -5,8 +5,7 @@
 namespace runtime {
 namespace {
 
-CUdeviceptr Device(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-CUdeviceptr* Device(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
+CUdeviceptr* DeviceAddress(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 
 cudaMemoryType TypeOf(unsigned driver_type, bool managed) {
   if (managed) return cudaMemoryTypeManaged;
@@ -24,11 +23,11 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
     *pointer = nullptr;
     return cudaSuccess;
   }
-  return Driver().cuMemAlloc_v2(Device(pointer), bytes);
+  return Driver().cuMemAlloc_v2(DeviceAddress(pointer), bytes);
 }
 
 cudaError_t cudaFree(void* pointer) {
-  return pointer == nullptr ? cudaSuccess : Driver().cuMemFree_v2(Device(pointer));
+  return pointer == nullptr ? cudaSuccess : Driver().cuMemFree_v2(DeviceAddress(pointer));
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
@@ -39,7 +38,7 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
     return cudaSuccess;
   }
   constexpr unsigned kElementBytes = 4;  // the widest access that stays coalesced in every row
-  return Driver().cuMemAllocPitch_v2(Device(pointer), pitch, width, height, kElementBytes);
+  return Driver().cuMemAllocPitch_v2(DeviceAddress(pointer), pitch, width, height, kElementBytes);
 }
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
@@ -84,7 +83,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
                                   CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
                                   CU_POINTER_ATTRIBUTE_HOST_POINTER};
   void* values[] = {&type, &managed, &device, &device_address, &host_address};
-  const cudaError_t error = Driver().cuPointerGetAttributes(5, wanted, values, Device(pointer));
+  const cudaError_t error =
+      Driver().cuPointerGetAttributes(5, wanted, values, DeviceAddress(pointer));
   if (error != cudaSuccess && error != cudaErrorInvalidValue) return error;
   *attributes = {};
   attributes->type = error == cudaSuccess ? TypeOf(type, managed != 0) : cudaMemoryTypeUnregistered;

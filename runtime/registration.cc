@@ -1,6 +1,5 @@
 #include "runtime/registration.h"
 
-#include <fatbinary_section.h>
 #include <pthread.h>
 
 #include <deque>
@@ -12,6 +11,7 @@
 #include "runtime/api.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
+#include "runtime/program_image.h"
 #include "runtime/refused.h"
 #include "runtime/thread_state.h"
 
@@ -53,13 +53,13 @@ class FatBinary {
 
 namespace {
 
-// A session's device has none: no process but the program's own could fault pages in.
-bool DeviceHasManagedMemory() {
-  int device = 0, has = 0;
-  return CurrentDevice(&device) == cudaSuccess &&
-         Driver().cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, device) ==
-             cudaSuccess &&
-         has != 0;
+// A session's device has the variables of modules in the worker's memory alone.
+bool IsShared(CUdeviceptr address) {
+  unsigned managed = 0;
+  CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_IS_MANAGED;
+  void* value = &managed;
+  return Driver().cuPointerGetAttributes(1, &attribute, &value, address) == CUDA_SUCCESS &&
+         managed != 0;
 }
 
 constexpr char kManagedReason[] = "a __managed__ variable can't be shared by host and device here";
@@ -197,7 +197,7 @@ cudaError_t FatBinary::Module(CUmodule* module) {
     *module = loaded.module;
     return cudaSuccess;
   }
-  const cudaError_t error = Driver().cuModuleLoadData(module, wrapper_->data);
+  const cudaError_t error = LoadProgramImage(*wrapper_, module);
   if (error == cudaSuccess) modules_.push_back({key, *module});
   return error;
 }
@@ -265,10 +265,10 @@ cudaError_t Variable::Share() {
 }
 
 cudaError_t Variable::Address(CUdeviceptr* address) {
-  if (managed_ && !DeviceHasManagedMemory()) return cudaErrorNotSupported;
   CUmodule module = nullptr;
   cudaError_t error = owner_->Module(&module);
   if (error == cudaSuccess) error = Driver().cuModuleGetGlobal_v2(address, nullptr, module, name_);
+  if (error == cudaSuccess && managed_ && !IsShared(*address)) return cudaErrorNotSupported;
   return error == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : error;
 }
 

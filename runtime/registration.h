@@ -10,6 +10,8 @@
 //   variable
 //   __cudaRegisterFatBinaryEnd(handle)
 //   and __cudaUnregisterFatBinary(handle) when it is unloaded or the process exits.
+// Files of separable compilation do so together, once the last of them is loaded, with one wrapper
+// (program_image.h).
 // A framework registers tens of thousands of kernels this way while it is imported, most never
 // used. So registering only notes pointers, which stay valid until the unregistration: no driver
 // call, no copy. Host addresses are indexed at the first look-up, and a fat binary is loaded, once

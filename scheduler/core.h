@@ -159,6 +159,15 @@ void GiveGangTurns(Core* core);
 // --- service.cc
 void OnProgress(Core* core, Session* session, const Progress& event);
 
+// --- pauses.cc
+void Stop(Core* core, Session* session, Pause pause);
+// For a session whose memory has left the device, or can't leave. Other pauses stay. The caller
+// lists the session again.
+void EndDismissal(Session* session);
+void On(Core* core, const Paused& event);
+void On(Core* core, const Resumed& event);
+void On(Core* core, const Dismissed& event);
+
 // --- terms.cc
 // A device that was never heard of has no bounds. To be looked at again.
 Device* Touch(Core* core, uint32_t device);

@@ -171,13 +171,18 @@ struct Paused {  // stays off the device from its next boundary on
 struct Resumed {
   SessionId session = 0;
 };
+// Its memory leaves the device, and comes back with its next work. Ignored for who is paused, or
+// unless MayLeave().
+struct Dismissed {
+  SessionId session = 0;
+};
 struct Timer {};  // NextTimerUs() has come
 
 using Event =
     std::variant<SessionArrived, SessionAdopted, SessionMoved, SessionEnding, SessionLeft, Runnable,
                  Idle, Progress, Switched, MemoryNeeded, MemoryFreed, LaneNeeded, LaneShrunk,
                  LaneFound, Swapped, PolicyChanged, CapacityChanged, DeviceLost, UserChanged,
-                 LimitChanged, TermsChanged, SessionPlaced, Paused, Resumed, Timer>;
+                 LimitChanged, TermsChanged, SessionPlaced, Paused, Resumed, Dismissed, Timer>;
 
 // --- what to do ----------------------------------------------------------------------------------
 

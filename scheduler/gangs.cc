@@ -8,7 +8,7 @@
 namespace scheduler {
 namespace {
 
-constexpr int kScanMax = 4;  // gangs that a decision looks at
+constexpr int kGangScanMax = 4;  // gangs that a decision looks at
 
 bool GivesWay(const Core& core, const Session& rank, const Session& holder) {
   if (holder.revoked) return true;
@@ -177,7 +177,7 @@ void GiveGangTurns(Core* core) {
   if (state->assembling == 0) {
     int scanned = 0;
     for (const Key& key : state->ready_gangs) {
-      if (scanned++ == kScanMax) break;
+      if (scanned++ == kGangScanMax) break;
       const Gang& gang = state->gangs.at(key.session);
       if (!CanBegin(core, gang)) continue;
       Begin(core, gang);

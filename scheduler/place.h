@@ -51,6 +51,9 @@ enum class Pause : uint32_t {
   kNone = 0,
   kPaused = 1,   // stops at its next boundary and is granted nothing
   kEvicted = 2,  // and leaves its memory
+  // Evicted until its memory has left. It may have more work then; no order outlives the way, so
+  // only the scheduler knows of it.
+  kDismissed = 3,
 };
 
 }  // namespace scheduler

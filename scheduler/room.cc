@@ -11,7 +11,7 @@
 namespace scheduler {
 namespace {
 
-constexpr int kScanMax = 16;  // victims that a decision looks at, from either end
+constexpr int kVictimScanMax = 16;  // victims that a decision looks at, from either end
 
 void ShrinkLanes(Core* core, Device* device, int64_t bytes) {
   for (Lane* const lane : device->lanes) {
@@ -64,6 +64,11 @@ std::vector<Merge> Merges(const Device& device) {
   return merges;
 }
 
+bool IsMovable(const State& state, const Session& session) {
+  return session.phase == Phase::kAdmitted && session.place.residence == Residence::kDevice &&
+         !session.about.fixed && SwapSpaceFits(state, session);
+}
+
 void MergeLanes(Core* core, Device* device, int64_t bytes) {
   for (const Merge& merge : Merges(*device)) {
     if (device->free_bytes() + device->coming_bytes >= bytes) return;
@@ -72,8 +77,7 @@ void MergeLanes(Core* core, Device* device, int64_t bytes) {
 }
 
 bool CanSwap(const Core& core, const Session& session) {
-  return session.phase == Phase::kAdmitted && session.place.residence == Residence::kDevice &&
-         !session.about.fixed && SwapSpaceFits(*core.state, session) &&
+  return IsMovable(*core.state, session) &&
          core.now_us - session.swap_failed_us >= core.state->limits.swap_slice_us;
 }
 
@@ -94,7 +98,7 @@ void SwapVictims(Core* core, Device* device, Session* session, int64_t bytes, co
   int64_t found = device->free_bytes() + device->coming_bytes;
   int scanned = 0;
   for (const Index::value_type& resident : order) {
-    if (found >= bytes || scanned++ == kScanMax) break;
+    if (found >= bytes || scanned++ == kVictimScanMax) break;
     if (!MayDisplace(*core, *session, *resident.second)) continue;
     found += resident.second->charged_bytes;
     victims.push_back(resident.second);
@@ -141,6 +145,10 @@ void MakeRoom(Core* core, Device* device, Session* session, int64_t bytes) {
   SwapVictims(core, device, session, bytes, device->youngest);
   if (device->free_bytes() + device->coming_bytes >= bytes) return;
   StopVictim(core, device, *session);
+}
+
+bool MayLeave(const State& state, const Session& session) {
+  return IsMovable(state, session) && !session.runnable && session.need == Need::kNone;
 }
 
 bool SwapSpaceFits(const State& state, const Session& session) {

@@ -62,18 +62,6 @@ void On(Core* core, const SessionArrived& event) {
   core->actions.push_back(Queue{event.session, Sentence(Why(*state, event.session, core->now_us))});
 }
 
-void Stop(Core* core, Session* session, Pause pause) {
-  session->pause = session->about.fixed ? Pause::kPaused : pause;
-  core->devices.insert(session->about.device);
-  List(core, session);
-  if (session->phase == Phase::kAdmitted) Claim(core, session);
-  if (session->place.residence != Residence::kDevice || session->phase != Phase::kAdmitted) return;
-  LeaveIfEvicted(core, session);
-  if (session->granted && session->place.residence == Residence::kDevice) {
-    RevokeHolder(core, core->LaneOf(session->lane), true);
-  }
-}
-
 void Adopt(Core* core, const SessionAdopted& event, Session* session) {
   State* const state = core->state;
   session->phase = Phase::kAdmitted;
@@ -263,6 +251,7 @@ void On(Core* core, const DeviceLost& event) {
     Session* const holder = lane->holder;
     if (holder == nullptr || holder->place.residence != Residence::kDevice) continue;
     LetGo(core, holder);
+    EndDismissal(holder);  // its memory can't leave a lost device
     List(core, holder);
   }
 }
@@ -293,20 +282,6 @@ void On(Core* core, const LimitChanged& event) {
   }
   core->actions.push_back(RefuseMemory{session->id, why});
   Unblock(core, session);
-}
-
-void On(Core* core, const Paused& event) {
-  Session* const session = core->Find(event.session);
-  if (session != nullptr) Stop(core, session, event.swap_out ? Pause::kEvicted : Pause::kPaused);
-}
-
-void On(Core* core, const Resumed& event) {
-  Session* const session = core->Find(event.session);
-  if (session == nullptr) return;
-  session->pause = Pause::kNone;
-  core->devices.insert(session->about.device);
-  List(core, session);
-  Claim(core, session);
 }
 
 void On(Core* core, const Timer& event) {

@@ -24,6 +24,9 @@ namespace scheduler {
 // Events about unknown sessions and lanes are ignored: they may have been refused or be gone.
 std::vector<Action> OnEvent(State* state, const Event& event, int64_t now_us);
 
+// True when the session rests, and its memory is on the device and may leave it: for Dismissed.
+bool MayLeave(const State& state, const Session& session);
+
 // When to send Timer, at the latest; kUnlimited: not needed.
 int64_t NextTimerUs(const State& state);
 

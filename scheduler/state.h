@@ -118,7 +118,7 @@ struct Session {
 
   bool gang() const { return about.gang_size >= 2; }
   bool paused() const { return pause != Pause::kNone; }
-  bool evicted() const { return pause == Pause::kEvicted; }
+  bool evicted() const { return pause == Pause::kEvicted || pause == Pause::kDismissed; }
   // Its place in Device::needs while it waits for memory there: the first who came is the first.
   Key need_key() const { return {static_cast<int64_t>(arrival), arrival, id}; }
   // REQUIRES: Legal(place, to).

@@ -120,6 +120,7 @@ void OnSwapped(Core* core, Session* session, const Swapped& event) {
   }
   session->resident_us = core->now_us;
   session->swap_failed_us = event.ok ? -kUnlimited : core->now_us;
+  if (event.out) EndDismissal(session);
   if (!event.ok) {
     device->retry_us = core->now_us + core->state->limits.swap_slice_us;
   }

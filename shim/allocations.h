@@ -1,5 +1,5 @@
-// The program's ranges of memory, by address: of the device, of the host (pinned, registered), and
-// of modules' variables.
+// The program's ranges of memory, by address: of the device, of the host (pinned, registered), of
+// both (managed), and of modules' variables.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace shim {
 
 struct Allocation {
-  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable };
+  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable, kManaged };
   Kind kind = Kind::kDevice;
   uint64_t base = 0;
   uint64_t bytes = 0;
@@ -26,7 +26,7 @@ struct Allocation {
   int device = 0;
   unsigned flags = 0;  // of cuMemHostAlloc, cuMemHostRegister
   uint64_t id = 0;     // CU_POINTER_ATTRIBUTE_BUFFER_ID
-  // Where it lies, for DeviceMemory (shim/device_memory.h).
+  // Where it lies, for DeviceMemory (shim/device_memory.h) and ManagedMemory.
   arena::Persistent::Block block;
   bool ephemeral = false;
   uint64_t pool = 0;  // the program's name of the pool it is from; 0: none

@@ -13,9 +13,7 @@ using ipc::ChunkMatcher;
 
 // Whatever the matcher says of the message, its verdict can be followed: there is room for all that
 // is held. A chunk that is repeated is shorter than its messages.
-std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
-  constexpr size_t kRunRoom = ipc::limits::kChunkBytesMax;
-  static_assert(kRunRoom <= ipc::limits::kMessageBytesMax);
+std::span<std::byte> ChunkSender::ReserveFirst(size_t bytes, int64_t timeout_us) {
   if (GoesAlone() && !matcher_.in_run()) return ring_.Reserve(bytes, timeout_us);
   if (ring_.Reserve(kRunRoom, timeout_us).empty()) return {};
   if (GoesAlone()) {
@@ -37,9 +35,8 @@ std::span<std::byte> ChunkSender::Reserve(size_t bytes, int64_t timeout_us) {
   return matcher_.Room().first(bytes);
 }
 
-void ChunkSender::Commit(size_t bytes) {
-  if (GoesAlone()) return ring_.Commit(bytes);
-  switch (matcher_.OnMessage(bytes, fold_ == Fold::kEndsRun)) {
+void ChunkSender::Obey(ChunkMatcher::Verdict verdict) {
+  switch (verdict) {
     case ChunkMatcher::Verdict::kHold:
       Hold();
       break;
@@ -53,11 +50,8 @@ void ChunkSender::Commit(size_t bytes) {
   in_run_.store(matcher_.in_run(), std::memory_order_relaxed);
 }
 
+// Nothing was held before.
 void ChunkSender::Hold() {
-  if (held() != 0) {
-    held_.store(++holds_so_far_, std::memory_order_relaxed);
-    return;
-  }
   held_.store(++holds_so_far_, std::memory_order_seq_cst);
   if (!watch_sleeps_.load(std::memory_order_seq_cst)) return;
   watch_sleeps_.store(false, std::memory_order_relaxed);

@@ -43,8 +43,16 @@ class ChunkSender final : public ipc::Sender {
   void HoldNothing() { holds_nothing_ = true; }
   // Is told of each repeat. It outlives the sender.
   void SetWatch(RepeatWatch* watch) { watch_ = watch; }
-  std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override;
-  void Commit(size_t bytes) override;
+  // Inline for a message behind others that are held.
+  std::span<std::byte> Reserve(size_t bytes, int64_t timeout_us) override {
+    if (held() != 0 && fold_ == Fold::kFolds && ring_.SurelyHasRoom(kRunRoom))
+      return matcher_.Room().first(bytes);
+    return ReserveFirst(bytes, timeout_us);
+  }
+  void Commit(size_t bytes) override {
+    if (GoesAlone()) return ring_.Commit(bytes);
+    Follow(matcher_.OnMessage(bytes, fold_ == Fold::kEndsRun));
+  }
 
   // Whether the worker is to verify what is repeated from now on.
   void SetVerify(bool verify) { verify_ = verify; }
@@ -60,7 +68,19 @@ class ChunkSender final : public ipc::Sender {
   std::atomic<bool>& watch_sleeps() { return watch_sleeps_; }
 
  private:
+  static constexpr size_t kRunRoom = ipc::limits::kChunkBytesMax;
+  static_assert(kRunRoom <= ipc::limits::kMessageBytesMax);
+
   bool GoesAlone() const { return fold_ == Fold::kAlone || fold_ == Fold::kCuts; }
+  std::span<std::byte> ReserveFirst(size_t bytes, int64_t timeout_us);
+  void Follow(ipc::ChunkMatcher::Verdict verdict) {
+    if (verdict == ipc::ChunkMatcher::Verdict::kHold && held() != 0) [[likely]] {
+      held_.store(++holds_so_far_, std::memory_order_relaxed);
+      return;
+    }
+    Obey(verdict);
+  }
+  void Obey(ipc::ChunkMatcher::Verdict verdict);
   // REQUIRES: room for what is held.
   void SendUnsent();
   void SendRepeat();

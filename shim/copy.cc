@@ -22,7 +22,6 @@ constexpr size_t kInlineBytesMax = 48u << 10;
 constexpr size_t kPieceBytesMin = 128u
                                   << 10;  // smaller pieces cost more messages than they overlap
 
-CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
 void* Host(uint64_t address) { return reinterpret_cast<void*>(address); }
 
 // Enough pieces that both sides work at once, large enough that messages don't count.
@@ -176,7 +175,9 @@ CUresult CopyLinear(const Copy& copy, const Stream& stream) {
   const Place from = Memory::PlaceOf(copy.from);
   if (!IsFine(to, copy.to, copy.bytes) || !IsFine(from, copy.from, copy.bytes))
     return CUDA_ERROR_INVALID_VALUE;
-  if (to == Place::kHost && from != Place::kDevice) {  // host to host, in stream order
+  const bool between_hosts = to != Place::kDevice && from != Place::kDevice;
+  // Host to host, in stream order. What a caller waits for is not worth the worker's copy.
+  if (between_hosts && (to == Place::kHost || copy.synchronous)) {
     const CUresult result = SynchronizeStream(stream);
     if (result == CUDA_SUCCESS) std::memmove(Host(copy.to), Host(copy.from), copy.bytes);
     return result;

@@ -14,8 +14,6 @@ namespace {
 
 using Place = Memory::Place;
 
-CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
-
 size_t SpanOf(size_t pitch, size_t width, size_t height) { return pitch * (height - 1) + width; }
 
 // One staging chunk's worth of rows, or one row that is longer than a chunk.
@@ -122,7 +120,8 @@ CUresult CopyRows(const PitchedCopy& copy, const Stream& stream) {
        !Memory::IsLive(copy.from, SpanOf(copy.from_pitch, copy.width, copy.height)))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (to == Place::kHost && from != Place::kDevice) return BetweenHosts(copy, stream);
+  const bool between_hosts = to != Place::kDevice && from != Place::kDevice;
+  if (between_hosts && (to == Place::kHost || copy.synchronous)) return BetweenHosts(copy, stream);
   if (to == Place::kHost) return Staged(copy, stream, false);
   if (from == Place::kHost) return Staged(copy, stream, true);
   const bool touches_host = to == Place::kPinned || from == Place::kPinned;

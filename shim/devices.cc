@@ -13,8 +13,6 @@ namespace {
 // Attributes that read 0. They promise access to memory that is mapped in the program's process
 // alone, handles that only the program's process could export, or calls that no session can make.
 constexpr CUdevice_attribute kAbsent[] = {
-    CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
-    CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
     CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
     CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
     CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST,

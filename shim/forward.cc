@@ -11,6 +11,7 @@
 #include "shim/stderr_once.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
+#include "shim/unlisted.h"
 
 namespace shim {
 namespace {
@@ -72,12 +73,12 @@ uint32_t Deny(ipc::Op op) {
   return ipc::StatusOf(ipc::LibraryOf(op), ipc::Refusal::kNotSupported);
 }
 
-uint32_t DenyUnlisted(const char* name, uint32_t status) {
+uint32_t DenyUnlisted(const char* name, const char* reason, uint32_t status) {
   static Unlisted* const unlisted = new Unlisted;
   const base::MutexLock lock(&unlisted->mutex);
   std::unique_ptr<std::atomic<bool>>& flag = unlisted->said[name];
   if (flag == nullptr) flag = std::make_unique<std::atomic<bool>>(false);
-  StderrOnce(*flag, {name, ": no public header declares it, so it is not supported"});
+  StderrOnce(*flag, {name, ": ", reason});
   return status;
 }
 

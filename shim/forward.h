@@ -20,7 +20,4 @@ CUresult ResolveStreams(const ipc::Row& row, ipc::Values values, const Context& 
 // The library's "not supported" status, with the row's reason on stderr once per call.
 uint32_t Deny(ipc::Op op);
 
-// The same for a name that the vendor's library exports and no table lists.
-uint32_t DenyUnlisted(const char* name, uint32_t status);
-
 }  // namespace shim

@@ -4,11 +4,7 @@
 #include "shim/service_thread.h"
 
 namespace shim {
-namespace {
-
-constexpr int64_t kLongNapUs = 3'600'000'000;  // the sender wakes the thread
-
-}  // namespace
+namespace {}  // namespace
 
 bool HeldWatch::Start(ChunkSender* sender, Pipeline* pipeline) {
   HeldWatch* const watch = new HeldWatch(sender, pipeline);
@@ -40,7 +36,7 @@ void HeldWatch::SleepUntilStirred() {
   const uint32_t before = sender_.stirred().load(std::memory_order_seq_cst);
   sender_.watch_sleeps().store(true, std::memory_order_seq_cst);
   while (!sender_.holds() && sender_.watch_sleeps().load(std::memory_order_seq_cst))
-    ipc::FutexWait(&sender_.stirred(), before, kLongNapUs);
+    ipc::FutexWait(&sender_.stirred(), before, kUntilWokenUs);
   sender_.watch_sleeps().store(false, std::memory_order_relaxed);
 }
 

@@ -12,6 +12,9 @@
 
 namespace shim {
 
+// An image is sent in pieces, so that one message has room for each.
+inline constexpr size_t kImagePieceBytes = 60u << 10;
+
 // The bytes to send: a wrapper's container, the text with its NUL. Empty when it is no image of
 // these kinds or longer than ipc::limits::kModuleBytesMax. REQUIRES: `image` is as readable as the
 // driver requires it to be.

@@ -47,15 +47,10 @@ class KnownMessage {
     operation_ = operation;
   }
 
-  // For the next message. REQUIRES: it is known; `argument` lives until the message is sent.
-  void SetEnd(WriteEnd write, void* argument) {
-    write_end_ = write;
-    argument_ = argument;
-  }
-  // `room`: of bytes() at least.
-  void Write(std::span<std::byte> room) const {
+  // REQUIRES: it is known. `room`: of bytes() at least.
+  void Write(std::span<std::byte> room, WriteEnd write_end, void* argument) const {
     std::memcpy(room.data(), head_.data(), head_bytes_);
-    write_end_(argument_, room.subspan(head_bytes_, end_bytes_));
+    write_end(argument, room.subspan(head_bytes_, end_bytes_));
   }
 
  private:
@@ -63,8 +58,6 @@ class KnownMessage {
   uint32_t end_bytes_ = 0;
   iterations::Op operation_;
   std::span<const std::byte> end_;  // of the message to be learned
-  WriteEnd write_end_ = nullptr;
-  void* argument_ = nullptr;
   alignas(8) std::array<std::byte, kHeadBytesMax> head_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ipc/module_hash.h"
+#include "shim/image.h"
 #include "shim/rebuild/images.h"
 #include "shim/send.h"
 
@@ -12,8 +13,6 @@ namespace shim {
 namespace {
 
 constexpr size_t kInputsMax = 400;  // they travel in one message
-constexpr size_t kPieceBytes = 60u << 10;
-
 }  // namespace
 
 HandleTable<Link, ipc::HandleKind::kLinker>& Link::Table() {
@@ -81,8 +80,8 @@ CUresult Link::LinkOnce() {
 CUresult Link::Fetch(const ipc::ModuleHash& hash, uint64_t bytes) {
   if (bytes > ipc::limits::kModuleBytesMax) return CUDA_ERROR_INVALID_IMAGE;
   image_.resize(bytes);
-  for (size_t at = 0; at < bytes; at += kPieceBytes) {
-    const size_t piece = std::min(kPieceBytes, bytes - at);
+  for (size_t at = 0; at < bytes; at += kImagePieceBytes) {
+    const size_t piece = std::min(kImagePieceBytes, bytes - at);
     const CUresult result = Call<ipc::Op::ImageBytes>(
         wire_, &hash, uint64_t{at}, static_cast<void*>(image_.data() + at), piece);
     if (result != CUDA_SUCCESS) return result;

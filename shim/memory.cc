@@ -3,29 +3,14 @@
 #include <vector>
 
 #include "shim/client.h"
+#include "shim/managed_memory.h"
+#include "shim/pinned_ranges.h"
 #include "shim/pinned_spare.h"
-#include "shim/pinned_window.h"
-#include "shim/send.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
 
 namespace shim {
 namespace {
-
-constexpr size_t kPage = 4096;
-
-size_t WholePages(size_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
-
-CUresult UnmapPinned(uint32_t wire, const std::vector<PinnedSpare::Range>& ranges) {
-  CUresult result = CUDA_SUCCESS;
-  for (const PinnedSpare::Range& range : ranges) {
-    const CUresult unmapped =
-        Call<ipc::Op::PinnedFree>(wire, static_cast<CUdeviceptr>(range.address));
-    if (unmapped == CUDA_SUCCESS) PinnedWindow::Process().Give(range.address, range.bytes);
-    if (result == CUDA_SUCCESS) result = unmapped;
-  }
-  return result;
-}
 
 CUresult FreePinned(const Allocation& allocation) {
   // Freeing host memory really waits: a copy in flight would read what comes to lie there next.
@@ -33,23 +18,6 @@ CUresult FreePinned(const Allocation& allocation) {
     return result;
   return UnmapPinned(State::WireOfDevice(allocation.device),
                      PinnedSpare::Process().Keep({allocation.base, WholePages(allocation.bytes)}));
-}
-
-// The driver may still have what lay in a place before, as long as others work (600): then another
-// place is taken.
-CUresult MapPinned(uint32_t wire, size_t bytes, unsigned flags, uint64_t* base) {
-  std::vector<PinnedSpare::Range> later;
-  CUresult result = CUDA_ERROR_NOT_READY;
-  while (result == CUDA_ERROR_NOT_READY) {
-    size_t taken = 0;
-    result = PinnedWindow::Process().Take(bytes, base, &taken);
-    if (result != CUDA_SUCCESS) break;
-    result = Call<ipc::Op::PinnedAlloc>(wire, static_cast<CUdeviceptr>(*base), taken, flags);
-    if (result != CUDA_SUCCESS) later.push_back({*base, taken});
-  }
-  for (const PinnedSpare::Range& range : later)
-    PinnedWindow::Process().Give(range.address, range.bytes);
-  return result;
 }
 
 // What is kept goes before an allocation fails.
@@ -95,6 +63,22 @@ CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, 
   return CUDA_SUCCESS;
 }
 
+CUresult Memory::AllocateManaged(const Context& context, uint64_t context_value, size_t bytes,
+                                 uint64_t* address) {
+  Allocation allocation;
+  allocation.kind = Allocation::Kind::kManaged;
+  allocation.bytes = bytes;
+  allocation.context = context_value;
+  allocation.device = context.device;
+  const CUresult result =
+      ManagedMemory::Process().Allocate(context.wire, context.device, bytes, &allocation.block);
+  if (result != CUDA_SUCCESS) return result;
+  allocation.base = allocation.block.address;
+  State::Process().allocations.Add(allocation);
+  *address = allocation.base;
+  return CUDA_SUCCESS;
+}
+
 CUresult Memory::Free(const Allocation& allocation) {
   Allocation removed;
   if (!State::Process().allocations.Remove(allocation.base, allocation.kind, &removed)) {
@@ -106,6 +90,8 @@ CUresult Memory::Free(const Allocation& allocation) {
       return CUDA_SUCCESS;
     case Allocation::Kind::kPinned:
       return FreePinned(removed);
+    case Allocation::Kind::kManaged:
+      return ManagedMemory::Process().Free(removed);
     case Allocation::Kind::kRegistered:
     case Allocation::Kind::kVariable:
       return CUDA_SUCCESS;

@@ -18,16 +18,19 @@ class Memory {
   // Pinned host memory at the same address here and in the worker; flags of cuMemHostAlloc.
   static CUresult AllocatePinned(const Context& context, uint64_t context_value, size_t bytes,
                                  unsigned flags, void** address);
+  // Managed memory (shim/managed_memory.h).
+  static CUresult AllocateManaged(const Context& context, uint64_t context_value, size_t bytes,
+                                  uint64_t* address);
   // Frees what allocations.Remove gave, or OfContext listed.
   static CUresult Free(const Allocation& allocation);
   // Device memory, in the order of a stream.
   static CUresult FreeOrdered(uint64_t address, const Stream& stream);
 
-  // Where an address lies, by its number alone.
+  // Where an address lies, by its number alone. Managed memory lies where pinned memory does.
   enum class Place { kHost, kPinned, kDevice };
   static Place PlaceOf(uint64_t address);
-  // Whether [address, address + bytes) lies inside one live device or pinned allocation, or module
-  // variable.
+  // True when [address, address + bytes) lies inside one live device, pinned or managed allocation,
+  // or module variable.
   static bool IsLive(uint64_t address, size_t bytes);
 };
 

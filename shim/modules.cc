@@ -13,7 +13,6 @@
 namespace shim {
 namespace {
 
-constexpr size_t kPieceBytes = 60u << 10;
 constexpr unsigned kLogBytesMax = 16u << 10;  // of each log: both fit one reply
 constexpr unsigned kOwnLogBytes = 1u << 10;   // where the program gives no error log
 constexpr unsigned kParamsAtOnce = 1024;
@@ -62,9 +61,12 @@ CUresult Fetch(uint64_t module_value, const Module& module, const char* name, ui
   function->params.shrink_to_fit();
   bool sound = function->params.size() == function->info.params &&
                function->info.param_bytes <= ipc::limits::kKernelParamBytesMax;
+  uint64_t dense_bytes = 0;
   for (const ipc::ParamLayout& param : function->params) {
     sound = sound && uint64_t{param.offset} + param.bytes <= function->info.param_bytes;
+    if (param.offset == dense_bytes) dense_bytes += param.bytes;
   }
+  function->params_are_dense = dense_bytes == function->info.param_bytes;
   if (!sound) State::Process().functions.Destroy(*value);
   return sound ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -113,8 +115,8 @@ CUresult Modules::Send(uint32_t wire, const ipc::ModuleHash& hash,
   int known = 0;
   CUresult result = Call<ipc::Op::HasModule>(wire, &hash, &known);
   for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && known == 0;
-       at += kPieceBytes) {
-    const size_t bytes = std::min(kPieceBytes, image.size() - at);
+       at += kImagePieceBytes) {
+    const size_t bytes = std::min(kImagePieceBytes, image.size() - at);
     result = Post<ipc::Op::ModuleBytes>(wire, &hash, uint64_t{at}, uint64_t{image.size()},
                                         static_cast<const void*>(image.data() + at), bytes);
   }
@@ -160,7 +162,7 @@ CUresult Modules::LoadOnce(const Context& context, uint64_t context_value, const
       static_cast<unsigned>(options->options.size()), options->info_log, options->info_log_bytes,
       error_log, error_log_bytes);
   options->TellFilled();
-  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+  if (own && result == CUDA_ERROR_NO_BINARY_FOR_GPU)
     SayWhy({error_log, strnlen(error_log, error_log_bytes)});
   return result;
 }

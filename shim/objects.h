@@ -48,6 +48,9 @@ struct Stream {
   bool IsMade() { return std::atomic_ref<bool>(made).load(std::memory_order_acquire); }
 };
 
+// The handle by which the program names the stream.
+inline CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
+
 // Counters of a completion slot; they outlive its streams. Written under the send lock.
 struct Slot {
   std::atomic<uint64_t> sequence{0};  // the last one given
@@ -98,6 +101,7 @@ struct Function {
   uint32_t wire = 0;
   ipc::FunctionInfo info;
   std::vector<ipc::ParamLayout> params;
+  bool params_are_dense = false;  // no bytes lie between them
   base::Mutex attributes_mutex
       ACQUIRED_AFTER(lock_order::kKeeping);  // of info.attributes, which cuFuncSetAttribute changes
 };

@@ -10,12 +10,12 @@
 namespace shim {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPageBytes = 4096;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
 
 std::atomic<bool> said_no_window;
 
-size_t Rounded(size_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
+size_t Rounded(size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
 
 }  // namespace
 

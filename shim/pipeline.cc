@@ -55,8 +55,7 @@ uint32_t WireOfDevice(int device) { return static_cast<uint32_t>(device) + 1; }
 // stream, as Pipeline::Touch takes it.
 void TellDetails(const Outgoing& call, int32_t touched) {
   if (IsQuestion(call.op) && call.op != ipc::Op::FetchAhead) return;
-  if (call.capture != 0) return;                                // a part of a graph
-  if (call.values == nullptr && call.known != nullptr) return;  // the trace began just now
+  if (call.capture != 0) return;  // a part of a graph
   const uint32_t device = (call.context & 0xff) - 1;
   const uint32_t number = WorkDetails::Process().OnSent(
       {.op = call.op,
@@ -117,8 +116,7 @@ void Pipeline::Open(const Ends& ends) {
 
 // The size is computed without the lock: the codec reads the program's arguments for it.
 bool Pipeline::Send(Outgoing* call) {
-  const size_t body_bytes_max = call->IsKnown() ? call->known->bytes() - sizeof(ipc::MessageHeader)
-                                                : ipc::RequestBytesMax(call->op, call->values);
+  const size_t body_bytes_max = ipc::RequestBytesMax(call->op, call->values);
   const base::MutexLock lock(&mutex_);
   Detect(call);
   Boundary(*call);
@@ -129,8 +127,30 @@ bool Pipeline::Send(Outgoing* call) {
   Record(call);
   if (ends_.recorder != nullptr) [[unlikely]]
     TellRecorder(*call, ends_.recorder);
-  Commit(*call);
+  if (call->reply != nullptr) ends_.replies->Register(call->reply);
+  Commit(call->op, call->context, call->room.size());
   return true;
+}
+
+CUresult Pipeline::SendKnown(ipc::Op op, uint32_t context, const KnownMessage& message,
+                             KnownMessage::WriteEnd write_end, void* argument) {
+  const base::MutexLock lock(&mutex_);
+  iterations::OnKnownOperation();
+  ipc::BoundaryInfo boundary;
+  if (ends_.iterations->Before(message.operation(), &boundary)) [[unlikely]]
+    EndIteration(boundary, context);
+  operations_.store(operations() + 1, std::memory_order_relaxed);
+  if (ends_.chunks != nullptr) {
+    const bool folds = replay_.ForNextCall() != nullptr && !IsTracedInDetail() &&
+                       message.bytes() <= ipc::limits::kChunkMessageBytesMax;
+    ends_.chunks->Begin(folds ? ChunkSender::Fold::kFolds : ChunkSender::Fold::kAlone);
+  }
+  const std::span<std::byte> room = MakeRoom(message.bytes());
+  if (room.empty()) [[unlikely]]
+    return ends_.upkeep->Lost();
+  message.Write(room, write_end, argument);
+  Commit(op, context, message.bytes());
+  return CUDA_SUCCESS;
 }
 
 CUresult Pipeline::Note(Outgoing* call) {
@@ -138,21 +158,16 @@ CUresult Pipeline::Note(Outgoing* call) {
   Detect(call);
   Boundary(*call);
   GoAlone(ends_.chunks);
-  return MakeRoom(0, call) ? CUDA_SUCCESS : call->failure;
+  return MakeRoom(sizeof(ipc::MessageHeader)).empty() ? ends_.upkeep->Lost() : CUDA_SUCCESS;
 }
 
 // --- Detect --------------------------------------------------------------------------------------
 
 void Pipeline::Detect(Outgoing* call) {
-  if (call->IsKnown()) {
-    iterations::OnKnownOperation();
-    call->operation = call->known->operation();
-  } else {
-    if (call->values == nullptr || call->capture != 0) return;
-    if (ends_.recorder != nullptr && recording::Recorder::IsOwnCall()) return;
-    call->operation = iterations::TokenOf(call->op, call->values);
-    if (!call->operation.has_value()) return;
-  }
+  if (call->values == nullptr || call->capture != 0) return;
+  if (ends_.recorder != nullptr && recording::Recorder::IsOwnCall()) return;
+  call->operation = iterations::TokenOf(call->op, call->values);
+  if (!call->operation.has_value()) return;
   ipc::BoundaryInfo info;
   if (ends_.iterations->Before(*call->operation, &info)) call->boundary = info;
 }
@@ -163,7 +178,7 @@ void Pipeline::Boundary(const Outgoing& call) {
   if (!call.operation.has_value()) return;
   if (call.boundary.has_value()) [[unlikely]]
     EndIteration(*call.boundary, call.context);
-  operations_.fetch_add(1, std::memory_order_relaxed);
+  operations_.store(operations() + 1, std::memory_order_relaxed);
 }
 
 void Pipeline::EndIteration(ipc::BoundaryInfo info, uint32_t context) {
@@ -193,21 +208,19 @@ void Pipeline::SendOwn(ipc::Op op, uint32_t context, ipc::Values values, bool wa
   if (ends_.chunks != nullptr) ends_.chunks->Begin(ChunkSender::Fold::kCuts);
   if (!Encode(ipc::RequestBytesMax(op, values), &own)) return;
   Record(&own);
-  Commit(own);
+  Commit(op, context, own.room.size());
 }
 
 // --- Fold ----------------------------------------------------------------------------------------
 
 // The log knows messages by their positions in the ring, so what it keeps goes alone. So do calls
-// that a thread waits for, and all calls while each is told in detail. A known message is none of
-// these.
+// that a thread waits for, and all calls while each is told in detail. SendKnown's messages are
+// none of these.
 void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
   if (ends_.chunks == nullptr) return;
   using How = ChunkSender::Fold;
   if (replay_.ForNextCall() == nullptr || IsTracedInDetail()) {
     ends_.chunks->Begin(How::kAlone);
-  } else if (call.IsKnown() && call.known->bytes() <= ipc::limits::kChunkMessageBytesMax) {
-    ends_.chunks->Begin(How::kFolds);
   } else if (ComesOnce(call.op)) {
     ends_.chunks->Begin(How::kCuts);
   } else if (call.wants_reply || call.capture != 0 || NeedsPosition(call.op) ||
@@ -220,29 +233,36 @@ void Pipeline::Fold(const Outgoing& call, size_t body_bytes_max) {
 
 void Pipeline::FlushHeld() {
   const base::MutexLock lock(&mutex_);
-  Outgoing none(ipc::Op::Ping, 0, nullptr);
   GoAlone(ends_.chunks);
-  (void)MakeRoom(0, &none);  // the session is lost, or the sender has sent what it held
+  // The session is lost, or the sender has sent what it held.
+  if (MakeRoom(sizeof(ipc::MessageHeader)).empty()) (void)ends_.upkeep->Lost();
   TellMemory(*ends_.chunks, ends_.memory);
 }
 
 // --- Encode --------------------------------------------------------------------------------------
 
-// False: the session is lost.
-bool Pipeline::MakeRoom(size_t body_bytes_max, Outgoing* call) {
-  assert(body_bytes_max <= ipc::kBodyBytesMax);
-  for (;;) {
-    if (Displaced() && ends_.upkeep->RebuildLocked() != CUDA_SUCCESS) break;
-    call->room = ends_.sender->Reserve(sizeof(ipc::MessageHeader) + body_bytes_max, kNapUs);
-    if (!call->room.empty()) {
-      touched_ = arena::kAnyStream;
-      return true;
-    }
-    ends_.upkeep->CheckWorker();
-    if (ends_.page->loss.load(std::memory_order_acquire) != 0) break;
+std::span<std::byte> Pipeline::MakeRoom(size_t bytes_max) {
+  touched_ = arena::kAnyStream;
+  if (!Displaced()) [[likely]] {
+    const std::span<std::byte> room = ends_.chunks != nullptr
+                                          ? ends_.chunks->Reserve(bytes_max, kNapUs)
+                                          : ends_.sender->Reserve(bytes_max, kNapUs);
+    if (!room.empty()) [[likely]]
+      return room;
   }
-  call->failure = ends_.upkeep->Lost();
-  return false;
+  return MakeRoomSlowly(bytes_max);
+}
+
+std::span<std::byte> Pipeline::MakeRoomSlowly(size_t bytes_max) {
+  assert(bytes_max <= sizeof(ipc::MessageHeader) + ipc::kBodyBytesMax);
+  for (;;) {
+    if (Displaced() && ends_.upkeep->RebuildLocked() != CUDA_SUCCESS) return {};
+    touched_ = arena::kAnyStream;
+    const std::span<std::byte> room = ends_.sender->Reserve(bytes_max, kNapUs);
+    if (!room.empty()) return room;
+    ends_.upkeep->CheckWorker();
+    if (ends_.page->loss.load(std::memory_order_acquire) != 0) return {};
+  }
 }
 
 uint32_t Pipeline::NextRequest() {
@@ -251,11 +271,10 @@ uint32_t Pipeline::NextRequest() {
 }
 
 bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
-  if (!MakeRoom(body_bytes_max, call)) return false;
-  if (call->IsKnown()) {
-    call->room = call->room.first(call->known->bytes());
-    call->known->Write(call->room);
-    return true;
+  call->room = MakeRoom(sizeof(ipc::MessageHeader) + body_bytes_max);
+  if (call->room.empty()) {
+    call->failure = ends_.upkeep->Lost();
+    return false;
   }
   const Preparation& prepare = call->prepare;
   if (prepare.decide != nullptr && !prepare.decide(prepare.argument)) {
@@ -280,15 +299,14 @@ bool Pipeline::Encode(size_t body_bytes_max, Outgoing* call) {
   }
   std::memcpy(call->room.data(), &header, sizeof header);
   call->room = call->room.first(header.bytes);
-  if (call->known != nullptr && call->operation.has_value())
-    call->known->Learn(call->room, *call->operation);
+  if (call->learned != nullptr && call->operation.has_value())
+    call->learned->Learn(call->room, *call->operation);
   return true;
 }
 
 // --- Record --------------------------------------------------------------------------------------
 
 void Pipeline::Record(Outgoing* call) {
-  if (call->IsKnown()) return;
   if (call->capture != 0 || IsRecorded(call->op)) WriteLog(ends_, call);
 }
 
@@ -296,15 +314,18 @@ void Pipeline::Record(Outgoing* call) {
 
 // A message that the sender holds back counts as submitted, too: its place among the session's
 // messages is fixed.
-void Pipeline::Commit(const Outgoing& call) {
-  if (call.reply != nullptr) ends_.replies->Register(call.reply);
-  ends_.sender->Commit(call.room.size());
-  if (ends_.chunks != nullptr) TellMemory(*ends_.chunks, ends_.memory);
+void Pipeline::Commit(ipc::Op op, uint32_t context, size_t bytes) {
+  if (ends_.chunks != nullptr) {
+    ends_.chunks->Commit(bytes);
+    TellMemory(*ends_.chunks, ends_.memory);
+  } else {
+    ends_.sender->Commit(bytes);
+  }
   const uint64_t submitted = submitted_.load(std::memory_order_relaxed) + 1;
-  if (!IsQuestion(call.op)) {
+  if (!IsQuestion(op)) {
     last_work_.store(submitted, std::memory_order_relaxed);
     const int32_t slot =
-        touched_ == kLegacyStream ? static_cast<int32_t>(call.context & 0xff) - 1 : touched_;
+        touched_ == kLegacyStream ? static_cast<int32_t>(context & 0xff) - 1 : touched_;
     if (slot != arena::kAnyStream) fences_.OnWork(slot, submitted);
   }
   submitted_.store(submitted, std::memory_order_relaxed);

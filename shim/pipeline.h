@@ -89,13 +89,10 @@ struct Outgoing {
   // The piece of a graph that the worker captures this call into; 0: none. Such a call is no work.
   uint64_t capture = 0;
   Preparation prepare;
-  // Null: each message of the call is another. Otherwise the pipeline learns the message; one that
-  // is known is written in place of encoding `values`, which may be null then, and prepares nothing
-  // but its end. For calls that want no reply, that the log does not keep, and that are never
+  // Null: each message of the call is another. Otherwise the pipeline learns the message, for
+  // SendKnown. For calls that want no reply, that the log does not keep, and that are never
   // captured.
-  KnownMessage* known = nullptr;
-
-  bool IsKnown() const { return known != nullptr && *known; }
+  KnownMessage* learned = nullptr;
 
   // --- what the stages have found
   std::optional<iterations::Op> operation;    // Detect: what it is; none: no work of the device
@@ -135,6 +132,11 @@ class Pipeline {
   // False: nothing of it was sent (a boundary before it may have been), `failure` or
   // `encoded.refusal` says why.
   bool Send(Outgoing* call) EXCLUDES(mutex_);
+  // The same for a message that is known, without what is done already: the stages Encode, Detail
+  // and Record, and most of Detect. Nothing is prepared but the message's end, which `write_end`
+  // writes in the order of the ring. REQUIRES: the message is known, and no function is recorded.
+  CUresult SendKnown(ipc::Op op, uint32_t context, const KnownMessage& message,
+                     KnownMessage::WriteEnd write_end, void* argument) EXCLUDES(mutex_);
   // For a call whose effect is here already: as Send, but the call itself is not sent. Iterations
   // are found in what the program does.
   CUresult Note(Outgoing* call) EXCLUDES(mutex_);
@@ -190,10 +192,12 @@ class Pipeline {
       REQUIRES(mutex_);
   [[gnu::always_inline]] inline bool Encode(size_t body_bytes_max, Outgoing* call) REQUIRES(mutex_);
   [[gnu::always_inline]] inline void Record(Outgoing* call) REQUIRES(mutex_);
-  [[gnu::always_inline]] inline void Commit(const Outgoing& call) REQUIRES(mutex_);
-
-  [[gnu::always_inline]] inline bool MakeRoom(size_t body_bytes_max, Outgoing* call)
+  [[gnu::always_inline]] inline void Commit(ipc::Op op, uint32_t context, size_t bytes)
       REQUIRES(mutex_);
+
+  // Empty: the session is lost.
+  [[gnu::always_inline]] inline std::span<std::byte> MakeRoom(size_t bytes_max) REQUIRES(mutex_);
+  std::span<std::byte> MakeRoomSlowly(size_t bytes_max) REQUIRES(mutex_);
   void EndIteration(ipc::BoundaryInfo info, uint32_t context) REQUIRES(mutex_);
   void FlushHeld() EXCLUDES(mutex_);
   // A message of the pipeline's own, from inside a stage; it passes Encode, Record and Commit.

@@ -10,7 +10,7 @@
 namespace shim {
 namespace {
 
-constexpr size_t kSlotBytes = 64;
+constexpr size_t kResultBytes = 64;
 constexpr uint64_t kSlots = 1024;  // results waited for at once, by all threads
 
 // One thread makes the slots.
@@ -30,7 +30,7 @@ CUresult HostResults::Prepare(const Context& context, uint64_t context_value) {
   const base::MutexLock lock(&slots_mutex);
   if (slots_base.load(std::memory_order_relaxed) != 0) return CUDA_SUCCESS;
   void* base = nullptr;
-  const CUresult result = Memory::AllocatePinned(context, context_value, kSlots * kSlotBytes,
+  const CUresult result = Memory::AllocatePinned(context, context_value, kSlots * kResultBytes,
                                                  CU_MEMHOSTALLOC_PORTABLE, &base);
   if (result == CUDA_SUCCESS) {
     // The slots outlive the context they were made in: they are no allocation of the program.
@@ -44,8 +44,8 @@ CUresult HostResults::Prepare(const Context& context, uint64_t context_value) {
 
 bool HostResults::Take(void* host, size_t bytes, uint64_t* address) {
   const uint64_t base = slots_base.load(std::memory_order_acquire);
-  if (base == 0 || bytes > kSlotBytes) return false;
-  *address = base + last_slot.fetch_add(1, std::memory_order_relaxed) % kSlots * kSlotBytes;
+  if (base == 0 || bytes > kResultBytes) return false;
+  *address = base + last_slot.fetch_add(1, std::memory_order_relaxed) % kSlots * kResultBytes;
   taken_.push_back({host, bytes, *address});
   return true;
 }

@@ -20,9 +20,8 @@
 namespace shim {
 namespace {
 
-constexpr int64_t kLongNapUs = 3'600'000'000;  // a chunk to look at wakes the thread
 constexpr int64_t kRestUsMax = 1'000'000;
-constexpr size_t kWordBytes = 4;
+constexpr size_t kMessageWordBytes = 4;
 
 std::unique_ptr<replay::RunProver> LoadProver() {
   void* const make = PluginFunction(replay::kProverPluginName, replay::kMakeProverSymbol);
@@ -37,13 +36,13 @@ void SetBits(size_t first_word, size_t end_word, std::vector<uint32_t>* bits) {
 // All words of the messages but the parameters that the proof has not read.
 std::vector<uint32_t> WordsOf(size_t begin, size_t end, const std::vector<size_t>& params_at,
                               const std::vector<std::vector<bool>>& read) {
-  const size_t words = (end - begin) / kWordBytes;
+  const size_t words = (end - begin) / kMessageWordBytes;
   std::vector<uint32_t> bits((words + 31) / 32);
   SetBits(0, words, &bits);
   for (size_t i = 0; i < params_at.size(); ++i) {
     for (size_t k = 0; k < read[i].size(); ++k) {
       if (read[i][k]) continue;
-      const size_t word = (params_at[i] - begin) / kWordBytes + k;
+      const size_t word = (params_at[i] - begin) / kMessageWordBytes + k;
       bits[word / 32] &= ~(1u << (word % 32));
     }
   }
@@ -69,9 +68,10 @@ std::vector<uint32_t> WordsOfRenames(const replay::Renaming& renaming) {
 std::vector<uint32_t> PatchesOf(const LaunchRun& run, std::span<const ipc::ChunkPatch> patches) {
   std::vector<uint32_t> words;
   for (const ipc::ChunkPatch& patch : patches) {
-    const size_t at = size_t{patch.word} * kWordBytes;
+    const size_t at = size_t{patch.word} * kMessageWordBytes;
     if (at < run.begin || at >= run.end) continue;
-    words.insert(words.end(), {static_cast<uint32_t>((at - run.begin) / kWordBytes), patch.value});
+    words.insert(words.end(),
+                 {static_cast<uint32_t>((at - run.begin) / kMessageWordBytes), patch.value});
   }
   return words;
 }
@@ -171,7 +171,7 @@ void RunOrders::Work() {
     const uint32_t asked = asked_.load(std::memory_order_seq_cst);
     Wanted wanted;
     if (!Take(&wanted)) {
-      ipc::FutexWait(&asked_, asked, kLongNapUs);
+      ipc::FutexWait(&asked_, asked, kUntilWokenUs);
       continue;
     }
     const int64_t begin_ns = ipc::MonotonicNs();

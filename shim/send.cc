@@ -89,6 +89,13 @@ uint32_t PostOutgoing(Outgoing* call) {
   return 0;
 }
 
+uint32_t PostKnown(ipc::Op op, uint32_t context, const KnownMessage& message,
+                   KnownMessage::WriteEnd write_end, void* argument) {
+  const CUresult sent =
+      Client::Process().pipeline().SendKnown(op, context, message, write_end, argument);
+  return sent == CUDA_SUCCESS ? 0 : Failed(op, sent);
+}
+
 uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*prepare)(void*),
                       void* argument) {
   Outgoing call(op, context, values);

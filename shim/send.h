@@ -35,6 +35,9 @@ uint32_t PostPrepared(ipc::Op op, uint32_t context, ipc::Values values, bool (*p
 
 // As PostValues, for a call that its caller has made.
 uint32_t PostOutgoing(Outgoing* call);
+// As PostValues, for a message that the pipeline has learned (Pipeline::SendKnown).
+uint32_t PostKnown(ipc::Op op, uint32_t context, const KnownMessage& message,
+                   KnownMessage::WriteEnd write_end, void* argument);
 
 template <ipc::Op op, class... A>
 CUresult Post(uint32_t context, A... args) {

@@ -4,7 +4,12 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cstdint>
+
 namespace shim {
+
+// The bound of a wait that another thread's wake-up ends: an hour.
+inline constexpr int64_t kUntilWokenUs = 3'600'000'000;
 
 // Runs run(self) on a thread that nobody joins and that takes none of the program's signals. False:
 // none can be started.

@@ -17,8 +17,6 @@ namespace {
 
 constexpr unsigned kSequenceBits = 48;
 
-CUstream ProgramOf(const Stream& stream) { return reinterpret_cast<CUstream>(stream.value); }
-
 // The answer holds as long as the caller has the send lock, for a thread that destroys a stream
 // takes this lock first. A mark must not be taken for a stream that is gone: the call would be
 // refused, and another thread might wait for the mark.

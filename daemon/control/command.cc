@@ -7,18 +7,18 @@
 namespace control {
 namespace {
 
-using Json = nlohmann::json;
+using RequestJson = nlohmann::json;
 
-bool TakeNumber(const Json& request, const char* name, uint64_t* number) {
-  const Json::const_iterator found = request.find(name);
+bool TakeNumber(const RequestJson& request, const char* name, uint64_t* number) {
+  const RequestJson::const_iterator found = request.find(name);
   if (found == request.end()) return true;
   if (!found->is_number_unsigned()) return false;
   *number = found->get<uint64_t>();
   return true;
 }
 
-bool TakeText(const Json& request, const char* name, std::string* text) {
-  const Json::const_iterator found = request.find(name);
+bool TakeText(const RequestJson& request, const char* name, std::string* text) {
+  const RequestJson::const_iterator found = request.find(name);
   if (found == request.end()) return true;
   if (!found->is_string()) return false;
   *text = found->get<std::string>();
@@ -28,12 +28,12 @@ bool TakeText(const Json& request, const char* name, std::string* text) {
 }  // namespace
 
 bool ParseCommandUntrusted(const std::string& text, Command* command) {
-  const Json request = Json::parse(text, nullptr, false);
+  const RequestJson request = RequestJson::parse(text, nullptr, false);
   if (!request.is_object() || request.count("command") == 0) return false;
-  const Json::const_iterator terms = request.find("terms");
+  const RequestJson::const_iterator terms = request.find("terms");
   if (terms != request.end() && !ipc::ReadTermsUntrusted(*terms, &command->scheduling))
     return false;
-  const Json::const_iterator force = request.find("force");
+  const RequestJson::const_iterator force = request.find("force");
   if (force != request.end() && !force->is_boolean()) return false;
   command->force = force != request.end() && force->get<bool>();
   return TakeText(request, "command", &command->name) &&

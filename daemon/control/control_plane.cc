@@ -52,6 +52,7 @@ void ControlPlane::SetUpChanges() {
   commands_.On("policy", job(&JobCommands::Policy));
   commands_.On("pause", job(&JobCommands::Pause));
   commands_.On("evict", job(&JobCommands::Pause));
+  commands_.On("evict-idle", job(&JobCommands::Dismiss));
   commands_.On("resume", job(&JobCommands::Resume));
   commands_.On("limit", job(&JobCommands::Limit));
   commands_.On("share", job(&JobCommands::Terms));

@@ -70,17 +70,42 @@ std::string JobCommands::Pause(const Command& command) {
   const bool evict = command.name == "evict";
   const std::vector<uint64_t> ids = SessionsOf(command.id);
   if (ids.empty()) return NoSessionToChange(command.id);
-  const bool fixed = std::any_of(ids.begin(), ids.end(), [this](uint64_t id) {
-    return !parts_.sessions->Find(id)->link->CanMakeRoom();
-  });
-  if (evict && fixed) {
-    return ErrorJson(absl::StrCat("job ", command.id,
-                                  " is in-process: its memory can't leave the device; pause it"));
-  }
+  if (const std::string fixed = WhyFixed(command.id, ids); evict && !fixed.empty()) return fixed;
   for (const uint64_t id : ids) {
     SendPause(id, evict ? scheduler::Pause::kEvicted : scheduler::Pause::kPaused);
     Apply(id, evict ? EventKind::kEvict : EventKind::kPause, scheduler::Paused{id, evict});
   }
+  return OkJson();
+}
+
+std::string JobCommands::WhyFixed(uint64_t job, const std::vector<uint64_t>& sessions) const {
+  const bool fixed = std::any_of(sessions.begin(), sessions.end(), [this](uint64_t id) {
+    return !parts_.sessions->Find(id)->link->CanMakeRoom();
+  });
+  if (!fixed) return "";
+  return ErrorJson(
+      absl::StrCat("job ", job, " is in-process: its memory can't leave the device; pause it"));
+}
+
+// All of the job's sessions or none: one that works would soon call the others back.
+std::string JobCommands::Dismiss(const Command& command) {
+  const std::vector<uint64_t> ids = SessionsOf(command.id);
+  if (ids.empty()) return NoSessionToChange(command.id);
+  if (const std::string fixed = WhyFixed(command.id, ids); !fixed.empty()) return fixed;
+  const scheduler::State& state = parts_.scheduler->state();
+  std::vector<uint64_t> on_device;
+  for (const uint64_t id : ids) {
+    const auto known = state.sessions.find(id);
+    if (known == state.sessions.end() || !known->second.on_device()) continue;
+    if (!scheduler::MayLeave(state, known->second)) {
+      return ErrorJson(absl::StrCat(
+          "job ", command.id, " works, or the host memory for it (--swap) is used up; laneway ",
+          "why ", command.id, " tells, and laneway evict ", command.id, " pauses it"));
+    }
+    on_device.push_back(id);
+  }
+  for (const uint64_t id : on_device)
+    Apply(id, EventKind::kEvict, scheduler::Dismissed{id}, "until it has work");
   return OkJson();
 }
 

@@ -32,6 +32,8 @@ class JobCommands {
 
   std::string Policy(const Command& command);
   std::string Pause(const Command& command);  // pause and evict
+  // evict --idle: the memory of a job that rests leaves until the job has work.
+  std::string Dismiss(const Command& command);
   std::string Resume(const Command& command);
   std::string Limit(const Command& command);
   std::string Terms(const Command& command);  // share and priority
@@ -47,6 +49,8 @@ class JobCommands {
   void Apply(uint64_t session, EventKind kind, const scheduler::Event& event,
              const std::string& text = {});
   void SendPause(uint64_t session, scheduler::Pause pause);
+  // An error for a job whose memory can never leave the device; empty: it can.
+  std::string WhyFixed(uint64_t job, const std::vector<uint64_t>& sessions) const;
 
   const Parts parts_;
 };

@@ -16,7 +16,7 @@ namespace control {
 namespace {
 
 constexpr uint64_t kMagic = 0x0a53445256574e4c;  // "LNWVRDS\n"
-constexpr uint64_t kNumberMax = uint64_t{1} << 53;
+constexpr uint64_t kVerdictNumberMax = uint64_t{1} << 53;
 constexpr size_t kEntryNumbers = 7;
 enum HeadNumber : size_t { kMagicAt, kVersionAt, kChecksumAt, kCountAt, kHeadNumbers };
 static_assert(ReplayVerdicts::kFileBytesMax ==
@@ -35,7 +35,7 @@ void AppendEntry(const KeptVerdict& kept, std::vector<uint64_t>* numbers) {
 
 bool TakeEntryUntrusted(std::span<const uint64_t> entry, KeptVerdict* kept) {
   for (size_t i = 1; i < kEntryNumbers; ++i) {
-    if (entry[i] > kNumberMax) return false;
+    if (entry[i] > kVerdictNumberMax) return false;
   }
   if (entry[1] > ipc::kReplayPermilleMax || entry[2] > 1 || entry[3] == 0) return false;
   kept->verdict = {entry[0], static_cast<uint32_t>(entry[1]), static_cast<uint32_t>(entry[2])};
@@ -47,7 +47,7 @@ bool TakeEntryUntrusted(std::span<const uint64_t> entry, KeptVerdict* kept) {
 }
 
 int64_t Bounded(int64_t seconds) {
-  return std::clamp<int64_t>(seconds, 0, static_cast<int64_t>(kNumberMax));
+  return std::clamp<int64_t>(seconds, 0, static_cast<int64_t>(kVerdictNumberMax));
 }
 
 uint64_t StartsInForce(uint64_t agreed) {
@@ -83,7 +83,7 @@ void ReplayVerdicts::Measured(const ipc::ReplayVerdict& verdict, int64_t now_s) 
     fresh.measured_s = Bounded(std::max(fresh.measured_s, before->measured_s + 1));
     fresh.used_s = std::max(fresh.used_s, before->used_s);
     if (before->verdict.replays == verdict.replays)
-      fresh.agreed = std::min(before->agreed + 1, kNumberMax);
+      fresh.agreed = std::min(before->agreed + 1, kVerdictNumberMax);
   }
   kept_[verdict.body] = fresh;
   MakeRoom();
@@ -92,7 +92,7 @@ void ReplayVerdicts::Measured(const ipc::ReplayVerdict& verdict, int64_t now_s) 
 void ReplayVerdicts::Taken(const ipc::ReplayVerdict& verdict, int64_t now_s) {
   const std::map<uint64_t, KeptVerdict>::iterator found = kept_.find(verdict.body);
   if (found == kept_.end() || found->second.verdict != verdict) return;
-  found->second.starts = std::min(found->second.starts + 1, kNumberMax);
+  found->second.starts = std::min(found->second.starts + 1, kVerdictNumberMax);
   found->second.used_s = std::max(found->second.used_s, Bounded(now_s));
 }
 

@@ -49,7 +49,7 @@ Replay ReplayOf(ipc::SessionPage* page) {
   return replay;
 }
 
-const char* NameOf(ReplayState state) {
+const char* StateName(ReplayState state) {
   switch (state) {
     case ReplayState::kOff:
       return "off";
@@ -105,7 +105,7 @@ std::string TextOf(const Replay& replay) {
 nlohmann::json ReplayJson(const Session& session) {
   if (session.page.get() == nullptr) return nullptr;
   const Replay replay = ReplayOf(session.page.get());
-  return {{"state", NameOf(replay.state)},     {"launches", replay.launches},
+  return {{"state", StateName(replay.state)},  {"launches", replay.launches},
           {"replayed", replay.replayed},       {"time_ratio", replay.time_ratio},
           {"from_earlier_start", replay.kept}, {"comparisons", replay.comparisons},
           {"verified", replay.verified},       {"mismatches", replay.mismatches},

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* NameOf(ipc::control::DeviceKind kind) {
+const char* DeviceName(ipc::control::DeviceKind kind) {
   return kind == ipc::control::DeviceKind::kCuda ? "cuda" : "soft";
 }
 
@@ -65,7 +65,7 @@ Json DevicesJson(const KeeperState& keeper) {
     const uint64_t used = std::min(device.used_bytes, device.capacity_bytes);
     devices.push_back({{"ordinal", i},
                        {"name", device.name},
-                       {"kind", NameOf(keeper.description.kind)},
+                       {"kind", DeviceName(keeper.description.kind)},
                        {"capacity_bytes", device.capacity_bytes},
                        {"used_bytes", used},
                        {"free_bytes", device.capacity_bytes - used}});
@@ -181,7 +181,7 @@ std::string JobJson(uint64_t run, const ipc::JobTicket& ticket, ipc::control::De
   return DumpJson({{"ok", true},
                    {"job", run},
                    {"ticket", ipc::TextOf(ticket)},
-                   {"device", NameOf(kind)},
+                   {"device", DeviceName(kind)},
                    {"devices", ipc::TermsJson(ticket.terms.scheduling)["devices"]}});
 }
 

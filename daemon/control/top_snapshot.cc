@@ -33,6 +33,7 @@ std::map<scheduler::SessionId, uint64_t> RanksOf(const scheduler::State& state) 
 
 std::string StateOf(const Session& session, const scheduler::Session* known) {
   if (session.phase != Phase::kRunning || known == nullptr) return NameOf(session.phase);
+  if (known->pause == scheduler::Pause::kDismissed) return "swapped";  // or on its way
   if (known->evicted()) return "evicted";
   if (known->paused()) return "paused";
   if (known->place.residence != scheduler::Residence::kDevice) return "swapped";

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "ipc/calls/limits.h"
@@ -29,6 +30,21 @@ struct ChunkPatch {
   uint32_t word = 0;   // the run's 32-bit words are counted from 0
   uint32_t value = 0;  // the word this time
 };
+
+// True when two messages have equal headers. A chunk stands for messages of the same shapes as its
+// own. `a` and `b` point at whole messages.
+inline bool SameShape(const std::byte* a, const std::byte* b) {
+  uint64_t left[sizeof(MessageHeader) / 8], right[sizeof(MessageHeader) / 8];
+  std::memcpy(left, a, sizeof left);
+  std::memcpy(right, b, sizeof right);
+  return ((left[0] ^ right[0]) | (left[1] ^ right[1]) | (left[2] ^ right[2])) == 0;
+}
+static_assert(sizeof(MessageHeader) == 3 * 8);
+
+// Where a run ends at the latest.
+inline bool IsAtLimit(uint32_t messages, size_t bytes) {
+  return messages >= limits::kChunkMessages || bytes >= limits::kChunkBytes;
+}
 
 static_assert(std::is_trivially_copyable_v<ChunkRepeat> && sizeof(ChunkRepeat) == 16);
 static_assert(std::is_trivially_copyable_v<ChunkPatch> && sizeof(ChunkPatch) == 8);

@@ -12,25 +12,12 @@ constexpr uint32_t kUnlikeMax = 2;
 
 constexpr size_t kBlock = 64;  // bytes that are compared at once
 
-// The headers of the two messages.
-bool SameShape(const std::byte* a, const std::byte* b) {
-  uint64_t left[sizeof(MessageHeader) / 8], right[sizeof(MessageHeader) / 8];
-  std::memcpy(left, a, sizeof left);
-  std::memcpy(right, b, sizeof right);
-  return ((left[0] ^ right[0]) | (left[1] ^ right[1]) | (left[2] ^ right[2])) == 0;
-}
-static_assert(sizeof(MessageHeader) == 3 * 8);
-
 // True when the chunk begins with messages of the same shape as `messages`.
 bool BeginsLike(std::span<const std::byte> chunk, std::span<const std::byte> messages) {
   for (size_t at = 0; at < messages.size(); at += PaddedBytes(HeaderAt(messages, at).bytes)) {
     if (at >= chunk.size() || !SameShape(messages.data() + at, chunk.data() + at)) return false;
   }
   return true;
-}
-
-bool IsAtLimit(uint32_t messages, size_t bytes) {
-  return messages >= limits::kChunkMessages || bytes >= limits::kChunkBytes;
 }
 
 // Of the shape of a run: its headers.
@@ -54,28 +41,23 @@ void ChunkMatcher::MayHold(bool may_hold) {
   if (part_.messages == 0) holding_ = may_hold;
 }
 
+// Messages that are in no window any more make room.
 std::span<std::byte> ChunkMatcher::Room() {
-  if (end_ >= limits::kChunkBytes) {
+  if (end_ >= limits::kChunkBytes) [[unlikely]] {
     const size_t unneeded = std::min(run_.begin, part_.begin);
     std::memmove(buffer_.get(), buffer_.get() + unneeded, end_ - unneeded);
     end_ -= unneeded;
     run_.begin -= unneeded;
     part_.begin -= unneeded;
+    assert(end_ < limits::kChunkBytes);
   }
-  assert(end_ < limits::kChunkBytes);
   return {buffer_.get() + end_, limits::kChunkMessageBytesMax};
 }
 
 // A program's first waits end in other messages than its later ones: the client has learned then
 // what to ask for ahead. The run before the wait is the same.
-ChunkMatcher::Verdict ChunkMatcher::OnMessage(size_t bytes, bool ends_run) {
+ChunkMatcher::Verdict ChunkMatcher::Decide(size_t at, size_t bytes, bool ends_run) {
   assert(bytes >= sizeof(MessageHeader) && bytes <= limits::kChunkMessageBytesMax);
-  const size_t at = Part().size();
-  if (bytes % 8 != 0) std::memset(buffer_.get() + end_ + bytes, 0, PaddedBytes(bytes) - bytes);
-  end_ += PaddedBytes(bytes);
-  ++run_.messages;
-  ++part_.messages;
-  ++counts_.messages;
   const size_t wait_bytes = ends_run ? PaddedBytes(bytes) : 0;
   const Verdict verdict =
       Judge(at, ends_run || IsAtLimit(part_.messages, Part().size()), wait_bytes);
@@ -121,6 +103,7 @@ void ChunkMatcher::Cut() {
   if (holds()) EndHolding(false);
   Learn(part_, 0);
   run_.cut = run_.cut || run_.messages != 0;
+  history_.Break();
   BeginPart();
 }
 
@@ -130,23 +113,14 @@ void ChunkMatcher::BeginPart() {
   followed_ = nullptr;
   first_ = Chunk::kNone;
   candidates_ = {};
-  last_ = Chunk::kNone;
 }
-
-void ChunkMatcher::BeginRun() { run_ = {.begin = end_}; }
 
 // --- matching ------------------------------------------------------------------------------------
 
-// A chunk that is longer so far has a message here: chunks consist of whole messages, and those
-// before agreed in length.
-bool ChunkMatcher::Agrees(const Chunk& chunk, size_t at) const {
-  return at < chunk.bytes && SameShape(Part().data() + at, table_.BytesOf(chunk).data() + at);
-}
-
 void ChunkMatcher::BeginFollowing() {
   candidates_ = table_.BeginningWith(HeaderAt(Part(), 0));
-  const uint32_t usual = last_ == Chunk::kNone ? Chunk::kNone : table_.At(last_).next;
-  followed_ = usual == Chunk::kNone ? nullptr : &table_.At(usual);
+  const uint32_t usual = history_.Next();
+  followed_ = usual == RepeatHistory::kNone ? nullptr : &table_.At(usual);
   if (followed_ == nullptr || !Agrees(*followed_, 0)) FollowNext();
   if (followed_ == nullptr) return;
   first_ = table_.NumberOf(*followed_);
@@ -180,11 +154,10 @@ void ChunkMatcher::Repeat() {
   counts_.repeated += part_.messages;
   unsent_ = Part();
   const uint32_t number = table_.NumberOf(*followed_);
-  if (last_ != Chunk::kNone) table_.At(last_).next = number;
   EndHolding(true);
-  BeginRun();
+  run_ = {.begin = end_};
   BeginPart();
-  last_ = number;
+  history_.OnRepeat(number);
 }
 
 bool ChunkMatcher::Compare(Chunk* chunk) {
@@ -232,7 +205,8 @@ void ChunkMatcher::Learn(const Window& window, size_t wait_bytes) {
 // A run that is not cut is its only part, and ends with that.
 void ChunkMatcher::EndPart(size_t wait_bytes) {
   Learn(part_, wait_bytes);
-  if (!run_.cut) BeginRun();
+  if (!run_.cut) run_ = {.begin = end_};
+  history_.Break();
   BeginPart();
 }
 
@@ -240,7 +214,7 @@ void ChunkMatcher::EndPart(size_t wait_bytes) {
 // learning may make that chunk anew.
 void ChunkMatcher::EndWholeRun(size_t wait_bytes) {
   if (run_.cut && !holds()) Learn(run_, wait_bytes);
-  BeginRun();
+  run_ = {.begin = end_};
   if (part_.messages != 0) return;
   end_ = 0;
   run_ = part_ = {};
@@ -249,7 +223,7 @@ void ChunkMatcher::EndWholeRun(size_t wait_bytes) {
 void ChunkMatcher::Forget() {
   assert(!holds());
   table_.Clear();
-  last_ = Chunk::kNone;
+  history_.Forget();
 }
 
 }  // namespace ipc

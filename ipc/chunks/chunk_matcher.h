@@ -26,11 +26,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 
 #include "ipc/chunks/chunk_format.h"
 #include "ipc/chunks/chunk_table.h"
+#include "ipc/chunks/repeat_history.h"
 
 namespace ipc {
 
@@ -57,7 +59,19 @@ class ChunkMatcher {
   std::span<std::byte> Room();
   // The message of so many bytes in the room comes next. `ends_run`: a wait may follow. What the
   // verdict speaks of stays valid until the next call.
-  Verdict OnMessage(size_t bytes, bool ends_run);
+  // Inline for those that go on in the midst of a chunk.
+  Verdict OnMessage(size_t bytes, bool ends_run) {
+    const size_t at = Part().size();
+    if (bytes % 8 != 0) std::memset(buffer_.get() + end_ + bytes, 0, PaddedBytes(bytes) - bytes);
+    end_ += PaddedBytes(bytes);
+    ++run_.messages;
+    ++part_.messages;
+    ++counts_.messages;
+    const bool goes_on = holding_ && followed_ != nullptr && at != 0 && !ends_run &&
+                         part_.messages < followed_->messages &&
+                         !IsAtLimit(run_.messages, BytesOf(run_).size()) && Agrees(*followed_, at);
+    return goes_on ? Verdict::kHold : Decide(at, bytes, ends_run);
+  }
   // The run ends here: unsent() goes as it is, and then whatever comes next.
   void EndRun();
   // A message goes alone here: unsent() goes as it is before. The run goes on behind that message.
@@ -69,7 +83,7 @@ class ChunkMatcher {
   bool holds() const { return holding_ && part_.messages != 0; }
   const ChunkRepeat& repeat() const { return repeat_; }
   // How many messages repeat() stands for. REQUIRES: the last verdict was kRepeat.
-  uint32_t repeated_messages() const { return table_.At(last_).messages; }
+  uint32_t repeated_messages() const { return table_.At(history_.last()).messages; }
   std::span<const ChunkPatch> patches() const { return {patches_.data(), repeat_.patches}; }
 
   // No more chunks are made until Forget().
@@ -92,12 +106,17 @@ class ChunkMatcher {
   }
   std::span<const std::byte> Part() const { return BytesOf(part_); }
 
+  Verdict Decide(size_t at, size_t bytes, bool ends_run);
   Verdict Judge(size_t at, bool ends, size_t wait_bytes);
-  // True when the part's message at `at` has the shape of the chunk's message at `at`.
-  bool Agrees(const Chunk& chunk, size_t at) const;
-  // Chooses the chunk that the client's new part may repeat. A chunk that came after the last one
-  // before goes first, then short chunks before long ones. The part is not held where the first of
-  // them has been taken for too many parts that differed.
+  // True when the part's message at `at` has the shape of the chunk's message at `at`. A chunk that
+  // is longer so far has a message there: chunks consist of whole messages, and those before agreed
+  // in length.
+  bool Agrees(const Chunk& chunk, size_t at) const {
+    return at < chunk.bytes && SameShape(Part().data() + at, table_.BytesOf(chunk).data() + at);
+  }
+  // Chooses the chunk that the client's new part may repeat. The chunk that came after the same
+  // repeats before goes first, then short chunks before long ones. The part is not held where the
+  // first of them has been taken for too many parts that differed.
   void BeginFollowing();
   // The part that was held is repeated, or goes as it is.
   void EndHolding(bool repeated);
@@ -112,7 +131,6 @@ class ChunkMatcher {
   void Learn(const Window& window, size_t wait_bytes);
   void EndPart(size_t wait_bytes);
   void EndWholeRun(size_t wait_bytes);
-  void BeginRun();
   void BeginPart();
 
   ChunkTable table_;
@@ -126,7 +144,7 @@ class ChunkMatcher {
   uint32_t first_ = Chunk::kNone;  // the chunk that was followed first in this part
   // Chunks that begin as the part and were not looked at yet, short ones first.
   std::span<const uint32_t> candidates_;
-  uint32_t last_ = Chunk::kNone;  // the chunk that was repeated just before this part
+  RepeatHistory history_;  // up to just before this part
   ChunkRepeat repeat_;
   std::array<ChunkPatch, limits::kChunkPatchesMax> patches_;
   Counts counts_;

@@ -19,10 +19,9 @@ struct Chunk {
   uint32_t offset = 0;  // in the area
   uint32_t bytes = 0;
   uint32_t messages = 0;
-  uint32_t unlike = 0;    // times in a row that a run agreed and differed in too many words
-  uint32_t next = kNone;  // the chunk that came after this one the last time
-  bool was_cut = false;   // each time that the client sent the run before
-  HoldTrust trust;        // in runs that were first taken for this chunk
+  uint32_t unlike = 0;   // times in a row that a run agreed and differed in too many words
+  bool was_cut = false;  // each time that the client sent the run before
+  HoldTrust trust;       // in runs that were first taken for this chunk
 };
 
 class ChunkTable {

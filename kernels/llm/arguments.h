@@ -37,7 +37,8 @@ struct StepRows {
 // out = tokens[ids] (+ positions[position of the row]).
 struct Embed {
   StepRows step;
-  const int32_t* ids;      // [rows], each below the vocabulary
+  const int32_t* ids;      // [rows], each below the vocabulary, or -1 - n: drawn[n]
+  const int32_t* drawn;    // tokens that were drawn before, or null: no id is negative
   const float* tokens;     // [vocabulary, width]
   const float* positions;  // [context, width], or null: none
   float* out;              // [rows, width]

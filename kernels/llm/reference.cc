@@ -5,12 +5,11 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/llm/reference_half.h"
 #include "kernels/llm/step_place.h"
 
 namespace kernels::llm {
 namespace {
-
-using Half = _Float16;  // rounds to the nearest, as the device does
 
 template <typename T>
 T* RowOf(T* base, int64_t row, int64_t width) {
@@ -106,7 +105,8 @@ void AttendHead(const PagedAttention& a, int32_t row, int32_t head) {
 
 void Reference(const Embed& e) {
   for (int32_t row = 0; row < e.step.rows; ++row) {
-    const float* const token = RowOf(e.tokens, e.ids[row], e.width);
+    const int32_t id = e.ids[row] < 0 ? e.drawn[-1 - e.ids[row]] : e.ids[row];
+    const float* const token = RowOf(e.tokens, id, e.width);
     const int64_t position = PlaceOf(e.step, row).position;
     float* const out = RowOf(e.out, row, e.width);
     for (int32_t i = 0; i < e.width; ++i)

@@ -28,7 +28,9 @@ __device__ float AddToStream(const Norm& n, float* x) {
 }  // namespace
 
 extern "C" __global__ void embed(Embed e) {
-  const float* const token = e.tokens + static_cast<int64_t>(e.ids[blockIdx.x]) * e.width;
+  int32_t id = e.ids[blockIdx.x];
+  if (id < 0) id = e.drawn[-1 - id];
+  const float* const token = e.tokens + static_cast<int64_t>(id) * e.width;
   const float* position = nullptr;
   if (e.positions != nullptr) {
     const int32_t at = PlaceOf(e.step, static_cast<int32_t>(blockIdx.x)).position;

@@ -24,12 +24,17 @@ namespace serve::engine {
   FN(cuGetErrorName)               \
   FN(cuGetErrorString)             \
   FN(cuDeviceGet)                  \
+  FN(cuDeviceGetCount)             \
   FN(cuDevicePrimaryCtxRetain)     \
   FN(cuDevicePrimaryCtxRelease_v2) \
   FN(cuCtxSetCurrent)              \
   FN(cuStreamCreate)               \
   FN(cuStreamDestroy_v2)           \
   FN(cuStreamSynchronize)          \
+  FN(cuEventCreate)                \
+  FN(cuEventRecord)                \
+  FN(cuEventSynchronize)           \
+  FN(cuEventDestroy_v2)            \
   FN(cuModuleLoadData)             \
   FN(cuModuleUnload)               \
   FN(cuModuleGetFunction)          \
@@ -38,6 +43,10 @@ namespace serve::engine {
   FN(cuMemFree_v2)                 \
   FN(cuMemAllocAsync)              \
   FN(cuMemFreeAsync)               \
+  FN(cuMemGetInfo_v2)              \
+  FN(cuMemHostAlloc)               \
+  FN(cuMemFreeHost)                \
+  FN(cuMemHostRegister_v2)         \
   FN(cuMemcpyHtoDAsync_v2)         \
   FN(cuMemcpyDtoHAsync_v2)         \
   FN(cuMemsetD8Async)
@@ -46,7 +55,8 @@ namespace serve::engine {
   FN(cublasDestroy_v2)           \
   FN(cublasSetStream_v2)         \
   FN(cublasGetStatusString)      \
-  FN(cublasSgemm_v2)
+  FN(cublasSgemm_v2)             \
+  FN(cublasSgemmStridedBatched)
 
 struct Cuda {
 #define SERVE_MEMBER(name) decltype(&::name) name = nullptr;

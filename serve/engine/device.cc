@@ -20,11 +20,18 @@ Memory::~Memory() {
   if (address_ != 0) cuda_->cuMemFree_v2(address_);
 }
 
-absl::StatusOr<std::unique_ptr<Device>> Device::Open(int ordinal,
+HostMemory::HostMemory(HostMemory&& other) noexcept
+    : cuda_(other.cuda_), address_(std::exchange(other.address_, nullptr)) {}
+
+HostMemory::~HostMemory() {
+  if (address_ != nullptr) cuda_->cuMemFreeHost(address_);
+}
+
+absl::StatusOr<std::unique_ptr<Device>> Device::Open(int number,
                                                      const std::vector<const char*>& modules) {
   const absl::StatusOr<const Cuda*> cuda = LoadCuda();
   if (!cuda.ok()) return cuda.status();
-  std::unique_ptr<Device> device(new Device(*cuda, ordinal));
+  std::unique_ptr<Device> device(new Device(*cuda, number));
   absl::Status status = device->Start();
   for (const char* const ptx : modules) {
     if (status.ok()) status = device->LoadModule(ptx);
@@ -34,11 +41,15 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(int ordinal,
 }
 
 absl::Status Device::Start() {
-  const std::string number = absl::StrCat("opening device ", ordinal_);
-  absl::Status status = cuda_->StatusOf(cuda_->cuDeviceGet(&device_, ordinal_), number);
+  int count = 0;
+  absl::Status status = cuda_->StatusOf(cuda_->cuDeviceGetCount(&count), "counting devices");
   if (!status.ok()) return status;
-  status = cuda_->StatusOf(cuda_->cuDevicePrimaryCtxRetain(&context_, device_), number);
-  if (status.ok()) status = cuda_->StatusOf(cuda_->cuCtxSetCurrent(context_), number);
+  const int ordinal = count == 0 ? 0 : number_ % count;
+  const std::string opening = absl::StrCat("opening device ", ordinal);
+  status = cuda_->StatusOf(cuda_->cuDeviceGet(&device_, ordinal), opening);
+  if (!status.ok()) return status;
+  status = cuda_->StatusOf(cuda_->cuDevicePrimaryCtxRetain(&context_, device_), opening);
+  if (status.ok()) status = cuda_->StatusOf(cuda_->cuCtxSetCurrent(context_), opening);
   if (status.ok())
     status =
         cuda_->StatusOf(cuda_->cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
@@ -70,6 +81,29 @@ absl::StatusOr<Memory> Device::Allocate(size_t bytes, std::string_view what) {
                       absl::StrCat("allocating ", bytes, " bytes for ", std::string(what)));
   if (!status.ok()) return status;
   return Memory(cuda_, address, bytes);
+}
+
+absl::StatusOr<HostMemory> Device::AllocateHost(size_t bytes, std::string_view what) {
+  void* address = nullptr;
+  const absl::Status status = cuda_->StatusOf(
+      cuda_->cuMemHostAlloc(&address, bytes, 0),
+      absl::StrCat("allocating ", bytes, " bytes of the host for ", std::string(what)));
+  if (!status.ok()) return status;
+  return HostMemory(cuda_, address);
+}
+
+absl::StatusOr<size_t> Device::FreeBytes() {
+  size_t free = 0;
+  size_t total = 0;
+  const absl::Status status =
+      cuda_->StatusOf(cuda_->cuMemGetInfo_v2(&free, &total), "asking for free memory");
+  if (!status.ok()) return status;
+  return free;
+}
+
+// Refused where the driver can't lock so much memory: copies are slower then, and right.
+void Device::Pin(std::span<float> memory) {
+  (void)cuda_->cuMemHostRegister_v2(memory.data(), memory.size_bytes(), 0);
 }
 
 absl::StatusOr<CUfunction> Device::FindKernel(std::string_view name) {

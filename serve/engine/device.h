@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,10 +39,26 @@ class Memory {
   size_t bytes_ = 0;
 };
 
+// Pinned memory of the host, freed with the object. Copies from and to it don't make the host wait.
+class HostMemory {
+ public:
+  HostMemory(const Cuda* cuda, void* address) : cuda_(cuda), address_(address) {}
+  HostMemory(HostMemory&& other) noexcept;
+  HostMemory& operator=(HostMemory&&) = delete;
+  ~HostMemory();
+
+  void* address() const { return address_; }
+
+ private:
+  const Cuda* const cuda_;
+  void* address_;
+};
+
 class Device {
  public:
+  // `number`: of the devices that the program sees, around: the third of two is the first again.
   // `modules` are texts of PTX, which live as long as the program.
-  static absl::StatusOr<std::unique_ptr<Device>> Open(int ordinal,
+  static absl::StatusOr<std::unique_ptr<Device>> Open(int number,
                                                       const std::vector<const char*>& modules);
   ~Device();
   Device(const Device&) = delete;
@@ -53,15 +70,20 @@ class Device {
 
   // `what` it is for: "the weights".
   absl::StatusOr<Memory> Allocate(size_t bytes, std::string_view what);
+  absl::StatusOr<HostMemory> AllocateHost(size_t bytes, std::string_view what);
+  // Of the device, for everyone on it.
+  absl::StatusOr<size_t> FreeBytes();
   absl::StatusOr<CUfunction> FindKernel(std::string_view name);
+  // Copies of this memory need no copy on the way from now on, unless the driver refuses it.
+  void Pin(std::span<float> memory);
 
  private:
-  Device(const Cuda* cuda, int ordinal) : cuda_(cuda), ordinal_(ordinal) {}
+  Device(const Cuda* cuda, int number) : cuda_(cuda), number_(number) {}
   absl::Status Start();
   absl::Status LoadModule(const char* ptx);
 
   const Cuda* cuda_;
-  const int ordinal_;
+  const int number_;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;

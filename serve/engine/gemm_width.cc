@@ -3,8 +3,10 @@
 namespace serve::engine {
 namespace {
 
-constexpr int32_t kWidthMax = 128;
-constexpr int32_t kFixedWidth = 16;
+// Libraries compute columns in tiles of 4, 8, 12, 16 or more.
+constexpr int32_t kWidths[] = {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+// From the widest: a call reads all weights.
+constexpr int32_t kFixedWidths[] = {16, 12, 8, 4, 2};
 
 // Every call that could be made is tried: a library may change its code at any number of columns.
 absl::StatusOr<bool> MultiplesAgree(int32_t width, int32_t columns_max, const GemmProbe& probe) {
@@ -19,15 +21,18 @@ absl::StatusOr<bool> MultiplesAgree(int32_t width, int32_t columns_max, const Ge
 }  // namespace
 
 absl::StatusOr<GemmWidth> ChooseGemmWidth(int32_t columns_max, const GemmProbe& probe) {
-  for (int32_t width = 1; width <= kWidthMax; width *= 2) {
+  for (const int32_t width : kWidths) {
     const absl::StatusOr<bool> agree = MultiplesAgree(width, columns_max, probe);
     if (!agree.ok()) return agree.status();
     if (*agree) return GemmWidth{width, true};
   }
-  const absl::StatusOr<bool> fixed = probe(kFixedWidth, kFixedWidth);
-  if (!fixed.ok()) return fixed.status();
+  for (const int32_t width : kFixedWidths) {
+    const absl::StatusOr<bool> agree = probe(width, width);
+    if (!agree.ok()) return agree.status();
+    if (*agree) return GemmWidth{width, false};
+  }
   // A call of one column has neither neighbours nor another place.
-  return GemmWidth{*fixed ? kFixedWidth : 1, false};
+  return GemmWidth{1, false};
 }
 
 }  // namespace serve::engine

@@ -1,5 +1,7 @@
 #include "serve/engine/work_queue.h"
 
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 
 namespace serve::engine {
@@ -24,18 +26,34 @@ void WorkQueue::LaunchKernel(std::string_view kernel, const unsigned (&grid)[3],
 }
 
 void WorkQueue::Multiply(const Product& product, const GemmWidth& width) {
+  if (!status_.ok() || product.columns == 0) return;
   constexpr float kOne = 1;
   constexpr float kZero = 0;
-  const int32_t step = width.OfCall(product.columns);
-  for (int32_t first = 0; first < product.columns && status_.ok(); first += step) {
-    // To cuBLAS, which counts by columns, the weights are [in, out], x and y [in or out, columns].
-    Note(
-        device_->cuda().cublasSgemm_v2(
-            device_->blas(), CUBLAS_OP_T, CUBLAS_OP_N, product.out, step, product.in, &kOne,
-            product.weights, product.in, product.x + static_cast<int64_t>(first) * product.in,
-            product.in, &kZero, product.y + static_cast<int64_t>(first) * product.out, product.out),
-        "multiplying matrices");
+  const auto& [weights, out, in, x, y, columns] = product;
+  const int32_t step = width.OfCall(columns);
+  // To cuBLAS, which counts by columns, the weights are [in, out], x and y [in or out, columns].
+  // Calls of a fixed width are a batch that shares the weights.
+  const cublasStatus_t status =
+      step == columns
+          ? device_->cuda().cublasSgemm_v2(device_->blas(), CUBLAS_OP_T, CUBLAS_OP_N, out, step, in,
+                                           &kOne, weights, in, x, in, &kZero, y, out)
+          : device_->cuda().cublasSgemmStridedBatched(
+                device_->blas(), CUBLAS_OP_T, CUBLAS_OP_N, out, step, in, &kOne, weights, in, 0, x,
+                in, static_cast<int64_t>(step) * in, &kZero, y, out,
+                static_cast<int64_t>(step) * out, columns / step);
+  Note(status, "multiplying matrices");
+}
+
+void WorkQueue::Place(CUdeviceptr to, const void* from, size_t bytes) {
+  if (!status_.ok() || bytes == 0) return;
+  if (bytes > staging_.size()) {
+    CopyIn(to, from, bytes);
+    Note(device_->cuda().cuStreamSynchronize(device_->stream()), "copying to the device");
+    return;
   }
+  std::memcpy(staging_.data(), from, bytes);
+  CopyIn(to, staging_.data(), bytes);
+  staging_ = staging_.subspan(bytes);
 }
 
 void WorkQueue::CopyIn(CUdeviceptr to, const void* from, size_t bytes) {
@@ -63,6 +81,11 @@ CUdeviceptr WorkQueue::Allocate(size_t bytes) {
   if (!status_.ok()) return 0;
   memory_.push_back(address);
   return address;
+}
+
+absl::Status WorkQueue::Submit(Event* done) {
+  if (status_.ok()) status_ = done->Record();
+  return status_.ok() ? status_ : Finish();
 }
 
 absl::Status WorkQueue::Finish() {

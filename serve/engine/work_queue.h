@@ -1,18 +1,20 @@
 // Work on an engine's device, in order: kernels, matrix products, copies, memory of a step.
 //
 // The first failure is kept, and what follows it is not submitted, so that a step's code reads as
-// the step; Finish() waits for the device and tells the failure. A queue lives for one step: its
-// memory is allocated and freed in stream order, and goes with the queue.
+// the step; Finish() waits for the device and tells the failure. A queue lives while one step is
+// submitted: its memory is allocated and freed in stream order, and goes with the queue.
 // Thread safety: the device's thread alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "serve/engine/device.h"
+#include "serve/engine/event.h"
 #include "serve/engine/gemm_width.h"
 
 namespace serve::engine {
@@ -30,7 +32,9 @@ struct Product {
 
 class WorkQueue {
  public:
-  explicit WorkQueue(Device* device) : device_(device) {}
+  // `staging`: pinned memory for Place(), which lives until the work is done.
+  explicit WorkQueue(Device* device, std::span<std::byte> staging = {})
+      : device_(device), staging_(staging) {}
   // Memory that is left is freed after the work before.
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
@@ -43,7 +47,10 @@ class WorkQueue {
     LaunchKernel(launch.kernel, launch.grid, launch.block, &arguments);
   }
   void Multiply(const Product& product, const GemmWidth& width);
-  // The host's bytes must live until Finish().
+  // Copies bytes that may go after the call. Those that don't fit the staging memory make the host
+  // wait for the work before.
+  void Place(CUdeviceptr to, const void* from, size_t bytes);
+  // The host's bytes must live until the work is done.
   void CopyIn(CUdeviceptr to, const void* from, size_t bytes);
   void CopyOut(void* to, CUdeviceptr from, size_t bytes);
   void Zero(CUdeviceptr at, size_t bytes);
@@ -52,6 +59,8 @@ class WorkQueue {
 
   // Waits until all is done.
   absl::Status Finish();
+  // Or leaves that to the event. After a failure all is done.
+  absl::Status Submit(Event* done);
 
  private:
   void LaunchKernel(std::string_view kernel, const unsigned (&grid)[3], const unsigned (&block)[3],
@@ -62,6 +71,7 @@ class WorkQueue {
   }
 
   Device* const device_;
+  std::span<std::byte> staging_;  // what is left of it
   absl::Status status_;
   std::vector<CUdeviceptr> memory_;
 };

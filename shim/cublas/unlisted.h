@@ -4,15 +4,17 @@
 // NAME(symbol). No vendor header may be included beside this: it would rename the old names.
 #pragma once
 
-#include <cstdint>
+#include "shim/unlisted.h"
 
 namespace shim {
 
 inline constexpr uint32_t kBlasNotSupported = 15;  // CUBLAS_STATUS_NOT_SUPPORTED
-uint32_t DenyUnlisted(const char* name, uint32_t status);
 
 }  // namespace shim
 
 #define NAME(symbol)                                                                           \
   extern "C" __attribute__((visibility("default"))) uint32_t unlisted_##symbol() asm(#symbol); \
-  uint32_t unlisted_##symbol() { return shim::DenyUnlisted(#symbol, shim::kBlasNotSupported); }
+  uint32_t unlisted_##symbol() {                                                               \
+    return shim::DenyUnlisted(#symbol, "no public header declares it, so it is not supported", \
+                              shim::kBlasNotSupported);                                        \
+  }

@@ -9,6 +9,7 @@
 #include "shim/client.h"
 #include "shim/driver/graph_lookup.h"
 #include "shim/driver/local.h"
+#include "shim/driver/ready.h"
 #include "shim/streams.h"
 #include "shim/thread_state.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 using shim::graphs::AllCaptures;
 using shim::graphs::Captures;
-
-CUresult Ready() { return shim::Client::Process().Ready(); }
 
 CUresult FindCaptureStream(CUstream program, graphs::CaptureStream* stream) {
   shim::Stream* found = nullptr;

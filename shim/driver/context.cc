@@ -8,6 +8,7 @@
 #include "shim/contexts.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
+#include "shim/driver/ready.h"
 #include "shim/state.h"
 #include "shim/sync.h"
 #include "shim/thread_state.h"
@@ -24,11 +25,6 @@ using shim::ThisThread;
 
 uint64_t Bits(CUcontext context) { return reinterpret_cast<uint64_t>(context); }
 CUcontext Program(uint64_t value) { return reinterpret_cast<CUcontext>(value); }
-
-CUresult OrdinalOf(CUdevice device, int* ordinal) {
-  if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
-  return Devices::Process().Ordinal(device, ordinal);
-}
 
 CUresult Create(CUcontext* context, unsigned flags, CUdevice device) {
   int ordinal = 0;

@@ -104,8 +104,7 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream 
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {
-  // The program's bytes are read before it returns, and nobody waits for more.
-  return Linear({{to, Bits(from), bytes, false}, kDevice, kHost, false}, nullptr);
+  return Linear({{to, Bits(from), bytes, true}, kDevice, kHost, false}, nullptr);
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
   return Linear({{to, Bits(from), bytes, false}, kDevice, kHost}, stream);

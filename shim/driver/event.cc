@@ -124,4 +124,57 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   return local::cuEventElapsedTime_v2(milliseconds, start, end);
 }
 
+// --- all streams of a context --------------------------------------------------------------------
+//
+// A join orders what is sent later, on any stream, behind all that was sent so far. So the legacy
+// stream stands for all streams between a join and what is sent next.
+
+namespace {
+
+// The context is the thread's current one while the object lives.
+class InContext {
+ public:
+  explicit InContext(CUcontext context)
+      : result_(shim::graphs::AnyCapture() ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                           : local::cuCtxPushCurrent_v2(context)) {}
+  ~InContext() {
+    if (result_ == CUDA_SUCCESS) local::cuCtxPopCurrent_v2(nullptr);
+  }
+  InContext(const InContext&) = delete;
+  InContext& operator=(const InContext&) = delete;
+
+  CUresult result() const { return result_; }
+
+ private:
+  const CUresult result_;
+};
+
+CUresult JoinStreams() {
+  Context* context = nullptr;
+  const CUresult result = State::Process().Current(&context);
+  return result == CUDA_SUCCESS ? Streams::SendJoin(context->wire) : result;
+}
+
+}  // namespace
+
+CUresult cuCtxRecordEvent(CUcontext context, CUevent event) {
+  const InContext in(context);
+  if (in.result() != CUDA_SUCCESS) return in.result();
+  if (const CUresult result = JoinStreams(); result != CUDA_SUCCESS) return result;
+  return local::cuEventRecordWithFlags(event, CU_STREAM_LEGACY, 0);
+}
+
+CUresult cuCtxWaitEvent(CUcontext context, CUevent event) {
+  const InContext in(context);
+  if (in.result() != CUDA_SUCCESS) return in.result();
+  Event* found = nullptr;
+  if (const CUresult result = Find(event, &found); result != CUDA_SUCCESS) return result;
+  Stream* legacy = nullptr;
+  CUresult result = Streams::Process().UseCurrent(CU_STREAM_LEGACY, &legacy);
+  if (result != CUDA_SUCCESS) return result;
+  result = shim::Post<ipc::Op::cuStreamWaitEvent>(
+      legacy->wire, reinterpret_cast<CUstream>(legacy->value), event, 0u);
+  return result == CUDA_SUCCESS ? JoinStreams() : result;
+}
+
 }  // namespace local

@@ -9,11 +9,10 @@
 #include "shim/client.h"
 #include "shim/driver/graph_lookup.h"
 #include "shim/driver/local.h"
+#include "shim/driver/ready.h"
 
 namespace local {
 namespace {
-
-CUresult Ready() { return shim::Client::Process().Ready(); }
 
 std::shared_ptr<UserObject> FindUserObject(CUuserObject program) {
   return Objects::Process().user_objects.Find(program);

@@ -82,12 +82,23 @@ void Pack(const LaunchRequest& launch, uint64_t function, uint64_t context,
 
 // --- sending -------------------------------------------------------------------------------------
 
+// Most parameters are pointers or plain numbers.
+void CopyParam(const void* from, size_t bytes, std::byte* to) {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);
+  } else if (bytes == 4) {
+    std::memcpy(to, from, 4);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 // Bytes between the parameters are zeroed: the block goes to another process, and nothing else of
 // this one's memory may go there. REQUIRES: no pointer is null.
 void Gather(void* const* params, const Function& function, std::byte* block) {
-  std::memset(block, 0, function.info.param_bytes);
-  for (size_t i = 0; i < function.params.size(); ++i)
-    std::memcpy(block + function.params[i].offset, params[i], function.params[i].bytes);
+  if (!function.params_are_dense) std::memset(block, 0, function.info.param_bytes);
+  for (const ipc::ParamLayout& param : function.params)
+    CopyParam(*params++, param.bytes, block + param.offset);
 }
 
 bool HasAll(void* const* params, const Function& function) {
@@ -106,41 +117,28 @@ bool MayBeKnown(const LaunchRequest& launch) {
          !shim::graphs::AnyCapture() && shim::recording::Recorder::Process() == nullptr;
 }
 
-KnownLaunches::Key KeyOf(const LaunchRequest& launch, uint64_t context) {
-  KnownLaunches::Key key{.context = context,
-                         .function = launch.function,
-                         .stream = launch.stream,
-                         .shared_bytes = launch.shared_bytes,
-                         .per_thread = shim::PerThreadDefault::Active()};
-  std::copy(std::begin(launch.grid), std::end(launch.grid), key.grid);
-  std::copy(std::begin(launch.block), std::end(launch.block), key.block);
-  return key;
-}
-
 struct KnownRequest {
-  const LaunchRequest& launch;
+  void* const* params;
   const KnownLaunches::Launch& known;
 };
 
 // Writes the end of the message, in the order of the ring.
 void WriteParams(void* argument, std::span<std::byte> block) {
-  const auto& [launch, known] = *static_cast<const KnownRequest*>(argument);
+  const auto& [params, known] = *static_cast<const KnownRequest*>(argument);
   shim::Streams::Process().TouchAny(*known.stream);
-  if (!block.empty()) Gather(launch.params, *known.function, block.data());
+  if (!block.empty()) Gather(params, *known.function, block.data());
 }
 
 // The checks of the first launch hold as long as the launch is known. The parameters' pointers are
 // the program's own each time, and so is a join that became due.
-CUresult SubmitKnown(const LaunchRequest& launch, KnownLaunches::Launch* known) {
-  if (!HasAll(launch.params, *known->function)) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult joined = Streams::JoinBefore(*known->stream); joined != CUDA_SUCCESS)
+CUresult SubmitKnown(void* const* params, const KnownLaunches::Launch& known) {
+  if (!HasAll(params, *known.function)) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult joined = Streams::JoinBefore(*known.stream); joined != CUDA_SUCCESS)
     return joined;
-  KnownRequest request{launch, *known};
-  known->message.SetEnd(&WriteParams, &request);
-  shim::Outgoing call(ipc::Op::Launch, known->stream->wire, nullptr);
-  call.known = &known->message;
-  const auto sent = static_cast<CUresult>(shim::PostOutgoing(&call));
-  return sent == CUDA_SUCCESS ? shim::Throttle(*known->stream) : sent;
+  KnownRequest request{params, known};
+  const auto sent = static_cast<CUresult>(
+      shim::PostKnown(ipc::Op::Launch, known.stream->wire, known.message, &WriteParams, &request));
+  return sent == CUDA_SUCCESS ? shim::Throttle(*known.stream) : sent;
 }
 
 // `learned`: where the launch will be known; null: nowhere.
@@ -152,7 +150,7 @@ CUresult SendLaunch(const LaunchRequest& launch, uint64_t function, const Stream
       reinterpret_cast<CUstream>(stream.value), launch.attributes, launch.attribute_count,
       params.data(), params.bytes());
   shim::Outgoing call(ipc::Op::Launch, stream.wire, arguments.values());
-  if (learned != nullptr) call.known = &learned->message;
+  if (learned != nullptr) call.learned = &learned->message;
   const auto sent = static_cast<CUresult>(shim::PostOutgoing(&call));
   return sent == CUDA_SUCCESS ? shim::Throttle(stream) : sent;
 }
@@ -165,12 +163,12 @@ CUresult Submit(const LaunchRequest& launch) {
   if (const CUresult result = state.Current(&context, &context_value); result != CUDA_SUCCESS)
     return result;
   KnownLaunches& launches = shim::ThisThread().launches;
-  const KnownLaunches::Key key = KeyOf(launch, context_value);
+  const KnownLaunches::Caller caller{context_value, shim::PerThreadDefault::Active()};
   const uint64_t epoch = shim::KnownLaunchesEpoch();
   const bool may_be_known = MayBeKnown(launch);
   if (may_be_known) [[likely]] {
-    KnownLaunches::Launch* const known = launches.Find(key);
-    if (known != nullptr) return SubmitKnown(launch, known);
+    const KnownLaunches::Launch* const known = launches.Find(launch, caller);
+    if (known != nullptr) return SubmitKnown(launch.params, *known);
   }
   Stream* stream = nullptr;
   if (const CUresult result =
@@ -193,7 +191,7 @@ CUresult Submit(const LaunchRequest& launch) {
   }
   KnownLaunches::Launch* learned = nullptr;
   if (may_be_known) {
-    learned = launches.Take(key, epoch, params.block());
+    learned = launches.Take(launch, caller, epoch, params.block());
     learned->function = function;
     learned->stream = stream;
   }

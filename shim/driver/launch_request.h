@@ -9,18 +9,14 @@
 
 #include "ipc/calls/laneway_calls.h"
 #include "shim/graphs/work.h"
+#include "shim/known_launches.h"
 #include "shim/state.h"
 
 namespace local {
 
 inline constexpr unsigned kLaunchAttributesMax = 16;
 
-struct LaunchRequest {
-  CUfunction function = nullptr;
-  unsigned grid[3] = {};
-  unsigned block[3] = {};
-  unsigned shared_bytes = 0;
-  CUstream stream = nullptr;
+struct LaunchRequest : shim::LaunchShape {
   void** params = nullptr;
   void** extra = nullptr;
   ipc::LaunchAttribute attributes[kLaunchAttributesMax];  // the first attribute_count are set

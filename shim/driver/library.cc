@@ -6,6 +6,7 @@
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/driver/module_file.h"
+#include "shim/driver/ready.h"
 #include "shim/function_lookup.h"
 #include "shim/thread_state.h"
 
@@ -15,9 +16,7 @@ namespace {
 using shim::Libraries;
 using shim::Modules;
 
-uint64_t Bits(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
-
-CUresult Ready() { return shim::Client::Process().Ready(); }
+uint64_t BitsOf(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
 // Attributes of a kernel are asked per device: in the current context when it is on that device,
 // else in the device's primary context.
@@ -78,14 +77,14 @@ CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_optio
 
 CUresult cuLibraryUnload(CUlibrary library) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
-  return Libraries::Process().Unload(Bits(library));
+  return Libraries::Process().Unload(BitsOf(library));
 }
 
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   if (kernel == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t value = 0;
-  const CUresult result = Libraries::Process().FindKernel(Bits(library), name, &value);
+  const CUresult result = Libraries::Process().FindKernel(BitsOf(library), name, &value);
   if (result == CUDA_SUCCESS) *kernel = reinterpret_cast<CUkernel>(value);
   return result;
 }
@@ -94,7 +93,7 @@ CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t value = 0;
-  const CUresult result = Libraries::Process().ModuleOf(Bits(library), &value);
+  const CUresult result = Libraries::Process().ModuleOf(BitsOf(library), &value);
   if (result == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(value);
   return result;
 }
@@ -112,7 +111,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned capacity, CUlibra
     return result;
   if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<std::string> names;
-  CUresult result = Modules::FunctionNames(Bits(module), &names);
+  CUresult result = Modules::FunctionNames(BitsOf(module), &names);
   for (unsigned i = 0; i < capacity && i < names.size() && result == CUDA_SUCCESS; ++i) {
     result = local::cuLibraryGetKernel(&kernels[i], library, names[i].c_str());
   }
@@ -133,14 +132,14 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t value = 0;
-  const CUresult result = Libraries::Process().FunctionOf(Bits(kernel), &value);
+  const CUresult result = Libraries::Process().FunctionOf(BitsOf(kernel), &value);
   if (result == CUDA_SUCCESS) *function = reinterpret_cast<CUfunction>(value);
   return result;
 }
 
 CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
-  const shim::Kernel* const found = Libraries::Process().kernels.Find(Bits(kernel));
+  const shim::Kernel* const found = Libraries::Process().kernels.Find(BitsOf(kernel));
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *library = reinterpret_cast<CUlibrary>(found->library);
@@ -149,7 +148,7 @@ CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
 
 CUresult cuKernelGetName(const char** name, CUkernel kernel) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
-  const shim::Kernel* const found = Libraries::Process().kernels.Find(Bits(kernel));
+  const shim::Kernel* const found = Libraries::Process().kernels.Find(BitsOf(kernel));
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *name = found->name.c_str();
@@ -175,8 +174,8 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
 // A preference about caches, which a shared device decides for all.
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache, CUdevice) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
-  return Libraries::Process().kernels.Find(Bits(kernel)) != nullptr ? CUDA_SUCCESS
-                                                                    : CUDA_ERROR_INVALID_HANDLE;
+  return Libraries::Process().kernels.Find(BitsOf(kernel)) != nullptr ? CUDA_SUCCESS
+                                                                      : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t* offset, size_t* bytes) {

@@ -7,6 +7,7 @@
 #include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
+#include "shim/driver/ready.h"
 #include "shim/send.h"
 #include "shim/state.h"
 #include "shim/stderr_once.h"
@@ -23,8 +24,6 @@ using shim::State;
 constexpr size_t kPitchAlignment = 512;
 
 std::atomic<bool> said_mapped;
-
-CUresult Ready() { return Client::Process().Ready(); }
 
 CUresult AllocatePinned(void** address, size_t bytes, unsigned flags) {
   Context* context = nullptr;
@@ -85,6 +84,9 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   if (address == 0) return CUDA_SUCCESS;
   Allocation allocation;
   allocation.base = address;
+  const CUresult result = Memory::Free(allocation);
+  if (result != CUDA_ERROR_INVALID_VALUE) return result;
+  allocation.kind = Allocation::Kind::kManaged;
   return Memory::Free(allocation);
 }
 

@@ -6,6 +6,7 @@
 
 #include "shim/driver/local.h"
 #include "shim/driver/module_file.h"
+#include "shim/driver/ready.h"
 #include "shim/function_lookup.h"
 #include "shim/send.h"
 
@@ -34,8 +35,6 @@ CUresult Load(CUmodule* module, const void* image, JitOptions* options) {
 }
 
 uint64_t Bits(CUmodule module) { return reinterpret_cast<uint64_t>(module); }
-
-CUresult Ready() { return shim::Client::Process().Ready(); }
 
 }  // namespace
 

@@ -22,6 +22,7 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
                   void* data) {
   const bool device =
       found.kind == Allocation::Kind::kDevice || found.kind == Allocation::Kind::kVariable;
+  const bool managed = found.kind == Allocation::Kind::kManaged;
   const bool registered = found.kind == Allocation::Kind::kRegistered;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: {
@@ -31,7 +32,8 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
       return Store(data, module != nullptr ? module->context : found.context);
     }
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      return Store(data, static_cast<unsigned>(device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST));
+      return Store(data, static_cast<unsigned>(device || managed ? CU_MEMORYTYPE_DEVICE
+                                                                 : CU_MEMORYTYPE_HOST));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       return registered ? CUDA_ERROR_INVALID_VALUE : Store(data, address);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
@@ -48,8 +50,9 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
       return Store(data, registered ? 0 : 1);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return Store(data, static_cast<int>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      return Store(data, managed ? 1 : 0);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return Store(data, 0);

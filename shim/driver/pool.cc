@@ -13,6 +13,7 @@
 #include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
+#include "shim/driver/ready.h"
 #include "shim/graphs/capture.h"
 #include "shim/handle_table.h"
 #include "shim/lock_order.h"
@@ -78,17 +79,12 @@ struct Pools {
   }
 };
 
-CUmemoryPool Program(uint64_t value) { return reinterpret_cast<CUmemoryPool>(value); }
+CUmemoryPool ProgramPool(uint64_t value) { return reinterpret_cast<CUmemoryPool>(value); }
 
 CUresult FindPool(CUmemoryPool program, Pool** pool) {
   if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
   *pool = Pools::Process().table.Find(reinterpret_cast<uint64_t>(program));
   return *pool != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult OrdinalOf(CUdevice device, int* ordinal) {
-  if (const CUresult result = Client::Process().Ready(); result != CUDA_SUCCESS) return result;
-  return shim::Devices::Process().Ordinal(device, ordinal);
 }
 
 CUresult OrdinalOfLocation(const CUmemLocation* location, int* ordinal) {
@@ -169,7 +165,7 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Pools& pools = Pools::Process();
   const base::MutexLock lock(&pools.mutex);
-  *pool = Program(pools.Default(ordinal));
+  *pool = ProgramPool(pools.Default(ordinal));
   return CUDA_SUCCESS;
 }
 
@@ -180,7 +176,7 @@ CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
   Pools& pools = Pools::Process();
   const base::MutexLock lock(&pools.mutex);
   pools.Default(ordinal);
-  *pool = Program(pools.current[ordinal]);
+  *pool = ProgramPool(pools.current[ordinal]);
   return CUDA_SUCCESS;
 }
 
@@ -228,7 +224,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   Pool* const made = Pools::Process().Create(ordinal, &value);
   if (made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   made->bytes_max = properties->maxSize;
-  *pool = Program(value);
+  *pool = ProgramPool(value);
   return CUDA_SUCCESS;
 }
 

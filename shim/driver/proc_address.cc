@@ -11,7 +11,7 @@
 namespace local {
 namespace {
 
-constexpr cuuint64_t kKnownFlags =
+constexpr cuuint64_t kKnownLookupFlags =
     CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
 std::atomic<bool> said_export_table;
@@ -19,7 +19,7 @@ std::atomic<bool> said_export_table;
 CUresult Look(const char* symbol, void** function, int version, cuuint64_t flags,
               ipc::EntryStatus* status) {
   if (symbol == nullptr || function == nullptr || *symbol == '\0') return CUDA_ERROR_INVALID_VALUE;
-  if (version > CUDA_VERSION || version < 0 || (flags & ~kKnownFlags) != 0)
+  if (version > CUDA_VERSION || version < 0 || (flags & ~kKnownLookupFlags) != 0)
     return CUDA_ERROR_INVALID_VALUE;
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   const ipc::Entry entry = ipc::FindEntry(symbol, version, per_thread);

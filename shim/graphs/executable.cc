@@ -62,18 +62,27 @@ void Executable::GiveUp(std::unique_ptr<UserReferences> objects) {
   if (HostFunctions::Process().Launch(*last, end, given) != CUDA_SUCCESS) delete given;
 }
 
-std::shared_ptr<Graph> Executable::ToGraph() {
-  base::MutexLock lock(&mutex_);
+// Child graphs are made of their steps, too, which may have changed since.
+std::shared_ptr<Graph> Executable::GraphOf(const Steps& steps) {
   const std::shared_ptr<Graph> graph = Graph::Create();
   std::vector<Node*> nodes;
-  for (const Step& step : steps_) {
+  for (const Step& step : steps) {
     std::vector<Node*> dependencies;
     for (const size_t number : step.shape.dependencies) dependencies.push_back(nodes[number]);
+    Work work = step.enabled ? step.work : Work(EmptyWork{});
+    ChildWork* const child = std::get_if<ChildWork>(&work);
+    if (child != nullptr) child->graph = GraphOf(step.children);
     Node* node = nullptr;
-    (void)graph->Add({step.enabled ? step.work : Work(EmptyWork{}), {}, {}},
-                     std::move(dependencies), &node);
+    (void)graph->Add({work, {}, {}}, std::move(dependencies), &node);
+    if (child != nullptr) child->graph->Destroy();  // the node has its own copy
     nodes.push_back(node);
   }
+  return graph;
+}
+
+std::shared_ptr<Graph> Executable::ToGraph() {
+  base::MutexLock lock(&mutex_);
+  const std::shared_ptr<Graph> graph = GraphOf(steps_);
   graph->user_objects = *objects_;
   return graph;
 }
@@ -147,11 +156,12 @@ std::optional<CUresult> CaptureLaunch(const Stream& stream, Executable* executab
 
 // --- changes -------------------------------------------------------------------------------------
 
-Executable::Step* Executable::FindStep(const void* node) {
-  const uint64_t value = reinterpret_cast<uint64_t>(node);
-  const Steps::iterator found = std::find_if(steps_.begin(), steps_.end(),
-                                             [&](const Step& step) { return step.node == value; });
-  return found == steps_.end() ? nullptr : &*found;
+Executable::Step* Executable::FindIn(Steps* steps, uint64_t node) {
+  for (Step& step : *steps) {
+    if (step.node == node) return &step;
+    if (Step* const inside = FindIn(&step.children, node); inside != nullptr) return inside;
+  }
+  return nullptr;
 }
 
 CUresult Executable::SetWork(const void* node, Work work) {
@@ -161,6 +171,7 @@ CUresult Executable::SetWork(const void* node, Work work) {
   Step changed;
   const CUresult result = MakeStep(step->node, std::move(work), &changed);
   if (result != CUDA_SUCCESS) return result;
+  KeepNames(step->children, &changed.children);
   return Change(step, std::move(changed));
 }
 
@@ -187,7 +198,8 @@ CUresult Executable::Change(Step* step, Step changed) {
 CUresult Executable::SetEnabled(const void* node, bool enabled) {
   base::MutexLock lock(&mutex_);
   Step* const step = FindStep(node);
-  if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (step == nullptr || std::holds_alternative<ChildWork>(step->work))
+    return CUDA_ERROR_INVALID_VALUE;
   stale_ = stale_ || step->enabled != enabled;
   step->enabled = enabled;
   return CUDA_SUCCESS;
@@ -207,6 +219,25 @@ std::vector<::graphs::StepShape> Executable::ShapesOf(const Steps& steps) {
   return shapes;
 }
 
+// `at`: the node of `after` that differs first, in the child graphs as well.
+::graphs::Difference Executable::Compare(const Steps& before, const Steps& after, uint64_t* at) {
+  size_t number = 0;
+  ::graphs::Difference difference = ::graphs::Compare(ShapesOf(before), ShapesOf(after), &number);
+  if (number < after.size()) *at = after[number].node;
+  for (size_t i = 0; i < before.size() && difference == ::graphs::Difference::kNone; ++i)
+    difference = Compare(before[i].children, after[i].children, at);
+  return difference;
+}
+
+// Later calls go on naming the first graph's nodes, whose shape `after` has.
+void Executable::KeepNames(const Steps& before, Steps* after) {
+  for (size_t i = 0; i < before.size() && i < after->size(); ++i) {
+    (*after)[i].node = before[i].node;
+    (*after)[i].enabled = before[i].enabled;
+    KeepNames(before[i].children, &(*after)[i].children);
+  }
+}
+
 CUresult Executable::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {
   *info = {CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, nullptr, nullptr};
   Steps updated;
@@ -215,15 +246,16 @@ CUresult Executable::Update(const Graph& graph, CUgraphExecUpdateResultInfo* inf
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   base::MutexLock lock(&mutex_);
-  size_t at = 0;
-  const ::graphs::Difference difference =
-      ::graphs::Compare(ShapesOf(steps_), ShapesOf(updated), &at);
-  if (at < updated.size()) info->errorNode = reinterpret_cast<CUgraphNode>(updated[at].node);
-  if (difference == ::graphs::Difference::kType)
-    info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-  if (difference != ::graphs::Difference::kNone) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  uint64_t at = 0;
+  const ::graphs::Difference difference = Compare(steps_, updated, &at);
+  if (difference != ::graphs::Difference::kNone) {
+    info->errorNode = reinterpret_cast<CUgraphNode>(at);
+    if (difference == ::graphs::Difference::kType)
+      info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  }
+  KeepNames(steps_, &updated);
   for (size_t i = 0; i < steps_.size(); ++i) {
-    // Later calls go on naming the first graph's nodes.
     const CUresult result = Change(&steps_[i], std::move(updated[i]));
     if (result != CUDA_SUCCESS) return result;
   }

@@ -33,8 +33,9 @@ class Executable {
   std::shared_ptr<Graph> ToGraph();
   CUresult Launch(const Stream& stream);
 
-  // `node`: the value of a node of the graph that this was made from, which may be gone. The new
-  // work must be of the same type.
+  // `node`: the value of a node of the graph that this was made from, or of a child graph in it;
+  // the graph may be gone. The new work must be of the same type. Child graphs can't be switched
+  // off.
   CUresult SetWork(const void* node, Work work);
   CUresult SetEnabled(const void* node, bool enabled);
   CUresult GetEnabled(const void* node, bool* enabled);
@@ -58,8 +59,14 @@ class Executable {
                       std::vector<FlatNode>* nodes);
   static uint32_t FlattenChild(Steps* children, std::vector<uint32_t> before,
                                std::vector<FlatNode>* nodes);
+  static std::shared_ptr<Graph> GraphOf(const Steps& steps);
   static std::vector<::graphs::StepShape> ShapesOf(const Steps& steps);
-  Step* FindStep(const void* node) REQUIRES(mutex_);
+  static ::graphs::Difference Compare(const Steps& before, const Steps& after, uint64_t* at);
+  static void KeepNames(const Steps& before, Steps* after);
+  static Step* FindIn(Steps* steps, uint64_t node);
+  Step* FindStep(const void* node) REQUIRES(mutex_) {
+    return FindIn(&steps_, reinterpret_cast<uint64_t>(node));
+  }
   CUresult Change(Step* step, Step changed) REQUIRES(mutex_);
   CUresult MakePieces() REQUIRES(mutex_);
   CUresult OrderAfterLast(const Stream& stream) REQUIRES(mutex_);

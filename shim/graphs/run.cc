@@ -10,7 +10,7 @@ namespace shim::graphs {
 namespace {
 
 // Stream 0 may mean the thread's own stream just now; the step's stream is found already.
-CUstream ProgramOf(const Stream& stream) {
+CUstream ProgramStream(const Stream& stream) {
   return stream.legacy ? CU_STREAM_LEGACY : reinterpret_cast<CUstream>(stream.value);
 }
 
@@ -20,9 +20,9 @@ CUresult RunOne(const KernelWork& work, const Stream& stream) {
   cooperative.value[0] = 1;
   return Post<ipc::Op::Launch>(stream.wire, reinterpret_cast<CUfunction>(work.function),
                                work.grid[0], work.grid[1], work.grid[2], work.block[0],
-                               work.block[1], work.block[2], work.shared_bytes, ProgramOf(stream),
-                               &cooperative, work.cooperative ? 1u : 0u, work.params.data(),
-                               static_cast<unsigned>(work.params.size()));
+                               work.block[1], work.block[2], work.shared_bytes,
+                               ProgramStream(stream), &cooperative, work.cooperative ? 1u : 0u,
+                               work.params.data(), static_cast<unsigned>(work.params.size()));
 }
 
 // The program's pageable memory is read when the device is there, so the launch waits for it.
@@ -41,9 +41,9 @@ template <ipc::Op line, ipc::Op rows, class Value>
 CUresult Fill(const CUDA_MEMSET_NODE_PARAMS_v1& fill, const Stream& stream) {
   const Value value = static_cast<Value>(fill.value);
   if (fill.height == 1)
-    return Post<line>(stream.wire, fill.dst, value, fill.width, ProgramOf(stream));
+    return Post<line>(stream.wire, fill.dst, value, fill.width, ProgramStream(stream));
   return Post<rows>(stream.wire, fill.dst, fill.pitch, value, fill.width, fill.height,
-                    ProgramOf(stream));
+                    ProgramStream(stream));
 }
 
 CUresult RunOne(const MemsetWork& work, const Stream& stream) {
@@ -64,14 +64,14 @@ CUresult RunOne(const EmptyWork&, const Stream&) { return CUDA_SUCCESS; }
 CUresult RunOne(const ChildWork&, const Stream&) { return CUDA_SUCCESS; }    // flattened
 CUresult RunOne(const LibraryWork&, const Stream&) { return CUDA_SUCCESS; }  // in a piece
 CUresult RunOne(const EventWaitWork& work, const Stream& stream) {
-  return Post<ipc::Op::cuStreamWaitEvent>(stream.wire, ProgramOf(stream), work.event, 0u);
+  return Post<ipc::Op::cuStreamWaitEvent>(stream.wire, ProgramStream(stream), work.event, 0u);
 }
 CUresult RunOne(const EventRecordWork& work, const Stream& stream) {
-  return local::cuEventRecord(work.event, ProgramOf(stream));
+  return local::cuEventRecord(work.event, ProgramStream(stream));
 }
 CUresult RunOne(const MemoryWork& work, const Stream& stream) {
   using ipc::Op;
-  const CUstream program = ProgramOf(stream);
+  const CUstream program = ProgramStream(stream);
   for (const CUstreamBatchMemOpParams& item : work.items) {
     const auto& wait = item.waitValue;
     const auto& write = item.writeValue;

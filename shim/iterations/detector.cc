@@ -18,7 +18,7 @@ constexpr uint64_t kPatienceBodies = 16, kPatienceOps = 4096;
 
 }  // namespace
 
-Decision Detector::Next(const Op& op) {
+Decision Detector::Judge(const Op& op) {
   Decision decision;
   if (locked_ && bodies_.MayStart(op.identity) && Starts(op)) {
     decision = Finish();
@@ -30,7 +30,7 @@ Decision Detector::Next(const Op& op) {
   const bool astray = !locked_ || (place_.body == Bodies::kNone &&
                                    (place_.complete == Bodies::kNone || place_.tail_computes));
   finder_.Advance(history_, astray);
-  if (history_.size() >= next_try_ && finder_.rounds() >= 2) {
+  if (history_.size() >= next_try_ && finder_.repeats()) {
     if (astray) {
       TryLock();
     } else {
@@ -72,6 +72,11 @@ bool Detector::EndsLikeABody() const {
   return true;
 }
 
+void Detector::SetPrimary(int body) {
+  primary_ = body;
+  widens_at_ = body == Bodies::kNone ? UINT64_MAX : 2 * bodies_.at(body).size();
+}
+
 // Ends the iteration here: names its body, and learns its operations as a body when none is known.
 Decision Detector::Finish() {
   ++boundaries_;
@@ -91,7 +96,7 @@ Decision Detector::Finish() {
   const uint32_t primary_id = primary_ == Bodies::kNone ? 0 : bodies_.at(primary_).id;
   const int learned = bodies_.Learn(history_, begin, end - begin);
   if (learned != Bodies::kNone) decision.body = bodies_.at(learned).id;
-  if (primary_ != Bodies::kNone && bodies_.at(primary_).id != primary_id) primary_ = Bodies::kNone;
+  if (primary_ != Bodies::kNone && bodies_.at(primary_).id != primary_id) SetPrimary(Bodies::kNone);
   return decision;
 }
 
@@ -271,22 +276,21 @@ void Detector::LockAt(const Cut& cut) {
     place_.tail = history_.size();
   }
   locked_ = true;
-  primary_ = primary;
+  SetPrimary(primary);
 }
 
 // Whether the body locked on is a part of a larger round that ends where the host waits, or where
 // memory is lower: micro-batches of one step, equal layers of one pass.
 void Detector::TryWiden() {
-  if (primary_ == Bodies::kNone) return;
-  const Body& part = bodies_.at(primary_);
   const uint64_t period = finder_.period();
-  if (period < 2 * part.size()) return;
+  if (period < widens_at_) return;
+  const Body& part = bodies_.at(primary_);
   next_try_ = history_.size() + period;
   const Cut cut = FindCut();
   if (!cut.fits) return;
   if (!IsPartOf(part, cut)) return;
   bodies_.Clear();
-  primary_ = Bodies::kNone;
+  SetPrimary(Bodies::kNone);
   LockAt(cut);
 }
 

@@ -30,8 +30,19 @@ struct Decision {
 
 class Detector {
  public:
-  // To be asked about every operation before it is sent, in order.
-  Decision Next(const Op& op);
+  // To be asked about every operation before it is sent, in order. Inline for those that go on in
+  // a known body: they begin and complete nothing.
+  Decision Next(const Op& op) {
+    if (!GoesOn(op)) return Judge(op);
+    ++place_.next;
+    place_.computes = place_.computes || op.computes;
+    if (op.synced) last_wait_ = history_.size();
+    history_.Push(op);
+    finder_.Advance(history_, false);
+    if (finder_.period() >= widens_at_ && history_.size() >= next_try_ && finder_.repeats())
+      TryWiden();
+    return {};
+  }
 
   // In place of Next(), for a program that says itself where iterations begin: before this
   // operation, when `boundary` is set.
@@ -69,6 +80,15 @@ class Detector {
     bool fits = false;
   };
 
+  // Whether the operation is in the midst of the body that is followed, after no other that was
+  // complete.
+  bool GoesOn(const Op& op) const {
+    if (!locked_ || place_.body == Bodies::kNone || place_.complete != Bodies::kNone) return false;
+    const std::vector<uint32_t>& ops = bodies_.at(place_.body).ops;
+    return place_.next + 1 < ops.size() && ops[place_.next] == op.identity;
+  }
+  Decision Judge(const Op& op);
+  void SetPrimary(int body);
   bool Starts(const Op& op) const;
   bool EndsLikeABody() const;
   Decision Finish();
@@ -91,7 +111,8 @@ class Detector {
   Place place_;
   Stretch last_;
   bool locked_ = false;
-  int primary_ = Bodies::kNone;  // the body last locked by its period
+  int primary_ = Bodies::kNone;      // the body last locked by its period
+  uint64_t widens_at_ = UINT64_MAX;  // periods that may be a larger round of it
   uint64_t next_try_ = 0;
   uint64_t last_wait_ = 0;  // the last operation before which the host waited
   uint64_t boundaries_ = 0;

@@ -18,17 +18,6 @@ uint64_t Power(uint64_t base, uint64_t exponent) {
 
 History::History() : ring_(std::make_unique_for_overwrite<Entry[]>(kSize)) {}
 
-void History::Push(const Op& op) {
-  hash_ = Extend(hash_, op.identity);
-  Entry& entry = ring_[size_ & (kSize - 1)];
-  entry.hash = hash_;
-  entry.live_bytes = op.live_bytes;
-  entry.identity = op.identity;
-  entry.shape = op.shape;
-  entry.flags = (op.synced ? kSynced : 0) | (op.computes ? kComputes : 0);
-  ++size_;
-}
-
 uint64_t History::Hash(uint64_t begin, uint64_t count) const {
   assert(begin + count <= size_ && (begin == 0 || begin > first()));
   if (count == 0) return 0;

@@ -25,7 +25,17 @@ class History {
 
   History();
 
-  void Push(const Op& op);
+  // Inline, as is all that each operation of a known body passes.
+  void Push(const Op& op) {
+    hash_ = Extend(hash_, op.identity);
+    Entry& entry = ring_[size_ & (kSize - 1)];
+    entry.hash = hash_;
+    entry.live_bytes = op.live_bytes;
+    entry.identity = op.identity;
+    entry.shape = op.shape;
+    entry.flags = (op.synced ? kSynced : 0) | (op.computes ? kComputes : 0);
+    ++size_;
+  }
   uint64_t size() const { return size_; }
   // The first position that can still be read.
   uint64_t first() const { return size_ > kSize ? size_ - kSize : 0; }

@@ -26,7 +26,9 @@ Iterations& Iterations::Process() {
 }
 
 Iterations::Iterations(From from, const char* record_file)
-    : from_(from), recorder_(Recorder::Open(record_file)) {}
+    : from_(from),
+      recorder_(Recorder::Open(record_file)),
+      detects_(from == From::kAuto && recorder_ == nullptr) {}
 
 void Iterations::NoteAllocated(uint64_t bytes) {
   const uint64_t live = live_bytes_.load(std::memory_order_relaxed) + bytes;
@@ -53,40 +55,37 @@ std::vector<Op> Iterations::LastIteration() const {
   return ops;
 }
 
-bool Iterations::Before(Op op, ipc::BoundaryInfo* info) {
+bool Iterations::Decide(const Op& op, ipc::BoundaryInfo* info) {
   if (from_ == From::kNone && recorder_ == nullptr) return false;
-  op.synced = synced_.load(std::memory_order_relaxed);
-  if (op.synced) synced_.store(false, std::memory_order_relaxed);
-  op.live_bytes = live_bytes_.load(std::memory_order_relaxed);
-  uint32_t mark = marked_.load(std::memory_order_relaxed);
-  if (mark != 0) mark = marked_.exchange(0, std::memory_order_relaxed);
-  if (recorder_ != nullptr) recorder_->Add(op, mark != 0);
+  const uint32_t mark = marked_.exchange(0, std::memory_order_relaxed);
+  const bool marked = mark != 0;
+  if (recorder_ != nullptr) recorder_->Add(op, marked);
   const ipc::BoundarySource source =
-      mark == 0 ? ipc::BoundarySource::kDetector : static_cast<ipc::BoundarySource>(mark - 1);
-  return Decide(op, mark != 0, source, info);
-}
-
-bool Iterations::Decide(const Op& op, bool marked, ipc::BoundarySource source,
-                        ipc::BoundaryInfo* info) {
-  told_ = told_ || (marked && source == ipc::BoundarySource::kHeader);
-  bool boundary = false;
+      marked ? static_cast<ipc::BoundarySource>(mark - 1) : ipc::BoundarySource::kDetector;
+  if (marked && source == ipc::BoundarySource::kHeader) {
+    told_ = true;
+    detects_ = false;
+  }
   if (from_ == From::kAuto && !told_) {
     const Decision decision = detector_.Next(op);
     recognised_.store(detector_.locked(), std::memory_order_relaxed);
-    boundary = decision.boundary;
     info->body = decision.body;
     info->source = ipc::BoundarySource::kDetector;
-  } else {
-    boundary =
-        marked &&
-        (source == ipc::BoundarySource::kNvtx ? from_ == From::kNvtx : from_ != From::kNvtx) &&
-        from_ != From::kNone;
-    info->body = 0;
-    info->source = source;
-    detector_.Note(op, boundary);
-    if (boundary) recognised_.store(true, std::memory_order_relaxed);
+    return decision.boundary && End(info);
   }
+  const bool boundary =
+      marked &&
+      (source == ipc::BoundarySource::kNvtx ? from_ == From::kNvtx : from_ != From::kNvtx) &&
+      from_ != From::kNone;
+  detector_.Note(op, boundary);
   if (!boundary) return false;
+  info->body = 0;
+  info->source = source;
+  recognised_.store(true, std::memory_order_relaxed);
+  return End(info);
+}
+
+bool Iterations::End(ipc::BoundaryInfo* info) {
   const uint64_t live = live_bytes_.load(std::memory_order_relaxed);
   info->iteration = ordinal_.fetch_add(1, std::memory_order_relaxed) + 1;
   info->persistent_bytes = live;

@@ -34,7 +34,20 @@ class Iterations {
   Iterations(From from, const char* record_file);
 
   // REQUIRES: the send lock. True: this boundary goes first.
-  bool Before(Op op, ipc::BoundaryInfo* info);
+  bool Before(Op op, ipc::BoundaryInfo* info) {
+    op.synced = synced_.load(std::memory_order_relaxed);
+    if (op.synced) synced_.store(false, std::memory_order_relaxed);
+    op.live_bytes = live_bytes_.load(std::memory_order_relaxed);
+    const uint32_t mark = marked_.load(std::memory_order_relaxed);
+    if (!detects_ || mark != 0) return Decide(op, info);
+    const Decision decision = detector_.Next(op);
+    recognised_.store(detector_.locked(), std::memory_order_relaxed);
+    if (!decision.boundary) [[likely]]
+      return false;
+    info->body = decision.body;
+    info->source = ipc::BoundarySource::kDetector;
+    return End(info);
+  }
 
   // The program itself says that an iteration ends: laneway_iteration() (source kHeader) or an NVTX
   // range (kNvtx). It counts when the next work is sent. A program that calls laneway_iteration()
@@ -57,7 +70,10 @@ class Iterations {
   void SetHook(Hook hook) { hook_.store(hook, std::memory_order_release); }
 
  private:
-  bool Decide(const Op& op, bool marked, ipc::BoundarySource source, ipc::BoundaryInfo* info);
+  // As Before, where more counts than what the detector finds.
+  bool Decide(const Op& op, ipc::BoundaryInfo* info);
+  // An iteration ends. Returns true.
+  bool End(ipc::BoundaryInfo* info);
 
   const From from_;
   Detector detector_;                   // under the send lock
@@ -67,7 +83,9 @@ class Iterations {
   std::atomic<Hook> hook_{nullptr};
   std::atomic<bool> synced_{false};
   std::atomic<uint32_t> marked_{0};  // 1 + source of what the program said since the last work
-  bool told_ = false;                // laneway_iteration() was called; under the send lock
+  // Under the send lock: the program says nothing itself, and nothing is recorded.
+  bool detects_;
+  bool told_ = false;  // laneway_iteration() was called; under the send lock
   std::atomic<uint64_t> live_bytes_{0};
   std::atomic<uint64_t> peak_bytes_{0};  // since the last boundary
 };

@@ -6,32 +6,6 @@ PeriodFinder::PeriodFinder() : last_(std::make_unique<uint32_t[]>(1u << kTableBi
   for (LongGram& gram : long_) gram.last = std::make_unique<uint32_t[]>(1u << kTableBits);
 }
 
-uint64_t PeriodFinder::Look(Table& table, uint64_t hash, uint64_t position) {
-  uint32_t* const entry = &table[(hash * 0x9e3779b97f4a7c15) >> (64 - kTableBits)];
-  const uint32_t last = *entry;
-  *entry = static_cast<uint32_t>(position + 1);
-  if (last == 0) return 0;
-  const uint32_t back = static_cast<uint32_t>(position + 1) - last;  // modulo 2^32, as stored
-  return back <= kPeriodMax ? back : 0;
-}
-
-void PeriodFinder::Advance(const History& history, bool thorough) {
-  const uint64_t position = history.size() - 1;
-  // The last four operations, 16 bits of each: cheap to roll, and equality is checked afterwards.
-  gram_ = gram_ << 16 | (history.identity(position) & 0xffff);
-  const uint64_t proposed = Look(last_, gram_, position);
-  if (period_ != 0) {
-    if (history.identity(position) == history.identity(position - period_)) {
-      ++run_;
-    } else {
-      period_ = 0;
-      run_ = 0;
-    }
-  }
-  if (period_ == 0 && proposed != 0) Propose(history, proposed, kGram);
-  if (thorough) ProposeLong(history);
-}
-
 bool PeriodFinder::Propose(const History& history, uint64_t period, uint64_t gram) {
   if (period + gram > history.size()) return false;
   const uint64_t run = history.EqualBefore(history.size(), period, 4 * kPeriodMax);

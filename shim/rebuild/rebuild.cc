@@ -10,15 +10,11 @@
 #include "ipc/module_hash.h"
 #include "shim/client.h"
 #include "shim/handle_resolver.h"
+#include "shim/image.h"
 #include "shim/rebuild/images.h"
 #include "shim/state.h"
 
 namespace shim {
-namespace {
-
-constexpr size_t kPieceBytes = 60u << 10;
-
-}  // namespace
 
 // --- the client's part ---------------------------------------------------------------------------
 
@@ -157,8 +153,8 @@ CUresult Replay::Upload(const RebuildLog::Entry& entry, uint32_t context) {
   const ipc::Arguments<ipc::Op::HasModule> question(&hash, &known);
   CUresult result = Call(ipc::Op::HasModule, context, question.values(), &status);
   for (size_t at = 0; at < image.size() && result == CUDA_SUCCESS && status == 0 && known == 0;
-       at += kPieceBytes) {
-    const size_t bytes = std::min(kPieceBytes, image.size() - at);
+       at += kImagePieceBytes) {
+    const size_t bytes = std::min(kImagePieceBytes, image.size() - at);
     const ipc::Arguments<ipc::Op::ModuleBytes> piece(&hash, uint64_t{at}, uint64_t{image.size()},
                                                      static_cast<const void*>(image.data() + at),
                                                      bytes);

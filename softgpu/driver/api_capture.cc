@@ -14,8 +14,6 @@
 namespace softgpu::api {
 namespace {
 
-CUresult Ready() { return CUDA_SUCCESS; }
-
 CUresult FindCaptureStream(CUstream handle, graphs::CaptureStream* stream) {
   std::shared_ptr<Stream> found;
   const CUresult result = FindStream(handle, &found);

@@ -30,8 +30,6 @@ CUresult FillRows(Fill fill, unsigned element_bytes, CUstream stream, CopyMode m
   return SubmitFill(fill, stream, mode);
 }
 
-constexpr CopyMode kSync = CopyMode::kSynchronous, kAsync = CopyMode::kAsynchronous;
-
 }  // namespace
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {

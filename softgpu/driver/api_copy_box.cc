@@ -63,8 +63,6 @@ CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream, CopyMode mode) {
   return copy != nullptr ? Copy(*copy, stream, mode) : CUDA_ERROR_INVALID_VALUE;
 }
 
-constexpr CopyMode kSync = CopyMode::kSynchronous, kAsync = CopyMode::kAsynchronous;
-
 }  // namespace
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return Copy2D(copy, nullptr, kSync); }

@@ -15,8 +15,6 @@
 namespace softgpu::api {
 namespace {
 
-CUresult Ready() { return CUDA_SUCCESS; }
-
 std::shared_ptr<UserObject> FindUserObject(CUuserObject handle) {
   return Driver::Get().user_objects.Find(handle);
 }

@@ -155,7 +155,7 @@ CUresult cuLinkAddData_v2(CUlinkState handle, CUjitInputType type, void* data, s
   if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = FindLinker(handle, &linker);
   if (result != CUDA_SUCCESS) return result;
-  return linker->Add(type, {static_cast<const char*>(data), bytes});
+  return linker->Add(type, {static_cast<const char*>(data), bytes}, name == nullptr ? "" : name);
 }
 
 CUresult cuLinkAddData(CUlinkState handle, CUjitInputType type, void* data, size_t bytes,
@@ -172,7 +172,7 @@ CUresult cuLinkAddFile_v2(CUlinkState handle, CUjitInputType type, const char* p
   std::ifstream file(path, std::ios::binary);
   if (!file) return Fail(CUDA_ERROR_FILE_NOT_FOUND, std::string("can't read ") + path);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return linker->Add(type, bytes);
+  return linker->Add(type, bytes, path);
 }
 
 CUresult cuLinkAddFile(CUlinkState handle, CUjitInputType type, const char* path,

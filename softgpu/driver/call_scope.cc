@@ -6,7 +6,7 @@
 #include "base/mutex.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/error_log.h"
-#include "softgpu/driver/refusals.h"
+#include "softgpu/driver/unlisted.h"
 
 namespace softgpu {
 
@@ -22,7 +22,7 @@ CUresult CallScope::Check(CallTraits traits) const {
   return CUDA_SUCCESS;
 }
 
-CUresult CallScope::NotSupported() const {
+CUresult CallScope::NotSupported(std::string_view reason) const {
   static base::Mutex* const mutex = new base::Mutex;
   static std::set<std::string>* const logged = new std::set<std::string>;
   bool first = false;
@@ -32,9 +32,15 @@ CUresult CallScope::NotSupported() const {
   }
   if (first) {
     Fail(CUDA_ERROR_NOT_SUPPORTED,
-         "the software GPU does not have this call: " + std::string(RefusalReason(name_)));
+         "the software GPU does not have this call: " + std::string(reason));
   }
   return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+unsigned RefuseUnlisted(const char* name, const char* reason) {
+  const CallScope scope(name, false);
+  const CUresult refused = scope.Check({});
+  return refused != CUDA_SUCCESS ? refused : scope.NotSupported(reason);
 }
 
 }  // namespace softgpu

@@ -92,7 +92,7 @@ class CallScope {
   CallScope& operator=(const CallScope&) = delete;
 
   CUresult Check(CallTraits traits) const;
-  CUresult NotSupported() const;  // logs the name once
+  CUresult NotSupported(std::string_view reason) const;  // logs the name once
 
  private:
   ThreadState& thread_;

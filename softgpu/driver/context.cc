@@ -16,7 +16,7 @@
 namespace softgpu {
 namespace {
 
-std::atomic<uint64_t> next_id{1};
+std::atomic<uint64_t> next_context_id{1};
 
 constexpr size_t kPrintBytesMax =
     1u << 20;  // what waits for a synchronisation; more is written at once
@@ -48,7 +48,7 @@ void WriteOut(const std::string& text) {
 
 Context::Context(Device* device, unsigned flags, bool primary)
     : device_(device),
-      id_(next_id.fetch_add(1)),
+      id_(next_context_id.fetch_add(1)),
       primary_(primary),
       flags_(flags),
       limits_{{CU_LIMIT_STACK_SIZE, 1024},

@@ -30,6 +30,7 @@ struct CopyBox {
 // How long the caller waits. Synchronous calls wait for copies from and to the host; asynchronous
 // calls only where the manual says that pageable memory makes them.
 enum class CopyMode { kSynchronous, kAsynchronous };
+inline constexpr CopyMode kSync = CopyMode::kSynchronous, kAsync = CopyMode::kAsynchronous;
 
 CUresult SubmitCopy(const CopyBox& box, CUstream stream, CopyMode mode);
 

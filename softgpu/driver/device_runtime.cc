@@ -1,21 +1,39 @@
 #include "softgpu/driver/device_runtime.h"
 
+#include <span>
+#include <string>
+#include <vector>
+
+#include "softgpu/driver/fatbin.h"
+
 namespace softgpu {
 namespace {
 
 constexpr std::string_view kArchiveMagic = "!<arch>\n";
 constexpr std::string_view kMember = "cuda_device_runtime.o";
+// Called by the vendor's device runtime alone, which PTX and machine code of it name.
+constexpr std::string_view kSystemCall = "__cuda_syscall_CGS_sync";
 
 }  // namespace
 
-bool IsDeviceRuntime(std::string_view library) {
-  return library.starts_with(kArchiveMagic) && library.find(kMember) != std::string_view::npos;
+bool IsDeviceRuntimeUntrusted(std::string_view input) {
+  if (input.starts_with(kArchiveMagic)) return input.find(kMember) != std::string_view::npos;
+  std::vector<FatbinEntry> entries;
+  std::string error, code;
+  if (input.size() < kFatbinHeaderBytes || FatbinBytesUntrusted(input.data()) == 0 ||
+      !ParseFatbinUntrusted(std::as_bytes(std::span(input)), &entries, &error) || entries.empty()) {
+    return false;
+  }
+  return ExpandUntrusted(entries.front(), &code, &error) &&
+         code.find(kSystemCall) != std::string::npos;
 }
 
 // The grid's workspace lies at the address in %envreg1 and 2, where nvcc's own code looks for it,
 // and the barrier is its second word. Blocks add up to 2^31 in each round, so its top bit changes
 // when the last one has come.
-const char kDeviceRuntimePtx[] = R"(
+const char kDeviceRuntimePtx[] = R"(.version 6.0
+.target sm_50
+.address_size 64
 .visible .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)
 {
   .reg .pred %grid;

@@ -16,6 +16,7 @@
 #include "base/find.h"
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/call_scope.h"
+#include "softgpu/driver/refusals.h"
 
 namespace softgpu {
 namespace {
@@ -64,7 +65,7 @@ struct Entry<Call, CUresult(A...)> {
     const CallScope scope(Call::kName, kPerThread);
     if (const CUresult refused = scope.Check(kTraits); refused != CUDA_SUCCESS) return refused;
     Signature* const implementation = Implementation();
-    if (implementation == nullptr) return scope.NotSupported();
+    if (implementation == nullptr) return scope.NotSupported(RefusalReason(Call::kName));
     try {
       return implementation(args...);
     } catch (const std::bad_alloc&) {

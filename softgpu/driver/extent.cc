@@ -16,7 +16,7 @@ namespace {
 constexpr char kNamePrefix[] = "softgpu-extent-";
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-std::atomic<uint64_t> next_id{1};
+std::atomic<uint64_t> next_extent_id{1};
 
 std::string NameOf(const CUmemLocation& location) {
   return kNamePrefix + std::to_string(static_cast<int>(location.type)) + "-" +
@@ -45,7 +45,7 @@ Extent::Extent(int descriptor, uint64_t bytes, const CUmemAllocationProp& proper
     : descriptor_(descriptor),
       bytes_(bytes),
       properties_(properties),
-      id_(next_id.fetch_add(1)),
+      id_(next_extent_id.fetch_add(1)),
       charge_(std::move(charge)) {}
 
 Extent::~Extent() { close(descriptor_); }

@@ -153,18 +153,27 @@ CUresult GraphExec::Create(const Graph& graph, const std::shared_ptr<Context>& c
   return result;
 }
 
-std::shared_ptr<Graph> GraphExec::ToGraph() {
+// Child graphs are made of their steps, too, which may have changed since.
+std::shared_ptr<Graph> GraphExec::GraphOf(const Steps& steps) {
   const std::shared_ptr<Graph> graph = Graph::Create();
-  base::MutexLock lock(&mutex_);
   std::vector<GraphNode*> nodes;
-  for (const std::shared_ptr<Step>& step : steps_) {
+  for (const std::shared_ptr<Step>& step : steps) {
     std::vector<GraphNode*> dependencies;
     for (const size_t number : step->shape.dependencies) dependencies.push_back(nodes[number]);
+    Work work = step->enabled ? step->work : Work(EmptyWork{});
+    ChildWork* const child = std::get_if<ChildWork>(&work);
+    if (child != nullptr) child->graph = GraphOf(step->children);
     GraphNode* node = nullptr;
-    (void)graph->Add({step->enabled ? step->work : Work(EmptyWork{}), {}, {}},
-                     std::move(dependencies), &node);
+    (void)graph->Add({work, {}, {}}, std::move(dependencies), &node);
+    if (child != nullptr) child->graph->Destroy();  // the node has its own copy
     nodes.push_back(node);
   }
+  return graph;
+}
+
+std::shared_ptr<Graph> GraphExec::ToGraph() {
+  base::MutexLock lock(&mutex_);
+  const std::shared_ptr<Graph> graph = GraphOf(steps_);
   if (!steps_.empty()) graph->user_objects = *steps_.front()->objects;
   return graph;
 }
@@ -187,45 +196,72 @@ CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
   return CUDA_SUCCESS;
 }
 
-std::shared_ptr<GraphExec::Step>* GraphExec::FindStep(CUgraphNode node) {
-  for (std::shared_ptr<Step>& step : steps_) {
-    if (step->node == node) return &step;
+std::shared_ptr<const GraphExec::Step> GraphExec::FindIn(const Steps& steps, CUgraphNode node) {
+  for (const std::shared_ptr<Step>& step : steps) {
+    if (step->node == node) return step;
+    const std::shared_ptr<const Step> inside = FindIn(step->children, node);
+    if (inside != nullptr) return inside;
   }
-  Fail(CUDA_ERROR_INVALID_VALUE, "the node is not part of what was instantiated");
   return nullptr;
+}
+
+std::shared_ptr<const GraphExec::Step> GraphExec::FindStep(CUgraphNode node) {
+  const std::shared_ptr<const Step> step = FindIn(steps_, node);
+  if (step == nullptr)
+    Fail(CUDA_ERROR_INVALID_VALUE, "the node is not part of what was instantiated");
+  return step;
+}
+
+// Puts `changed` where the step of its node is. The child graphs around the node are copied, since
+// launches in flight keep theirs.
+bool GraphExec::Replace(const std::shared_ptr<Step>& changed, Steps* steps) {
+  for (std::shared_ptr<Step>& step : *steps) {
+    if (step->node == changed->node) {
+      step = changed;
+      return true;
+    }
+    Steps children = step->children;
+    if (!Replace(changed, &children)) continue;
+    step = std::make_shared<Step>(*step);
+    step->children = std::move(children);
+    return true;
+  }
+  return false;
 }
 
 CUresult GraphExec::SetWork(CUgraphNode node, Work work) {
   base::MutexLock lock(&mutex_);
-  std::shared_ptr<Step>* const step = FindStep(node);
-  if (step == nullptr || (*step)->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
+  const std::shared_ptr<const Step> step = FindStep(node);
+  if (step == nullptr || step->work.index() != work.index()) return CUDA_ERROR_INVALID_VALUE;
   if (KernelWork* const kernel = std::get_if<KernelWork>(&work); kernel != nullptr)
-    kernel->cooperative = std::get<KernelWork>((*step)->work).cooperative;  // an attribute
+    kernel->cooperative = std::get<KernelWork>(step->work).cooperative;  // an attribute
   std::shared_ptr<Step> changed;
   const CUresult result = MakeStep(node, std::move(work), &changed);
   if (result != CUDA_SUCCESS) return result;
-  changed->shape.dependencies = (*step)->shape.dependencies;
-  changed->enabled = (*step)->enabled;
-  changed->objects = (*step)->objects;
-  *step = std::move(changed);
+  changed->shape.dependencies = step->shape.dependencies;
+  changed->enabled = step->enabled;
+  changed->objects = step->objects;
+  KeepNames(step->children, &changed->children);
+  Replace(changed, &steps_);
   return CUDA_SUCCESS;
 }
 
 CUresult GraphExec::SetEnabled(CUgraphNode node, bool enabled) {
   base::MutexLock lock(&mutex_);
-  std::shared_ptr<Step>* const step = FindStep(node);
-  if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::shared_ptr<Step> changed = std::make_shared<Step>(**step);
+  const std::shared_ptr<const Step> step = FindStep(node);
+  if (step == nullptr || std::holds_alternative<ChildWork>(step->work))
+    return CUDA_ERROR_INVALID_VALUE;
+  const std::shared_ptr<Step> changed = std::make_shared<Step>(*step);
   changed->enabled = enabled;
-  *step = changed;
+  Replace(changed, &steps_);
   return CUDA_SUCCESS;
 }
 
 CUresult GraphExec::GetEnabled(CUgraphNode node, bool* enabled) {
   base::MutexLock lock(&mutex_);
-  std::shared_ptr<Step>* const step = FindStep(node);
+  const std::shared_ptr<const Step> step = FindStep(node);
   if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *enabled = (*step)->enabled;
+  *enabled = step->enabled;
   return CUDA_SUCCESS;
 }
 
@@ -233,6 +269,25 @@ std::vector<graphs::StepShape> GraphExec::ShapesOf(const Steps& steps) {
   std::vector<graphs::StepShape> shapes;
   for (const std::shared_ptr<Step>& step : steps) shapes.push_back(step->shape);
   return shapes;
+}
+
+// `at`: the node of `after` that differs first, in the child graphs as well.
+graphs::Difference GraphExec::Compare(const Steps& before, const Steps& after, CUgraphNode* at) {
+  size_t number = 0;
+  graphs::Difference difference = graphs::Compare(ShapesOf(before), ShapesOf(after), &number);
+  if (difference != graphs::Difference::kNone && number < after.size()) *at = after[number]->node;
+  for (size_t i = 0; i < before.size() && difference == graphs::Difference::kNone; ++i)
+    difference = Compare(before[i]->children, after[i]->children, at);
+  return difference;
+}
+
+// Later calls go on naming the first graph's nodes, whose shape `after` has.
+void GraphExec::KeepNames(const Steps& before, Steps* after) {
+  for (size_t i = 0; i < before.size() && i < after->size(); ++i) {
+    (*after)[i]->node = before[i]->node;
+    (*after)[i]->enabled = before[i]->enabled;
+    KeepNames(before[i]->children, &(*after)[i]->children);
+  }
 }
 
 CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {
@@ -244,16 +299,11 @@ CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   base::MutexLock lock(&mutex_);
-  size_t at = 0;
-  const graphs::Difference difference = graphs::Compare(ShapesOf(steps_), ShapesOf(updated), &at);
-  if (at < updated.size()) info->errorNode = updated[at]->node;
+  const graphs::Difference difference = Compare(steps_, updated, &info->errorNode);
   if (difference == graphs::Difference::kType)
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
   if (difference != graphs::Difference::kNone) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    updated[i]->node = steps_[i]->node;  // later calls go on naming the first graph's nodes
-    updated[i]->enabled = steps_[i]->enabled;
-  }
+  KeepNames(steps_, &updated);
   steps_ = std::move(updated);
   *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
   return CUDA_SUCCESS;

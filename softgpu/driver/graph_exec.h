@@ -34,8 +34,8 @@ class GraphExec {
   std::shared_ptr<Graph> ToGraph();
   CUresult Launch(const std::shared_ptr<Stream>& stream);
 
-  // `node` is a node of the graph that this was made from, which may be gone. The new work must be
-  // of the same type.
+  // `node` is a node of the graph that this was made from, or of a child graph in it; the graph may
+  // be gone. The new work must be of the same type. Child graphs can't be switched off.
   CUresult SetWork(CUgraphNode node, Work work);
   CUresult SetEnabled(CUgraphNode node, bool enabled);
   CUresult GetEnabled(CUgraphNode node, bool* enabled);
@@ -59,8 +59,13 @@ class GraphExec {
 
   CUresult MakeSteps(const Graph& graph, Steps* steps);
   CUresult MakeStep(CUgraphNode node, Work work, std::shared_ptr<Step>* step);
-  std::shared_ptr<Step>* FindStep(CUgraphNode node) REQUIRES(mutex_);
+  std::shared_ptr<const Step> FindStep(CUgraphNode node) REQUIRES(mutex_);
+  static std::shared_ptr<const Step> FindIn(const Steps& steps, CUgraphNode node);
+  static bool Replace(const std::shared_ptr<Step>& changed, Steps* steps);
+  static std::shared_ptr<Graph> GraphOf(const Steps& steps);
   static std::vector<graphs::StepShape> ShapesOf(const Steps& steps);
+  static graphs::Difference Compare(const Steps& before, const Steps& after, CUgraphNode* at);
+  static void KeepNames(const Steps& before, Steps* after);
   friend class GraphOperation;
 
   const std::shared_ptr<Context> context_;

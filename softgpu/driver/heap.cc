@@ -10,17 +10,17 @@
 namespace softgpu {
 namespace {
 
-void* Pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
+void* HeapPointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
 bool Commit(uint64_t address, uint64_t bytes) {
-  return mprotect(Pointer(address), bytes, PROT_READ | PROT_WRITE) == 0;
+  return mprotect(HeapPointer(address), bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
 // A fresh mapping in place of the old one drops its pages and its access in one step.
 void Decommit(uint64_t address, uint64_t bytes) {
-  void* const result = mmap(Pointer(address), bytes, PROT_NONE,
+  void* const result = mmap(HeapPointer(address), bytes, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  assert(result == Pointer(address));
+  assert(result == HeapPointer(address));
   static_cast<void>(result);
 }
 

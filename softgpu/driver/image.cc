@@ -69,7 +69,8 @@ CUresult RefuseMachineCode(const std::vector<std::string>& kernels, const JitOpt
       "step in torch.compile, whose PTX the ptxas in lib/laneway/softgpu/bin passes on; what nvcc "
       "builds takes -gencode arch=compute_XX,code=compute_XX";
   options.WriteErrorLog(sentence);
-  return FailAloud(CUDA_ERROR_NO_BINARY_FOR_GPU, sentence, &said);
+  return options.HasErrorLog() ? Fail(CUDA_ERROR_NO_BINARY_FOR_GPU, sentence)
+                               : FailAloud(CUDA_ERROR_NO_BINARY_FOR_GPU, sentence, &said);
 }
 
 // The newest PTX of a fat binary; without any, the kernels that its machine code holds are named.

@@ -18,7 +18,7 @@
 namespace softgpu {
 
 // The PTX text inside `image`. A null-terminated text, or a container that knows its own size.
-// Machine code alone is said in the error log of `options`, and once on stderr.
+// Machine code alone is said in the error log of `options`; without one, once on stderr.
 CUresult ExtractPtxUntrusted(const void* image, const JitOptions& options, std::string* ptx);
 CUresult ExtractPtxUntrusted(std::string_view image, const JitOptions& options, std::string* ptx);
 

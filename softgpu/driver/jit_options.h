@@ -18,6 +18,8 @@ class JitOptions {
         options_(options),
         values_(values) {}
 
+  // False when the program does not read what is wrong with an image.
+  bool HasErrorLog() const { return Find(CU_JIT_ERROR_LOG_BUFFER) != nullptr; }
   void WriteErrorLog(std::string_view text) const {
     WriteLog(CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, text);
   }

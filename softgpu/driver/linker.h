@@ -1,4 +1,5 @@
-// cuLink*: joins PTX texts into one, handed out in a fat binary that module loading accepts.
+// cuLink*: joins PTX texts into one (softgpu/ptx/link.h), handed out in a fat binary that module
+// loading accepts.
 //
 // Thread safety: none; a link state belongs to one thread at a time.
 #pragma once
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "softgpu/driver/jit_options.h"
+#include "softgpu/ptx/link.h"
 
 namespace softgpu {
 
@@ -19,13 +21,19 @@ class Linker {
 
   CUlinkState handle() { return reinterpret_cast<CUlinkState>(this); }
 
-  CUresult Add(CUjitInputType type, std::string_view data);
-  // The result lives as long as the linker.
+  // `name` stands for the input in the error log. A symbol that conflicts with one of an earlier
+  // input is CUDA_ERROR_INVALID_SOURCE.
+  CUresult Add(CUjitInputType type, std::string_view data, std::string_view name);
+  // The result lives as long as the linker. CUDA_ERROR_NO_BINARY_FOR_GPU when a symbol is defined
+  // by no input.
   CUresult Complete(void** image, size_t* bytes);
 
  private:
+  CUresult AddText(std::string ptx, std::string_view name);
+  CUresult Refuse(ptx::Link::Outcome outcome);
+
   const JitOptions options_;
-  std::string ptx_;              // all inputs, one module header
+  ptx::Link link_;
   bool device_runtime_ = false;  // its functions are still to be added
   std::string image_;
 };

@@ -1,5 +1,6 @@
 #include "softgpu/driver/module.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -51,7 +52,7 @@ void Module::InitializeVariables() {
   for (size_t i = 0; i < variables_.size(); ++i) {
     const Variable& variable = ptx_->variables()[i];
     std::byte* const bytes = reinterpret_cast<std::byte*>(addresses_[i]);
-    std::memcpy(bytes, variable.init.data(), variable.init.size());
+    std::copy(variable.init.begin(), variable.init.end(), bytes);
     std::memset(bytes + variable.init.size(), 0, variable.bytes - variable.init.size());
     for (const Variable::Relocation& relocation : variable.relocations) {
       if (relocation.variable >= addresses_.size())

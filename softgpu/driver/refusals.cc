@@ -50,9 +50,7 @@ constexpr Refusal kRefusals[] = {
     {"cuDeviceUnregisterAsync", "the device has nothing to notify of"},
     {"cuLibraryGetUnifiedFunction", "functions are not shared between host and device"},
     {"cuLaunchCooperativeKernelMultiDevice", "a grid runs on one device"},
-    {"cuLaunch", "the launch interface before CUDA 4; use cuLaunchKernel"},
-    {"cuFuncSet", "the launch interface before CUDA 4; use cuLaunchKernel"},
-    {"cuParamSet", "the launch interface before CUDA 4; use cuLaunchKernel"},
+    {"cuParamSetTexRef", "references to textures are gone from CUDA; use objects"},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kQueuedMax = 1024;
 
-std::atomic<uint64_t> next_id{1};
+std::atomic<uint64_t> next_stream_id{1};
 
 // Initial-exec: reading it in a signal handler must not allocate.
 [[gnu::tls_model("initial-exec")]] thread_local CUstream running_here = nullptr;
@@ -25,7 +25,10 @@ std::atomic<uint64_t> next_id{1};
 }  // namespace
 
 Stream::Stream(std::shared_ptr<Context> context, unsigned flags, int priority)
-    : context_(std::move(context)), flags_(flags), priority_(priority), id_(next_id.fetch_add(1)) {}
+    : context_(std::move(context)),
+      flags_(flags),
+      priority_(priority),
+      id_(next_stream_id.fetch_add(1)) {}
 
 Stream::~Stream() {
   assert(queue_.empty());

@@ -14,7 +14,7 @@ namespace {
 __attribute__((tls_model("initial-exec"))) __thread ThreadState* state = nullptr;
 pthread_key_t key;
 pthread_once_t once = PTHREAD_ONCE_INIT;
-std::atomic<uint64_t> next_id{1};
+std::atomic<uint64_t> next_thread_id{1};
 
 void Forget(void* value) {
   ThreadState* const old = static_cast<ThreadState*>(value);
@@ -31,7 +31,7 @@ ThreadState& ThreadState::Get() {
   if (state == nullptr) {
     pthread_once(&once, &MakeKey);
     state = new ThreadState;
-    state->id = next_id.fetch_add(1);
+    state->id = next_thread_id.fetch_add(1);
     pthread_setspecific(key, state);
   }
   return *state;

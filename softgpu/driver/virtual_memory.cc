@@ -16,15 +16,15 @@ namespace {
 
 constexpr int kReserve = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-void* Pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
+void* MappingPointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
 // Leaves [address, +bytes) reserved and without memory. In a process that has vm.max_map_count
 // mappings, mmap() fails even in place of another mapping. The old mapping then stays, without
 // access, until another one replaces it or the range is freed. mprotect() needs no new mapping
 // here, but promises nothing: when it fails, too, stray accesses of the host go to the old memory.
 void ReplaceByNothing(uint64_t address, uint64_t bytes) {
-  if (mmap(Pointer(address), bytes, PROT_NONE, kReserve | MAP_FIXED, -1, 0) == MAP_FAILED)
-    (void)mprotect(Pointer(address), bytes, PROT_NONE);
+  if (mmap(MappingPointer(address), bytes, PROT_NONE, kReserve | MAP_FIXED, -1, 0) == MAP_FAILED)
+    (void)mprotect(MappingPointer(address), bytes, PROT_NONE);
 }
 
 int Protection(unsigned long long access) {
@@ -43,8 +43,9 @@ bool VirtualMemory::ReserveAt(uint64_t hint, uint64_t bytes, bool* in_heap) {
   }
   if (bytes > ipc::limits::kSlotsEnd - hint) return false;
   *in_heap = false;
-  void* const result = mmap(Pointer(hint), bytes, PROT_NONE, kReserve | MAP_FIXED_NOREPLACE, -1, 0);
-  if (result == Pointer(hint)) return true;
+  void* const result =
+      mmap(MappingPointer(hint), bytes, PROT_NONE, kReserve | MAP_FIXED_NOREPLACE, -1, 0);
+  if (result == MappingPointer(hint)) return true;
   if (result != MAP_FAILED)
     munmap(result, bytes);  // a kernel that doesn't know MAP_FIXED_NOREPLACE
   return false;
@@ -84,7 +85,7 @@ CUresult VirtualMemory::Free(uint64_t address, uint64_t bytes) {
   if (it->second.in_heap) {
     heap_->Unreserve(address, bytes);
   } else {
-    munmap(Pointer(address), bytes);
+    munmap(MappingPointer(address), bytes);
   }
   reservations_.erase(it);
   return CUDA_SUCCESS;
@@ -126,7 +127,7 @@ CUresult VirtualMemory::Map(uint64_t address, uint64_t bytes, std::shared_ptr<Ex
   const int descriptor = extent->descriptor();
   mapping->extent = std::move(extent);
   if (!map_->Add(mapping)) return Fail(CUDA_ERROR_INVALID_VALUE, "the range is mapped already");
-  if (mmap(Pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
+  if (mmap(MappingPointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
       MAP_FAILED) {
     map_->Remove(address, [](const Allocation&) { return true; });
     ReplaceByNothing(address, bytes);
@@ -170,7 +171,7 @@ CUresult VirtualMemory::SetAccess(uint64_t address, uint64_t bytes, unsigned lon
   if (covered == 0 || covered != bytes) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "not all of the range is mapped");
   }
-  if (mprotect(Pointer(address), bytes, Protection(access)) != 0) {
+  if (mprotect(MappingPointer(address), bytes, Protection(access)) != 0) {
     return Fail(CUDA_ERROR_OUT_OF_MEMORY, "the system has no room for another mapping");
   }
   for (const std::shared_ptr<Allocation>& mapping : mappings) mapping->access = access;

@@ -52,7 +52,8 @@ bool BlockMemory::Prepare(LaunchState* state) {
   const std::byte* frames_before = frames_.data;
   const std::byte* warps_before = warps_.data;
   if (!warps_.Reserve(sizeof(Warp) * kWarpsMax + sizeof(Frame) * kWarpsMax) ||
-      !frames_.Reserve(frame_bytes * state->warps) || !shared_.Reserve(state->shared_bytes + 64) ||
+      !frames_.Reserve(frame_bytes * state->warps) ||
+      !shared_.Reserve(state->shared_bytes_reached() + 64) ||
       !local_.Reserve(size_t{state->code->local_stride} * kLanes * state->warps) ||
       (state->code->calls && !stacks_.Reserve(kStackBytes * state->warps))) {
     return false;
@@ -86,7 +87,7 @@ bool BlockMemory::Prepare(LaunchState* state) {
     w->index = i;
     w->block = &block_;
     w->shared = shared_.data;
-    w->shared_bytes = state->shared_bytes;
+    w->shared_bytes = state->shared_bytes_reached();
     w->local_stride = state->code->local_stride;
     w->parameters = state->launch->parameters.data();
     w->parameter_bytes = state->launch->parameters.size();

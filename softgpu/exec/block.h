@@ -20,6 +20,7 @@ namespace softgpu::exec {
 inline constexpr uint32_t kWarpsMax = 32;
 inline constexpr uint32_t kBarriers = 16;
 inline constexpr uint32_t kClusterBarrier = kBarriers;  // one more, which programs cannot name
+inline constexpr uint64_t kSharedGranule = 128;         // of sm_80, in bytes
 inline constexpr int32_t kFuel = 2048;  // backward branches between looks at Launch::cancel
 
 // Everything about one Execute() call. Const but for what is atomic or has the mutex.
@@ -29,7 +30,13 @@ struct LaunchState {
   std::shared_ptr<const Images> images;
   uint32_t threads = 0, warps = 0;  // of a block
   uint64_t blocks = 0;
-  uint64_t shared_bytes = 0;
+  uint64_t shared_bytes = 0;  // asked for
+  // Hardware gives shared memory in granules, and programs read what is behind their own in the
+  // last one (rubbish, no fault). A checked launch is strict.
+  uint64_t shared_bytes_reached() const {
+    return checked ? shared_bytes
+                   : (shared_bytes + kSharedGranule - 1) / kSharedGranule * kSharedGranule;
+  }
   alignas(64) std::byte
       grid_memory[ptx::kGridBytes] = {};  // at kGridWindow of a cooperative launch
   // Once several threads run the grid: what is left of it. A thread begins with a share of its own,

@@ -9,6 +9,12 @@
 
 namespace softgpu::exec {
 
+// A register, by its place among those of a warp, as elements of T: one for each lane.
+template <class T>
+T* Reg(Warp* w, uint32_t offset) {
+  return reinterpret_cast<T*>(w->regs + offset);
+}
+
 // control.cc. imm: target. guard: predicate of the conditional ones.
 const Inst* Guarded(const Inst* ip, Warp* w);  // inner under guard
 const Inst* Rounded(const Inst* ip, Warp* w);  // inner under MXCSR aux

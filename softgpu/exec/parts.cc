@@ -6,11 +6,6 @@
 namespace softgpu::exec {
 namespace {
 
-template <class T>
-T* Reg(Warp* w, uint32_t offset) {
-  return reinterpret_cast<T*>(w->regs + offset);
-}
-
 uint32_t Saturated(int64_t value, uint32_t bits, bool is_signed) {
   const int64_t top = (int64_t{1} << (bits - (is_signed ? 1 : 0))) - 1;
   const int64_t bottom = is_signed ? -top - 1 : 0;

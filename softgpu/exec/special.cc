@@ -10,11 +10,6 @@ namespace {
 
 using ptx::Special;
 
-template <class T>
-T* Reg(Warp* w, uint32_t offset) {
-  return reinterpret_cast<T*>(w->regs + offset);
-}
-
 uint64_t Nanoseconds() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);

@@ -12,11 +12,6 @@ namespace {
 
 using ptx::Geometry;
 
-template <class T>
-T* Reg(Warp* w, uint32_t offset) {
-  return reinterpret_cast<T*>(w->regs + offset);
-}
-
 const TexturePlan& PlanOf(const Inst* ip, const Warp* w) {
   return w->frame->code->textures[ip->aux];
 }

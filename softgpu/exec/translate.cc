@@ -22,7 +22,7 @@ uint32_t StorageBytes(Type type) {
 }  // namespace
 
 FunctionTranslator::FunctionTranslator(KernelCode* kernel, FunctionCode* out)
-    : kernel_(kernel), out_(out), f_(*out->source) {}
+    : kernel_(kernel), out_(out), f_(*out->source), parameter_addresses_(ParameterAddresses(f_)) {}
 
 // The frame: 64 bytes that no register has (offset 0 means "none"), a slot for results nobody
 // wants, the carry flag, then registers.
@@ -50,13 +50,12 @@ void FunctionTranslator::PlaceRegisters() {
 }
 
 uint32_t FunctionTranslator::Temp(uint32_t bytes) {
-  std::vector<uint32_t>& pool = temps_[bytes];
-  size_t& used = temps_used_[bytes];
-  if (used == pool.size()) {
-    pool.push_back(cursor_);
+  Temps& temps = temps_[bytes];
+  if (temps.used == temps.places.size()) {
+    temps.places.push_back(cursor_);
     cursor_ += std::max<uint32_t>(bytes * kLanes, 64);
   }
-  return pool[used++];
+  return temps.places[temps.used++];
 }
 
 uint32_t FunctionTranslator::Constant(uint32_t bytes, uint64_t bits, uint32_t variable) {
@@ -171,7 +170,7 @@ void FunctionTranslator::TranslateOne(const Instruction& i) {
   line_ = i.line;
   guarded_ = i.guard != ptx::kNoIndex;
   guard_ = guarded_ ? offset_of_[i.guard] | i.guard_negated : 0;
-  for (auto& [bytes, used] : temps_used_) used = 0;
+  for (auto& [bytes, temps] : temps_) temps.used = 0;
   switch (i.op) {
     case Op::kSetp:
       return SetPredicate(i);
@@ -298,7 +297,6 @@ void FunctionTranslator::Run() {
   } else {
     Emit(LocalAddress, local_base_);
     temps_.clear();  // keeps its place for good
-    temps_used_.clear();
   }
   start_of_.resize(f_.instructions.size() + 1);
   for (size_t n = 0; n < f_.instructions.size(); ++n) {

@@ -13,6 +13,7 @@
 #include "softgpu/exec/code.h"
 #include "softgpu/exec/handler_key.h"
 #include "softgpu/exec/handlers.h"
+#include "softgpu/exec/parameter_addresses.h"
 
 namespace softgpu::exec {
 
@@ -29,6 +30,12 @@ class FunctionTranslator {
     uint64_t offset = 0;
     ptx::Space space = ptx::Space::kGeneric;
     bool kernel_param = false;  // a constant offset in the parameters
+  };
+
+  // Places of one size for results between an instruction's Insts.
+  struct Temps {
+    std::vector<uint32_t> places;
+    size_t used = 0;
   };
 
   // translate.cc: frame, operands, emission.
@@ -125,11 +132,11 @@ class FunctionTranslator {
   uint32_t cursor_ = 0;
   uint32_t sink_ = 0, carry_ = 0, local_base_ = 0;
   std::vector<uint32_t> offset_of_;  // registers
-  std::vector<uint32_t> start_of_;   // instructions: index in code
+  const std::vector<uint64_t> parameter_addresses_;
+  std::vector<uint32_t> start_of_;  // instructions: index in code
   std::map<std::tuple<uint32_t, uint64_t, uint32_t>, uint32_t> constants_;
   uint32_t constants_bytes_ = 0;
-  std::map<uint32_t, std::vector<uint32_t>> temps_;  // by bytes
-  std::map<uint32_t, size_t> temps_used_;
+  std::map<uint32_t, Temps> temps_;                   // by bytes
   std::vector<std::pair<uint32_t, uint32_t>> jumps_;  // code index, target instruction
   // Of the instruction being translated:
   uint32_t guard_ = 0;

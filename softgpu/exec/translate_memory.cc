@@ -43,6 +43,12 @@ FunctionTranslator::Place FunctionTranslator::PlaceOf(const Instruction& i,
   if (address.kind == Operand::Kind::kRegister) {
     place.reg = offset_of_[address.index];
     place.narrow = ptx::Bits(f_.registers[address.index]) == 32;
+    const uint64_t parameter = parameter_addresses_[address.index];
+    if (i.op == Op::kLd && i.space == Space::kParam && parameter != kNoParameter) {
+      place.kernel_param = true;
+      place.offset += parameter;
+      return place;
+    }
     // Parameters of a function, and those for a call, lie in local memory.
     if (i.space == Space::kParam && !f_.entry) place.space = Space::kLocal;
     return place;

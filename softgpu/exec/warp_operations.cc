@@ -7,11 +7,6 @@
 namespace softgpu::exec {
 namespace {
 
-template <class T>
-T* Reg(Warp* w, uint32_t offset) {
-  return reinterpret_cast<T*>(w->regs + offset);
-}
-
 uint32_t& Pred(Warp* w, uint32_t offset) { return *Reg<uint32_t>(w, offset); }
 
 uint32_t First(Warp* w, uint32_t offset) {

@@ -77,7 +77,7 @@ bool Parser::CheckMatrix(const Instruction& i, const Operand* o) const {
   }
 }
 
-bool Parser::IsMatrix(Op op) {
+bool IsMatrix(Op op) {
   return op == Op::kMovmatrix || RowOf(op).signature.find('M') != std::string_view::npos;
 }
 

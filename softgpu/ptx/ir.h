@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "softgpu/ptx/module.h"
@@ -113,6 +114,9 @@ struct Function {
 
   const Operand* Operands(const Instruction& i) const { return operands.data() + i.first; }
 };
+
+// True for a function that no module defines and the executors provide.
+bool IsBuiltin(std::string_view name);
 
 // "reduce(float*)" of "_Z6reducePf"; other names as they are.
 std::string ReadableName(const std::string& name);

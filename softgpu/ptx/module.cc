@@ -111,6 +111,9 @@ uint32_t KernelImpl::SharedOffset(const Function* owner, uint32_t symbol) const 
   return 0;
 }
 
+// Compilers declare these as .extern functions; the vendor's driver supplies them, too.
+bool IsBuiltin(std::string_view name) { return name == "vprintf" || name == "__assertfail"; }
+
 std::string ReadableName(const std::string& name) {
   int status = 0;
   char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);

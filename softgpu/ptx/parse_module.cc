@@ -225,7 +225,10 @@ void Parser::ParseModuleVariable(Space space, const Linkage& linkage) {
       }
       continue;
     }
-    if (linkage.is_extern) continue;  // an unresolved one is reported where it is used
+    if (linkage.is_extern) {  // an unresolved one is reported where it is used
+      if (symbol.variable != kNoIndex) module_->variables_[symbol.variable].align = symbol.align;
+      continue;
+    }
     if (symbol.variable != kNoIndex) {
       return Fail(declarator.line, "Duplicate definition of variable '" + symbol.name + "'");
     }
@@ -357,7 +360,7 @@ void Parser::ResolveAddresses() {
 void Parser::CheckExterns() {
   for (const auto& [name, line] : function_uses_) {
     const Function& function = *module_->functions[function_by_name_.at(name)];
-    if (!function.defined && name != "vprintf" && name != "__assertfail") {
+    if (!function.defined && !IsBuiltin(name)) {
       return Fail(line, "Unresolved extern function '" + name + "'");
     }
   }

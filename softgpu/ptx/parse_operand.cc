@@ -1,10 +1,43 @@
 // Operands. An immediate keeps its raw bits here; Check() converts it once the type is known.
 // Operand::count of an immediate says how it was written: 0 integer, 1 f32 bits, 2 f64 bits.
 #include "base/find.h"
+#include "softgpu/ptx/instruction_table.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
+namespace {
 
+Operand NewRegister(Type type, Function* function) {
+  Operand operand;
+  operand.kind = Operand::Kind::kRegister;
+  operand.index = static_cast<uint32_t>(function->registers.size());
+  function->registers.push_back(type);
+  return operand;
+}
+
+// Puts an instruction before the one that is being parsed. Its operands have the instruction's
+// types, so it needs no check.
+void Insert(std::string_view mnemonic, int line, const std::vector<Operand>& operands,
+            Function* function) {
+  Instruction instruction;
+  instruction.line = line;
+  ReadMnemonic(mnemonic, &instruction);
+  instruction.first = static_cast<uint32_t>(function->operands.size());
+  instruction.count = static_cast<uint32_t>(operands.size());
+  function->operands.insert(function->operands.end(), operands.begin(), operands.end());
+  function->instructions.insert(function->instructions.end() - 1, instruction);
+}
+
+// The register with its 32 bits extended to 64, as instructions before the present one do it.
+Operand Widened(const Operand& narrow, bool is_signed, int line, Function* function) {
+  const Operand wide = NewRegister(Type::kB64, function);
+  Insert(is_signed ? "cvt.s64.s32" : "cvt.u64.u32", line, {wide, narrow}, function);
+  return wide;
+}
+
+}  // namespace
+
+// Innermost scope first; module scope is behind all of them.
 bool Parser::FindSymbol(std::string_view name, Operand* out) {
   for (size_t i = scopes_.size(); i-- > 0;) {
     const uint32_t* const found = base::FindOrNull(scopes_[i].symbols, name);
@@ -21,6 +54,7 @@ bool Parser::FindSymbol(std::string_view name, Operand* out) {
   return true;
 }
 
+// The sign is a token of its own, and floating-point numbers are bits already.
 Operand Parser::ParseNumber() {
   const bool minus = Accept('-');
   const bool complement = !minus && Accept('~');
@@ -113,6 +147,7 @@ Operand Parser::ParseCoordinates(Operand object, const Instruction& instruction)
   return operand;
 }
 
+// "[base]", "[base + offset - offset]", or "[object, coordinates]" once the '[' is read.
 Operand Parser::ParseAddress(const Instruction& instruction) {
   Operand operand;
   if (lex_.Peek().kind == Token::Kind::kWord) {
@@ -140,6 +175,45 @@ Operand Parser::ParseAddress(const Instruction& instruction) {
   return operand;
 }
 
+// "variable[register + offset]" and "variable[offset]", in bytes: the address is computed by
+// instructions before this one. Those need no guard, for an address that nothing uses harms nobody.
+Operand Parser::ParseIndexed(Operand variable, const Instruction& instruction) {
+  const int line = lex_.Peek().line;
+  const Space space = variable.module_scope ? module_->symbols[variable.index].space
+                                            : function_->symbols[variable.index].space;
+  Expect('[');
+  Operand index = ParseAddress(instruction);
+  if (!error_.empty()) return index;
+  if (index.kind == Operand::Kind::kImmediate) {
+    variable.address = true;
+    variable.bits = index.bits;
+    return variable;
+  }
+  const bool integer = index.kind == Operand::Kind::kRegister &&
+                       !IsFloat(function_->registers[index.index]) &&
+                       (RegisterBits(index) == 32 || RegisterBits(index) == 64);
+  if (!integer || space == Space::kParam) {
+    Fail(line, "Only an integer register can index a variable, and no parameter");
+    return index;
+  }
+  const Operand base = NewRegister(Type::kB64, function_);
+  const Operand sum = NewRegister(Type::kB64, function_);
+  Operand wide = index;
+  wide.address = false;
+  wide.bits = 0;
+  // Shared and local addresses have 32 bits, so there a negative index is one.
+  const bool is_signed = IsSigned(function_->registers[index.index]) || space == Space::kShared ||
+                         space == Space::kLocal;
+  if (RegisterBits(index) == 32) wide = Widened(wide, is_signed, line, function_);
+  Insert("mov.u64", line, {base, variable}, function_);
+  Insert("add.s64", line, {sum, base, wide}, function_);
+  Operand address = sum;
+  address.address = true;
+  address.bits = index.bits;
+  return address;
+}
+
+// "{a, b, ...}" once the '{' is read.
 Operand Parser::ParseVector(const Instruction& instruction) {
   std::vector<Operand> elements;
   while (error_.empty() && !Accept('}')) {
@@ -160,6 +234,7 @@ Operand Parser::ParseVector(const Instruction& instruction) {
   return operand;
 }
 
+// Whatever an instruction may name; its row's signature decides later what fits.
 Operand Parser::ParseOperand(const Instruction& instruction) {
   if (Accept('[')) return ParseAddress(instruction);
   if (Accept('{')) return ParseVector(instruction);
@@ -178,6 +253,8 @@ Operand Parser::ParseOperand(const Instruction& instruction) {
   lex_.Next();
   Operand operand = ParseName(token, instruction);
   operand.negated = negated;
+  if (operand.kind == Operand::Kind::kSymbol && lex_.Peek().Is('['))
+    return ParseIndexed(operand, instruction);
   if (Accept('|')) {
     const Token second = ExpectWord();
     if (second.text == "_") return operand;

@@ -21,6 +21,9 @@ inline constexpr uint32_t kLocalBytesMax = 512u << 10;  // the hardware's limit 
 inline constexpr uint32_t kSharedBytesMax = 227u << 10;
 inline constexpr uint32_t kParamBytesMax = 32764;
 
+// True for an instruction whose operands are fragments of matrices (check_matrix.cc).
+bool IsMatrix(Op op);
+
 class Parser {
  public:
   Parser(std::string_view text, ModuleImpl* module) : lex_(text), module_(module) {}
@@ -111,6 +114,7 @@ class Parser {
   // parse_operand.cc
   Operand ParseOperand(const Instruction& instruction);
   Operand ParseAddress(const Instruction& instruction);
+  Operand ParseIndexed(Operand variable, const Instruction& instruction);
   Operand ParseCoordinates(Operand object, const Instruction& instruction);
   Operand ParseVector(const Instruction& instruction);
   Operand ParseNumber();
@@ -128,7 +132,6 @@ class Parser {
   bool CheckMatrix(const Instruction& instruction, const Operand* operands) const;
   bool CheckBulk(const Instruction& instruction, Operand* operands);
   bool IsFragment(const Operand& operand, uint32_t count, Type type) const;
-  static bool IsMatrix(Op op);
   uint32_t RegisterBits(const Operand& operand) const;
 
   // Small steps.

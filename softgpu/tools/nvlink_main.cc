@@ -12,23 +12,24 @@ const Tool kNvlink = {"nvlink", "linker", 1, NvlinkOptions()};
 
 constexpr std::string_view kArchiveMagic = "!<arch>\n";
 
-int AddBytes(const std::string& bytes, Linker* linker) {
+int AddBytes(const std::string& bytes, const std::string& path, Linker* linker) {
   const CUjitInputType type =
       bytes.starts_with(kArchiveMagic) ? CU_JIT_INPUT_LIBRARY : CU_JIT_INPUT_OBJECT;
-  return linker->Add(type, bytes) == CUDA_SUCCESS ? 0 : Fatal(kNvlink);
+  return linker->Add(type, bytes, path) == CUDA_SUCCESS ? 0 : Fatal(kNvlink);
 }
 
 int Add(const std::string& path, Linker* linker) {
   const std::optional<std::string> bytes = ReadFile(path);
   if (!bytes.has_value()) return Fatal(kNvlink, "Could not open input file '" + path + "'");
-  return AddBytes(*bytes, linker);
+  return AddBytes(*bytes, path, linker);
 }
 
 // -lNAME, in the directories of -L in their order.
 int AddLibrary(const std::string& name, const Arguments& arguments, Linker* linker) {
   for (const std::string& directory : arguments.library_directories) {
-    const std::optional<std::string> bytes = ReadFile(directory + "/lib" + name + ".a");
-    if (bytes.has_value()) return AddBytes(*bytes, linker);
+    const std::string path = directory + "/lib" + name + ".a";
+    const std::optional<std::string> bytes = ReadFile(path);
+    if (bytes.has_value()) return AddBytes(*bytes, path, linker);
   }
   return Fatal(kNvlink, "Could not find library '" + name + "'");
 }

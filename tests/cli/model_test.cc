@@ -10,7 +10,8 @@ namespace cli {
 namespace {
 
 serve::llm::ModelSummary Tiny(const std::string& file) {
-  return serve::llm::Summarise(*serve::llm::DecodeGgufUntrusted(serve::llm::AsBytes(file)));
+  return serve::llm::Summarise(
+      serve::llm::ModelOfGguf(*serve::llm::DecodeGgufUntrusted(serve::llm::AsBytes(file))));
 }
 
 TEST(ModelTest, TextAndJsonSayTheSame) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_replace.h"
+#include "cli/commands.h"
 #include "cli/manual.h"
 #include "cli/terms_text.h"
 #include "ipc/job_options.h"

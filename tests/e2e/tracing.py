@@ -1,15 +1,14 @@
 """`laneway trace JOB --calls`: what it tells of a program with known calls, and who may end in the middle of it."""
-import collections
-import json
 import pathlib
 import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness  # noqa: E402
-from harness import Laneway, Program, check, wait_for  # noqa: E402
+from harness import Laneway, check, wait_for  # noqa: E402
 from harness.jobs import session_of  # noqa: E402
 from harness.stepped import Stepped, alone  # noqa: E402
+from harness.trace_file import begin_calls, slices  # noqa: E402
 
 WARM_UP, TRACED = 3, 7  # rounds
 KERNEL = "Mix(unsigned int const*, unsigned int*, unsigned int)"
@@ -17,44 +16,6 @@ KERNEL = "Mix(unsigned int const*, unsigned int*, unsigned int)"
 
 def job_of(laneway, program):
     return str(wait_for(lambda: session_of(laneway, program), "it has a session")["job"])
-
-
-def begin(laneway, job, out):
-    """The command, once it traces the job: it ends with the job."""
-    words = [laneway.binary("laneway"), "trace", job, "--calls", "--for", "300s", "--out", str(out)]
-    refusal = "another command traces"
-    command = Program(words, laneway.environment)
-
-    def begun():
-        nonlocal command
-        if not command.running():  # the one below came first
-            check(refusal in command.errors(), f"{command.errors()}")
-            command = Program(words, laneway.environment)
-        second = laneway.command("trace", job, "--calls", "--for", "1ms")
-        return second.code == 1 and refusal in second.err
-    wait_for(begun, "the job is traced")
-    return command
-
-
-def slices(path):
-    """The slices of each named thread of the trace, in the order of their begins; they nest."""
-    events = json.loads(path.read_text())["traceEvents"]
-    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
-    found, open_ends = collections.defaultdict(list), collections.defaultdict(list)
-    for event in events:
-        if event["ph"] != "X":
-            continue
-        track = (event["pid"], event["tid"])
-        begin_us, end_us = event["ts"], event["ts"] + event["dur"]
-        check(track in names and begin_us >= 0 and event["dur"] >= 0, f"{event}")
-        ends = open_ends[track]
-        while ends and ends[-1] <= begin_us + 0.0005:
-            ends.pop()
-        check(not ends or end_us <= ends[-1] + 0.0005, f"{event} ends after the slice that it lies in")
-        check(not found[names[track]] or begin_us >= found[names[track]][-1][1], f"times go back at {event}")
-        ends.append(end_us)
-        found[names[track]].append((event["name"], begin_us, end_us))
-    return found
 
 
 def only(found, pattern):
@@ -74,7 +35,7 @@ def test_known_calls_are_told_once():
         stepped = Stepped(laneway, "device", alone(laneway, "device", WARM_UP + TRACED), WARM_UP + TRACED)
         for _ in range(WARM_UP):
             stepped.step()
-        command = begin(laneway, job_of(laneway, stepped.program), out)
+        command = begin_calls(laneway, job_of(laneway, stepped.program), out)
         stepped.goes_on_to_its_end()
         result = command.wait()
         check(result.code == 0 and not result.err, f"{result}")
@@ -101,7 +62,7 @@ def test_a_killed_program_leaves_a_whole_trace():
         out = laneway.root / "calls.json"
         program = laneway.spawn([laneway.binary("repeat"), "1000000000", "tell"])
         program.wait_for_line("started")
-        command = begin(laneway, job_of(laneway, program), out)
+        command = begin_calls(laneway, job_of(laneway, program), out)
         program.kill()
         check(command.wait().code == 0, f"{command.errors()}")
         check(count(only(slices(out), "calls, thread .*"), "cu") > 0, "its calls until then")
@@ -115,7 +76,7 @@ def test_a_killed_command_ends_its_trace():
         program = laneway.spawn([laneway.binary("repeat"), "1000000000", "tell"])
         program.wait_for_line("started")
         job = job_of(laneway, program)
-        begin(laneway, job, out).kill()
+        begin_calls(laneway, job, out).kill()
         wait_for(lambda: laneway.command("trace", job, "--calls", "--for", "50ms", "--out", str(out)).code == 0,
                  "another command traces the job")
         check(count(only(slices(out), "worker, session .*"), "") > 0, "and is told of its calls")

@@ -216,7 +216,7 @@ def test_why_and_unknown_jobs():
             refused(laneway.command(*command), 1, "laneway ps")
         refused(laneway.command("resume", str(job)), 1, "not paused")
         refused(laneway.command("limit", str(job), "much"), 2, "6GiB")
-        refused(laneway.command("why", "three"), 2, "three")
+        refused(laneway.command("why", "three"), 1, "three")
         check(f"job {job}: train_digits" in laneway.command("why").out, "without a job it tells of all")
 
 

@@ -278,9 +278,25 @@ def run_strides():
         [x.ravel(), x[5:30].ravel()])
 
 
+def run_managed():
+    """An array that the host and the kernels write in turns."""
+    x = cuda.managed_array(1000, dtype=np.float32)
+    x[:] = np.arange(1000)
+    y = cuda.to_device(np.ones(1000, np.float32))
+    for turn in range(3):
+        axpy[8, THREADS](np.float32(2), y, x)
+        cuda.synchronize()
+        x[turn] *= 10
+    expected = np.arange(1000, dtype=np.float32)
+    for turn in range(3):
+        expected += 2
+        expected[turn] *= 10
+    return np.array(x), expected
+
+
 COMPUTATIONS = [run_axpy, run_device_functions, run_tiled_product, run_dynamic_shared, run_atomics, run_warps,
                 run_whole_grid, run_mathematics, run_memories, run_uniforms, run_ufunc, run_inner, run_reduce,
-                run_streams, run_strides]
+                run_streams, run_strides, run_managed]
 
 
 def main():

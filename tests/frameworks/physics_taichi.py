@@ -212,6 +212,24 @@ def shared_sum(n):
     return sums.to_numpy(), (np.arange(n) % 97).reshape(-1, 128).sum(axis=1)
 
 
+def elements(n):
+    """Elements of an array that the host reads and writes, which takes managed memory, and one with a gradient."""
+    x = ti.ndarray(ti.f32, shape=n, needs_grad=True)
+
+    @ti.kernel
+    def double(values: ti.types.ndarray()):
+        for i in values:
+            values[i] = 2 * values[i] + i
+
+    expected = np.zeros(n, np.float32)
+    for turn in range(4):
+        double(x)
+        x[turn] = x[turn + 1] + 5
+        expected = 2 * expected + np.arange(n, dtype=np.float32)
+        expected[turn] = expected[turn + 1] + 5
+    return x.to_numpy(), expected
+
+
 def report(name, got, expected, tolerance=0.0):
     agree = got.shape == expected.shape and np.allclose(got, expected, rtol=tolerance, atol=tolerance)
     worst = np.abs(got.astype(np.float64) - expected).max()
@@ -234,6 +252,7 @@ def main():
         sys.exit("DIFFERS: Taichi fell back to another device")
     report("gravity", *gravity(96, 5), tolerance=1e-4)
     report("shared memory", *shared_sum(1024))
+    report("elements", *elements(1000))
     for name, (run, tolerance) in both.items():
         report(name, run(), expected[name], tolerance)
 

@@ -159,10 +159,24 @@ def directory():
     return tempfile.TemporaryDirectory()
 
 
-def check_gguf(name, rounds, seed):
+def made_gguf(name):
     tokenizer, path = trained(name), pathlib.Path(directory().name) / f"{name}.gguf"
     write_gguf(path, name, tokenizer)
-    check_equal(path, tokenizer, CONTROL, rounds, seed)
+    return path, tokenizer
+
+
+def check_gguf(name, rounds, seed):
+    check_equal(*made_gguf(name), CONTROL, rounds, seed)
+
+
+def check_written(path, control, rounds, seed):
+    """What the package makes of the tokenizer.json that is written of a GGUF file."""
+    result = subprocess.run([Laneway.build / "tests/write_tokenizer", path], capture_output=True, text=True)
+    check(result.returncode == 0, result.stderr)
+    written = pathlib.Path(directory().name) / "written.json"
+    written.write_text(result.stdout)
+    check_equal(path, Tokenizer.from_file(str(written)), control, rounds, seed)
+    check_equal(written, Tokenizer.from_file(str(written)), control, max(rounds // 4, 1), seed)
 
 
 def test_splits_of_gpt2(rounds, seed):
@@ -181,7 +195,7 @@ def test_splits_of_qwen(rounds, seed):
     check_gguf("qwen2", rounds, seed)
 
 
-def test_sentence_piece(rounds, seed):
+def sentence_piece_gguf():
     """Scores of a GGUF file: the package wants merges, so each pair that makes a token is one, by the token's score."""
     described = json.loads(sentence_piece().to_str())
     vocabulary = described["model"]["vocab"]
@@ -203,7 +217,21 @@ def test_sentence_piece(rounds, seed):
         "tokenizer.ggml.bos_token_id": gguf_keys.number(vocabulary["<s>"]),
         "tokenizer.ggml.unknown_token_id": gguf_keys.number(vocabulary["<unk>"]),
     })
-    check_equal(path, Tokenizer.from_str(json.dumps(described)), CONTROL, rounds, seed)
+    return path, Tokenizer.from_str(json.dumps(described))
+
+
+def test_sentence_piece(rounds, seed):
+    check_equal(*sentence_piece_gguf(), CONTROL, rounds, seed)
+
+
+def test_written_json_of_splits(rounds, seed):
+    for name in SPLITS:
+        print(name)
+        check_written(made_gguf(name)[0], CONTROL, max(rounds // len(SPLITS), 1), seed)
+
+
+def test_written_json_of_sentence_piece(rounds, seed):
+    check_written(sentence_piece_gguf()[0], CONTROL, rounds, seed)
 
 
 def check_json(tokenizer, control, rounds, seed):
@@ -290,6 +318,10 @@ def real_model():
 def test_a_real_model(rounds, seed):
     tokenizer, control = real_model()
     check_equal(MODEL, tokenizer, control, rounds, seed)
+
+
+def test_written_json_of_a_real_model(rounds, seed):
+    check_written(MODEL, real_model()[1], rounds, seed)
 
 
 def test_json_of_a_real_model(rounds, seed):

@@ -36,14 +36,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (gguf.status().message().empty()) std::abort();
     return 0;
   }
-  (void)serve::llm::Summarise(*gguf);
+  (void)serve::llm::Summarise(serve::llm::ModelOfGguf(*gguf));
   Tokenize(*gguf);
   size_t tensor_bytes = 0;
   unsigned sum = 0;
-  for (const serve::llm::GgufTensor& tensor : gguf->tensors()) {
+  for (const serve::llm::Tensor& tensor : gguf->tensors().all()) {
     tensor_bytes += tensor.bytes.size();
     for (const std::byte byte : tensor.bytes) sum += static_cast<unsigned>(byte);
-    if (gguf->FindTensor(tensor.name) != &tensor) std::abort();
+    if (gguf->tensors().Find(tensor.name) != &tensor) std::abort();
   }
   // Tensors that overlap would be more than the file.
   if (tensor_bytes > size || sum > 255 * size) std::abort();

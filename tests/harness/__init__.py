@@ -7,6 +7,7 @@
     jobs.py        programs that iterate, and what `laneway top` and /metrics say of them
     stepped.py     programs that make a step when they are told to
     growing.py     programs that allocate when they are told to
+    trace_file.py  the slices in a file of `laneway trace`
 
 Nothing here sleeps to synchronise: waiting is polling a condition until a deadline, after which the test fails and
 says what it waited for. A script puts tests/ on its path, so that it runs by hand as well as under ctest.

@@ -210,10 +210,14 @@ class Laneway:
 
     def bare(self, command, seconds=PROGRAM_SECONDS, **environment):
         """Runs a program directly on the software GPU, without Laneway."""
+        return Program(command, self.bare_environment(**environment)).wait(seconds)
+
+    def bare_environment(self, **environment):
+        """That of a program directly on the software GPU."""
         library = self.build / "lib" / "laneway"
         path = [str(library / "runtime"), str(library / "softgpu"), environment.pop("LD_LIBRARY_PATH", "")]
         environment["LD_LIBRARY_PATH"] = ":".join(filter(None, path))
-        return Program(command, {**self.environment, **environment}).wait(seconds)
+        return {**self.environment, **environment}
 
     def neighbours(self):
         """Starts three programs that keep the device busy, and waits until all three have sessions."""

@@ -15,6 +15,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--list", action="store_true", help="print the tests' names")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--long", action="store_true", help="also what takes too long for every run")
     parser.add_argument("names", nargs="*")
@@ -31,7 +32,7 @@ def main():
 
 
 def run_test(name, test, options):
-    given = {"rounds": options.rounds, "seed": options.seed, "long": options.long}
+    given = {"rounds": options.rounds, "minutes": options.minutes, "seed": options.seed, "long": options.long}
     wanted = inspect.signature(test).parameters
     try:
         test(**{key: value for key, value in given.items() if key in wanted})

@@ -11,7 +11,7 @@
 namespace protocol {
 namespace {
 
-constexpr uint64_t kSteps = 1'600'000;
+constexpr uint64_t kSteps = harness::kSanitized ? 60'000 : 1'600'000;
 
 class SeedsTest : public testing::TestWithParam<uint64_t> {};
 

@@ -11,12 +11,12 @@ namespace {
 
 using testing::ParsedKernel;
 
-constexpr uint64_t kA = 0x10000, kB = 0x20000, kBytes = 0x1000;
+constexpr uint64_t kA = 0x10000, kB = 0x20000, kLaunchBytes = 0x1000;
 
 const Memory kMemory = {
     .allocation = [](uint64_t address) -> std::optional<Range> {
       for (uint64_t base : {kA, kB}) {
-        if (address >= base && address < base + kBytes) return Range{base, kBytes};
+        if (address >= base && address < base + kLaunchBytes) return Range{base, kLaunchBytes};
       }
       return std::nullopt;
     },

@@ -142,14 +142,8 @@ class Trial {
   bool unknown_ = false;
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kKernels = 3000;
-#else
-constexpr uint64_t kKernels = 100000;
-#endif
-
 TEST(RandomKernelsTest, TheAnalysisNeverSaysTooLittle) {
-  const uint64_t seed = harness::Seed(), count = harness::Events(kKernels);
+  const uint64_t seed = harness::Seed(), count = harness::Events(100'000, 1'000);
   const Buffers buffers;
   uint64_t unknown = 0;
   for (uint64_t k = 0; k < count; ++k) {

@@ -36,14 +36,14 @@ LaunchTouches Layer(const Range& from, const Range& to) {
   return launch;
 }
 
-constexpr Range Buffer(uint64_t number) { return {kReal + number * 0x1000, 1000}; }
+constexpr Range BufferAt(uint64_t number) { return {kReal + number * 0x1000, 1000}; }
 
 // Branches that each write scratch memory, and from there a result of their own.
 std::vector<LaunchTouches> Branches(uint64_t count) {
   std::vector<LaunchTouches> launches;
   for (uint64_t i = 0; i < count; ++i) {
-    launches.push_back(Layer(Buffer(0), Buffer(1)));
-    launches.push_back(Layer(Buffer(1), Buffer(2 + i)));
+    launches.push_back(Layer(BufferAt(0), BufferAt(1)));
+    launches.push_back(Layer(BufferAt(1), BufferAt(2 + i)));
   }
   return launches;
 }
@@ -71,8 +71,8 @@ TEST(VersionsTest, AsManyAreRenamedAsThereIsRoomFor) {
 TEST(VersionsTest, TheLongestPathComesFirst) {
   std::vector<LaunchTouches> launches = Branches(3);
   for (uint64_t i = 0; i < 2; ++i) {  // another scratch buffer, of two branches
-    launches.push_back(Layer(Buffer(10), Buffer(11)));
-    launches.push_back(Layer(Buffer(11), Buffer(12 + i)));
+    launches.push_back(Layer(BufferAt(10), BufferAt(11)));
+    launches.push_back(Layer(BufferAt(11), BufferAt(12 + i)));
   }
   const Renaming renaming = ChooseRenaming(launches, 1024);
   ASSERT_EQ(renaming.renames.size(), 2u);
@@ -81,17 +81,18 @@ TEST(VersionsTest, TheLongestPathComesFirst) {
 }
 
 TEST(VersionsTest, WhatSavesNoOrderStays) {
-  const std::vector<LaunchTouches> there_and_back = {
-      Layer(Buffer(0), Buffer(1)), Layer(Buffer(1), Buffer(0)), Layer(Buffer(0), Buffer(1))};
+  const std::vector<LaunchTouches> there_and_back = {Layer(BufferAt(0), BufferAt(1)),
+                                                     Layer(BufferAt(1), BufferAt(0)),
+                                                     Layer(BufferAt(0), BufferAt(1))};
   EXPECT_EQ(ChooseRenaming(there_and_back, kPlenty).renames.size(), 0u);
 }
 
 TEST(VersionsTest, AVersionMayBeOverwrittenPartByPart) {
   std::vector<LaunchTouches> launches = Branches(1);
-  const Range low = {Buffer(1).begin, 400}, high = {low.end(), 600};
-  launches.push_back(Layer(Buffer(0), low));
-  launches.push_back(Layer(low, Buffer(5)));
-  launches.push_back(Layer(Buffer(0), high));
+  const Range low = {BufferAt(1).begin, 400}, high = {low.end(), 600};
+  launches.push_back(Layer(BufferAt(0), low));
+  launches.push_back(Layer(low, BufferAt(5)));
+  launches.push_back(Layer(BufferAt(0), high));
   EXPECT_EQ(ChooseRenaming(launches, kPlenty).renames, (std::vector<Rename>{{0, 8, 0}, {1, 0, 0}}));
   launches.back().covers.clear();
   EXPECT_EQ(ChooseRenaming(launches, kPlenty).renames.size(), 0u);
@@ -100,8 +101,8 @@ TEST(VersionsTest, AVersionMayBeOverwrittenPartByPart) {
 TEST(VersionsTest, PlacesKeepTheAlignment) {
   const Range odd = {kReal + 0x1010, 40};
   const Renaming renaming =
-      ChooseRenaming(std::vector<LaunchTouches>{Layer(Buffer(0), odd), Layer(odd, Buffer(3)),
-                                                Layer(Buffer(0), odd), Layer(odd, Buffer(4))},
+      ChooseRenaming(std::vector<LaunchTouches>{Layer(BufferAt(0), odd), Layer(odd, BufferAt(3)),
+                                                Layer(BufferAt(0), odd), Layer(odd, BufferAt(4))},
                      kPlenty);
   EXPECT_EQ(renaming.renames, (std::vector<Rename>{{0, 8, 0x10}, {1, 0, 0x10}}));
   EXPECT_EQ(renaming.bytes, kPlaceAlignment);

@@ -22,6 +22,7 @@ thread_local CUcontext current = nullptr;
 int contexts[16];
 int context_number = 0;
 std::atomic<CUstream> launch_stream = nullptr;
+std::atomic<size_t> linked_bytes = 0;
 
 CUresult Count(const char* function) {
   ++calls;
@@ -51,6 +52,10 @@ extern "C" __attribute__((visibility("default"))) void fake_fail(const char* fun
                                                                  CUresult result) {
   const base::MutexLock lock(&mutex);
   functions[function].result = result;
+}
+
+extern "C" __attribute__((visibility("default"))) size_t fake_linked_bytes() {
+  return linked_bytes;
 }
 
 extern "C" __attribute__((visibility("default"))) CUstream fake_launch_stream() {
@@ -100,6 +105,14 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   ENTER;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   *value = static_cast<int>(attribute);
+  return CUDA_SUCCESS;
+}
+
+// Whatever is asked of any address is 1.
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute*, void** values, CUdeviceptr) {
+  ENTER;
+  const unsigned one = 1;
+  for (unsigned i = 0; i < count; ++i) std::memcpy(values[i], &one, sizeof one);
   return CUDA_SUCCESS;
 }
 
@@ -153,6 +166,38 @@ CUresult cuCtxSynchronize() {
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   ENTER;
   *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
+  ENTER;
+  return cuModuleLoadData(module, image);
+}
+
+CUresult cuLinkCreate_v2(unsigned, CUjit_option*, void**, CUlinkState* link) {
+  ENTER;
+  linked_bytes = 0;
+  *link = reinterpret_cast<CUlinkState>(&linked_bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLinkAddData_v2(CUlinkState, CUjitInputType type, void*, size_t bytes, const char*,
+                          unsigned, CUjit_option*, void**) {
+  ENTER;
+  if (type != CU_JIT_INPUT_FATBINARY) return CUDA_ERROR_INVALID_VALUE;
+  linked_bytes += bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLinkComplete(CUlinkState link, void** image, size_t* bytes) {
+  ENTER;
+  *image = link;
+  *bytes = 1;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLinkDestroy(CUlinkState) {
+  ENTER;
   return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,8 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+
 extern "C" {
 
 // Calls of any driver function, and of the named one, since the process began.
@@ -13,6 +15,9 @@ unsigned long fake_calls_of(const char* function);
 
 // What every call of `function` returns from now on; CUDA_SUCCESS lets it work again.
 void fake_fail(const char* function, CUresult result);
+
+// The bytes of all inputs of the last link.
+size_t fake_linked_bytes();
 
 // The stream of the last launch.
 CUstream fake_launch_stream();

@@ -113,6 +113,76 @@ TEST(Registration, AResetDeviceLoadsAgain) {
   EXPECT_EQ(fake_calls_of("cuModuleUnload"), unloads);  // went with the context
 }
 
+// The wrapper of a program with separable compilation: a container of linked code, and one
+// container for each file.
+class LinkedBinary {
+ public:
+  // `linked_bytes`: of the entries that the linker made.
+  explicit LinkedBinary(uint64_t linked_bytes) {
+    linked_.entries_bytes = linked_bytes;
+    wrapper_.version = 2;
+    wrapper_.data = &linked_;
+    wrapper_.unused = files_;
+    handle_ = __cudaRegisterFatBinary(&wrapper_);
+    Register(handle_, &kernel);
+    __cudaRegisterFatBinaryEnd(handle_);
+  }
+  ~LinkedBinary() { __cudaUnregisterFatBinary(handle_); }
+
+  char kernel = 0;
+
+ private:
+  struct Container {
+    uint32_t magic = 0xBA55ED50;
+    uint16_t version = 1, header_bytes = 16;
+    uint64_t entries_bytes = 0;
+  };
+  Container linked_, first_{.entries_bytes = 24}, second_{.entries_bytes = 40};
+  const void* files_[3] = {&first_, &second_, nullptr};
+  Wrapper wrapper_;
+  void** handle_;
+};
+
+TEST(Registration, FilesThatNothingLinkedYetAreLinkedAtFirstUse) {
+  LinkedBinary binary(0);
+  const unsigned long links = fake_calls_of("cuLinkComplete");
+  const unsigned long tries = fake_calls_of("cuModuleLoadDataEx");
+  const unsigned long inputs = fake_calls_of("cuLinkAddData_v2");
+  EXPECT_EQ(Launch(&binary.kernel), cudaSuccess);
+  EXPECT_EQ(Launch(&binary.kernel), cudaSuccess);
+  EXPECT_EQ(fake_calls_of("cuModuleLoadDataEx"), tries);  // there is nothing to try
+  EXPECT_EQ(fake_calls_of("cuLinkComplete"), links + 1);
+  EXPECT_EQ(fake_calls_of("cuLinkAddData_v2"), inputs + 2);
+  EXPECT_EQ(fake_linked_bytes(), 16u + 24 + 16 + 40);
+  EXPECT_EQ(fake_calls_of("cuLinkDestroy"), fake_calls_of("cuLinkCreate_v2"));
+}
+
+TEST(Registration, LinkedCodeThatTheDeviceRunsIsTaken) {
+  LinkedBinary binary(8);
+  const unsigned long links = fake_calls_of("cuLinkCreate_v2");
+  EXPECT_EQ(Launch(&binary.kernel), cudaSuccess);
+  EXPECT_EQ(fake_calls_of("cuLinkCreate_v2"), links);
+}
+
+TEST(Registration, LinkedCodeOfAnotherDeviceIsLinkedAnew) {
+  LinkedBinary binary(8);
+  const unsigned long links = fake_calls_of("cuLinkComplete");
+  fake_fail("cuModuleLoadDataEx", CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(Launch(&binary.kernel), cudaSuccess);
+  fake_fail("cuModuleLoadDataEx", CUDA_SUCCESS);
+  EXPECT_EQ(fake_calls_of("cuLinkComplete"), links + 1);
+}
+
+TEST(Registration, AFailedLinkIsTheErrorOfTheFirstUse) {
+  LinkedBinary binary(0);
+  fake_fail("cuLinkComplete", CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(Launch(&binary.kernel), cudaErrorNoKernelImageForDevice);
+  fake_fail("cuLinkComplete", CUDA_SUCCESS);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNoKernelImageForDevice);
+  EXPECT_EQ(fake_calls_of("cuLinkDestroy"), fake_calls_of("cuLinkCreate_v2"));
+  EXPECT_EQ(Launch(&binary.kernel), cudaSuccess);
+}
+
 TEST(Registration, AKernelIsGoneWithItsFatBinaryAndNotBefore) {
   static char inline_kernel;
   OneBinary first;
@@ -186,18 +256,18 @@ TEST(Registration, Variables) {
             cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpyToSymbol(&in, &in, 4, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol);
   void* address = nullptr;
-  fake_fail("cuDeviceGetAttribute", CUDA_ERROR_INVALID_VALUE);
+  fake_fail("cuPointerGetAttributes", CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cudaGetSymbolAddress(&address, &binary.managed), cudaErrorNotSupported);
-  fake_fail("cuDeviceGetAttribute", CUDA_SUCCESS);
+  fake_fail("cuPointerGetAttributes", CUDA_SUCCESS);
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
 }
 
 TEST(Registration, AManagedVariableIsNamedBeforeItIsTouched) {
   OneBinary binary;
   testing::internal::CaptureStderr();
-  fake_fail("cuDeviceGetAttribute", CUDA_ERROR_INVALID_VALUE);
+  fake_fail("cuPointerGetAttributes", CUDA_ERROR_INVALID_VALUE);
   __cudaInitModule(binary.handle());
-  fake_fail("cuDeviceGetAttribute", CUDA_SUCCESS);
+  fake_fail("cuPointerGetAttributes", CUDA_SUCCESS);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "cudart: managed is not supported: a __managed__ variable can't be shared by host and "
             "device here\n");

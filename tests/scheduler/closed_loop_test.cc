@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/harness/events.h"
 #include "tests/harness/seed.h"
 #include "tests/scheduler/machine.h"
 
 namespace scheduler {
 namespace {
 
-constexpr int kRounds = 60;
+constexpr int kRounds = harness::kSanitized ? 12 : 60;
 constexpr int64_t kAllHereUs = 1'000'000;  // by then everybody has come
 constexpr int64_t kEndUs = 6'000'000;
 

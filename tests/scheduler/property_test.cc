@@ -10,11 +10,6 @@
 namespace scheduler {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kEvents = 50'000;
-#else
-constexpr uint64_t kEvents = 1'000'000;
-#endif
 constexpr uint64_t kEventsPerWorld = 2'500;
 
 World::Options Random(const std::string& policy, uint64_t seed) {
@@ -31,7 +26,7 @@ class PropertyTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PropertyTest, RandomEvents) {
   uint64_t seed = harness::Seed();
-  for (uint64_t events = 0; events < harness::Events(kEvents); ++seed) {
+  for (uint64_t events = 0; events < harness::Events(1'000'000, 50'000); ++seed) {
     World world(Random(GetParam(), seed), seed);
     try {
       while (world.events() < kEventsPerWorld) {

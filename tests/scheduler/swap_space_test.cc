@@ -78,6 +78,59 @@ TEST_F(SwapSpaceTest, WithoutSwapSpaceANewcomerWaitsForMemoryThatRests) {
   EXPECT_EQ(Of<Admit>(On(SessionLeft{1})).size(), 1u);
 }
 
+TEST_F(SwapSpaceTest, WhoIsDismissedComesBackWithItsNextWork) {
+  On(SessionArrived{1, 1});
+  On(MemoryNeeded{1, 30});
+  On(Runnable{1});
+  EXPECT_FALSE(MayLeave(state_, Get(1)));
+  EXPECT_TRUE(Of<SwapOut>(On(Dismissed{1})).empty()) << "it works";
+  On(Idle{1});
+  EXPECT_TRUE(MayLeave(state_, Get(1)));
+  ASSERT_EQ(Of<Revoke>(On(Dismissed{1})).size(), 1u) << "it still has its turn";
+  ASSERT_EQ(Of<SwapOut>(On(Switched{Get(1).lane, 1, 0})).size(), 1u);
+  EXPECT_TRUE(Of<SwapOut>(On(Dismissed{1})).empty()) << "it is on its way";
+  EXPECT_TRUE(Of<SwapIn>(On(Swapped{1, true, true})).empty()) << "it has nothing to do";
+  EXPECT_EQ(Of<SwapIn>(On(Runnable{1})).size(), 1u);
+  EXPECT_EQ(Of<Grant>(On(Swapped{1, false, true})).size(), 1u);
+}
+
+TEST_F(SwapSpaceTest, WorkMayComeForWhoIsDismissed) {
+  On(SessionArrived{1, 1});
+  On(MemoryNeeded{1, 30});
+  ASSERT_EQ(Of<SwapOut>(On(Dismissed{1})).size(), 1u);
+  On(Runnable{1});
+  EXPECT_EQ(Of<SwapIn>(On(Swapped{1, true, true})).size(), 1u);
+}
+
+TEST_F(SwapSpaceTest, WhoCanNotLeaveStaysAndIsNotPaused) {
+  On(SessionArrived{1, 1});
+  On(MemoryNeeded{1, 30});
+  ASSERT_EQ(Of<SwapOut>(On(Dismissed{1})).size(), 1u);
+  On(Swapped{1, true, false, "the disk is full"});
+  EXPECT_FALSE(Get(1).paused());
+  EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 1u);
+}
+
+TEST_F(SwapSpaceTest, WhoIsDismissedWhenItsDeviceIsLostIsNotPaused) {
+  On(SessionArrived{1, 1});
+  On(LaneNeeded{1, 30});
+  On(Runnable{1});
+  On(Idle{1});
+  ASSERT_EQ(Of<Revoke>(On(Dismissed{1})).size(), 1u);
+  On(DeviceLost{0});
+  EXPECT_FALSE(Get(1).paused()) << "its memory can't leave";
+  On(CapacityChanged{0, 100, 0, 0});
+  EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 1u);
+}
+
+TEST_F(SwapSpaceTest, NobodyIsDismissedWithoutSwapSpace) {
+  state_.limits.swap_bytes = 20;
+  On(SessionArrived{1, 1});
+  On(MemoryNeeded{1, 30});
+  EXPECT_FALSE(MayLeave(state_, Get(1)));
+  EXPECT_TRUE(Of<SwapOut>(On(Dismissed{1})).empty());
+}
+
 // Room is made for all that it asks for: for what it had alone it would wait until others end.
 TEST_F(SwapSpaceTest, WhoAsksForALaneFromTheHostComesBackWithIt) {
   On(SessionArrived{1, 1});

@@ -8,14 +8,14 @@
 namespace scheduler {
 namespace {
 
-void Require(bool holds, const char* what) {
-  if (!holds) throw std::logic_error(what);
-}
-
 constexpr int64_t kOverhead = 30;
 constexpr int64_t kReserve = 20;
 
 }  // namespace
+
+void Require(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(what);
+}
 
 World::World(const Options& options, uint64_t seed)
     : options_(options), random_(seed), state_(options.policy) {
@@ -298,6 +298,8 @@ void World::Disturb(Tenant* tenant) {
     Tell(DeviceLost{device});
     Tell(CapacityChanged{device, capacity_[device], kOverhead, kReserve});
   } else if (what == 7) {  // about nobody
+    Tell(Dismissed{tenant->id});
+    Tell(Dismissed{99'999});
     Tell(Switched{99'999, 1, 2});
     Tell(LaneShrunk{99'999, 0});
     Tell(Runnable{~SessionId{0}});

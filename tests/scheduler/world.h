@@ -21,6 +21,9 @@
 
 namespace scheduler {
 
+// Fails the test that runs a World: throws std::logic_error with `what`.
+void Require(bool holds, const char* what);
+
 struct Tenant {
   SessionId id = 0;
   uint32_t user = 0;

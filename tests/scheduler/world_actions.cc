@@ -5,14 +5,6 @@
 #include "tests/scheduler/world.h"
 
 namespace scheduler {
-namespace {
-
-void Require(bool holds, const char* what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-}  // namespace
-
 void World::Perform(const Action& action) {
   digest_ = (digest_ ^ action.index()) * 1099511628211u;
   std::visit([this](const auto& what) { Do(what); }, action);

@@ -7,10 +7,6 @@
 namespace scheduler {
 namespace {
 
-void Require(bool holds, const char* what) {
-  if (!holds) throw std::logic_error(what);
-}
-
 int64_t HostBytes(const Tenant& tenant) {
   return tenant.persistent_bytes + (tenant.lane_saved ? tenant.ephemeral_bytes : 0);
 }

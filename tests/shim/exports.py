@@ -25,10 +25,13 @@ def check(what, ours, theirs):
         sys.exit(f"{what}: missing {sorted(theirs - ours)[:10]}, too many {sorted(ours - theirs)[:10]}")
 
 
-check("libcuda.so.1", exported(shim / "libcuda.so.1"), listed("ipc/calls/driver.inc"))
+unlisted = listed("ipc/calls/driver_unlisted.inc")
+for library in (shim, shim.parent / "softgpu"):
+    check(f"{library.name}/libcuda.so.1", {name for name in exported(library / "libcuda.so.1") if name.startswith("cu")},
+          listed("ipc/calls/driver.inc") | unlisted)
 stub = cuda / "lib64" / "stubs" / "libcuda.so"
 if stub.exists():
-    check("libcuda.so.1 and the toolkit's stub", exported(shim / "libcuda.so.1"), exported(stub))
+    check("libcuda.so.1 and the toolkit's stub", exported(shim / "libcuda.so.1") - unlisted, exported(stub))
 check("libcublas.so.13", exported(shim / "libcublas.so.13"),
       listed("ipc/calls/cublas.inc", "shim/cublas/unlisted_cublas.inc"))
 check("libcublas.so.13 and the software GPU's", exported(shim / "libcublas.so.13"),

@@ -36,12 +36,13 @@ class KnownLaunchesTest : public shim_test::InContext {
   bool IsKnown(unsigned shared_bytes = 0) {
     CUcontext current = nullptr;
     EXPECT_EQ(local::cuCtxGetCurrent(&current), CUDA_SUCCESS);
-    return ThisThread().launches.Find({.context = reinterpret_cast<uint64_t>(current),
-                                       .function = function_,
-                                       .stream = stream_,
-                                       .grid = {2, 3, 1},
-                                       .block = {32, 1, 1},
-                                       .shared_bytes = shared_bytes}) != nullptr;
+    const LaunchShape shape{.function = function_,
+                            .stream = stream_,
+                            .grid = {2, 3, 1},
+                            .block = {32, 1, 1},
+                            .shared_bytes = shared_bytes};
+    return ThisThread().launches.Find(shape, {.context = reinterpret_cast<uint64_t>(current)}) !=
+           nullptr;
   }
   shim_test::SeenLaunch LastLaunch() {
     EXPECT_EQ(local::cuCtxSynchronize(), CUDA_SUCCESS);

@@ -9,10 +9,10 @@
 namespace {
 
 using Module = shim_test::InContext;
-constexpr char kPtx[] = ".version 7.0\n.target sm_80\n";
+constexpr char kModulePtx[] = ".version 7.0\n.target sm_80\n";
 
 TEST(Image, LengthsOfEveryKind) {
-  EXPECT_EQ(shim::FindImage(kPtx).size(), sizeof kPtx);
+  EXPECT_EQ(shim::FindImage(kModulePtx).size(), sizeof kModulePtx);
   EXPECT_TRUE(shim::FindImage(nullptr).empty());
   EXPECT_TRUE(shim::FindImage("").empty());
   EXPECT_EQ(shim::FindImage("x").size(), 2u);
@@ -38,7 +38,7 @@ TEST(Image, LengthsOfEveryKind) {
 
 TEST_F(Module, BytesTravelOnce) {
   CUmodule first = nullptr, second = nullptr;
-  std::string big = kPtx;
+  std::string big = kModulePtx;
   big.append(200'000, ' ');
   ASSERT_EQ(local::cuModuleLoadData(&first, big.c_str()), CUDA_SUCCESS);
   const int pieces = CountOf("ModuleBytes");
@@ -56,7 +56,8 @@ TEST_F(Module, FailedLoadsFillTheLog) {
   void* values[] = {log, reinterpret_cast<void*>(sizeof log), info,
                     reinterpret_cast<void*>(sizeof info), reinterpret_cast<void*>(3)};
   shim_test::FailNext("cuModuleLoadDataEx", CUDA_ERROR_INVALID_PTX);
-  EXPECT_EQ(local::cuModuleLoadDataEx(&module, kPtx, 5, options, values), CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(local::cuModuleLoadDataEx(&module, kModulePtx, 5, options, values),
+            CUDA_ERROR_INVALID_PTX);
   EXPECT_STREQ(log, "line 3: bad");
   EXPECT_STREQ(info, "info");
   EXPECT_EQ(reinterpret_cast<size_t>(values[1]), std::strlen(log));
@@ -64,7 +65,7 @@ TEST_F(Module, FailedLoadsFillTheLog) {
 }
 
 TEST_F(Module, LinksAreMadeByTheWorker) {
-  std::string big = kPtx;
+  std::string big = kModulePtx;
   big.append(200'000, ' ');
   char log[100] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -92,7 +93,7 @@ TEST_F(Module, LinksAreMadeByTheWorker) {
 TEST_F(Module, FunctionsAreFetchedOnceAndDieWithTheirModule) {
   CUmodule module = nullptr;
   CUfunction function = nullptr, again = nullptr;
-  ASSERT_EQ(local::cuModuleLoadData(&module, kPtx), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuModuleLoadData(&module, kModulePtx), CUDA_SUCCESS);
   ASSERT_EQ(local::cuModuleGetFunction(&function, module, "f"), CUDA_SUCCESS);
   const int asked = CountOf("GetFunction");
   ASSERT_EQ(local::cuModuleGetFunction(&again, module, "f"), CUDA_SUCCESS);
@@ -117,8 +118,9 @@ TEST_F(Module, LibrariesBecomeModulesWhereTheyAreUsed) {
   CUlibrary library = nullptr;
   CUkernel kernel = nullptr;
   CUfunction function = nullptr;
-  ASSERT_EQ(local::cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
-            CUDA_SUCCESS);
+  ASSERT_EQ(
+      local::cuLibraryLoadData(&library, kModulePtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
+      CUDA_SUCCESS);
   ASSERT_EQ(local::cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
   ASSERT_EQ(local::cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
   const char* name = nullptr;
@@ -140,7 +142,7 @@ TEST_F(Module, VariablesMayBeCopiedTo) {
   CUmodule module = nullptr;
   CUdeviceptr address = 0;
   size_t bytes = 0;
-  ASSERT_EQ(local::cuModuleLoadData(&module, kPtx), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuModuleLoadData(&module, kModulePtx), CUDA_SUCCESS);
   ASSERT_EQ(local::cuModuleGetGlobal_v2(&address, &bytes, module, "v"), CUDA_SUCCESS);
   EXPECT_EQ(bytes, 64u);
   unsigned type = 0;
@@ -158,7 +160,7 @@ TEST_F(Module, VariablesMayBeCopiedTo) {
 TEST_F(Module, LaunchesAreCheckedBeforeTheyAreSent) {
   CUmodule module = nullptr;
   CUfunction f = nullptr;
-  ASSERT_EQ(local::cuModuleLoadData(&module, kPtx), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuModuleLoadData(&module, kModulePtx), CUDA_SUCCESS);
   ASSERT_EQ(local::cuModuleGetFunction(&f, module, "f"), CUDA_SUCCESS);
   uint64_t zero = 0;
   void* params[] = {&zero, &zero, &zero};
@@ -184,7 +186,7 @@ TEST_F(Module, LaunchesAreCheckedBeforeTheyAreSent) {
 TEST_F(Module, PackedParametersAndAttributes) {
   CUmodule module = nullptr;
   CUfunction f = nullptr;
-  ASSERT_EQ(local::cuModuleLoadData(&module, kPtx), CUDA_SUCCESS);
+  ASSERT_EQ(local::cuModuleLoadData(&module, kModulePtx), CUDA_SUCCESS);
   ASSERT_EQ(local::cuModuleGetFunction(&f, module, "f"), CUDA_SUCCESS);
   unsigned char block[24];
   for (unsigned char& byte : block) byte = static_cast<unsigned char>(&byte - block);

@@ -259,26 +259,16 @@ class KnownMessageTest : public PipelineTest {
         3, 1, 1, 64, 1, 1, 0, nullptr, nullptr, 0, &parameter, sizeof parameter);
     Outgoing call(ipc::Op::Launch, 1, launch.values());
     if (known != nullptr) known->Await(std::as_bytes(std::span(&parameter, 1)));
-    call.known = known;
-    const bool sent = pipeline_.Send(&call);
-    operation_ = call.operation;
-    return sent;
+    call.learned = known;
+    return pipeline_.Send(&call);
   }
-  bool SendKnown(uint64_t parameter, KnownMessage* known) {
-    Outgoing call(ipc::Op::Launch, 1, nullptr);
-    call.known = known;
-    known->SetEnd(
-        [](void* argument, std::span<std::byte> room) {
-          ASSERT_EQ(room.size(), sizeof(uint64_t));
-          std::memcpy(room.data(), argument, room.size());
-        },
-        &parameter);
-    const bool sent = pipeline_.Send(&call);
-    operation_ = call.operation;
-    return sent;
+  bool SendKnown(uint64_t parameter, const KnownMessage& known) {
+    const auto write_end = [](void* argument, std::span<std::byte> room) {
+      ASSERT_EQ(room.size(), sizeof(uint64_t));
+      std::memcpy(room.data(), argument, room.size());
+    };
+    return pipeline_.SendKnown(ipc::Op::Launch, 1, known, write_end, &parameter) == CUDA_SUCCESS;
   }
-
-  std::optional<iterations::Op> operation_;
 };
 
 TEST_F(KnownMessageTest, IsTheMessageThatItsArgumentsMake) {
@@ -287,13 +277,17 @@ TEST_F(KnownMessageTest, IsTheMessageThatItsArgumentsMake) {
   ASSERT_TRUE(known);
   ASSERT_TRUE(Encode(8, nullptr));
   const std::vector<std::byte> encoded = ring_.last_message;
-  const iterations::Op operation = *operation_;
-  ASSERT_TRUE(SendKnown(8, &known));
+  ASSERT_TRUE(SendKnown(8, known));
   EXPECT_EQ(ring_.last_message, encoded);
-  EXPECT_EQ(operation_->identity, operation.identity);
-  EXPECT_EQ(operation_->shape, operation.shape);
-  EXPECT_EQ(operation_->computes, operation.computes);
   EXPECT_EQ(pipeline_.operations(), 3u);
+  EndIteration();
+  ASSERT_TRUE(SendKnown(8, known));
+  const std::vector<iterations::Op> operations = iterations_.LastIteration();
+  ASSERT_EQ(operations.size(), 3u);
+  EXPECT_EQ(operations[2].identity, operations[1].identity);
+  EXPECT_EQ(operations[2].shape, operations[1].shape);
+  EXPECT_NE(operations[2].identity, 0u);
+  EXPECT_TRUE(known.operation().computes);
 }
 
 TEST_F(KnownMessageTest, EndsAnIterationAsAnyCall) {
@@ -301,7 +295,7 @@ TEST_F(KnownMessageTest, EndsAnIterationAsAnyCall) {
   ASSERT_TRUE(Encode(7, &known));
   trace_.clear();
   EndIteration();
-  ASSERT_TRUE(SendKnown(7, &known));
+  ASSERT_TRUE(SendKnown(7, known));
   EXPECT_EQ(trace_, (Trace{"memory", "room", "commit Boundary", "room", "commit Launch"}));
 }
 
@@ -310,7 +304,7 @@ TEST_F(KnownMessageTest, ARefusedCallIsNotLearned) {
                                                1, 64, 1, 1, 0, nullptr, nullptr, 0, nullptr, 0);
   Outgoing call(ipc::Op::Launch, 1, launch.values());
   KnownMessage known;
-  call.known = &known;
+  call.learned = &known;
   EXPECT_FALSE(pipeline_.Send(&call));
   EXPECT_FALSE(known);
 }

@@ -27,7 +27,7 @@ TEST(Walk, InitToCopyBack) {
   int managed = -1;
   ASSERT_EQ(local::cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0),
             CUDA_SUCCESS);
-  EXPECT_EQ(managed, 0);
+  EXPECT_EQ(managed, 1);
 
   CUdeviceptr address = 0;
   EXPECT_EQ(local::cuMemAlloc_v2(&address, 64), CUDA_ERROR_INVALID_CONTEXT);

@@ -140,6 +140,75 @@ TEST_F(GraphTest, ParametersOfAnExecutableGraphChange) {
   EXPECT_EQ(Word(0), 1u);
 }
 
+// XLA changes nodes of child graphs before each launch.
+TEST_F(GraphTest, ParametersInsideAChildGraphChange) {
+  AddStore(5, {});
+  CUgraph outer = nullptr, outermost = nullptr, child = nullptr;
+  CUgraphNode middle = nullptr, top = nullptr, inside = nullptr;
+  size_t one = 1;
+  ASSERT_OK(cuGraphCreate(&outer, 0));
+  ASSERT_OK(cuGraphCreate(&outermost, 0));
+  ASSERT_OK(cuGraphAddChildGraphNode(&middle, outer, nullptr, 0, graph_));
+  ASSERT_OK(cuGraphAddChildGraphNode(&top, outermost, nullptr, 0, outer));
+  ASSERT_OK(cuGraphChildGraphNodeGetGraph(top, &child));
+  ASSERT_OK(cuGraphGetNodes(child, &middle, &one));
+  ASSERT_OK(cuGraphChildGraphNodeGetGraph(middle, &child));
+  ASSERT_OK(cuGraphGetNodes(child, &inside, &one));
+  std::swap(graph_, outermost);
+  const CUgraphExec exec = Instantiate();
+  unsigned value = 6;
+  void* params[] = {&words_, &value};
+  const CUDA_KERNEL_NODE_PARAMS changed = KernelParams(store_, params);
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuGraphExecKernelNodeSetParams(exec, inside, &changed));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 5u);  // of the launch before the change
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 6u);
+  // A capture of the launch takes what was changed.
+  CUgraph captured = nullptr;
+  CUgraphExec again = nullptr;
+  ASSERT_OK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamEndCapture(stream_, &captured));
+  ASSERT_OK(cuGraphInstantiate(&again, captured, 0));
+  ASSERT_OK(cuMemsetD32Async(words_, 1, 1, stream_));
+  ASSERT_OK(cuGraphLaunch(again, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 6u);
+  // An update names the same nodes, inside of child graphs as well.
+  CUgraphExecUpdateResultInfo info = {};
+  ASSERT_OK(cuGraphExecUpdate(exec, graph_, &info));
+  value = 7;
+  ASSERT_OK(cuGraphExecKernelNodeSetParams(exec, inside, &changed));
+  ASSERT_OK(cuGraphNodeSetEnabled(exec, inside, 0));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetEnabled(exec, top, 0));
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 6u);
+  ASSERT_OK(cuGraphNodeSetEnabled(exec, inside, 1));
+  ASSERT_OK(cuGraphLaunch(exec, stream_));
+  ASSERT_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(Word(0), 7u);
+}
+
+TEST_F(GraphTest, UpdateComparesChildGraphs) {
+  AddStore(5, {});
+  CUgraph outer = nullptr, other = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_OK(cuGraphCreate(&outer, 0));
+  ASSERT_OK(cuGraphAddChildGraphNode(&node, outer, nullptr, 0, graph_));
+  CUgraphExec exec = nullptr;
+  ASSERT_OK(cuGraphInstantiate(&exec, outer, 0));
+  AddStore(6, {});
+  ASSERT_OK(cuGraphCreate(&other, 0));
+  ASSERT_OK(cuGraphAddChildGraphNode(&node, other, nullptr, 0, graph_));
+  CUgraphExecUpdateResultInfo info = {};
+  EXPECT_CU(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(exec, other, &info));
+  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+}
+
 TEST_F(GraphTest, UpdateTakesTheParametersOfTheSameShape) {
   AddStore(5, {});
   const CUgraphExec exec = Instantiate();

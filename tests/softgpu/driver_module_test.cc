@@ -1,4 +1,4 @@
-// Modules and libraries: PTX text, fat binaries, the JIT's log, linking, attributes.
+// Modules and libraries: PTX text, fat binaries, the JIT's log, attributes.
 #include <lz4.h>
 #include <zstd.h>
 
@@ -176,84 +176,6 @@ TEST_F(ModuleTest, LibrariesLoadIntoEveryContext) {
   EXPECT_CU(CUDA_ERROR_NOT_PERMITTED, cuModuleUnload(module));
   ASSERT_OK(cuLibraryUnload(library));
   EXPECT_CU(CUDA_ERROR_INVALID_HANDLE, cuKernelGetFunction(&function, kernel));
-}
-
-TEST_F(ModuleTest, LinkedPtxIsLoadable) {
-  CUlinkState link = nullptr;
-  ASSERT_OK(cuLinkCreate(0, nullptr, nullptr, &link));
-  for (const char* kernel : {kStore, kEmpty}) {
-    std::string text = Text(kernel);
-    ASSERT_OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, text.data(), text.size() + 1, "in", 0, nullptr,
-                            nullptr));
-  }
-  void* image = nullptr;
-  size_t bytes = 0;
-  ASSERT_OK(cuLinkComplete(link, &image, &bytes));
-  CUmodule module = nullptr;
-  ASSERT_OK(cuModuleLoadData(&module, image));
-  ASSERT_OK(cuLinkDestroy(link));
-  CUfunction function = nullptr;
-  EXPECT_OK(cuModuleGetFunction(&function, module, "store"));
-  EXPECT_OK(cuModuleGetFunction(&function, module, "empty"));
-}
-
-// Two blocks, each of which waits at the grid's barrier for what the other wrote.
-constexpr char kExchange[] = R"(
-.extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);
-.extern .func (.param .b32 status) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
-.visible .entry exchange(.param .u64 at)
-{
-  .reg .b32 %r<4>;
-  .reg .b64 %rd<5>;
-  .param .b32 scope;
-  .param .b32 flags;
-  .param .b32 status;
-  .param .b64 handle;
-  ld.param.u64 %rd1, [at];
-  mov.u32 %r1, %ctaid.x;
-  mul.wide.u32 %rd2, %r1, 4;
-  add.s64 %rd2, %rd1, %rd2;
-  add.u32 %r2, %r1, 7;
-  st.global.u32 [%rd2], %r2;
-  st.param.b32 [scope], 1;
-  call.uni (handle), cudaCGGetIntrinsicHandle, (scope);
-  ld.param.b64 %rd3, [handle];
-  st.param.b64 [handle], %rd3;
-  st.param.b32 [flags], 0;
-  call.uni (status), cudaCGSynchronize, (handle, flags);
-  xor.b32 %r1, %r1, 1;
-  mul.wide.u32 %rd4, %r1, 4;
-  add.s64 %rd4, %rd1, %rd4;
-  ld.volatile.global.u32 %r3, [%rd4];
-  st.global.u32 [%rd2+8], %r3;
-  ret;
-}
-)";
-
-TEST_F(ModuleTest, TheDeviceRuntimeSynchronisesAGrid) {
-  CUlinkState link = nullptr;
-  ASSERT_OK(cuLinkCreate(0, nullptr, nullptr, &link));
-  std::string text = Text(kExchange), library = "!<arch>\ncuda_device_runtime.o/";
-  ASSERT_OK(
-      cuLinkAddData(link, CU_JIT_INPUT_PTX, text.data(), text.size(), "in", 0, nullptr, nullptr));
-  ASSERT_OK(cuLinkAddData(link, CU_JIT_INPUT_LIBRARY, library.data(), library.size(),
-                          "libcudadevrt.a", 0, nullptr, nullptr));
-  void* image = nullptr;
-  ASSERT_OK(cuLinkComplete(link, &image, nullptr));
-  CUmodule module = nullptr;
-  ASSERT_OK(cuModuleLoadData(&module, image));
-  ASSERT_OK(cuLinkDestroy(link));
-  CUfunction function = nullptr;
-  ASSERT_OK(cuModuleGetFunction(&function, module, "exchange"));
-  CUdeviceptr at = 0;
-  ASSERT_OK(cuMemAlloc(&at, 16));
-  void* params[] = {&at};
-  ASSERT_OK(cuLaunchCooperativeKernel(function, 2, 1, 1, 32, 1, 1, 0, nullptr, params));
-  uint32_t seen[4] = {};
-  ASSERT_OK(cuMemcpyDtoH(seen, at, sizeof seen));
-  EXPECT_EQ(seen[2], 8u);
-  EXPECT_EQ(seen[3], 7u);
-  EXPECT_OK(cuMemFree(at));
 }
 
 }  // namespace

@@ -42,29 +42,33 @@ bool Write(const std::string& path, const std::string& text) {
 }
 
 void AddGeneratorFlags(CLI::App* app, PoissonPlan* plan) {
-  const CLI::Range tokens(int64_t{1}, kTokensMax / 2);
   app->add_option("--requests", plan->requests, "of generated: how many")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->type_name("N");
   app->add_option("--rate", plan->per_s, "of generated: requests per second, on average")
       ->check(CLI::Range(1e-6, 1e6))
       ->type_name("PER_S");
-  app->add_option("--prompt-min", plan->prompt_min, "of generated: the shortest prompt")
-      ->check(tokens)
-      ->type_name("TOKENS");
-  app->add_option("--prompt-max", plan->prompt_max, "of generated: the longest prompt")
-      ->check(tokens)
-      ->type_name("TOKENS");
-  app->add_option("--answer-min", plan->answer_min, "of generated: the shortest answer")
-      ->check(tokens)
-      ->type_name("TOKENS");
-  app->add_option("--answer-max", plan->answer_max, "of generated: the longest answer")
-      ->check(tokens)
-      ->type_name("TOKENS");
+  AddLengthFlags(app, "of generated: ", plan);
   app->add_option("--seed", plan->seed, "of generated")->type_name("N");
 }
 
 }  // namespace
+
+void AddLengthFlags(CLI::App* app, const std::string& of_what, PoissonPlan* plan) {
+  struct Length {
+    const char* flag;
+    const char* help;
+    int64_t* tokens;
+  };
+  for (const Length& length : {Length{"--prompt-min", "the shortest prompt", &plan->prompt_min},
+                               Length{"--prompt-max", "the longest prompt", &plan->prompt_max},
+                               Length{"--answer-min", "the shortest answer", &plan->answer_min},
+                               Length{"--answer-max", "the longest answer", &plan->answer_max}}) {
+    app->add_option(length.flag, *length.tokens, of_what + length.help)
+        ->check(CLI::Range(int64_t{1}, kTokensMax / 2))
+        ->type_name("TOKENS");
+  }
+}
 
 void AddFlags(CLI::App* app, Request* request) {
   app->add_option("TRACE", request->trace,

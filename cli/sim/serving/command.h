@@ -23,6 +23,8 @@ struct Request {
 };
 
 // Declares the flags; they write to `request`, which outlives `app`.
+// The flags of a plan's lengths; what their helps say begins with `of_what`.
+void AddLengthFlags(CLI::App* app, const std::string& of_what, PoissonPlan* plan);
 void AddFlags(CLI::App* app, Request* request);
 
 // Prints, writes files, and returns the exit code: 1 on failure, 2 on wrong usage.

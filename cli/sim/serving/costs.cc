@@ -1,5 +1,6 @@
 #include "cli/sim/serving/costs.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -71,7 +72,10 @@ double Costs::At(const Points& points, double size) {
   while (above + 1 < points.size() && points[above].first < size) ++above;
   const std::pair<double, double>& low = points[above - 1];
   const std::pair<double, double>& high = points[above];
-  return low.second + (high.second - low.second) * (size - low.first) / (high.first - low.first);
+  const double rise = high.second - low.second;
+  // A table that falls at its end, as a noisy one may, does not fall below zero.
+  if (size > high.first && rise < 0) return high.second;
+  return low.second + rise * (size - low.first) / (high.first - low.first);
 }
 
 double Costs::StepMs(const scheduler::batching::iteration::Step& step) const {
@@ -82,7 +86,7 @@ double Costs::StepMs(const scheduler::batching::iteration::Step& step) const {
   }
   if (prompts == 0) return At(steps_, answers + step.padding);
   const double ms = At(prompts_, prompts + step.padding);
-  return answers == 0 ? ms : ms + At(steps_, answers) - At(steps_, 1);
+  return answers == 0 ? ms : ms + std::max(0.0, At(steps_, answers) - At(steps_, 1));
 }
 
 }  // namespace sim::serving

@@ -4,7 +4,8 @@
 // begin with # are comments.
 //   step,B,MS     one token each of B answers
 //   prompt,N,MS   prompts of N tokens in all
-// Between two rows times are interpolated. Beyond the last row they grow as between the last two.
+// Between two rows times are interpolated. Beyond the last row they grow as between the last two,
+// and never fall.
 // Prompts below the first row are interpolated down to a step of one token. The rows
 // of a step share one reading of the weights (selective batching: Orca, section 4.2). So a step
 // with prompts and answers takes the time of its prompts, plus the difference between a step of its

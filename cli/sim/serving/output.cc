@@ -51,6 +51,8 @@ std::string ServedJson(const std::vector<Served>& runs) {
                    {"per_s", run.per_s()},
                    {"token_ms_p50", Quantile(run.token_ms, 0.5)},
                    {"token_ms_p99", Quantile(run.token_ms, 0.99)},
+                   {"next_ms_p50", Quantile(run.next_ms, 0.5)},
+                   {"next_ms_p99", Quantile(run.next_ms, 0.99)},
                    {"first_ms_p50", Quantile(run.first_ms, 0.5)},
                    {"first_ms_p99", Quantile(run.first_ms, 0.99)},
                    {"steps", run.counters.steps},

@@ -112,9 +112,14 @@ class Run {
     served_.token_ms.push_back((static_cast<double>(now_us_) - arrived_us) / 1e3 /
                                static_cast<double>(request.answer_tokens));
     served_.first_ms.push_back((first_us - arrived_us) / 1e3);
+    if (request.answer_tokens > 1) {
+      served_.next_ms.push_back((static_cast<double>(now_us_) - first_us) / 1e3 /
+                                static_cast<double>(request.answer_tokens - 1));
+    }
   }
   void Perform(Rejected) { ++served_.refused; }
   void Perform(SetTimer) {}  // there are no deadlines
+  void Perform(Preempted) {}
 
   const Engine engine_;
   const Costs& costs_;

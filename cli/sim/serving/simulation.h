@@ -23,6 +23,7 @@ struct Served {
   std::string mode;
   std::vector<double> token_ms;  // latency over tokens of the answer, of each answered request
   std::vector<double> first_ms;  // until the first token is sampled
+  std::vector<double> next_ms;   // a token after the first one, of answers of two tokens or more
   int64_t refused = 0;
   double seconds = 0;  // from the first arrival to the last answer
   scheduler::batching::iteration::Counters counters;

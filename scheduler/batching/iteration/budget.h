@@ -23,6 +23,7 @@ class Budget : public Mode {
  public:
   const char* name() const override { return "budget"; }
   void Select(State* state, Step* step) override;
+  int32_t BlocksToBegin(const State& state, const Sequence& sequence) const override;
   bool SharesPrompts() const override { return true; }
 };
 

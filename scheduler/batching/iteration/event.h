@@ -31,6 +31,9 @@ struct Arrived {
   int64_t deadline_us = 0;  // the answer is worth nothing so long after the arrival; 0: none
   uint64_t salt = 0;        // requests share computed prompts with others of the same salt alone
   int32_t copies = 1;       // answers that are sampled for the one prompt
+  // How a token is drawn depends on those drawn before, as under penalties. So no row of the
+  // request goes ahead (Options::ahead).
+  bool needs_drawn = false;
 };
 struct Sampled {
   Token token = 0;
@@ -63,6 +66,9 @@ struct Row {
   int32_t samples = 0;  // next tokens to draw: of this answer, then of the copies after it
   int32_t table_first = 0;
   std::vector<BlockId> blocks;
+  // Under Options::ahead its one token may not be known yet: the token that this sample of the step
+  // before draws. -1: all are known.
+  int32_t follows = -1;
 };
 // The KV of a whole block.
 struct BlockCopy {
@@ -76,6 +82,7 @@ struct Step {
   std::vector<Row> rows;
   std::vector<BlockCopy> copies;
   int32_t padding = 0;  // tokens that are computed in vain beside the rows (whole_request.h)
+  int32_t samples = 0;  // of all rows
 };
 enum class Ending : uint8_t {
   kStopped,      // a token stopped it
@@ -92,6 +99,13 @@ struct Finished {
   Ending why = Ending::kStopped;
 };
 
-using Action = std::variant<Step, Finished, Rejected, SetTimer>;
+// The answer has given its memory up, and waits again under its old key. A later row begins at what
+// is known then. For those who watch: nothing is to be done.
+struct Preempted {
+  RequestId request = 0;
+  int32_t copy = 0;
+};
+
+using Action = std::variant<Step, Finished, Rejected, SetTimer, Preempted>;
 
 }  // namespace scheduler::batching::iteration

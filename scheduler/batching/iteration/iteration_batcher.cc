@@ -12,6 +12,7 @@ IterationBatcher::IterationBatcher(const Options& options, std::unique_ptr<Mode>
     : state_(options), mode_(std::move(mode)) {
   assert(options.answers_max > 0 && options.tokens_max >= options.answers_max);
   assert(options.steps_in_flight_max > 0);
+  assert(!options.ahead || options.steps_in_flight_max == 2);
 }
 
 void IterationBatcher::OnEvent(const Event& event, int64_t now_us, std::vector<Action>* actions) {
@@ -69,6 +70,7 @@ void IterationBatcher::On(const Arrived& event) {
     sequence->tokens_max = most;
     sequence->due_us = event.deadline_us > 0 ? now_us_ + event.deadline_us : kNever;
     sequence->salt = event.salt;
+    sequence->in_flight.needs_drawn = event.needs_drawn;
     state_.requests.Add(std::move(sequence));
   }
 }
@@ -106,11 +108,16 @@ void IterationBatcher::On(const StepDone& event) {
   EndBatchIfDone();
 }
 
-// A sequence that has ended while the step ran had kept its blocks for the step alone.
+// A sequence that has ended while the step ran had kept its blocks for its steps alone. What a step
+// ahead has drawn for it is not told.
 void IterationBatcher::Return(const FlightRow& row, const Sampled* sampled) {
   Sequence* const sequence = row.sequence;
-  sequence->in_flight = false;
-  if (sequence->phase == Phase::kLeaving) return Forget(sequence);
+  --sequence->in_flight.steps;
+  if (row.samples > 0) --sequence->in_flight.drawing;
+  if (sequence->phase == Phase::kLeaving) {
+    if (sequence->in_flight.steps == 0) Forget(sequence);
+    return;
+  }
   sequence->computed += row.count;
   Publish(sequence);
   if (row.samples > 1) BeginCopies(sequence, sampled);
@@ -170,7 +177,7 @@ void IterationBatcher::End(Sequence* sequence, Ending why) {
   for (int32_t copy = 0; copy < sequence->copies; ++copy) {
     actions_->push_back(Finished{sequence->request(), sequence->key.copy + copy, why});
   }
-  if (sequence->in_flight) return state_.requests.Move(sequence, Phase::kLeaving);
+  if (sequence->in_flight.steps > 0) return state_.requests.Move(sequence, Phase::kLeaving);
   Forget(sequence);
 }
 
@@ -200,7 +207,8 @@ void IterationBatcher::On(const EngineReady& event) {
 void IterationBatcher::On(const EngineLost&) {
   for (const Flight& flight : flights_) {
     for (const FlightRow& row : flight.rows) {
-      row.sequence->in_flight = false;
+      if (std::exchange(row.sequence->in_flight.steps, 0) == 0)
+        continue;  // was in the step before, too
       state_.requests.CountDeath(row.sequence);
     }
   }
@@ -239,6 +247,9 @@ void IterationBatcher::BeginSteps() {
   while (engine_ready_ && state_.steps_in_flight < state_.options.steps_in_flight_max) {
     Step step;
     mode_->Select(&state_, &step);
+    // Also where no row is left: all that runs may have been preempted, but for steps in flight.
+    for (const Preempted& preempted : std::exchange(state_.preempted, {}))
+      actions_->push_back(preempted);
     if (step.rows.empty()) return;
     step.number = ++last_step_;
     Flight flight = {step.number, now_us_, {}};

@@ -26,6 +26,7 @@ class IterationBatcher : public Batcher<Event, Action> {
 
   const State& state() const { return state_; }
   const Mode& mode() const { return *mode_; }
+  bool engine_ready() const { return engine_ready_; }
 
  private:
   struct FlightRow {

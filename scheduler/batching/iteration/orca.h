@@ -17,6 +17,7 @@ class Orca : public Mode {
  public:
   const char* name() const override { return "orca"; }
   void Select(State* state, Step* step) override;
+  int32_t BlocksToBegin(const State& state, const Sequence& sequence) const override;
 };
 
 }  // namespace scheduler::batching::iteration

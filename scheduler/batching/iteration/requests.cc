@@ -61,7 +61,7 @@ void Requests::Move(Sequence* sequence, Phase phase) {
 }
 
 void Requests::Erase(Sequence* sequence) {
-  assert(sequence->blocks.empty() && !sequence->in_flight);
+  assert(sequence->blocks.empty() && sequence->in_flight.steps == 0);
   Unindex(sequence);
   const ByRequest::iterator found = by_request_.find(sequence->request());
   std::erase_if(found->second, [sequence](const std::unique_ptr<Sequence>& each) {

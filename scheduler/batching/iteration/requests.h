@@ -47,6 +47,15 @@ constexpr bool Legal(Phase from, Phase to) {
   return from == Phase::kRunning && to != Phase::kRunning;
 }
 
+// A sequence's part in the steps that were not answered yet.
+struct InFlight {
+  int32_t steps = 0;         // that have a row of it
+  int32_t planned = 0;       // tokens whose KV is on the device when these are done
+  int32_t drawing = 0;       // how many of these draw its next token
+  int32_t drawn_at = -1;     // which sample of the last of these its next token is; -1: none
+  bool needs_drawn = false;  // see Arrived
+};
+
 struct Sequence {
   Key key;
   int32_t copies = 1;  // > 1: so many answers begin when the prompt is computed
@@ -56,17 +65,18 @@ struct Sequence {
   int64_t due_us = kNever;  // when the answer is worth nothing any more
   uint64_t salt = 0;
   Phase phase = Phase::kWaiting;
-  bool in_flight = false;       // a row of it is in a step that was not answered yet
   std::optional<Ending> ended;  // has its last token, and is told with its batch (whole_request.h)
   int32_t deaths = 0;    // engines that were lost with a step that had a row of this sequence
   int32_t computed = 0;  // tokens whose KV is on the device
-  int32_t told = 0;      // blocks of the table that the engine knows
+  InFlight in_flight;
+  int32_t told = 0;  // blocks of the table that the engine knows
   std::vector<BlockId> blocks;
   CachedPrefix published;  // the full blocks that the prefix cache knows
 
   RequestId request() const { return key.number; }
   int32_t size() const { return static_cast<int32_t>(tokens.size()); }
-  int32_t pending() const { return size() - computed; }  // tokens to compute before the next one
+  // Tokens to compute before the next one, beside those in flight.
+  int32_t pending() const { return size() + in_flight.drawing - in_flight.planned; }
 };
 
 // Engines that die with the same request in the step: from here on it runs alone.

@@ -9,7 +9,7 @@ void WholeRequest::BeginBatch(State* state, Step* step) {
   std::vector<Sequence*> batch;
   while (static_cast<int32_t>(batch.size()) < state->options.answers_max) {
     Sequence* const next = state->requests.NextToBegin();
-    if (next == nullptr || BlocksFor(next->tokens_max) > state->blocks.available()) break;
+    if (next == nullptr || BlocksToBegin(*state, *next) > state->blocks.available()) break;
     state->requests.Move(next, Phase::kRunning);
     TakeBlocks(state, next, next->tokens_max);
     batch.push_back(next);
@@ -27,6 +27,10 @@ void WholeRequest::BeginBatch(State* state, Step* step) {
     AddRow(each, whole ? each->size() : shortest, step);
     if (whole) step->padding += longest - each->size();
   }
+}
+
+int32_t WholeRequest::BlocksToBegin(const State&, const Sequence& sequence) const {
+  return BlocksFor(sequence.tokens_max);
 }
 
 // A member that was cancelled leaves its place in the batch empty, like a member that has ended.

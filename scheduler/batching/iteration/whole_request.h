@@ -19,6 +19,7 @@ namespace scheduler::batching::iteration {
 class WholeRequest : public Mode {
  public:
   void Select(State* state, Step* step) override;
+  int32_t BlocksToBegin(const State& state, const Sequence& sequence) const override;
   bool AnswersTogether() const override { return true; }
 
  protected:

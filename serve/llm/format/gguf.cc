@@ -5,14 +5,16 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "serve/llm/format/cursor.h"
+#include "serve/llm/format/refusal.h"
 
 namespace serve::llm {
 
 // A tensor as the table has it, with an offset that is not checked yet.
 struct GgufRow {
-  GgufTensor tensor;
+  Tensor tensor;
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
@@ -26,26 +28,6 @@ constexpr uint64_t kTextBytesMin = sizeof(uint64_t);
 // made for them.
 constexpr uint64_t kKeyBytesMin = kTextBytesMin + sizeof(uint32_t) + 1;
 constexpr uint64_t kTensorBytesMin = kTextBytesMin + 4 * sizeof(uint32_t) + sizeof(uint64_t);
-
-absl::Status Damaged(std::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("is damaged: ", std::string(what), "; fetch it again"));
-}
-
-absl::Status CutShort(std::string_view where) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("is cut short in its ", std::string(where), "; fetch it again"));
-}
-
-// A name in a sentence: short, and without letters that could steer a terminal.
-std::string Quoted(std::string_view name) {
-  constexpr size_t kShownBytesMax = 80;
-  std::string text(name.substr(0, kShownBytesMax));
-  for (char& letter : text) {
-    if (letter < 0x20 || letter > 0x7e) letter = '?';
-  }
-  return text;
-}
 
 // 0: not a type whose values have one size.
 uint64_t BytesOfType(GgufType type) {
@@ -146,26 +128,15 @@ absl::StatusOr<GgufValue> ReadValue(Cursor* in) {
   return value;
 }
 
-// Nothing: the product is over 2^63, which no file has.
-std::optional<uint64_t> ElementsOf(const std::vector<uint64_t>& shape) {
-  uint64_t elements = 1;
-  for (const uint64_t side : shape) {
-    if (__builtin_mul_overflow(elements, side, &elements) || elements > INT64_MAX)
-      return std::nullopt;
-  }
-  return elements;
-}
-
 // Rows are checked by the first side alone: further sides only repeat rows, and a block never spans
 // two of them.
 absl::Status CheckShape(const GgufRow& row) {
-  const GgufTensor& tensor = row.tensor;
+  const Tensor& tensor = row.tensor;
   const std::string name = Quoted(tensor.name);
   if (std::find(tensor.shape.begin(), tensor.shape.end(), 0u) != tensor.shape.end())
     return Damaged(absl::StrCat("tensor ", name, " has a side of 0"));
   const std::optional<uint64_t> elements = ElementsOf(tensor.shape);
-  // Bytes of a block are at most 8 for each of its elements.
-  if (!elements.has_value() || *elements > INT64_MAX / 8)
+  if (!elements.has_value())
     return Damaged(absl::StrCat("the size of tensor ", name, " overflows"));
   if (tensor.shape[0] % tensor.type->block_elements != 0)
     return Damaged(absl::StrCat("rows of tensor ", name, " are no whole blocks of ",
@@ -175,12 +146,13 @@ absl::Status CheckShape(const GgufRow& row) {
 
 absl::StatusOr<GgufRow> ReadRow(Cursor* in) {
   GgufRow row;
-  row.tensor.name = in->Text();
+  const std::string_view whole_name = in->Text();
   const uint32_t rank = in->Number<uint32_t>();
   if (!in->ok()) return CutShort("table of tensors");
-  const std::string name = Quoted(row.tensor.name);
-  if (row.tensor.name.empty() || row.tensor.name.size() > kGgufTensorNameBytesMax)
+  const std::string name = Quoted(whole_name);
+  if (whole_name.empty() || whole_name.size() > kGgufTensorNameBytesMax)
     return Damaged("a tensor's name is empty or too long");
+  row.tensor.name = std::string(whole_name);
   if (rank == 0 || rank > kGgufRankMax)
     return Damaged(absl::StrCat("tensor ", name, " has ", rank, " sides"));
   for (uint32_t i = 0; i < rank; ++i) row.tensor.shape.push_back(in->Number<uint64_t>());
@@ -219,8 +191,6 @@ absl::Status CheckPlaces(const std::vector<const GgufRow*>& rows, std::span<cons
 
 }  // namespace
 
-uint64_t GgufTensor::Elements() const { return *ElementsOf(shape); }
-
 // Builds a Gguf step by step; the steps are in the order of the file.
 class GgufDecoder {
  public:
@@ -245,6 +215,7 @@ class GgufDecoder {
   Cursor in_;
   uint64_t tensors_ = 0;
   uint64_t keys_ = 0;
+  absl::flat_hash_set<std::string> names_;
   std::vector<GgufRow> rows_;
   Gguf gguf_;
 };
@@ -288,7 +259,8 @@ absl::Status GgufDecoder::ReadTable() {
   for (uint64_t i = 0; i < tensors_; ++i) {
     absl::StatusOr<GgufRow> row = ReadRow(&in_);
     if (!row.ok()) return row.status();
-    if (!gguf_.tensor_of_name_.emplace(row->tensor.name, rows_.size()).second)
+    // Tensors are placed later, where a second one of the name would be dropped silently.
+    if (!names_.insert(row->tensor.name).second)
       return Damaged(absl::StrCat("it has tensor ", Quoted(row->tensor.name), " twice"));
     rows_.push_back(*std::move(row));
   }
@@ -318,7 +290,7 @@ absl::Status GgufDecoder::PlaceTensors() {
   if (const absl::Status fine = CheckPlaces(by_offset, data, *alignment); !fine.ok()) return fine;
   for (GgufRow& row : rows_) {
     row.tensor.bytes = data.subspan(row.offset, row.bytes);
-    gguf_.tensors_.push_back(std::move(row.tensor));
+    gguf_.tensors_.Add(std::move(row.tensor));
   }
   return absl::OkStatus();
 }

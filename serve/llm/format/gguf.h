@@ -25,7 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "serve/llm/format/tensor_type.h"
+#include "serve/llm/format/tensor.h"
 
 namespace serve::llm {
 
@@ -63,22 +63,10 @@ struct GgufArray {
 // Numbers have the widest type of their kind.
 using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string_view, GgufArray>;
 
-struct GgufTensor {
-  std::string_view name;
-  const TensorType* type = nullptr;
-  std::vector<uint64_t> shape;  // the first side is the one whose elements lie side by side
-  std::span<const std::byte> bytes;
-
-  uint64_t Elements() const;
-};
-
 class Gguf {
  public:
   uint32_t version() const { return version_; }
-  // In the order of the file.
-  const std::vector<GgufTensor>& tensors() const { return tensors_; }
-  // Null: the file has none of this name.
-  const GgufTensor* FindTensor(std::string_view name) const;
+  const TensorSet& tensors() const { return tensors_; }
 
   // Nothing: the file has no such key, or a value of another kind, or out of range. `Unsigned`
   // takes numbers of signed types that are not negative. `Number` takes any.
@@ -97,8 +85,7 @@ class Gguf {
 
   uint32_t version_ = 0;
   absl::flat_hash_map<std::string_view, GgufValue> values_;
-  std::vector<GgufTensor> tensors_;
-  absl::flat_hash_map<std::string_view, size_t> tensor_of_name_;
+  TensorSet tensors_;
 };
 
 // A failure's message is the end of a sentence that begins with the file's name ("is cut short in

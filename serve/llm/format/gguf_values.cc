@@ -45,11 +45,6 @@ bool IsOfIntegers(GgufType type) {
 
 }  // namespace
 
-const GgufTensor* Gguf::FindTensor(std::string_view name) const {
-  const auto found = tensor_of_name_.find(name);
-  return found == tensor_of_name_.end() ? nullptr : &tensors_[found->second];
-}
-
 const GgufValue* Gguf::Find(std::string_view key) const {
   const auto found = values_.find(key);
   return found == values_.end() ? nullptr : &found->second;

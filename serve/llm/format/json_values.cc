@@ -1,5 +1,7 @@
 #include "serve/llm/format/json_values.h"
 
+#include "serve/json_depth.h"
+
 namespace serve::llm {
 namespace {
 
@@ -15,6 +17,8 @@ const T* ValueOf(const Json& object, const char* name) {
 absl::StatusOr<Json> DecodeJsonUntrusted(std::string_view text) {
   if (text.size() > kJsonBytesMax)
     return absl::InvalidArgumentError("is too large to be a description of a model");
+  if (IsDeeperThan(kJsonDepthMax, text))
+    return absl::InvalidArgumentError("has lists in lists, over 64 deep, which is not read");
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object())
     return absl::InvalidArgumentError("is damaged: it is no object of JSON; fetch it again");

@@ -17,8 +17,10 @@ namespace serve::llm {
 using Json = nlohmann::json;
 
 inline constexpr size_t kJsonBytesMax = size_t{128} << 20;
+inline constexpr size_t kJsonDepthMax = 64;  // lists and objects in each other
 
-// A failure's message is the end of a sentence that begins with the file's name.
+// Refused: what is no object, is too large, or too deep: each level of a tree takes memory. A
+// failure's message is the end of a sentence that begins with the file's name.
 absl::StatusOr<Json> DecodeJsonUntrusted(std::string_view text);
 
 // Null: `object` is none, or has no such member.

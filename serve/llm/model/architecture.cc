@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "serve/llm/format/refusal.h"
 
 namespace serve::llm {
 namespace {
@@ -12,20 +13,6 @@ constexpr Architecture kArchitectures[] = {
     {"qwen3", kQwen3, true},
     {"gpt2", kGpt2, false},
 };
-
-constexpr uint64_t kLayersMax = 1 << 10;
-constexpr uint64_t kHeadsMax = 1 << 10;
-constexpr uint64_t kWidthMax = 1 << 20;
-constexpr uint64_t kTokensMax = 1 << 24;
-
-std::string Clean(std::string_view text) {
-  constexpr size_t kShownMax = 60;
-  std::string clean(text.substr(0, kShownMax));
-  for (char& letter : clean) {
-    if (letter < 0x20 || letter > 0x7e) letter = '?';
-  }
-  return clean;
-}
 
 // Reads keys below the architecture's name, and keeps the first that is missing or out of bounds.
 class SizeReader {
@@ -69,7 +56,7 @@ class SizeReader {
 std::string UnservedFeature(const Gguf& gguf, const SizeReader& reader, uint64_t context) {
   const std::optional<std::string_view> scaling = gguf.Text(reader.Name("rope.scaling.type"));
   if (scaling.has_value() && *scaling != "none")
-    return absl::StrCat("scales its positions (", Clean(*scaling), "), which is not supported");
+    return absl::StrCat("scales its positions (", Quoted(*scaling), "), which is not supported");
   const uint64_t window = gguf.Unsigned(reader.Name("attention.sliding_window")).value_or(0);
   if (window != 0 && window < context)
     return absl::StrCat("attends to a window of ", window, " tokens, which is not supported");
@@ -83,8 +70,9 @@ std::string UnservedFeature(const Gguf& gguf, const SizeReader& reader, uint64_t
 // The vocabulary is as long as its list of tokens, or as a key says in files that have no list.
 uint64_t VocabularyOf(const Gguf& gguf, SizeReader* reader) {
   const std::optional<std::vector<std::string_view>> tokens = gguf.Texts("tokenizer.ggml.tokens");
-  if (tokens.has_value() && !tokens->empty() && tokens->size() <= kTokensMax) return tokens->size();
-  return reader->Size("vocab_size", kTokensMax);
+  if (tokens.has_value() && !tokens->empty() && tokens->size() <= kVocabularyMax)
+    return tokens->size();
+  return reader->Size("vocab_size", kVocabularyMax);
 }
 
 }  // namespace
@@ -109,7 +97,7 @@ absl::StatusOr<ModelSizes> SizesOf(const Gguf& gguf) {
   ModelSizes sizes;
   sizes.architecture = FindArchitecture(*name);
   if (sizes.architecture == nullptr)
-    return absl::UnimplementedError(absl::StrCat("is a model of architecture ", Clean(*name),
+    return absl::UnimplementedError(absl::StrCat("is a model of architecture ", Quoted(*name),
                                                  "; served are ", ServedArchitectures()));
   SizeReader reader(gguf, *name);
   sizes.layers = reader.Size("block_count", kLayersMax);
@@ -119,7 +107,7 @@ absl::StatusOr<ModelSizes> SizesOf(const Gguf& gguf) {
   sizes.kv_heads = reader.SizeOr("attention.head_count_kv", sizes.heads, kHeadsMax);
   sizes.head_width = reader.SizeOr("attention.key_length", sizes.width / sizes.heads, kWidthMax);
   sizes.vocabulary = VocabularyOf(gguf, &reader);
-  sizes.context = reader.Size("context_length", kTokensMax);
+  sizes.context = reader.Size("context_length", kVocabularyMax);
   if (sizes.architecture->rotates) {
     sizes.norm_epsilon = reader.PositiveOr("attention.layer_norm_rms_epsilon", 1e-5);
     sizes.rope_base = reader.PositiveOr("rope.freq_base", 10000);

@@ -22,7 +22,7 @@ enum ArchitectureBit : uint32_t {
 };
 
 struct Architecture {
-  std::string_view name;  // general.architecture, and the prefix of its keys
+  std::string_view name;  // as GGUF says it: general.architecture, and the prefix of its keys
   ArchitectureBit bit;
   bool rotates;  // positions turn queries and keys; without it they are a table that is added
 };
@@ -31,6 +31,19 @@ struct Architecture {
 const Architecture* FindArchitecture(std::string_view name);
 // "llama, qwen2, ..."
 std::string ServedArchitectures();
+
+// Bounds of sizes: products of a model's sizes need not to overflow.
+inline constexpr uint64_t kLayersMax = 1 << 10;
+inline constexpr uint64_t kHeadsMax = 1 << 10;
+inline constexpr uint64_t kWidthMax = 1 << 20;
+inline constexpr uint64_t kVocabularyMax = 1 << 24;  // also of a context
+
+// Where the matrix is that makes logits of hidden states.
+enum class HeadTensor {
+  kIfThere,  // the file's own where it has one, else the embedding of tokens
+  kTied,     // the embedding of tokens
+  kOwn,
+};
 
 struct ModelSizes {
   const Architecture* architecture = nullptr;
@@ -45,6 +58,9 @@ struct ModelSizes {
   double norm_epsilon = 0;
   double rope_base = 0;     // where positions rotate
   uint64_t rope_width = 0;  // elements of a head that rotate
+  // How much slower each pair turns, where the sizes say so and no tensor does. Empty: all are 1.
+  std::vector<float> rope_factors;
+  HeadTensor head = HeadTensor::kIfThere;
 
   // Of one token, in all layers, with elements of so many bytes.
   uint64_t KvBytesOfToken(uint64_t element_bytes) const {
@@ -55,9 +71,5 @@ struct ModelSizes {
 // A failure's message is the end of a sentence that begins with the file's name. Each size is in
 // the bounds that the sizes' product needs not to overflow.
 absl::StatusOr<ModelSizes> SizesOf(const Gguf& gguf);
-
-// The ends of sentences on tensors that keep the model from being served: missing ones, other
-// shapes, types that are not read, tensors that the architecture has no use for. At most a few.
-std::vector<std::string> TensorFaults(const Gguf& gguf, const ModelSizes& sizes);
 
 }  // namespace serve::llm

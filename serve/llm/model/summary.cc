@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-#include "serve/llm/text/tokenizer.h"
-
 namespace serve::llm {
 namespace {
 
-std::vector<TypeUse> TypesOf(const Gguf& gguf) {
+std::vector<TypeUse> TypesOf(const TensorSet& tensors) {
   std::vector<TypeUse> types;
-  for (const GgufTensor& tensor : gguf.tensors()) {
+  for (const Tensor& tensor : tensors.all()) {
     auto use = std::find_if(types.begin(), types.end(), [&tensor](const TypeUse& known) {
       return known.type == tensor.type->name;
     });
@@ -24,31 +21,20 @@ std::vector<TypeUse> TypesOf(const Gguf& gguf) {
   return types;
 }
 
-std::string TokenizerOf(const Gguf& gguf) {
-  const std::string kind(gguf.Text("tokenizer.ggml.model").value_or(""));
-  const std::string split(gguf.Text("tokenizer.ggml.pre").value_or(""));
-  return kind.empty() || split.empty() ? kind : absl::StrCat(kind, " (", split, ")");
-}
-
 }  // namespace
 
-ModelSummary Summarise(const Gguf& gguf) {
+ModelSummary Summarise(const Model& model) {
   ModelSummary summary;
-  summary.version = gguf.version();
-  summary.architecture = gguf.Text("general.architecture").value_or("");
-  summary.name = gguf.Text("general.name").value_or("");
-  summary.tokenizer = TokenizerOf(gguf);
-  summary.types = TypesOf(gguf);
+  summary.format = model.format;
+  summary.version = model.version;
+  summary.architecture = model.architecture;
+  summary.name = model.name;
+  summary.tokenizer = model.tokenizer_kind;
+  summary.types = TypesOf(model.file_tensors);
   for (const TypeUse& use : summary.types) summary.parameters += use.elements;
-  const absl::StatusOr<ModelSizes> sizes = SizesOf(gguf);
-  if (sizes.ok()) {
-    summary.sizes = *sizes;
-    summary.refusals = TensorFaults(gguf, *sizes);
-  } else {
-    summary.refusals.emplace_back(sizes.status().message());
-  }
-  if (const absl::Status tokenizer = Tokenizer::OfGguf(gguf).status(); !tokenizer.ok())
-    summary.refusals.emplace_back(tokenizer.message());
+  if (model.sizes.ok()) summary.sizes = *model.sizes;
+  if (model.text.ok()) summary.text = *model.text;
+  summary.refusals = model.Refusals();
   return summary;
 }
 

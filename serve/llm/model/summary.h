@@ -1,4 +1,4 @@
-// The contents of a model's file in figures, and the reasons for which it would be refused:
+// The contents of a model's files in figures, and the reasons for which it would be refused:
 // `laneway model show` prints them. Pure. Thread safety: functions without state.
 #pragma once
 
@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/llm/format/gguf.h"
-#include "serve/llm/model/architecture.h"
+#include "serve/llm/model/model.h"
 
 namespace serve::llm {
 
@@ -20,16 +19,18 @@ struct TypeUse {
 };
 
 struct ModelSummary {
-  uint32_t version = 0;      // of GGUF
-  std::string architecture;  // as the file says; texts of the file are not cleaned
+  std::string format;  // as the next ones in Model; texts of files are not cleaned
+  uint32_t version = 0;
+  std::string architecture;
   std::string name;
-  std::string tokenizer;            // "gpt2 (smollm)": the kind, and how text is split before
+  std::string tokenizer;
   std::optional<ModelSizes> sizes;  // of an architecture that is served
   uint64_t parameters = 0;
-  std::vector<TypeUse> types;         // the one with the most bytes first
-  std::vector<std::string> refusals;  // ends of sentences; empty: the file would be served
+  std::vector<TypeUse> types;  // the one with the most bytes first
+  std::optional<ModelText> text;
+  std::vector<std::string> refusals;  // ends of sentences; empty: the model would be served
 };
 
-ModelSummary Summarise(const Gguf& gguf);
+ModelSummary Summarise(const Model& model);
 
 }  // namespace serve::llm

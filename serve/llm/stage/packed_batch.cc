@@ -20,10 +20,17 @@ std::string FaultOf(const BatchRequest& request, const BatchLimits& limits) {
   if (request.length < count || request.length > limits.positions)
     return absl::StrCat("has a length of ", request.length, " with ", count, " tokens to compute");
   if (!AllBelow(request.tokens, limits.vocabulary)) return "has a token beyond the vocabulary";
+  if (request.follows >= limits.drawn || (request.follows >= 0 && count != 1))
+    return absl::StrCat("follows token ", request.follows, " of the step before, which draws ",
+                        limits.drawn);
   if (!AllBelow(request.blocks, limits.blocks)) return "has a block beyond the pool";
   if (std::ssize(request.blocks) * kernels::llm::kBlockTokens < request.length)
     return absl::StrCat("has ", request.blocks.size(), " blocks for ", request.length, " tokens");
-  return request.samples ? SamplingFault(request.sampling, limits.vocabulary) : "";
+  for (const Sampling& sampling : request.samples) {
+    if (std::string fault = SamplingFault(sampling, limits.vocabulary); !fault.empty())
+      return fault;
+  }
+  return "";
 }
 
 // The table is no wider than what the longest request needs of it.
@@ -49,18 +56,26 @@ absl::StatusOr<PackedBatch> PackUntrusted(std::span<const BatchRequest> requests
   batch.table_width = static_cast<int32_t>(width);
   batch.start.push_back(0);
   for (const BatchRequest& request : requests) {
-    batch.ids.insert(batch.ids.end(), request.tokens.begin(), request.tokens.end());
+    if (request.follows < 0) {
+      batch.ids.insert(batch.ids.end(), request.tokens.begin(), request.tokens.end());
+    } else {
+      batch.ids.push_back(-1 - request.follows);
+    }
     batch.start.push_back(batch.rows());
     batch.length.push_back(request.length);
     const auto end = request.blocks.begin() + static_cast<ptrdiff_t>(BlocksOf(request));
     batch.table.insert(batch.table.end(), request.blocks.begin(), end);
     batch.table.resize(batch.length.size() * width, 0);
-    if (!request.samples) continue;
-    batch.sampled.push_back(batch.rows() - 1);
-    batch.sampling.Add(request.sampling);
+    for (const Sampling& sampling : request.samples) {
+      batch.sampled.push_back(batch.rows() - 1);
+      batch.sampling.Add(sampling);
+    }
   }
   if (batch.rows() > limits.rows)
     return absl::InvalidArgumentError(absl::StrCat("a step of ", batch.rows(), " rows"));
+  if (std::ssize(batch.sampled) > limits.requests)
+    return absl::InvalidArgumentError(
+        absl::StrCat("a step that draws ", batch.sampled.size(), " tokens"));
   for (const auto& [from, to] : copies) {
     const int32_t pair[] = {from, to};
     if (!AllBelow(pair, limits.blocks))

@@ -17,23 +17,28 @@ namespace serve::llm {
 // them are in the blocks already.
 struct BatchRequest {
   std::vector<int32_t> tokens;
+  // Not negative: the one token is not known yet. This sample of the step before draws the token,
+  // so the device knows it when this step begins.
+  int32_t follows = -1;
   int32_t length = 0;           // tokens of the request after the step
   std::vector<int32_t> blocks;  // of its keys and values, in order; may be more than it needs yet
-  bool samples = false;         // the next token is drawn after the last row
-  Sampling sampling;            // how it is drawn
+  // How tokens are drawn after the last row: none while a prompt is computed in chunks, several
+  // where answers to one prompt begin.
+  std::vector<Sampling> samples;
 };
 
 struct BatchLimits {
   int32_t rows = 0;        // of a step
-  int32_t requests = 0;    // of a step
+  int32_t requests = 0;    // of a step, and tokens that it draws
   int32_t positions = 0;   // of a request
   int32_t blocks = 0;      // of the pool
   int32_t vocabulary = 0;  // ids are below
+  int32_t drawn = 0;       // tokens of the step before that a request may follow
 };
 
 // As the kernels take it (StepRows in kernels/llm/arguments.h).
 struct PackedBatch {
-  std::vector<int32_t> ids;      // [rows]
+  std::vector<int32_t> ids;      // [rows]; -1 - n: what sample n of the step before draws
   std::vector<int32_t> start;    // [requests + 1]
   std::vector<int32_t> length;   // [requests]
   std::vector<int32_t> table;    // [requests, table_width]

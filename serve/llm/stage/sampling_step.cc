@@ -4,10 +4,10 @@
 
 namespace serve::llm {
 
-void SamplingStep::Run(StepResult* result) {
-  const int32_t* const tokens = Draw(EditedLogits());
-  Fetch(tokens, batch_.how.size(), &result->tokens);
-  if (batch_.top_logprobs != kNoLogprobs) TellLogprobs(tokens, result);
+void SamplingStep::Run(const ResultPlaces& places) {
+  Draw(EditedLogits());
+  Fetch(drawn_, batch_.how.size(), places.tokens);
+  if (batch_.top_logprobs != kNoLogprobs) TellLogprobs(places);
 }
 
 const float* SamplingStep::EditedLogits() {
@@ -20,21 +20,19 @@ const float* SamplingStep::EditedLogits() {
 }
 
 // A greedy row has the same token either way.
-const int32_t* SamplingStep::Draw(const float* logits) {
-  int32_t* const tokens = Allocate<int32_t>(batch_.how.size());
+void SamplingStep::Draw(const float* logits) {
   if (batch_.greedy) {
-    queue_->Launch(kernels::llm::ArgMax{logits, tokens, samples(), vocabulary_});
-    return tokens;
+    queue_->Launch(kernels::llm::ArgMax{logits, drawn_, samples(), vocabulary_});
+    return;
   }
   const kernels::llm::SamplingRow* const how = Place(batch_.how);
   uint32_t* const weights =
       Allocate<uint32_t>(batch_.how.size() * static_cast<size_t>(vocabulary_));
   queue_->Launch(kernels::llm::SampleWeights{logits, how, weights, samples(), vocabulary_});
-  queue_->Launch(kernels::llm::SampleToken{weights, how, tokens, samples(), vocabulary_});
-  return tokens;
+  queue_->Launch(kernels::llm::SampleToken{weights, how, drawn_, samples(), vocabulary_});
 }
 
-void SamplingStep::TellLogprobs(const int32_t* tokens, StepResult* result) {
+void SamplingStep::TellLogprobs(const ResultPlaces& places) {
   const size_t samples_count = batch_.how.size();
   const size_t top = samples_count * static_cast<size_t>(batch_.top_logprobs);
   float* const logprobs = Allocate<float>(samples_count);
@@ -42,12 +40,12 @@ void SamplingStep::TellLogprobs(const int32_t* tokens, StepResult* result) {
   // Memory of no bytes cannot be allocated.
   int32_t* const top_tokens = top == 0 ? nullptr : Allocate<int32_t>(top);
   float* const top_logprobs = top == 0 ? nullptr : Allocate<float>(top);
-  queue_->Launch(kernels::llm::Logprobs{logits_, tokens, logprobs, ranks, top_tokens, top_logprobs,
+  queue_->Launch(kernels::llm::Logprobs{logits_, drawn_, logprobs, ranks, top_tokens, top_logprobs,
                                         samples(), vocabulary_, batch_.top_logprobs});
-  Fetch(logprobs, samples_count, &result->logprobs);
-  Fetch(ranks, samples_count, &result->ranks);
-  Fetch(top_tokens, top, &result->top_tokens);
-  Fetch(top_logprobs, top, &result->top_logprobs);
+  Fetch(logprobs, samples_count, places.logprobs);
+  Fetch(ranks, samples_count, places.ranks);
+  Fetch(top_tokens, top, places.top_tokens);
+  Fetch(top_logprobs, top, places.top_logprobs);
 }
 
 }  // namespace serve::llm

@@ -1,6 +1,6 @@
 // The last part of a step: from logits to tokens and log probabilities. For StageStep alone.
 //
-// Thread safety: the device's thread alone. Ownership: queue, batch and result outlive the step.
+// Thread safety: the device's thread alone. Ownership: queue and batch outlive the step.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,25 @@
 
 #include "serve/engine/work_queue.h"
 #include "serve/llm/stage/sampling_batch.h"
-#include "serve/llm/stage/step_result.h"
+#include "serve/llm/stage/steps_in_flight.h"
 
 namespace serve::llm {
 
 class SamplingStep {
  public:
-  // `logits` are of the device, [samples, vocabulary].
+  // Of the device: `logits` are [samples, vocabulary], and the tokens go to `drawn` [samples].
   SamplingStep(engine::WorkQueue* queue, const SamplingBatch& batch, const float* logits,
-               int32_t vocabulary)
-      : queue_(queue), batch_(batch), logits_(logits), vocabulary_(vocabulary) {}
+               int32_t vocabulary, int32_t* drawn)
+      : queue_(queue), batch_(batch), logits_(logits), vocabulary_(vocabulary), drawn_(drawn) {}
 
-  // Submits all of it. `result` is filled when the queue is finished.
-  void Run(StepResult* result);
+  // Submits all of it. The places are filled when the queue's work is done.
+  void Run(const ResultPlaces& places);
 
  private:
   int32_t samples() const { return static_cast<int32_t>(batch_.how.size()); }
   const float* EditedLogits();
-  // Token numbers on the device.
-  const int32_t* Draw(const float* logits);
-  void TellLogprobs(const int32_t* tokens, StepResult* result);
+  void Draw(const float* logits);
+  void TellLogprobs(const ResultPlaces& places);
 
   template <typename T>
   T* Allocate(size_t count) {
@@ -36,19 +35,19 @@ class SamplingStep {
   template <typename T>
   const T* Place(const std::vector<T>& values) {
     T* const at = Allocate<T>(values.size());
-    queue_->CopyIn(reinterpret_cast<CUdeviceptr>(at), values.data(), values.size() * sizeof(T));
+    queue_->Place(reinterpret_cast<CUdeviceptr>(at), values.data(), values.size() * sizeof(T));
     return at;
   }
   template <typename T>
-  void Fetch(const T* from, size_t count, std::vector<T>* to) {
-    to->resize(count);
-    queue_->CopyOut(to->data(), reinterpret_cast<CUdeviceptr>(from), count * sizeof(T));
+  void Fetch(const T* from, size_t count, T* to) {
+    queue_->CopyOut(to, reinterpret_cast<CUdeviceptr>(from), count * sizeof(T));
   }
 
   engine::WorkQueue* const queue_;
   const SamplingBatch& batch_;
   const float* const logits_;
   const int32_t vocabulary_;
+  int32_t* const drawn_;
 };
 
 }  // namespace serve::llm

@@ -7,7 +7,6 @@
 #include "kernels/llm/launch.h"
 #include "serve/engine/gemm_probe.h"
 #include "serve/engine/work_queue.h"
-#include "serve/llm/format/dequantise.h"
 #include "serve/llm/stage/rope_turns.h"
 #include "serve/llm/stage/stage_step.h"
 
@@ -15,9 +14,8 @@ namespace serve::llm {
 namespace {
 
 // The end of a sentence that begins with the file's name; empty: a stage can compute it.
-absl::Status WhyNotServed(const Gguf& gguf, const ModelSizes& sizes) {
-  if (const std::vector<std::string> faults = TensorFaults(gguf, sizes); !faults.empty())
-    return absl::InvalidArgumentError(faults.front());
+absl::Status WhyNotServed(const ModelTensors& tensors, const ModelSizes& sizes) {
+  if (!tensors.faults().empty()) return absl::InvalidArgumentError(tensors.faults().front());
   if (sizes.head_width > kernels::llm::kHeadWidthMax ||
       sizes.head_width % kernels::llm::kHeadWidthStep != 0)
     return absl::UnimplementedError(
@@ -32,39 +30,58 @@ std::vector<const char*> Stage::Modules() {
   return {ptx.rows, ptx.attention, ptx.sampling};
 }
 
-Stage::Stage(engine::Device* device, const ModelSizes& sizes, const StageOptions& options)
-    : device_(device), sizes_(sizes), kind_(LayerKindOf(*sizes.architecture)), options_(options) {
+Stage::Stage(engine::Device* device, const ModelSizes& sizes, const LayerShare& share,
+             const StageOptions& options)
+    : device_(device),
+      sizes_(sizes),
+      share_(share),
+      kind_(LayerKindOf(*sizes.architecture)),
+      options_(options) {
   const int64_t places = int64_t{options.blocks} * kernels::llm::kBlockTokens;
-  limits_ = {options.rows_max, options.requests_max,
+  limits_ = {options.rows_max,
+             options.requests_max,
              static_cast<int32_t>(std::min<int64_t>(static_cast<int64_t>(sizes.context), places)),
-             options.blocks, static_cast<int32_t>(sizes.vocabulary)};
+             options.blocks,
+             static_cast<int32_t>(sizes.vocabulary),
+             0};
 }
 
-absl::StatusOr<std::unique_ptr<Stage>> Stage::Load(engine::Device* device, const Gguf& gguf,
-                                                   const StageOptions& options) {
-  const absl::StatusOr<ModelSizes> sizes = SizesOf(gguf);
+absl::StatusOr<std::unique_ptr<Stage>> Stage::Load(engine::Device* device, const Model& model,
+                                                   const StageOptions& options,
+                                                   const LoadProgress& progress) {
+  const absl::StatusOr<ModelSizes>& sizes = model.sizes;
   if (!sizes.ok()) return sizes.status();
-  if (const absl::Status status = WhyNotServed(gguf, *sizes); !status.ok()) return status;
-  std::unique_ptr<Stage> stage(new Stage(device, *sizes, options));
-  absl::StatusOr<StageWeights> weights = LoadWeights(device, gguf, *sizes);
+  if (const absl::Status status = WhyNotServed(model.tensors, *sizes); !status.ok()) return status;
+  const absl::StatusOr<LayerShare> share = ShareOf(*sizes, options.stage, options.stages);
+  if (!share.ok()) return share.status();
+  std::unique_ptr<Stage> stage(new Stage(device, *sizes, *share, options));
+  absl::StatusOr<StageWeights> weights = LoadWeights(device, model.tensors, *share, progress);
   if (!weights.ok()) return weights.status();
   stage->weights_ = *std::move(weights);
   absl::StatusOr<engine::Memory> kv =
-      device->Allocate(2 * sizes->layers * stage->KvPoolBytes(), "keys and values");
+      device->Allocate(2 * share->count * stage->KvPoolBytes(), "keys and values");
   if (!kv.ok()) return kv.status();
   stage->kv_ = *std::move(kv);
-  absl::Status status = stage->LoadTurns(gguf);
-  if (status.ok()) status = stage->ChooseWidth();
+  absl::StatusOr<engine::Memory> drawn =
+      device->Allocate(static_cast<size_t>(options.requests_max) * sizeof(int32_t), "drawn tokens");
+  if (!drawn.ok()) return drawn.status();
+  stage->drawn_ = *std::move(drawn);
+  absl::StatusOr<std::unique_ptr<StepsInFlight>> steps =
+      StepsInFlight::Create(device, stage->limits_);
+  if (!steps.ok()) return steps.status();
+  stage->steps_ = *std::move(steps);
+  absl::Status status = stage->LoadTurns(model.tensors);
+  if (status.ok() && share->is_last()) status = stage->ChooseWidth();
   if (!status.ok()) return status;
   return stage;
 }
 
-absl::Status Stage::LoadTurns(const Gguf& gguf) {
+absl::Status Stage::LoadTurns(const ModelTensors& tensors) {
   if (sizes_.rope_width == 0) return absl::OkStatus();
-  std::vector<float> factors;
-  if (const GgufTensor* const tensor = gguf.FindTensor("rope_freqs.weight"); tensor != nullptr) {
+  std::vector<float> factors = sizes_.rope_factors;
+  if (const ModelTensor* const tensor = tensors.Find("rope_freqs.weight"); tensor != nullptr) {
     factors.resize(tensor->Elements());
-    Dequantise(*tensor->type, tensor->bytes, factors);
+    ReadRows(*tensor, 0, tensor->rows, factors);
   }
   const std::vector<float> turns = RopeTurns(sizes_, limits_.positions, factors);
   absl::StatusOr<engine::Memory> memory =
@@ -109,18 +126,24 @@ kernels::llm::KvPages Stage::PagesOf(size_t layer) const {
   return {keys, keys + KvPoolBytes(), options_.kv_type};
 }
 
-absl::StatusOr<StepResult> Stage::Run(const PackedBatch& batch, bool with_logits) {
+absl::Status Stage::Submit(const PackedBatch& batch, const HiddenStates& hidden, bool with_logits) {
   laneway_iteration();
-  StepResult result;
-  StageStep step(this, batch);
+  const ResultPlaces places = steps_->Begin(batch, with_logits);
+  StageStep step(this, batch, steps_->staging());
   step.CopyBlocks();
   if (batch.rows() > 0) {
-    step.Embed();
+    if (share_.is_first()) {
+      step.Embed();
+    } else {
+      step.TakeHiddenStates(hidden.in);
+    }
     for (size_t layer = 0; layer < weights_.layers.size(); ++layer) step.Layer(layer);
+    if (!share_.is_last()) step.PassHiddenStatesOn(hidden.out);
   }
-  if (!batch.sampled.empty()) step.Sample(with_logits, &result);
-  if (const absl::Status status = step.Finish(); !status.ok()) return status;
-  return result;
+  if (!batch.sampled.empty() && share_.is_last()) step.Sample(places);
+  // The first stage of several does not know what the last one draws.
+  if (share_.is_first() && share_.is_last()) limits_.drawn = std::ssize(batch.sampled);
+  return steps_->Submitted(step.queue());
 }
 
 }  // namespace serve::llm

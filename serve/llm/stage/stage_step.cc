@@ -12,12 +12,12 @@ int32_t Size(uint64_t elements) { return static_cast<int32_t>(elements); }
 
 }  // namespace
 
-StageStep::StageStep(const Stage* stage, const PackedBatch& batch)
+StageStep::StageStep(const Stage* stage, const PackedBatch& batch, std::span<std::byte> staging)
     : stage_(*stage),
       sizes_(stage->sizes_),
       batch_(batch),
       space_(WorkspaceOf(stage->sizes_, stage->kind_.gated, batch, stage->width_)),
-      queue_(stage->device_) {
+      queue_(stage->device_, staging) {
   base_ = queue_.Allocate(space_.bytes);
   rows_ = {PlaceIntegers(batch.start),
            PlaceIntegers(batch.length),
@@ -28,7 +28,7 @@ StageStep::StageStep(const Stage* stage, const PackedBatch& batch)
   ids_ = PlaceIntegers(batch.ids);
   sampled_ = PlaceIntegers(batch.sampled);
   copies_ = PlaceIntegers(batch.copies);
-  queue_.CopyIn(base_ + space_.integers, integers_.data(), integers_.size() * sizeof(int32_t));
+  queue_.Place(base_ + space_.integers, integers_.data(), integers_.size() * sizeof(int32_t));
   ZeroPadding(space_.normed, sizes_.width, batch.rows());
   ZeroPadding(space_.attended, sizes_.heads * sizes_.head_width, batch.rows());
   ZeroPadding(space_.inner, sizes_.feed_forward, batch.rows());
@@ -42,6 +42,10 @@ const int32_t* StageStep::PlaceIntegers(const std::vector<int32_t>& numbers) {
   return reinterpret_cast<const int32_t*>(base_ + offset);
 }
 
+size_t StageStep::HiddenBytes() const {
+  return static_cast<size_t>(batch_.rows()) * sizes_.width * sizeof(float);
+}
+
 float* StageStep::At(size_t offset) const { return reinterpret_cast<float*>(base_ + offset); }
 
 void StageStep::ZeroPadding(size_t offset, uint64_t width, int32_t rows) {
@@ -52,15 +56,27 @@ void StageStep::ZeroPadding(size_t offset, uint64_t width, int32_t rows) {
 
 void StageStep::CopyBlocks() {
   if (batch_.copies.empty()) return;
-  queue_.Launch(kernels::llm::CopyBlocks{reinterpret_cast<void*>(stage_.kv_.address()), copies_,
-                                         Size(batch_.copies.size() / 2), Size(2 * sizes_.layers),
-                                         static_cast<int64_t>(stage_.KvPoolBytes()),
-                                         Size(stage_.KvBlockBytes())});
+  queue_.Launch(kernels::llm::CopyBlocks{
+      reinterpret_cast<void*>(stage_.kv_.address()), copies_, Size(batch_.copies.size() / 2),
+      Size(2 * stage_.share_.count), static_cast<int64_t>(stage_.KvPoolBytes()),
+      Size(stage_.KvBlockBytes())});
 }
 
 void StageStep::Embed() {
-  queue_.Launch(kernels::llm::Embed{rows_, ids_, stage_.weights_.tokens, stage_.weights_.positions,
-                                    At(space_.x), Size(sizes_.width)});
+  queue_.Launch(kernels::llm::Embed{rows_, ids_, stage_.drawn(), stage_.weights_.tokens,
+                                    stage_.weights_.positions, At(space_.x), Size(sizes_.width)});
+}
+
+void StageStep::TakeHiddenStates(const float* from) {
+  queue_.CopyIn(base_ + space_.x, from, HiddenBytes());
+}
+
+// The next stage begins, as the first one does, with rows that nothing is to be added to. The norm
+// adds the last layer's results to them as the next layer's norm would. Its own result is unused.
+void StageStep::PassHiddenStatesOn(float* to) {
+  const LayerWeights& last = stage_.weights_.layers.back();
+  Norm(true, last.down_bias, last.feed_norm, last.feed_norm_bias);
+  queue_.CopyOut(to, base_ + space_.x, HiddenBytes());
 }
 
 void StageStep::Norm(bool adds, const float* added_bias, const float* weight, const float* bias) {
@@ -120,18 +136,19 @@ void StageStep::FeedForward(const LayerWeights& weights) {
            batch_.rows());
 }
 
-void StageStep::Sample(bool with_logits, StepResult* result) {
+void StageStep::Sample(const ResultPlaces& places) {
   const StageWeights& weights = stage_.weights_;
   const int32_t samples = Size(batch_.sampled.size());
   Norm(true, weights.layers.back().down_bias, weights.output_norm, weights.output_norm_bias);
   queue_.Launch(kernels::llm::GatherRows{At(space_.normed), sampled_, At(space_.sampled), samples,
                                          Size(sizes_.width)});
   Multiply(weights.head, sizes_.vocabulary, sizes_.width, space_.sampled, space_.logits, samples);
-  SamplingStep(&queue_, batch_.sampling, At(space_.logits), Size(sizes_.vocabulary)).Run(result);
-  if (!with_logits) return;
-  result->logits.resize(batch_.sampled.size() * sizes_.vocabulary);
-  queue_.CopyOut(result->logits.data(), base_ + space_.logits,
-                 result->logits.size() * sizeof(float));
+  SamplingStep(&queue_, batch_.sampling, At(space_.logits), Size(sizes_.vocabulary), stage_.drawn())
+      .Run(places);
+  if (places.logits == nullptr) return;
+  places.logits->resize(batch_.sampled.size() * sizes_.vocabulary);
+  queue_.CopyOut(places.logits->data(), base_ + space_.logits,
+                 places.logits->size() * sizeof(float));
 }
 
 }  // namespace serve::llm

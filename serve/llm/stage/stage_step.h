@@ -1,12 +1,15 @@
 // One step of a stage: submits what the layers compute, in order. For Stage::Run alone.
 //
-// Thread safety: the device's thread alone. Ownership: stage and batch outlive the step.
+// Thread safety: the device's thread alone. Ownership: stage, batch and places outlive the step.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "serve/engine/work_queue.h"
 #include "serve/llm/stage/stage.h"
+#include "serve/llm/stage/steps_in_flight.h"
 #include "serve/llm/stage/workspace.h"
 
 namespace serve::llm {
@@ -14,19 +17,23 @@ namespace serve::llm {
 class StageStep {
  public:
   // Allocates the workspace, and copies the batch's arrays there.
-  StageStep(const Stage* stage, const PackedBatch& batch);
+  StageStep(const Stage* stage, const PackedBatch& batch, std::span<std::byte> staging);
 
   void CopyBlocks();
+  // The rows begin with their tokens, or with what the stage before has computed, which must live
+  // until the work is done, as `to` does.
   void Embed();
-  void Layer(size_t number);
-  // The last norm, logits, and what is drawn of them. REQUIRES: rows are sampled. `result` outlives
-  // Finish().
-  void Sample(bool with_logits, StepResult* result);
-  absl::Status Finish() { return queue_.Finish(); }
+  void TakeHiddenStates(const float* from);
+  void Layer(size_t number);  // of the stage
+  void PassHiddenStatesOn(float* to);
+  // The last norm, logits, and what is drawn of them. REQUIRES: rows are sampled.
+  void Sample(const ResultPlaces& places);
+  engine::WorkQueue* queue() { return &queue_; }
 
  private:
   const int32_t* PlaceIntegers(const std::vector<int32_t>& numbers);
   float* At(size_t offset) const;
+  size_t HiddenBytes() const;
   // Adds what `added` holds to the stream, and norms it.
   void Norm(bool adds, const float* added_bias, const float* weight, const float* bias);
   void Attention(const LayerWeights& weights, size_t number);

@@ -73,6 +73,12 @@ absl::StatusOr<Tokenizer> Tokenizer::MakeUntrusted(TokenizerParts parts) {
   return made;
 }
 
+void Tokenizer::GrowTo(size_t tokens) {
+  if (tokens <= bytes_.size()) return;
+  bytes_.resize(tokens);
+  kinds_.resize(tokens, TokenKind::kText);
+}
+
 absl::Status Tokenizer::AddSpecial(const CutToken& cut, const std::string& text) {
   const int32_t token = static_cast<int32_t>(cut.token);
   // Texts are UTF-8: such a token is in none of them whole.
@@ -115,11 +121,11 @@ absl::Status Tokenizer::AppendText(std::string_view text, bool begins,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
-                                                       ControlTokens control) const {
+absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, ControlTokens control,
+                                                       FirstToken first) const {
   if (!IsUtf8(text)) return absl::InvalidArgumentError("the text is not valid UTF-8");
   std::vector<int32_t> tokens;
-  if (first_.has_value()) tokens.push_back(*first_);
+  if (first == FirstToken::kAdded && first_.has_value()) tokens.push_back(*first_);
   const auto of_normal_form = [&](std::string_view part, bool begins) -> absl::Status {
     const absl::StatusOr<std::string> normal = Normalised(part, normal_, begins);
     if (!normal.ok()) return normal.status();

@@ -26,6 +26,12 @@
 
 namespace serve::llm {
 
+// Whether tokens begin with the one that the tokenizer wants before each text.
+enum class FirstToken {
+  kAdded,
+  kLeftOut,  // the text has it already, as those of chat templates do
+};
+
 class Tokenizer {
  public:
   // Failures are ends of sentences that begin with the file's name.
@@ -34,7 +40,12 @@ class Tokenizer {
   static absl::StatusOr<Tokenizer> MakeUntrusted(TokenizerParts parts);
 
   // Refused: text that is no UTF-8, or that takes the tokenizer's expression too many steps.
-  absl::StatusOr<std::vector<int32_t>> Encode(std::string_view text, ControlTokens control) const;
+  absl::StatusOr<std::vector<int32_t>> Encode(std::string_view text, ControlTokens control,
+                                              FirstToken first = FirstToken::kAdded) const;
+
+  // Numbers that have no token, up to `tokens`, stand for no text: layers know more tokens than a
+  // tokenizer where their matrices are padded.
+  void GrowTo(size_t tokens);
 
   size_t size() const { return bytes_.size(); }
   // REQUIRES: 0 <= token < size(). Bytes of one token need not be whole characters.

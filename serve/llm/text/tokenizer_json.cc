@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "serve/llm/format/json_values.h"
+#include "serve/llm/format/refusal.h"
 #include "serve/llm/text/expression.h"
 #include "serve/llm/text/known_splits.h"
 #include "serve/llm/text/space_mark.h"
@@ -15,27 +16,14 @@
 namespace serve::llm {
 namespace {
 
-constexpr size_t kStepsMax = 16;
-constexpr size_t kDepthMax = 4;  // of sequences in sequences
+constexpr size_t kStepsMax = 18;  // as many splits as a splitter has, marks before, bytes after
+constexpr size_t kDepthMax = 4;   // of sequences in sequences
 // Numbers without a token take room, too.
 constexpr size_t kHolesMax = size_t{1} << 16;
 
-std::string Shown(std::string_view text) {
-  std::string shown(text.substr(0, 40));
-  for (char& letter : shown) {
-    if (letter < 0x20 || letter > 0x7e) letter = '?';
-  }
-  return shown;
-}
-
 absl::Status NotSupported(std::string_view part, std::string_view name) {
   return absl::UnimplementedError(
-      absl::StrCat("has a ", std::string(part), " that is not supported (", Shown(name), ")"));
-}
-
-absl::Status Damaged(std::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("is damaged: ", std::string(what), "; fetch it again"));
+      absl::StrCat("has a ", std::string(part), " that is not supported (", Quoted(name), ")"));
 }
 
 class JsonTokenizerReader {
@@ -71,7 +59,7 @@ class JsonTokenizerReader {
   absl::Status ForEach(const Json& described, const char* list,
                        absl::Status (JsonTokenizerReader::*step)(const Json&), size_t depth) {
     if (TextOf(described, "type") != "Sequence") {
-      if (++steps_ > kStepsMax) return NotSupported(list, "of over 16 steps");
+      if (++steps_ > kStepsMax) return NotSupported(list, "of over 18 steps");
       return (this->*step)(described);
     }
     if (depth == kDepthMax) return NotSupported(list, "Sequence");
@@ -122,7 +110,7 @@ absl::Status JsonTokenizerReader::ReadModel() {
   const std::string_view type = TextOf(*model, "type");
   if (type != "BPE" && !(type.empty() && Member(*model, "merges") != nullptr))
     return absl::UnimplementedError(
-        absl::StrCat("has a tokenizer of kind ", Shown(type), "; BPE is read"));
+        absl::StrCat("has a tokenizer of kind ", Quoted(type), "; BPE is read"));
   for (const char* const affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!TextOf(*model, affix).empty()) return NotSupported("model", affix);
   }

@@ -13,7 +13,7 @@ namespace {
 // A tile is large enough that packing A and B for it costs little beside the arithmetic. The size
 // is a constant: the sums of an element, and so its bits, follow from the shape alone.
 constexpr int64_t kTile = 256;
-constexpr double kParallelWorkMin = 1 << 21;  // multiply-adds below which one tile is faster
+constexpr double kTiledWorkMin = 1 << 21;  // multiply-adds below which one tile is faster
 
 template <class T>
 void TileProduct(const GemmShape& shape, T alpha, ConstMatrix<T> a, ConstMatrix<T> b, T beta,
@@ -55,7 +55,7 @@ void Gemm(const GemmShape& shape, T alpha, ConstMatrix<T> a, ConstMatrix<T> b, T
           Matrix<T> c) {
   if (shape.m == 0 || shape.n == 0) return;
   const double work = static_cast<double>(shape.m) * shape.n * shape.k;
-  if (work < kParallelWorkMin) {
+  if (work < kTiledWorkMin) {
     TileProduct(shape, alpha, a, b, beta, c);
     return;
   }

@@ -18,8 +18,8 @@
 namespace control {
 namespace {
 
-constexpr ipc::ReplayVerdict kFaster{.body = 7, .permille = 700, .replays = 1};
-constexpr ipc::ReplayVerdict kSlower{.body = 8, .permille = 1200, .replays = 0};
+constexpr ipc::ReplayVerdict kSessionFaster{.body = 7, .permille = 700, .replays = 1};
+constexpr ipc::ReplayVerdict kSessionSlower{.body = 8, .permille = 1200, .replays = 0};
 
 class SessionVerdictsTest : public ::testing::Test {
  protected:
@@ -70,34 +70,34 @@ TEST_F(SessionVerdictsTest, WhatASessionMeasuresTheNextOneKnows) {
   SessionVerdicts verdicts(dir_);
   const Session* const first = Start(&verdicts, 1);
   EXPECT_TRUE(KnownTo(*first).empty());
-  Tell(*first, kFaster, ipc::ToldVerdict::kMeasured);
+  Tell(*first, kSessionFaster, ipc::ToldVerdict::kMeasured);
   verdicts.Read(*first, 10);
-  EXPECT_EQ(KnownTo(*Start(&verdicts, 2)), std::vector{kFaster});
+  EXPECT_EQ(KnownTo(*Start(&verdicts, 2)), std::vector{kSessionFaster});
   EXPECT_TRUE(KnownTo(*first).empty()) << "it goes by what it has measured itself";
 }
 
 TEST_F(SessionVerdictsTest, VerdictsOutliveLanewayd) {
   SessionVerdicts verdicts(dir_);
   const Session* const session = Start(&verdicts, 1);
-  Tell(*session, kFaster, ipc::ToldVerdict::kMeasured);
+  Tell(*session, kSessionFaster, ipc::ToldVerdict::kMeasured);
   verdicts.Read(*session, 10);
-  Tell(*session, kSlower, ipc::ToldVerdict::kMeasured);
+  Tell(*session, kSessionSlower, ipc::ToldVerdict::kMeasured);
   verdicts.Read(*session, 11);
   verdicts.Save();
   struct stat info;
   ASSERT_EQ(stat(path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  EXPECT_EQ(KnownLater(), (std::vector{kFaster, kSlower}));
+  EXPECT_EQ(KnownLater(), (std::vector{kSessionFaster, kSessionSlower}));
 }
 
 TEST_F(SessionVerdictsTest, StartsThatTakeAVerdictCount) {
   SessionVerdicts verdicts(dir_);
-  Tell(*Start(&verdicts, 1), kFaster, ipc::ToldVerdict::kMeasured);
+  Tell(*Start(&verdicts, 1), kSessionFaster, ipc::ToldVerdict::kMeasured);
   verdicts.Read(*sessions_.Find(1), 10);
   for (uint64_t i = 0; i < ReplayVerdicts::kFirstStarts; ++i) {
     const Session* const session = Start(&verdicts, 2 + i);
     ASSERT_EQ(KnownTo(*session).size(), 1u) << i;
-    Tell(*session, kFaster, ipc::ToldVerdict::kTaken);
+    Tell(*session, kSessionFaster, ipc::ToldVerdict::kTaken);
     verdicts.Read(*session, 11);
   }
   EXPECT_TRUE(KnownTo(*Start(&verdicts, 500)).empty()) << "this start measures";
@@ -111,11 +111,11 @@ TEST_F(SessionVerdictsTest, AClientMayWriteAnything) {
   Tell(*session, {.body = 1, .permille = 0, .replays = 1}, ipc::ToldVerdict::kMeasured);
   Tell(*session, {.body = 1, .permille = 1, .replays = 2}, ipc::ToldVerdict::kMeasured);
   Tell(*session, {.body = 1, .permille = ~0u, .replays = 0}, ipc::ToldVerdict::kMeasured);
-  Tell(*session, kFaster, 3);
-  Tell(*session, kFaster, ipc::ToldVerdict::kTaken);
+  Tell(*session, kSessionFaster, 3);
+  Tell(*session, kSessionFaster, ipc::ToldVerdict::kTaken);
   verdicts.Read(*session, 1);
   EXPECT_EQ(verdicts.size(), 0u);
-  Tell(*session, kFaster, ipc::ToldVerdict::kMeasured);
+  Tell(*session, kSessionFaster, ipc::ToldVerdict::kMeasured);
   ipc::ClientWordsOf(session->page.get())->verdicts_told += 1u << 31;
   verdicts.Read(*session, 1);
   EXPECT_EQ(verdicts.size(), 1u);
@@ -124,12 +124,12 @@ TEST_F(SessionVerdictsTest, AClientMayWriteAnything) {
 TEST_F(SessionVerdictsTest, WhatWasToldToAnotherLanewaydIsNotTakenAgain) {
   SessionVerdicts before(dir_), verdicts("");
   const Session* const session = Start(&before, 1);
-  Tell(*session, kFaster, ipc::ToldVerdict::kMeasured);
+  Tell(*session, kSessionFaster, ipc::ToldVerdict::kMeasured);
   verdicts.Begin(*session);
   verdicts.Read(*session, 1);
   EXPECT_EQ(verdicts.size(), 0u);
   verdicts.End(*session);
-  Tell(*session, kFaster, ipc::ToldVerdict::kMeasured);
+  Tell(*session, kSessionFaster, ipc::ToldVerdict::kMeasured);
   verdicts.Read(*session, 1);
   EXPECT_EQ(verdicts.size(), 0u) << "the session has ended";
 }
@@ -138,13 +138,13 @@ TEST_F(SessionVerdictsTest, TwoDaemonsKeepWhatEachHasLearned) {
   SessionVerdicts one(dir_), other(dir_);
   const Session* const first = Start(&one, 1);
   const Session* const second = Start(&other, 2);
-  Tell(*first, kFaster, ipc::ToldVerdict::kMeasured);
+  Tell(*first, kSessionFaster, ipc::ToldVerdict::kMeasured);
   one.Read(*first, 10);
-  Tell(*second, kSlower, ipc::ToldVerdict::kMeasured);
+  Tell(*second, kSessionSlower, ipc::ToldVerdict::kMeasured);
   other.Read(*second, 10);
   one.Save();
   other.Save();
-  EXPECT_EQ(KnownLater(), (std::vector{kFaster, kSlower}));
+  EXPECT_EQ(KnownLater(), (std::vector{kSessionFaster, kSessionSlower}));
 }
 
 // --- files that are none of ours -----------------------------------------------------------------
@@ -152,7 +152,7 @@ TEST_F(SessionVerdictsTest, TwoDaemonsKeepWhatEachHasLearned) {
 // Learns something and saves it, over whatever lies there.
 void LearnAndSave(SessionVerdicts* verdicts, const Session& session) {
   const ipc::SessionFile file = *ipc::SessionFile::Map(session.fds.file.get());
-  file.verdicts()->told[0] = {kFaster, ipc::ToldVerdict::kMeasured};
+  file.verdicts()->told[0] = {kSessionFaster, ipc::ToldVerdict::kMeasured};
   ipc::ClientWordsOf(file.page())->verdicts_told = 1;
   verdicts->Read(session, 5);
   verdicts->Save();
@@ -163,7 +163,7 @@ TEST_F(SessionVerdictsTest, ADamagedFileIsReplaced) {
   SessionVerdicts verdicts(dir_);
   EXPECT_EQ(verdicts.size(), 0u);
   LearnAndSave(&verdicts, *Start(&verdicts, 1));
-  EXPECT_EQ(KnownLater(), std::vector{kFaster});
+  EXPECT_EQ(KnownLater(), std::vector{kSessionFaster});
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_), {}), 1) << "nothing is left";
 }
 
@@ -171,7 +171,7 @@ TEST_F(SessionVerdictsTest, AFileThatIsTooLongIsReplaced) {
   ASSERT_TRUE(ipc::WriteWhole(path(), std::string(ReplayVerdicts::kFileBytesMax + 1, 'x')).ok());
   SessionVerdicts verdicts(dir_);
   LearnAndSave(&verdicts, *Start(&verdicts, 1));
-  EXPECT_EQ(KnownLater(), std::vector{kFaster});
+  EXPECT_EQ(KnownLater(), std::vector{kSessionFaster});
 }
 
 TEST_F(SessionVerdictsTest, ALinkIsNeitherReadNorReplaced) {

@@ -22,10 +22,10 @@ class LiveTest : public ::testing::Test {
     return ViewsOf({children_, sessions_, state_, sampler_, 1'000'000});
   }
 
-  const FakeChildren children_;
+  const FakeChildren children_{};
   SessionTable sessions_;
   scheduler::State state_;
-  const IterationSampler sampler_;
+  const IterationSampler sampler_{};
 };
 
 TEST_F(LiveTest, APausedSessionIsShownAsPaused) {

@@ -16,7 +16,7 @@ class ViewsTest : public ::testing::Test {
   }
 
   common::EventLoop loop_;
-  const ipc::Options options_;
+  const ipc::Options options_{};
   FakeChildren children_;
   SessionTable sessions_;
   scheduler::State state_;

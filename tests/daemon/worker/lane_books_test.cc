@@ -14,14 +14,14 @@
 namespace worker {
 namespace {
 
-constexpr uint64_t kUnits = 24;
+constexpr uint64_t kBookUnits = 24;
 
 struct Span {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   bool Has(uint64_t unit) const { return unit >= offset && unit < offset + bytes; }
   bool Meets(const Span& other) const {
-    for (uint64_t unit = 0; unit < kUnits; ++unit)
+    for (uint64_t unit = 0; unit < kBookUnits; ++unit)
       if (Has(unit) && other.Has(unit)) return true;
     return false;
   }
@@ -33,8 +33,8 @@ class Model {
 
   uint64_t Below(uint64_t bound) { return random_() % bound; }
   Span AnySpan(uint64_t bytes_max) {
-    const uint64_t offset = Below(kUnits);
-    return {offset, 1 + Below(std::min(bytes_max, kUnits - offset))};
+    const uint64_t offset = Below(kBookUnits);
+    return {offset, 1 + Below(std::min(bytes_max, kBookUnits - offset))};
   }
 
   void KeepSome() {
@@ -59,15 +59,15 @@ class Model {
     pins ? books_.Pin(block.offset, block.bytes) : books_.AddBlock(block.offset, block.bytes);
   }
   void DropSome() {
-    const uint64_t offset = Below(kUnits);
+    const uint64_t offset = Below(kBookUnits);
     EXPECT_EQ(books_.Drop(offset), blocks_.erase(offset) != 0);
   }
   // Parts of a lane without gaps. A set of spares can go when no part is left half kept; the union
   // of two such sets is one, too, so the largest is unique.
   void TakeSome() {
     std::vector<Piece> parts;
-    for (uint64_t at = 0; at < kUnits && Below(8) != 0;) {
-      parts.push_back({at, {++ids_, std::min(1 + Below(6), kUnits - at)}});
+    for (uint64_t at = 0; at < kBookUnits && Below(8) != 0;) {
+      parts.push_back({at, {++ids_, std::min(1 + Below(6), kBookUnits - at)}});
       at += parts.back().extent.bytes;
     }
     std::vector<uint64_t> spares;
@@ -87,7 +87,7 @@ class Model {
   }
 
   void Check() {
-    const Span span = AnySpan(kUnits);
+    const Span span = AnySpan(kBookUnits);
     EXPECT_EQ(books_.KeptBytes(span.offset, span.bytes), KeptUnits(span));
     EXPECT_EQ(books_.Keeps(span.offset, span.bytes), KeptUnits(span) != 0);
     uint64_t end = span.offset + 1;
@@ -118,7 +118,7 @@ class Model {
 
   uint64_t KeptUnits(const Span& span) const {
     uint64_t units = 0;
-    for (uint64_t unit = 0; unit < kUnits; ++unit) {
+    for (uint64_t unit = 0; unit < kBookUnits; ++unit) {
       for (const std::pair<const uint64_t, Entry>& entry : kept_)
         units += span.Has(unit) && entry.second.span.Has(unit) ? 1 : 0;
     }

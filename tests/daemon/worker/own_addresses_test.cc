@@ -21,36 +21,36 @@ namespace {
 
 using ipc::limits::MiB;
 
-constexpr uint64_t kBase = ipc::limits::kSlotBase;
+constexpr uint64_t kOwnBase = ipc::limits::kSlotBase;
 
 TEST(BackedAddressesTest, CoversWhatTouchesAndNothingElse) {
   BackedAddresses backed;
   BackedView view(&backed, 0);
-  backed.Add(kBase, 2 * MiB);
-  backed.Add(kBase + 2 * MiB, 4 * MiB);
-  backed.Add(kBase + 8 * MiB, 2 * MiB);
-  EXPECT_TRUE(view.Covers(kBase, 6 * MiB));
-  EXPECT_TRUE(view.Covers(kBase + MiB, 5 * MiB));
-  EXPECT_FALSE(view.Covers(kBase, 6 * MiB + 1));
-  EXPECT_FALSE(view.Covers(kBase, 10 * MiB));
-  EXPECT_FALSE(view.Covers(kBase + 6 * MiB, 1));
-  EXPECT_FALSE(view.Covers(kBase - 1, 2));
-  EXPECT_TRUE(view.Covers(kBase + 10 * MiB - 1, 1));
-  EXPECT_FALSE(view.Covers(kBase, UINT64_MAX));
+  backed.Add(kOwnBase, 2 * MiB);
+  backed.Add(kOwnBase + 2 * MiB, 4 * MiB);
+  backed.Add(kOwnBase + 8 * MiB, 2 * MiB);
+  EXPECT_TRUE(view.Covers(kOwnBase, 6 * MiB));
+  EXPECT_TRUE(view.Covers(kOwnBase + MiB, 5 * MiB));
+  EXPECT_FALSE(view.Covers(kOwnBase, 6 * MiB + 1));
+  EXPECT_FALSE(view.Covers(kOwnBase, 10 * MiB));
+  EXPECT_FALSE(view.Covers(kOwnBase + 6 * MiB, 1));
+  EXPECT_FALSE(view.Covers(kOwnBase - 1, 2));
+  EXPECT_TRUE(view.Covers(kOwnBase + 10 * MiB - 1, 1));
+  EXPECT_FALSE(view.Covers(kOwnBase, UINT64_MAX));
 }
 
 TEST(BackedAddressesTest, ARememberedRangeIsForgottenWhenSomethingGoes) {
   BackedAddresses backed;
   BackedView view(&backed, 0), other(&backed, 1);
-  backed.Add(kBase, 2 * MiB);
-  backed.Add(kBase + 2 * MiB, 2 * MiB);
-  EXPECT_TRUE(view.Covers(kBase, 4 * MiB));
-  backed.Remove(kBase + 2 * MiB, 2 * MiB);
-  EXPECT_FALSE(view.Covers(kBase, 4 * MiB));
-  EXPECT_FALSE(view.Covers(kBase + 2 * MiB, 1));
-  EXPECT_TRUE(view.Covers(kBase, 2 * MiB));
-  EXPECT_FALSE(other.Covers(kBase, 1));  // another's slot
-  EXPECT_FALSE(other.Covers(kBase + ipc::limits::kSlotBytes, 1));
+  backed.Add(kOwnBase, 2 * MiB);
+  backed.Add(kOwnBase + 2 * MiB, 2 * MiB);
+  EXPECT_TRUE(view.Covers(kOwnBase, 4 * MiB));
+  backed.Remove(kOwnBase + 2 * MiB, 2 * MiB);
+  EXPECT_FALSE(view.Covers(kOwnBase, 4 * MiB));
+  EXPECT_FALSE(view.Covers(kOwnBase + 2 * MiB, 1));
+  EXPECT_TRUE(view.Covers(kOwnBase, 2 * MiB));
+  EXPECT_FALSE(other.Covers(kOwnBase, 1));  // another's slot
+  EXPECT_FALSE(other.Covers(kOwnBase + ipc::limits::kSlotBytes, 1));
   EXPECT_NE(view.removals(), 0u);
   EXPECT_EQ(other.removals(), 0u);
 }
@@ -65,10 +65,10 @@ TEST(BackedAddressesTest, AgreesWithAModel) {
     if (random() % 4 == 0) {
       const bool there = model.count(block) != 0;
       if (there) {
-        backed.Remove(kBase + block * MiB, MiB);
+        backed.Remove(kOwnBase + block * MiB, MiB);
         model.erase(block);
       } else {
-        backed.Add(kBase + block * MiB, MiB);
+        backed.Add(kOwnBase + block * MiB, MiB);
         model.insert(block);
       }
     }
@@ -77,7 +77,7 @@ TEST(BackedAddressesTest, AgreesWithAModel) {
     for (uint64_t at = from / MiB; at <= (from + bytes - 1) / MiB; ++at) {
       all = all && model.count(static_cast<unsigned>(at)) != 0;
     }
-    ASSERT_EQ(view.Covers(kBase + from, bytes), all) << from << " " << bytes;
+    ASSERT_EQ(view.Covers(kOwnBase + from, bytes), all) << from << " " << bytes;
   }
 }
 

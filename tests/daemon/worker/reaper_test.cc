@@ -13,7 +13,7 @@
 namespace worker {
 namespace {
 
-constexpr uint64_t kBytes = 1 << 20;
+constexpr uint64_t kReapedBytes = 1 << 20;
 constexpr uint32_t kSlot = 3;
 constexpr uint64_t kWindow =
     ipc::limits::kSlotBase + kSlot * ipc::limits::kSlotBytes + ipc::limits::kDeviceArenaBytes;
@@ -60,29 +60,31 @@ TEST_F(ReaperTest, WithoutOneAJobIsDoneAtOnce) {
 
 TEST_F(ReaperTest, PinnedMemoryIsFreedWhileTheDriverWaitsForOthers) {
   PinnedMemory pinned(environment_, kSlot, File());
-  ASSERT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+  ASSERT_EQ(pinned.Map(kWindow, kReapedBytes, 0), CUDA_SUCCESS);
   Hold();
   EXPECT_EQ(pinned.Unmap(kWindow), CUDA_SUCCESS) << "it does not wait";
   EXPECT_EQ(pinned.bytes(), 0u);
-  EXPECT_FALSE(pinned.Contains(kWindow, kBytes));
-  EXPECT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_ERROR_NOT_READY) << "the driver has it still";
-  EXPECT_EQ(pinned.Map(kWindow + kBytes, kBytes, 0), CUDA_SUCCESS) << "another place";
-  EXPECT_EQ(pinned.Map(kWindow + kBytes, kBytes, 0), CUDA_ERROR_INVALID_VALUE) << "its own";
+  EXPECT_FALSE(pinned.Contains(kWindow, kReapedBytes));
+  EXPECT_EQ(pinned.Map(kWindow, kReapedBytes, 0), CUDA_ERROR_NOT_READY)
+      << "the driver has it still";
+  EXPECT_EQ(pinned.Map(kWindow + kReapedBytes, kReapedBytes, 0), CUDA_SUCCESS) << "another place";
+  EXPECT_EQ(pinned.Map(kWindow + kReapedBytes, kReapedBytes, 0), CUDA_ERROR_INVALID_VALUE)
+      << "its own";
   LetGo();
-  EXPECT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(pinned.Map(kWindow, kReapedBytes, 0), CUDA_SUCCESS);
 }
 
 TEST_F(ReaperTest, TheSlotsNextSessionIsToldOfWhatTheLastOneLeft) {
   {
     PinnedMemory pinned(environment_, kSlot, File());
-    ASSERT_EQ(pinned.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+    ASSERT_EQ(pinned.Map(kWindow, kReapedBytes, 0), CUDA_SUCCESS);
     Hold();
   }
   PinnedMemory next(environment_, kSlot, File());
-  EXPECT_EQ(next.Map(kWindow, kBytes, 0), CUDA_ERROR_NOT_READY);
-  EXPECT_EQ(next.Map(kWindow + kBytes, kBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(next.Map(kWindow, kReapedBytes, 0), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(next.Map(kWindow + kReapedBytes, kReapedBytes, 0), CUDA_SUCCESS);
   LetGo();
-  EXPECT_EQ(next.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(next.Map(kWindow, kReapedBytes, 0), CUDA_SUCCESS);
 }
 
 // A range takes one of the process's mappings until the reaper has unmapped it.
@@ -90,15 +92,15 @@ TEST_F(ReaperTest, PinnedRangesOfAllSessionsCountUntilTheyAreUnmapped) {
   PinnedMemory one(environment_, kSlot, File(), &two_);
   PinnedMemory other(environment_, kSlot + 1, File(), &two_);
   constexpr uint64_t kOther = kWindow + ipc::limits::kSlotBytes;
-  EXPECT_EQ(one.Map(kWindow, kBytes, 0), CUDA_SUCCESS);
-  EXPECT_EQ(one.Map(kWindow, kBytes, 0), CUDA_ERROR_INVALID_VALUE) << "counts as none";
-  EXPECT_EQ(other.Map(kOther, kBytes, 0), CUDA_SUCCESS);
-  EXPECT_EQ(other.Map(kOther + kBytes, kBytes, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(one.Map(kWindow, kReapedBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(one.Map(kWindow, kReapedBytes, 0), CUDA_ERROR_INVALID_VALUE) << "counts as none";
+  EXPECT_EQ(other.Map(kOther, kReapedBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(other.Map(kOther + kReapedBytes, kReapedBytes, 0), CUDA_ERROR_OUT_OF_MEMORY);
   Hold();
   EXPECT_EQ(one.Unmap(kWindow), CUDA_SUCCESS);
-  EXPECT_EQ(other.Map(kOther + kBytes, kBytes, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(other.Map(kOther + kReapedBytes, kReapedBytes, 0), CUDA_ERROR_OUT_OF_MEMORY);
   LetGo();
-  EXPECT_EQ(other.Map(kOther + kBytes, kBytes, 0), CUDA_SUCCESS);
+  EXPECT_EQ(other.Map(kOther + kReapedBytes, kReapedBytes, 0), CUDA_SUCCESS);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace worker {
 namespace {
 
-constexpr uint64_t kBytes = ipc::limits::kRenameBytesMax;
+constexpr uint64_t kScratchBytes = ipc::limits::kRenameBytesMax;
 
 class ScratchMemoryTest : public testing::Test, public PersistentMemory {
  protected:
@@ -43,7 +43,7 @@ class ScratchMemoryTest : public testing::Test, public PersistentMemory {
   }
   CUresult MapIfFree(uint64_t bytes, const std::function<CUresult()>& map) override {
     ++asked_;
-    EXPECT_EQ(bytes, kBytes);
+    EXPECT_EQ(bytes, kScratchBytes);
     return has_room_ ? map() : CUDA_ERROR_OUT_OF_MEMORY;
   }
   void GiveMemoryBack(uint64_t) override {}
@@ -71,10 +71,10 @@ TEST_F(ScratchMemoryTest, IsMadeOnceAndCounts) {
   ASSERT_NE(address, 0u);
   EXPECT_EQ(scratch_->Take(), address);
   EXPECT_EQ(asked_, 1);
-  EXPECT_EQ(held_->arena.bytes(), kBytes);
-  EXPECT_TRUE(held_->addresses.Backs(address, kBytes));
+  EXPECT_EQ(held_->arena.bytes(), kScratchBytes);
+  EXPECT_TRUE(held_->addresses.Backs(address, kScratchBytes));
   EXPECT_EQ(scratch_->span().address, address);
-  EXPECT_EQ(scratch_->span().bytes, kBytes);
+  EXPECT_EQ(scratch_->span().bytes, kScratchBytes);
 }
 
 TEST_F(ScratchMemoryTest, IsNotAskedForAgainBeforeOrdersAreForgotten) {
@@ -92,7 +92,7 @@ TEST_F(ScratchMemoryTest, GoesBehindTheWorkBefore) {
   held_->streams.Use(stream_);
   recording_.busy_streams.insert(stream_->driver);
   scratch_->GiveBack();
-  EXPECT_EQ(held_->arena.bytes(), kBytes) << "the device may use it";
+  EXPECT_EQ(held_->arena.bytes(), kScratchBytes) << "the device may use it";
   EXPECT_FALSE(held_->addresses.Backs(address, 1)) << "no later call may";
   EXPECT_NE(scratch_->Take(), address);
   scratch_->GiveBack();
@@ -101,7 +101,7 @@ TEST_F(ScratchMemoryTest, GoesBehindTheWorkBefore) {
   EXPECT_TRUE(held_->frees.Poll());
   EXPECT_EQ(held_->arena.bytes(), 0u);
   EXPECT_EQ(scratch_->Take(), address);
-  EXPECT_TRUE(held_->addresses.Backs(address, kBytes));
+  EXPECT_TRUE(held_->addresses.Backs(address, kScratchBytes));
 }
 
 // Graphs have the address in their nodes.
@@ -113,7 +113,7 @@ TEST_F(ScratchMemoryTest, ComesBackFromTheHostAtItsAddressWithoutBytes) {
   ASSERT_EQ(held_->arena.SwapIn(), CUDA_SUCCESS);
   EXPECT_EQ(scratch_->Take(), address);
   EXPECT_EQ(asked_, 1);
-  EXPECT_TRUE(held_->addresses.Backs(address, kBytes));
+  EXPECT_TRUE(held_->addresses.Backs(address, kScratchBytes));
 }
 
 TEST_F(ScratchMemoryTest, GoesWhileItIsOnTheHost) {
@@ -130,7 +130,7 @@ TEST_F(ScratchMemoryTest, IsForgottenWithAllMemoryOfTheSession) {
   held_->arena.Clear();
   EXPECT_EQ(scratch_->span().bytes, 0u);
   EXPECT_NE(scratch_->Take(), 0u);
-  EXPECT_EQ(held_->arena.bytes(), kBytes);
+  EXPECT_EQ(held_->arena.bytes(), kScratchBytes);
 }
 
 // Launches on the other device might not reach it.

@@ -18,7 +18,7 @@ namespace limits = ipc::limits;
 namespace wire = ipc::control;
 using limits::MiB;
 
-constexpr uint64_t kLane = 5;
+constexpr uint64_t kSessionLane = 5;
 constexpr uint64_t kStep = 2 * MiB;
 constexpr CUdeviceptr kPersistent = limits::kSlotBase;
 constexpr CUdeviceptr kEphemeral = limits::kSlotBase + limits::kEphemeralOffset;
@@ -34,7 +34,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
   }
   void SetUp() override {
     SessionTest::SetUp();
-    board_.Grant(1, kLane);
+    board_.Grant(1, kSessionLane);
     session_->handlers().UseDevice(1);
   }
   void TearDown() override { session_.reset(); }  // its gate before the board
@@ -76,7 +76,7 @@ class SessionMemoryTest : public SessionTest, public DaemonLink {
 
   Recording& recording_ = FreshRecording();
   uint64_t daemon_ = 1;
-  uint64_t lane_ = kLane;
+  uint64_t lane_ = kSessionLane;
   BackedAddresses backed_;
   SwapSpace swap_{64 * MiB};
   Board board_{[](const wire::WorkerToDaemon&) {}};
@@ -110,7 +110,7 @@ TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
   ASSERT_EQ(session_->handlers().memory().LaneReserve(2 * kStep), CUDA_SUCCESS);
   ASSERT_EQ(session_->handlers().memory().LaneKeep(kEphemeral, kStep), CUDA_SUCCESS);
   ASSERT_EQ(session_->handlers().memory().LaneDrop(kEphemeral), CUDA_SUCCESS);
-  ASSERT_EQ(lanes_.Look(kLane).holder, 1u);
+  ASSERT_EQ(lanes_.Look(kSessionLane).holder, 1u);
   LetMappingFail(true);
   const ipc::BoundaryInfo boundary;
   ASSERT_EQ(session_->handlers().session().Boundary(&boundary), CUDA_SUCCESS);
@@ -118,7 +118,7 @@ TEST_F(SessionMemoryTest, WhereItsLaneCanNotBeMappedAgainItEntersAnew) {
   EXPECT_EQ(session_->handlers().memory().LaneKeep(kEphemeral, kStep), CUDA_ERROR_ILLEGAL_STATE);
   LetMappingFail(false);
   ASSERT_EQ(session_->handlers().memory().LaneReserve(3 * kStep), CUDA_SUCCESS);
-  EXPECT_EQ(lanes_.Look(kLane).holder, 1u);
+  EXPECT_EQ(lanes_.Look(kSessionLane).holder, 1u);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
 }
 
@@ -135,7 +135,7 @@ TEST_F(SessionMemoryTest, ASessionThatEndsBeforeItsWorkLeavesItsLaneMapped) {
     loss->store(CUDA_ERROR_MPS_RPC_FAILURE);
     return CUDA_ERROR_NOT_READY;
   };
-  lane_ = kLane + 1;
+  lane_ = kSessionLane + 1;
   EXPECT_EQ(session_->handlers().memory().LaneReserve(2 * kStep), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(recording_.mapped.count(kEphemeral), 1u);
   driver_.cuStreamQuery = RecordingEnvironment().driver->cuStreamQuery;

@@ -287,6 +287,44 @@ static void Refused(CUcontext context, CUdeviceptr a) {
   CHECK(cuGraphDestroy(second));
 }
 
+// Nodes inside a child graph change like others.
+static void Children(CUcontext context, CUstream stream, CUdeviceptr a) {
+  CUgraph child, parent, inner;
+  CUgraphNode fill, multiply, outer, nodes[2];
+  CUgraphExec exec;
+  size_t count = 2;
+  const CUDA_MEMSET_NODE_PARAMS_v1 three = FillOf(a, 3), four = FillOf(a, 4);
+  Kernel times(reinterpret_cast<const void*>(&Multiply), a, 5);
+  CHECK(cuGraphCreate(&child, 0));
+  CHECK(cuGraphCreate(&parent, 0));
+  CHECK(cuGraphAddMemsetNode(&fill, child, NULL, 0, &three, context));
+  CHECK(cuGraphAddKernelNode(&multiply, child, &fill, 1, &times.node));
+  CHECK(cuGraphAddChildGraphNode(&outer, parent, NULL, 0, child));
+  CHECK(cuGraphChildGraphNodeGetGraph(outer, &inner));
+  CHECK(cuGraphGetNodes(inner, nodes, &count));
+  CHECK(cuGraphInstantiateWithFlags(&exec, parent, 0));
+  CHECK(cuGraphLaunch(exec, stream));
+  CHECK(cuStreamSynchronize(stream));
+  Show("child graph", a);
+  times.number = 7;
+  CHECK(cuGraphExecKernelNodeSetParams(exec, nodes[1], &times.node));
+  CHECK(cuGraphLaunch(exec, stream));
+  CHECK(cuStreamSynchronize(stream));
+  Show("its kernel changed", a);
+  CHECK(cuGraphExecMemsetNodeSetParams(exec, nodes[0], &four, context));
+  CHECK(cuGraphLaunch(exec, stream));
+  CHECK(cuStreamSynchronize(stream));
+  Show("its fill changed", a);
+  printf("a child switched off: %d\n", cuGraphNodeSetEnabled(exec, outer, 0));
+  CHECK(cuGraphNodeSetEnabled(exec, nodes[1], 0));
+  CHECK(cuGraphLaunch(exec, stream));
+  CHECK(cuStreamSynchronize(stream));
+  Show("its kernel switched off", a);
+  CHECK(cuGraphExecDestroy(exec));
+  CHECK(cuGraphDestroy(parent));
+  CHECK(cuGraphDestroy(child));
+}
+
 int main() {
   CUdeviceptr a, b;
   CUcontext context;
@@ -299,6 +337,7 @@ int main() {
   Shape();
   Kernels(context, stream, a, b);
   Host(context, stream, a);
+  Children(context, stream, a);
   Long(stream, a);
   Refused(context, a);
   CHECK(cuStreamDestroy(stream));

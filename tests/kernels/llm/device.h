@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/llm/launch.h"
+#include "tests/harness/events.h"
 #include "tests/softgpu/driver_test.h"
 
 namespace kernels::llm {
@@ -24,10 +25,13 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Side { kHost, kDevice };
 
-// How many random shapes each test tries: LANEWAY_KERNEL_SHAPES, 40 without it.
+// How many random shapes each test tries: LANEWAY_KERNEL_SHAPES, 40 without it, and 8 under a
+// sanitizer.
 inline int Shapes() {
   const char* const given = std::getenv("LANEWAY_KERNEL_SHAPES");
-  return given != nullptr ? std::max(1, static_cast<int>(std::strtol(given, nullptr, 10))) : 40;
+  return given != nullptr      ? std::max(1, static_cast<int>(std::strtol(given, nullptr, 10)))
+         : harness::kSanitized ? 8
+                               : 40;
 }
 
 class Device {

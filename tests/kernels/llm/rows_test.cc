@@ -33,17 +33,26 @@ TEST_F(RowsTest, Embed) {
     const int32_t width = random_.Int(1, 600);
     const int32_t vocabulary = random_.Int(1, 50);
     std::vector<int32_t> numbers(static_cast<size_t>(step.rows()));
-    for (int32_t& id : numbers) id = random_.Int(0, vocabulary - 1);
+    std::vector<int32_t> before(static_cast<size_t>(random_.Int(1, 9)));
+    for (int32_t& id : before) id = random_.Int(0, vocabulary - 1);
+    const int32_t drawn_max = static_cast<int32_t>(before.size());
+    for (int32_t& id : numbers)
+      id = random_.Chance(30) ? -random_.Int(1, drawn_max) : random_.Int(0, vocabulary - 1);
     Array<int32_t> ids(numbers);
+    Array<int32_t> drawn(before);
     Array<float> tokens(random_.Floats(Size(vocabulary, width)));
     Array<float> positions(random_.Floats(Size(40, width)));
     Array<float> out(Size(step.rows(), width));
     const bool with_positions = random_.Chance(50);
     Compare(
         [&](Side side) {
-          return Embed{step.On(side),   ids.On(side),
-                       tokens.On(side), with_positions ? positions.On(side) : nullptr,
-                       out.On(side),    width};
+          return Embed{step.On(side),
+                       ids.On(side),
+                       drawn.On(side),
+                       tokens.On(side),
+                       with_positions ? positions.On(side) : nullptr,
+                       out.On(side),
+                       width};
         },
         out);
   }

@@ -49,6 +49,7 @@ class Driver {
     return steps.empty() ? Step() : steps[0];
   }
   const State& state() const { return batcher_->state(); }
+  const IterationBatcher& batcher() const { return *batcher_; }
 
   int64_t now_us = 0;
 

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "tests/harness/events.h"
 #include "tests/scheduler/batching/world.h"
 
 namespace scheduler::batching::iteration {
@@ -49,7 +50,8 @@ TEST_P(ExhaustiveTest, EveryMixEndsAndBeginsByArrival) {
   plan.blocks_min = plan.blocks_max = 6;
   int mixes = 1;
   for (int i = 0; i < kRequests; ++i) mixes *= kKinds;
-  for (int mix = 0; mix < mixes; ++mix) {
+  // Under a sanitizer every seventh, which has no factor in common with kKinds.
+  for (int mix = 0; mix < mixes; mix += harness::kSanitized ? 7 : 1) {
     try {
       Run(plan, mix);
     } catch (const std::logic_error& error) {

@@ -49,6 +49,7 @@ Arrived World::RandomRequest() {
   about.deadline_us = plan_.cancels && Random(4) == 0 ? 1 + Random(400'000) : 0;
   about.salt = static_cast<uint64_t>(Random(2));
   about.copies = plan_.copies && Random(3) == 0 ? 1 + Random(4) : 1;
+  about.needs_drawn = Random(5) == 0;
   return about;
 }
 
@@ -61,6 +62,7 @@ RequestId World::Arrive(Arrived about) {
     answer.arrived_us = now_us_;
     answer.priority = about.priority;
     answer.salt = about.salt;
+    answer.needs_drawn = about.needs_drawn;
     answers_[{about.request, copy}] = answer;
   }
   Tell(about);
@@ -76,6 +78,7 @@ bool World::FinishStep() {
   if (in_flight_.empty()) return false;
   const iteration::Step step = in_flight_.front();
   in_flight_.pop_front();
+  written_.pop_front();
   StepDone done = {step.number, {}};
   for (const Row& row : step.rows) {
     for (int32_t copy = row.copy; copy < row.copy + row.samples; ++copy) {
@@ -92,7 +95,9 @@ bool World::FinishStep() {
 
 void World::LoseEngine() {
   in_flight_.clear();
+  written_.clear();
   engine_ready_ = false;
+  for (std::pair<const AnswerId, Answer>& each : answers_) each.second.computed = 0;
   Tell(EngineLost{});
 }
 
@@ -145,18 +150,53 @@ void World::CheckStep(const iteration::Step& step) const {
   for (const Row& row : step.rows) {
     tokens += row.count;
     Require(row.count > 0, "a row without tokens");
-    for (const iteration::Step& other : in_flight_) {
-      for (const Row& before : other.rows) {
-        Require(before.request != row.request || before.copy != row.copy,
-                "an answer is in two steps");
-      }
-    }
+    CheckAhead(row);
   }
   Require(plan_.mode != "budget" || tokens <= options.tokens_max, "too many tokens");
 }
 
+// A row follows the token that the step before draws for the same answer, or all of that row's
+// tokens are known.
+void World::CheckAhead(const Row& row) const {
+  int32_t drawn = -1;
+  for (const iteration::Step& other : in_flight_) {
+    int32_t sample = 0;
+    for (const Row& before : other.rows) {
+      const bool same = before.request == row.request && before.copy == row.copy;
+      Require(!same || plan_.options.ahead, "an answer is in two steps");
+      if (same && before.samples > 0) drawn = sample;
+      sample += before.samples;
+    }
+    Require(sample == other.samples, "another number of samples than the step says");
+  }
+  Require(row.follows == drawn, "a row follows another token than the step before draws");
+}
+
+World::Answer World::Foreseen(const Row& row, const Answer& answer) const {
+  Answer foreseen = answer;
+  if (row.follows < 0) return foreseen;
+  Require(!answer.needs_drawn, "an answer goes ahead whose next token depends on the last");
+  foreseen.tokens.push_back(
+      TokenAt(row.request, row.copy, static_cast<int32_t>(answer.tokens.size())));
+  Require(static_cast<int32_t>(foreseen.tokens.size()) < answer.tokens_max,
+          "a row follows the last token of an answer");
+  return foreseen;
+}
+
+void World::RequireUnwritten(const Row& row, BlockId block) const {
+  for (const std::vector<Written>& step : written_) {
+    for (const Written& other : step) {
+      const bool same = other.answer == AnswerId{row.request, row.copy};
+      const bool writes =
+          std::find(other.blocks.begin(), other.blocks.end(), block) != other.blocks.end();
+      Require(same || !writes, "a row uses a block that a step in flight writes for another");
+    }
+  }
+}
+
 void World::Apply(const iteration::Step& step) {
   CheckStep(step);
+  written_.emplace_back();
   for (const BlockCopy& copy : step.copies) {
     std::copy_n(slots_.begin() + copy.from * kBlockTokens, kBlockTokens,
                 slots_.begin() + copy.to * kBlockTokens);
@@ -180,24 +220,49 @@ void World::Compute(const Row& row) {
   Require(row.table_first <= static_cast<int32_t>(answer->table.size()), "a gap in a table");
   answer->table.resize(static_cast<size_t>(row.table_first));
   answer->table.insert(answer->table.end(), row.blocks.begin(), row.blocks.end());
+  Require(answer->computed == 0 || row.first == answer->computed,
+          "a row does not go on where the last one ended, and no preemption was told");
   const int32_t end = row.first + row.count;
-  Require(end <= static_cast<int32_t>(answer->tokens.size()), "a token that is not known yet");
-  Require((row.samples > 0) == (end == static_cast<int32_t>(answer->tokens.size())),
+  answer->computed = end;
+  const Answer known = Foreseen(row, *answer);
+  Require(end <= static_cast<int32_t>(known.tokens.size()), "a token that is not known yet");
+  Require((row.samples > 0) == (end == static_cast<int32_t>(known.tokens.size())),
           "a row samples unless it ends with the last token");
+  Written written = {{row.request, row.copy}, {}};
   for (int32_t position = 0; position < end; ++position) {
     const size_t at = static_cast<size_t>(position / kBlockTokens);
     Require(at < answer->table.size(), "a token without a block");
+    const BlockId block = answer->table[at];
+    RequireUnwritten(row, block);
     uint64_t* const slot =
-        &slots_[static_cast<size_t>(answer->table[at] * kBlockTokens + position % kBlockTokens)];
-    if (position >= row.first) *slot = HashUpTo(*answer, position);
-    Require(*slot == HashUpTo(*answer, position), "a block has not what its table says");
+        &slots_[static_cast<size_t>(block * kBlockTokens + position % kBlockTokens)];
+    if (position >= row.first) {
+      *slot = HashUpTo(known, position);
+      written.blocks.push_back(block);
+    }
+    Require(*slot == HashUpTo(known, position), "a block has not what its table says");
   }
+  written_.back().push_back(std::move(written));
 }
 
 void World::Apply(const Finished& finished) {
   Note(finished.request * 8 + static_cast<uint64_t>(finished.why));
   Require(answers_.erase({finished.request, finished.copy}) == 1, "an answer is told twice");
   finished_.push_back(finished);
+}
+
+void World::Apply(const Preempted& preempted) {
+  Note(preempted.request * 32 + static_cast<uint64_t>(preempted.copy));
+  const std::map<AnswerId, Answer>::iterator found =
+      answers_.find({preempted.request, preempted.copy});
+  Require(found != answers_.end(), "an answer is preempted that was told to have ended");
+  for (const iteration::Step& step : in_flight_) {
+    for (const Row& row : step.rows) {
+      Require(row.request != preempted.request || row.copy != preempted.copy,
+              "an answer is preempted that a step has");
+    }
+  }
+  found->second.computed = 0;
 }
 
 void World::Apply(const Rejected& rejected) {

@@ -42,6 +42,8 @@ class World {
     int64_t begun_us = -1;  // first row
     uint32_t priority = 0;
     uint64_t salt = 0;
+    int32_t computed = 0;  // where the next row begins; 0: wherever it likes
+    bool needs_drawn = false;
     std::vector<BlockId> table;
   };
   using AnswerId = std::pair<RequestId, int32_t>;
@@ -74,10 +76,16 @@ class World {
   void Tell(const Event& event);
   void Apply(const iteration::Step& step);
   void Compute(const Row& row);
+  // The answer with the token that the step before draws for it.
+  Answer Foreseen(const Row& row, const Answer& answer) const;
+  // No row of another answer in flight writes there.
+  void RequireUnwritten(const Row& row, BlockId block) const;
   void Apply(const Finished& finished);
   void Apply(const Rejected& rejected);
   void Apply(const SetTimer& timer) { timer_us_ = timer.at_us; }
+  void Apply(const Preempted& preempted);
   void CheckStep(const iteration::Step& step) const;
+  void CheckAhead(const Row& row) const;
   void Require(bool holds, const char* sentence) const;
   void Note(uint64_t value) { digest_ = (digest_ ^ value) * 0x100000001b3; }
 
@@ -85,8 +93,13 @@ class World {
   std::mt19937_64 random_;
   std::unique_ptr<IterationBatcher> batcher_;
   std::map<AnswerId, Answer> answers_;
+  struct Written {
+    AnswerId answer;
+    std::vector<BlockId> blocks;
+  };
   std::deque<iteration::Step> in_flight_;
-  std::vector<uint64_t> slots_;  // of the engine
+  std::deque<std::vector<Written>> written_;  // by each of them, and by the step that begins
+  std::vector<uint64_t> slots_;               // of the engine
   std::vector<std::vector<AnswerId>> steps_;
   std::vector<Finished> finished_;
   bool engine_ready_ = false;

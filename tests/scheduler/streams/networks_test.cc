@@ -13,13 +13,13 @@
 namespace scheduler::streams {
 namespace {
 
-struct Row {
+struct NetworkRow {
   const char* network;
   int operators, edges, minimal_edges, matched, streams, synchronisations;
 };
 
 TEST(NetworksTest, EdgesMatchedStreamsAndSynchronisations) {
-  constexpr Row kRows[] = {
+  constexpr NetworkRow kRows[] = {
       {"inception_v3", 218, 252, 252, 182, 6, 70},
       {"darts", 545, 645, 619, 485, 7, 134},
       {"amoebanet", 553, 653, 641, 475, 11, 166},
@@ -27,7 +27,7 @@ TEST(NetworksTest, EdgesMatchedStreamsAndSynchronisations) {
       {"nasnet_a_large", 980, 1195, 1155, 821, 16, 334},
       {"resnet50", 121, 136, 124, 116, 2, 8},
   };
-  for (const Row& row : kRows) {
+  for (const NetworkRow& row : kRows) {
     const Dag dag = GraphOf(ReadNetwork(row.network));
     const int minimal_edges = Reduce(dag).minimal.edges();
     const Assignment assignment = AssignNimble(dag);

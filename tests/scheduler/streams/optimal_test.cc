@@ -10,17 +10,14 @@
 
 #include "scheduler/streams/nimble.h"
 #include "scheduler/streams/reduction.h"
+#include "tests/harness/events.h"
 #include "tests/harness/seed.h"
 #include "tests/scheduler/streams/graphs.h"
 
 namespace scheduler::streams {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kRounds = 5'000;  // brute force is fifty times slower there
-#else
-constexpr int kRounds = 100'000;
-#endif
+constexpr int kRounds = harness::kSanitized ? 5'000 : 100'000;  // brute force is slow there
 
 // Synchronisations and streams.
 using Figures = std::pair<int, int>;

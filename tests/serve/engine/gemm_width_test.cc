@@ -41,11 +41,11 @@ TEST(GemmWidthTest, NarrowCallsAndRemaindersAreAvoided) {
     return place >= columns / 8 * 8 ? 2 : 0;
   };
   const GemmWidth width = *ChooseGemmWidth(256, ProbeOf(library));
-  EXPECT_EQ(width.columns, 32);
+  EXPECT_EQ(width.columns, 24);
   EXPECT_TRUE(width.multiples);
-  EXPECT_EQ(width.Padded(1), 32);
-  EXPECT_EQ(width.Padded(33), 64);
-  EXPECT_EQ(width.OfCall(64), 64);
+  EXPECT_EQ(width.Padded(1), 24);
+  EXPECT_EQ(width.Padded(33), 48);
+  EXPECT_EQ(width.OfCall(48), 48);
 }
 
 TEST(GemmWidthTest, CallsOfOneWidthWhereNoMultiplesAgree) {
@@ -55,6 +55,30 @@ TEST(GemmWidthTest, CallsOfOneWidthWhereNoMultiplesAgree) {
   EXPECT_FALSE(width.multiples);
   EXPECT_EQ(width.Padded(17), 32);
   EXPECT_EQ(width.OfCall(32), 16);
+}
+
+// OpenBLAS on processors with AVX2: columns go by twelve, whose first six are added in another way,
+// then by eight, by four and one by one.
+TEST(GemmWidthTest, CallsOfEightWhereTwelveColumnsAreATile) {
+  const Library library = [](int32_t columns, int32_t place) {
+    if (place < columns / 12 * 12) return place % 12 < 6 ? 12 : 1;
+    const int32_t rest = columns % 12;
+    if (rest >= 8 && place % 12 < 8) return 8;
+    return rest < 8 && place % 12 < rest / 4 * 4 ? 4 : 1;
+  };
+  const GemmWidth width = *ChooseGemmWidth(256, ProbeOf(library));
+  EXPECT_EQ(width.columns, 8);
+  EXPECT_FALSE(width.multiples);
+}
+
+// A tile of twelve that adds in one way.
+TEST(GemmWidthTest, WidthsThatAreNoPowersOfTwo) {
+  const Library library = [](int32_t columns, int32_t place) {
+    return place < columns / 12 * 12 ? 12 : place % 12;
+  };
+  const GemmWidth width = *ChooseGemmWidth(256, ProbeOf(library));
+  EXPECT_EQ(width.columns, 12);
+  EXPECT_TRUE(width.multiples);
 }
 
 TEST(GemmWidthTest, SingleColumnsWherePlacesDiffer) {
@@ -77,7 +101,7 @@ TEST(GemmWidthTest, TheWidestCallIsTried) {
   std::vector<int32_t> calls;
   const Library library = [](int32_t columns, int32_t) { return columns > 1000 ? 1 : 0; };
   const GemmWidth width = *ChooseGemmWidth(1001, ProbeOf(library, &calls));
-  EXPECT_EQ(*std::max_element(calls.begin(), calls.end()), 1024);
+  EXPECT_EQ(*std::max_element(calls.begin(), calls.end()), 1056);  // multiples of 96
   EXPECT_FALSE(width.multiples);
 }
 

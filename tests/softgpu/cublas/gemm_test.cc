@@ -167,6 +167,38 @@ TYPED_TEST(GemmTest, BatchesByStrideAndByPointer) {
   }
 }
 
+// As layers do that several rows go through: A has more rows than a panel.
+TYPED_TEST(GemmTest, BatchesThatShareA) {
+  using T = TypeParam;
+  Random random;
+  SCOPED_TRACE(random.Describe());
+  for (int round = 0; round < 4; ++round) {
+    Case<T> c(random);
+    c.m = random.Between(250, 600);
+    c.n = random.Between(1, 9);
+    const int batch = static_cast<int>(random.Between(2, 5));
+    const Grid<T> a = c.A(random);
+    Grid<T> b = c.B(random), result = RandomGrid<T>(random, c.m, c.n);
+    const T alpha = random.Number<T>(), beta = random.Number<T>();
+    std::vector<T> all_b, all_c, expected;
+    for (int i = 0; i < batch; ++i) {
+      b.data = random.Numbers<T>(b.data.size());
+      result.data = random.Numbers<T>(result.data.size());
+      all_b.insert(all_b.end(), b.data.begin(), b.data.end());
+      all_c.insert(all_c.end(), result.data.begin(), result.data.end());
+      Reference(c, alpha, a, b, beta, result);
+      expected.insert(expected.end(), result.data.begin(), result.data.end());
+    }
+    const DeviceArray<T> device_a(a.data), device_b(all_b), device_c(all_c);
+    ASSERT_EQ(
+        Vendor<T>::gemm_strided(this->handle_, c.op_a, c.op_b, c.m, c.n, c.k, V(&alpha),
+                                V(device_a.get()), a.ld, 0, V(device_b.get()), b.ld, b.data.size(),
+                                V(&beta), V(device_c.get()), result.ld, result.data.size(), batch),
+        CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(device_c.Read(), expected) << c.m << "x" << c.n << "x" << c.k << ", " << batch;
+  }
+}
+
 // GemmEx with elements T, results R, scalars S and arithmetic E.
 template <class T, class R, class S, class E>
 void CheckGemmEx(cublasHandle_t handle, cublasComputeType_t compute) {

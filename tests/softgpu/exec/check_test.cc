@@ -94,6 +94,17 @@ TEST_F(Checked, SameValueAndAtomicsDoNotRace) {
   ExpectOne(Kind::kRace, 10, 9);
 }
 
+// Hardware lets a kernel read the rest of a granule; under check=1 such a read is a fault.
+TEST_F(Checked, SharedMemoryEndsWhereTheKernelsDoes) {
+  machine.checked = true;
+  machine.Load(std::string(kHeader) +
+               ".visible .entry k(.param .u64 p) { .reg .b32 %r; .shared .b32 box[2];\n"
+               "ld.shared.u32 %r, [box+8]; ret; }\n");
+  const std::optional<Fault> fault = machine.Run("k", {1}, {1}, address);
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->code, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 TEST_F(Checked, UninitialisedReads) {
   Run("ld.shared.u32 %r3, [%r1];\n");
   ExpectOne(Kind::kUninitialised, 8);

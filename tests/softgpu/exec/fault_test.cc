@@ -108,7 +108,7 @@ TEST_F(Faults, Misaligned) {
 }
 
 TEST_F(Faults, SharedLocalAndParamBounds) {
-  EXPECT_EQ(MustFault("st.shared.u32 [box+64], 1;", 0).code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(MustFault("st.shared.u32 [box+128], 1;", 0).code, CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(MustFault("ld.shared.u32 %r0, [%l0];", 1ull << 40).code, CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(MustFault("st.local.u32 [%l0], 1;", 4096).code, CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(MustFault("ld.param.u32 %r0, [%l0];", 64).code, CUDA_ERROR_ILLEGAL_ADDRESS);

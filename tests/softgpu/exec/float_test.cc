@@ -137,10 +137,10 @@ TEST(F32, ComparesOrderedAndNot) {
       {"leu", [](float a, float b) { return !(a > b); }},
       {"num", [](float a, float b) { return a == a && b == b; }},
       {"nan", [](float a, float b) { return a != a || b != b; }}};
-  for (const auto& [name, test] : tests) {
+  for (const auto& [name, compare] : tests) {
     CheckF32(
         "setp." + std::string(name) + ".f32 %p, %a, %b; selp.f32 %d, 0f3F800000, 0f00000000, %p;",
-        [test](float a, float b) { return test(a, b) ? 1.0f : 0.0f; });
+        [test = compare](float a, float b) { return test(a, b) ? 1.0f : 0.0f; });
   }
 }
 

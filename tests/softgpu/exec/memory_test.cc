@@ -56,6 +56,41 @@ TEST_F(MemoryForms, HundredAndTwentyEightBits) {
   EXPECT_EQ(machine.Download<uint64_t>(out, 2), (std::vector<uint64_t>{words[1], words[0]}));
 }
 
+// Dr.Jit writes its tables and local arrays so: a register between the brackets counts bytes.
+TEST_F(MemoryForms, VariablesIndexedByRegisters) {
+  machine.Load(
+      std::string(kHeader) +
+      ".global .align 4 .b32 table[4] = {10, 20, 30, 40};\n"
+      ".visible .entry k(.param .u64 out) {\n.reg .pred %p; .reg .b32 %r<6>; .reg .s32 %s;\n"
+      ".reg .b64 %l<4>;\n.local .align 4 .b32 kept[4];\n.shared .align 4 .b32 box[8];\n"
+      "ld.param.u64 %l0, [out];\nmov.u32 %r0, %tid.x;\nmul.lo.u32 %r1, %r0, 4;\n"
+      "mul.wide.u32 %l1, %r0, 4;\nmul.lo.s32 %s, %r0, -4;\nadd.u64 %l0, %l0, %l1;\n"
+      "st.local.b32 kept[%r1], %r0;\nst.shared.b32 box[%l1+16], %r1;\n"
+      "ld.global.b32 %r2, table[%r1];\nld.global.b32 %r3, table[4];\n"
+      "add.u32 %r2, %r2, %r3;\nld.local.b32 %r4, kept[%r1+0];\nadd.u32 %r2, %r2, %r4;\n"
+      "ld.shared.b32 %r4, box[%s+28];\nadd.u32 %r2, %r2, %r4;\n"
+      "setp.eq.u32 %p, %r0, 1;\n@%p bra TWICE;\nbra.uni STORE;\n"
+      "TWICE: ld.global.b32 %r3, table[%r1+8];\nadd.u32 %r2, %r2, %r3;\n"
+      "STORE: st.global.b32 [%l0], %r2;\nret; }\n");
+  const uint64_t out = machine.Allocate(64);
+  ASSERT_FALSE(machine.Run("k", {1}, {4}, out).has_value());
+  EXPECT_EQ(machine.Download<uint32_t>(out, 4), (std::vector<uint32_t>{42, 89, 56, 63}));
+}
+
+// Hardware gives shared memory in granules of 128 bytes, and reductions read all of a granule.
+TEST_F(MemoryForms, TheGranuleOfSharedMemoryIsReadable) {
+  const uint64_t in = machine.Allocate(64), out = machine.Allocate(64);
+  EXPECT_FALSE(Run("ld.shared.b32 %r0, [box+124];", in, out).has_value());
+  EXPECT_FALSE(Run("st.shared.b32 [box+64], 7; ld.shared.b32 %r0, [box+64];\n"
+                   "st.global.b32 [%l1], %r0;",
+                   in, out)
+                   .has_value());
+  EXPECT_EQ(machine.Download<uint32_t>(out, 1)[0], 7u);
+  const std::optional<Fault> fault = Run("ld.shared.b32 %r0, [box+128];", in, out);
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->code, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 TEST_F(MemoryForms, PoliciesAndHintsChangeNothing) {
   const uint64_t in = machine.Upload(std::vector<uint32_t>{5, 6}), out = machine.Allocate(64);
   const std::optional<Fault> fault =
@@ -86,6 +121,44 @@ TEST_F(MemoryForms, BulkStoreFillsSharedMemory) {
                    in, out)
                    .has_value());
   EXPECT_EQ(machine.Download<uint64_t>(out, 3), (std::vector<uint64_t>{~0ull, 0, ~0ull}));
+}
+
+// `out` lies 8 bytes after `in` among the parameters.
+TEST_F(MemoryForms, ParametersByTheirAddress) {
+  const uint64_t in = machine.Upload(std::vector<uint64_t>{1}), out = machine.Allocate(64);
+  ASSERT_FALSE(Run("mov.b64 %l2, in; ld.param.u64 %l3, [%l2+8]; st.global.u64 [%l3], 5;\n"
+                   "ld.param.u32 %r0, [%l2+4]; st.global.b32 [%l3+8], %r0;\n"
+                   "ld.param.v2.u32 {%r1, %r2}, [%l2]; st.global.v2.b32 [%l3+16], {%r1, %r2};",
+                   in, out)
+                   .has_value());
+  EXPECT_EQ(machine.Download<uint64_t>(out, 3), (std::vector<uint64_t>{5, in >> 32, in}));
+  const std::optional<Fault> fault =
+      Run("mov.b64 %l2, in; ld.param.u64 %l3, [%l2+16]; st.global.u64 [%l1], %l3;", in, out);
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->code, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+// A register that is written again, in all lanes or in some, or in ways of its own, is read anew.
+TEST_F(MemoryForms, AddressesOfParametersThatChange) {
+  const uint64_t in = machine.Upload(std::vector<uint64_t>{1}), out = machine.Allocate(64);
+  for (const char* change :
+       {"add.s64 %l2, %l2, 8;", "mov.b64 %l2, out;",
+        "setp.ne.u64 %p0, %l1, 0;\n@%p0 mov.b64 %l2, out;",
+        "mov.b64 %l3, 8; mad.lo.u64 %l2, %l3, 1, %l2;",
+        "mov.b64 {%r0, %r1}, 8; mov.b64 %l2, {%r0, %r1};", "selp.b64 %l2, 8, %l2, 1;",
+        "st.global.u64 [%l1+8], 8; ld.global.u64 %l2, [%l1+8];"}) {
+    const std::string body = std::string("mov.b64 %l2, in;\n") + change +
+                             "\nld.param.u64 %l3, [%l2]; st.global.u64 [%l1], %l3;";
+    const std::optional<Fault> fault = Run(body, in, out);
+    ASSERT_FALSE(fault.has_value()) << change << ": " << fault->ToString();
+    EXPECT_EQ(machine.Download<uint64_t>(out, 1)[0], out) << change;
+  }
+  // One lane's guard leaves the register of others as it was.
+  ASSERT_FALSE(Run("setp.eq.u64 %p0, %l1, 0;\nmov.b64 %l2, out;\n@%p0 mov.b64 %l2, in;\n"
+                   "ld.param.u64 %l3, [%l2]; st.global.u64 [%l1], %l3;",
+                   in, out)
+                   .has_value());
+  EXPECT_EQ(machine.Download<uint64_t>(out, 1)[0], out);
 }
 
 }  // namespace

@@ -28,6 +28,15 @@ TEST(CostsTest, TimesAreInterpolatedAndGoOnBeyondTheTable) {
   EXPECT_DOUBLE_EQ(costs->StepMs(StepOf({6})), 15);  // between a step of one and 11 tokens
 }
 
+TEST(CostsTest, TablesThatFallGiveNoNegativeTimes) {
+  const absl::StatusOr<Costs> costs =
+      Costs::Parse("kind,size,ms\nstep,1,10\nstep,2,4\nprompt,2,4\nprompt,3,2\n", "t");
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_DOUBLE_EQ(costs->StepMs(StepOf({1, 1, 1})), 4);
+  EXPECT_DOUBLE_EQ(costs->StepMs(StepOf({1000})), 2);
+  EXPECT_DOUBLE_EQ(costs->StepMs(StepOf({3, 1, 1})), 2);
+}
+
 TEST(CostsTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(Costs::Parse("kind,size,ms\nstep,0,1\n", "t").status().message(),
             "t:2: not kind,size,ms with a kind of step or prompt: step,0,1");

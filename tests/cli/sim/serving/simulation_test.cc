@@ -21,6 +21,7 @@ TEST(SimulationTest, AStepAfterTheOther) {
   // Steps end at 30 ms (prompt of the first), 60 (prompt of the second), and 70.
   EXPECT_EQ(served.token_ms, (std::vector<double>{59, 70.0 / 3}));
   EXPECT_EQ(served.first_ms, (std::vector<double>{59, 30}));
+  EXPECT_EQ(served.next_ms, (std::vector<double>{20}));
   EXPECT_DOUBLE_EQ(served.seconds, 0.07);
 }
 

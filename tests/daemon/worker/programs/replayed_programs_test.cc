@@ -160,14 +160,8 @@ void Trial::TellOrder() {
             CUDA_SUCCESS);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kPrograms = 500;
-#else
-constexpr uint64_t kPrograms = 20000;
-#endif
-
 TEST(ReplayedProgramsTest, LeaveWhatTheirStepsLeaveOneByOne) {
-  const uint64_t seed = harness::Seed(), count = harness::Events(kPrograms);
+  const uint64_t seed = harness::Seed(), count = harness::Events(20'000, 500);
   ProgramSurroundings around;
   uint64_t served = 0, replayed = 0, orders = 0, renamings = 0;
   for (uint64_t k = 0; k < count; ++k) {

@@ -69,17 +69,17 @@ TEST(GgufTest, TensorsLieWhereTheTableSays) {
       GgufWriter().Tensor("q", {32}, kQ4_0, 32).Tensor("f", {4, 2}, kF32, 0).Data(bytes).File();
   const absl::StatusOr<Gguf> gguf = DecodeGgufUntrusted(AsBytes(file));
   ASSERT_TRUE(gguf.ok()) << gguf.status();
-  ASSERT_EQ(gguf->tensors().size(), 2u);
-  EXPECT_EQ(gguf->tensors()[0].name, "q");
-  const GgufTensor* const q = gguf->FindTensor("q");
-  const GgufTensor* const f = gguf->FindTensor("f");
+  ASSERT_EQ(gguf->tensors().all().size(), 2u);
+  EXPECT_EQ(gguf->tensors().all()[0].name, "q");
+  const Tensor* const q = gguf->tensors().Find("q");
+  const Tensor* const f = gguf->tensors().Find("f");
   EXPECT_EQ(q->type->name, "Q4_0");
   EXPECT_EQ(q->bytes.size(), 18u);
   EXPECT_EQ(q->bytes.front(), std::byte{'b'});
   EXPECT_THAT(f->shape, ElementsAre(4, 2));
   EXPECT_EQ(f->Elements(), 8u);
   EXPECT_EQ(f->bytes.size(), 32u);
-  EXPECT_EQ(gguf->FindTensor("absent"), nullptr);
+  EXPECT_EQ(gguf->tensors().Find("absent"), nullptr);
 }
 
 TEST(GgufTest, OtherFilesAreRefused) {
@@ -200,7 +200,7 @@ TEST(GgufTest, AnyByteMayBeWrong) {
     const absl::StatusOr<Gguf> gguf = DecodeGgufUntrusted(AsBytes(file));
     if (!gguf.ok()) continue;
     const std::byte* const end = AsBytes(file).data() + file.size();
-    for (const GgufTensor& tensor : gguf->tensors()) {
+    for (const Tensor& tensor : gguf->tensors().all()) {
       ASSERT_LE(tensor.bytes.data() + tensor.bytes.size(), end) << at;
     }
   }

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 ModelSummary SummaryOf(const std::string& file) {
   const absl::StatusOr<Gguf> gguf = DecodeGgufUntrusted(AsBytes(file));
   EXPECT_TRUE(gguf.ok()) << gguf.status();
-  return Summarise(*gguf);
+  return Summarise(ModelOfGguf(*gguf));
 }
 
 std::vector<std::string> RefusalsOf(GgufWriter writer, const std::vector<TinyTensor>& tensors) {

@@ -13,6 +13,8 @@ ALIGNMENT = 32
 
 
 def value_of(value):
+    if isinstance(value, tuple):  # as the functions of gguf_keys return it
+        return value
     if isinstance(value, str):
         return gguf_keys.text(value)
     if isinstance(value, list):

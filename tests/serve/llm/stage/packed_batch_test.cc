@@ -15,7 +15,12 @@ namespace {
 constexpr BatchLimits kLimits = {200, 8, 300, 50, 1000};
 
 BatchRequest RequestOf(int32_t count, int32_t length, std::vector<int32_t> blocks) {
-  return {std::vector<int32_t>(static_cast<size_t>(count), 7), length, std::move(blocks), true};
+  BatchRequest request;
+  request.tokens.assign(static_cast<size_t>(count), 7);
+  request.length = length;
+  request.blocks = std::move(blocks);
+  request.samples = {Sampling()};
+  return request;
 }
 
 std::string WhyRefused(const BatchRequest& request) {
@@ -36,7 +41,7 @@ TEST(PackedBatchTest, RowsAreFoundAgain) {
       request.length = static_cast<int32_t>(request.tokens.size()) + below(200);
       request.blocks.resize(static_cast<size_t>((request.length + 15) / 16 + below(3)));
       for (int32_t& block : request.blocks) block = below(kLimits.blocks);
-      request.samples = below(2) == 0;
+      request.samples.resize(static_cast<size_t>(below(2)));
     }
     const absl::StatusOr<PackedBatch> batch = PackUntrusted(requests, {}, kLimits);
     ASSERT_TRUE(batch.ok()) << batch.status().message();
@@ -56,7 +61,7 @@ TEST(PackedBatchTest, RowsAreFoundAgain) {
         ASSERT_EQ(kernels::llm::SlotOf(rows, place.request, position),
                   requests[i].blocks[static_cast<size_t>(position / 16)] * 16 + position % 16);
       }
-      if (requests[i].samples) sampled.push_back(row - 1);
+      sampled.insert(sampled.end(), requests[i].samples.size(), row - 1);
     }
     EXPECT_EQ(batch->sampled, sampled);
   }
@@ -84,6 +89,25 @@ TEST(PackedBatchTest, RequestsOutOfBoundsAreRefused) {
   EXPECT_NE(WhyRefused(request), "");
 }
 
+TEST(PackedBatchTest, ARequestFollowsATokenOfTheStepBefore) {
+  BatchRequest request = RequestOf(1, 9, {0});
+  request.follows = 2;
+  EXPECT_NE(WhyRefused(request), "") << "the step before drew none";
+  BatchLimits limits = kLimits;
+  limits.drawn = 3;
+  const std::vector<BatchRequest> requests = {RequestOf(2, 2, {1}), request};
+  const absl::StatusOr<PackedBatch> batch = PackUntrusted(requests, {}, limits);
+  ASSERT_TRUE(batch.ok()) << batch.status().message();
+  EXPECT_EQ(batch->ids.at(2), -3);
+  for (const int32_t beyond : {3, 1 << 30}) {
+    request.follows = beyond;
+    EXPECT_FALSE(PackUntrusted(std::vector<BatchRequest>{request}, {}, limits).ok());
+  }
+  request = RequestOf(2, 9, {0});
+  request.follows = 0;
+  EXPECT_FALSE(PackUntrusted(std::vector<BatchRequest>{request}, {}, limits).ok());
+}
+
 TEST(PackedBatchTest, StepsOutOfBoundsAreRefused) {
   const BatchRequest request = RequestOf(100, 100, std::vector<int32_t>(7, 0));
   EXPECT_TRUE(PackUntrusted(std::vector<BatchRequest>(2, request), {}, kLimits).ok());
@@ -91,6 +115,19 @@ TEST(PackedBatchTest, StepsOutOfBoundsAreRefused) {
   const BatchRequest small = RequestOf(1, 1, {0});
   EXPECT_TRUE(PackUntrusted(std::vector<BatchRequest>(8, small), {}, kLimits).ok());
   EXPECT_FALSE(PackUntrusted(std::vector<BatchRequest>(9, small), {}, kLimits).ok());
+}
+
+// Answers to one prompt are drawn from its last row, each in its own way.
+TEST(PackedBatchTest, ARowDrawsSeveralTokens) {
+  std::vector<BatchRequest> requests = {RequestOf(3, 3, {0}), RequestOf(2, 2, {1})};
+  requests[0].samples.resize(7);
+  requests[0].samples[6].how.copy = 6;
+  const absl::StatusOr<PackedBatch> batch = PackUntrusted(requests, {}, kLimits);
+  ASSERT_TRUE(batch.ok()) << batch.status().message();
+  EXPECT_EQ(batch->sampled, (std::vector<int32_t>{2, 2, 2, 2, 2, 2, 2, 4}));
+  EXPECT_EQ(batch->sampling.how[6].copy, 6);
+  requests[0].samples.resize(8);
+  EXPECT_FALSE(PackUntrusted(requests, {}, kLimits).ok());
 }
 
 TEST(PackedBatchTest, CopiesKeepTheirOrder) {

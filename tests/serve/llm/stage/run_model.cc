@@ -1,11 +1,11 @@
 // Generates greedily from prompts of token ids, and prints what it generated and a hash of all
 // logits' bits: the same for a request, however requests are batched.
 //
-//     run_model FILE [FLAGS] PROMPT...      PROMPT: token ids, as 1,2,3
+//     run_model MODEL [FLAGS] PROMPT...     PROMPT: token ids, as 1,2,3
 //         --batch alone|together|staggered  one after the other; all at once; each some steps later
 //         --new N        tokens of each request (8)
 //         --chunk N      tokens of a prompt that a step takes at most (64)
-//         --sample SEED  draws tokens, with penalties, and tells log probabilities
+//         --sample SEED  draws tokens, some with penalties, and tells log probabilities
 //         --half         keys and values as halves
 //         --times        says on standard error how long each step takes
 //         --logits PATH  writes the logits of each request's new tokens, as floats
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/llm/format/mapped_file.h"
+#include "serve/llm/model/model_file.h"
 #include "serve/llm/stage/stage.h"
 
 namespace serve::llm {
@@ -145,14 +145,21 @@ class Generator {
       while (std::ssize(request->blocks) * kernels::llm::kBlockTokens < request->computed)
         request->blocks.push_back(--free_);
       const bool samples = request->computed == known;
-      rows.push_back({{begin, begin + count}, request->computed, request->blocks, samples, {}});
-      if (samples && flags_.seed >= 0) rows.back().sampling = SamplingOf(*request);
-      if (samples) sampling.push_back(request);
+      BatchRequest row;
+      row.tokens = {begin, begin + count};
+      row.length = request->computed;
+      row.blocks = request->blocks;
+      rows.push_back(std::move(row));
+      if (!samples) continue;
+      rows.back().samples.push_back(flags_.seed >= 0 ? SamplingOf(*request) : Sampling());
+      sampling.push_back(request);
     }
     const absl::StatusOr<PackedBatch> batch = PackUntrusted(rows, {}, stage_->limits());
     if (!batch.ok()) Fail(std::string(batch.status().message()));
     const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-    const absl::StatusOr<StepResult> result = stage_->Run(*batch, !flags_.times);
+    const absl::Status submitted = stage_->Submit(*batch, {}, !flags_.times);
+    if (!submitted.ok()) Fail(std::string(submitted.message()));
+    const absl::StatusOr<StepResult> result = stage_->Finish();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     if (flags_.times) std::fprintf(stderr, "%d rows: %.1f ms\n", batch->rows(), took.count());
     if (!result.ok()) Fail(std::string(result.status().message()));
@@ -179,8 +186,9 @@ class Generator {
                     static_cast<uint64_t>(flags_.seed),
                     known,
                     0};
-    sampling.penalties = {1.2f, 0.3f, 0.2f};
     sampling.top_logprobs = kTopLogprobs;
+    if (request.prompt % 7 < 3) return sampling;
+    sampling.penalties = {1.2f, 0.3f, 0.2f};
     std::map<int32_t, int32_t> generated;
     for (int32_t i = 0; i < known; ++i)
       generated[request.tokens[static_cast<size_t>(i)]] += i < request.prompt ? 0 : 1;
@@ -227,16 +235,15 @@ void Print(const std::vector<Request>& requests, const std::string& path) {
 }
 
 void Run(const Flags& flags) {
-  const absl::StatusOr<MappedFile> mapped = MappedFile::Open(flags.file);
-  if (!mapped.ok()) Fail(std::string(mapped.status().message()));
-  const absl::StatusOr<Gguf> gguf = DecodeGgufUntrusted(mapped->bytes());
-  if (!gguf.ok()) Fail(flags.file + " " + std::string(gguf.status().message()));
+  const absl::StatusOr<ModelFile> file = ModelFile::OpenUntrusted(flags.file);
+  if (!file.ok()) Fail(std::string(file.status().message()));
   const absl::StatusOr<std::unique_ptr<engine::Device>> device =
       engine::Device::Open(0, Stage::Modules());
   if (!device.ok()) Fail(std::string(device.status().message()));
   StageOptions options;
   options.kv_type = flags.half ? kernels::llm::KvType::kHalf : kernels::llm::KvType::kFloat;
-  const absl::StatusOr<std::unique_ptr<Stage>> stage = Stage::Load(device->get(), *gguf, options);
+  const absl::StatusOr<std::unique_ptr<Stage>> stage =
+      Stage::Load(device->get(), file->model(), options);
   if (!stage.ok()) Fail(flags.file + " " + std::string(stage.status().message()));
   std::fprintf(stderr, "products of %s%d columns\n",
                (*stage)->width().multiples ? "multiples of " : "", (*stage)->width().columns);

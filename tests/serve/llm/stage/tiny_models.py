@@ -1,13 +1,20 @@
-"""Tiny models of each architecture that is served, with random weights, as GGUF files."""
+"""Tiny models of each architecture that is served, with random weights, as GGUF files and as directories of safetensors."""
 import numpy as np
 
 import gguf_file
+import model_directory
 
 SIZES = dict(block_count=3, embedding_length=48, feed_forward_length=112, context_length=512)
+BASE = 10000.0  # of rotation
+SCALING = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
 
 
-def make(path, kind, seed, heads=6, kv_heads=2, head_width=8, vocabulary=131, tied=True, factors=False):
-    """Writes a model, and returns its keys and its tensors as the file has them."""
+def make(path, kind, seed, heads=6, kv_heads=2, head_width=8, vocabulary=131, tied=True, factors=False,
+         directory=None, stored="F32", files=1):
+    """Writes a model, and returns its keys and its tensors as the file has them.
+
+    `directory`: writes the same model there, too, in so many files of safetensors, its elements stored as this type.
+    """
     random = np.random.default_rng(seed)
     width, inner = SIZES["embedding_length"], SIZES["feed_forward_length"]
     queries, values = heads * head_width, kv_heads * head_width
@@ -34,7 +41,7 @@ def make(path, kind, seed, heads=6, kv_heads=2, head_width=8, vocabulary=131, ti
     if kind == "gpt2":
         matrix("position_embd.weight", SIZES["context_length"], width, 0.3)
     if factors:
-        tensors["rope_freqs.weight"] = random.uniform(1, 8, head_width // 2).astype("f4")
+        tensors["rope_freqs.weight"] = model_directory.llama3_factors(SCALING, BASE, head_width)
     norm("output_norm")
     for layer in range(SIZES["block_count"]):
         block = f"blk.{layer}."
@@ -54,5 +61,10 @@ def make(path, kind, seed, heads=6, kv_heads=2, head_width=8, vocabulary=131, ti
             matrix(block + name + ".weight", rows, columns)
             if kind == "gpt2":
                 vector(block + name + ".bias", rows, 0)
+    if stored != "F32":
+        tensors = {name: model_directory.rounded(array, stored) for name, array in tensors.items()}
     gguf_file.write(path, keys, tensors)
+    if directory is not None:
+        more = {"rope_scaling": SCALING} if factors else {}
+        model_directory.write(directory, keys, tensors, stored, files, more)
     return keys, {name: array.astype("f8") for name, array in tensors.items()}

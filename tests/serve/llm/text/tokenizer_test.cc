@@ -58,6 +58,8 @@ TEST(TokenizerTest, AFirstTokenIsAddedWhereTheFileSaysSo) {
   with.Key("tokenizer.ggml.add_bos_token", GgufType::kBool, "\1")
       .Number("tokenizer.ggml.bos_token_id", 258);
   EXPECT_THAT(*Made(with)->Encode("ab", ControlTokens::kParsed), ElementsAre(258, 256));
+  EXPECT_THAT(*Made(with)->Encode("ab", ControlTokens::kParsed, FirstToken::kLeftOut),
+              ElementsAre(256));
   GgufWriter llama = Parts("llama-bpe");
   llama.Number("tokenizer.ggml.bos_token_id", 258);
   EXPECT_EQ(Made(llama)->first(), 258);

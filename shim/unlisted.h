@@ -1,0 +1,12 @@
+// Refuses calls whose names a library exports without a row in the call tables.
+#pragma once
+
+#include <cstdint>
+
+namespace shim {
+
+// Says the reason on standard error, once for each name. Returns the status, which is the library's
+// own for "not supported". Thread safety: any thread.
+uint32_t DenyUnlisted(const char* name, const char* reason, uint32_t status);
+
+}  // namespace shim
