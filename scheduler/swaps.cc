@@ -31,7 +31,17 @@ void LeaveIfEvicted(Core* core, Session* session) {
   if (!session->evicted() || session->phase != Phase::kAdmitted) return;
   if (session->place.residence != Residence::kDevice) return;
   // A session that waits for memory comes to no boundary.
-  if (!session->granted || session->need != Need::kNone) BeginSwapOut(core, session);
+  if (session->granted && session->need == Need::kNone) return;
+  // Other sessions may have taken the room that the host had when this session was dismissed. An
+  // eviction goes on without a look: the worker says when the host has no room.
+  if (session->pause == Pause::kDismissed && !SwapSpaceFits(*core->state, *session)) {
+    EndDismissal(session);
+    core->devices.insert(session->about.device);
+    List(core, session);
+    Claim(core, session);
+    return;
+  }
+  BeginSwapOut(core, session);
 }
 
 void RetryEvictions(Core* core, Device* device) {

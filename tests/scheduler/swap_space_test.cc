@@ -123,6 +123,21 @@ TEST_F(SwapSpaceTest, WhoIsDismissedWhenItsDeviceIsLostIsNotPaused) {
   EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 1u);
 }
 
+TEST_F(SwapSpaceTest, RoomOnTheHostThatIsTakenBeforeTheBoundaryEndsADismissal) {
+  state_.limits.swap_bytes = 50;
+  On(SessionArrived{1, 1});
+  On(MemoryNeeded{1, 30});
+  On(Runnable{1});
+  On(Idle{1});
+  On(SessionArrived{2, 2});
+  On(MemoryNeeded{2, 30});
+  ASSERT_EQ(Of<Revoke>(On(Dismissed{1})).size(), 1u);
+  ASSERT_EQ(Of<SwapOut>(On(Paused{2, true})).size(), 1u);
+  EXPECT_TRUE(Of<SwapOut>(On(Switched{Get(1).lane, 1, 0})).empty());
+  EXPECT_FALSE(Get(1).paused());
+  EXPECT_EQ(Of<Grant>(On(Runnable{1})).size(), 1u);
+}
+
 TEST_F(SwapSpaceTest, NobodyIsDismissedWithoutSwapSpace) {
   state_.limits.swap_bytes = 20;
   On(SessionArrived{1, 1});
