@@ -84,12 +84,16 @@ def test_memory(seed):
         blocks = choice.randint(64, 8192)
         words = [f"--kv-blocks={blocks}", f"--kv-type={choice.choice(['f32', 'f16'])}"]
         server = Server(laneway, laneway.root / "bytes", *words).wait_until_ready()
-        # What first steps allocate counts as persistent until an iteration has shown that it is freed in the same one.
-        server.complete(random_text(choice), 20, ignore_eos=True)
-        session, model = at_rest(laneway), session_and_model(laneway)[1]
+        model = session_and_model(laneway)[1]
         turns = min(tiny_models.SIZES["context_length"], blocks * BLOCK_TOKENS) * HEAD_WIDTH * 4
         counted = model["weight_bytes"] + model["kv_bytes"] + turns
-        check(session["persistent_bytes"] == counted, f"{words}: counted are {counted}, for {session}\n{model}")
+
+        def steady():
+            """What first steps allocate counts as persistent until an iteration has shown that it is freed in the same one."""
+            server.complete(random_text(choice), 20, ignore_eos=True)
+            session = at_rest(laneway)
+            return session if session["persistent_bytes"] == counted else None
+        session = wait_for(steady, lambda: f"{words}: {counted} bytes are persistent, for {session_and_model(laneway)}")
         beside = session["device_bytes"] - session["persistent_bytes"]
         check(0 <= beside <= RANGES_BESIDE * RANGE_BYTES, f"{words}: {beside} bytes are mapped besides, for {session}")
         status = json.loads(laneway.status())
