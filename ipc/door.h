@@ -76,6 +76,8 @@ class MemoryCalls {
   virtual laneway::PinnedFree PinnedFree = 0;
   virtual laneway::ArenaMap ArenaMap = 0;
   virtual laneway::ArenaUnmap ArenaUnmap = 0;
+  virtual laneway::ArenaCreate ArenaCreate = 0;
+  virtual laneway::ArenaMove ArenaMove = 0;
   virtual laneway::LaneReserve LaneReserve = 0;
   virtual laneway::LaneKeep LaneKeep = 0;
   virtual laneway::LaneDrop LaneDrop = 0;

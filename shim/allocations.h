@@ -1,5 +1,5 @@
-// The program's ranges of memory, by address: of the device, of the host (pinned, registered), of
-// both (managed), and of modules' variables.
+// The program's ranges of memory, by address: of the device (allocated, or mapped by the program),
+// of the host (pinned, registered), of both (managed), and of modules' variables.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace shim {
 
 struct Allocation {
-  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable, kManaged };
+  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable, kManaged, kMapped };
   Kind kind = Kind::kDevice;
   uint64_t base = 0;
   uint64_t bytes = 0;

@@ -11,6 +11,7 @@
 #include "shim/state.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
+#include "shim/virtual_memory.h"
 
 namespace shim {
 namespace {
@@ -77,6 +78,7 @@ CUresult Empty(uint64_t value, const Context& context) {
   for (const Allocation& allocation : state.allocations.OfContext(value)) Memory::Free(allocation);
   const Others others = OthersThan(value, context.device);
   if (waited != CUDA_SUCCESS || others.on_device) return waited;
+  VirtualMemory::Process().OnContextReset(context.device);
   const bool had_lane = DeviceMemory::Process().OnContextReset(context.device);
   if (!others.anywhere) return Call<ipc::Op::ContextReset>(context.wire, context.device);
   return had_lane ? Call<ipc::Op::LaneReserve>(context.wire, size_t{0}) : CUDA_SUCCESS;

@@ -24,6 +24,9 @@ struct CopyBox {
 // Rows are a box of one slice.
 inline CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY2D& params) { return ipc::OneSlice(params); }
 inline const CUDA_MEMCPY3D& AsBox(const CUDA_MEMCPY3D& params) { return params; }
+inline CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY3D_PEER& params) {
+  return ipc::WithoutContexts(params);
+}
 
 // 801: arrays. 1: what the program calls a device address is none.
 CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box);

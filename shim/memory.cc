@@ -94,6 +94,7 @@ CUresult Memory::Free(const Allocation& allocation) {
       return ManagedMemory::Process().Free(removed);
     case Allocation::Kind::kRegistered:
     case Allocation::Kind::kVariable:
+    case Allocation::Kind::kMapped:
       return CUDA_SUCCESS;
   }
   return CUDA_SUCCESS;
@@ -121,7 +122,13 @@ bool Memory::IsLive(uint64_t address, size_t bytes) {
   Allocation found;
   if (!state.allocations.Find(address, &found) && !state.variables.Find(address, &found))
     return false;
-  return bytes <= found.bytes - (address - found.base);
+  uint64_t length = found.bytes - (address - found.base);
+  // What the program has mapped side by side is one range to it.
+  while (length < bytes && found.kind == Allocation::Kind::kMapped) {
+    if (!state.allocations.Find(address + length, &found)) return false;
+    length += found.bytes;
+  }
+  return bytes <= length;
 }
 
 }  // namespace shim

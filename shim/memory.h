@@ -30,7 +30,7 @@ class Memory {
   enum class Place { kHost, kPinned, kDevice };
   static Place PlaceOf(uint64_t address);
   // True when [address, address + bytes) lies inside one live device, pinned or managed allocation,
-  // or module variable.
+  // or module variable, or in memory that the program has mapped side by side.
   static bool IsLive(uint64_t address, size_t bytes);
 };
 

@@ -87,6 +87,20 @@ void PersistentMemory::Unmapped(const std::vector<Range>& ranges) {
   for (const Range& range : ranges) addresses_.Give(range);
 }
 
+std::optional<uint64_t> PersistentMemory::TakeAddresses(uint64_t bytes, uint64_t alignment) {
+  if (bytes > ipc::limits::kPersistentBytes || alignment > ipc::limits::kPersistentBytes)
+    return std::nullopt;
+  const base::MutexLock lock(&mutex_);
+  const uint64_t more = alignment - ipc::limits::kExtentBytesMin;
+  const std::optional<uint64_t> taken = addresses_.Take(bytes + more);
+  if (!taken.has_value()) return std::nullopt;
+  const uint64_t address = arena::RoundUp(*taken, alignment);
+  const uint64_t before = address - *taken;
+  if (before != 0) addresses_.Give({*taken, before});
+  if (before != more) addresses_.Give({address + bytes, more - before});
+  return address;
+}
+
 void PersistentMemory::Trim(int device) {
   std::vector<Range> unmap;
   {

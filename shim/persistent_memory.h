@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,9 @@ class PersistentMemory {
   void ReleaseUnneededLocked(int device, std::vector<arena::Range>* unmap) REQUIRES(mutex_);
 
   void Unmap(int device, const std::vector<arena::Range>& ranges) EXCLUDES(mutex_);
+  // Addresses without memory, a multiple of `alignment`, until Unmapped(); nothing when none are
+  // left.
+  std::optional<uint64_t> TakeAddresses(uint64_t bytes, uint64_t alignment) EXCLUDES(mutex_);
   // The worker was told otherwise: the addresses may be used again.
   void Unmapped(const std::vector<arena::Range>& ranges) EXCLUDES(mutex_);
   // A session never waits for memory that it has itself and does not use.

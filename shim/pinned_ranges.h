@@ -2,6 +2,8 @@
 // Thread safety: all functions.
 #pragma once
 
+#include "ipc/calls/vendor.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -52,7 +52,12 @@ bool Arena::Contains(CUdeviceptr address, uint64_t bytes) const {
 
 // --- ranges --------------------------------------------------------------------------------------
 
-bool Arena::IsVacant(CUdeviceptr address, uint64_t bytes) const {
+bool Arena::IsPlace(CUdeviceptr address, uint64_t bytes) const {
+  const uint64_t offset = address - base_;  // wraps below the base
+  if (bytes == 0 || (offset | bytes) % limits::kExtentBytesMin != 0 ||
+      offset >= limits::kPersistentBytes || bytes > limits::kPersistentBytes - offset) {
+    return false;
+  }
   const Ranges::const_iterator next = ranges_.lower_bound(address + bytes);
   if (next == ranges_.begin()) return true;
   const Ranges::const_iterator before = std::prev(next);
@@ -89,12 +94,7 @@ void Arena::RemoveRange(Ranges::iterator range) {
 
 CUresult Arena::Map(int device, CUdeviceptr address, uint64_t bytes) {
   assert(!swapped());
-  const uint64_t offset = address - base_;  // wraps below the base
-  if (bytes == 0 || (offset | bytes) % limits::kExtentBytesMin != 0 ||
-      offset >= limits::kPersistentBytes || bytes > limits::kPersistentBytes - offset ||
-      !IsVacant(address, bytes)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (!IsPlace(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   if (!tenant_.job->Take(device, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = AddRange(device, address, bytes);
   if (result != CUDA_SUCCESS) tenant_.job->Give(device, bytes);

@@ -63,6 +63,11 @@ class Arena {
   CUresult Place(int device, uint64_t bytes, CUdeviceptr* address);
   // Gives a range of Map or Place back. CUDA_ERROR_INVALID_VALUE when none starts there.
   CUresult Free(CUdeviceptr address);
+  // Puts a range of Map at other addresses of the persistent part, with its bytes.
+  // CUDA_ERROR_INVALID_VALUE when none starts there, or the addresses are no such range, or are
+  // taken; an error of the driver leaves the range where it was. REQUIRES: the device does not use
+  // the range.
+  CUresult Move(CUdeviceptr from, CUdeviceptr to);
   bool IsRange(CUdeviceptr address) const { return ranges_.count(address) != 0; }
   // Of the range that starts there; 0 when none does.
   uint64_t RangeBytes(CUdeviceptr address) const;
@@ -113,8 +118,8 @@ class Arena {
   // SwapRecord::kind
   enum Kind : uint32_t { kRange, kKept, kLane };
 
-  // True when nothing is backed in the range.
-  bool IsVacant(CUdeviceptr address, uint64_t bytes) const;
+  // True when Map may back this range: it is whole, inside the persistent part, and vacant.
+  bool IsPlace(CUdeviceptr address, uint64_t bytes) const;
   CUresult AddRange(int device, CUdeviceptr address, uint64_t bytes);
   void RemoveRange(Ranges::iterator range);
   bool IsOwn(CUdeviceptr address) const { return address >= base_ + ipc::limits::kWorkerOffset; }
@@ -126,7 +131,6 @@ class Arena {
   void ForgetScratch();
   // What of the swap file counts as the job's by this arena; the rest, by the lane table.
   void CountSwapped(void (JobMemory::*count)(int device, uint64_t bytes));
-  bool InSwapFile(CUdeviceptr address) const;
   CUresult RestoreExtents(std::vector<ExtentRecord>* records, std::vector<Piece>* pieces);
 
   const Environment& environment_;

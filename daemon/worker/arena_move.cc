@@ -1,4 +1,5 @@
-// An arena's memory on the move: to the host and back, to another worker, and its end.
+// An arena's memory on the move: to other addresses, to the host and back, to another worker, and
+// its end.
 #include <algorithm>
 #include <cassert>
 #include <iterator>
@@ -14,7 +15,42 @@ using common::SwapRecord;
 
 namespace limits = ipc::limits;
 
+bool Holds(const SwapFile& file, CUdeviceptr address) {
+  return std::any_of(file.records().begin(), file.records().end(),
+                     [address](const SwapRecord& record) {
+                       return address >= record.address && address - record.address < record.bytes;
+                     });
+}
+
 }  // namespace
+
+// --- to other addresses --------------------------------------------------------------------------
+
+// All of it is mapped anew before anything is unmapped, so that an error changes nothing.
+CUresult Arena::Move(CUdeviceptr from, CUdeviceptr to) {
+  assert(!swapped());
+  const Ranges::iterator found = ranges_.find(from);
+  if (found == ranges_.end() || !IsPlace(to, BytesOf(found->second.pieces)))
+    return CUDA_ERROR_INVALID_VALUE;
+  const int device = found->second.device;
+  Range moved{device, {}};
+  for (const Piece& piece : found->second.pieces) {
+    const Piece there{to + (piece.address - from), piece.extent};
+    const CUresult result = MapExtent(environment_, device, there.address, there.extent);
+    if (result != CUDA_SUCCESS) {
+      for (const Piece& mapped : moved.pieces) Unmap(environment_, mapped);
+      return result;
+    }
+    moved.pieces.push_back(there);
+  }
+  const ExtentRecord record = RecordAt(device, to);
+  for (const Piece& piece : found->second.pieces) Unmap(environment_, piece);
+  for (const Piece& piece : moved.pieces)
+    environment_.extents->ChangeOwner(piece.extent, record.owner, piece.address, to);
+  ranges_.erase(found);
+  ranges_.emplace(to, std::move(moved));
+  return CUDA_SUCCESS;
+}
 
 // --- to the host and back ------------------------------------------------------------------------
 
@@ -142,19 +178,12 @@ void Arena::CountSwapped(void (JobMemory::*count)(int device, uint64_t bytes)) {
 
 // --- to another worker ---------------------------------------------------------------------------
 
-bool Arena::InSwapFile(CUdeviceptr address) const {
-  return std::any_of(swap_file_.records().begin(), swap_file_.records().end(),
-                     [address](const SwapRecord& record) {
-                       return address >= record.address && address - record.address < record.bytes;
-                     });
-}
-
 // The swap file counts: extents in its place were about to go, or made for its way back.
 CUresult Arena::RestoreExtents(std::vector<ExtentRecord>* records, std::vector<Piece>* pieces) {
   CUresult result = environment_.extents->List({OwnerKind::kSession, tenant_.session_id}, records);
   if (result != CUDA_SUCCESS) return result;
   std::erase_if(*records, [this](const ExtentRecord& record) {
-    if (!InSwapFile(record.address)) return false;
+    if (!Holds(swap_file_, record.address)) return false;
     Extent stale;
     if (environment_.extents->Import(record, &stale) == CUDA_SUCCESS)
       environment_.extents->Free(stale);

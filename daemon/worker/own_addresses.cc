@@ -12,7 +12,7 @@ bool OwnAddresses::Owns(uint64_t address, uint64_t bytes) const {
 
 bool OwnAddresses::Backs(uint64_t address, uint64_t bytes) {
   if (arena_.Contains(address, bytes))
-    return !IsGivenUp(address, bytes) && (!checks_ || backed_.Covers(address, bytes));
+    return !IsShut(address, bytes) && (!checks_ || backed_.Covers(address, bytes));
   return pinned_.Contains(address, bytes) || InVariable(address, bytes);
 }
 
@@ -25,14 +25,21 @@ bool OwnAddresses::InVariable(uint64_t address, uint64_t bytes) const {
 }
 
 bool OwnAddresses::GiveUp(uint64_t address, uint64_t bytes) {
-  if (!given_up_.emplace(address, address + bytes).second) return false;
+  const auto [range, fresh] = shut_.try_emplace(address, Shut{address + bytes, false});
+  if (!fresh && !range->second.sealed) return false;
+  range->second.sealed = false;
   ++losses_;
   return true;
 }
 
-bool OwnAddresses::IsGivenUp(uint64_t address, uint64_t bytes) const {
-  std::map<uint64_t, uint64_t>::const_iterator range = given_up_.lower_bound(address + bytes);
-  return range != given_up_.begin() && (--range)->second > address;
+bool OwnAddresses::IsShut(uint64_t address, uint64_t bytes) const {
+  std::map<uint64_t, Shut>::const_iterator range = shut_.lower_bound(address + bytes);
+  return range != shut_.begin() && (--range)->second.end > address;
+}
+
+bool OwnAddresses::IsSealed(uint64_t address) const {
+  const std::map<uint64_t, Shut>::const_iterator range = shut_.find(address);
+  return range != shut_.end() && range->second.sealed;
 }
 
 void OwnAddresses::AddVariable(CUmodule module, uint64_t address, uint64_t bytes) {
@@ -47,7 +54,7 @@ void OwnAddresses::ForgetModule(CUmodule module) {
 
 void OwnAddresses::ForgetAll() {
   variables_.clear();
-  given_up_.clear();
+  shut_.clear();
   ++losses_;
 }
 

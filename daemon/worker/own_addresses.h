@@ -40,8 +40,12 @@ class OwnAddresses {
   // The program has freed this range of the arena. The range stays mapped until the device is done
   // with the work before the free, and no later call may touch it. False: it is freed already.
   bool GiveUp(uint64_t address, uint64_t bytes);
-  // The range is unmapped, or could not be freed after all.
-  void Gone(uint64_t address) { given_up_.erase(address); }
+  // The range is unmapped, or could not be freed after all; or is sealed no more.
+  void Gone(uint64_t address) { shut_.erase(address); }
+  bool IsShut(uint64_t address, uint64_t bytes) const;  // a part of it is given up or sealed
+  // The range has memory that no call may touch yet.
+  void Seal(uint64_t address, uint64_t bytes) { shut_[address] = {address + bytes, true}; }
+  bool IsSealed(uint64_t address) const;
 
   // --- what can be lost besides the arena
   void AddVariable(CUmodule module, uint64_t address, uint64_t bytes);
@@ -53,19 +57,23 @@ class OwnAddresses {
   void LostPinned() { ++losses_; }
 
  private:
+  // What no call may touch.
+  struct Shut {
+    uint64_t end;
+    bool sealed;  // else given up
+  };
   struct Variable {
     uint64_t bytes;
     CUmodule module;
   };
   bool InVariable(uint64_t address, uint64_t bytes) const;
-  bool IsGivenUp(uint64_t address, uint64_t bytes) const;  // a part of it is
 
   const Arena& arena_;
   const PinnedMemory& pinned_;
   const bool checks_;
   BackedView backed_;
   std::map<uint64_t, Variable> variables_;  // by address
-  std::map<uint64_t, uint64_t> given_up_;   // ends by start
+  std::map<uint64_t, Shut> shut_;           // by start
   uint64_t losses_ = 0;
 };
 

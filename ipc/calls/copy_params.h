@@ -4,6 +4,9 @@
 
 #include "ipc/calls/vendor.h"
 
+#include <algorithm>
+#include <cstddef>
+
 namespace ipc {
 
 // What the copy has in common with a copy of a box, as a box of one slice at the origin.
@@ -28,6 +31,24 @@ CUDA_MEMCPY3D OneSlice(const Parameters& copy) {
   box.Height = copy.Height;
   box.Depth = 1;
   return box;
+}
+
+// The box of a copy between devices, whose contexts say nothing that addresses don't say.
+inline CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& copy) {
+  CUDA_MEMCPY3D box = OneSlice(copy);
+  box.srcZ = copy.srcZ;
+  box.srcHeight = copy.srcHeight;
+  box.dstZ = copy.dstZ;
+  box.dstHeight = copy.dstHeight;
+  box.Depth = copy.Depth;
+  return box;
+}
+
+// Of a batch: true when an attribute wants that sources may change as soon as the call returns.
+inline bool ReadsDuringCall(const CUmemcpyAttributes* attributes, size_t count) {
+  return std::any_of(attributes, attributes + count, [](const CUmemcpyAttributes& attribute) {
+    return attribute.srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+  });
 }
 
 }  // namespace ipc

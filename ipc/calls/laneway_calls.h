@@ -119,6 +119,12 @@ using MemInfo = CUresult(size_t* free, size_t* total);
 using ArenaMap = CUresult(CUdeviceptr address, size_t bytes);
 // Gives back what the ArenaMap of this address backed, once all work submitted so far is complete.
 using ArenaUnmap = CUresult(CUdeviceptr address);
+// As ArenaMap, and no call may name an address of the range before ArenaMove.
+using ArenaCreate = CUresult(CUdeviceptr address, size_t bytes);
+// Puts the memory of the range that begins at `from`, with its bytes, at `to`, where nothing may be
+// backed. 1: no range begins there, or something is backed at `to`. 600: the device may be using
+// the range, and the session's work has not ended within a second.
+using ArenaMove = CUresult(CUdeviceptr from, CUdeviceptr to);
 // The session's ephemeral need is `bytes` in all; afterwards its lane is at least that large and
 // mapped from the start of the ephemeral part on. Never shrinks; 0 bytes give the lane back, after
 // all work submitted so far. A session has one lane, on the device of its first

@@ -1,6 +1,9 @@
 // Copies and fills: finding the stream and the memory, then shim/copy.h.
 #include "shim/copy.h"
 
+#include <cstdint>
+
+#include "ipc/calls/copy_params.h"
 #include "shim/copy_box.h"
 #include "shim/driver/local.h"
 #include "shim/graphs/capture.h"
@@ -70,7 +73,7 @@ CUresult Linear(const Line& line, CUstream program) {
   return shim::CopyLinear(copy, *stream);
 }
 
-// Of cuMemcpy2D and cuMemcpy3D.
+// Of cuMemcpy2D, cuMemcpy3D and cuMemcpy3DPeer.
 template <class Params>
 CUresult Boxes(const Params* copy, CUstream program, bool synchronous) {
   Stream* stream = nullptr;
@@ -138,6 +141,40 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* copy) { return Boxes(copy, nullptr, true); }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* copy, CUstream stream) {
   return Boxes(copy, stream, false);
+}
+
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy) { return Boxes(copy, nullptr, true); }
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+  return Boxes(copy, stream, false);
+}
+
+// --- batches -------------------------------------------------------------------------------------
+
+// In the order of the batch, which is one of the orders that the manual allows.
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
+                               CUmemcpyAttributes* attributes, size_t* indexes,
+                               size_t attribute_count, CUstream program) {
+  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (attribute_count > count ||
+      (attribute_count != 0 && (attributes == nullptr || indexes == nullptr)))
+    return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    const CUresult result = Linear({{to[i], from[i], sizes[i], false}}, program);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  if (!ipc::ReadsDuringCall(attributes, attribute_count)) return CUDA_SUCCESS;
+  Stream* stream = nullptr;
+  const CUresult result = Streams::Process().UseCurrent(program, &stream);
+  return result == CUDA_SUCCESS ? shim::SynchronizeStream(*stream) : result;
+}
+
+CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
+                            CUmemcpyAttributes* attributes, size_t* indexes, size_t attribute_count,
+                            size_t* failed, CUstream stream) {
+  if (failed != nullptr) *failed = SIZE_MAX;
+  return local::cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, indexes, attribute_count,
+                                      stream);
 }
 
 // --- fills: asynchronous towards the host for device memory --------------------------------------

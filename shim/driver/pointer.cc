@@ -5,6 +5,7 @@
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/state.h"
+#include "shim/virtual_memory.h"
 
 namespace local {
 namespace {
@@ -18,10 +19,19 @@ CUresult Store(void* to, T value) {
   return CUDA_SUCCESS;
 }
 
+// Of mapped memory the range is the reservation.
+shim::arena::Range RangeOf(const Allocation& found) {
+  shim::arena::Range range{found.base, found.bytes};
+  if (found.kind == Allocation::Kind::kMapped)
+    shim::VirtualMemory::Process().FindReservation(found.base, &range);
+  return range;
+}
+
 CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute attribute,
                   void* data) {
-  const bool device =
-      found.kind == Allocation::Kind::kDevice || found.kind == Allocation::Kind::kVariable;
+  const bool device = found.kind == Allocation::Kind::kDevice ||
+                      found.kind == Allocation::Kind::kVariable ||
+                      found.kind == Allocation::Kind::kMapped;
   const bool managed = found.kind == Allocation::Kind::kManaged;
   const bool registered = found.kind == Allocation::Kind::kRegistered;
   switch (attribute) {
@@ -43,8 +53,12 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return Store(data, shim::Devices::Process().Visible(found.device));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      return Store(data, found.base);
+      return Store(data, RangeOf(found).base);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return Store(data, RangeOf(found).bytes);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return Store(data, found.base);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return Store(data, found.bytes);
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return Store(data, registered ? 0 : 1);

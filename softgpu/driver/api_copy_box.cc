@@ -19,14 +19,8 @@ CUresult Copy2D(const CUDA_MEMCPY2D* copy, CUstream stream, CopyMode mode) {
 }
 
 CUresult Copy3DPeer(const CUDA_MEMCPY3D_PEER* copy, CUstream stream, CopyMode mode) {
-  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  CUDA_MEMCPY3D params = ipc::OneSlice(*copy);
-  params.srcZ = copy->srcZ;
-  params.srcHeight = copy->srcHeight;
-  params.dstZ = copy->dstZ;
-  params.dstHeight = copy->dstHeight;
-  params.Depth = copy->Depth;
-  return Copy(params, stream, mode);
+  return copy != nullptr ? Copy(ipc::WithoutContexts(*copy), stream, mode)
+                         : CUDA_ERROR_INVALID_VALUE;
 }
 
 // One row: what the copies between an array and something else say.
@@ -115,8 +109,12 @@ CUresult cuMemcpyAtoHAsync_v2(void* to, CUarray from, size_t x, size_t bytes, CU
 }
 
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
-                               CUmemcpyAttributes*, size_t*, size_t, CUstream stream) {
+                               CUmemcpyAttributes* attributes, size_t* indexes,
+                               size_t attribute_count, CUstream stream) {
   if (to == nullptr || from == nullptr || sizes == nullptr || count == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (attribute_count > count ||
+      (attribute_count != 0 && (attributes == nullptr || indexes == nullptr)))
     return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     CopyBox box;
@@ -126,7 +124,8 @@ CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes
     const CUresult result = SubmitCopy(box, stream, kAsync);
     if (result != CUDA_SUCCESS) return result;
   }
-  return CUDA_SUCCESS;
+  return ipc::ReadsDuringCall(attributes, attribute_count) ? api::cuStreamSynchronize(stream)
+                                                           : CUDA_SUCCESS;
 }
 
 CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,

@@ -5,6 +5,11 @@
 #include "ipc/calls/limits.h"
 
 namespace worker {
+namespace {
+
+constexpr int64_t kMoveWaitUsMax = 1'000'000;  // work may wait for the program itself
+
+}  // namespace
 
 CUresult MemoryHandler::ArenaMap(CUdeviceptr address, size_t bytes) {
   if (bytes > ipc::limits::kPersistentBytes) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -21,6 +26,28 @@ CUresult MemoryHandler::ArenaUnmap(CUdeviceptr address) {
   const CUresult result =
       held_.frees.Free(held_.streams.All(), [this, address] { memory_.FreeRange(address); });
   if (result != CUDA_SUCCESS) held_.addresses.Gone(address);
+  return result;
+}
+
+CUresult MemoryHandler::ArenaCreate(CUdeviceptr address, size_t bytes) {
+  const CUresult result = ArenaMap(address, bytes);
+  if (result == CUDA_SUCCESS) held_.addresses.Seal(address, bytes);
+  return result;
+}
+
+// A sealed range is in no work of the session. Any other may be, and the driver unmaps at once.
+CUresult MemoryHandler::ArenaMove(CUdeviceptr from, CUdeviceptr to) {
+  held_.frees.Poll();
+  if (!held_.arena.IsRange(from) || from >= held_.arena.ephemeral_base())
+    return CUDA_ERROR_INVALID_VALUE;
+  if (!held_.addresses.IsSealed(from)) {
+    if (held_.addresses.IsShut(from, 1)) return CUDA_ERROR_INVALID_VALUE;
+    const int64_t deadline_us = NowUs() + kMoveWaitUsMax;
+    PollDevice([&] { return held_.StreamsIdle() || !life_.Alive() || NowUs() >= deadline_us; });
+    if (!held_.StreamsIdle()) return CUDA_ERROR_NOT_READY;
+  }
+  const CUresult result = held_.arena.Move(from, to);
+  if (result == CUDA_SUCCESS) held_.addresses.Gone(from);
   return result;
 }
 

@@ -25,6 +25,8 @@ class MemoryHandler final : public ipc::MemoryCalls {
   CUresult PinnedFree(CUdeviceptr address) override;
   CUresult ArenaMap(CUdeviceptr address, size_t bytes) override;
   CUresult ArenaUnmap(CUdeviceptr address) override;
+  CUresult ArenaCreate(CUdeviceptr address, size_t bytes) override;
+  CUresult ArenaMove(CUdeviceptr from, CUdeviceptr to) override;
   CUresult LaneReserve(size_t bytes) override;
   CUresult LaneKeep(CUdeviceptr address, size_t bytes) override;
   CUresult LaneDrop(CUdeviceptr address) override;

@@ -156,6 +156,21 @@ TEST_F(OwnAddressesTest, ALaneIsBackedAsFarAsItGoes) {
   EXPECT_FALSE(addresses_.Backs(lane, 1));
 }
 
+TEST_F(OwnAddressesTest, ASealedRangeIsNoCalls) {
+  ASSERT_EQ(arena_.Map(0, base_, 4 * MiB), CUDA_SUCCESS);
+  addresses_.Seal(base_, 2 * MiB);
+  EXPECT_TRUE(addresses_.IsSealed(base_));
+  EXPECT_FALSE(addresses_.Backs(base_, 1));
+  EXPECT_FALSE(addresses_.Backs(base_ + 2 * MiB - 1, 2));
+  EXPECT_TRUE(addresses_.Backs(base_ + 2 * MiB, 2 * MiB));
+  EXPECT_TRUE(addresses_.GiveUp(base_, 2 * MiB));
+  EXPECT_FALSE(addresses_.IsSealed(base_));
+  EXPECT_FALSE(addresses_.GiveUp(base_, 2 * MiB)) << "it is freed already";
+  EXPECT_FALSE(addresses_.Backs(base_, 1));
+  addresses_.Gone(base_);
+  EXPECT_TRUE(addresses_.Backs(base_, 4 * MiB));
+}
+
 TEST_F(OwnAddressesTest, VariablesGoWithTheirModule) {
   const CUmodule one = reinterpret_cast<CUmodule>(uintptr_t{8}),
                  two = reinterpret_cast<CUmodule>(uintptr_t{16});

@@ -155,6 +155,74 @@ TEST_F(SessionMemoryTest, AfterAResetItEntersItsLaneAnew) {
   EXPECT_EQ(lanes_.Look(kOwnLane).holder, 1u);
 }
 
+// --- where the program maps its memory -----------------------------------------------------------
+
+TEST_F(SessionMemoryTest, MemoryThatIsNotMappedYetMovesAtOnce) {
+  MemoryHandler& memory = session_->handlers().memory();
+  CUstream stream = nullptr;
+  ASSERT_EQ(session_->handlers().streams().StreamCreate(&stream, 0, 0, limits::kLegacySlots),
+            CUDA_SUCCESS);
+  recording_.busy_streams.insert(stream);
+  ASSERT_EQ(memory.ArenaCreate(kPersistent, 3 * kStep), CUDA_SUCCESS);
+  recording_.At(kPersistent + 2 * kStep) = 77;
+  ASSERT_EQ(memory.ArenaMove(kPersistent, kPersistent + 8 * kStep), CUDA_SUCCESS);
+  EXPECT_TRUE(BackedView(&backed_, 0).Covers(kPersistent + 8 * kStep, 3 * kStep));
+  EXPECT_FALSE(BackedView(&backed_, 0).Covers(kPersistent, 1));
+  EXPECT_EQ(recording_.At(kPersistent + 10 * kStep), 77);
+  EXPECT_EQ(memory.ArenaUnmap(kPersistent), CUDA_ERROR_INVALID_VALUE);
+  recording_.busy_streams.clear();
+  ASSERT_EQ(memory.ArenaUnmap(kPersistent + 8 * kStep), CUDA_SUCCESS);
+  EXPECT_TRUE(recording_.mapped.empty());
+}
+
+TEST_F(SessionMemoryTest, MemoryThatWorkMayUseWaitsForTheDevice) {
+  MemoryHandler& memory = session_->handlers().memory();
+  CUstream stream = nullptr;
+  ASSERT_EQ(session_->handlers().streams().StreamCreate(&stream, 0, 0, limits::kLegacySlots),
+            CUDA_SUCCESS);
+  ASSERT_EQ(memory.ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(memory.ArenaMap(kPersistent + kStep, kStep), CUDA_SUCCESS);
+  recording_.busy_streams.insert(stream);
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + 2 * kStep), CUDA_ERROR_NOT_READY);
+  recording_.busy_streams.clear();
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + kStep), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kEphemeral), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + 2 * kStep + 512), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(memory.ArenaMove(kPersistent + 512, kPersistent + 2 * kStep), CUDA_ERROR_INVALID_VALUE);
+  LetMappingFail(true);
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + 2 * kStep), CUDA_ERROR_OUT_OF_MEMORY);
+  LetMappingFail(false);
+  EXPECT_TRUE(BackedView(&backed_, 0).Covers(kPersistent, 2 * kStep)) << "as before";
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + 2 * kStep), CUDA_SUCCESS);
+  EXPECT_TRUE(BackedView(&backed_, 0).Covers(kPersistent + kStep, 2 * kStep));
+}
+
+// Its second extent finds no place.
+TEST_F(SessionMemoryTest, ARangeThatCanNotBeMappedWholeStays) {
+  MemoryHandler& memory = session_->handlers().memory();
+  ASSERT_EQ(memory.ArenaMap(kPersistent, 3 * kStep), CUDA_SUCCESS);
+  driver_.cuMemMap = [](CUdeviceptr address, size_t bytes, size_t offset,
+                        CUmemGenericAllocationHandle handle, unsigned long long flags) {
+    if (address == kPersistent + 10 * kStep) return CUDA_ERROR_OUT_OF_MEMORY;
+    return RecordingEnvironment().driver->cuMemMap(address, bytes, offset, handle, flags);
+  };
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + 8 * kStep), CUDA_ERROR_OUT_OF_MEMORY);
+  driver_.cuMemMap = RecordingEnvironment().driver->cuMemMap;
+  EXPECT_TRUE(BackedView(&backed_, 0).Covers(kPersistent, 3 * kStep));
+  EXPECT_EQ(recording_.mapped.count(kPersistent + 8 * kStep), 0u);
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + 8 * kStep), CUDA_SUCCESS);
+}
+
+TEST_F(SessionMemoryTest, MemoryThatWasNeverMappedCanBeFreed) {
+  MemoryHandler& memory = session_->handlers().memory();
+  ASSERT_EQ(memory.ArenaCreate(kPersistent, kStep), CUDA_SUCCESS);
+  ASSERT_EQ(memory.ArenaUnmap(kPersistent), CUDA_SUCCESS);
+  EXPECT_EQ(memory.ArenaUnmap(kPersistent), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(memory.ArenaMove(kPersistent, kPersistent + kStep), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(memory.ArenaMap(kPersistent, kStep), CUDA_SUCCESS);
+  EXPECT_TRUE(BackedView(&backed_, 0).Covers(kPersistent, kStep));
+}
+
 // --- to the host and back ------------------------------------------------------------------------
 
 // The range is freed while the device is busy, and the order to swap comes right after that.
