@@ -1,4 +1,4 @@
-// The program's ranges of memory, by address: of the device (allocated, or mapped by the program),
+// The program's ranges of memory, by address: of the device (allocated by the program or a graph, or mapped),
 // of the host (pinned, registered), of both (managed), and of modules' variables.
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace shim {
 
 struct Allocation {
-  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable, kManaged, kMapped };
+  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable, kManaged, kMapped, kGraph };
   Kind kind = Kind::kDevice;
   uint64_t base = 0;
   uint64_t bytes = 0;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "shim/client.h"
+#include "shim/graphs/memory.h"
 #include "shim/managed_memory.h"
 #include "shim/pinned_ranges.h"
 #include "shim/pinned_spare.h"
@@ -92,6 +93,10 @@ CUresult Memory::Free(const Allocation& allocation) {
       return FreePinned(removed);
     case Allocation::Kind::kManaged:
       return ManagedMemory::Process().Free(removed);
+    case Allocation::Kind::kGraph:
+      graphs::GraphMemory::Forget(removed.base);
+      DeviceMemory::Process().Free(removed, arena::kAnyStream);
+      return CUDA_SUCCESS;
     case Allocation::Kind::kRegistered:
     case Allocation::Kind::kVariable:
     case Allocation::Kind::kMapped:

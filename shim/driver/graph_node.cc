@@ -53,7 +53,8 @@ CUevent HandleOf(CUevent event) { return event; }
 namespace {
 
 CUresult AddNode(const NodePlace& place, CUgraphNodeParams* params) {
-  return AddParams(place, params);
+  return AddNodeOrMemory(place, params, &local::cuGraphAddMemAllocNode,
+                         &local::cuGraphAddMemFreeNode);
 }
 
 }  // namespace

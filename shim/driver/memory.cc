@@ -8,6 +8,7 @@
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/driver/ready.h"
+#include "shim/graphs/memory.h"
 #include "shim/send.h"
 #include "shim/state.h"
 #include "shim/stderr_once.h"
@@ -86,6 +87,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   allocation.base = address;
   const CUresult result = Memory::Free(allocation);
   if (result != CUDA_ERROR_INVALID_VALUE) return result;
+  if (shim::graphs::GraphMemory::Free(address)) return CUDA_SUCCESS;
   allocation.kind = Allocation::Kind::kManaged;
   return Memory::Free(allocation);
 }

@@ -31,7 +31,8 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
                   void* data) {
   const bool device = found.kind == Allocation::Kind::kDevice ||
                       found.kind == Allocation::Kind::kVariable ||
-                      found.kind == Allocation::Kind::kMapped;
+                      found.kind == Allocation::Kind::kMapped ||
+                      found.kind == Allocation::Kind::kGraph;
   const bool managed = found.kind == Allocation::Kind::kManaged;
   const bool registered = found.kind == Allocation::Kind::kRegistered;
   switch (attribute) {

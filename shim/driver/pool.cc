@@ -15,6 +15,7 @@
 #include "shim/driver/local.h"
 #include "shim/driver/ready.h"
 #include "shim/graphs/capture.h"
+#include "shim/graphs/memory.h"
 #include "shim/handle_table.h"
 #include "shim/lock_order.h"
 #include "shim/memory.h"
@@ -32,6 +33,7 @@ using shim::Stream;
 using shim::Streams;
 
 using shim::DeviceMemory;
+using shim::graphs::GraphMemory;
 
 struct Pool {
   int device = 0;
@@ -93,6 +95,28 @@ CUresult OrdinalOfLocation(const CUmemLocation* location, int* ordinal) {
   return OrdinalOf(location->id, ordinal);
 }
 
+bool Captures(const Stream& stream) {
+  return shim::graphs::AnyCapture() &&
+         shim::graphs::AllCaptures().Has(shim::graphs::CaptureStreamOf(stream));
+}
+
+// In a stream that captures the graph allocates.
+CUresult Capture(const Context& of_pool, uint64_t context, size_t bytes, const Stream& stream,
+                 CUdeviceptr* address) {
+  CUDA_MEM_ALLOC_NODE_PARAMS params = {};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE,
+                               {shim::Devices::Process().Visible(of_pool.device)}};
+  params.bytesize = bytes;
+  std::shared_ptr<GraphMemory> memory;
+  CUresult result = GraphMemory::Create(of_pool, context, params, &memory);
+  if (result != CUDA_SUCCESS) return result;
+  result = shim::graphs::CaptureWork(stream, shim::graphs::AllocateWork{memory})
+               .value_or(CUDA_ERROR_UNKNOWN);
+  if (result == CUDA_SUCCESS) *address = memory->address();
+  return result;
+}
+
 // From a pool, or the current one of the stream's device.
 CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUstream on) {
   const shim::TracedSpan span(program == nullptr ? ipc::Op::cuMemAllocAsync
@@ -112,16 +136,17 @@ CUresult Allocate(CUdeviceptr* address, size_t bytes, CUmemoryPool program, CUst
                                ? Pools::Process().table.Find(pool_value)
                                : Pools::Process().Current(stream->device, &pool_value);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Context of_pool;  // its memory may be another device's than the current context
+  of_pool.device = pool->device;
+  of_pool.wire =
+      pool->device == context->device ? context->wire : State::WireOfDevice(pool->device);
+  if (Captures(*stream)) return Capture(of_pool, context_value, bytes, *stream, address);
   if (const auto refused = shim::graphs::RefuseCapture(*stream)) return *refused;
   if (pool->bytes_max != 0 &&
       DeviceMemory::Process().persistent().UsageOf(pool->device, pool->owner).used + bytes >
           pool->bytes_max) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  Context of_pool;  // its memory may be another device's than the current context
-  of_pool.device = pool->device;
-  of_pool.wire =
-      pool->device == context->device ? context->wire : State::WireOfDevice(pool->device);
   uint64_t made = 0;
   const CUresult result = Memory::Allocate(
       of_pool, context_value, bytes, {pool->owner, Streams::FenceSlot(*stream), pool_value}, &made);
@@ -153,7 +178,12 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream program) {
       result != CUDA_SUCCESS)
     return result;
   if (address == 0) return CUDA_SUCCESS;
+  if (Captures(*stream) && GraphMemory::IsFree(address)) {
+    return shim::graphs::CaptureWork(*stream, shim::graphs::FreeWork{address})
+        .value_or(CUDA_ERROR_UNKNOWN);
+  }
   if (const auto refused = shim::graphs::RefuseWork(*stream)) return *refused;
+  if (GraphMemory::Free(address)) return CUDA_SUCCESS;
   return Memory::FreeOrdered(address, *stream);
 }
 

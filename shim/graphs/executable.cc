@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shim/graphs/capture.h"
+#include "shim/graphs/memory.h"
 #include "shim/host_functions.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
@@ -13,6 +14,8 @@ namespace shim::graphs {
 CUresult Executable::MakeStep(uint64_t node, Work work, Step* step) {
   step->node = node;
   step->shape.type = work.index();
+  has_memory_ = has_memory_ || std::holds_alternative<AllocateWork>(work) ||
+                std::holds_alternative<FreeWork>(work);
   if (const ChildWork* const child = std::get_if<ChildWork>(&work)) {
     if (const CUresult result = MakeSteps(*child->graph, &step->children); result != CUDA_SUCCESS)
       return result;
@@ -111,7 +114,9 @@ void Executable::Flatten(Steps* steps, const std::vector<uint32_t>& before,
       step.flat = FlattenChild(&step.children, std::move(dependencies), nodes);
       continue;
     }
-    const bool nothing = !step.enabled || std::holds_alternative<ChildWork>(step.work);
+    const bool nothing = !step.enabled || std::holds_alternative<ChildWork>(step.work) ||
+                         std::holds_alternative<AllocateWork>(step.work) ||
+                         std::holds_alternative<FreeWork>(step.work);
     step.flat = static_cast<uint32_t>(nodes->size());
     nodes->push_back({nothing ? nullptr : &step.work, std::move(dependencies)});
   }
@@ -138,11 +143,25 @@ CUresult Executable::MakePieces() {
   return result;
 }
 
+// Whose memory it is changes here, where the launch is put into its stream: the device has nothing
+// to do for that.
+void Executable::ChangeMemory(const Steps& steps) {
+  for (const Step& step : steps) {
+    if (!step.enabled) continue;
+    if (const AllocateWork* const allocate = std::get_if<AllocateWork>(&step.work))
+      allocate->memory->Allocate();
+    if (const FreeWork* const free = std::get_if<FreeWork>(&step.work))
+      GraphMemory::Free(free->address);
+    ChangeMemory(step.children);
+  }
+}
+
 CUresult Executable::Launch(const Stream& stream) {
   base::MutexLock lock(&mutex_);
   CUresult result = MakePieces();
   if (result == CUDA_SUCCESS) result = OrderAfterLast(stream);
   if (result == CUDA_SUCCESS) result = pieces_.Launch(stream);
+  if (result == CUDA_SUCCESS && has_memory_) ChangeMemory(steps_);
   return result == CUDA_SUCCESS ? Throttle(stream) : result;
 }
 

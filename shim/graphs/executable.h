@@ -6,6 +6,7 @@
 // Thread safety: all methods.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,8 +54,9 @@ class Executable {
   };
   using Steps = std::vector<Step>;
 
-  static CUresult MakeStep(uint64_t node, Work work, Step* step);
-  static CUresult MakeSteps(const Graph& graph, Steps* steps);
+  CUresult MakeStep(uint64_t node, Work work, Step* step);
+  CUresult MakeSteps(const Graph& graph, Steps* steps);
+  static void ChangeMemory(const Steps& steps);
   static void Flatten(Steps* steps, const std::vector<uint32_t>& before,
                       std::vector<FlatNode>* nodes);
   static uint32_t FlattenChild(Steps* children, std::vector<uint32_t> before,
@@ -82,6 +84,7 @@ class Executable {
   bool launched_ GUARDED_BY(mutex_) = false;
   uint64_t last_stream_ GUARDED_BY(mutex_) = 0;  // of the last launch, by its value
   int last_device_ GUARDED_BY(mutex_) = 0;
+  std::atomic<bool> has_memory_{false};  // a step allocates or frees, or has once
 };
 
 // As CaptureWork (capture.h), of a launch: a child graph.

@@ -61,8 +61,10 @@ CUresult RunOne(const HostWork& work, const Stream& stream) {
   return HostFunctions::Process().Launch(stream, work.function, work.data);
 }
 CUresult RunOne(const EmptyWork&, const Stream&) { return CUDA_SUCCESS; }
-CUresult RunOne(const ChildWork&, const Stream&) { return CUDA_SUCCESS; }    // flattened
-CUresult RunOne(const LibraryWork&, const Stream&) { return CUDA_SUCCESS; }  // in a piece
+CUresult RunOne(const ChildWork&, const Stream&) { return CUDA_SUCCESS; }     // flattened
+CUresult RunOne(const LibraryWork&, const Stream&) { return CUDA_SUCCESS; }   // in a piece
+CUresult RunOne(const AllocateWork&, const Stream&) { return CUDA_SUCCESS; }  // Executable::Launch
+CUresult RunOne(const FreeWork&, const Stream&) { return CUDA_SUCCESS; }      // likewise
 CUresult RunOne(const EventWaitWork& work, const Stream& stream) {
   return Post<ipc::Op::cuStreamWaitEvent>(stream.wire, ProgramStream(stream), work.event, 0u);
 }

@@ -20,6 +20,7 @@ struct GraphUse;  // graph.h
 using Graph = ::graphs::Graph<GraphUse>;
 using Node = ::graphs::Node<GraphUse>;
 class Piece;
+class GraphMemory;  // memory.h
 
 struct KernelWork {
   bool operator==(const KernelWork&) const = default;
@@ -59,8 +60,16 @@ struct LibraryWork {
   std::shared_ptr<const Piece> piece;  // the worker has it (library.h)
 };
 
-using Work = std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWork, EmptyWork,
-                          EventWaitWork, EventRecordWork, MemoryWork, LibraryWork>;
+struct AllocateWork {
+  std::shared_ptr<GraphMemory> memory;
+};
+struct FreeWork {
+  CUdeviceptr address;
+};
+
+using Work =
+    std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWork, EmptyWork, EventWaitWork,
+                 EventRecordWork, MemoryWork, LibraryWork, AllocateWork, FreeWork>;
 
 CUgraphNodeType TypeOf(const Work& work);
 

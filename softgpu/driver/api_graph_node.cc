@@ -51,20 +51,8 @@ CUevent HandleOf(const std::shared_ptr<Event>& event) { return event->handle(); 
 
 namespace {
 
-// Memory nodes tell an address, which only a call of their own can.
 CUresult AddNode(const NodePlace& place, CUgraphNodeParams* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (params->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-    return api::cuGraphAddMemFreeNode(place.out, place.graph, place.dependencies, place.count,
-                                      params->free.dptr);
-  }
-  if (params->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) return AddParams(place, params);
-  CUDA_MEM_ALLOC_NODE_PARAMS allocate = {params->alloc.poolProps, params->alloc.accessDescs,
-                                         params->alloc.accessDescCount, params->alloc.bytesize, 0};
-  const CUresult result = api::cuGraphAddMemAllocNode(place.out, place.graph, place.dependencies,
-                                                      place.count, &allocate);
-  params->alloc.dptr = allocate.dptr;
-  return result;
+  return AddNodeOrMemory(place, params, &api::cuGraphAddMemAllocNode, &api::cuGraphAddMemFreeNode);
 }
 
 }  // namespace
