@@ -154,6 +154,26 @@ class OrderCalls {
   virtual laneway::ForgetOrders ForgetOrders = 0;
 };
 
+// Arrays, textures, surfaces, and copies of arrays.
+class ArrayCalls {
+ public:
+  virtual ~ArrayCalls() = default;
+  virtual laneway::ArrayCreate ArrayCreate = 0;
+  virtual laneway::ArrayDestroy ArrayDestroy = 0;
+  virtual laneway::MipmapCreate MipmapCreate = 0;
+  virtual laneway::MipmapLevel MipmapLevel = 0;
+  virtual laneway::MipmapDestroy MipmapDestroy = 0;
+  virtual laneway::TextureOfArray TextureOfArray = 0;
+  virtual laneway::TextureOfMipmap TextureOfMipmap = 0;
+  virtual laneway::TextureOfMemory TextureOfMemory = 0;
+  virtual laneway::TextureDestroy TextureDestroy = 0;
+  virtual laneway::SurfaceOfArray SurfaceOfArray = 0;
+  virtual laneway::SurfaceDestroy SurfaceDestroy = 0;
+  virtual laneway::CopyArray CopyArray = 0;
+  virtual laneway::CopyArrayStaged CopyArrayStaged = 0;
+  virtual laneway::CopyArrays CopyArrays = 0;
+};
+
 // All parts in one object, for small implementations.
 class LanewayCalls : public SessionCalls,
                      public MemoryCalls,
@@ -161,8 +181,10 @@ class LanewayCalls : public SessionCalls,
                      public ModuleCalls,
                      public StreamCalls,
                      public GraphCalls,
-                     public OrderCalls {};
+                     public OrderCalls,
+                     public ArrayCalls {};
 
-inline LanewayParts::LanewayParts(LanewayCalls* all) : parts_(all, all, all, all, all, all, all) {}
+inline LanewayParts::LanewayParts(LanewayCalls* all)
+    : parts_(all, all, all, all, all, all, all, all) {}
 
 }  // namespace ipc

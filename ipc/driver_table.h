@@ -53,6 +53,7 @@ class ModuleCalls;
 class StreamCalls;
 class GraphCalls;
 class OrderCalls;
+class ArrayCalls;
 class LanewayCalls;
 
 // The objects that serve Laneway's own calls, one per part of the table. They outlive this object.
@@ -60,8 +61,8 @@ class LanewayParts {
  public:
   LanewayParts() = default;
   LanewayParts(SessionCalls* session, MemoryCalls* memory, CopyCalls* copies, ModuleCalls* modules,
-               StreamCalls* streams, GraphCalls* graphs, OrderCalls* orders)
-      : parts_(session, memory, copies, modules, streams, graphs, orders) {}
+               StreamCalls* streams, GraphCalls* graphs, OrderCalls* orders, ArrayCalls* arrays)
+      : parts_(session, memory, copies, modules, streams, graphs, orders, arrays) {}
   // One object is all parts. Null: none is there.
   LanewayParts(LanewayCalls* all);
 
@@ -73,7 +74,7 @@ class LanewayParts {
 
  private:
   std::tuple<SessionCalls*, MemoryCalls*, CopyCalls*, ModuleCalls*, StreamCalls*, GraphCalls*,
-             OrderCalls*>
+             OrderCalls*, ArrayCalls*>
       parts_;
 };
 

@@ -61,6 +61,9 @@ constexpr uint32_t NamesEnd(HandleKind kind) {
       return limits::kFunctionsMax;
     case HandleKind::kGraphExec:
       return limits::kGraphPiecesMax;
+    case HandleKind::kArray:
+    case HandleKind::kMipmappedArray:
+      return limits::kArraysMax;
     case HandleKind::kBlas:
     case HandleKind::kBlasLt:
       return limits::kLibraryHandlesMax;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "shim/arrays.h"
 #include "shim/device_memory.h"
 #include "shim/lock_order.h"
 #include "shim/memory.h"
@@ -69,6 +70,9 @@ CUresult Empty(uint64_t value, const Context& context) {
   for (uint64_t piece : ObjectsOf(state.graph_pieces, value)) {
     Post<ipc::Op::GraphEnd>(context.wire, reinterpret_cast<CUgraphExec>(piece));
   }
+  for (const Textures::Entry& texture : state.textures.OfContext(value)) Arrays::EndTexture(texture);
+  for (uint64_t array : ObjectsOf(state.mipmaps, value)) Arrays::EndMipmap(array);
+  for (uint64_t array : ObjectsOf(state.arrays, value)) Arrays::End(array);
   for (uint64_t event : ObjectsOf(state.events, value)) {
     Post<ipc::Op::cuEventDestroy_v2>(context.wire, reinterpret_cast<CUevent>(event));
   }

@@ -1,5 +1,7 @@
 #include "shim/copy_box.h"
 
+#include "shim/array_copy.h"
+
 namespace shim {
 namespace {
 
@@ -58,6 +60,13 @@ CUresult CheckBox(const CopyBox& box) {
                  IsLive(rows.from, rows.from_pitch, box.from_slice, box)
              ? CUDA_SUCCESS
              : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CheckCopy(const CUDA_MEMCPY3D& params) {
+  if (HasArray(params)) return CheckCopyWithArray(params);
+  CopyBox box;
+  const CUresult result = BoxOf(params, &box);
+  return result == CUDA_SUCCESS ? CheckBox(box) : result;
 }
 
 CUresult CopyBoxes(const CopyBox& box, const Stream& stream) {

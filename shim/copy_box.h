@@ -28,11 +28,14 @@ inline CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY3D_PEER& params) {
   return ipc::WithoutContexts(params);
 }
 
-// 801: arrays. 1: what the program calls a device address is none.
+// 801: arrays (array_copy.h). 1: what the program calls a device address is none.
 CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box);
 
 // What a graph's node is checked for when it is made: that memory of the session is live.
 CUresult CheckBox(const CopyBox& box);
+
+// What a graph's node is checked for, whatever it copies.
+CUresult CheckCopy(const CUDA_MEMCPY3D& params);
 
 CUresult CopyBoxes(const CopyBox& box, const Stream& stream);
 

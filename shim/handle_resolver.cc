@@ -37,6 +37,8 @@ HandleResolver::HandleResolver() {
   names_[Index(ipc::HandleKind::kEvent)] = &state.events;
   names_[Index(ipc::HandleKind::kModule)] = &state.modules;
   names_[Index(ipc::HandleKind::kFunction)] = &state.functions;
+  names_[Index(ipc::HandleKind::kArray)] = &state.arrays;
+  names_[Index(ipc::HandleKind::kMipmappedArray)] = &state.mipmaps;
   names_[Index(ipc::HandleKind::kGraphExec)] = &state.graph_pieces;
   names_[Index(ipc::HandleKind::kBlas)] = &blas.handles;
   names_[Index(ipc::HandleKind::kBlasLt)] = &blas.lt_handles;

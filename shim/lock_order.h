@@ -3,8 +3,8 @@
 //
 //   asking   held while the worker is asked, so that a fact is fetched or an object made once. In
 //            this order: the connection; primary contexts; libraries; modules; the upload of an
-//            image. A thread holds only one of the remaining locks: devices, pools, the short
-//            result under way, the pinned slots of results.
+//            image. A thread holds only one of the remaining locks: devices, pools, the levels of
+//            a mipmapped array, the short result under way, the pinned slots of results.
 //   sending  the send lock (shim/pipeline.h). Its holder sends messages and asks nothing.
 //   keeping  tables and lists. A holder asks nothing, takes no other lock of the shim, and runs no
 //            code of the program.

@@ -74,6 +74,22 @@ struct Event {
   std::atomic<bool> captured{false};  // the last record was in a capture (graphs/capture.h)
 };
 
+struct Array {
+  CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
+  uint64_t context = 0;
+  uint32_t wire = 0;
+  uint64_t mipmap = 0;  // whose level it is; 0: an array of its own
+};
+
+struct MipmappedArray {
+  CUDA_ARRAY3D_DESCRIPTOR descriptor = {};  // of the first level
+  unsigned levels = 0;
+  uint64_t context = 0;
+  uint32_t wire = 0;
+  base::Mutex mutex ACQUIRED_BEFORE(lock_order::kSending);
+  std::map<unsigned, uint64_t> arrays GUARDED_BY(mutex);  // levels that the program has asked for
+};
+
 // A part of an executable graph that the worker has (graphs/pieces.h).
 struct GraphPiece {
   uint64_t context = 0;

@@ -12,6 +12,7 @@
 #include "shim/allocations.h"
 #include "shim/handle_table.h"
 #include "shim/objects.h"
+#include "shim/textures.h"
 
 namespace shim {
 
@@ -24,6 +25,9 @@ class State {
   HandleTable<Module, ipc::HandleKind::kModule> modules;
   HandleTable<Function, ipc::HandleKind::kFunction> functions;
   HandleTable<GraphPiece, ipc::HandleKind::kGraphExec> graph_pieces;
+  HandleTable<Array, ipc::HandleKind::kArray> arrays;
+  HandleTable<MipmappedArray, ipc::HandleKind::kMipmappedArray> mipmaps;
+  Textures textures;
   Allocations allocations;
   Allocations variables;  // of modules: they may lie outside the session's slot
 

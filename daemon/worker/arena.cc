@@ -161,8 +161,10 @@ bool Arena::OthersHold(int device, uint64_t bytes) const {
   return used <= most && bytes <= most - used;
 }
 
-CUresult Arena::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) const {
+CUresult Arena::MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes,
+                           uint64_t unseen) const {
   const CUresult result = environment_.extents->MemoryInfo(device, free_bytes, total_bytes);
+  *free_bytes -= std::min(*free_bytes, unseen);
   const uint64_t limit = tenant_.job->limit();
   if (result != CUDA_SUCCESS || limit == 0) return result;
   *total_bytes = std::min(*total_bytes, limit);

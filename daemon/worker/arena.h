@@ -79,13 +79,16 @@ class Arena {
   CUresult ReserveLane(int device, uint64_t bytes);
   LaneMember* lane_member() { return &lane_member_; }
   LaneTable* lanes() const { return environment_.lanes; }
+  JobMemory* job() const { return tenant_.job.get(); }
 
   // After CUDA_ERROR_OUT_OF_MEMORY: whether `bytes` more would be fine if others had less, so that
   // waiting helps. False when the job's limit or the device itself is too small.
   bool OthersHold(int device, uint64_t bytes) const;
   // The job's total is the device's size or the job's limit; free is the part of the total that is
   // left now.
-  CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes) const;
+  // `unseen`: memory of the session that the keeper's device does not know of.
+  CUresult MemoryInfo(int device, uint64_t* free_bytes, uint64_t* total_bytes,
+                      uint64_t unseen = 0) const;
 
   // Moves ranges of the persistent part and what the session keeps of lanes to host memory, and
   // gives the extents up; with_lane: what lies in its lane is saved, too. Ranges of Place go

@@ -20,6 +20,7 @@ Holdings::Holdings(const Environment& environment, const SessionSetup& setup, St
     : environment(environment),
       seen_devices(setup.scheduling, environment.contexts.size()),
       arena(environment, TenantOf(setup, environment), setup.slot, ipc::UniqueFd(setup.swap_fd)),
+      arrays(arena.job()),
       pinned(environment, setup.slot, setup.pinned_fd),
       addresses(&arena, &pinned, environment.backed, setup.slot),
       streams(environment, owner, seen_devices),

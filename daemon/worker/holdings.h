@@ -1,10 +1,11 @@
-// The resources of one session in the worker: device memory, pinned host memory, streams, and
+// The resources of one session in the worker: device memory, arrays, pinned host memory, streams, and
 // ranges that the program has freed while the device may still use them. Each part has its own
 // header; this object makes them together, in the order of their needs. Thread safety: one
 // session's thread.
 #pragma once
 
 #include "daemon/worker/arena.h"
+#include "daemon/worker/array_memory.h"
 #include "daemon/worker/deferred_frees.h"
 #include "daemon/worker/own_addresses.h"
 #include "daemon/worker/pinned.h"
@@ -27,6 +28,7 @@ struct Holdings {
   const Environment& environment;
   const SeenDevices seen_devices;
   Arena arena;
+  ArrayMemory arrays;
   PinnedMemory pinned;
   OwnAddresses addresses;
   StreamTable streams;

@@ -20,6 +20,7 @@ Residency::Residency(const Surroundings& around)
             &around.notices->callbacks, around.iterations, around.page, around.message_waits}),
       swaps({around.session_id, around.held, &lane, &turn, &requests, around.parking}),
       arena_(around.held->arena),
+      arrays_(around.held->arrays),
       pinned_(around.held->pinned),
       board_(around.held->environment.board),
       parking_(*around.parking) {}
@@ -61,7 +62,7 @@ void Residency::OnDecision(const Decision& decision) {
 // The lane is asked after the requests: see MemoryRequests::NoteGrantedLane().
 SessionSnapshot Residency::Describe() const {
   SessionSnapshot snapshot;
-  snapshot.device_bytes = arena_.bytes();
+  snapshot.device_bytes = arena_.bytes() + arrays_.bytes();
   snapshot.pinned_bytes = pinned_.bytes();
   snapshot.persistent_bytes = requests.TellBytes();
   snapshot.lane_bytes = lane.TellBytes();

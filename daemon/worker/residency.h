@@ -59,6 +59,7 @@ class Residency {
 
  private:
   Arena& arena_;
+  const ArrayMemory& arrays_;
   const PinnedMemory& pinned_;
   Board* const board_;  // null: every session runs at once
   Parking& parking_;

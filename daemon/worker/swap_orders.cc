@@ -31,6 +31,8 @@ absl::Status SwapOrders::Out(bool with_lane) {
     default:
       return absl::FailedPreconditionError("it is about to take what it was granted");
   }
+  if (around_.held->arrays.bytes() != 0)
+    return absl::FailedPreconditionError("it has arrays, which stay on the device");
   if (const absl::Status saved = around_.held->arena.SwapOut(with_lane); !saved.ok()) return saved;
   around_.lane->Leave();
   around_.turn->gate()->OnSwappedOut();

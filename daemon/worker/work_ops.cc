@@ -19,6 +19,8 @@ constexpr WorkException kExceptions[] = {
     {"PinnedFree", false, "pinned memory is the session's own"},
     {"cublasLtMatmulDescSetAttribute", false, "notes an address for later calls"},
     {"cublasSetWorkspace_v2", false, "notes an address for later calls"},
+    {"CopyArrayStaged", true, "an array is memory of the device"},
+    {"CopyArrays", true, "arrays are memory of the device"},
     {"GraphLaunch", true, "the addresses are in the nodes"},
     {"HostCall", true, "the program's function may use what work before it has made"},
     {"Launch", true, "the addresses are in the block of parameters"},

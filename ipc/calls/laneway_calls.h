@@ -85,6 +85,39 @@ struct Mark {
   uint32_t reserved = 0;
 };
 
+// A place in an array: x in bytes, y in rows, z in slices, layers or faces.
+struct ArrayPlace {
+  uint64_t x = 0, y = 0, z = 0;
+};
+
+struct BoxSize {
+  uint64_t width = 0, height = 0, depth = 0;  // bytes, rows, slices
+};
+
+// A box of an array and the same box in linear memory.
+struct ArrayBox {
+  ArrayPlace at;
+  BoxSize size;
+  uint64_t pitch = 0;       // bytes from row to row of the memory
+  uint64_t rows = 0;        // from slice to slice
+  uint32_t into_array = 0;  // 1: from the memory; 0: to it
+  uint32_t reserved = 0;
+};
+
+// Texels in linear memory. One row: `width` counts bytes, pitch and height are 0. Rows: `width`
+// counts texels.
+struct LinearTexels {
+  uint32_t format = 0;  // CUarray_format
+  uint32_t channels = 0;
+  uint64_t width = 0, height = 0, pitch = 0;
+};
+
+// CUDA_RESOURCE_VIEW_DESC, which a texture may do without.
+struct TextureView {
+  CUDA_RESOURCE_VIEW_DESC view = {};
+  uint64_t present = 0;
+};
+
 // A launch attribute without pointers: `id` is a CUlaunchAttributeID, `value` its first words. No
 // member has a default value: every launch has room for many attributes, and few launches have one.
 struct LaunchAttribute {
@@ -272,6 +305,42 @@ using OrderRenamedLaunches = CUresult(unsigned place, unsigned bytes, const uint
                                       unsigned read_words, const uint32_t* patches,
                                       unsigned patch_words, const uint32_t* renames,
                                       unsigned rename_words, unsigned rename_bytes);
+
+// --- arrays. The worker's driver makes them beside the arena, and they count as memory of the
+// session. They stay where they are: a session that has any is neither swapped out nor rebuilt.
+// 2: as ArenaMap. 801: sparse and deferred arrays, depth, formats beyond those of array_shape.h.
+using ArrayCreate = CUresult(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* descriptor);
+// Once all work submitted so far is complete, and no texture or surface has the array any more.
+using ArrayDestroy = CUresult(CUarray array);
+using MipmapCreate = CUresult(CUmipmappedArray* array, const CUDA_ARRAY3D_DESCRIPTOR* descriptor,
+                              unsigned levels);
+// The level is an array that ends with the mipmapped one.
+using MipmapLevel = CUresult(CUarray* array, CUmipmappedArray of, unsigned level);
+using MipmapDestroy = CUresult(CUmipmappedArray array);
+
+// --- textures and surfaces. What the program passes to its kernels is the driver's own number.
+using TextureOfArray = CUresult(CUtexObject* texture, CUarray array,
+                                const CUDA_TEXTURE_DESC* description, const TextureView* view);
+using TextureOfMipmap = CUresult(CUtexObject* texture, CUmipmappedArray array,
+                                 const CUDA_TEXTURE_DESC* description, const TextureView* view);
+// The memory must be there now. A kernel that reads the texture after the program has freed the
+// memory does what a kernel with the address does.
+using TextureOfMemory = CUresult(CUtexObject* texture, CUdeviceptr memory,
+                                 const LinearTexels* texels, const CUDA_TEXTURE_DESC* description,
+                                 const TextureView* view);
+// Once all work submitted so far is complete. 1: the session has no such texture.
+using TextureDestroy = CUresult(CUtexObject texture);
+using SurfaceOfArray = CUresult(CUsurfObject* surface, CUarray array);
+using SurfaceDestroy = CUresult(CUsurfObject surface);
+
+// --- copies of boxes of arrays, as the copies above. Staged boxes lie packed.
+using CopyArray = CUresult(CUarray array, const ArrayBox* box, CUdeviceptr memory, CUstream stream,
+                           Mark mark);
+using CopyArrayStaged = CUresult(CUarray array, const ArrayBox* box, uint64_t staging_offset,
+                                 CUstream stream, Mark mark);
+using CopyArrays = CUresult(CUarray to, const ArrayPlace* to_at, CUarray from,
+                            const ArrayPlace* from_at, const BoxSize* size, CUstream stream,
+                            Mark mark);
 
 }  // namespace laneway
 }  // namespace ipc

@@ -41,6 +41,9 @@ inline constexpr unsigned long long kWindowEnd = kSlotsEnd + kSoftDevicesMax * k
 inline constexpr unsigned long long kExtentBytesMin = 2 * MiB;
 inline constexpr unsigned long long kExtentBytesMax = 1 * GiB;
 inline constexpr unsigned long long kAllocationAlignment = 512;
+// Arrays and textures of linear memory, in texels: no device has larger ones.
+inline constexpr unsigned kArraySideMax = 131072, kArraySlicesMax = 16384;
+inline constexpr unsigned kLinearTexelsMax = 1u << 28;
 
 // --- transport -----------------------------------------------------------------------------------
 inline constexpr unsigned kRingBytes = 1u << 20;         // each direction
@@ -79,6 +82,8 @@ inline constexpr unsigned kFunctionsMax = 1u << 18;
 inline constexpr unsigned kGraphPiecesMax = 1u << 16;
 inline constexpr unsigned kGraphNodesMax = 1u << 20;      // of all its pieces
 inline constexpr unsigned kGraphEdgesMax = 1u << 22;      // of all its pieces
+inline constexpr unsigned kArraysMax = 1u << 16;          // levels of mipmapped ones included
+inline constexpr unsigned kTexturesMax = 1u << 16;        // and as many surfaces
 inline constexpr unsigned kLibraryHandlesMax = 1u << 8;   // of cuBLAS, and as many of cublasLt
 inline constexpr unsigned kLibraryObjectsMax = 1u << 14;  // descriptors of one kind
 inline constexpr unsigned kPinnedRangesMax = 1u << 12;    // each is a mapping of the worker's

@@ -4,8 +4,11 @@
 #include <cstdint>
 
 #include "ipc/calls/copy_params.h"
+#include "shim/array_copy.h"
 #include "shim/copy_box.h"
+#include "shim/driver/copies.h"
 #include "shim/driver/local.h"
+#include "shim/driver/ready.h"
 #include "shim/graphs/capture.h"
 #include "shim/send.h"
 #include "shim/streams.h"
@@ -22,10 +25,9 @@ uint64_t Bits(const void* pointer) { return reinterpret_cast<uint64_t>(pointer);
 // The call's result when the stream captures.
 std::optional<CUresult> Captured(const CUDA_MEMCPY3D& params, bool asynchronous,
                                  const Stream& stream) {
-  shim::CopyBox box;
-  CUresult result = shim::BoxOf(params, &box);
-  if (result == CUDA_SUCCESS) result = shim::CheckBox(box);
-  if (result != CUDA_SUCCESS || box.empty()) return result;
+  const CUresult result = shim::CheckCopy(params);
+  const bool empty = params.WidthInBytes == 0 || params.Height == 0 || params.Depth == 0;
+  if (result != CUDA_SUCCESS || empty) return result;
   if (!asynchronous) return shim::graphs::RefuseWork(stream);
   return shim::graphs::CaptureWork(stream, shim::graphs::MemcpyWork{params});
 }
@@ -76,26 +78,31 @@ CUresult Linear(const Line& line, CUstream program) {
 // Of cuMemcpy2D, cuMemcpy3D and cuMemcpy3DPeer.
 template <class Params>
 CUresult Boxes(const Params* copy, CUstream program, bool synchronous) {
-  Stream* stream = nullptr;
-  if (const CUresult result = Streams::Process().UseCurrent(program, &stream);
-      result != CUDA_SUCCESS) {
-    return result;
-  }
-  if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_MEMCPY3D params = shim::AsBox(*copy);
-  if (shim::graphs::AnyCapture()) [[unlikely]] {
-    if (const auto captured = Captured(params, !synchronous, *stream)) return *captured;
-  }
-  shim::CopyBox box;
-  if (const CUresult result = shim::BoxOf(params, &box); result != CUDA_SUCCESS) return result;
-  box.rows.synchronous = synchronous;
-  return shim::CopyBoxes(box, *stream);
+  if (copy != nullptr) return CopyOneBox(shim::AsBox(*copy), program, synchronous);
+  const CUresult result = Ready();
+  return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
 constexpr CUmemorytype kHost = CU_MEMORYTYPE_HOST, kDevice = CU_MEMORYTYPE_DEVICE,
                        kUnified = CU_MEMORYTYPE_UNIFIED;
 
 }  // namespace
+
+CUresult CopyOneBox(const CUDA_MEMCPY3D& params, CUstream program, bool synchronous) {
+  Stream* stream = nullptr;
+  if (const CUresult result = Streams::Process().UseCurrent(program, &stream);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  if (shim::graphs::AnyCapture()) [[unlikely]] {
+    if (const auto captured = Captured(params, !synchronous, *stream)) return *captured;
+  }
+  if (shim::HasArray(params)) return shim::CopyWithArray(params, synchronous, *stream);
+  shim::CopyBox box;
+  if (const CUresult result = shim::BoxOf(params, &box); result != CUDA_SUCCESS) return result;
+  box.rows.synchronous = synchronous;
+  return shim::CopyBoxes(box, *stream);
+}
 
 // --- linear copies -------------------------------------------------------------------------------
 

@@ -49,9 +49,7 @@ CUresult ToWork(const CUDA_KERNEL_NODE_PARAMS_v2& params, Work* work) {
 }
 
 CUresult ToWork(const CUDA_MEMCPY3D& params, Work* work) {
-  shim::CopyBox box;
-  CUresult result = shim::BoxOf(params, &box);
-  if (result == CUDA_SUCCESS) result = shim::CheckBox(box);
+  const CUresult result = shim::CheckCopy(params);
   if (result == CUDA_SUCCESS) *work = shim::graphs::MemcpyWork{params};
   return result;
 }

@@ -1,4 +1,5 @@
 // The steps of a launch that are ordinary calls.
+#include "shim/array_copy.h"
 #include "shim/copy_box.h"
 #include "shim/driver/local.h"
 #include "shim/graphs/pieces.h"
@@ -27,6 +28,10 @@ CUresult RunOne(const KernelWork& work, const Stream& stream) {
 
 // The program's pageable memory is read when the device is there, so the launch waits for it.
 CUresult RunOne(const MemcpyWork& work, const Stream& stream) {
+  if (HasArray(work.params)) {
+    const CUresult read = FromPageable(work.params) ? SynchronizeStream(stream) : CUDA_SUCCESS;
+    return read == CUDA_SUCCESS ? CopyWithArray(work.params, false, stream) : read;
+  }
   CopyBox box;
   if (const CUresult result = BoxOf(work.params, &box); result != CUDA_SUCCESS) return result;
   if (box.empty()) return CUDA_SUCCESS;

@@ -55,6 +55,17 @@ Part PartOfOwn(Op op) {
     case Op::LoadModule:
     case Op::UnloadModule:
     case Op::ContextReset:
+    case Op::ArrayCreate:
+    case Op::ArrayDestroy:
+    case Op::MipmapCreate:
+    case Op::MipmapDestroy:
+    case Op::TextureOfArray:
+    case Op::TextureOfMipmap:
+    case Op::TextureOfMemory:
+    case Op::SurfaceOfArray:
+    case Op::CopyArray:
+    case Op::CopyArrayStaged:
+    case Op::CopyArrays:
       return Part::kObstacle;
     default:
       return Part::kNone;

@@ -53,6 +53,8 @@ bool CopyOut(Block* block) {
 }
 
 bool AddMemory(Recording* recording, std::string* why) {
+  if (State::Process().arrays.live() != 0 || !State::Process().textures.empty())
+    return Fail(why, "it has arrays or textures");
   uint64_t all_bytes = 0;
   for (const Allocation& one : State::Process().allocations.All()) {
     if (one.kind != Allocation::Kind::kDevice) continue;

@@ -76,6 +76,8 @@ CUresult cuArrayDestroy(CUarray handle) {
   std::shared_ptr<Array> array;
   const CUresult result = FindArray(handle, &array);
   if (result != CUDA_SUCCESS) return result;
+  if (array->is_level())
+    return Fail(CUDA_ERROR_INVALID_HANDLE, "a level ends with its mipmapped array");
   WaitForAll();
   Driver::Get().arrays.Remove(handle);
   return CUDA_SUCCESS;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "ipc/calls/limits.h"
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
@@ -143,7 +144,7 @@ CUresult cuDeviceGetLuid(char*, unsigned int*, CUdevice) { return CUDA_ERROR_NOT
 
 CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t* elements, CUarray_format, unsigned, CUdevice) {
   if (elements == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *elements = size_t{1} << 28;
+  *elements = ipc::limits::kLinearTexelsMax;
   return CUDA_SUCCESS;
 }
 

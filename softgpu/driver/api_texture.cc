@@ -1,7 +1,9 @@
 // Texture and surface objects.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
+#include "ipc/calls/limits.h"
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/array.h"
 #include "softgpu/driver/driver.h"
@@ -12,7 +14,51 @@
 namespace softgpu::api {
 namespace {
 
+namespace limits = ipc::limits;
+
 uint64_t HandleOf(const void* object) { return reinterpret_cast<uint64_t>(object); }
+
+// The format and the channels that a view gives to texels; no channels: a compressed one.
+struct ViewFormat {
+  CUarray_format format;
+  unsigned channels;
+};
+
+ViewFormat FormatOf(CUresourceViewFormat view) {
+  // In the order of the enumeration, each with 1, 2 and 4 channels.
+  constexpr CUarray_format kFormats[] = {CU_AD_FORMAT_UNSIGNED_INT8,  CU_AD_FORMAT_SIGNED_INT8,
+                                         CU_AD_FORMAT_UNSIGNED_INT16, CU_AD_FORMAT_SIGNED_INT16,
+                                         CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32,
+                                         CU_AD_FORMAT_HALF,           CU_AD_FORMAT_FLOAT};
+  const unsigned number = static_cast<unsigned>(view) - CU_RES_VIEW_FORMAT_UINT_1X8;
+  if (number / 3 >= std::size(kFormats)) return {CU_AD_FORMAT_UNSIGNED_INT8, 0};
+  return {kFormats[number / 3], 1u << number % 3};
+}
+
+// A view reads texels of an array in another format of the same size, and some of its layers.
+CUresult UseView(const CUDA_RESOURCE_VIEW_DESC& view, TextureObject* object) {
+  if (view.format == CU_RES_VIEW_FORMAT_NONE) return CUDA_SUCCESS;
+  if (object->array == nullptr)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "a view is of an array, not of linear memory");
+  const ViewFormat as = FormatOf(view.format);
+  if (as.channels == 0)
+    return Fail(CUDA_ERROR_NOT_SUPPORTED, "views of block-compressed formats are not supported");
+  Texels* const texels = &object->texture.texels;
+  const bool layered = (object->array->descriptor().Flags & CUDA_ARRAY3D_LAYERED) != 0;
+  const unsigned layers = layered ? texels->depth : 1;
+  if (BytesOfFormat(as.format) * as.channels != texels->texel_bytes() ||
+      view.width != texels->width || std::max<size_t>(view.height, 1) != texels->height ||
+      view.firstLayer > view.lastLayer || view.lastLayer >= layers) {
+    return Fail(CUDA_ERROR_INVALID_VALUE, "the view does not fit its array");
+  }
+  texels->format = as.format;
+  texels->channels = as.channels;
+  if (layered) {
+    texels->base += view.firstLayer * texels->slice;
+    texels->depth = view.lastLayer - view.firstLayer + 1;
+  }
+  return CUDA_SUCCESS;
+}
 
 CUresult LinearTexels(CUdeviceptr at, CUarray_format format, unsigned channels, uint64_t span,
                       Texels* texels) {
@@ -52,20 +98,29 @@ CUresult FindTexels(TextureObject* object) {
       const auto& linear = resource.res.linear;
       const CUresult result = LinearTexels(linear.devPtr, linear.format, linear.numChannels,
                                            linear.sizeInBytes, texels);
-      if (result == CUDA_SUCCESS)
-        texels->width = static_cast<uint32_t>(linear.sizeInBytes / texels->texel_bytes());
-      return result;
+      if (result != CUDA_SUCCESS) return result;
+      const uint64_t width = linear.sizeInBytes / texels->texel_bytes();
+      texels->width = static_cast<uint32_t>(width);
+      return width <= limits::kLinearTexelsMax
+                 ? CUDA_SUCCESS
+                 : Fail(CUDA_ERROR_INVALID_VALUE, "the device has no textures of this length");
     }
     case CU_RESOURCE_TYPE_PITCH2D: {
       const auto& pitched = resource.res.pitch2D;
-      if (pitched.width == 0 || pitched.height == 0) return CUDA_ERROR_INVALID_VALUE;
+      const uint64_t row =
+          pitched.width * BytesOfFormat(pitched.format) * uint64_t{pitched.numChannels};
+      uint64_t rows = 0;
+      if (pitched.width == 0 || pitched.width > limits::kArraySideMax || pitched.height == 0 ||
+          pitched.height > limits::kArraySideMax || pitched.numChannels > 4 ||
+          (pitched.height > 1 && pitched.pitchInBytes < row) ||
+          __builtin_mul_overflow(pitched.height - 1, pitched.pitchInBytes, &rows) ||
+          rows > UINT64_MAX - row) {
+        return Fail(CUDA_ERROR_INVALID_VALUE, "the device has no textures of these sizes");
+      }
       texels->width = static_cast<uint32_t>(pitched.width);
       texels->height = static_cast<uint32_t>(pitched.height);
       texels->pitch = pitched.pitchInBytes;
-      const uint64_t row =
-          pitched.width * BytesOfFormat(pitched.format) * uint64_t{pitched.numChannels};
-      return LinearTexels(pitched.devPtr, pitched.format, pitched.numChannels,
-                          (pitched.height - 1) * pitched.pitchInBytes + row, texels);
+      return LinearTexels(pitched.devPtr, pitched.format, pitched.numChannels, rows + row, texels);
     }
     default:
       return CUDA_ERROR_INVALID_VALUE;
@@ -82,8 +137,6 @@ CUresult cuTexObjectCreate(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
   const std::shared_ptr<TextureObject> object = std::make_shared<TextureObject>();
   object->resource = *resource;
   object->description = *description;
-  if (view != nullptr && view->format != CU_RES_VIEW_FORMAT_NONE)
-    return Fail(CUDA_ERROR_NOT_SUPPORTED, "views of another format are not supported");
   object->has_view = view != nullptr;
   if (view != nullptr) object->view = *view;
   Texture* const texture = &object->texture;
@@ -99,6 +152,9 @@ CUresult cuTexObjectCreate(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
   texture->srgb = (description->flags & CU_TRSF_SRGB) != 0;
   if (!linear_memory) std::copy_n(description->borderColor, 4, texture->border.begin());
   if (const CUresult result = FindTexels(object.get()); result != CUDA_SUCCESS) return result;
+  if (view != nullptr) {
+    if (const CUresult result = UseView(*view, object.get()); result != CUDA_SUCCESS) return result;
+  }
   *out = HandleOf(Driver::Get().textures.Add(object));
   return CUDA_SUCCESS;
 }

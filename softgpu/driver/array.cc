@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ipc/calls/limits.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device_memory.h"
 #include "softgpu/driver/driver.h"
@@ -13,7 +14,8 @@ namespace softgpu {
 namespace {
 
 constexpr uint64_t kRowAlignment = 32;
-constexpr uint64_t kSideMax = 131072, kDepthMax = 16384;
+constexpr uint64_t kSideMax = ipc::limits::kArraySideMax;
+constexpr uint64_t kDepthMax = ipc::limits::kArraySlicesMax;
 constexpr unsigned kKnownFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                                  CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |
                                  CUDA_ARRAY3D_COLOR_ATTACHMENT;
@@ -103,6 +105,7 @@ CUresult MipmappedArray::Create(const std::shared_ptr<Context>& context,
     std::shared_ptr<Array> made;
     const CUresult result = Array::Create(context, level, &made);
     if (result != CUDA_SUCCESS) return result;
+    made->is_level_ = true;
     array->levels_.push_back(std::move(made));
     if (level.Width <= 1 && level.Height <= 1 && (!volume || level.Depth <= 1)) break;
     level.Width = half(level.Width);

@@ -30,12 +30,16 @@ class Array {
   uint64_t address() const;
   uint64_t bytes() const { return texels_.slice * texels_.depth; }
   uint64_t context_id() const { return context_id_; }
+  // One of a mipmapped array, with which it ends.
+  bool is_level() const { return is_level_; }
 
  private:
   CUDA_ARRAY3D_DESCRIPTOR descriptor_ = {};
   Texels texels_;
   uint64_t context_id_ = 0;
+  bool is_level_ = false;
   std::shared_ptr<Allocation> memory_;
+  friend class MipmappedArray;
 };
 
 // Each level half as large as the one before.

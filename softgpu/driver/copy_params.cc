@@ -27,6 +27,8 @@ CUresult ResolveArray(const Side& side, const CopyBox& box, CopySide* out) {
   if (array == nullptr) return Fail(CUDA_ERROR_INVALID_HANDLE, "this is no array");
   const Texels& texels = array->texels();
   const uint64_t row = uint64_t{texels.width} * texels.texel_bytes();
+  if (side.x % texels.texel_bytes() != 0)
+    return Fail(CUDA_ERROR_INVALID_VALUE, "x is no multiple of the array's elements");
   if (!Within(side.x, box.width, row) || !Within(side.y, box.height, texels.height) ||
       !Within(side.z, box.depth, texels.depth)) {
     return Fail(CUDA_ERROR_INVALID_VALUE, "the copy goes beyond the array");

@@ -230,7 +230,7 @@ Aim AimAt(const Texture& texture, TextureGeometry geometry, const TextureCoordin
     case TextureGeometry::kCubeLayered:
       aim.dimensions = 2;
       aim.normalized = true;
-      aim.plane = FaceOf(where.at, &aim.at);
+      aim.plane = std::min<int64_t>(FaceOf(where.at, &aim.at), t.depth - 1);  // if it is no cube
       if (geometry == TextureGeometry::kCubeLayered) aim.plane += 6 * layer(t.depth / 6);
       break;
   }

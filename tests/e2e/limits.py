@@ -93,6 +93,25 @@ def test_memory_limit():
         check(refused.code != 0 and "--memory" in refused.err, f"one sentence must name the flag\n{refused}")
 
 
+def test_arrays_are_memory_of_the_job():
+    """They count towards its limit and in status, and a session that has any stays in its worker."""
+    with Laneway(softgpu="devices=1,memory=256MiB") as laneway:
+        allocate = laneway.binary("allocate")
+        result = laneway.run([allocate, "100", "array"], "--memory=64MiB")
+        check(result.out == "array of 100 MiB: 2\nused 0 MiB\n", f"the limit must hold\n{result}")
+        result = laneway.run([allocate, "300", "array"])
+        check(result.out == "array of 300 MiB: 2\nused 0 MiB\n", f"a full device must give code 2\n{result}")
+        for options in (("--memory=64MiB",), ()):
+            program = laneway.spawn([allocate, "40", "array"], *options, holding=True)
+            program.wait_for_line("used 40 MiB", 60)
+            session = laneway.sessions()[0]
+            check(session["device_bytes"] == 40 << 20, f"status must say so\n{session}")
+            check(not session["recoverable"] and "arrays" in session["obstacle"], f"it cannot be rebuilt\n{session}")
+            program.release()
+            check(program.wait().code == 0, "it ends well")
+            wait_for(lambda: laneway.used_bytes() == 0, "nothing is left")
+
+
 def test_illegal_address():
     with Laneway() as laneway:
         command = [laneway.binary("illegal_address")]

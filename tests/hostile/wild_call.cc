@@ -152,6 +152,29 @@ void WildCall::PutNoise(size_t count) {
   for (size_t i = 0; i < count; ++i) body_.push_back(static_cast<std::byte>(random_()));
 }
 
+// Structures of arrays and boxes that mostly make sense, told by their sizes; others are noise.
+void WildCall::PutObject(size_t bytes) {
+  constexpr uint32_t kFormats[] = {CU_AD_FORMAT_FLOAT, CU_AD_FORMAT_UNSIGNED_INT8};
+  const size_t end = body_.size() + bytes;
+  const auto side = [this] { return OneIn(16) ? Size() : 4 * (1 + Below(8)); };
+  const auto kind = [&] {
+    Put(OneIn(16) ? static_cast<uint32_t>(random_()) : kFormats[Below(2)]);
+    Put(static_cast<uint32_t>(OneIn(16) ? random_() : 1ull << Below(3)));
+  };
+  if (bytes == sizeof(CUDA_ARRAY3D_DESCRIPTOR)) {
+    for (int k = 0; k < 3; ++k) Put(OneIn(3) ? 0 : side());
+    kind();
+    Put(static_cast<uint32_t>(OneIn(16) ? random_() : Below(4)));
+  } else if (bytes == sizeof(ipc::LinearTexels)) {
+    kind();
+    for (int k = 0; k < 3; ++k) Put(OneIn(4) ? 0 : side() * 16);
+  } else if (bytes == sizeof(ipc::ArrayBox) || bytes == sizeof(ipc::BoxSize)) {
+    while (body_.size() + 8 < end) Put(OneIn(3) ? 0 : side());
+    Put(Below(2));
+  }
+  PutNoise(end - body_.size());
+}
+
 void WildCall::PutFixed(size_t i) {
   const ipc::Param& param = params_[i];
   if (ipc::HasPresence(param.role.kind)) {
@@ -218,6 +241,7 @@ void WildCall::PutRange(size_t i) {
   }
   if (!is_there) return;
   body_.resize((body_.size() + 7) / 8 * 8);
+  if (param.role.kind == RoleKind::kIn) return PutObject(bytes);
   PutNoise(bytes);
 }
 

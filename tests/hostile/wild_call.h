@@ -50,6 +50,7 @@ class WildCall {
     body_.insert(body_.end(), from, from + sizeof value);
   }
   void PutNoise(size_t count);
+  void PutObject(size_t bytes);
 
   const Target& target_;
   const std::span<const ipc::Param> params_;

@@ -36,12 +36,14 @@ CallHandlers::CallHandlers(const Surroundings& around)
       session_(around.held, &streams_, around.iterations, around.turn, around.reset),
       door_(around.held, &call_, &handles_, {&blas_, &streams_}),
       copies_(around.held, &call_, around.turn, {around.file, around.bell, &door_}),
+      arrays_({around.held, &call_, &handles_, around.memory, around.file, around.bell, &door_}),
       replayer_({around.held, &call_, around.memory, around.life, this, this, around.file->page(),
                  around.file->chunks()}),
       targets_{&table_,
                held_.environment.cublas,
                held_.environment.cublaslt,
-               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, replayer_.orders()}},
+               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, replayer_.orders(),
+                &arrays_}},
       trace_(*around.held->environment.driver, *around.file, modules_.images()) {
   held_.streams.SetWatcher(&trace_);
 }
@@ -136,6 +138,7 @@ void CallHandlers::DestroyObjects() {
   replayer_.Clear();
   blas_.Destroy(&handles_);
   graphs_.Destroy(&handles_);
+  arrays_.Destroy();
   streams_.DestroyEvents(&handles_);
   modules_.Destroy();
   handles_.Drain(ipc::HandleKind::kStream, [](void*) {});

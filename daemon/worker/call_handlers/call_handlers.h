@@ -13,6 +13,7 @@
 #include <span>
 
 #include "daemon/worker/call_context.h"
+#include "daemon/worker/call_handlers/array_handler.h"
 #include "daemon/worker/call_handlers/blas_handles.h"
 #include "daemon/worker/call_handlers/call_door.h"
 #include "daemon/worker/call_handlers/copy_handler.h"
@@ -67,6 +68,7 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   const CallContext& call() const { return call_; }
   ipc::Session& door() { return door_; }
   BlasHandles& blas() { return blas_; }
+  ArrayHandler& arrays() { return arrays_; }
   CopyHandler& copies() { return copies_; }
   MemoryHandler& memory() { return memory_; }
   ModuleHandler& modules() { return modules_; }
@@ -84,7 +86,9 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
 
   // --- LaunchServer
   CUresult DoStepUntrusted(std::span<const std::byte> message) override;
-  bool LaunchesLeaveBytesAlone() const override { return modules_.AreStateless(); }
+  bool LaunchesLeaveBytesAlone() const override {
+    return modules_.AreStateless() && held_.arrays.bytes() == 0;
+  }
 
   // Steps of a chunk: `messages` begin with one that lies at `place` of the chunk area.
   // `verify`: they are to be executed both ways.
@@ -113,6 +117,7 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   SessionHandler session_;
   CallDoor door_;
   CopyHandler copies_;
+  ArrayHandler arrays_;
   RunReplayer replayer_;
   const ipc::Targets targets_;
   SessionTrace trace_;

@@ -85,7 +85,9 @@ CUresult MemoryHandler::MemInfo(size_t* free, size_t* total) {
   const int64_t deadline_us = NowUs() + kFreeWaitUsMax;
   PollDevice([&] { return held_.frees.Poll() || !life_.Alive() || NowUs() >= deadline_us; });
   uint64_t free_bytes = 0, total_bytes = 0;
-  const CUresult result = held_.arena.MemoryInfo(call_.device, &free_bytes, &total_bytes);
+  // A software device counts the memory of each process by itself; a GPU counts all of them.
+  const uint64_t unseen = held_.environment.on_processors ? held_.arrays.bytes() : 0;
+  const CUresult result = held_.arena.MemoryInfo(call_.device, &free_bytes, &total_bytes, unseen);
   *free = free_bytes;
   *total = total_bytes;
   return result;

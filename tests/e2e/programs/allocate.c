@@ -1,6 +1,7 @@
 // Allocates as many MiB as the argument says and prints the result's code; with a second argument
 // also how much memory there is. With "step" it does so for
-// every byte that it reads.
+// every byte that it reads. With "array" the memory is an array's, and the program stays for a line
+// of input.
 #include <string.h>
 
 #include "check.h"
@@ -19,6 +20,17 @@ int main(int argc, char** argv) {
       printf("%d\n", (int)cuMemAlloc(&address, megabytes << 20));
       fflush(stdout);
     }
+    return 0;
+  }
+  if (argc > 2 && strcmp(argv[2], "array") == 0) {
+    const CUDA_ARRAY_DESCRIPTOR rows = {16384, megabytes * 16, CU_AD_FORMAT_FLOAT, 1};
+    CUarray array;
+    size_t available = 0, total = 0;
+    printf("array of %zu MiB: %d\n", megabytes, (int)cuArrayCreate(&array, &rows));
+    CHECK(cuMemGetInfo(&available, &total));
+    printf("used %zu MiB\n", (total - available) >> 20);
+    fflush(stdout);
+    (void)getchar();
     return 0;
   }
   if (argc > 2) {

@@ -248,5 +248,37 @@ CUresult NullWorker::OrderRenamedLaunches(unsigned, unsigned, const uint32_t*, u
   return CUDA_SUCCESS;
 }
 CUresult NullWorker::ForgetOrders() { return CUDA_SUCCESS; }
+CUresult NullWorker::ArrayCreate(CUarray*, const CUDA_ARRAY3D_DESCRIPTOR*) { return CUDA_SUCCESS; }
+CUresult NullWorker::ArrayDestroy(CUarray) { return CUDA_SUCCESS; }
+CUresult NullWorker::MipmapCreate(CUmipmappedArray*, const CUDA_ARRAY3D_DESCRIPTOR*, unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::MipmapLevel(CUarray*, CUmipmappedArray, unsigned) { return CUDA_SUCCESS; }
+CUresult NullWorker::MipmapDestroy(CUmipmappedArray) { return CUDA_SUCCESS; }
+CUresult NullWorker::TextureOfArray(CUtexObject*, CUarray, const CUDA_TEXTURE_DESC*,
+                                    const ipc::TextureView*) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::TextureOfMipmap(CUtexObject*, CUmipmappedArray, const CUDA_TEXTURE_DESC*,
+                                     const ipc::TextureView*) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::TextureOfMemory(CUtexObject*, CUdeviceptr, const ipc::LinearTexels*,
+                                     const CUDA_TEXTURE_DESC*, const ipc::TextureView*) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::TextureDestroy(CUtexObject) { return CUDA_SUCCESS; }
+CUresult NullWorker::SurfaceOfArray(CUsurfObject*, CUarray) { return CUDA_SUCCESS; }
+CUresult NullWorker::SurfaceDestroy(CUsurfObject) { return CUDA_SUCCESS; }
+CUresult NullWorker::CopyArray(CUarray, const ipc::ArrayBox*, CUdeviceptr, CUstream, ipc::Mark) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::CopyArrayStaged(CUarray, const ipc::ArrayBox*, uint64_t, CUstream, ipc::Mark) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::CopyArrays(CUarray, const ipc::ArrayPlace*, CUarray, const ipc::ArrayPlace*,
+                                const ipc::BoxSize*, CUstream, ipc::Mark) {
+  return CUDA_SUCCESS;
+}
 
 }  // namespace bench
