@@ -49,6 +49,10 @@ const char* TimeName(const Caption& caption) {
   return caption.virtual_time ? "virtual time, a model's" : "device time";
 }
 
+std::string Counted(int64_t count, const char* one, const char* several) {
+  return absl::StrCat(count, " ", count == 1 ? one : several);
+}
+
 std::string StreamName(uint32_t slot) {
   if (slot == ipc::kNoTraceSlot) return "-";
   return slot < ipc::limits::kLegacySlots ? "default"

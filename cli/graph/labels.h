@@ -28,6 +28,9 @@ std::string DurationText(int64_t ns);
 // "device time", or "virtual time, a model's".
 const char* TimeName(const Caption& caption);
 
+// "1 edge", "2 edges".
+std::string Counted(int64_t count, const char* one, const char* several);
+
 // The name of the program's stream in this slot: "default" or a number from 1; "-" for no stream.
 std::string StreamName(uint32_t slot);
 

@@ -19,10 +19,6 @@ constexpr size_t kLongestShown = 10;
 constexpr size_t kUnknownShown = 20;
 constexpr size_t kLetters = 60;
 
-std::string Counted(int64_t count, const char* one, const char* several) {
-  return absl::StrCat(count, " ", count == 1 ? one : several);
-}
-
 int64_t CountOf(const IterationGraph& graph, Kind kind) {
   return std::count_if(graph.operations.begin(), graph.operations.end(),
                        [kind](const Operation& each) { return each.kind == kind; });

@@ -43,7 +43,7 @@ CUresult Executable::Create(const Graph& graph, cuuint64_t flags,
   {
     base::MutexLock lock(&executable->mutex_);
     executable->objects_ = std::make_unique<UserReferences>(graph.user_objects);
-    CUresult result = MakeSteps(graph, &executable->steps_);
+    CUresult result = executable->MakeSteps(graph, &executable->steps_);
     if (result == CUDA_SUCCESS) result = executable->MakePieces();
     if (result != CUDA_SUCCESS) return result;
   }
