@@ -144,7 +144,8 @@ void Parser::ParseRegisters(Type first) {
 }
 
 uint32_t Parser::AddLocalSymbol(const Declarator& declarator, Space space) {
-  Symbol symbol{std::string(declarator.name), space, declarator.bytes, declarator.align};
+  Symbol symbol{std::string(declarator.name), space, declarator.bytes, declarator.align,
+                Bytes(declarator.type)};
   const uint32_t index = static_cast<uint32_t>(function_->symbols.size());
   if (space != Space::kShared) {
     uint32_t& cursor = scopes_.back().local_cursor;

@@ -106,7 +106,8 @@ void Parser::AddFormal(const Declarator& declarator, bool result) {
   if (offset + declarator.bytes > kParamBytesMax) {
     return Fail(declarator.line, "Formal parameter space overflowed");
   }
-  Symbol symbol{std::string(declarator.name), Space::kParam, declarator.bytes, declarator.align};
+  Symbol symbol{std::string(declarator.name), Space::kParam, declarator.bytes, declarator.align,
+                Bytes(declarator.type)};
   symbol.offset = static_cast<uint32_t>(offset);
   const uint32_t index = static_cast<uint32_t>(function_->symbols.size());
   function_->symbols.push_back(std::move(symbol));

@@ -214,6 +214,7 @@ void Parser::ParseModuleVariable(Space space, const Linkage& linkage) {
     }
     Symbol& symbol = module_->symbols[index];
     symbol.align = std::max(symbol.align, declarator.align);
+    symbol.element_bytes = Bytes(declarator.type);
     symbol.bytes = std::max(symbol.bytes, declarator.incomplete ? 0 : declarator.bytes);
     symbol.dynamic = space == Space::kShared && linkage.is_extern && declarator.incomplete;
     if (space == Space::kShared || space == Space::kLocal) {

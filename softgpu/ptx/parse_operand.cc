@@ -28,6 +28,13 @@ void Insert(std::string_view mnemonic, int line, const std::vector<Operand>& ope
   function->instructions.insert(function->instructions.end() - 1, instruction);
 }
 
+Operand Immediate(uint32_t value) {
+  Operand operand;
+  operand.kind = Operand::Kind::kImmediate;
+  operand.bits = value;
+  return operand;
+}
+
 // The register with its 32 bits extended to 64, as instructions before the present one do it.
 Operand Widened(const Operand& narrow, bool is_signed, int line, Function* function) {
   const Operand wide = NewRegister(Type::kB64, function);
@@ -175,41 +182,53 @@ Operand Parser::ParseAddress(const Instruction& instruction) {
   return operand;
 }
 
-// "variable[register + offset]" and "variable[offset]", in bytes: the address is computed by
-// instructions before this one. Those need no guard, for an address that nothing uses harms nobody.
+// The index times the bytes of an element, in 32 bits as ptxas computes it and then extended: only
+// shared and local addresses, which have 32 bits themselves, take a negative one.
+Operand Parser::Scaled(Operand index, const Symbol& variable, int line) {
+  const uint64_t constant = index.bits * variable.element_bytes;
+  index.address = false;
+  index.bits = 0;
+  if (RegisterBits(index) == 64) {
+    const Operand narrow = NewRegister(Type::kB32, function_);
+    Insert("cvt.u32.u64", line, {narrow, index}, function_);
+    index = narrow;
+  }
+  const Operand product = NewRegister(Type::kB32, function_);
+  const Operand sum = NewRegister(Type::kB32, function_);
+  Insert("mul.lo.u32", line, {product, index, Immediate(variable.element_bytes)}, function_);
+  Insert("add.u32", line, {sum, product, Immediate(static_cast<uint32_t>(constant))}, function_);
+  const bool is_signed = variable.space == Space::kShared || variable.space == Space::kLocal;
+  return Widened(sum, is_signed, line, function_);
+}
+
+// "variable[register + offset]" and "variable[offset]", which count elements (of a vector type its
+// components): the address is computed by instructions before this one. Those need no guard, for
+// an address that nothing uses harms nobody.
 Operand Parser::ParseIndexed(Operand variable, const Instruction& instruction) {
   const int line = lex_.Peek().line;
-  const Space space = variable.module_scope ? module_->symbols[variable.index].space
-                                            : function_->symbols[variable.index].space;
+  const Symbol& symbol =
+      variable.module_scope ? module_->symbols[variable.index] : function_->symbols[variable.index];
   Expect('[');
-  Operand index = ParseAddress(instruction);
+  const Operand index = ParseAddress(instruction);
   if (!error_.empty()) return index;
   if (index.kind == Operand::Kind::kImmediate) {
     variable.address = true;
-    variable.bits = index.bits;
+    variable.bits = index.bits * symbol.element_bytes;
     return variable;
   }
   const bool integer = index.kind == Operand::Kind::kRegister &&
                        !IsFloat(function_->registers[index.index]) &&
                        (RegisterBits(index) == 32 || RegisterBits(index) == 64);
-  if (!integer || space == Space::kParam) {
+  if (!integer || symbol.space == Space::kParam) {
     Fail(line, "Only an integer register can index a variable, and no parameter");
     return index;
   }
   const Operand base = NewRegister(Type::kB64, function_);
-  const Operand sum = NewRegister(Type::kB64, function_);
-  Operand wide = index;
-  wide.address = false;
-  wide.bits = 0;
-  // Shared and local addresses have 32 bits, so there a negative index is one.
-  const bool is_signed = IsSigned(function_->registers[index.index]) || space == Space::kShared ||
-                         space == Space::kLocal;
-  if (RegisterBits(index) == 32) wide = Widened(wide, is_signed, line, function_);
+  const Operand offset = Scaled(index, symbol, line);
+  Operand address = NewRegister(Type::kB64, function_);
   Insert("mov.u64", line, {base, variable}, function_);
-  Insert("add.s64", line, {sum, base, wide}, function_);
-  Operand address = sum;
+  Insert("add.s64", line, {address, base, offset}, function_);
   address.address = true;
-  address.bits = index.bits;
   return address;
 }
 

@@ -65,9 +65,9 @@ void Indexed() {
       std::string(kHeader) +
       ".global .align 4 .b32 table[4] = {10, 20, 30, 40};\n"
       ".visible .entry k(.param .u64 out) {\n.reg .b32 %r<4>; .reg .b64 %rd<2>;\n"
-      ".local .align 4 .b32 kept[4];\nmov.u32 %r0, %tid.x;\nmul.lo.u32 %r1, %r0, 4;\n"
-      "mov.u32 %r2, 7;\nst.local.b32 kept[%r1], %r2;\nld.global.b32 %r2, table[%r1];\n"
-      "ld.local.b32 %r3, kept[%r1+0];\nadd.u32 %r2, %r2, %r3;\nld.param.u64 %rd0, [out];\n"
+      ".local .align 4 .b32 kept[4];\nmov.u32 %r0, %tid.x;\n"
+      "mov.u32 %r2, 7;\nst.local.b32 kept[%r0], %r2;\nld.global.b32 %r2, table[%r0];\n"
+      "ld.local.b32 %r3, kept[%r0+0];\nadd.u32 %r2, %r2, %r3;\nld.param.u64 %rd0, [out];\n"
       "mul.wide.u32 %rd1, %r0, 4;\nadd.u64 %rd0, %rd0, %rd1;\nst.global.u32 [%rd0], %r2;\nret; }\n";
   CUmodule module;
   CUfunction function;

@@ -56,21 +56,23 @@ TEST_F(MemoryForms, HundredAndTwentyEightBits) {
   EXPECT_EQ(machine.Download<uint64_t>(out, 2), (std::vector<uint64_t>{words[1], words[0]}));
 }
 
-// Dr.Jit writes its tables and local arrays so: a register between the brackets counts bytes.
+// What stands between the brackets counts elements, as ptxas assembles it; Dr.Jit indexes its table
+// of functions so. Of a vector's type it counts components.
 TEST_F(MemoryForms, VariablesIndexedByRegisters) {
   machine.Load(
       std::string(kHeader) +
       ".global .align 4 .b32 table[4] = {10, 20, 30, 40};\n"
       ".visible .entry k(.param .u64 out) {\n.reg .pred %p; .reg .b32 %r<6>; .reg .s32 %s;\n"
-      ".reg .b64 %l<4>;\n.local .align 4 .b32 kept[4];\n.shared .align 4 .b32 box[8];\n"
+      ".reg .b64 %l<4>;\n.local .align 4 .b32 kept[4];\n.shared .align 4 .b32 low[8], box[8];\n"
       "ld.param.u64 %l0, [out];\nmov.u32 %r0, %tid.x;\nmul.lo.u32 %r1, %r0, 4;\n"
-      "mul.wide.u32 %l1, %r0, 4;\nmul.lo.s32 %s, %r0, -4;\nadd.u64 %l0, %l0, %l1;\n"
-      "st.local.b32 kept[%r1], %r0;\nst.shared.b32 box[%l1+16], %r1;\n"
-      "ld.global.b32 %r2, table[%r1];\nld.global.b32 %r3, table[4];\n"
-      "add.u32 %r2, %r2, %r3;\nld.local.b32 %r4, kept[%r1+0];\nadd.u32 %r2, %r2, %r4;\n"
-      "ld.shared.b32 %r4, box[%s+28];\nadd.u32 %r2, %r2, %r4;\n"
+      "mul.wide.u32 %l1, %r0, 4;\nnot.b32 %s, %r0;\nadd.u64 %l0, %l0, %l1;\n"
+      "cvt.u64.u32 %l1, %r0;\n"
+      "st.local.b32 kept[%r0], %r0;\nst.shared.b32 low[%l1+4], %r1;\n"
+      "ld.global.b32 %r2, table[%r0];\nld.global.b32 %r3, table[1];\n"
+      "add.u32 %r2, %r2, %r3;\nld.local.b32 %r4, kept[%r0+0];\nadd.u32 %r2, %r2, %r4;\n"
+      "ld.shared.b32 %r4, box[%s];\nadd.u32 %r2, %r2, %r4;\n"
       "setp.eq.u32 %p, %r0, 1;\n@%p bra TWICE;\nbra.uni STORE;\n"
-      "TWICE: ld.global.b32 %r3, table[%r1+8];\nadd.u32 %r2, %r2, %r3;\n"
+      "TWICE: ld.global.b32 %r3, table[%r0+2];\nadd.u32 %r2, %r2, %r3;\n"
       "STORE: st.global.b32 [%l0], %r2;\nret; }\n");
   const uint64_t out = machine.Allocate(64);
   ASSERT_FALSE(machine.Run("k", {1}, {4}, out).has_value());
