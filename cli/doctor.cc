@@ -92,7 +92,9 @@ Finding CheckLibrary(const std::string& path) {
 
 void CheckLibraries(std::vector<Finding>* findings) {
   std::vector<std::string> paths = Facades();
+  paths.push_back(ipc::LibraryPath("shim", "liblaneway_client.so"));
   paths.push_back(ipc::LibraryPath("inprocess", "libcuda.so.1"));
+  paths.push_back(ipc::LibraryPath("inprocess", "liblaneway_preload.so"));
   paths.push_back(ipc::LibraryPath("softgpu", "libcuda.so.1"));
   paths.push_back(ipc::LibraryPath("softgpu", "libcublas.so.13"));
   paths.push_back(ipc::LibraryPath("softgpu", "libcublasLt.so.13"));

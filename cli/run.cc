@@ -27,7 +27,11 @@
 namespace cli {
 namespace {
 
-std::string InProcessFacade() { return ipc::LibraryPath("inprocess", "libcuda.so.1"); }
+// What is preloaded: it loads the facades beside it, each for itself (shim/preload.cc).
+std::string Preloaded(const ipc::Options& options) {
+  return options.mode == "in-process" ? ipc::LibraryPath("inprocess", "liblaneway_preload.so")
+                                      : ipc::LibraryPath("shim", "liblaneway_client.so");
+}
 
 int Fail(int code, const std::string& sentence) {
   std::fprintf(stderr, "laneway: %s\n", sentence.c_str());
@@ -94,7 +98,6 @@ absl::StatusOr<std::string> VendorsDriver() {
 // In-process mode: our driver in front of the real one; on the software GPU its libraries, too.
 void UseOwnContext(const std::string& driver, bool soft, std::vector<std::string>* environment) {
   const std::string root = ipc::LibraryRoot();
-  Prepend(environment, "LD_PRELOAD", InProcessFacade());
   Prepend(environment, "LD_LIBRARY_PATH",
           soft ? absl::StrCat(root, "/inprocess:", root, "/runtime:", root, "/softgpu")
                : absl::StrCat(root, "/inprocess"));
@@ -103,6 +106,7 @@ void UseOwnContext(const std::string& driver, bool soft, std::vector<std::string
 
 absl::Status ChooseLibraries(const ipc::Options& options, const Job& job,
                              std::vector<std::string>* environment) {
+  Prepend(environment, "LD_PRELOAD", Preloaded(options));
   if (options.mode == "in-process") {
     const bool soft = job.device == "soft";
     if (soft && !job.devices.empty()) {
@@ -119,10 +123,17 @@ absl::Status ChooseLibraries(const ipc::Options& options, const Job& job,
     UseOwnContext(*driver, soft, environment);
     return absl::OkStatus();
   }
-  Prepend(environment, "LD_PRELOAD", absl::StrJoin(Facades(), ":"));
   Prepend(environment, "LD_LIBRARY_PATH",
           absl::StrCat(ipc::LibraryRoot(), "/shim:", ipc::LibraryRoot(), "/runtime"));
   return absl::OkStatus();
+}
+
+// All that a program needs of ours.
+std::vector<std::string> LibrariesOf(const ipc::Options& options) {
+  std::vector<std::string> libraries = Facades();
+  if (options.mode == "in-process") libraries = {ipc::LibraryPath("inprocess", "libcuda.so.1")};
+  libraries.push_back(Preloaded(options));
+  return libraries;
 }
 
 void Append(const std::vector<std::string>& variables, std::vector<std::string>* environment) {
@@ -224,9 +235,7 @@ int Execute(const std::string& path, std::vector<std::string> command,
 }  // namespace
 
 std::vector<std::string> Facades() {
-  // The client by itself, too: as a mere dependency its dlopen would come after libc's.
-  return {ipc::LibraryPath("shim", "liblaneway_client.so"),
-          ipc::LibraryPath("shim", "libcuda.so.1"), ipc::LibraryPath("shim", "libcublas.so.13"),
+  return {ipc::LibraryPath("shim", "libcuda.so.1"), ipc::LibraryPath("shim", "libcublas.so.13"),
           ipc::LibraryPath("shim", "libcublasLt.so.13"),
           ipc::LibraryPath("runtime", "libcudart.so.13")};
 }
@@ -242,8 +251,7 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command,
                              " has a space or colon, so that it can't be preloaded; move it"));
   }
   // ld.so would complain in every child, and the program would run without us.
-  for (const std::string& facade :
-       options.mode == "in-process" ? std::vector<std::string>{InProcessFacade()} : Facades()) {
+  for (const std::string& facade : LibrariesOf(options)) {
     if (!Exists(facade)) {
       return Fail(kLanewayFailed,
                   absl::StrCat(facade, " is missing; install or build Laneway completely"));

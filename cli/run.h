@@ -18,7 +18,7 @@ inline constexpr int kNotFound = 127;
 int Run(const ipc::Options& options, const std::vector<std::string>& command,
         const std::string& recording = "");
 
-// The libraries that stand in for the vendor's, in the order of preloading.
+// The libraries that stand in for the vendor's where the device is shared.
 std::vector<std::string> Facades();
 
 }  // namespace cli

@@ -1,52 +1,20 @@
 // dlopen by any name of a replaced library reaches the facade.
 //
-// `laneway run` preloads this library and puts the facades first in LD_LIBRARY_PATH, so that a bare
-// name finds them anyway; a program that scans directories and opens an absolute path does not ask.
+// A bare SONAME finds the facade anyway, which has been loaded (shim/preload.cc). A program that
+// scans directories and opens an absolute path does not ask, nor does one that wants libcuda.so.
 // The file name is changed and the real dlopen is entered by a jump, so that glibc sees the program
 // as its caller: it looks at the caller's RUNPATH.
 #include <dlfcn.h>
 
 #include <atomic>
 #include <cstring>
-#include <string>
+
+#include "shim/facades.h"
+#include "shim/preload.h"
 
 namespace {
 
 using Dlopen = void*(const char*, int);
-
-struct Replaced {
-  const char* name;
-  const char* facade;  // from the directory of this library
-};
-constexpr Replaced kReplaced[] = {
-    {"libcuda.so", "libcuda.so.1"},
-    {"libcuda.so.1", "libcuda.so.1"},
-#ifndef LANEWAY_REPLACES_DRIVER_ALONE  // in-process mode: the program's other libraries are its own
-    {"libcudart.so.13", "../runtime/libcudart.so.13"},
-    {"libcublas.so.13", "libcublas.so.13"},
-    {"libcublasLt.so.13", "libcublasLt.so.13"},
-#endif
-};
-constexpr size_t kReplacedCount = sizeof kReplaced / sizeof *kReplaced;
-
-std::string DirectoryOfThisLibrary() {
-  Dl_info here;
-  if (dladdr(reinterpret_cast<const void*>(&kReplaced), &here) == 0) return {};
-  const std::string path = here.dli_fname;
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
-}
-
-// Full paths, made once: dlopen keeps no copy of what it is given while it works.
-const std::string* FacadePaths() {
-  static const std::string* const paths = [] {
-    std::string* const made = new std::string[kReplacedCount];
-    const std::string directory = DirectoryOfThisLibrary();
-    for (size_t i = 0; i < kReplacedCount; ++i) made[i] = directory + kReplaced[i].facade;
-    return made;
-  }();
-  return paths;
-}
 
 }  // namespace
 
@@ -55,10 +23,13 @@ extern "C" {
 // For the jump below: the name to open.
 const char* laneway_facade_name(const char* name) {
   if (name == nullptr) return nullptr;
+  facades::LoadAll();
   const char* const slash = std::strrchr(name, '/');
   const char* const base = slash == nullptr ? name : slash + 1;
-  for (size_t i = 0; i < kReplacedCount; ++i) {
-    if (std::strcmp(base, kReplaced[i].name) == 0) return FacadePaths()[i].c_str();
+  for (size_t i = 0; i < facades::All().size(); ++i) {
+    const facades::Facade& facade = facades::All()[i];
+    const bool linkers = facade.unsoname != nullptr && std::strcmp(base, facade.unsoname) == 0;
+    if (linkers || std::strcmp(base, facade.soname) == 0) return facades::PathOf(i).c_str();
   }
   return name;
 }

@@ -9,9 +9,6 @@
 #include "ipc/environment.h"
 #include "shim/stderr_once.h"
 
-// Of the interposed dlopen (shim/dlopen.cc): the libc's, which changes no name.
-extern "C" void* (*laneway_real_dlopen())(const char*, int);
-
 namespace shim::inprocess {
 namespace {
 
@@ -21,7 +18,8 @@ const ipc::DriverTable* Load() {
   static ipc::DriverTable table;
   static std::atomic<bool> said;
   const char* const path = std::getenv(ipc::kDriverVariable);
-  if (path != nullptr) library = laneway_real_dlopen()(path, RTLD_NOW | RTLD_LOCAL);
+  // Not dlopen, which is interposed and would take the path for this library's own.
+  if (path != nullptr) library = dlmopen(LM_ID_BASE, path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = path == nullptr ? "LANEWAY_DRIVER is not set" : dlerror();
     StderrOnce(said, {"the CUDA driver cannot be loaded (", reason == nullptr ? "" : reason,
