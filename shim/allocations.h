@@ -1,5 +1,5 @@
-// The program's ranges of memory, by address: of the device (allocated by the program or a graph, or mapped),
-// of the host (pinned, registered), of both (managed), and of modules' variables.
+// The program's ranges of memory, by address: of the device (allocated by the program or a graph,
+// or mapped), of the host (pinned, registered), of both (managed), and of modules' variables.
 #pragma once
 
 #include <atomic>

@@ -15,7 +15,8 @@ namespace {
 
 using Place = Memory::Place;
 
-// One end of a copy, as the structure describes it.
+// One end of a copy, as the structure describes it. Both ends have the same fields there, under
+// names of their own.
 struct BoxEnd {
   CUmemorytype type;
   CUarray array;
@@ -60,6 +61,7 @@ LinearEnd LinearEndOf(const BoxEnd& end, const ipc::BoxSize& size) {
   return line;
 }
 
+// The worker checks the box again. A program hears of its own mistake here, without a round trip.
 CUresult CheckArray(const BoxEnd& end, const ipc::BoxSize& size) {
   const Array* const array = State::Process().arrays.Find(reinterpret_cast<uint64_t>(end.array));
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -70,7 +70,8 @@ CUresult Empty(uint64_t value, const Context& context) {
   for (uint64_t piece : ObjectsOf(state.graph_pieces, value)) {
     Post<ipc::Op::GraphEnd>(context.wire, reinterpret_cast<CUgraphExec>(piece));
   }
-  for (const Textures::Entry& texture : state.textures.OfContext(value)) Arrays::EndTexture(texture);
+  for (const Textures::Entry& texture : state.textures.OfContext(value))
+    Arrays::EndTexture(texture);
   for (uint64_t array : ObjectsOf(state.mipmaps, value)) Arrays::EndMipmap(array);
   for (uint64_t array : ObjectsOf(state.arrays, value)) Arrays::End(array);
   for (uint64_t event : ObjectsOf(state.events, value)) {

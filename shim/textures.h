@@ -1,4 +1,4 @@
-// What the program made its texture and surface objects of, by the numbers that it has for them.
+// The arrays and ranges behind the program's texture and surface objects, by the objects' numbers.
 //
 // The numbers are the driver's own, because kernels get them inside their parameters; so they are
 // no handles of a table. Thread safety: all methods.

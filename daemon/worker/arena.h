@@ -101,7 +101,6 @@ class Arena {
   bool swapped() const { return swap_file_.holds(); }
   uint64_t swapped_bytes() const { return swap_file_.bytes(); }
 
-  CUdeviceptr persistent_base() const { return base_; }
   CUdeviceptr ephemeral_base() const { return base_ + ipc::limits::kEphemeralOffset; }
   uint64_t bytes() const {
     return bytes_.load(std::memory_order_relaxed) + lane_member_.mapped_bytes();

@@ -1,8 +1,8 @@
-// What of a session's memory lies beside its arena: the arrays that the driver makes for it.
+// The memory of a session beside its arena: the arrays that the driver makes for the session.
 //
-// Counted as the session's own, in units as large as extents: a driver, too, cuts small arrays out
-// of larger blocks, and lanewayd counts in such units. Thread safety: one session's thread, but for
-// bytes(), which is for any.
+// The worker counts it as the session's own, in units as large as extents: a driver, too, cuts
+// small arrays out of larger blocks, and lanewayd counts in such units. Thread safety: one
+// session's thread, but for bytes(), which is for any.
 #pragma once
 
 #include <array>

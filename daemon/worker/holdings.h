@@ -1,5 +1,5 @@
-// The resources of one session in the worker: device memory, arrays, pinned host memory, streams, and
-// ranges that the program has freed while the device may still use them. Each part has its own
+// The resources of one session in the worker: device memory, arrays, pinned host memory, streams,
+// and ranges that the program has freed while the device may still use them. Each part has its own
 // header; this object makes them together, in the order of their needs. Thread safety: one
 // session's thread.
 #pragma once

@@ -29,10 +29,9 @@ shim::arena::Range RangeOf(const Allocation& found) {
 
 CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute attribute,
                   void* data) {
-  const bool device = found.kind == Allocation::Kind::kDevice ||
-                      found.kind == Allocation::Kind::kVariable ||
-                      found.kind == Allocation::Kind::kMapped ||
-                      found.kind == Allocation::Kind::kGraph;
+  const bool device =
+      found.kind == Allocation::Kind::kDevice || found.kind == Allocation::Kind::kVariable ||
+      found.kind == Allocation::Kind::kMapped || found.kind == Allocation::Kind::kGraph;
   const bool managed = found.kind == Allocation::Kind::kManaged;
   const bool registered = found.kind == Allocation::Kind::kRegistered;
   switch (attribute) {

@@ -81,6 +81,7 @@ struct Pools {
   }
 };
 
+// A pool's name is a handle of the client's table: the worker knows nothing of pools.
 CUmemoryPool ProgramPool(uint64_t value) { return reinterpret_cast<CUmemoryPool>(value); }
 
 CUresult FindPool(CUmemoryPool program, Pool** pool) {

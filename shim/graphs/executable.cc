@@ -214,6 +214,8 @@ CUresult Executable::Change(Step* step, Step changed) {
   return in_place ? pieces_.SetKernel(step->flat, std::get<KernelWork>(step->work)) : CUDA_SUCCESS;
 }
 
+// A node that is off keeps its place in the order: the pieces are made anew, with an empty node for
+// that one.
 CUresult Executable::SetEnabled(const void* node, bool enabled) {
   base::MutexLock lock(&mutex_);
   Step* const step = FindStep(node);
@@ -232,6 +234,7 @@ CUresult Executable::GetEnabled(const void* node, bool* enabled) {
   return CUDA_SUCCESS;
 }
 
+// The pure comparison knows shapes alone, not what the steps do.
 std::vector<::graphs::StepShape> Executable::ShapesOf(const Steps& steps) {
   std::vector<::graphs::StepShape> shapes;
   for (const Step& step : steps) shapes.push_back(step.shape);

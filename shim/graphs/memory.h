@@ -2,8 +2,8 @@
 // tells its address then.
 //
 // From a launch of the allocating node on the memory is the program's, until a free by a node, in a
-// stream or at once. When the last graph and executable that know it are gone, memory that is not
-// the program's goes back to the session, and what is the program's becomes an ordinary allocation.
+// stream or at once. After the last graph and executable that know the memory, it goes back to the
+// session. If it is the program's then, it becomes an ordinary allocation.
 // Thread safety: all functions.
 #pragma once
 

@@ -57,7 +57,8 @@ bool AddMemory(Recording* recording, std::string* why) {
     return Fail(why, "it has arrays or textures");
   uint64_t all_bytes = 0;
   for (const Allocation& one : State::Process().allocations.All()) {
-    if (one.kind != Allocation::Kind::kDevice) continue;
+    if (one.kind == Allocation::Kind::kMapped) return Fail(why, "it maps memory itself");
+    if (one.kind != Allocation::Kind::kDevice && one.kind != Allocation::Kind::kGraph) continue;
     if (one.device != 0) return Fail(why, "it has memory on several devices");
     all_bytes += one.bytes;
     if (all_bytes > ipc::limits::kFunctionMemoryBytesMax)

@@ -24,6 +24,7 @@ struct ViewFormat {
   unsigned channels;
 };
 
+// The enumeration goes on with block-compressed formats.
 ViewFormat FormatOf(CUresourceViewFormat view) {
   // In the order of the enumeration, each with 1, 2 and 4 channels.
   constexpr CUarray_format kFormats[] = {CU_AD_FORMAT_UNSIGNED_INT8,  CU_AD_FORMAT_SIGNED_INT8,
@@ -60,6 +61,8 @@ CUresult UseView(const CUDA_RESOURCE_VIEW_DESC& view, TextureObject* object) {
   return CUDA_SUCCESS;
 }
 
+// Kernels read the range by the object alone, long after this call: so all of it must be allocated
+// now. Three channels have no texel of a size that the device reads at once.
 CUresult LinearTexels(CUdeviceptr at, CUarray_format format, unsigned channels, uint64_t span,
                       Texels* texels) {
   texels->base = reinterpret_cast<std::byte*>(at);
@@ -84,6 +87,9 @@ CUresult FindArray(const CUDA_RESOURCE_DESC& resource, std::shared_ptr<Array>* a
   return *array != nullptr ? CUDA_SUCCESS : Fail(CUDA_ERROR_INVALID_HANDLE, "this is no array");
 }
 
+// An array brings its own shape. The program describes the shape of a range of memory: one row, or
+// several rows a pitch apart. The last row may end before its pitch does, as no texel of the device
+// lies there.
 CUresult FindTexels(TextureObject* object) {
   const CUDA_RESOURCE_DESC& resource = object->resource;
   Texels* const texels = &object->texture.texels;

@@ -71,7 +71,7 @@ struct Symbol {
   uint64_t bytes = 0;
   uint32_t align = 1;
   uint32_t element_bytes = 1;  // what an index between brackets counts
-  uint32_t offset = 0;  // kParam of an entry or function, kLocal: within its function's area
+  uint32_t offset = 0;         // kParam of an entry or function, kLocal: within its function's area
   uint32_t variable = kNoIndex;  // index into PtxModule::variables()
   bool dynamic = false;          // .extern .shared x[]
 };

@@ -42,6 +42,26 @@ Operand Widened(const Operand& narrow, bool is_signed, int line, Function* funct
   return wide;
 }
 
+// The index times the bytes of an element, in 32 bits as ptxas computes it and then extended: only
+// shared and local addresses, which have 32 bits themselves, take a negative one.
+Operand Scaled(Operand index, uint32_t index_bits, const Symbol& variable, int line,
+               Function* function) {
+  const uint64_t constant = index.bits * variable.element_bytes;
+  index.address = false;
+  index.bits = 0;
+  if (index_bits == 64) {
+    const Operand narrow = NewRegister(Type::kB32, function);
+    Insert("cvt.u32.u64", line, {narrow, index}, function);
+    index = narrow;
+  }
+  const Operand product = NewRegister(Type::kB32, function);
+  const Operand sum = NewRegister(Type::kB32, function);
+  Insert("mul.lo.u32", line, {product, index, Immediate(variable.element_bytes)}, function);
+  Insert("add.u32", line, {sum, product, Immediate(static_cast<uint32_t>(constant))}, function);
+  const bool is_signed = variable.space == Space::kShared || variable.space == Space::kLocal;
+  return Widened(sum, is_signed, line, function);
+}
+
 }  // namespace
 
 // Innermost scope first; module scope is behind all of them.
@@ -182,25 +202,6 @@ Operand Parser::ParseAddress(const Instruction& instruction) {
   return operand;
 }
 
-// The index times the bytes of an element, in 32 bits as ptxas computes it and then extended: only
-// shared and local addresses, which have 32 bits themselves, take a negative one.
-Operand Parser::Scaled(Operand index, const Symbol& variable, int line) {
-  const uint64_t constant = index.bits * variable.element_bytes;
-  index.address = false;
-  index.bits = 0;
-  if (RegisterBits(index) == 64) {
-    const Operand narrow = NewRegister(Type::kB32, function_);
-    Insert("cvt.u32.u64", line, {narrow, index}, function_);
-    index = narrow;
-  }
-  const Operand product = NewRegister(Type::kB32, function_);
-  const Operand sum = NewRegister(Type::kB32, function_);
-  Insert("mul.lo.u32", line, {product, index, Immediate(variable.element_bytes)}, function_);
-  Insert("add.u32", line, {sum, product, Immediate(static_cast<uint32_t>(constant))}, function_);
-  const bool is_signed = variable.space == Space::kShared || variable.space == Space::kLocal;
-  return Widened(sum, is_signed, line, function_);
-}
-
 // "variable[register + offset]" and "variable[offset]", which count elements (of a vector type its
 // components): the address is computed by instructions before this one. Those need no guard, for
 // an address that nothing uses harms nobody.
@@ -224,7 +225,7 @@ Operand Parser::ParseIndexed(Operand variable, const Instruction& instruction) {
     return index;
   }
   const Operand base = NewRegister(Type::kB64, function_);
-  const Operand offset = Scaled(index, symbol, line);
+  const Operand offset = Scaled(index, RegisterBits(index), symbol, line, function_);
   Operand address = NewRegister(Type::kB64, function_);
   Insert("mov.u64", line, {base, variable}, function_);
   Insert("add.s64", line, {address, base, offset}, function_);

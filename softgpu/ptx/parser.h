@@ -114,7 +114,6 @@ class Parser {
   // parse_operand.cc
   Operand ParseOperand(const Instruction& instruction);
   Operand ParseAddress(const Instruction& instruction);
-  Operand Scaled(Operand index, const Symbol& variable, int line);
   Operand ParseIndexed(Operand variable, const Instruction& instruction);
   Operand ParseCoordinates(Operand object, const Instruction& instruction);
   Operand ParseVector(const Instruction& instruction);

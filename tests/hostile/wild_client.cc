@@ -70,8 +70,8 @@ class WildSession {
       client_.Post(Op::StreamCreate, Body().U32(name).U32(name % 2).U32(0).U32(16 + name));
       client_.Post(Op::cuEventCreate, Body().U32(name).U32(0));
     }
-    const CUDA_ARRAY3D_DESCRIPTOR array = {32, 16, 4, CU_AD_FORMAT_FLOAT, 1,
-                                           CUDA_ARRAY3D_SURFACE_LDST};
+    const CUDA_ARRAY3D_DESCRIPTOR array = {
+        32, 16, 4, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST};
     for (uint32_t name = 3; name < 3 + kNames; ++name)
       client_.Post(Op::ArrayCreate, Body().U32(name).Range(&array, sizeof array));
     client_.Post(Op::MipmapCreate, Body().U32(3).Range(&array, sizeof array).U32(4));

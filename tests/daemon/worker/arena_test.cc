@@ -58,7 +58,7 @@ class ArenaTest : public testing::Test {
   ipc::UniqueFd swap_file_{memfd_create("swap", MFD_CLOEXEC)};
   std::shared_ptr<JobMemory> job_ = std::make_shared<JobMemory>();
   Arena arena_{environment_, MakeTenant(), 0};
-  const CUdeviceptr base_ = arena_.persistent_base();
+  const CUdeviceptr base_ = ipc::limits::kSlotBase;
 };
 
 TEST_F(ArenaTest, RangesAreBackedByFewExtentsAndNeverTwice) {

@@ -101,7 +101,7 @@ class OwnAddressesTest : public testing::Test {
   Arena arena_{environment_, {7, 1000, job_}, 0};
   PinnedMemory pinned_{environment_, 0, -1};
   OwnAddresses addresses_{&arena_, &pinned_, &backed_, 0};
-  const CUdeviceptr base_ = arena_.persistent_base();
+  const CUdeviceptr base_ = ipc::limits::kSlotBase;
 };
 
 TEST_F(OwnAddressesTest, AnArenaIsOwnedAndOnlyItsRangesAreBacked) {

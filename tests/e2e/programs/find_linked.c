@@ -1,5 +1,5 @@
-// Linked to the driver. Prints what it answers, the words that the program was started with, its
-// name, and what its children will have preloaded.
+// A program that is linked to the driver. The program prints the driver's answer, its own words and
+// name, and the preload list of its children.
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>

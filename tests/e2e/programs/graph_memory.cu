@@ -1,5 +1,5 @@
-// Graphs that allocate and free: by nodes and by capture, memory that the program frees after the
-// launch, and memory that outlives its graph.
+// Graphs allocate and free memory, by nodes and by capture. The program frees some of it after the
+// launch, and some outlives its graph.
 #include <vector>
 
 #include "check.h"

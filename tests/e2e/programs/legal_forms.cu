@@ -1,6 +1,6 @@
-// Legal forms that programs met with and that are easily forgotten: inputs of a link which define
-// one name (.common, .weak, without a directive), a variable indexed by a register, a read of what
-// is left of shared memory's granule, and nodes inside a child graph that get new parameters.
+// Legal forms that a device easily forgets. Several inputs of a link define one name (.common,
+// .weak, without a directive). A register indexes a variable. A kernel reads the rest of shared
+// memory's granule. Nodes inside a child graph get new parameters.
 #include <string>
 #include <vector>
 
