@@ -214,8 +214,8 @@ CUresult Executable::Change(Step* step, Step changed) {
   return in_place ? pieces_.SetKernel(step->flat, std::get<KernelWork>(step->work)) : CUDA_SUCCESS;
 }
 
-// A node that is off keeps its place in the order: the pieces are made anew, with an empty node for
-// that one.
+// A disabled node keeps its place in the order: the client makes the pieces of the graph anew, with
+// an empty node there.
 CUresult Executable::SetEnabled(const void* node, bool enabled) {
   base::MutexLock lock(&mutex_);
   Step* const step = FindStep(node);

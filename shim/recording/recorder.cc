@@ -79,6 +79,7 @@ bool Returns(const ipc::Row& row) {
   return false;
 }
 
+// A result that the host reads decides what the program does next, and a function has no program.
 Part PartOfLibrary(Op op, bool works) {
   if (op == Op::cublasSetStream_v2 || op == Op::cublasSetWorkspace_v2) return Part::kNone;
   const ipc::Row& row = ipc::RowOf(op);
