@@ -47,6 +47,11 @@ struct Integer {
   }
 };
 
+template <class F>
+constexpr bool kExchanges = false;
+template <class T>
+constexpr bool kExchanges<Integer<T, AtomOp::kExch>> = true;
+
 struct AddF32 {
   using Bits = uint32_t;
   static Bits Do(Bits old, Bits operand) {
@@ -108,7 +113,9 @@ template <class F>
 typename F::Bits Update(std::byte* at, typename F::Bits operand) {
   using Bits = typename F::Bits;
   Bits* memory = reinterpret_cast<Bits*>(at);
-  Bits old = __atomic_load_n(memory, __ATOMIC_RELAXED);
+  Bits old = __atomic_load_n(memory, __ATOMIC_ACQUIRE);
+  // An exchange for what is there already need not write.
+  if (kExchanges<F> && old == operand) return old;
   while (!__atomic_compare_exchange_n(memory, &old, F::Do(old, operand), true, __ATOMIC_ACQ_REL,
                                       __ATOMIC_RELAXED)) {
   }
@@ -155,8 +162,14 @@ uint32_t UpdateShared(const Inst* ip, Warp* w, bool narrow) {
   return done;
 }
 
+// Lanes of the warp that wait for others may have waited for this.
+void TellWaiting(Warp* w) {
+  if (w->spin_rest > 1) w->spin_rest = 1;
+}
+
 template <class F>
 const Inst* Atomic(const Inst* ip, Warp* w) {
+  TellWaiting(w);
   using Bits = typename F::Bits;
   Bits* d = reinterpret_cast<Bits*>(w->regs + ip->d);
   const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
@@ -174,14 +187,19 @@ const Inst* Atomic(const Inst* ip, Warp* w) {
 
 template <class Bits>
 const Inst* CompareAndSwap(const Inst* ip, Warp* w) {
+  TellWaiting(w);
   Bits* d = reinterpret_cast<Bits*>(w->regs + ip->d);
   const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
   const Bits* c = reinterpret_cast<const Bits*>(w->regs + ip->c);
   const bool ok = ForLanes(ip, w, sizeof(Bits), [&](uint32_t lane, std::byte* at) {
-    Bits expected = b[lane];
-    __atomic_compare_exchange_n(reinterpret_cast<Bits*>(at), &expected, c[lane], false,
-                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    d[lane] = expected;
+    // One that fails only reads: many lanes that spin leave the cache line to who holds the lock.
+    Bits* const memory = reinterpret_cast<Bits*>(at);
+    Bits seen = __atomic_load_n(memory, __ATOMIC_ACQUIRE);
+    if (seen == b[lane]) {
+      __atomic_compare_exchange_n(memory, &seen, c[lane], false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE);
+    }
+    d[lane] = seen;
   });
   return ok ? ip + 1 : nullptr;
 }

@@ -159,10 +159,13 @@ Block* BlockMemory::Start(uint64_t index) {
     w->current = nullptr;
     w->access_form = 0;
     w->left = 0;
+    w->spin_at = nullptr;
+    w->spin_rest = 0;
     w->place[3] = block_.id.x;
     w->place[4] = block_.id.y;
     w->place[5] = block_.id.z;
   }
+  block_.rounds_in_vain = 0;
   block_.begins = state_->code->functions[0]->code.data();
   return &block_;
 }

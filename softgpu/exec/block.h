@@ -87,6 +87,7 @@ struct Block {
   std::byte* stacks = nullptr;  // call frames: warp w's at w * kStackBytes
   Barrier barriers[kBarriers + 1];
   uint32_t barriers_in_use = 0;  // one bit each
+  uint32_t rounds_in_vain = 0;   // turns of all warps, the last ones, that were Stop::kInVain
 };
 
 inline constexpr size_t kStackBytes = 8u << 20;

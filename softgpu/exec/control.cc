@@ -74,6 +74,24 @@ const Inst* BranchIfBack(const Inst* ip, Warp* w) {
   return Back(w, Target(ip));
 }
 
+const Inst* BranchWait(const Inst* ip, Warp* w) {
+  if (w->spin_at != ip || w->spin_mask != w->mask) {
+    NoteRound(ip, w);
+    return Back(w, Target(ip));
+  }
+  return WaitForOthers(w, Target(ip));
+}
+
+const Inst* BranchIfWait(const Inst* ip, Warp* w) {
+  const uint32_t taken = GuardLanes(ip, w);
+  if (taken == 0) return ip + 1;
+  if (taken != w->mask) {
+    ParkLanes(w, w->mask & ~taken, ip + 1);
+    w->mask = taken;
+  }
+  return BranchWait(ip, w);
+}
+
 const Inst* BranchTable(const Inst* ip, Warp* w) {
   const FunctionCode& code = *w->frame->code;
   const std::vector<uint32_t>& table = code.branch_tables[ip->imm];

@@ -23,6 +23,8 @@ const Inst* Branch(const Inst* ip, Warp* w);
 const Inst* BranchBack(const Inst* ip, Warp* w);
 const Inst* BranchIf(const Inst* ip, Warp* w);
 const Inst* BranchIfBack(const Inst* ip, Warp* w);
+const Inst* BranchWait(const Inst* ip, Warp* w);  // back to a loop that only waits for others
+const Inst* BranchIfWait(const Inst* ip, Warp* w);
 const Inst* BranchTable(const Inst* ip, Warp* w);  // a: index register, imm: table
 const Inst* Join(const Inst* ip, Warp* w);
 const Inst* Exit(const Inst* ip, Warp* w);

@@ -1,7 +1,9 @@
 // How a block's warps take turns: in step from barrier to barrier while they stay together, else
 // each as far as it comes.
+#include <sched.h>
 #include <xmmintrin.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "softgpu/exec/fault.h"
@@ -12,6 +14,11 @@ namespace softgpu::exec {
 namespace {
 
 constexpr uint32_t kRoundsBetweenLooks = 256;  // at Launch::cancel and the watchdog
+
+// Rounds in vain before a block's thread makes pauses, and before it gives its processor up.
+constexpr uint32_t kRoundsAtOnce = 2, kRoundsWithPauses = 32, kPausesMax = 64;
+
+bool Yielded(const Warp& w) { return w.stop == Stop::kYield || w.stop == Stop::kInVain; }
 
 bool CanRun(const Warp& w) {
   if (w.mask != 0) return true;
@@ -25,6 +32,7 @@ bool CanRun(const Warp& w) {
 void RunWarp(Warp* w, bool in_turn) {
   w->fuel = kFuel;
   w->in_turn = in_turn && w->parked_count > 1;
+  w->in_vain = true;
   const Inst* ip = in_turn ? NextInTurn(w) : Next(w);
   while (ip != nullptr) ip = ip->run(ip, w);
 }
@@ -170,7 +178,7 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
       if (progress != Progress::kYield) return progress;
     }
     block->intact = false;
-    bool alive = false, ran = false, yielded = false;
+    bool alive = false, ran = false, yielded = false, in_vain = true;
     for (uint32_t i = 0; i < block->warp_count; ++i) {
       Warp* w = &block->warps[i];
       if (w->live == 0) continue;
@@ -180,10 +188,11 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
       }
       ran = true;
       trap->warp = w;
-      RunWarp(w, w->stop == Stop::kYield);
+      RunWarp(w, Yielded(*w));
       alive = alive || w->live != 0;
       if (w->stop == Stop::kFault) return Progress::kFault;
-      if (w->stop == Stop::kYield) {
+      in_vain = in_vain && w->stop == Stop::kInVain;
+      if (Yielded(*w)) {
         yielded = true;
         if (block->state->Stopping()) return Progress::kFault;
         if (block->state->Overdue()) {
@@ -197,8 +206,22 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
       ReportDeadlock(block);
       return Progress::kFault;
     }
-    if (yielded) return Progress::kYield;
+    if (!yielded) continue;
+    block->rounds_in_vain = in_vain ? block->rounds_in_vain + 1 : 0;
+    return Progress::kYield;
   }
+}
+
+// All that a block's threads do is to wait for those of blocks that other threads run, and each
+// look costs those the cache line that they want to write.
+void LetOthersRun(const Block& block) {
+  if (block.rounds_in_vain <= kRoundsAtOnce) return;
+  if (block.rounds_in_vain > kRoundsWithPauses) {
+    sched_yield();
+    return;
+  }
+  const uint32_t pauses = 1u << std::min(block.rounds_in_vain - kRoundsAtOnce, 31u);
+  for (uint32_t n = std::min(pauses, kPausesMax); n != 0; --n) _mm_pause();
 }
 
 // After a page fault in a loop that compiled code ran lane by lane, which says neither which lane
@@ -247,6 +270,7 @@ bool RunBlocks(LaunchState* state, BlockMemory* memory, uint64_t first, uint64_t
       Progress progress = Progress::kYield;
       while (progress == Progress::kYield) {
         if (state->Stopping()) return Progress::kFault;
+        LetOthersRun(*block);
         progress = RunWarps(block, trap);
       }
       if (progress == Progress::kFault) return progress;

@@ -1,13 +1,20 @@
 #include "softgpu/exec/schedule.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace softgpu::exec {
 namespace {
 
+constexpr uint32_t kPatienceMax = 64;
+
 bool Before(const Group& a, const Group& b) {
   if (a.frame->depth != b.frame->depth) return a.frame->depth > b.frame->depth;
   return a.pc < b.pc;
+}
+
+bool MayRun(const Group& group) {
+  return group.wait == Wait::kReady || group.wait == Wait::kOthers;
 }
 
 void RemoveGroup(Warp* w, uint32_t index) {
@@ -23,7 +30,7 @@ const Inst* Take(Warp* w, uint32_t index) {
   w->resumed = group.released;
   for (uint32_t i = 0; i < w->parked_count;) {
     const Group& other = w->parked[i];
-    if (other.wait == Wait::kReady && other.pc == group.pc && other.frame == group.frame) {
+    if (MayRun(other) && other.pc == group.pc && other.frame == group.frame) {
       w->mask |= other.mask;
       RemoveGroup(w, i);
     } else {
@@ -85,6 +92,17 @@ uint32_t Best(const Warp* w) {
   return best;
 }
 
+// Groups in loops that only wait try again. False when there are none.
+bool TryAgain(Warp* w) {
+  bool any = false;
+  for (uint32_t i = 0; i < w->parked_count; ++i) {
+    if (w->parked[i].wait != Wait::kOthers) continue;
+    w->parked[i].wait = Wait::kReady;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 void ParkLanes(Warp* w, uint32_t mask, const Inst* pc) {
@@ -107,6 +125,7 @@ void Park(Warp* w, const Inst* pc, Wait wait) {
 
 const Inst* Next(Warp* w) {
   uint32_t best = Best(w);
+  if (best == kLanes && TryAgain(w)) best = Best(w);
   if (best == kLanes && ReleaseWarpBarrier(w)) best = Best(w);
   if (best != kLanes) return Take(w, best);
   w->mask = 0;
@@ -116,7 +135,7 @@ const Inst* Next(Warp* w) {
 
 const Inst* NextInTurn(Warp* w) {
   for (uint32_t i = 0; i < w->parked_count; ++i) {
-    if (w->parked[i].wait == Wait::kReady) return Take(w, i);
+    if (MayRun(w->parked[i])) return Take(w, i);
   }
   return Next(w);
 }
@@ -125,7 +144,7 @@ const Inst* Continue(Warp* w, const Inst* pc) {
   if (w->parked_count == 0) return pc;
   for (uint32_t i = 0; i < w->parked_count;) {
     const Group& group = w->parked[i];
-    if (group.wait == Wait::kReady && group.pc == pc && group.frame == w->frame) {
+    if (MayRun(group) && group.pc == pc && group.frame == w->frame) {
       w->mask |= group.mask;
       RemoveGroup(w, i);
     } else {
@@ -133,6 +152,7 @@ const Inst* Continue(Warp* w, const Inst* pc) {
     }
   }
   if (w->in_turn) return pc;
+  if (w->spin_rest != 0 && --w->spin_rest == 0) TryAgain(w);
   Group current;
   current.pc = pc;
   current.frame = w->frame;
@@ -140,6 +160,28 @@ const Inst* Continue(Warp* w, const Inst* pc) {
   if (best == kLanes || !Before(w->parked[best], current)) return pc;
   Park(w, pc);
   return Next(w);
+}
+
+void NoteRound(const Inst* branch, Warp* w) {
+  w->spin_at = branch;
+  w->spin_mask = w->mask;
+  w->spin_patience = 1;
+  w->in_vain = false;
+}
+
+// Lanes that have left the loop run first, but not to their end: where they are done with what the
+// others wait for, as with a lock that they have given back, those come after and meet them again.
+const Inst* WaitForOthers(Warp* w, const Inst* pc) {
+  Park(w, pc, Wait::kOthers);
+  w->spin_rest = w->spin_patience;
+  w->spin_patience = std::min(2 * w->spin_patience, kPatienceMax);
+  if (Best(w) != kLanes) {
+    w->in_vain = false;
+    w->in_turn = false;
+    return Next(w);
+  }
+  w->stop = w->in_vain ? Stop::kInVain : Stop::kYield;
+  return nullptr;
 }
 
 bool MustWait(const Inst* ip, Warp* w, uint32_t sync_mask, const Inst** next) {

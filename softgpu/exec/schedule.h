@@ -17,6 +17,13 @@ const Inst* Next(Warp* w);
 const Inst* NextInTurn(Warp* w);
 // The running lanes go on at `pc` unless another group should go first.
 const Inst* Continue(Warp* w, const Inst* pc);
+// The running lanes go round a loop that only waits, and some left it this time: the next round is
+// worth trying. `branch` closes the loop.
+void NoteRound(const Inst* branch, Warp* w);
+// A round of such a loop was in vain: the running lanes try again at `pc` when the warp's other
+// lanes can't go on, or have got somewhere. The warp makes way for others where all of its lanes
+// wait.
+const Inst* WaitForOthers(Warp* w, const Inst* pc);
 // Whether the running lanes must wait here for others in `sync_mask` (shfl.sync and its kin). When
 // true,
 // `*next` is what to run instead.

@@ -136,8 +136,13 @@ class FunctionTranslator {
   std::vector<uint32_t> start_of_;  // instructions: index in code
   std::map<std::tuple<uint32_t, uint64_t, uint32_t>, uint32_t> constants_;
   uint32_t constants_bytes_ = 0;
-  std::map<uint32_t, Temps> temps_;                   // by bytes
-  std::vector<std::pair<uint32_t, uint32_t>> jumps_;  // code index, target instruction
+  std::map<uint32_t, Temps> temps_;  // by bytes
+  struct JumpTo {
+    uint32_t code, target;  // index in code, instruction
+    bool waits;             // closes a loop that only waits
+  };
+  std::vector<JumpTo> jumps_;
+  const std::vector<bool> waits_;  // by instruction: WaitingLoops()
   // Of the instruction being translated:
   uint32_t guard_ = 0;
   bool guarded_ = false;

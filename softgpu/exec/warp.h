@@ -50,9 +50,11 @@ struct MemoryShape {
 static_assert(sizeof(MemoryShape) == 4);
 
 // Why the run loop ended.
-enum class Stop : uint8_t { kDone, kBlocked, kYield, kFault };
+// kInVain: as kYield, and all that ran were rounds of loops that only wait.
+enum class Stop : uint8_t { kDone, kBlocked, kYield, kInVain, kFault };
 
-enum class Wait : uint8_t { kReady, kBarrier, kWarpSync };
+// kOthers: in a loop that only waits, for others to write memory; may run, but is no use before.
+enum class Wait : uint8_t { kReady, kBarrier, kWarpSync, kOthers };
 
 // One activation of a function. Lanes that entered it together leave it one by one.
 struct Frame {
@@ -116,6 +118,13 @@ struct alignas(64) Warp {
   alignas(64) uint64_t access[kLanes];
   uint32_t tid[3][kLanes];
   Group parked[kLanes];
+  // The last round of a loop that only waits: its branch, and the lanes that went back there.
+  const Inst* spin_at = nullptr;
+  uint32_t spin_mask = 0;
+  // Places where lanes may meet (Continue) until the waiting ones try again, and how many it will
+  // be the next time that they do so in vain.
+  uint32_t spin_rest = 0, spin_patience = 1;
+  bool in_vain = false;  // so far the turn was such rounds and nothing else
   // What Resolve() was last asked for: instructions that go through it may have no MemoryShape.
   struct {
     const Inst* by = nullptr;

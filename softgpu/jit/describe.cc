@@ -22,6 +22,8 @@ const std::unordered_map<Handler, Step>& Steps() {
         {exec::BranchBack, Step::kBranch},
         {exec::BranchIf, Step::kBranchIf},
         {exec::BranchIfBack, Step::kBranchIf},
+        {exec::BranchWait, Step::kWait},
+        {exec::BranchIfWait, Step::kWait},
         {exec::Join, Step::kJoin},
         {exec::ReadSpecial32, Step::kSpecial},
         {exec::ReadSpecial64, Step::kSpecial},
@@ -102,7 +104,7 @@ ProgramInst DescribeOne(const Inst& inst, const Inst* begin) {
     return out;
   }
   out.step = base::FindOr(Steps(), handler, Step::kLeaveWild);
-  if (out.step == Step::kBranch || out.step == Step::kBranchIf) {
+  if (out.step == Step::kBranch || out.step == Step::kBranchIf || out.step == Step::kWait) {
     out.target = static_cast<uint32_t>(reinterpret_cast<const Inst*>(inst.imm) - begin);
     out.imm = 0;
   }

@@ -14,6 +14,7 @@ enum class Step : uint8_t {
   kRow,        // a row of the handler tables: `key` says which
   kBranch,     // to `target`
   kBranchIf,   // to `target` under the guard
+  kWait,       // as kLeave, but to `target` or on: a loop goes round that only waits for others
   kJoin,       // diverged lanes may meet here
   kSpecial,    // imm: ptx::Special
   kParameter,  // ld.param of a kernel
@@ -61,7 +62,7 @@ struct Compiled {
 inline constexpr const char* kEntryName = "softgpu_kernel";
 // What the compiler plugin exports. False with a reason when it can't.
 using CompileFunction = bool (*)(const Program& program, Compiled* out, std::string* error);
-inline constexpr const char* kCompileName = "SoftgpuJitCompile_2";
+inline constexpr const char* kCompileName = "SoftgpuJitCompile_3";
 // Whether LLVM may still be at work while the process exits: nothing of it is destroyed then.
 using OutlivesExitFunction = bool (*)();
 inline constexpr const char* kOutlivesExitName = "SoftgpuJitOutlivesExit";

@@ -120,7 +120,7 @@ extern "C" {
 [[gnu::visibility("default")]] bool SoftgpuJitOutlivesExit() { return softgpu::jit::keeps_llvm; }
 }
 
-extern "C" [[gnu::visibility("default")]] bool SoftgpuJitCompile_2(
+extern "C" [[gnu::visibility("default")]] bool SoftgpuJitCompile_3(
     const softgpu::jit::Program& program, softgpu::jit::Compiled* out, std::string* error) {
   using namespace softgpu::jit;
   static Host* const host = new Host();

@@ -84,8 +84,8 @@ Form Flow::FormOf(Place place) const {
 
 bool Flow::Leaves(uint32_t n) const {
   const Step step = program.code[n].step;
-  return step == Step::kLeave || step == Step::kLeaveWild || step == Step::kBarrier ||
-         step == Step::kEnd || step == Step::kExit ||
+  return step == Step::kWait || step == Step::kLeave || step == Step::kLeaveWild ||
+         step == Step::kBarrier || step == Step::kEnd || step == Step::kExit ||
          (step == Step::kShuffle && !ShufflesByPattern(n));
 }
 
@@ -109,7 +109,7 @@ std::vector<uint32_t> Flow::Successors(uint32_t n) const {
   const uint32_t next = n + 1;
   if (inst.step == Step::kEnd || inst.step == Step::kExit || next >= program.code.size()) return {};
   if (inst.step == Step::kBranch) return {inst.target};
-  if (inst.step == Step::kBranchIf) return {next, inst.target};
+  if (inst.step == Step::kBranchIf || inst.step == Step::kWait) return {next, inst.target};
   std::vector<uint32_t> all = {next};
   if (inst.step == Step::kLeave && inst.target != 0) {
     const std::vector<uint32_t>& table = program.tables[inst.target - 1];
