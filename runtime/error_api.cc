@@ -1,6 +1,8 @@
 // The thread's error state and the names of errors. These calls record nothing.
 #include <cstdio>
+#include <string>
 
+#include "base/cuda_log_file.h"
 #include "runtime/api.h"
 #include "runtime/error.h"
 #include "runtime/refused.h"
@@ -25,10 +27,21 @@ const char* cudaGetErrorString(cudaError_t error) { return ErrorText(error); }
 
 namespace runtime {
 
+namespace {
+
+std::string Sentence(const char* name, const char* reason) {
+  return std::string("cudart: ") + name + " is not supported: " + reason;
+}
+
+}  // namespace
+
 int Refuse(const char* name, const char* reason, std::atomic<bool>* said) {
-  if (!said->exchange(true)) {
-    std::fprintf(stderr, "cudart: %s is not supported: %s\n", name, reason);
-  }
+  if (!said->exchange(true)) base::AppendToCudaLogFile(Sentence(name, reason));
+  return Record(cudaErrorNotSupported);
+}
+
+int RefuseAloud(const char* name, const char* reason, std::atomic<bool>* said) {
+  if (!said->exchange(true)) std::fprintf(stderr, "%s\n", Sentence(name, reason).c_str());
   return Record(cudaErrorNotSupported);
 }
 

@@ -316,7 +316,7 @@ char __cudaInitModule(void** handle) {
   static std::atomic<bool> said = false;
   for (Variable& variable : reinterpret_cast<FatBinary*>(handle)->variables()) {
     if (variable.managed() && variable.Share() != cudaSuccess)
-      Refuse(variable.name(), kManagedReason, &said);
+      RefuseAloud(variable.name(), kManagedReason, &said);
   }
   return 1;
 }

@@ -3,12 +3,12 @@
 #include <memory>
 #include <string>
 
+#include "base/cuda_log_file.h"
 #include "base/mutex.h"
 #include "ipc/calls.h"
 #include "shim/graphs/forwarded.h"
 #include "shim/lock_order.h"
 #include "shim/send.h"
-#include "shim/stderr_once.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
 #include "shim/unlisted.h"
@@ -28,6 +28,12 @@ struct Unlisted {
   base::Mutex mutex ACQUIRED_AFTER(lock_order::kKeeping);
   std::map<std::string, std::unique_ptr<std::atomic<bool>>> said GUARDED_BY(mutex);
 };
+
+void TellOnce(std::atomic<bool>& said, std::string_view name, std::string_view reason) {
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  std::string line = "laneway: ";
+  base::AppendToCudaLogFile(line.append(name).append(": ").append(reason));
+}
 
 }  // namespace
 
@@ -69,7 +75,7 @@ uint32_t ForwardDriver(ipc::Op op, ipc::Values values) {
 
 uint32_t Deny(ipc::Op op) {
   const ipc::Row& row = ipc::RowOf(op);
-  StderrOnce(SaidOf(op), {row.name, ": ", row.reason});
+  TellOnce(SaidOf(op), row.name, row.reason);
   return ipc::StatusOf(ipc::LibraryOf(op), ipc::Refusal::kNotSupported);
 }
 
@@ -78,7 +84,7 @@ uint32_t DenyUnlisted(const char* name, const char* reason, uint32_t status) {
   const base::MutexLock lock(&unlisted->mutex);
   std::unique_ptr<std::atomic<bool>>& flag = unlisted->said[name];
   if (flag == nullptr) flag = std::make_unique<std::atomic<bool>>(false);
-  StderrOnce(*flag, {name, ": ", reason});
+  TellOnce(*flag, name, reason);
   return status;
 }
 

@@ -1,11 +1,11 @@
 // The facades come in before the program opens a first library, each for itself: they are loaded
-// (RTLD_LOCAL), not preloaded. The dynamic linker takes a library that is loaded under a SONAME for
-// every later search for that SONAME. So the program finds the facade, and so does each library
-// that the program opens. A process that opens no library is spared the time.
+// (RTLD_LOCAL), not preloaded. The loader takes a library that is loaded under a SONAME for every
+// later search for that SONAME. So a library that the program opens is linked to the facade, and
+// the program finds the facade itself. A process that opens no library is spared the time.
 //
-// The functions of a preloaded facade would be in the global scope. Some libraries (cuew,
-// slang-rhi) keep the driver's functions in variables of the functions' names. The dynamic linker
-// would bind these variables to the facade's code, and the first store would end the program.
+// A preloaded facade would be found, too, but every library would see its functions. A library that
+// keeps the driver's functions in variables of their names (cuew, slang-rhi) would have its
+// variables bound to the facade's code, and its first store would end the program.
 //
 // What the program itself is linked to is loaded before any code runs. The library path leads to
 // the facades, unless a run path that precedes it (DT_RPATH) leads elsewhere, or the program was
@@ -89,8 +89,8 @@ std::string FacadesInList() {
   return list;
 }
 
-// The kernel's copy: a dynamic linker that was started by its name takes words out of the
-// program's.
+// The command line that the kernel was given. Of `ld.so PROGRAM`, the program's arguments lack the
+// first word.
 std::string CommandLine() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
+#include "base/cuda_log_file.h"
 #include "base/mutex.h"
 #include "softgpu/driver/thread_state.h"
 
@@ -41,23 +41,9 @@ void ErrorLog::Add(CUlogLevel level, std::string_view message) {
     entries_.push_back({next_index_++, line});
     if (entries_.size() > kEntriesMax) entries_.pop_front();
     for (const auto& [id, callback] : callbacks_) callbacks.push_back(callback);
-    WriteFile(line);
+    base::AppendToCudaLogFile(line);
   }
   for (const auto& [callback, data] : callbacks) callback(data, level, line.data(), line.size());
-}
-
-void ErrorLog::WriteFile(const std::string& line) {
-  static const char* const path = std::getenv("CUDA_LOG_FILE");
-  if (path == nullptr || *path == '\0') return;
-  const std::string_view name = path;
-  if (name == "stdout" || name == "stderr") {
-    std::fprintf(name == "stdout" ? stdout : stderr, "%s\n", line.c_str());
-    return;
-  }
-  FILE* const file = std::fopen(path, "a");
-  if (file == nullptr) return;
-  std::fprintf(file, "%s\n", line.c_str());
-  std::fclose(file);
 }
 
 uint64_t ErrorLog::Register(CUlogsCallback callback, void* data) {

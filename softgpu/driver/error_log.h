@@ -1,8 +1,8 @@
 // The CUDA error log: what cuLogs* shows. Sentences that explain an error code, newest last.
 //
 // The log keeps the last kEntriesMax entries; a callback sees every entry as it is made.
-// CUDA_LOG_FILE (stdout, stderr or a path) gets a copy, as the manual says. Thread safety: every
-// function may be called from any thread. Callbacks run on the thread that logs, with no lock held.
+// CUDA_LOG_FILE gets a copy (base/cuda_log_file.h). Thread safety: every function may be called
+// from any thread. Callbacks run on the thread that logs, with no lock held.
 #pragma once
 
 #include <cuda.h>
@@ -39,8 +39,6 @@ class ErrorLog {
     uint32_t index;
     std::string line;
   };
-
-  void WriteFile(const std::string& line);
 
   base::Mutex mutex_;
   std::deque<Entry> entries_ GUARDED_BY(mutex_);

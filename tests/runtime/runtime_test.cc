@@ -64,9 +64,11 @@ TEST(RuntimeErrors, AnUnusableContextStaysAnError) {
   InThread([] { EXPECT_EQ(cudaGetLastError(), cudaSuccess); });
 }
 
-TEST(RuntimeErrors, RefusedCallsSayNotSupported) {
+TEST(RuntimeErrors, RefusedCallsSayNotSupportedByTheirResultAlone) {
   InThread([] {
+    testing::internal::CaptureStderr();
     EXPECT_EQ(cudaGraphicsMapResources(0, nullptr, nullptr), cudaErrorNotSupported);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // why: CUDA_LOG_FILE
     EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
   });
 }

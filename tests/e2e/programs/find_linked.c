@@ -1,5 +1,5 @@
-// A program that is linked to the driver. The program prints the driver's answer, its own words and
-// name, and the preload list of its children.
+// Linked to the driver. Prints the driver's answer, the program's arguments and name, and the
+// libraries that its children will have preloaded.
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>

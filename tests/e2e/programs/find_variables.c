@@ -1,5 +1,5 @@
-// The program uses the driver through a library whose variables have the driver's names. It opens
-// the library, or is linked to it (LINKED).
+// Uses the driver through a library that has variables of the driver's names. The program opens the
+// library, or is linked to it (LINKED).
 #include <dlfcn.h>
 #include <stdio.h>
 
