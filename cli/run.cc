@@ -128,6 +128,14 @@ absl::Status ChooseLibraries(const ipc::Options& options, const Job& job,
   return absl::OkStatus();
 }
 
+// Compilers that make machine code on a GPU. On the software GPU others precede them.
+void ChooseCompilers(const ipc::Options& options, const Job& job,
+                     std::vector<std::string>* environment) {
+  if (options.no_env || job.device != "soft") return;
+  UseToolsOfSoftwareGpu(ipc::LibraryPath("softgpu", "bin"), environment);
+  Prepend(environment, "LD_LIBRARY_PATH", ipc::LibraryPath("softgpu", "nvrtc"));
+}
+
 // All that a program needs of ours.
 std::vector<std::string> LibrariesOf(const ipc::Options& options) {
   std::vector<std::string> libraries = Facades();
@@ -146,9 +154,6 @@ std::vector<std::string> ClientEnvironment(const ipc::Options& options, const st
   ipc::SetVariable(&environment, ipc::kJobVariable, job.ticket);
   if (!options.no_env) Append(MemoryVariables(environment), &environment);
   if (!options.no_env && Replays(options)) Append(ReplayVariables(environment), &environment);
-  if (!options.no_env && job.device == "soft") {
-    UseToolsOfSoftwareGpu(ipc::LibraryPath("softgpu", "bin"), &environment);
-  }
   if (options.no_sites) ipc::SetVariable(&environment, ipc::kSitesVariable, "off");
   if (options.no_lane) ipc::SetVariable(&environment, ipc::kLaneVariable, "off");
   ipc::SetVariable(&environment, ipc::kRuntimeDirVariable, dir);
@@ -261,6 +266,7 @@ int Run(const ipc::Options& options, const std::vector<std::string>& command,
   if (!job.ok()) return Fail(kLanewayFailed, std::string(job.status().message()));
   std::vector<std::string> environment = ClientEnvironment(options, dir, *job);
   if (!recording.empty()) ipc::SetVariable(&environment, ipc::kRecordVariable, recording);
+  ChooseCompilers(options, *job, &environment);
   const absl::Status chosen = ChooseLibraries(options, *job, &environment);
   if (!chosen.ok()) return Fail(kLanewayFailed, std::string(chosen.message()));
   const int code = Execute(path, command, std::move(environment));
