@@ -145,10 +145,11 @@ CUresult SendPart(CUarray array, const ipc::ArrayBox& part, unsigned chunk, cons
   CUarray named = array;
   const ipc::ArrayBox* box = &part;
   uint64_t offset = Staging::OffsetOf(chunk);
+  size_t bytes = part.size.width * part.size.height * part.size.depth;
   CUstream program = ProgramOf(stream);
   return PostWith<ipc::Op::CopyArrayStaged>(
       stream.wire, [&] { *mark = Streams::Process().NextMark(stream, false); }, named, box, offset,
-      program, *mark);
+      bytes, program, *mark);
 }
 
 // Through one chunk. Bytes to the program's memory have arrived when it returns.

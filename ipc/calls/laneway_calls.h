@@ -337,7 +337,7 @@ using SurfaceDestroy = CUresult(CUsurfObject surface);
 using CopyArray = CUresult(CUarray array, const ArrayBox* box, CUdeviceptr memory, CUstream stream,
                            Mark mark);
 using CopyArrayStaged = CUresult(CUarray array, const ArrayBox* box, uint64_t staging_offset,
-                                 CUstream stream, Mark mark);
+                                 size_t bytes, CUstream stream, Mark mark);
 using CopyArrays = CUresult(CUarray to, const ArrayPlace* to_at, CUarray from,
                             const ArrayPlace* from_at, const BoxSize* size, CUstream stream,
                             Mark mark);

@@ -340,12 +340,13 @@ CUresult ArrayHandler::CopyArray(CUarray array, const ipc::ArrayBox* box, CUdevi
   return CopyBox(array, *box, memory, stream, mark);
 }
 
+// Decoding has checked that so many bytes lie in the staging area.
 CUresult ArrayHandler::CopyArrayStaged(CUarray array, const ipc::ArrayBox* box,
-                                       uint64_t staging_offset, CUstream stream, ipc::Mark mark) {
-  constexpr uint64_t kStaging = ipc::limits::kStagingBytes;
+                                       uint64_t staging_offset, size_t bytes, CUstream stream,
+                                       ipc::Mark mark) {
   uint64_t reach = 0;
   if (!Has(array, box->at, box->size) || !ipc::BoxReach(box->pitch, box->rows, box->size, &reach) ||
-      reach > kStaging || staging_offset > kStaging - reach) {
+      reach > bytes) {
     return Marked(CUDA_ERROR_INVALID_VALUE, mark);
   }
   const std::byte* const memory = around_.file->staging() + staging_offset;

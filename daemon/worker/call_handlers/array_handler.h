@@ -61,7 +61,7 @@ class ArrayHandler final : public ipc::ArrayCalls {
   CUresult CopyArray(CUarray array, const ipc::ArrayBox* box, CUdeviceptr memory, CUstream stream,
                      ipc::Mark mark) override;
   CUresult CopyArrayStaged(CUarray array, const ipc::ArrayBox* box, uint64_t staging_offset,
-                           CUstream stream, ipc::Mark mark) override;
+                           size_t bytes, CUstream stream, ipc::Mark mark) override;
   CUresult CopyArrays(CUarray to, const ipc::ArrayPlace* to_at, CUarray from,
                       const ipc::ArrayPlace* from_at, const ipc::BoxSize* size, CUstream stream,
                       ipc::Mark mark) override;

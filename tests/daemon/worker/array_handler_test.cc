@@ -173,16 +173,15 @@ TEST_F(ArrayHandlerTest, CopiesStayWithinBothEnds) {
   const auto copy = [&](CUdeviceptr memory) {
     return handler().CopyArray(array, &box, memory, static_cast<CUstream>(stream), {});
   };
-  const auto staged = [&](uint64_t offset) {
-    return handler().CopyArrayStaged(array, &box, offset, static_cast<CUstream>(stream), {});
+  const auto staged = [&](size_t bytes) {
+    return handler().CopyArrayStaged(array, &box, 0, bytes, static_cast<CUstream>(stream), {});
   };
   copies = 0;
   EXPECT_EQ(copy(own), CUDA_SUCCESS);
-  EXPECT_EQ(staged(ipc::limits::kStagingBytes - MiB), CUDA_SUCCESS);
+  EXPECT_EQ(staged(MiB), CUDA_SUCCESS);
   EXPECT_EQ(copies, 2);
   EXPECT_EQ(copy(own + ipc::limits::kSlotBytes), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(staged(ipc::limits::kStagingBytes - MiB + 1), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(staged(~uint64_t{0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(staged(MiB - 1), CUDA_ERROR_INVALID_VALUE);
   box.at.y = 1;
   EXPECT_EQ(copy(own), CUDA_ERROR_INVALID_VALUE);
   box.at.y = ~uint64_t{0};

@@ -273,7 +273,8 @@ CUresult NullWorker::SurfaceDestroy(CUsurfObject) { return CUDA_SUCCESS; }
 CUresult NullWorker::CopyArray(CUarray, const ipc::ArrayBox*, CUdeviceptr, CUstream, ipc::Mark) {
   return CUDA_SUCCESS;
 }
-CUresult NullWorker::CopyArrayStaged(CUarray, const ipc::ArrayBox*, uint64_t, CUstream, ipc::Mark) {
+CUresult NullWorker::CopyArrayStaged(CUarray, const ipc::ArrayBox*, uint64_t, size_t, CUstream,
+                                     ipc::Mark) {
   return CUDA_SUCCESS;
 }
 CUresult NullWorker::CopyArrays(CUarray, const ipc::ArrayPlace*, CUarray, const ipc::ArrayPlace*,
