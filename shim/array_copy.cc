@@ -90,6 +90,7 @@ CUresult CheckEnd(const BoxEnd& end, const ipc::BoxSize& size) {
 
 // --- sending -------------------------------------------------------------------------------------
 
+// Copies that nobody waits for are held back where the device has too many of them before it.
 CUresult FinishCopy(CUresult sent, const Stream& stream, bool wait, uint64_t sequence) {
   if (sent != CUDA_SUCCESS) return sent;
   return wait ? WaitForSequence(stream, sequence) : Throttle(stream);
@@ -140,6 +141,7 @@ void ForEachRow(const BoxPart& part, const ipc::ArrayBox& box, uint64_t memory, 
   }
 }
 
+// The mark is given under the send lock, in the order of the ring.
 CUresult SendPart(CUarray array, const ipc::ArrayBox& part, unsigned chunk, const Stream& stream,
                   ipc::Mark* mark) {
   CUarray named = array;

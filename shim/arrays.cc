@@ -68,6 +68,7 @@ CUresult Arrays::CreateMipmap(const Context& context, uint64_t context_value,
                               CUmipmappedArray* array) {
   State& state = State::Process();
   uint64_t value = 0;
+  // The worker's driver cuts surplus levels off; the client counts them by the same rule.
   MipmappedArray* const made = state.mipmaps.Create(&value);
   if (made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   made->descriptor = descriptor;

@@ -1,4 +1,4 @@
-// The arrays and ranges behind the program's texture and surface objects, by the objects' numbers.
+// The resources of the program's texture and surface objects, by the numbers of the objects.
 //
 // The numbers are the driver's own, because kernels get them inside their parameters; so they are
 // no handles of a table. Thread safety: all methods.

@@ -79,7 +79,6 @@ class Arena {
   CUresult ReserveLane(int device, uint64_t bytes);
   LaneMember* lane_member() { return &lane_member_; }
   LaneTable* lanes() const { return environment_.lanes; }
-  JobMemory* job() const { return tenant_.job.get(); }
 
   // After CUDA_ERROR_OUT_OF_MEMORY: whether `bytes` more would be fine if others had less, so that
   // waiting helps. False when the job's limit or the device itself is too small.

@@ -1,4 +1,4 @@
-// The memory of a session beside its arena: the arrays that the driver makes for the session.
+// A session's memory beside its arena: the arrays that the driver makes for the session.
 //
 // The worker counts it as the session's own, in units as large as extents: a driver, too, cuts
 // small arrays out of larger blocks, and lanewayd counts in such units. Thread safety: one
@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "daemon/worker/jobs.h"
 #include "ipc/calls/limits.h"
@@ -17,8 +19,7 @@ namespace worker {
 
 class ArrayMemory {
  public:
-  // `job` outlives this object.
-  explicit ArrayMemory(JobMemory* job) : job_(*job) {}
+  explicit ArrayMemory(std::shared_ptr<JobMemory> job) : job_(std::move(job)) {}
   ArrayMemory(const ArrayMemory&) = delete;
 
   // How much more must be counted before there is an array of so many bytes.
@@ -29,7 +30,7 @@ class ArrayMemory {
   }
   // Counts `growth` more, an earlier Shortfall(). False when the job would exceed its limit.
   bool Add(int device, uint64_t bytes, uint64_t growth) {
-    if (!job_.Take(device, growth)) return false;
+    if (!job_->Take(device, growth)) return false;
     Of(device).exact += bytes;
     Of(device).counted += growth;
     bytes_.fetch_add(growth, std::memory_order_relaxed);
@@ -60,7 +61,7 @@ class ArrayMemory {
   const Books& Of(int device) const { return books_[static_cast<size_t>(device)]; }
   void GiveBack(int device, uint64_t bytes) {
     Of(device).counted -= bytes;
-    job_.Give(device, bytes);
+    job_->Give(device, bytes);
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   }
   static uint64_t Rounded(uint64_t bytes) {
@@ -68,7 +69,7 @@ class ArrayMemory {
     return (bytes + kUnit - 1) / kUnit * kUnit;
   }
 
-  JobMemory& job_;
+  const std::shared_ptr<JobMemory> job_;
   std::array<Books, ipc::control::kDevicesMax> books_ = {};
   std::atomic<uint64_t> bytes_{0};
 };

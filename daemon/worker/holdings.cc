@@ -17,10 +17,14 @@ Tenant TenantOf(const SessionSetup& setup, const Environment& environment) {
 }  // namespace
 
 Holdings::Holdings(const Environment& environment, const SessionSetup& setup, StreamOwner* owner)
+    : Holdings(environment, setup, owner, TenantOf(setup, environment)) {}
+
+Holdings::Holdings(const Environment& environment, const SessionSetup& setup, StreamOwner* owner,
+                   const Tenant& tenant)
     : environment(environment),
       seen_devices(setup.scheduling, environment.contexts.size()),
-      arena(environment, TenantOf(setup, environment), setup.slot, ipc::UniqueFd(setup.swap_fd)),
-      arrays(arena.job()),
+      arena(environment, tenant, setup.slot, ipc::UniqueFd(setup.swap_fd)),
+      arrays(tenant.job),
       pinned(environment, setup.slot, setup.pinned_fd),
       addresses(&arena, &pinned, environment.backed, setup.slot),
       streams(environment, owner, seen_devices),

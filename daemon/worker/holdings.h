@@ -33,6 +33,10 @@ struct Holdings {
   OwnAddresses addresses;
   StreamTable streams;
   DeferredFrees frees;
+
+ private:
+  Holdings(const Environment& environment, const SessionSetup& setup, StreamOwner* owner,
+           const Tenant& tenant);
 };
 
 }  // namespace worker

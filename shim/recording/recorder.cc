@@ -55,6 +55,7 @@ Part PartOfOwn(Op op) {
     case Op::LoadModule:
     case Op::UnloadModule:
     case Op::ContextReset:
+    // Their memory and their numbers are the worker's, and a function's file has no room for it.
     case Op::ArrayCreate:
     case Op::ArrayDestroy:
     case Op::MipmapCreate:

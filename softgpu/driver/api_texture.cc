@@ -61,8 +61,7 @@ CUresult UseView(const CUDA_RESOURCE_VIEW_DESC& view, TextureObject* object) {
   return CUDA_SUCCESS;
 }
 
-// Kernels read the range by the object alone, long after this call: so all of it must be allocated
-// now. Three channels have no texel of a size that the device reads at once.
+// A kernel reads the texels without a look at the map, so all of them must be memory now.
 CUresult LinearTexels(CUdeviceptr at, CUarray_format format, unsigned channels, uint64_t span,
                       Texels* texels) {
   texels->base = reinterpret_cast<std::byte*>(at);
@@ -115,6 +114,7 @@ CUresult FindTexels(TextureObject* object) {
       const auto& pitched = resource.res.pitch2D;
       const uint64_t row =
           pitched.width * BytesOfFormat(pitched.format) * uint64_t{pitched.numChannels};
+      // A length that wraps would pass for a short one.
       uint64_t rows = 0;
       if (pitched.width == 0 || pitched.width > limits::kArraySideMax || pitched.height == 0 ||
           pitched.height > limits::kArraySideMax || pitched.numChannels > 4 ||
@@ -143,6 +143,7 @@ CUresult cuTexObjectCreate(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
   const std::shared_ptr<TextureObject> object = std::make_shared<TextureObject>();
   object->resource = *resource;
   object->description = *description;
+  // Kept as the program gave it, for the getters.
   object->has_view = view != nullptr;
   if (view != nullptr) object->view = *view;
   Texture* const texture = &object->texture;
@@ -195,6 +196,7 @@ CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC* view, CUtexObje
   return CUDA_SUCCESS;
 }
 
+// Of arrays alone, and of those that were made for it.
 CUresult cuSurfObjectCreate(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
   if (out == nullptr || resource == nullptr || resource->resType != CU_RESOURCE_TYPE_ARRAY)
     return CUDA_ERROR_INVALID_VALUE;

@@ -43,6 +43,7 @@ void SetSource(CUarray array, const ipc::ArrayPlace& at, CUDA_MEMCPY3D* copy) {
   copy->srcZ = at.z;
 }
 
+// Made here, not taken from the client: a resource's unused words may be anything.
 CUDA_RESOURCE_DESC ResourceOf(CUdeviceptr memory, const ipc::LinearTexels& texels) {
   CUDA_RESOURCE_DESC resource{};
   if (texels.pitch == 0) {
@@ -93,6 +94,7 @@ void ArrayHandler::Added(Owner owner, Memory memory) {
   Publish();
 }
 
+// Linear memory has no owner: the program frees it as it likes, as under any pointer.
 void ArrayHandler::Use(Owner owner) {
   if (owner != nullptr) ++memories_.at(owner).uses;
 }
@@ -115,12 +117,15 @@ void ArrayHandler::Trim(int device) {
     around_.memory->GiveMemoryBack(less);
 }
 
+// Without an event to wait for, at once: the driver still waits for what uses the memory.
 void ArrayHandler::ReleaseAfterWork(Owner owner) {
   held_.frees.Poll();
   const CUresult result = held_.frees.Free(held_.streams.All(), [this, owner] { Unuse(owner); });
   if (result != CUDA_SUCCESS) Unuse(owner);
 }
 
+// What the page says is for lanewayd, which moves no session with arrays; a client that hides the
+// bit loses its own arrays.
 void ArrayHandler::Publish() {
   const bool any = !memories_.empty() || !textures_.empty() || !surfaces_.empty();
   std::atomic<uint32_t>& obstacles = around_.file->page()->obstacles;
@@ -131,6 +136,8 @@ void ArrayHandler::Publish() {
   }
 }
 
+// In this order: what has an array goes before the array. What still waits for the device in the
+// list of deferred frees is forgotten there by the caller.
 void ArrayHandler::Destroy() {
   for (const auto& [number, object] : std::exchange(textures_, {})) {
     driver_.cuTexObjectDestroy(number);
@@ -186,6 +193,7 @@ CUresult ArrayHandler::MipmapCreate(CUmipmappedArray* array,
   return CUDA_SUCCESS;
 }
 
+// The driver says which levels there are. Their shapes follow from the first one's.
 CUresult ArrayHandler::MipmapLevel(CUarray* array, CUmipmappedArray of, unsigned level) {
   const auto found = mipmaps_.find(of);
   if (found == mipmaps_.end()) return CUDA_ERROR_INVALID_HANDLE;
@@ -256,6 +264,7 @@ CUresult ArrayHandler::TextureOfMemory(CUtexObject* texture, CUdeviceptr memory,
   return MakeTexture(texture, nullptr, ResourceOf(memory, *texels), *description, *view);
 }
 
+// A kernel under way may look the number up, so the driver forgets it behind that work.
 CUresult ArrayHandler::EndObject(Objects* objects, unsigned long long number,
                                  CUresult (*destroy)(unsigned long long)) {
   held_.frees.Poll();

@@ -35,15 +35,16 @@ CallHandlers::CallHandlers(const Surroundings& around)
       memory_(around.held, &call_, around.life, around.memory, around.lane),
       session_(around.held, &streams_, around.iterations, around.turn, around.reset),
       door_(around.held, &call_, &handles_, {&blas_, &streams_}),
-      copies_(around.held, &call_, around.turn, {around.file, around.bell, &door_}),
-      arrays_({around.held, &call_, &handles_, around.memory, around.file, around.bell, &door_}),
+      movers_{{around.held, &call_, around.turn, {around.file, around.bell, &door_}},
+              ArrayHandler({around.held, &call_, &handles_, around.memory, around.file, around.bell,
+                            &door_})},
       replayer_({around.held, &call_, around.memory, around.life, this, this, around.file->page(),
                  around.file->chunks()}),
       targets_{&table_,
                held_.environment.cublas,
                held_.environment.cublaslt,
-               {&session_, &memory_, &copies_, &modules_, &streams_, &graphs_, replayer_.orders(),
-                &arrays_}},
+               {&session_, &memory_, &movers_.copies, &modules_, &streams_, &graphs_,
+                replayer_.orders(), &movers_.arrays}},
       trace_(*around.held->environment.driver, *around.file, modules_.images()) {
   held_.streams.SetWatcher(&trace_);
 }
@@ -138,7 +139,7 @@ void CallHandlers::DestroyObjects() {
   replayer_.Clear();
   blas_.Destroy(&handles_);
   graphs_.Destroy(&handles_);
-  arrays_.Destroy();
+  movers_.arrays.Destroy();
   streams_.DestroyEvents(&handles_);
   modules_.Destroy();
   handles_.Drain(ipc::HandleKind::kStream, [](void*) {});

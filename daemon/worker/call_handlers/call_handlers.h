@@ -68,8 +68,8 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   const CallContext& call() const { return call_; }
   ipc::Session& door() { return door_; }
   BlasHandles& blas() { return blas_; }
-  ArrayHandler& arrays() { return arrays_; }
-  CopyHandler& copies() { return copies_; }
+  ArrayHandler& arrays() { return movers_.arrays; }
+  CopyHandler& copies() { return movers_.copies; }
   MemoryHandler& memory() { return memory_; }
   ModuleHandler& modules() { return modules_; }
   StreamHandler& streams() { return streams_; }
@@ -116,8 +116,11 @@ class CallHandlers final : public LaunchSource, public LaunchServer {
   MemoryHandler memory_;
   SessionHandler session_;
   CallDoor door_;
-  CopyHandler copies_;
-  ArrayHandler arrays_;
+  struct Movers {  // of bytes, into memory and into arrays
+    CopyHandler copies;
+    ArrayHandler arrays;
+  };
+  Movers movers_;
   RunReplayer replayer_;
   const ipc::Targets targets_;
   SessionTrace trace_;
