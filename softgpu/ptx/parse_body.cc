@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/find.h"
+#include "softgpu/ptx/insert.h"
 #include "softgpu/ptx/instruction_table.h"
 #include "softgpu/ptx/parser.h"
 
@@ -253,11 +254,28 @@ void Parser::ParseInstruction() {
   function_->instructions.back() = instruction;
 }
 
-std::vector<uint32_t> Parser::ParseCallList() {
+// An argument in a register is stored into a variable that the call can pass, and which has no use
+// for its name: the register is found first.
+std::vector<uint32_t> Parser::ParseCallList(bool results) {
   std::vector<uint32_t> symbols;
   while (error_.empty() && !Accept(')')) {
     const Token name = ExpectWord();
     Operand operand;
+    if (!results && FindRegister(name.text, &operand.index)) {
+      operand.kind = Operand::Kind::kRegister;
+      Declarator variable;
+      variable.name = name.text;
+      variable.line = name.line;
+      variable.type = function_->registers[operand.index];
+      variable.bytes = variable.align = Bytes(variable.type);
+      if (variable.bytes == 0) Fail(name.line, "A predicate is no argument of a call");
+      if (!error_.empty()) return symbols;
+      symbols.push_back(AddLocalSymbol(variable, Space::kParam));
+      Insert("st.param.b" + std::to_string(8 * variable.bytes), name.line,
+             {AddressOf(symbols.back()), operand}, function_);
+      if (!lex_.Peek().Is(')')) Expect(',');
+      continue;
+    }
     if (!FindSymbol(name.text, &operand) || operand.module_scope ||
         function_->symbols[operand.index].space != Space::kParam ||
         (function_->entry && operand.index < function_->parameters.size())) {
@@ -274,7 +292,7 @@ std::vector<uint32_t> Parser::ParseCallList() {
 void Parser::ParseCall(Instruction* instruction) {
   CallSite site;
   if (Accept('(')) {
-    site.results = ParseCallList();
+    site.results = ParseCallList(true);
     Expect(',');
   }
   const Token target = ExpectWord();
@@ -291,7 +309,7 @@ void Parser::ParseCall(Instruction* instruction) {
   }
   if (Accept(',')) {
     if (Accept('(')) {
-      site.arguments = ParseCallList();
+      site.arguments = ParseCallList(false);
       if (Accept(',')) ExpectWord();
     } else {
       ExpectWord();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "softgpu/ptx/cfg.h"
+#include "softgpu/ptx/insert.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
@@ -80,17 +81,28 @@ void Parser::ParseFunctionDirectives() {
   }
 }
 
+// A parameter in a register is one in memory, which the function loads where it begins: the
+// register hides the variable of its name.
 void Parser::ParseFormals(bool results) {
   Expect('(');
   while (error_.empty() && !Accept(')')) {
     const Token space = ExpectWord();
-    if (!space.Is(".param")) {
+    const bool in_register = space.Is(".reg") && !results && !function_->entry;
+    if (!space.Is(".param") && !in_register) {
       return Fail(space.line,
                   "Formals in '" + std::string(space.text) + "' space are not supported");
     }
     Declarator declarator;
     if (!ParseDeclarator(&declarator)) return;
     AddFormal(declarator, results);
+    if (in_register && error_.empty()) {
+      Operand to;
+      to.kind = Operand::Kind::kRegister;
+      scopes_.back().registers[declarator.name] = RegisterRange{declarator.type, 0, {}};
+      FindRegister(declarator.name, &to.index);
+      Append("ld.param.b" + std::to_string(declarator.bytes * 8), declarator.line,
+             {to, AddressOf(function_->parameters.back())}, function_);
+    }
     if (!lex_.Peek().Is(')')) Expect(',');
   }
 }

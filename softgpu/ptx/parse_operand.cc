@@ -1,32 +1,12 @@
 // Operands. An immediate keeps its raw bits here; Check() converts it once the type is known.
 // Operand::count of an immediate says how it was written: 0 integer, 1 f32 bits, 2 f64 bits.
 #include "base/find.h"
+#include "softgpu/ptx/insert.h"
 #include "softgpu/ptx/instruction_table.h"
 #include "softgpu/ptx/parser.h"
 
 namespace softgpu::ptx {
 namespace {
-
-Operand NewRegister(Type type, Function* function) {
-  Operand operand;
-  operand.kind = Operand::Kind::kRegister;
-  operand.index = static_cast<uint32_t>(function->registers.size());
-  function->registers.push_back(type);
-  return operand;
-}
-
-// Puts an instruction before the one that is being parsed. Its operands have the instruction's
-// types, so it needs no check.
-void Insert(std::string_view mnemonic, int line, const std::vector<Operand>& operands,
-            Function* function) {
-  Instruction instruction;
-  instruction.line = line;
-  ReadMnemonic(mnemonic, &instruction);
-  instruction.first = static_cast<uint32_t>(function->operands.size());
-  instruction.count = static_cast<uint32_t>(operands.size());
-  function->operands.insert(function->operands.end(), operands.begin(), operands.end());
-  function->instructions.insert(function->instructions.end() - 1, instruction);
-}
 
 Operand Immediate(uint32_t value) {
   Operand operand;
@@ -44,12 +24,11 @@ Operand Widened(const Operand& narrow, bool is_signed, int line, Function* funct
 
 // The index times the bytes of an element, in 32 bits as ptxas computes it and then extended: only
 // shared and local addresses, which have 32 bits themselves, take a negative one.
-Operand Scaled(Operand index, uint32_t index_bits, const Symbol& variable, int line,
-               Function* function) {
+Operand Scaled(Operand index, const Symbol& variable, int line, Function* function) {
   const uint64_t constant = index.bits * variable.element_bytes;
   index.address = false;
   index.bits = 0;
-  if (index_bits == 64) {
+  if (Bits(function->registers[index.index]) == 64) {
     const Operand narrow = NewRegister(Type::kB32, function);
     Insert("cvt.u32.u64", line, {narrow, index}, function);
     index = narrow;
@@ -225,7 +204,7 @@ Operand Parser::ParseIndexed(Operand variable, const Instruction& instruction) {
     return index;
   }
   const Operand base = NewRegister(Type::kB64, function_);
-  const Operand offset = Scaled(index, RegisterBits(index), symbol, line, function_);
+  const Operand offset = Scaled(index, symbol, line, function_);
   Operand address = NewRegister(Type::kB64, function_);
   Insert("mov.u64", line, {base, variable}, function_);
   Insert("add.s64", line, {address, base, offset}, function_);

@@ -107,7 +107,7 @@ class Parser {
   void ResolveLabels(Scope* scope, Scope* parent);
   void ParseInstruction();
   void ParseCall(Instruction* instruction);
-  std::vector<uint32_t> ParseCallList();
+  std::vector<uint32_t> ParseCallList(bool results);
   bool FindRegister(std::string_view name, uint32_t* index);
   uint32_t AddLocalSymbol(const Declarator& declarator, Space space);
 

@@ -1,6 +1,6 @@
 // Legal forms that a device easily forgets. Several inputs of a link define one name (.common,
-// .weak, without a directive). A register indexes a variable. A kernel reads the rest of shared
-// memory's granule. Nodes inside a child graph get new parameters.
+// .weak, without a directive). A register indexes a variable. Calls take arguments in registers. A
+// kernel reads the rest of shared memory's granule. Nodes inside a child graph get new parameters.
 #include <string>
 #include <vector>
 
@@ -80,6 +80,43 @@ void Indexed() {
   CHECK(cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, NULL, arguments, NULL));
   CHECK(cuMemcpyDtoH(values, out, sizeof values));
   printf("indexed: %u %u %u %u\n", values[0], values[1], values[2], values[3]);
+  CHECK(cuMemFree(out));
+  CHECK(cuModuleUnload(module));
+}
+
+// A function's parameter and a call's argument in registers, by a table of functions: i + 10 of the
+// even threads, 2 * i of the odd ones.
+void RegisterArguments() {
+  const std::string text =
+      std::string(kHeader) +
+      ".extern .global .u64 table[2];\n"
+      ".visible .func (.param .b32 r) plus(.reg .u64 to, .param .b32 i) {\n.reg .b32 %r<3>;\n"
+      "ld.param.b32 %r0, [i];\nadd.u32 %r1, %r0, 10;\nst.global.u32 [to], %r1;\n"
+      "st.param.b32 [r], %r1;\nret; }\n"
+      ".visible .func (.param .b32 r) twice(.reg .u64 to, .param .b32 i) {\n.reg .b32 %r<3>;\n"
+      "ld.param.b32 %r0, [i];\nadd.u32 %r1, %r0, %r0;\nst.global.u32 [to], %r1;\n"
+      "st.param.b32 [r], %r1;\nret; }\n"
+      ".visible .entry k(.param .u64 out) {\n.reg .b32 %r<5>; .reg .b64 %rd<4>;\n"
+      "mov.u32 %r0, %tid.x;\nld.param.u64 %rd0, [out];\nmul.wide.u32 %rd1, %r0, 8;\n"
+      "add.u64 %rd0, %rd0, %rd1;\nand.b32 %r1, %r0, 1;\nld.global.u64 %rd2, table[%r1];\n{\n"
+      "proto: .callprototype (.param .b32 r) _(.reg .u64 to, .param .b32 i);\n"
+      ".param .b32 result;\n.param .b32 in;\nst.param.b32 [in], %r0;\n"
+      "call (result), %rd2, (%rd0, in), proto;\nld.param.b32 %r2, [result];\n}\n"
+      "st.global.u32 [%rd0+4], %r2;\nret; }\n"
+      ".visible .global .align 8 .u64 table[2] = {plus, twice};\n";
+  CUmodule module;
+  CUfunction function;
+  CUdeviceptr out;
+  unsigned values[8];
+  CHECK(cuModuleLoadData(&module, text.c_str()));
+  CHECK(cuModuleGetFunction(&function, module, "k"));
+  CHECK(cuMemAlloc(&out, sizeof values));
+  void* arguments[] = {&out};
+  CHECK(cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, NULL, arguments, NULL));
+  CHECK(cuMemcpyDtoH(values, out, sizeof values));
+  printf("register arguments:");
+  for (const unsigned value : values) printf(" %u", value);
+  printf("\n");
   CHECK(cuMemFree(out));
   CHECK(cuModuleUnload(module));
 }
@@ -169,6 +206,7 @@ int main() {
   CHECK(cuCtxGetCurrent(&context));
   Links();
   Indexed();
+  RegisterArguments();
   Granule();
   InnerNodes(context);
   return 0;
