@@ -165,8 +165,9 @@ uint32_t Parser::AddLocalSymbol(const Declarator& declarator, Space space) {
 }
 
 void Parser::ParseLocalVariables(Space space) {
+  Declarator declarator;
   do {
-    Declarator declarator;
+    declarator = declarator.ForNext();
     if (!ParseDeclarator(&declarator)) return;
     if (space == Space::kShared && declarator.bytes > kSharedBytesMax) {
       return Fail(declarator.line, "Variable '" + std::string(declarator.name) + "' is too large");

@@ -202,8 +202,9 @@ bool Parser::ParseDeclarator(Declarator* out) {
 }
 
 void Parser::ParseModuleVariable(Space space, const Linkage& linkage) {
+  Declarator declarator;
   do {
-    Declarator declarator;
+    declarator = declarator.ForNext();
     if (!ParseDeclarator(&declarator)) return;
     const uint32_t* const known = base::FindOrNull(symbol_by_name_, declarator.name);
     const bool again = known != nullptr;

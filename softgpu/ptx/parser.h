@@ -43,6 +43,15 @@ class Parser {
     uint8_t vector = 1;
     std::string_view name;
     int line = 0;
+    // What ".b32 a[4], b" says of b as well.
+    Declarator ForNext() const {
+      Declarator next;
+      next.type = type;
+      next.align = align;
+      next.managed = managed;
+      next.vector = vector;
+      return next;
+    }
   };
   struct Linkage {
     bool is_extern = false, visible = false, weak = false;
