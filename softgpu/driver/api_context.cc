@@ -213,13 +213,13 @@ CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
   std::shared_ptr<Context> context;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = CurrentContext(&context);
-  return result == CUDA_SUCCESS ? context->GetLimit(limit, value) : result;
+  return result == CUDA_SUCCESS ? context->limits().Get(limit, value) : result;
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   std::shared_ptr<Context> context;
   const CUresult result = CurrentContext(&context);
-  return result == CUDA_SUCCESS ? context->SetLimit(limit, value) : result;
+  return result == CUDA_SUCCESS ? context->limits().Set(limit, value) : result;
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {

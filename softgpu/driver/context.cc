@@ -51,13 +51,7 @@ Context::Context(Device* device, unsigned flags, bool primary)
       id_(next_context_id.fetch_add(1)),
       primary_(primary),
       flags_(flags),
-      limits_{{CU_LIMIT_STACK_SIZE, 1024},
-              {CU_LIMIT_PRINTF_FIFO_SIZE, 1u << 20},
-              {CU_LIMIT_MALLOC_HEAP_SIZE, 8u << 20},
-              {CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 2},
-              {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048},
-              {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64},
-              {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}} {}
+      limits_(device, id_) {}
 
 Context::~Context() = default;
 
@@ -103,6 +97,7 @@ void Context::Destroy() {
     stream->Close();
   }
   Driver::Get().ForgetContext(*this);
+  limits_.DropHeap();
 }
 
 // --- streams
@@ -267,25 +262,6 @@ void Context::FlushPrints() {
     text.swap(prints_);
   }
   WriteOut(text);
-}
-
-// --- limits
-
-CUresult Context::GetLimit(CUlimit limit, size_t* value) const {
-  base::MutexLock lock(&mutex_);
-  const size_t* const kept = base::FindOrNull(limits_, limit);
-  if (kept == nullptr) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  *value = *kept;
-  return CUDA_SUCCESS;
-}
-
-CUresult Context::SetLimit(CUlimit limit, size_t value) {
-  base::MutexLock lock(&mutex_);
-  size_t* const kept = base::FindOrNull(limits_, limit);
-  if (kept == nullptr) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128) return CUDA_ERROR_INVALID_VALUE;
-  *kept = value;
-  return CUDA_SUCCESS;
 }
 
 // --- peers

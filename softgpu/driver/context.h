@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "softgpu/driver/context_limits.h"
 #include "softgpu/driver/operation.h"
 
 namespace softgpu {
@@ -76,8 +77,7 @@ class Context : public std::enable_shared_from_this<Context> {
   void FlushPrints();
 
   // --- limits and preferences
-  CUresult GetLimit(CUlimit limit, size_t* value) const;
-  CUresult SetLimit(CUlimit limit, size_t value);
+  ContextLimits& limits() { return limits_; }
   std::atomic<CUfunc_cache> cache_config{CU_FUNC_CACHE_PREFER_NONE};
   std::atomic<CUsharedconfig> shared_config{CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE};
 
@@ -99,6 +99,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::atomic<bool> destroyed_{false};
   std::atomic<bool> cancel_{false};
   std::atomic<CUresult> fault_{CUDA_SUCCESS};
+  ContextLimits limits_;
 
   base::Mutex order_mutex_;
   // All streams; removed ones stay until their work is done.
@@ -109,7 +110,6 @@ class Context : public std::enable_shared_from_this<Context> {
 
   mutable base::Mutex mutex_;
   std::string prints_ GUARDED_BY(mutex_);
-  std::map<CUlimit, size_t> limits_ GUARDED_BY(mutex_);
   std::set<uint64_t> peers_ GUARDED_BY(mutex_);  // context ids
 };
 

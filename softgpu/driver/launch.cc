@@ -44,6 +44,7 @@ class LaunchOperation final : public Operation {
     launch_.variables = work_.module->addresses();
     launch_.memory = &Driver::Get().memory_map();
     launch_.textures = &DriverTextures();
+    launch_.heap = work_.heap.get();
     launch_.cancel = work_.context->cancel();
     launch_.sm_count = work_.context->device().config().sms;
     launch_.cooperative = work_.cooperative;
@@ -223,6 +224,14 @@ CUresult PrepareLaunch(const std::shared_ptr<Function>& function,
   if (result != CUDA_SUCCESS) return result;
   result = FindTime(*function, request, &work->timed);
   if (result != CUDA_SUCCESS) return result;
+  if (function->kernel().uses_heap()) {
+    work->heap = context->limits().Heap();
+    if (work->heap == nullptr) {
+      return Fail(CUDA_ERROR_OUT_OF_MEMORY,
+                  "the heap of the kernel's malloc does not fit into device memory: make it "
+                  "smaller (CU_LIMIT_MALLOC_HEAP_SIZE)");
+    }
+  }
   work->function = function;
   work->context = context;
   work->grid = request.grid;

@@ -42,6 +42,7 @@ struct KernelWork {
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   std::vector<std::byte> parameters;
+  std::shared_ptr<DeviceHeap> heap;  // where the kernel uses one
   std::optional<TimedKernel> timed;  // in virtual time
 };
 

@@ -1,8 +1,9 @@
-// The functions that nvcc's code calls and no module defines: vprintf and __assertfail.
+// Which built-in function a call means; vprintf and __assertfail.
 #include <cinttypes>
 #include <cstring>
 #include <memory>
 
+#include "softgpu/exec/builtins.h"
 #include "softgpu/exec/handlers.h"
 #include "softgpu/exec/memory_access.h"
 
@@ -11,15 +12,6 @@ namespace {
 
 constexpr size_t kTextBytesMax = 64 << 10;  // of one formatted line or one string
 constexpr int kWidthMax = 4096;
-
-uint64_t Argument(Warp* w, uint32_t lane, const CallPlan& plan, size_t k) {
-  uint64_t value = 0;
-  if (k >= plan.arguments.size()) return 0;
-  const std::byte* local = w->local + size_t{lane} * w->local_stride + w->frame->local_base;
-  std::memcpy(&value, local + plan.arguments[k].offset,
-              std::min<uint32_t>(plan.arguments[k].bytes, 8));
-  return value;
-}
 
 bool Read(const Inst* ip, Warp* w, uint32_t lane, uint64_t address, void* to, uint32_t bytes) {
   const std::byte* at =
@@ -152,6 +144,38 @@ class Formatter {
 
 }  // namespace
 
+uint64_t Argument(const Warp* w, uint32_t lane, const CallPlan& plan, size_t k) {
+  uint64_t value = 0;
+  if (k >= plan.arguments.size()) return 0;
+  const std::byte* local = w->local + size_t{lane} * w->local_stride + w->frame->local_base;
+  std::memcpy(&value, local + plan.arguments[k].offset,
+              std::min<uint32_t>(plan.arguments[k].bytes, 8));
+  return value;
+}
+
+void SetResult(Warp* w, uint32_t lane, const CallPlan& plan, uint64_t value) {
+  if (plan.results.empty()) return;
+  std::byte* local = w->local + size_t{lane} * w->local_stride + w->frame->local_base;
+  std::memcpy(local + plan.results[0].offset, &value, std::min<uint32_t>(plan.results[0].bytes, 8));
+}
+
+bool CallBuiltin(const Inst* ip, Warp* w, const CallPlan& plan) {
+  switch (plan.builtin) {
+    case ptx::Builtin::kPrintf:
+      return CallPrintf(ip, w, plan);
+    case ptx::Builtin::kMalloc:
+      return CallMalloc(ip, w, plan);
+    case ptx::Builtin::kFree:
+      return CallFree(ip, w, plan);
+    case ptx::Builtin::kMemcpy:
+      return CallMemcpy(ip, w, plan);
+    case ptx::Builtin::kMemset:
+      return CallMemset(ip, w, plan);
+    default:
+      return CallAssert(ip, w, plan);
+  }
+}
+
 bool CallPrintf(const Inst* ip, Warp* w, const CallPlan& plan) {
   w->current = ip;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
@@ -170,9 +194,7 @@ bool CallPrintf(const Inst* ip, Warp* w, const CallPlan& plan) {
       conversions += format[i + 1] != '%';
       i += format[i + 1] == '%';
     }
-    std::memcpy(
-        w->local + size_t{lane} * w->local_stride + w->frame->local_base + plan.results[0].offset,
-        &conversions, std::min<uint32_t>(plan.results[0].bytes, 4));
+    SetResult(w, lane, plan, conversions);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/find.h"
+#include "softgpu/exec/builtins.h"
 #include "softgpu/exec/handlers.h"
 #include "softgpu/exec/schedule.h"
 
@@ -114,10 +115,8 @@ const Inst* Call(const Inst* ip, Warp* w) {
       return Enter(ip, w, plan, plan.target);
     case CallPlan::Kind::kIndirect:
       return EnterIndirect(ip, w, plan);
-    case CallPlan::Kind::kPrintf:
-      return CallPrintf(ip, w, plan) ? ip + 1 : nullptr;
-    case CallPlan::Kind::kAssert:
-      return CallAssert(ip, w, plan) ? ip + 1 : nullptr;
+    case CallPlan::Kind::kBuiltin:
+      return CallBuiltin(ip, w, plan) ? ip + 1 : nullptr;
   }
   return nullptr;
 }

@@ -6,6 +6,7 @@
 #include "base/mutex.h"
 #include "ipc/calls/limits.h"
 #include "softgpu/exec/check.h"
+#include "softgpu/exec/device_heap.h"
 #include "softgpu/exec/memory_access.h"
 
 namespace softgpu::exec {
@@ -154,16 +155,19 @@ void CheckRaces(const Inst* ip, Warp* w, const MemoryShape& shape, const Target&
 bool IsOutOfBounds(const Inst* ip, Warp* w, const MemoryShape& shape, const Target& target,
                    uint32_t lane, Memory::Range* known) {
   const Memory* const memory = w->block->state->launch->memory;
+  const DeviceHeap* const heap = w->block->state->launch->heap;
+  const bool of_heap = heap != nullptr && heap->Contains(target.address);
   const uint32_t bytes = uint32_t{shape.element_bytes} * shape.vector;
-  if (memory == nullptr || target.space != Space::kGlobal) return false;
+  if ((memory == nullptr && !of_heap) || target.space != Space::kGlobal) return false;
   const auto inside = [&] {
     return target.address >= known->begin && target.address + bytes <= known->end;
   };
   if (inside()) return false;
-  *known = memory->AllocationAt(target.address);
+  *known = of_heap ? heap->BlockAt(target.address) : memory->AllocationAt(target.address);
   if (inside()) return false;
   Report(w, Kind::kBounds, ip->line, 0,
-         "out of bounds in " + NameOf(w, target) + memory->Near(target.address) + "\n    " +
+         "out of bounds in " + NameOf(w, target) +
+             (of_heap ? ", in no block of malloc" : memory->Near(target.address)) + "\n    " +
              Thread(w, w->index * kLanes + lane) + (shape.is_store ? " writes " : " reads ") +
              Bytes(bytes) + " there at " + PlaceInSource(KernelOf(w), ip->line));
   return true;

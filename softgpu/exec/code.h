@@ -24,12 +24,13 @@ struct FunctionCode;
 
 // Copies of bytes between local memories of caller and callee, lane by lane.
 struct CallPlan {
-  enum class Kind : uint8_t { kDirect, kIndirect, kPrintf, kAssert };
+  enum class Kind : uint8_t { kDirect, kIndirect, kBuiltin };
   struct Piece {
     uint32_t offset = 0, bytes = 0;  // in the caller's local area
   };
   Kind kind = Kind::kDirect;
-  const FunctionCode* target = nullptr;  // kDirect
+  ptx::Builtin builtin = ptx::Builtin::kNone;  // kBuiltin
+  const FunctionCode* target = nullptr;        // kDirect
   std::vector<Piece> arguments, results;
 };
 

@@ -114,10 +114,6 @@ const Inst* AccessAny(const Inst* ip, Warp* w);  // the general ld and st
 const Inst* CopyAsync(const Inst* ip,
                       Warp* w);  // a: shared, b: global, c: source bytes; imm: offsets
 
-// builtins.cc
-bool CallPrintf(const Inst* ip, Warp* w, const CallPlan& plan);
-bool CallAssert(const Inst* ip, Warp* w, const CallPlan& plan);
-
 // mma.cc
 const Inst* Mma(const Inst* ip, Warp* w);
 const Inst* LoadMatrix(const Inst* ip, Warp* w);

@@ -43,9 +43,10 @@ class Memory {
   virtual std::string Near(uint64_t address) const = 0;
 };
 
-class Kernel;     // softgpu/ptx/module.h
-class PtxModule;  // softgpu/ptx/module.h
-class Textures;   // softgpu/exec/texture.h
+class Kernel;      // softgpu/ptx/module.h
+class PtxModule;   // softgpu/ptx/module.h
+class Textures;    // softgpu/exec/texture.h
+class DeviceHeap;  // softgpu/exec/device_heap.h
 
 // What the checked mode found. `text` says it in a few lines, the first without indentation.
 struct Finding {
@@ -64,6 +65,7 @@ struct Launch {
   std::span<const uint64_t> variables;  // address of each PtxModule::variables() entry, same order
   const Memory* memory = nullptr;
   const Textures* textures = nullptr;
+  DeviceHeap* heap = nullptr;  // of malloc and free; null: malloc finds no memory
   const std::atomic<bool>* cancel =
       nullptr;  // set: stop soon, return Fault{CUDA_ERROR_LAUNCH_FAILED}
   std::function<void(std::string_view)> print;  // device printf, whole formatted text; any thread

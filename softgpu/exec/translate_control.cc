@@ -81,7 +81,8 @@ void FunctionTranslator::CallFunction(const Instruction& i) {
       plan.target = code;
       kernel_->calls = true;
     } else {
-      plan.kind = callee->name == "vprintf" ? CallPlan::Kind::kPrintf : CallPlan::Kind::kAssert;
+      plan.kind = CallPlan::Kind::kBuiltin;
+      plan.builtin = ptx::FindBuiltin(callee->name);
     }
   }
   BeginControl(i);

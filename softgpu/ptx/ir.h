@@ -116,8 +116,14 @@ struct Function {
   const Operand* Operands(const Instruction& i) const { return operands.data() + i.first; }
 };
 
-// True for a function that no module defines and the executors provide.
-bool IsBuiltin(std::string_view name);
+// Functions that no module defines and the executors provide.
+enum class Builtin : uint8_t { kNone, kPrintf, kAssert, kMalloc, kFree, kMemcpy, kMemset };
+Builtin FindBuiltin(std::string_view name);
+// True for a function of the device runtime that launches kernels, or prepares that. No executor
+// has one.
+bool LaunchesFromDevice(std::string_view name);
+// What is said of a kernel or function that calls one, behind its name.
+inline constexpr char kNoLaunches[] = " launches kernels from the device, which is not supported";
 
 // "reduce(float*)" of "_Z6reducePf"; other names as they are.
 std::string ReadableName(const std::string& name);
@@ -144,6 +150,7 @@ class KernelImpl final : public Kernel {
   // Where dynamic shared memory begins.
   uint32_t dynamic_shared_offset() const { return dynamic_shared_offset_; }
   bool recursive() const { return recursive_; }
+  bool uses_heap() const override { return uses_heap_; }
   // "box+4": a byte of static or dynamic shared memory.
   std::string SharedName(uint64_t offset) const;
   // "file:line" that the PTX gives for one of its lines; empty when it says nothing.
@@ -171,7 +178,7 @@ class KernelImpl final : public Kernel {
   std::vector<const Function*> reachable_;
   std::vector<SharedPlace> shared_;
   uint32_t static_shared_bytes_ = 0, dynamic_shared_offset_ = 0, local_bytes_ = 0;
-  bool recursive_ = false;
+  bool recursive_ = false, uses_heap_ = false;
 };
 
 class ModuleImpl final : public PtxModule {

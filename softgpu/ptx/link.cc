@@ -65,6 +65,17 @@ void AppendText(std::string_view from,
   to->append(copied, from.data() + from.size());
 }
 
+// The first kernel or function whose body has `name` in it.
+std::string UserOf(const LinkText& text, std::string_view name) {
+  for (const LinkItem& item : text.items) {
+    const bool body = item.kind == LinkItem::Kind::kEntry || item.kind == LinkItem::Kind::kFunction;
+    if (!body || item.definition.find(name) == std::string_view::npos) continue;
+    return (item.kind == LinkItem::Kind::kEntry ? "kernel " : "function ") +
+           ReadableName(std::string(item.name));
+  }
+  return "a function";
+}
+
 }  // namespace
 
 Link::Outcome Link::Conflict(std::string sentence) {
@@ -145,11 +156,14 @@ Link::Outcome Link::CheckDefined() {
         continue;
       if (statics.contains(item.name) || globals_.at(item.name).item->defined) continue;
       const bool dynamic = item.space == Space::kShared && item.bytes == 0;
-      const bool needed = item.kind == LinkItem::Kind::kVariable
-                              ? !dynamic
-                              : input->text.used.contains(item.name) && !IsBuiltin(item.name);
+      const bool needed =
+          item.kind == LinkItem::Kind::kVariable
+              ? !dynamic
+              : input->text.used.contains(item.name) && FindBuiltin(item.name) == Builtin::kNone;
       if (!needed) continue;
       error_ = "Undefined reference to '" + std::string(item.name) + "' in '" + input->name + "'";
+      if (LaunchesFromDevice(item.name))
+        error_ += ": " + UserOf(input->text, item.name) + kNoLaunches;
       return Outcome::kUndefined;
     }
   }

@@ -51,6 +51,8 @@ KernelImpl::KernelImpl(const ModuleImpl* module, const Function* function)
 void KernelImpl::FindReachable() {
   std::unordered_set<const Function*> seen;
   const auto add = [&](const Function* callee) {
+    const Builtin builtin = callee->defined ? Builtin::kNone : FindBuiltin(callee->name);
+    uses_heap_ = uses_heap_ || builtin == Builtin::kMalloc || builtin == Builtin::kFree;
     if (callee->defined && seen.insert(callee).second) reachable_.push_back(callee);
   };
   add(function_);
@@ -112,7 +114,24 @@ uint32_t KernelImpl::SharedOffset(const Function* owner, uint32_t symbol) const 
 }
 
 // Compilers declare these as .extern functions; the vendor's driver supplies them, too.
-bool IsBuiltin(std::string_view name) { return name == "vprintf" || name == "__assertfail"; }
+Builtin FindBuiltin(std::string_view name) {
+  static constexpr std::pair<std::string_view, Builtin> kBuiltins[] = {
+      {"vprintf", Builtin::kPrintf}, {"__assertfail", Builtin::kAssert},
+      {"malloc", Builtin::kMalloc},  {"free", Builtin::kFree},
+      {"memcpy", Builtin::kMemcpy},  {"memset", Builtin::kMemset}};
+  for (const auto& [known, builtin] : kBuiltins) {
+    if (known == name) return builtin;
+  }
+  return Builtin::kNone;
+}
+
+// By CUDA 12 and later, and by those before.
+bool LaunchesFromDevice(std::string_view name) {
+  for (std::string_view prefix : {"__cudaCDP2", "cudaLaunchDevice", "cudaGetParameterBuffer"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return false;
+}
 
 std::string ReadableName(const std::string& name) {
   int status = 0;

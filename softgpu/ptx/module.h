@@ -54,6 +54,7 @@ class Kernel {
   virtual uint32_t register_count() const = 0;    // what CU_FUNC_ATTRIBUTE_NUM_REGS reports
   virtual uint32_t threads_max() const = 0;       // .maxntid product or 1024
   virtual Dim3Triple required_block() const = 0;  // .reqntid or zeros
+  virtual bool uses_heap() const = 0;             // calls malloc or free
 };
 
 class PtxModule {

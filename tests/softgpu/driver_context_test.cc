@@ -85,5 +85,66 @@ TEST_F(ContextTest, LimitsAndRanges) {
   EXPECT_NE(id, 0u);
 }
 
+constexpr char kHeapUser[] = R"(
+.extern .func (.param .b64 block) malloc(.param .b64 bytes);
+.extern .func free(.param .b64 block);
+.visible .entry take(.param .u64 to, .param .u64 bytes)
+{
+  .reg .b64 %l<4>;
+  ld.param.u64 %l1, [to];
+  ld.param.u64 %l2, [bytes];
+  .param .b64 wanted;
+  .param .b64 got;
+  st.param.b64 [wanted], %l2;
+  call (got), malloc, (wanted);
+  ld.param.b64 %l3, [got];
+  st.global.u64 [%l1], %l3;
+  ret;
+}
+.visible .entry give(.param .u64 block)
+{
+  .reg .b64 %l<2>;
+  ld.param.u64 %l1, [block];
+  .param .b64 given;
+  st.param.b64 [given], %l1;
+  call free, (given);
+  ret;
+}
+)";
+
+TEST_F(ContextTest, HeapOfMallocHasItsLimitAndLivesWithTheContext) {
+  size_t limit = 0, free_before = 0, free_now = 0, total = 0;
+  ASSERT_OK(cuCtxGetLimit(&limit, CU_LIMIT_MALLOC_HEAP_SIZE));
+  EXPECT_EQ(limit, 8u << 20);
+  ASSERT_OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 4 << 20));
+  const CUfunction take = Kernel(kHeapUser, "take");
+  CUdeviceptr at = 0;
+  ASSERT_OK(cuMemAlloc(&at, 8));
+  ASSERT_OK(cuMemGetInfo(&free_before, &total));
+  const auto malloc_in_kernel = [&](uint64_t bytes) {
+    uint64_t block = 0;
+    EXPECT_OK(Launch(take, {&at, &bytes}));
+    EXPECT_OK(cuMemcpyDtoH(&block, at, 8));
+    return block;
+  };
+  uint64_t block = malloc_in_kernel(3 << 20);
+  EXPECT_NE(block, 0u);
+  ASSERT_OK(cuMemGetInfo(&free_now, &total));
+  EXPECT_EQ(free_before - free_now, 4u << 20) << "all of it, at the first launch";
+  EXPECT_EQ(malloc_in_kernel(2 << 20), 0u) << "it is full";
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 16 << 20));
+  // Kernels of another module work on the same heap.
+  ASSERT_OK(Launch(Kernel(kHeapUser, "give"), {&block}));
+  EXPECT_NE(malloc_in_kernel(2 << 20), 0u);
+}
+
+TEST_F(ContextTest, HeapThatDoesNotFitRefusesTheLaunch) {
+  ASSERT_OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, size_t{1} << 50));
+  uint64_t value = 0;
+  EXPECT_CU(CUDA_ERROR_OUT_OF_MEMORY, Launch(Kernel(kHeapUser, "give"), {&value}));
+  ASSERT_OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 0));
+  EXPECT_OK(Launch(Kernel(kHeapUser, "give"), {&value}));
+}
+
 }  // namespace
 }  // namespace softgpu::testing

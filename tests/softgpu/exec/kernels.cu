@@ -266,6 +266,46 @@ __global__ void k_spinlock(int* lock, int* counter) {
   __threadfence();
   atomicExch(lock, 0);
 }
+struct Node {
+  Node* next;
+  int bytes, thread;
+};
+// Each thread adds nodes with some bytes behind them to one of the lists.
+__global__ void k_push(Node** lists, int count, int nodes) {
+  const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < nodes; ++k) {
+    const int bytes = (thread * 7 + k * 13) % 50;
+    Node* node = static_cast<Node*>(malloc(sizeof(Node) + bytes));
+    if (node == nullptr) return;
+    node->bytes = bytes;
+    node->thread = thread;
+    memset(node + 1, thread, bytes);
+    __threadfence();
+    unsigned long long* head = reinterpret_cast<unsigned long long*>(lists + thread % count);
+    node->next = reinterpret_cast<Node*>(atomicExch(head, reinterpret_cast<unsigned long long>(node)));
+  }
+}
+// Each thread frees one list and says how many nodes had been pushed; wrong ones count a million.
+__global__ void k_pop(Node** lists, int* sums) {
+  int* sum = new int(0);
+  for (Node* node = lists[threadIdx.x]; node != nullptr;) {
+    const char* text = reinterpret_cast<const char*>(node + 1);
+    for (int k = 0; k < node->bytes; ++k) *sum += text[k] == static_cast<char>(node->thread) ? 0 : 1000000;
+    *sum += 1;
+    Node* next = node->next;
+    free(node);
+    node = next;
+  }
+  sums[threadIdx.x] = *sum;
+  delete sum;
+}
+__global__ void k_fill_heap(int* got, size_t bytes) {
+  for (int k = 0; k < 100; ++k) {
+    void* block = malloc(bytes);
+    if (block != nullptr) atomicAdd(got, 1);
+    if (reinterpret_cast<size_t>(block) % 16 != 0) atomicAdd(got, 1000000);
+  }
+}
 __global__ void k_grid_sync(int* data, int n) {
   cg::grid_group grid = cg::this_grid();
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -55,6 +55,7 @@ class Machine {
   std::atomic<bool> cancel{false};
   std::string printed;
   bool checked = false;
+  DeviceHeap* heap = nullptr;  // of malloc and free in kernels
   uint32_t watchdog_ms = 0;
   std::vector<Finding> findings;  // of checked launches
 

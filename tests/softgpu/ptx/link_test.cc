@@ -161,6 +161,16 @@ TEST(LinkTest, SymbolsMergeStayApartOrConflict) {
   }
 }
 
+TEST(LinkTest, LaunchesFromTheDeviceNameTheKernel) {
+  std::string result;
+  const char* const kernel =
+      ".extern .func cudaLaunchDevice(); .visible .entry parent() { call cudaLaunchDevice; ret; }";
+  EXPECT_EQ(Join(Text(kernel), Text(".visible .entry b() { ret; }"), &result), Outcome::kUndefined);
+  EXPECT_TRUE(result.starts_with("Undefined reference to 'cudaLaunchDevice'")) << result;
+  EXPECT_NE(result.find("kernel parent launches kernels from the device"), std::string::npos)
+      << result;
+}
+
 // The vendor's tools in a directory of the test's own.
 class Vendor {
  public:

@@ -43,6 +43,24 @@ TEST(Refused, FormsOfSupportedInstructionsToo) {
             std::string::npos);
 }
 
+TEST(Refused, LaunchesFromTheDeviceNameTheKernel) {
+  for (const std::string name :
+       {"__cudaCDP2LaunchDeviceV2", "cudaLaunchDevice", "cudaGetParameterBufferV2"}) {
+    std::string log;
+    const std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func " +
+                             name +
+                             "(.param .b64 a);\n"
+                             ".visible .entry _Z6parentPi() { .param .b64 a;\n"
+                             "st.param.b64 [a], 0;\ncall " +
+                             name + ", (a);\nret;\n}\n";
+    EXPECT_EQ(PtxModule::Parse(text, &log), nullptr);
+    EXPECT_NE(log.find("kernel parent(int*) launches kernels from the device, which is not "
+                       "supported"),
+              std::string::npos)
+        << log;
+  }
+}
+
 TEST(Refused, TypesThatMatricesDoNotHave) {
   const std::string fragments = " {%r0}, {%r0}, {%r0}, {%r0}";
   for (const std::string types :
