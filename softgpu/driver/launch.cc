@@ -43,8 +43,8 @@ class LaunchOperation final : public Operation {
     launch_.parameters = work_.parameters;
     launch_.variables = work_.module->addresses();
     launch_.memory = &Driver::Get().memory_map();
-    launch_.textures = &DriverTextures();
-    launch_.heap = work_.heap.get();
+    launch_.objects.textures = &DriverTextures();
+    launch_.objects.heap = work_.heap.get();
     launch_.cancel = work_.context->cancel();
     launch_.sm_count = work_.context->device().config().sms;
     launch_.cooperative = work_.cooperative;

@@ -164,7 +164,7 @@ uint32_t UpdateShared(const Inst* ip, Warp* w, bool narrow) {
 
 // Lanes of the warp that wait for others may have waited for this.
 void TellWaiting(Warp* w) {
-  if (w->spin_rest > 1) w->spin_rest = 1;
+  if (w->turn.rest > 1) w->turn.rest = 1;
 }
 
 template <class F>
@@ -192,7 +192,7 @@ const Inst* CompareAndSwap(const Inst* ip, Warp* w) {
   const Bits* b = reinterpret_cast<const Bits*>(w->regs + ip->b);
   const Bits* c = reinterpret_cast<const Bits*>(w->regs + ip->c);
   const bool ok = ForLanes(ip, w, sizeof(Bits), [&](uint32_t lane, std::byte* at) {
-    // One that fails only reads: many lanes that spin leave the cache line to who holds the lock.
+    // A failing one only reads, so that spinning lanes leave the cache line to the lock's holder.
     Bits* const memory = reinterpret_cast<Bits*>(at);
     Bits seen = __atomic_load_n(memory, __ATOMIC_ACQUIRE);
     if (seen == b[lane]) {

@@ -119,7 +119,7 @@ void BlockMemory::BuildFrames() {
     w->stack_top = block_.stacks == nullptr ? nullptr : block_.stacks + kStackBytes * i;
     w->stack_end = block_.stacks == nullptr ? nullptr : w->stack_top + kStackBytes;
     w->parked_count = 0;
-    w->in_turn = false;
+    w->turn.fair = false;
     w->resumed = false;
   }
   block_.intact = true;
@@ -159,8 +159,8 @@ Block* BlockMemory::Start(uint64_t index) {
     w->current = nullptr;
     w->access_form = 0;
     w->left = 0;
-    w->spin_at = nullptr;
-    w->spin_rest = 0;
+    w->turn.spin_at = nullptr;
+    w->turn.rest = 0;
     w->place[3] = block_.id.x;
     w->place[4] = block_.id.y;
     w->place[5] = block_.id.z;

@@ -32,7 +32,7 @@ bool CallMalloc(const Inst*, Warp* w, const CallPlan& plan) {
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const uint64_t bytes = Argument(w, lane, plan, 0);
-    DeviceHeap* const heap = state.launch->heap;
+    DeviceHeap* const heap = state.launch->objects.heap;
     const uint64_t address = heap == nullptr ? 0 : heap->Allocate(bytes);
     if (address != 0 && state.checked) MarkUninitialised(address, bytes);
     SetResult(w, lane, plan, address);
@@ -41,7 +41,7 @@ bool CallMalloc(const Inst*, Warp* w, const CallPlan& plan) {
 }
 
 bool CallFree(const Inst* ip, Warp* w, const CallPlan& plan) {
-  DeviceHeap* const heap = w->block->state->launch->heap;
+  DeviceHeap* const heap = w->block->state->launch->objects.heap;
   for (uint32_t m = w->mask; m != 0; m &= m - 1) {
     const uint32_t lane = __builtin_ctz(m);
     const uint64_t address = Argument(w, lane, plan, 0);

@@ -155,7 +155,7 @@ void CheckRaces(const Inst* ip, Warp* w, const MemoryShape& shape, const Target&
 bool IsOutOfBounds(const Inst* ip, Warp* w, const MemoryShape& shape, const Target& target,
                    uint32_t lane, Memory::Range* known) {
   const Memory* const memory = w->block->state->launch->memory;
-  const DeviceHeap* const heap = w->block->state->launch->heap;
+  const DeviceHeap* const heap = w->block->state->launch->objects.heap;
   const bool of_heap = heap != nullptr && heap->Contains(target.address);
   const uint32_t bytes = uint32_t{shape.element_bytes} * shape.vector;
   if ((memory == nullptr && !of_heap) || target.space != Space::kGlobal) return false;

@@ -75,7 +75,7 @@ const Inst* BranchIfBack(const Inst* ip, Warp* w) {
 }
 
 const Inst* BranchWait(const Inst* ip, Warp* w) {
-  if (w->spin_at != ip || w->spin_mask != w->mask) {
+  if (w->turn.spin_at != ip || w->turn.spin_mask != w->mask) {
     NoteRound(ip, w);
     return Back(w, Target(ip));
   }

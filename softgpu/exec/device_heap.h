@@ -2,8 +2,8 @@
 // taken.
 //
 // Blocks are multiples of 16 bytes at multiples of 16, with nothing between them: what is known of
-// them lies here, where kernels cannot write. The smallest free part that is large enough is cut,
-// of those the one with the lowest address; free neighbours are one. Thread safety: every function
+// them lies here, where kernels cannot write. A block is cut from the smallest free part that has
+// room, at the lowest address. Free neighbours become one part. Thread safety: every function
 // may be called from any thread.
 #pragma once
 

@@ -64,8 +64,11 @@ struct Launch {
   std::span<const std::byte> parameters;  // packed by the kernel's ParamInfo offsets
   std::span<const uint64_t> variables;  // address of each PtxModule::variables() entry, same order
   const Memory* memory = nullptr;
-  const Textures* textures = nullptr;
-  DeviceHeap* heap = nullptr;  // of malloc and free; null: malloc finds no memory
+  struct Objects {
+    const Textures* textures = nullptr;
+    DeviceHeap* heap = nullptr;  // of malloc and free; null: malloc finds no memory
+  };
+  Objects objects;
   const std::atomic<bool>* cancel =
       nullptr;  // set: stop soon, return Fault{CUDA_ERROR_LAUNCH_FAILED}
   std::function<void(std::string_view)> print;  // device printf, whole formatted text; any thread

@@ -31,8 +31,8 @@ bool CanRun(const Warp& w) {
 // Runs a warp until it stops. Nothing with a destructor may live here: a page fault jumps out.
 void RunWarp(Warp* w, bool in_turn) {
   w->fuel = kFuel;
-  w->in_turn = in_turn && w->parked_count > 1;
-  w->in_vain = true;
+  w->turn.fair = in_turn && w->parked_count > 1;
+  w->turn.in_vain = true;
   const Inst* ip = in_turn ? NextInTurn(w) : Next(w);
   while (ip != nullptr) ip = ip->run(ip, w);
 }
@@ -212,8 +212,8 @@ Progress RunWarps(Block* block, FaultTrap* trap) {
   }
 }
 
-// All that a block's threads do is to wait for those of blocks that other threads run, and each
-// look costs those the cache line that they want to write.
+// Every warp of the block waits for blocks on other threads. Each look takes a cache line away from
+// a block that is about to write it.
 void LetOthersRun(const Block& block) {
   if (block.rounds_in_vain <= kRoundsAtOnce) return;
   if (block.rounds_in_vain > kRoundsWithPauses) {

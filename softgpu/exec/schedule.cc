@@ -151,8 +151,8 @@ const Inst* Continue(Warp* w, const Inst* pc) {
       ++i;
     }
   }
-  if (w->in_turn) return pc;
-  if (w->spin_rest != 0 && --w->spin_rest == 0) TryAgain(w);
+  if (w->turn.fair) return pc;
+  if (w->turn.rest != 0 && --w->turn.rest == 0) TryAgain(w);
   Group current;
   current.pc = pc;
   current.frame = w->frame;
@@ -162,25 +162,28 @@ const Inst* Continue(Warp* w, const Inst* pc) {
   return Next(w);
 }
 
+// A round that let lanes go is a success: the next one comes at once.
 void NoteRound(const Inst* branch, Warp* w) {
-  w->spin_at = branch;
-  w->spin_mask = w->mask;
-  w->spin_patience = 1;
-  w->in_vain = false;
+  w->turn.spin_at = branch;
+  w->turn.spin_mask = w->mask;
+  w->turn.patience = 1;
+  w->turn.in_vain = false;
 }
 
-// Lanes that have left the loop run first, but not to their end: where they are done with what the
-// others wait for, as with a lock that they have given back, those come after and meet them again.
+// The lanes that have left the loop run first, but not to their end. Once they have given back a
+// lock, say, the waiting lanes take it in turn and meet them again behind it. Each round in vain
+// doubles the number of meeting places that pass before the next one: a long way behind the loop
+// costs few rounds, and an atomic of the warp brings the next round forward.
 const Inst* WaitForOthers(Warp* w, const Inst* pc) {
   Park(w, pc, Wait::kOthers);
-  w->spin_rest = w->spin_patience;
-  w->spin_patience = std::min(2 * w->spin_patience, kPatienceMax);
+  w->turn.rest = w->turn.patience;
+  w->turn.patience = std::min(2 * w->turn.patience, kPatienceMax);
   if (Best(w) != kLanes) {
-    w->in_vain = false;
-    w->in_turn = false;
+    w->turn.in_vain = false;
+    w->turn.fair = false;
     return Next(w);
   }
-  w->stop = w->in_vain ? Stop::kInVain : Stop::kYield;
+  w->stop = w->turn.in_vain ? Stop::kInVain : Stop::kYield;
   return nullptr;
 }
 

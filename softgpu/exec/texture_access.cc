@@ -16,7 +16,7 @@ const TexturePlan& PlanOf(const Inst* ip, const Warp* w) {
   return w->frame->code->textures[ip->aux];
 }
 
-const Textures* ObjectsOf(const Warp* w) { return w->block->state->launch->textures; }
+const Textures* ObjectsOf(const Warp* w) { return w->block->state->launch->objects.textures; }
 
 // Finds objects by handle; the same one again costs nothing.
 template <class Object, bool (Textures::*kFind)(uint64_t, Object*) const>

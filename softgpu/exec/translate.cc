@@ -23,11 +23,7 @@ uint32_t StorageBytes(Type type) {
 }  // namespace
 
 FunctionTranslator::FunctionTranslator(KernelCode* kernel, FunctionCode* out)
-    : kernel_(kernel),
-      out_(out),
-      f_(*out->source),
-      parameter_addresses_(ParameterAddresses(f_)),
-      waits_(WaitingLoops(f_)) {}
+    : kernel_(kernel), out_(out), f_(*out->source), parameter_addresses_(ParameterAddresses(f_)) {}
 
 // The frame: 64 bytes that no register has (offset 0 means "none"), a slot for results nobody
 // wants, the carry flag, then registers.
@@ -323,19 +319,20 @@ void FunctionTranslator::Finish() {
   const auto place = [&](uint32_t* field) {
     if ((*field & kConstantMark) != 0) *field = (*field & ~kConstantMark) + out_->constants_offset;
   };
+  const std::vector<bool> waits = WaitingLoops(f_);
   for (const JumpTo& jump : jumps_) {
     Inst& inst = out_->code[jump.code];
     inst.imm = start_of_[jump.target];
-    if (jump.waits) inst.run = inst.run == Branch ? BranchWait : BranchIfWait;
+    if (waits[jump.from]) inst.run = inst.run == Branch ? BranchWait : BranchIfWait;
   }
   for (size_t n = 0; n < out_->code.size(); ++n) {
     Inst& inst = out_->code[n];
     for (uint32_t* field : {&inst.d, &inst.a, &inst.b, &inst.c, &inst.e, &inst.guard}) place(field);
-    const bool waits = inst.run == BranchWait || inst.run == BranchIfWait;
-    if (inst.run != Branch && inst.run != BranchIf && !waits) continue;
+    const bool only_waits = inst.run == BranchWait || inst.run == BranchIfWait;
+    if (inst.run != Branch && inst.run != BranchIf && !only_waits) continue;
     const bool back = inst.imm <= n;
     inst.imm = reinterpret_cast<uint64_t>(out_->code.data() + inst.imm);
-    if (back && !waits) inst.run = inst.run == Branch ? BranchBack : BranchIfBack;
+    if (back && !only_waits) inst.run = inst.run == Branch ? BranchBack : BranchIfBack;
   }
   for (const std::vector<uint32_t>& table : f_.branch_tables) {
     out_->branch_tables.emplace_back();

@@ -138,11 +138,10 @@ class FunctionTranslator {
   uint32_t constants_bytes_ = 0;
   std::map<uint32_t, Temps> temps_;  // by bytes
   struct JumpTo {
-    uint32_t code, target;  // index in code, instruction
-    bool waits;             // closes a loop that only waits
+    uint32_t code;          // index
+    uint32_t from, target;  // instructions
   };
   std::vector<JumpTo> jumps_;
-  const std::vector<bool> waits_;  // by instruction: WaitingLoops()
   // Of the instruction being translated:
   uint32_t guard_ = 0;
   bool guarded_ = false;

@@ -31,8 +31,8 @@ void FunctionTranslator::Jump(const Instruction& i) {
   if (i.op == Op::kBra) {
     const bool conditional = i.guard != ptx::kNoIndex;
     guarded_ = false;
-    const bool waits = waits_[static_cast<size_t>(&i - f_.instructions.data())];
-    jumps_.push_back({static_cast<uint32_t>(out_->code.size()), operands[0].index, waits});
+    const uint32_t from = static_cast<uint32_t>(&i - f_.instructions.data());
+    jumps_.push_back({static_cast<uint32_t>(out_->code.size()), from, operands[0].index});
     Emit(conditional ? BranchIf : Branch).guard = guard_;
     return;
   }

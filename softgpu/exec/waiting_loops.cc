@@ -13,7 +13,7 @@ using ptx::Operand;
 // A longer loop does more than to wait.
 constexpr uint32_t kInstructionsMax = 64;
 
-// Whether an atomic's operand says that it changes nothing: how programs read what others write.
+// An atomic with this operand changes nothing: programs read by such atomics.
 bool ChangesNothing(const Instruction& i, const Operand& operand) {
   const AtomOp op = static_cast<AtomOp>(i.mode);
   const bool zero = operand.kind == Operand::Kind::kImmediate && operand.bits == 0;

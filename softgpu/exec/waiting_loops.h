@@ -1,7 +1,7 @@
 // Loops in which a thread only waits for others: spin locks, flags in memory, barriers of a grid.
 //
-// Such a loop is run to no purpose until another thread has written memory, so lanes that are in
-// one make way for those that are not (schedule.h). Pure. Thread safety: a function without state.
+// Such a loop makes no progress until another thread has written memory, so its lanes make way for
+// all others (schedule.h). Pure. Thread safety: a function without state.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace softgpu::exec {
 
-// For each instruction of `function`, whether it jumps back to the beginning of such a loop. The
-// loop reads memory, no round of it leaves a register that the next round reads, and it writes
-// nothing but by compare-and-swap, by exchange, and by atomics that add or set nothing. A loop
-// that no test here knows is left out: it is run like every other.
+// Per instruction of `function`: true for a jump back to the beginning of such a loop. The loop
+// reads memory. No round leaves a register for the next round to read. The loop's only writes are
+// compare-and-swap, exchange, and atomics that add or set nothing. A loop that this test does not
+// recognise runs like every other loop.
 std::vector<bool> WaitingLoops(const ptx::Function& function);
 
 }  // namespace softgpu::exec

@@ -80,6 +80,18 @@ struct Group {
   Frame* frame = nullptr;
 };
 
+// How a warp's groups share the time that it has.
+struct Turn {
+  bool fair = false;  // the running group keeps running though another group is ahead
+  // The last round of a loop that only waits: its branch, and the lanes that went back there.
+  const Inst* spin_at = nullptr;
+  uint32_t spin_mask = 0;
+  // Places where lanes may meet (Continue) until the waiting lanes try again, and how many there
+  // will be after the next round in vain.
+  uint32_t rest = 0, patience = 1;
+  bool in_vain = false;  // so far the warp has done nothing but such rounds
+};
+
 struct alignas(64) Warp {
   std::byte* regs = nullptr;  // of the running frame
   uint32_t mask = 0;          // lanes running
@@ -102,7 +114,6 @@ struct alignas(64) Warp {
   Stop stop = Stop::kDone;
   bool resumed = false;  // Group::released of the running lanes; the instruction clears it
   bool in_step = false;  // may return kAtBarrier
-  bool in_turn = false;  // fairness: the running group keeps running though another is ahead
   // What compiled code (softgpu/jit) reads and leaves here besides.
   uint32_t left = 0, left_mask = 0;  // entry after the last exit, and the lanes that took it
   uint32_t place[9];                 // %ntid, %ctaid, %nctaid: x, y, z each
@@ -118,13 +129,7 @@ struct alignas(64) Warp {
   alignas(64) uint64_t access[kLanes];
   uint32_t tid[3][kLanes];
   Group parked[kLanes];
-  // The last round of a loop that only waits: its branch, and the lanes that went back there.
-  const Inst* spin_at = nullptr;
-  uint32_t spin_mask = 0;
-  // Places where lanes may meet (Continue) until the waiting ones try again, and how many it will
-  // be the next time that they do so in vain.
-  uint32_t spin_rest = 0, spin_patience = 1;
-  bool in_vain = false;  // so far the turn was such rounds and nothing else
+  Turn turn;
   // What Resolve() was last asked for: instructions that go through it may have no MemoryShape.
   struct {
     const Inst* by = nullptr;

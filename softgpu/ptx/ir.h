@@ -122,7 +122,7 @@ Builtin FindBuiltin(std::string_view name);
 // True for a function of the device runtime that launches kernels, or prepares that. No executor
 // has one.
 bool LaunchesFromDevice(std::string_view name);
-// What is said of a kernel or function that calls one, behind its name.
+// The sentence about a kernel or function with such a call, behind its name.
 inline constexpr char kNoLaunches[] = " launches kernels from the device, which is not supported";
 
 // "reduce(float*)" of "_Z6reducePf"; other names as they are.

@@ -19,6 +19,16 @@ Space SpaceOfDirective(std::string_view word) {
   return Space::kGeneric;
 }
 
+// The kernel or function that has `line` in its body.
+std::string UserAt(const ModuleImpl& module, int line) {
+  for (const std::unique_ptr<Function>& function : module.functions) {
+    const std::vector<Instruction>& body = function->instructions;
+    if (body.empty() || line < body.front().line || line > body.back().line) continue;
+    return (function->entry ? "kernel " : "function ") + ReadableName(function->name);
+  }
+  return "a function";
+}
+
 }  // namespace
 
 void Parser::Fail(int line, std::string message) {
@@ -359,21 +369,11 @@ void Parser::ResolveAddresses() {
   }
 }
 
-// The use of a launching function at `line`.
-void Parser::RefuseLaunch(int line) {
-  std::string user = "a function";
-  for (const std::unique_ptr<Function>& function : module_->functions) {
-    const std::vector<Instruction>& body = function->instructions;
-    if (body.empty() || line < body.front().line || line > body.back().line) continue;
-    user = (function->entry ? "kernel " : "function ") + ReadableName(function->name);
-  }
-  Fail(line, user + kNoLaunches);
-}
-
 void Parser::CheckExterns() {
   for (const auto& [name, line] : function_uses_) {
     const Function& function = *module_->functions[function_by_name_.at(name)];
-    if (!function.defined && LaunchesFromDevice(name)) return RefuseLaunch(line);
+    if (!function.defined && LaunchesFromDevice(name))
+      return Fail(line, UserAt(*module_, line) + kNoLaunches);
     if (!function.defined && FindBuiltin(name) == Builtin::kNone) {
       return Fail(line, "Unresolved extern function '" + name + "'");
     }

@@ -97,7 +97,6 @@ class Parser {
   void ParseInitElement(const Declarator& declarator, Variable* variable, uint32_t index);
   void ResolveAddresses();
   void CheckExterns();
-  void RefuseLaunch(int line);
   bool ParseDeclarator(Declarator* out);
   void ParseFunction(bool entry, const Linkage& linkage);
   void ParseFunctionDirectives();

@@ -95,7 +95,7 @@ std::optional<Fault> Machine::Launch(const std::string& name, Dim3 grid, Dim3 bl
   launch.cooperative = cooperative;
   launch.print = [this](std::string_view text) { printed += text; };
   launch.watchdog_ms = watchdog_ms;
-  launch.heap = heap;
+  launch.objects.heap = heap;
   base::Mutex mutex;
   if (checked) {
     launch.report = [&](const Finding& finding) {

@@ -1,5 +1,5 @@
-// Loops that only wait for other threads: which ones count as that, and that lanes, warps and
-// blocks in them make way for those that are not.
+// Loops that only wait for other threads: the test recognises them, and their lanes, warps and
+// blocks make way for others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
