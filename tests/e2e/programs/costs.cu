@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
       {"managed", &Managed}, {"texture", &Texture}, {"lock", &Locks}, {"malloc", &Malloc}};
   for (const Feature& feature : kFeatures) {
     if (argc != 3 || strcmp(argv[1], feature.name) != 0) continue;
-    const int batches = atoi(argv[2]);
+    const int batches = static_cast<int>(strtol(argv[2], nullptr, 10));
     char line[16];
     do {
       const auto start = std::chrono::steady_clock::now();

@@ -282,7 +282,8 @@ __global__ void k_push(Node** lists, int count, int nodes) {
     memset(node + 1, thread, bytes);
     __threadfence();
     unsigned long long* head = reinterpret_cast<unsigned long long*>(lists + thread % count);
-    node->next = reinterpret_cast<Node*>(atomicExch(head, reinterpret_cast<unsigned long long>(node)));
+    const unsigned long long self = reinterpret_cast<unsigned long long>(node);
+    node->next = reinterpret_cast<Node*>(atomicExch(head, self));
   }
 }
 // Each thread frees one list and says how many nodes had been pushed; wrong ones count a million.
@@ -290,7 +291,8 @@ __global__ void k_pop(Node** lists, int* sums) {
   int* sum = new int(0);
   for (Node* node = lists[threadIdx.x]; node != nullptr;) {
     const char* text = reinterpret_cast<const char*>(node + 1);
-    for (int k = 0; k < node->bytes; ++k) *sum += text[k] == static_cast<char>(node->thread) ? 0 : 1000000;
+    const char wanted = static_cast<char>(node->thread);
+    for (int k = 0; k < node->bytes; ++k) *sum += text[k] == wanted ? 0 : 1000000;
     *sum += 1;
     Node* next = node->next;
     free(node);

@@ -96,19 +96,19 @@ class Waiting : public ::testing::Test {
   uint64_t lock_ = 0, word_ = 0;
 };
 
-constexpr char kCount[] =
+constexpr char kCountOne[] =
     "ld.volatile.u32 %r1, [%word]; add.u32 %r1, %r1, 1; st.volatile.u32 [%word], %r1; membar.gl;";
 
 TEST_F(Waiting, ContendedLockOfManyBlocks) {
   Run("L: atom.cas.b32 %v, [%lock], 0, 1; setp.ne.u32 %p, %v, 0; @%p bra L; membar.gl;" +
-          std::string(kCount) + "atom.exch.b32 %v, [%lock], 0;",
+          std::string(kCountOne) + "atom.exch.b32 %v, [%lock], 0;",
       32, 128);
   EXPECT_EQ(Word(), 32u * 128);
 }
 
 TEST_F(Waiting, LockThatAPlainStoreOpens) {
   Run("L: atom.exch.b32 %v, [%lock], 1; setp.eq.u32 %p, %v, 1; @%p bra L; membar.gl;" +
-          std::string(kCount) + "st.volatile.u32 [%lock], 0;",
+          std::string(kCountOne) + "st.volatile.u32 [%lock], 0;",
       32, 128);
   EXPECT_EQ(Word(), 32u * 128);
 }
@@ -117,7 +117,7 @@ TEST_F(Waiting, LockThatAPlainStoreOpens) {
 TEST_F(Waiting, TicketsInAnyOrder) {
   Run("mov.u32 %r0, 511; sub.u32 %r0, %r0, %t;\n"
       "L: ld.volatile.u32 %v, [%lock]; setp.ne.u32 %p, %v, %r0; @%p bra L; membar.gl;" +
-          std::string(kCount) + "add.u32 %v, %v, 1; st.volatile.u32 [%lock], %v;",
+          std::string(kCountOne) + "add.u32 %v, %v, 1; st.volatile.u32 [%lock], %v;",
       1, 512);
   EXPECT_EQ(Word(), 512u);
 }
@@ -137,7 +137,7 @@ TEST_F(Waiting, FlagOfALaneThatTakesLong) {
 TEST_F(Waiting, LanesMeetAgainBehindALock) {
   Run("setp.eq.u64 %q, %word, 0; @%q bra MEET;\n"
       "L: atom.cas.b32 %v, [%lock], 0, 1; setp.ne.u32 %p, %v, 0; @%p bra L; membar.gl;" +
-          std::string(kCount) +
+          std::string(kCountOne) +
           "atom.exch.b32 %v, [%lock], 0;\n"
           "MEET: activemask.b32 %v; mad.wide.u32 %at, %t, 4, %word; st.u32 [%at+64], %v;",
       1, 32);
