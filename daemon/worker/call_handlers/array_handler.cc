@@ -8,7 +8,8 @@ namespace worker {
 namespace {
 
 // The other flags are those of sparse arrays and of deferred mapping. Memory of such arrays comes
-// and goes behind the driver's back, or the program maps it itself, so no count of the worker holds.
+// and goes behind the driver's back, or the program maps it itself, so no count of the worker
+// holds.
 constexpr unsigned kKnownFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                                  CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |
                                  CUDA_ARRAY3D_COLOR_ATTACHMENT;
