@@ -27,6 +27,7 @@
 //                          is gone, lanewayd moves a session that looks quiet. A lie costs the
 //                          client what was in flight.
 //     obstacles            A client that hides an obstacle is rebuilt without the hidden state.
+//     array_bytes          Nothing: they are shown.
 //     lane_blocks          When they are gone, the lane may be the next session's, after all work
 //                          on the device. A lie costs the client what lies there.
 //     completed            Nothing.
@@ -148,6 +149,7 @@ struct SessionPage {
   std::atomic<uint32_t> moving;        // lanewayd: 1 while the session is between two workers
   std::atomic<uint32_t> obstacles;     // Obstacle bits
   std::atomic<uint64_t> fetched;       // worker: the ticket of the last FetchAhead that copies
+  std::atomic<uint64_t> array_bytes;   // worker: of arrays, which no keeper counts
 
   // Written by the client: how many blocks of its iteration live in the lane. A block is counted
   // before the first call that uses it, and until after the last one.

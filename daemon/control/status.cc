@@ -21,15 +21,6 @@ const char* DeviceName(ipc::control::DeviceKind kind) {
   return kind == ipc::control::DeviceKind::kCuda ? "cuda" : "soft";
 }
 
-// Device memory by session, over all devices.
-std::map<uint64_t, uint64_t> BytesBySession(const std::vector<ipc::control::Usage>& usages) {
-  std::map<uint64_t, uint64_t> bytes;
-  for (const ipc::control::Usage& usage : usages) {
-    bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
-  }
-  return bytes;
-}
-
 // Device memory that a program has mapped and does not use. The program's queries count it as free.
 uint64_t EmptyBytes(const Session& session, uint64_t device_bytes) {
   if (session.page.get() == nullptr) return 0;
@@ -143,13 +134,28 @@ Json FaultsJson(const std::deque<Fault>& faults) {
 
 }  // namespace
 
+std::map<uint64_t, uint64_t> DeviceBytes(const KeeperState& keeper, const SessionTable& sessions) {
+  std::map<uint64_t, uint64_t> bytes;
+  for (const ipc::control::Usage& usage : keeper.usages)
+    bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
+  uint64_t capacity_bytes = 0;
+  for (uint32_t i = 0; i < keeper.description.device_count; ++i)
+    capacity_bytes += keeper.description.devices[i].capacity_bytes;
+  for (const std::pair<const uint64_t, Session>& entry : sessions.all()) {
+    if (entry.second.page.get() == nullptr) continue;
+    const uint64_t untrusted = entry.second.page->array_bytes.load(std::memory_order_relaxed);
+    bytes[entry.first] += std::min(untrusted, capacity_bytes);
+  }
+  return bytes;
+}
+
 std::string DumpJson(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string StatusJson(const StatusInput& input) {
   const KeeperState& keeper = input.children.keeper();
-  const std::map<uint64_t, uint64_t> bytes = BytesBySession(keeper.usages);
+  const std::map<uint64_t, uint64_t> bytes = DeviceBytes(keeper, input.sessions);
   Json sessions = Json::array();
   for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {
     const std::map<uint64_t, uint64_t>::const_iterator held = bytes.find(entry.first);

@@ -2,6 +2,8 @@
 // no clocks). Thread safety: stateless.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -22,6 +24,10 @@ struct StatusInput {
 
 // {"ok":true, "version", "daemon", "keeper", "workers", "devices", "jobs", "sessions", "faults"}.
 std::string StatusJson(const StatusInput& input);
+
+// Device memory by session, over all devices: what the keeper has given it, and its arrays, which
+// the driver has made in its worker.
+std::map<uint64_t, uint64_t> DeviceBytes(const KeeperState& keeper, const SessionTable& sessions);
 
 std::string OkJson();
 std::string ErrorJson(const std::string& sentence);

@@ -120,10 +120,7 @@ Json EventJson(const Event& event) {
 }  // namespace
 
 std::vector<SessionView> ViewsOf(const TopInput& input) {
-  std::map<uint64_t, uint64_t> bytes;
-  for (const ipc::control::Usage& usage : input.children.keeper().usages) {
-    bytes[ipc::control::SessionOf(usage.owner)] += usage.bytes;
-  }
+  std::map<uint64_t, uint64_t> bytes = DeviceBytes(input.children.keeper(), input.sessions);
   const std::map<scheduler::SessionId, uint64_t> ranks = RanksOf(input.state);
   std::vector<SessionView> views;
   for (const std::pair<const uint64_t, Session>& entry : input.sessions.all()) {

@@ -7,6 +7,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import harness  # noqa: E402
 from harness import Laneway, check, wait_for  # noqa: E402
+from harness.jobs import top  # noqa: E402
 
 SESSIONS_MAX = 64
 
@@ -106,6 +107,7 @@ def test_arrays_are_memory_of_the_job():
             program.wait_for_line("used 40 MiB", 60)
             session = laneway.sessions()[0]
             check(session["device_bytes"] == 40 << 20, f"status must say so\n{session}")
+            check(top(laneway)["sessions"][0]["device_bytes"] == 40 << 20, "top must say so")
             check(not session["recoverable"] and "arrays" in session["obstacle"], f"it cannot be rebuilt\n{session}")
             program.release()
             check(program.wait().code == 0, "it ends well")
