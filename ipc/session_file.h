@@ -27,7 +27,6 @@
 //                          is gone, lanewayd moves a session that looks quiet. A lie costs the
 //                          client what was in flight.
 //     obstacles            A client that hides an obstacle is rebuilt without the hidden state.
-//     array_bytes          Nothing: they are shown.
 //     lane_blocks          When they are gone, the lane may be the next session's, after all work
 //                          on the device. A lie costs the client what lies there.
 //     completed            Nothing.
@@ -37,7 +36,7 @@
 //     verdicts             What replay has gained, for the next starts. A lie costs the user's
 //                          programs time.
 //     trace switch, area   Whether events are written there. A lie costs the session's own time.
-//     progress, ops,       For people and statistics. The scheduler takes from progress how long a
+//     progress, counts,    For people and statistics. The scheduler takes from progress how long a
 //     iteration_times      session held its lane: never more than the time that has passed.
 #pragma once
 
@@ -109,6 +108,12 @@ struct ReplayCounts {
 // worker before the client has the file.
 using CallToken = std::array<std::byte, 32>;
 
+// Written by the worker, for status. Informative only.
+struct WorkerCounts {
+  std::atomic<uint64_t> ops_received;  // calls
+  std::atomic<uint64_t> array_bytes;   // of arrays, which no keeper counts
+};
+
 struct SessionPage {
   uint32_t magic;
   uint32_t protocol_version;
@@ -149,14 +154,12 @@ struct SessionPage {
   std::atomic<uint32_t> moving;        // lanewayd: 1 while the session is between two workers
   std::atomic<uint32_t> obstacles;     // Obstacle bits
   std::atomic<uint64_t> fetched;       // worker: the ticket of the last FetchAhead that copies
-  std::atomic<uint64_t> array_bytes;   // worker: of arrays, which no keeper counts
 
   // Written by the client: how many blocks of its iteration live in the lane. A block is counted
   // before the first call that uses it, and until after the last one.
   alignas(64) std::atomic<uint32_t> lane_blocks;
 
-  // Counts calls received, for status. Informative only.
-  alignas(64) std::atomic<uint64_t> ops_received;
+  alignas(64) WorkerCounts counts;
   ReplayCounts replay;
 
   // How long iterations take, for people and for what is learned about a command.

@@ -86,7 +86,7 @@ Json SessionJson(const Session& session, uint64_t device_bytes) {
           {"obstacle", ObstacleOf(session)},
           {"replay", ReplayJson(session)},
           {"in_flight", HasWorkInFlight(session)},
-          {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
+          {"ops", session.page.get() == nullptr ? 0 : session.page->counts.ops_received.load()}};
 }
 
 Json JobsJson(const StatusInput& input, const std::map<uint64_t, uint64_t>& bytes) {
@@ -143,7 +143,8 @@ std::map<uint64_t, uint64_t> DeviceBytes(const KeeperState& keeper, const Sessio
     capacity_bytes += keeper.description.devices[i].capacity_bytes;
   for (const std::pair<const uint64_t, Session>& entry : sessions.all()) {
     if (entry.second.page.get() == nullptr) continue;
-    const uint64_t untrusted = entry.second.page->array_bytes.load(std::memory_order_relaxed);
+    const uint64_t untrusted =
+        entry.second.page->counts.array_bytes.load(std::memory_order_relaxed);
     bytes[entry.first] += std::min(untrusted, capacity_bytes);
   }
   return bytes;

@@ -25,8 +25,8 @@ struct StatusInput {
 // {"ok":true, "version", "daemon", "keeper", "workers", "devices", "jobs", "sessions", "faults"}.
 std::string StatusJson(const StatusInput& input);
 
-// Device memory by session, over all devices: what the keeper has given it, and its arrays, which
-// the driver has made in its worker.
+// Device memory by session, over all devices: the keeper's extents of the session, and its arrays,
+// which the driver has made in the worker.
 std::map<uint64_t, uint64_t> DeviceBytes(const KeeperState& keeper, const SessionTable& sessions);
 
 std::string OkJson();

@@ -97,7 +97,7 @@ Json ViewJson(const SessionView& view) {
           {"recoverable", ObstacleOf(session).empty()},
           {"obstacle", ObstacleOf(session)},
           {"replay", ReplayJson(session)},
-          {"ops", session.page.get() == nullptr ? 0 : session.page->ops_received.load()}};
+          {"ops", session.page.get() == nullptr ? 0 : session.page->counts.ops_received.load()}};
 }
 
 Json EventJson(const Event& event) {

@@ -67,7 +67,7 @@ SessionLoop::Outcome SessionLoop::ServeAll() {
 
 void SessionLoop::Serve(std::span<const std::byte> message) {
   const ipc::MessageHeader header = ipc::HeaderAt(message);
-  around_.file->page()->ops_received.fetch_add(1, std::memory_order_relaxed);
+  around_.file->page()->counts.ops_received.fetch_add(1, std::memory_order_relaxed);
   const bool was_quiet = around_.handover->OnTaken();
   around_.bell->OnMessage();
   around_.handlers->Begin(header);
@@ -118,7 +118,8 @@ bool SessionLoop::TryReplay(const ipc::MessageHeader& header, bool was_quiet) {
   around_.file->page()->replay.launches.fetch_add(replayed.launches, std::memory_order_relaxed);
   around_.file->page()->replay.replayed.fetch_add(replayed.launches, std::memory_order_relaxed);
   around_.handlers->trace().NoteReplay(replayed.launches);
-  around_.file->page()->ops_received.fetch_add(replayed.messages - 1, std::memory_order_relaxed);
+  around_.file->page()->counts.ops_received.fetch_add(replayed.messages - 1,
+                                                      std::memory_order_relaxed);
   for (uint32_t i = 1; i < replayed.messages; ++i) around_.iterations->OnWork();
   if (!around_.turn->at_boundary()) around_.handlers->streams().NoteWork();
   if (IsSticky(replayed.result)) {

@@ -49,7 +49,7 @@ class FakeSession : public Session {
   void Answer(std::span<const std::byte> message) {
     ipc::MessageHeader header;
     std::memcpy(&header, message.data(), sizeof header);
-    setup_.file.page()->ops_received.store(++ops_);
+    setup_.file.page()->counts.ops_received.store(++ops_);
     if ((header.flags & ipc::kWantsReply) == 0) return;
     header.flags = ipc::kIsReply;
     header.bytes = sizeof header;

@@ -136,7 +136,7 @@ void ArrayHandler::Publish() {
   } else {
     obstacles.fetch_and(~uint32_t{ipc::kArrays});
   }
-  around_.file->page()->array_bytes.store(held_.arrays.bytes(), std::memory_order_relaxed);
+  around_.file->page()->counts.array_bytes.store(held_.arrays.bytes(), std::memory_order_relaxed);
 }
 
 // In this order: what has an array goes before the array. What still waits for the device in the
