@@ -73,7 +73,7 @@ void SessionImpl::Stop() {
 
 SessionSnapshot SessionImpl::Snapshot() const {
   SessionSnapshot snapshot = memory_.Describe();
-  snapshot.ops_received = pages_.file.page()->ops_received.load(std::memory_order_relaxed);
+  snapshot.ops_received = pages_.file.page()->counts.ops_received.load(std::memory_order_relaxed);
   return snapshot;
 }
 
