@@ -63,7 +63,7 @@ class ArrayHandlerTest : public SessionTest {
   static inline std::set<CUarray> arrays;
   static inline int textures = 0, copies = 0;
   const CUDA_TEXTURE_DESC description_ = {};
-  const ipc::TextureView view_;
+  const ipc::TextureView view_{};
 };
 
 TEST_F(ArrayHandlerTest, SmallArraysShareTheUnitsInWhichTheyCount) {
