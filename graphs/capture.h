@@ -119,12 +119,19 @@ class Captures {
     return refusal;
   }
 
-  // The stream is being destroyed: a capture that it is part of ends for all its streams.
+  // The stream is being destroyed. A stream that has joined the one where its capture began leaves
+  // the capture. Any other ends it, for all its streams.
   void Abandon(const CaptureStream& stream) EXCLUDES(mutex_) {
     Capture ended;
     {
       base::MutexLock lock(&mutex_);
-      if (FindCapture(stream) == nullptr) return;
+      Capture* const capture = FindCapture(stream);
+      if (capture == nullptr) return;
+      if (stream.name != capture->origin && HasJoined(*capture, capture->tails.at(stream.name))) {
+        Forget(stream.name, capture->tails.at(stream.name));
+        capture->tails.erase(stream.name);
+        return;
+      }
       ended = Drop(of_stream_.at(stream.name));
     }
     if (!ended.beginning.is_given) ended.beginning.graph->Destroy();
@@ -276,14 +283,17 @@ class Captures {
   }
 
   // Its streams capture no more.
+  // The stream of this name captures no more.
+  void Forget(uint64_t name, const Tail& tail) REQUIRES(mutex_) {
+    of_stream_.erase(name);
+    streams_->fetch_sub(1, std::memory_order_relaxed);
+    if (tail.stream.blocking && --blocking_[tail.stream.group] == 0)
+      blocking_.erase(tail.stream.group);
+  }
+
   Capture Drop(uint64_t id) REQUIRES(mutex_) {
     const auto found = captures_.find(id);
-    for (const auto& [name, tail] : found->second.tails) {
-      of_stream_.erase(name);
-      streams_->fetch_sub(1, std::memory_order_relaxed);
-      if (tail.stream.blocking && --blocking_[tail.stream.group] == 0)
-        blocking_.erase(tail.stream.group);
-    }
+    for (const auto& [name, tail] : found->second.tails) Forget(name, tail);
     Capture ended = std::move(found->second);
     captures_.erase(found);
     return ended;
@@ -313,14 +323,19 @@ class Captures {
   }
 
   // Every stream's tail must come before the origin's, or be it.
-  bool EverythingJoined(Capture& capture) REQUIRES(mutex_) {
+  // True when all nodes of the stream come before the end of the stream where the capture began.
+  bool HasJoined(Capture& capture, const Tail& tail) REQUIRES(mutex_) {
     const Graph<Use>& graph = *capture.beginning.graph;
     const std::vector<bool> joined =
         graph.UpTo(Present(graph, capture.tails[capture.origin].nodes));
+    const Members nodes = Present(graph, tail.nodes);
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](const Member* node) { return joined[node->position()]; });
+  }
+
+  bool EverythingJoined(Capture& capture) REQUIRES(mutex_) {
     for (const auto& [name, tail] : capture.tails) {
-      for (const Member* const node : Present(graph, tail.nodes)) {
-        if (!joined[node->position()]) return false;
-      }
+      if (!HasJoined(capture, tail)) return false;
     }
     return true;
   }

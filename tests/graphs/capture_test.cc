@@ -212,10 +212,27 @@ TEST_F(CaptureTest, AStreamThatGoesTakesItsCaptureAlong) {
   ASSERT_EQ(Begin(kFirst), Refusal::kNone);
   const Captures::Recording recording = Record(kFirst);
   Wait(kSecond, recording);
+  Put(kSecond, "a");
   captures_.Abandon(kSecond);
   EXPECT_EQ(streams_, 0);
   EXPECT_EQ(End(kFirst), Refusal::kNotCapturing);
   EXPECT_EQ(Wait(kFirst, recording), Answer(Refusal::kCaptureEnded));
+}
+
+TEST_F(CaptureTest, AStreamThatHasJoinedMayGo) {
+  ASSERT_EQ(Begin(kFirst), Refusal::kNone);
+  Wait(kSecond, Record(kFirst));
+  Put(kSecond, "a");
+  Put(kFirst, "b");
+  EXPECT_EQ(Wait(kFirst, Record(kSecond)), Answer(Refusal::kNone));
+  captures_.Abandon(kSecond);
+  EXPECT_EQ(streams_, 1);
+  EXPECT_FALSE(captures_.Has(kSecond));
+  EXPECT_EQ(Put(kSecond, "c"), std::nullopt);
+  Put(kFirst, "d");
+  ASSERT_EQ(End(kFirst), Refusal::kNone);
+  EXPECT_EQ(streams_, 0);
+  EXPECT_EQ(Before("d"), "ab");
 }
 
 TEST_F(CaptureTest, ThreadsCaptureInStreamsOfTheirOwn) {

@@ -123,15 +123,12 @@ TEST_F(Contexts, EntryPointsByNameAndVersion) {
   EXPECT_EQ(local::cuGetProcAddress("cuNoSuch", &function, 13000, 0), CUDA_ERROR_NOT_FOUND);
 }
 
-TEST_F(Contexts, DeniedCallsSayWhy) {
+TEST_F(Contexts, DeniedCallsPrintNothingUnasked) {
   CUcontext context = nullptr;
   ASSERT_EQ(local::cuCtxCreate_v2(&context, 0, 0), CUDA_SUCCESS);
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(::cuGraphicsMapResources(0, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(::cuGraphicsMapResources(0, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
-  const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.find("laneway: cuGraphicsMapResources: "), 0u) << said;
-  EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(local::cuCtxDestroy_v2(context), CUDA_SUCCESS);
 }
 

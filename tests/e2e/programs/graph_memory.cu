@@ -43,7 +43,20 @@ void Captured(cudaStream_t stream) {
   CUDA_CHECK(cudaMallocAsync(&two, kBytes, stream));
   CUDA_CHECK(cudaMemcpyAsync(two, one, kBytes, cudaMemcpyDeviceToDevice, stream));
   Add<<<kBlocks, 256, 0, stream>>>(two, one);
-  CUDA_CHECK(cudaFreeAsync(one, stream));
+  // A stream that has joined again may go before the capture ends.
+  cudaStream_t other;
+  cudaEvent_t fork, join;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaEventCreate(&fork));
+  CUDA_CHECK(cudaEventCreate(&join));
+  CUDA_CHECK(cudaEventRecord(fork, stream));
+  CUDA_CHECK(cudaStreamWaitEvent(other, fork, 0));
+  CUDA_CHECK(cudaFreeAsync(one, other));
+  CUDA_CHECK(cudaEventRecord(join, other));
+  CUDA_CHECK(cudaStreamWaitEvent(stream, join, 0));
+  CUDA_CHECK(cudaStreamDestroy(other));
+  CUDA_CHECK(cudaEventDestroy(fork));
+  CUDA_CHECK(cudaEventDestroy(join));
   Add<<<kBlocks, 256, 0, stream>>>(result, two);
   CUDA_CHECK(cudaFreeAsync(two, stream));
   CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
