@@ -13,6 +13,9 @@
 namespace serve::llm {
 namespace {
 
+// Columns of the matrix products that an engine tries at least.
+constexpr int32_t kProbedRows = 512, kProbedRequests = 64;
+
 // The end of a sentence that begins with the file's name; empty: a stage can compute it.
 absl::Status WhyNotServed(const ModelTensors& tensors, const ModelSizes& sizes) {
   if (!tensors.faults().empty()) return absl::InvalidArgumentError(tensors.faults().front());
@@ -93,7 +96,10 @@ absl::Status Stage::LoadTurns(const ModelTensors& tensors) {
   return queue.Finish();
 }
 
-// All layers' products have the shapes of the first's.
+// All layers' products have the shapes of the first's. The width does not depend on smaller limits
+// of an engine: among few columns a narrow width may agree whose bits differ from those of the
+// width that agrees among many (OpenBLAS with AVX-512), and a request's bits are the same under any
+// limits.
 absl::Status Stage::ChooseWidth() {
   const LayerWeights& layer = weights_.layers[0];
   const auto size = [](uint64_t elements) { return static_cast<int32_t>(elements); };
@@ -101,13 +107,14 @@ absl::Status Stage::ChooseWidth() {
   const int32_t queries = size(sizes_.heads * sizes_.head_width);
   const int32_t keys = size(sizes_.kv_heads * sizes_.head_width);
   const int32_t inner = size(sizes_.feed_forward);
-  const int32_t rows = options_.rows_max;
-  const absl::StatusOr<engine::GemmWidth> chosen = engine::ProbeGemmWidth(
-      device_, {{layer.attention_out, width, queries, rows},
-                {layer.qkv, queries + 2 * keys, width, rows},
-                {layer.down, width, inner, rows},
-                {layer.up, kind_.gated ? 2 * inner : inner, width, rows},
-                {weights_.head, size(sizes_.vocabulary), width, options_.requests_max}});
+  const int32_t rows = std::max(options_.rows_max, kProbedRows);
+  const int32_t requests = std::max(options_.requests_max, kProbedRequests);
+  const absl::StatusOr<engine::GemmWidth> chosen =
+      engine::ProbeGemmWidth(device_, {{layer.attention_out, width, queries, rows},
+                                       {layer.qkv, queries + 2 * keys, width, rows},
+                                       {layer.down, width, inner, rows},
+                                       {layer.up, kind_.gated ? 2 * inner : inner, width, rows},
+                                       {weights_.head, size(sizes_.vocabulary), width, requests}});
   if (!chosen.ok()) return chosen.status();
   width_ = *chosen;
   return absl::OkStatus();
