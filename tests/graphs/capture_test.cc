@@ -232,7 +232,7 @@ TEST_F(CaptureTest, AStreamThatHasJoinedMayGo) {
   Put(kFirst, "d");
   ASSERT_EQ(End(kFirst), Refusal::kNone);
   EXPECT_EQ(streams_, 0);
-  EXPECT_EQ(Before("d"), "ab");
+  EXPECT_EQ(Before("d"), "ba");
 }
 
 TEST_F(CaptureTest, ThreadsCaptureInStreamsOfTheirOwn) {

@@ -103,6 +103,7 @@ TEST_F(GraphTest, AStreamThatGoesTakesItsCaptureAlong) {
   ASSERT_OK(cuEventRecord(fork, stream_));
   EXPECT_CU(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamWaitEvent(nullptr, fork, 0));
   ASSERT_OK(cuStreamWaitEvent(second, fork, 0));
+  ASSERT_OK(Launch(increment_, {&words_}, second));
   ASSERT_OK(cuStreamDestroy(second));
   EXPECT_CU(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(stream_, &captured));
   EXPECT_OK(Launch(increment_, {&words_}, stream_));
