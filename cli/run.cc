@@ -27,7 +27,7 @@
 namespace cli {
 namespace {
 
-// What is preloaded: it loads the facades beside it, each for itself (shim/preload.cc).
+// The library that is preloaded. It loads the facades beside it, each for itself (shim/preload.cc).
 std::string Preloaded(const ipc::Options& options) {
   return options.mode == "in-process" ? ipc::LibraryPath("inprocess", "liblaneway_preload.so")
                                       : ipc::LibraryPath("shim", "liblaneway_client.so");

@@ -32,7 +32,7 @@ class DriverCall<CUresult(Args...)> {
   CUresult (*function_)(Args...) = nullptr;
 };
 
-// What the driver calls memory that the runtime's caller has a pointer to.
+// The driver's name of the memory behind a pointer of the runtime's caller.
 inline CUdeviceptr DeviceAddress(const void* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }

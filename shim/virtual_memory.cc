@@ -20,11 +20,6 @@ using arena::VirtualRanges;
 
 std::atomic<bool> said_second, said_part, said_peer, said_read_only;
 
-CUresult Refuse(std::atomic<bool>& said, const char* what) {
-  StderrOnce(said, {what, "; the call fails with 801"});
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 // What lay at the addresses before is unmapped only when its last work is complete.
 template <class Ask>
 CUresult AskTwice(int device, Ask ask) {
@@ -37,6 +32,11 @@ CUresult AskTwice(int device, Ask ask) {
 PersistentMemory& Addresses() { return DeviceMemory::Process().persistent(); }
 
 }  // namespace
+
+CUresult RefuseVirtualMemory(std::atomic<bool>& said, const char* what) {
+  StderrOnce(said, {what, "; the call fails with 801"});
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 
 VirtualMemory& VirtualMemory::Process() {
   static VirtualMemory* const memory = new VirtualMemory;
@@ -144,9 +144,10 @@ CUresult VirtualMemory::Map(uint64_t address, uint64_t bytes, uint64_t handle) {
     case VirtualRanges::MapAnswer::kInvalid:
       return CUDA_ERROR_INVALID_VALUE;
     case VirtualRanges::MapAnswer::kSecondMapping:
-      return Refuse(said_second, "cuMemMap: memory can be mapped at one address at a time");
+      return RefuseVirtualMemory(said_second,
+                                 "cuMemMap: memory can be mapped at one address at a time");
     case VirtualRanges::MapAnswer::kPartOfMemory:
-      return Refuse(said_part, "cuMemMap: memory can be mapped as a whole only");
+      return RefuseVirtualMemory(said_part, "cuMemMap: memory can be mapped as a whole only");
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -179,10 +180,12 @@ CUresult VirtualMemory::SetAccess(uint64_t address, uint64_t bytes, int device,
   if (ids.empty()) return CUDA_ERROR_INVALID_VALUE;
   if (!IsOn(device, ids)) {
     if (access == CU_MEM_ACCESS_FLAGS_PROT_NONE) return CUDA_SUCCESS;
-    return Refuse(said_peer, "cuMemSetAccess: access by another device is not supported");
+    return RefuseVirtualMemory(said_peer,
+                               "cuMemSetAccess: access by another device is not supported");
   }
   if (access == CU_MEM_ACCESS_FLAGS_PROT_READ)
-    return Refuse(said_read_only, "cuMemSetAccess: mappings for reading alone are not supported");
+    return RefuseVirtualMemory(said_read_only,
+                               "cuMemSetAccess: mappings for reading alone are not supported");
   for (const Id id : ids) {
     if (access == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
       Close(id);

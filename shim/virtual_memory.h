@@ -12,6 +12,7 @@
 
 #include "ipc/calls/vendor.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,6 +22,9 @@
 #include "shim/lock_order.h"
 
 namespace shim {
+
+// 801, after one sentence on stderr.
+CUresult RefuseVirtualMemory(std::atomic<bool>& said, const char* what);
 
 class VirtualMemory {
  public:

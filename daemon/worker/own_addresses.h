@@ -57,7 +57,7 @@ class OwnAddresses {
   void LostPinned() { ++losses_; }
 
  private:
-  // What no call may touch.
+  // A range that no call may touch.
   struct Shut {
     uint64_t end;
     bool sealed;  // else given up

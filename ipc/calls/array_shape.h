@@ -79,7 +79,7 @@ constexpr unsigned LevelsOf(const CUDA_ARRAY3D_DESCRIPTOR& array, unsigned level
   return std::clamp(levels, 1u, most);
 }
 
-// What a copy touches of an array: x and width in bytes, the rest in rows and slices.
+// True when the box lies inside the array: x and width in bytes, the rest in rows and slices.
 constexpr bool Contains(const ArrayShape& shape, const ArrayPlace& at, const BoxSize& size) {
   const auto within = [](uint64_t begin, uint64_t length, uint64_t end) {
     return begin <= end && length <= end - begin;

@@ -44,6 +44,38 @@ inline CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& copy) {
   return box;
 }
 
+// One end of a copy between one row of an array and something else.
+struct RowEnd {
+  CUmemorytype type;
+  CUarray array;
+  CUdeviceptr device;
+  const void* host;
+  size_t x;
+};
+
+inline RowEnd OfArray(CUarray array, size_t x) {
+  return {CU_MEMORYTYPE_ARRAY, array, 0, nullptr, x};
+}
+inline RowEnd OfDevice(CUdeviceptr at) { return {CU_MEMORYTYPE_DEVICE, nullptr, at, nullptr, 0}; }
+inline RowEnd OfHost(const void* at) { return {CU_MEMORYTYPE_HOST, nullptr, 0, at, 0}; }
+
+inline CUDA_MEMCPY3D RowCopy(const RowEnd& to, const RowEnd& from, size_t bytes) {
+  CUDA_MEMCPY3D box = {};
+  box.dstMemoryType = to.type;
+  box.dstArray = to.array;
+  box.dstDevice = to.device;
+  box.dstHost = const_cast<void*>(to.host);
+  box.dstXInBytes = to.x;
+  box.srcMemoryType = from.type;
+  box.srcArray = from.array;
+  box.srcDevice = from.device;
+  box.srcHost = from.host;
+  box.srcXInBytes = from.x;
+  box.WidthInBytes = bytes;
+  box.Height = box.Depth = 1;
+  return box;
+}
+
 // Of a batch: true when an attribute wants that sources may change as soon as the call returns.
 inline bool ReadsDuringCall(const CUmemcpyAttributes* attributes, size_t count) {
   return std::any_of(attributes, attributes + count, [](const CUmemcpyAttributes& attribute) {

@@ -1,38 +1,18 @@
 // Copies between one row of an array and something else.
+#include "ipc/calls/copy_params.h"
 #include "shim/driver/copies.h"
 #include "shim/driver/local.h"
 
 namespace local {
 namespace {
 
-struct RowEnd {
-  CUmemorytype type;
-  CUarray array;
-  CUdeviceptr device;
-  const void* host;
-  size_t x;
-};
+using ipc::OfArray;
+using ipc::OfDevice;
+using ipc::OfHost;
 
-RowEnd OfArray(CUarray array, size_t x) { return {CU_MEMORYTYPE_ARRAY, array, 0, nullptr, x}; }
-RowEnd OfDevice(CUdeviceptr at) { return {CU_MEMORYTYPE_DEVICE, nullptr, at, nullptr, 0}; }
-RowEnd OfHost(const void* at) { return {CU_MEMORYTYPE_HOST, nullptr, 0, at, 0}; }
-
-CUresult CopyRow(const RowEnd& to, const RowEnd& from, size_t bytes, CUstream stream,
+CUresult CopyRow(const ipc::RowEnd& to, const ipc::RowEnd& from, size_t bytes, CUstream stream,
                  bool synchronous) {
-  CUDA_MEMCPY3D params = {};
-  params.dstMemoryType = to.type;
-  params.dstArray = to.array;
-  params.dstDevice = to.device;
-  params.dstHost = const_cast<void*>(to.host);
-  params.dstXInBytes = to.x;
-  params.srcMemoryType = from.type;
-  params.srcArray = from.array;
-  params.srcDevice = from.device;
-  params.srcHost = from.host;
-  params.srcXInBytes = from.x;
-  params.WidthInBytes = bytes;
-  params.Height = params.Depth = 1;
-  return CopyOneBox(params, stream, synchronous);
+  return CopyOneBox(ipc::RowCopy(to, from, bytes), stream, synchronous);
 }
 
 }  // namespace

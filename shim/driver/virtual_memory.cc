@@ -6,7 +6,6 @@
 #include "shim/devices.h"
 #include "shim/driver/local.h"
 #include "shim/driver/ready.h"
-#include "shim/stderr_once.h"
 
 namespace local {
 namespace {
@@ -14,11 +13,6 @@ namespace {
 using shim::VirtualMemory;
 
 std::atomic<bool> said_host, said_shared;
-
-CUresult Refuse(std::atomic<bool>& said, const char* what) {
-  shim::StderrOnce(said, {what, "; the call fails with 801"});
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
 
 bool IsHost(CUmemLocationType type) {
   return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
@@ -28,7 +22,8 @@ bool IsHost(CUmemLocationType type) {
 CUresult DeviceAt(const CUmemLocation& location, int* ordinal) {
   if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return OrdinalOf(location.id, ordinal);
   if (!IsHost(location.type)) return CUDA_ERROR_INVALID_VALUE;
-  return Refuse(said_host, "memory of the host is not supported in virtual memory management");
+  return shim::RefuseVirtualMemory(
+      said_host, "memory of the host is not supported in virtual memory management");
 }
 
 CUresult Check(const CUmemAllocationProp* properties, int* ordinal) {
@@ -72,7 +67,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
   if (const CUresult result = Check(properties, &ordinal); result != CUDA_SUCCESS) return result;
   if (bytes == 0 || bytes % shim::arena::kVirtualStep != 0) return CUDA_ERROR_INVALID_VALUE;
   if (properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
-    return Refuse(said_shared, "cuMemCreate: memory for other processes is not supported yet");
+    return shim::RefuseVirtualMemory(
+        said_shared, "cuMemCreate: memory for other processes is not supported yet");
   uint64_t made = 0;
   const CUresult result =
       VirtualMemory::Process().Create(ordinal, bytes, ToNote(properties->allocFlags), &made);

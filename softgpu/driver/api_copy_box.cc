@@ -23,34 +23,13 @@ CUresult Copy3DPeer(const CUDA_MEMCPY3D_PEER* copy, CUstream stream, CopyMode mo
                          : CUDA_ERROR_INVALID_VALUE;
 }
 
-// One row: what the copies between an array and something else say.
-struct Row {
-  CUmemorytype type;
-  CUarray array;
-  CUdeviceptr device;
-  const void* host;
-  size_t x;
-};
+using ipc::OfArray;
+using ipc::OfDevice;
+using ipc::OfHost;
 
-Row OfArray(CUarray array, size_t x) { return {CU_MEMORYTYPE_ARRAY, array, 0, nullptr, x}; }
-Row OfDevice(CUdeviceptr at) { return {CU_MEMORYTYPE_DEVICE, nullptr, at, nullptr, 0}; }
-Row OfHost(const void* at) { return {CU_MEMORYTYPE_HOST, nullptr, 0, at, 0}; }
-
-CUresult CopyRow(const Row& to, const Row& from, size_t bytes, CUstream stream, CopyMode mode) {
-  CUDA_MEMCPY3D params = {};
-  params.dstMemoryType = to.type;
-  params.dstArray = to.array;
-  params.dstDevice = to.device;
-  params.dstHost = const_cast<void*>(to.host);
-  params.dstXInBytes = to.x;
-  params.srcMemoryType = from.type;
-  params.srcArray = from.array;
-  params.srcDevice = from.device;
-  params.srcHost = from.host;
-  params.srcXInBytes = from.x;
-  params.WidthInBytes = bytes;
-  params.Height = params.Depth = 1;
-  return Copy(params, stream, mode);
+CUresult CopyRow(const ipc::RowEnd& to, const ipc::RowEnd& from, size_t bytes, CUstream stream,
+                 CopyMode mode) {
+  return Copy(ipc::RowCopy(to, from, bytes), stream, mode);
 }
 
 CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream, CopyMode mode) {

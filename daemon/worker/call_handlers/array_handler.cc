@@ -126,8 +126,8 @@ void ArrayHandler::ReleaseAfterWork(Owner owner) {
   if (result != CUDA_SUCCESS) Unuse(owner);
 }
 
-// What the page says is for lanewayd, which moves no session with arrays; a client that hides the
-// bit loses its own arrays.
+// lanewayd reads the bit, and moves no session with arrays. A client that clears the bit loses its
+// own arrays.
 void ArrayHandler::Publish() {
   const bool any = !memories_.empty() || !textures_.empty() || !surfaces_.empty();
   std::atomic<uint32_t>& obstacles = around_.file->page()->obstacles;

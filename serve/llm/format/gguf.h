@@ -9,7 +9,7 @@
 //
 // The decoder is the one door for these files, which come from anywhere. After it each value lies
 // in the file whole, and each tensor has a known type, rows of whole blocks, and bytes that are its
-// alone. Whether the tensors make a model is not decided here.
+// alone. A model is made of the tensors elsewhere (serve/llm/model/).
 //
 // A Gguf looks into the bytes that it was decoded from and copies none of them: these must outlive
 // it. Thread safety: const methods from any thread.
