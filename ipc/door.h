@@ -65,6 +65,7 @@ class SessionCalls {
   virtual laneway::GetDeviceInfo GetDeviceInfo = 0;
   virtual laneway::ContextReset ContextReset = 0;
   virtual laneway::Boundary Boundary = 0;
+  virtual laneway::GrowHeap GrowHeap = 0;
 };
 
 // Allocation: persistent memory, the lane, pinned host memory.

@@ -142,6 +142,10 @@ using GetDeviceInfo = CUresult(CUdevice device, DeviceInfo* info);
 // The client's last context ended: all that it forgot to destroy goes now, on every device. The
 // client has waited for the work before.
 using ContextReset = CUresult(CUdevice device);
+// The heap of malloc in kernels has `bytes` at least, on the call's device. All sessions of a
+// worker share that heap, so it never gets smaller. 1: more than kHeapBytesMax, or kernels use it
+// already and it is smaller.
+using GrowHeap = CUresult(size_t bytes);
 
 // --- memory. Addresses are in the session's slot, the same on both sides.
 using MemInfo = CUresult(size_t* free, size_t* total);

@@ -96,6 +96,8 @@ inline constexpr unsigned long long kModuleBytesMax = 1 * GiB;
 // a worker share the second for what is beyond.
 inline constexpr unsigned long long kModuleBytesOwn = 64 * MiB;
 inline constexpr unsigned long long kModuleBytesShared = 4 * GiB;
+// Of a context's heap for malloc in kernels, which all sessions of a worker share.
+inline constexpr unsigned long long kHeapBytesMax = 1 * GiB;
 inline constexpr unsigned long long kBlasWorkspaceBytes = 4 * MiB;  // from the session's arena
 
 // --- recorded functions (functions/) -------------------------------------------------------------

@@ -1,5 +1,6 @@
 // Settings that CUDA keeps for a context. Here each session has one set of them. The client keeps
-// and returns the values. No value reaches the device, whose settings all sessions share.
+// and returns the values. One of them reaches the device, whose settings all sessions share: the
+// heap of malloc in kernels has what the session with the largest limit asks for.
 #include <algorithm>
 #include <array>
 
@@ -45,8 +46,14 @@ CUresult Current() {
 }  // namespace
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-  if (const CUresult result = Current(); result != CUDA_SUCCESS) return result;
+  Context* context = nullptr;
+  if (const CUresult result = State::Process().Current(&context); result != CUDA_SUCCESS)
+    return result;
   if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
+    const CUresult result = shim::Call<ipc::Op::GrowHeap>(context->wire, value);
+    if (result != CUDA_SUCCESS) return result;
+  }
   const base::MutexLock lock(&TheSettings().mutex);
   TheSettings().limit[limit] = value;
   return CUDA_SUCCESS;

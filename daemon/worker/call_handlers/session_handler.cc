@@ -1,6 +1,8 @@
 #include "daemon/worker/call_handlers/session_handler.h"
 
+#include "base/mutex.h"
 #include "daemon/worker/device_description.h"
+#include "ipc/calls/limits.h"
 
 namespace worker {
 
@@ -23,6 +25,18 @@ CUresult SessionHandler::Boundary(const ipc::BoundaryInfo* info) {
   iterations_.OnBoundary(*info, last == nullptr ? nullptr : last->driver);
   turn_.OnBoundary();
   return CUDA_SUCCESS;
+}
+
+// What a session asks for is there, and so is what another one asked for before.
+CUresult SessionHandler::GrowHeap(size_t bytes) {
+  static base::Mutex mutex;  // the limit is the context's, and other sessions have threads too
+  if (bytes > ipc::limits::kHeapBytesMax) return CUDA_ERROR_INVALID_VALUE;
+  const ipc::DriverTable& driver = *held_.environment.driver;
+  const base::MutexLock lock(&mutex);
+  size_t now = 0;
+  const CUresult result = driver.cuCtxGetLimit(&now, CU_LIMIT_MALLOC_HEAP_SIZE);
+  if (result != CUDA_SUCCESS || bytes <= now) return result;
+  return driver.cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, bytes);
 }
 
 }  // namespace worker

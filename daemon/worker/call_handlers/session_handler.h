@@ -32,6 +32,7 @@ class SessionHandler final : public ipc::SessionCalls {
   CUresult GetDeviceInfo(CUdevice device, ipc::DeviceInfo* info) override;
   CUresult ContextReset(CUdevice device) override;
   CUresult Boundary(const ipc::BoundaryInfo* info) override;
+  CUresult GrowHeap(size_t bytes) override;
 
  private:
   const Holdings& held_;

@@ -141,6 +141,7 @@ constexpr std::string_view kTouchNoMemory[] = {
     "OrderLaunches",
     "OrderRenamedLaunches",
     "ForgetOrders",
+    "GrowHeap",
     "Ping",
 };
 

@@ -143,6 +143,7 @@ CUresult NullWorker::GetDeviceInfo(CUdevice, ipc::DeviceInfo* info) {
   return CUDA_SUCCESS;
 }
 CUresult NullWorker::ContextReset(CUdevice) { return CUDA_SUCCESS; }
+CUresult NullWorker::GrowHeap(size_t) { return CUDA_SUCCESS; }
 // The pages are there before anything is measured on them.
 CUresult NullWorker::ArenaMap(CUdeviceptr address, size_t bytes) {
   madvise(At(address), bytes, MADV_POPULATE_WRITE);
