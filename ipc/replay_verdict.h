@@ -5,6 +5,8 @@
 // the same at the next start of the program. Thread safety: functions without state.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace ipc {
@@ -17,6 +19,17 @@ struct ReplayVerdict {
 };
 
 inline constexpr uint32_t kReplayPermilleMax = 100'000;
+
+// A ratio of times as verdicts keep it, and back. Rounded, so that a ratio that was kept is kept
+// unchanged. 0 stays 0: nothing was measured; any other ratio is at least 1 permille.
+inline uint32_t PermilleOf(double ratio) {
+  if (ratio == 0) return 0;
+  return static_cast<uint32_t>(
+      std::lround(std::clamp(ratio * 1000, 1.0, 1.0 * kReplayPermilleMax)));
+}
+inline double RatioOfUntrusted(uint32_t permille) {
+  return std::min(permille, kReplayPermilleMax) / 1000.0;
+}
 
 // True when the numbers are a verdict. They may come from another process, or from a file.
 inline bool IsSound(const ReplayVerdict& verdict) {

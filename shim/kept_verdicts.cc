@@ -49,10 +49,8 @@ void KeptVerdicts::OnCompared(uint32_t body) {
 // one that comes. Where two bodies take turns, the comparison says something of each.
 void KeptVerdicts::Tell(double ratio, bool replays) {
   if (area_ == nullptr || 2 * compared_.alike < compared_.iterations) return;
-  const double permille = std::clamp(ratio * 1000, 1.0, double{ipc::kReplayPermilleMax});
-  const ipc::ReplayVerdict verdict{.body = compared_.name,
-                                   .permille = static_cast<uint32_t>(permille),
-                                   .replays = replays ? 1u : 0u};
+  const ipc::ReplayVerdict verdict{
+      .body = compared_.name, .permille = ipc::PermilleOf(ratio), .replays = replays ? 1u : 0u};
   if (ipc::IsSound(verdict)) Tell(verdict, ipc::ToldVerdict::kMeasured);
 }
 

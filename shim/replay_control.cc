@@ -101,7 +101,7 @@ void ReplayControl::Judge(uint32_t body, BenefitGate::State before) {
   newest_body_ = std::max(newest_body_, body);
   if (is_new) gate_.OnNewBody();
   if (const std::optional<ipc::ReplayVerdict> kept = verdicts_->Find(is_new); kept.has_value()) {
-    gate_.TakeVerdict(kept->replays != 0, kept->permille / 1000.0);
+    gate_.TakeVerdict(kept->replays != 0, ipc::RatioOfUntrusted(kept->permille));
     kept_ = true;
   }
   if (was_comparing || gate_.state() != kComparing) return;
@@ -112,8 +112,7 @@ void ReplayControl::Judge(uint32_t body, BenefitGate::State before) {
 
 void ReplayControl::Publish(ipc::ReplayState state) {
   words_->replay_state.store(static_cast<uint32_t>(state), std::memory_order_relaxed);
-  words_->replay_permille.store(static_cast<uint32_t>(gate_.ratio() * 1000),
-                                std::memory_order_relaxed);
+  words_->replay_permille.store(ipc::PermilleOf(gate_.ratio()), std::memory_order_relaxed);
   words_->replay_kept.store(kept_ ? 1 : 0, std::memory_order_relaxed);
 }
 

@@ -37,9 +37,7 @@ Replay ReplayOf(ipc::SessionPage* page) {
     replay.state = static_cast<ReplayState>(state);
   replay.replayed = counts.replayed.load(std::memory_order_relaxed);
   replay.launches = std::max(replay.replayed, counts.launches.load(std::memory_order_relaxed));
-  replay.time_ratio =
-      std::min(words.replay_permille.load(std::memory_order_relaxed), ipc::kReplayPermilleMax) /
-      1000.0;
+  replay.time_ratio = ipc::RatioOfUntrusted(words.replay_permille.load(std::memory_order_relaxed));
   replay.kept = words.replay_kept.load(std::memory_order_relaxed) != 0;
   replay.comparisons = words.comparisons.load(std::memory_order_relaxed);
   replay.verified = counts.verified.load(std::memory_order_relaxed);

@@ -196,6 +196,20 @@ TEST_F(ReplayControlTest, ABodyThatWasFasterIsReplayedFromItsThirdIterationOnWit
   EXPECT_EQ(Told(0).verdict.body, 100u);
 }
 
+TEST(ReplayVerdictTest, ARatioThatWasKeptIsKeptUnchanged) {
+  for (uint32_t permille = 0; permille <= ipc::kReplayPermilleMax; ++permille)
+    ASSERT_EQ(ipc::PermilleOf(ipc::RatioOfUntrusted(permille)), permille);
+  EXPECT_EQ(ipc::PermilleOf(1e-9), 1u) << "0 would say that nothing was measured";
+  EXPECT_EQ(ipc::PermilleOf(1e9), ipc::kReplayPermilleMax);
+  EXPECT_EQ(ipc::RatioOfUntrusted(~0u), ipc::kReplayPermilleMax / 1000.0);
+}
+
+TEST_F(ReplayControlTest, AVerdictThatWasTakenOverIsShownAsItWasKept) {
+  StartKnowing({.body = 100, .permille = 1001, .replays = 0});
+  EndIteration();
+  EXPECT_EQ(client_words_.replay_permille, 1001u);
+}
+
 TEST_F(ReplayControlTest, ABodyThatWasSlowerIsNeitherReplayedNorHeldBack) {
   StartKnowing({.body = 100, .permille = 1230, .replays = 0});
   for (uint32_t i = 0; i < BenefitGate::kLearn + kBothWays; ++i) {
