@@ -63,7 +63,8 @@ std::string HeadOf(const Json& top) {
     absl::StrAppend(&text, "device ", Number(device, "ordinal"), "  ",
                     Printable(device.value("name", "")), ": ",
                     BytesText(Number(device, "used_bytes")), " of ",
-                    BytesText(Number(device, "capacity_bytes")), " used\n");
+                    BytesText(Number(device, "capacity_bytes")), " used, ",
+                    Number(device, "busy_percent"), " % busy\n");
   }
   return text + "\n";
 }

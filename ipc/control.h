@@ -115,10 +115,17 @@ struct Poisoned {
   char text[kLossTextBytes] = {};
 };
 
+// A device as its driver describes it, and how much of its memory the keeper has given out.
 struct DeviceRecord {
   uint64_t capacity_bytes = 0;
   uint64_t used_bytes = 0;
   char name[kNameBytes] = {};
+  uint8_t uuid[16] = {};
+  char pci_bus_id[16] = {};  // DDDD:BB:DD.F
+  uint32_t major = 0;        // of the compute capability
+  uint32_t minor = 0;
+  uint32_t multiprocessors = 0;
+  uint32_t unused = 0;
 };
 
 struct KeeperReady {

@@ -18,6 +18,9 @@ namespace common {
   FN(cuDeviceGetCount) \
   FN(cuDeviceGet) \
   FN(cuDeviceGetName) \
+  FN(cuDeviceGetUuid_v2) \
+  FN(cuDeviceGetPCIBusId) \
+  FN(cuDeviceGetAttribute) \
   FN(cuDeviceTotalMem_v2) \
   FN(cuMemGetAllocationGranularity) \
   FN(cuMemCreate) \

@@ -70,6 +70,7 @@ class Daemon : public ChildrenListener,
 
   // --- ActionExecutor
   void BeforeEvent() override {
+    core_.observers.PassTime();
     // An adopted session may have company to come.
     if (core_.scheduler.serving()) core_.lanes.TellAlone();
   }

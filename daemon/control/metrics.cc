@@ -53,6 +53,12 @@ void AddDevices(const TopInput& input, Page* page) {
   }
 }
 
+void AddUse(const TopInput& input, Page* page) {
+  page->Begin("laneway_device_busy_percent", "gauge", "Of the last half second.");
+  for (uint32_t i = 0; i < input.children.keeper().description.device_count; ++i)
+    page->Add(absl::StrCat("device=\"", i, "\""), input.use.PercentOf(i));
+}
+
 void AddUsers(const TopInput& input, Page* page) {
   const auto each = [&input, page](const char* name, const char* help,
                                    uint64_t (*value)(const scheduler::User& user)) {
@@ -147,6 +153,7 @@ std::string MetricsText(const TopInput& input, uint64_t faults, const Journal& j
       absl::StrCat("version=\"", LANEWAY_VERSION, "\",policy=\"", input.state.policy->name(), "\""),
       1);
   AddDevices(input, &page);
+  AddUse(input, &page);
   AddUsers(input, &page);
   AddSessions(input, &page);
   page.Begin("laneway_faults_total", "counter", "Faults since the daemon began.");

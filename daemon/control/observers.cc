@@ -88,6 +88,7 @@ void Observers::SampleOne(const Session& session) {
 }
 
 void Observers::Sample() {
+  PassTime();
   for (const std::pair<const uint64_t, Session>& entry : sources_.sessions->all())
     SampleOne(entry.second);
 }

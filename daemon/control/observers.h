@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "daemon/common/event_loop.h"
+#include "daemon/control/device_use.h"
 #include "daemon/control/history.h"
 #include "daemon/control/iteration_sampler.h"
 #include "daemon/control/journal.h"
@@ -58,6 +59,8 @@ class Observers {
   void Note(Event event, std::string_view text = {});
   void AddFault(Fault fault);
 
+  // An event is about to be decided: until now the scheduler's state was what it is.
+  void PassTime() { use_.Pass(*sources_.state, clock_().us); }
   // Reads the counters of every session now.
   void Sample();
   // lanewayd ends. `programs_end`: the programs that run end with it.
@@ -71,6 +74,7 @@ class Observers {
   const SessionVerdicts& verdicts() const { return verdicts_; }
   const Journal& journal() const { return journal_; }
   const IterationSampler& sampler() const { return sampler_; }
+  const DeviceUse& use() const { return use_; }
   const std::deque<Fault>& faults() const { return faults_; }  // newest last
   uint64_t faults_seen() const { return faults_seen_; }        // since lanewayd began
 
@@ -84,6 +88,7 @@ class Observers {
   SessionVerdicts verdicts_;
   Journal journal_;
   IterationSampler sampler_;
+  DeviceUse use_;
   std::deque<Fault> faults_;
   uint64_t faults_seen_ = 0;
   common::EventLoop::TimerId sample_timer_ = 0;

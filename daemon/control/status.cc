@@ -17,10 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* DeviceName(ipc::control::DeviceKind kind) {
-  return kind == ipc::control::DeviceKind::kCuda ? "cuda" : "soft";
-}
-
 // Device memory that a program has mapped and does not use. The program's queries count it as free.
 uint64_t EmptyBytes(const Session& session, uint64_t device_bytes) {
   if (session.page.get() == nullptr) return 0;
@@ -56,7 +52,7 @@ Json DevicesJson(const KeeperState& keeper) {
     const uint64_t used = std::min(device.used_bytes, device.capacity_bytes);
     devices.push_back({{"ordinal", i},
                        {"name", device.name},
-                       {"kind", DeviceName(keeper.description.kind)},
+                       {"kind", NameOf(keeper.description.kind)},
                        {"capacity_bytes", device.capacity_bytes},
                        {"used_bytes", used},
                        {"free_bytes", device.capacity_bytes - used}});
@@ -150,6 +146,10 @@ std::map<uint64_t, uint64_t> DeviceBytes(const KeeperState& keeper, const Sessio
   return bytes;
 }
 
+const char* NameOf(ipc::control::DeviceKind kind) {
+  return kind == ipc::control::DeviceKind::kCuda ? "cuda" : "soft";
+}
+
 std::string DumpJson(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -188,7 +188,7 @@ std::string JobJson(uint64_t run, const ipc::JobTicket& ticket, ipc::control::De
   return DumpJson({{"ok", true},
                    {"job", run},
                    {"ticket", ipc::TextOf(ticket)},
-                   {"device", DeviceName(kind)},
+                   {"device", NameOf(kind)},
                    {"devices", ipc::TermsJson(ticket.terms.scheduling)["devices"]}});
 }
 

@@ -29,6 +29,8 @@ std::string StatusJson(const StatusInput& input);
 // which the driver has made in the worker.
 std::map<uint64_t, uint64_t> DeviceBytes(const KeeperState& keeper, const SessionTable& sessions);
 
+const char* NameOf(ipc::control::DeviceKind kind);  // "cuda" or "soft"
+
 std::string OkJson();
 std::string ErrorJson(const std::string& sentence);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "daemon/control/replay_view.h"
 #include "daemon/control/session_link.h"
 #include "daemon/control/status.h"
@@ -29,6 +30,16 @@ std::map<scheduler::SessionId, uint64_t> RanksOf(const scheduler::State& state) 
   std::map<scheduler::SessionId, uint64_t> ranks;
   for (size_t i = 0; i < order.size(); ++i) ranks[order[i].second] = i + 1;
   return ranks;
+}
+
+// As nvidia-smi writes it.
+std::string UuidText(const ipc::control::DeviceRecord& device) {
+  std::string text = "GPU-";
+  for (size_t i = 0; i < sizeof device.uuid; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    absl::StrAppendFormat(&text, "%02x", device.uuid[i]);
+  }
+  return text;
 }
 
 std::string StateOf(const Session& session, const scheduler::Session* known) {
@@ -75,6 +86,7 @@ Json ViewJson(const SessionView& view) {
           {"session", session.record.session_id},
           {"program", session.record.program},
           {"pid", session.record.pid},
+          {"uid", session.record.uid},
           {"worker", session.worker},
           {"phase", NameOf(session.phase)},
           {"state", view.state},
@@ -93,6 +105,7 @@ Json ViewJson(const SessionView& view) {
           {"persistent_bytes", view.persistent_bytes},
           {"ephemeral_bytes", view.ephemeral_bytes},
           {"device_bytes", view.device_bytes},
+          {"memory_limit_bytes", session.record.job.memory_limit_bytes},
           {"terms", ipc::TermsJson(session.record.job.scheduling)},
           {"recoverable", ObstacleOf(session).empty()},
           {"obstacle", ObstacleOf(session)},
@@ -140,8 +153,14 @@ std::string TopJson(const TopInput& input) {
     const ipc::control::DeviceRecord& device = keeper.description.devices[i];
     devices.push_back({{"ordinal", i},
                        {"name", device.name},
+                       {"kind", NameOf(keeper.description.kind)},
+                       {"uuid", UuidText(device)},
+                       {"pci_bus_id", device.pci_bus_id},
+                       {"compute_capability", {device.major, device.minor}},
+                       {"multiprocessors", device.multiprocessors},
                        {"capacity_bytes", device.capacity_bytes},
-                       {"used_bytes", std::min(device.used_bytes, device.capacity_bytes)}});
+                       {"used_bytes", std::min(device.used_bytes, device.capacity_bytes)},
+                       {"busy_percent", input.use.PercentOf(i)}});
   }
   Json sessions = Json::array();
   for (const SessionView& view : ViewsOf(input)) sessions.push_back(ViewJson(view));

@@ -19,6 +19,7 @@ struct TopInput {
   const SessionTable& sessions;
   const scheduler::State& state;
   const IterationSampler& sampler;
+  const DeviceUse& use;
   int64_t now_us = 0;
 };
 

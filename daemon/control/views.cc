@@ -22,8 +22,8 @@ Views::Views(const Parts& parts, std::function<int64_t()> now_us)
     : parts_(parts), now_us_(std::move(now_us)) {}
 
 TopInput Views::Snapshot() const {
-  return {*parts_.children, *parts_.sessions, *parts_.state, parts_.observers->sampler(),
-          now_us_()};
+  return {*parts_.children,        *parts_.sessions, *parts_.state, parts_.observers->sampler(),
+          parts_.observers->use(), now_us_()};
 }
 
 std::string Views::Status() const {

@@ -25,6 +25,32 @@ CUmemAllocationProp PropertiesOf(CUdevice device) {
   return properties;
 }
 
+// What other processes tell of a device comes from here: lanewayd and the clients' NVML open no
+// driver of their own.
+CUresult DescribeDevice(const common::Driver& driver, CUdevice device,
+                        ipc::control::DeviceRecord* record) {
+  CUuuid uuid = {};
+  CUresult result = driver.cuDeviceGetName(record->name, sizeof record->name, device);
+  if (result == CUDA_SUCCESS) result = driver.cuDeviceGetUuid_v2(&uuid, device);
+  if (result == CUDA_SUCCESS)
+    result = driver.cuDeviceGetPCIBusId(record->pci_bus_id, sizeof record->pci_bus_id, device);
+  const std::pair<CUdevice_attribute, uint32_t*> attributes[] = {
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &record->major},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &record->minor},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &record->multiprocessors}};
+  for (const std::pair<CUdevice_attribute, uint32_t*>& attribute : attributes) {
+    int value = 0;
+    if (result == CUDA_SUCCESS)
+      result = driver.cuDeviceGetAttribute(&value, attribute.first, device);
+    *attribute.second = static_cast<uint32_t>(std::max(value, 0));
+  }
+  record->name[sizeof record->name - 1] = '\0';
+  record->pci_bus_id[sizeof record->pci_bus_id - 1] = '\0';
+  static_assert(sizeof uuid.bytes == sizeof record->uuid);
+  std::memcpy(record->uuid, uuid.bytes, sizeof uuid.bytes);
+  return result;
+}
+
 }  // namespace
 
 // Numbers never repeat among keepers of one boot (the process id is their upper half), so that an
@@ -56,9 +82,7 @@ absl::Status Keeper::OpenDevice(int ordinal) {
   size_t total = 0, granularity = 0;
   CUresult result = driver_.cuDeviceGet(&device.handle, ordinal);
   if (result == CUDA_SUCCESS) result = driver_.cuDeviceTotalMem_v2(&total, device.handle);
-  if (result == CUDA_SUCCESS) {
-    result = driver_.cuDeviceGetName(device.name, sizeof device.name, device.handle);
-  }
+  if (result == CUDA_SUCCESS) result = DescribeDevice(driver_, device.handle, &device.record);
   const CUmemAllocationProp properties = PropertiesOf(device.handle);
   if (result == CUDA_SUCCESS) {
     result = driver_.cuMemGetAllocationGranularity(&granularity, &properties,
@@ -69,9 +93,8 @@ absl::Status Keeper::OpenDevice(int ordinal) {
         absl::StrCat("device ", ordinal, " can't be used: ", common::ErrorName(driver_, result)));
   }
   const uint64_t reserve = static_cast<uint64_t>(reserve_bytes_);
-  device.capacity_bytes = total > reserve ? total - reserve : 0;
+  device.record.capacity_bytes = total > reserve ? total - reserve : 0;
   device.granularity_bytes = granularity;
-  device.name[sizeof device.name - 1] = '\0';
   devices_.push_back(device);
   return absl::OkStatus();
 }
@@ -82,7 +105,8 @@ CUresult Keeper::CheckRoom(uint32_t device, uint64_t bytes) const {
   if (bytes == 0 || bytes % where.granularity_bytes != 0) return CUDA_ERROR_INVALID_VALUE;
   // Our own count decides: a driver may not count what this process imported from an earlier
   // keeper.
-  const uint64_t left = where.capacity_bytes - std::min(where.used_bytes, where.capacity_bytes);
+  const uint64_t left =
+      where.record.capacity_bytes - std::min(where.record.used_bytes, where.record.capacity_bytes);
   return bytes <= left ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -120,7 +144,7 @@ ipc::control::ExtentReply Keeper::Create(uint32_t worker, const ExtentRecord& wa
   // Never a number of an earlier extent: a late message about that one finds nothing.
   reply.id = extent.record.id = next_id_++;
   reply.clear = MustClear(extent.record);
-  device.used_bytes += wanted.bytes;
+  device.record.used_bytes += wanted.bytes;
   extents_.emplace(reply.id, std::move(extent));
   return reply;
 }
@@ -164,7 +188,7 @@ CUresult Keeper::Adopt(uint32_t worker, const ExtentRecord& extent, const ipc::U
   // A predecessor with our process id would number as we do.
   if (extent.id >> 32 == next_id_ >> 32) next_id_ = std::max(next_id_, extent.id + 1);
   extents_.emplace(extent.id, std::move(adopted));
-  devices_[extent.device].used_bytes += extent.bytes;
+  devices_[extent.device].record.used_bytes += extent.bytes;
   return CUDA_SUCCESS;
 }
 
@@ -221,8 +245,8 @@ void Keeper::ReleaseIfUnused(Extents::iterator extent) {
   if (!extent->second.given_up || !extent->second.workers.empty()) return;
   const ExtentRecord& record = extent->second.record;
   Device& device = devices_[record.device];
-  assert(device.used_bytes >= record.bytes);
-  device.used_bytes -= record.bytes;
+  assert(device.record.used_bytes >= record.bytes);
+  device.record.used_bytes -= record.bytes;
   device.writers.insert(record.uid);
   driver_.cuMemRelease(extent->second.handle);
   extents_.erase(extent);
@@ -232,8 +256,8 @@ void Keeper::CountOutside(const ipc::control::CountOutside& count) {
   if (count.device >= devices_.size()) return;
   Device& device = devices_[count.device];
   uint64_t& counted = outside_[{count.owner, count.device}];
-  const uint64_t bytes = std::min(count.bytes, device.capacity_bytes);
-  device.used_bytes += bytes - counted;
+  const uint64_t bytes = std::min(count.bytes, device.record.capacity_bytes);
+  device.record.used_bytes += bytes - counted;
   counted = bytes;
 }
 
@@ -243,7 +267,7 @@ uint64_t Keeper::ReleaseOwner(const Owner& owner) {
   for (uint32_t device = 0; device < devices_.size(); ++device) {
     const auto counted = outside_.find({owner, device});
     if (counted == outside_.end()) continue;
-    devices_[device].used_bytes -= counted->second;
+    devices_[device].record.used_bytes -= counted->second;
     bytes += counted->second;
     outside_.erase(counted);
   }
@@ -273,8 +297,9 @@ uint64_t Keeper::ReleaseWorker(uint32_t worker) {
 ipc::control::MemoryReply Keeper::Memory(uint32_t device) const {
   ipc::control::MemoryReply reply;
   if (device >= devices_.size()) return reply;
-  reply.total_bytes = devices_[device].capacity_bytes;
-  reply.free_bytes = reply.total_bytes - std::min(reply.total_bytes, devices_[device].used_bytes);
+  reply.total_bytes = devices_[device].record.capacity_bytes;
+  reply.free_bytes =
+      reply.total_bytes - std::min(reply.total_bytes, devices_[device].record.used_bytes);
   return reply;
 }
 
@@ -283,11 +308,7 @@ ipc::control::KeeperReady Keeper::Describe() const {
   ready.pid = getpid();
   ready.kind = driver_.kind;
   ready.device_count = static_cast<uint32_t>(devices_.size());
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    ready.devices[i].capacity_bytes = devices_[i].capacity_bytes;
-    ready.devices[i].used_bytes = devices_[i].used_bytes;
-    std::memcpy(ready.devices[i].name, devices_[i].name, sizeof devices_[i].name);
-  }
+  for (size_t i = 0; i < devices_.size(); ++i) ready.devices[i] = devices_[i].record;
   return ready;
 }
 

@@ -72,10 +72,8 @@ class Keeper {
  private:
   struct Device {
     CUdevice handle = 0;
-    uint64_t capacity_bytes = 0;
-    uint64_t used_bytes = 0;
+    ipc::control::DeviceRecord record;
     uint64_t granularity_bytes = 0;
-    char name[ipc::control::kNameBytes] = {};
     std::set<uint32_t> writers;  // tenants whose memory came back since we began
   };
   struct Extent {

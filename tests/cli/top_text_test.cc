@@ -9,7 +9,8 @@ namespace cli {
 namespace {
 
 constexpr char kTop[] = R"({"ok":true,"now_us":1,"policy":"srtf",
-  "devices":[{"ordinal":0,"name":"Soft","capacity_bytes":4294967296,"used_bytes":1572864}],
+  "devices":[{"ordinal":0,"name":"Soft","capacity_bytes":4294967296,"used_bytes":1572864,
+    "busy_percent":83}],
   "sessions":[
     {"job":7,"session":3,"program":"train","pid":9,"state":"running","iterations":120,
      "iterations_per_second":12.34,"p50_us":80000,"p99_us":95000,"waited_us":500000,
@@ -21,8 +22,8 @@ constexpr char kTop[] = R"({"ok":true,"now_us":1,"policy":"srtf",
 TEST(TopTextTest, ALinePerSessionWithItsFigures) {
   const std::string text = TopText(kTop, 0, 0);
   for (const char* const word :
-       {"policy srtf, sessions: 2", "device 0  Soft: 1.5 MiB of 4 GiB used", "its turn", "12.3",
-        "80.0 ms", "95.0 ms", "1.2 s", "512 KiB", "in?[2J", "queued"}) {
+       {"policy srtf, sessions: 2", "device 0  Soft: 1.5 MiB of 4 GiB used, 83 % busy", "its turn",
+        "12.3", "80.0 ms", "95.0 ms", "1.2 s", "512 KiB", "in?[2J", "queued"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   }
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "daemon/keeper/keeper.h"
+#include "tests/daemon/described_devices.h"
 
 namespace keeper {
 using ipc::control::ExtentRecord;
@@ -26,7 +27,7 @@ inline common::Driver FakeDriver() {
   driver.cuDeviceGet = [](CUdevice* device, int ordinal) {
     return *device = ordinal, CUDA_SUCCESS;
   };
-  driver.cuDeviceGetName = [](char* name, int, CUdevice) { return name[0] = '\0', CUDA_SUCCESS; };
+  DescribeDevices(&driver);
   driver.cuDeviceTotalMem_v2 = [](size_t* bytes, CUdevice) {
     return *bytes = kDeviceBytes, CUDA_SUCCESS;
   };

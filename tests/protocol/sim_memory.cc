@@ -8,6 +8,8 @@
 #include <cstring>
 #include <set>
 
+#include "tests/daemon/described_devices.h"
+
 namespace protocol {
 namespace {
 
@@ -37,10 +39,7 @@ SimDevice::SimDevice(uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) 
     *device = 0;
     return CUDA_SUCCESS;
   };
-  keeper_driver_.cuDeviceGetName = [](char* name, int, CUdevice) {
-    *name = 0;
-    return CUDA_SUCCESS;
-  };
+  DescribeDevices(&keeper_driver_);
   keeper_driver_.cuDeviceTotalMem_v2 = &SimDevice::TotalMemory;
   keeper_driver_.cuMemGetAllocationGranularity = [](size_t* bytes, const CUmemAllocationProp*,
                                                     CUmemAllocationGranularity_flags) {

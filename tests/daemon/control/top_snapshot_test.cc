@@ -19,13 +19,14 @@ class LiveTest : public ::testing::Test {
     return &session;
   }
   std::vector<SessionView> Views() const {
-    return ViewsOf({children_, sessions_, state_, sampler_, 1'000'000});
+    return ViewsOf({children_, sessions_, state_, sampler_, use_, 1'000'000});
   }
 
   const FakeChildren children_{};
   SessionTable sessions_;
   scheduler::State state_;
   const IterationSampler sampler_{};
+  const DeviceUse use_{};
 };
 
 TEST_F(LiveTest, APausedSessionIsShownAsPaused) {
