@@ -128,12 +128,15 @@ absl::Status ChooseLibraries(const ipc::Options& options, const Job& job,
   return absl::OkStatus();
 }
 
-// Compilers that make machine code on a GPU. On the software GPU others precede them.
+// Compilers that make machine code on a GPU. On the software GPU others precede them, also where a
+// program finds its own by a run path.
 void ChooseCompilers(const ipc::Options& options, const Job& job,
                      std::vector<std::string>* environment) {
   if (options.no_env || job.device != "soft") return;
   UseToolsOfSoftwareGpu(ipc::LibraryPath("softgpu", "bin"), environment);
-  Prepend(environment, "LD_LIBRARY_PATH", ipc::LibraryPath("softgpu", "nvrtc"));
+  const std::string compilers = ipc::LibraryPath("softgpu", "compilers");
+  Prepend(environment, "LD_LIBRARY_PATH", compilers);
+  ipc::SetVariable(environment, ipc::kCompilersVariable, compilers);
 }
 
 // All that a program needs of ours.

@@ -40,7 +40,7 @@ std::vector<std::string> WithoutFacades(const char* const* environment,
     const std::string entry = *environment;
     if (Names(entry, kJobVariable) || Names(entry, kTransportVariable) ||
         Names(entry, kModeVariable) || Names(entry, kRecordVariable) ||
-        Names(entry, kDriverVariable)) {
+        Names(entry, kDriverVariable) || Names(entry, kCompilersVariable)) {
       continue;
     }
     bool dropped = false;

@@ -16,7 +16,10 @@ inline constexpr char kReplayVariable[] = "LANEWAY_REPLAY";  // ipc/replay_mode.
 inline constexpr char kRecordVariable[] = "LANEWAY_RECORD_FUNCTION";  // a file to write
 inline constexpr char kIterationsVariable[] = "LANEWAY_ITERATIONS_FROM";
 inline constexpr char kNvtxVariable[] = "NVTX_INJECTION64_PATH";  // NVTX loads what it names
-inline constexpr char kDriverVariable[] = "LANEWAY_DRIVER";       // path; in-process mode alone
+// A directory of libraries that come before a program's own of their names, whatever run path the
+// program has (shim/preload.cc). On the software GPU alone.
+inline constexpr char kCompilersVariable[] = "LANEWAY_COMPILERS";
+inline constexpr char kDriverVariable[] = "LANEWAY_DRIVER";  // path; in-process mode alone
 
 // `environment` ("NAME=value" each) without what `laneway run` has told a program, and
 // with every entry of LD_PRELOAD, LD_LIBRARY_PATH and PATH removed that lies below `library_root`.

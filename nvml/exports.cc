@@ -1,6 +1,7 @@
 // Exports every row of the table under its name, as its kind says. An ifunc takes its type from
 // nvml.h, so no parameter list is written here; its resolver runs during relocation and only
 // returns an address.
+#include "base/vendor_library.h"
 #include "nvml/state.h"
 #include "nvml/vendor.h"
 
@@ -32,8 +33,7 @@ struct Call<kKind, kVendors, kOurs, nvmlReturn_t (*)(A...)> {
 }  // namespace
 }  // namespace nvml
 
-// How the vendor's library is told from ours (nvml/vendor.cc).
-extern "C" __attribute__((visibility("default"))) const char laneway_nvml = 1;
+LANEWAY_STAND_IN;
 
 // Resolvers are hidden, not static: clang drops a static one that only the attribute names.
 #define EXPORT(name, address)                                                            \

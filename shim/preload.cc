@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -27,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ipc/environment.h"
 #include "shim/facades.h"
 
 namespace {
@@ -140,6 +142,17 @@ void Load(size_t i) {
   std::fprintf(stderr, "laneway: %s; install or build Laneway completely\n", dlerror());
 }
 
+// Wheels bring compilers' libraries of their own and find them by a run path, before any library
+// path. One that is loaded under its SONAME precedes them. None is missed where it was not built.
+void LoadCompilers() {
+  const char* const directory = std::getenv(ipc::kCompilersVariable);
+  if (directory == nullptr) return;
+  for (const char* const soname : {"libnvrtc.so.13", "libnvJitLink.so.13"}) {
+    const std::string path = std::string(directory) + "/" + soname;
+    (void)laneway_real_dlopen()(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  }
+}
+
 __attribute__((constructor)) void FindFacades() {
   const link_map* const objects = FirstObject();
   for (size_t i = 0; i < facades::All().size(); ++i) {
@@ -157,6 +170,7 @@ namespace facades {
 void LoadAll() {
   static const bool loaded = [] {
     for (size_t i = 0; i < All().size(); ++i) Load(i);
+    LoadCompilers();
     return true;
   }();
   (void)loaded;

@@ -1,5 +1,6 @@
 // Exports every row of the table under its name. An ifunc takes its type from nvrtc.h, so no
 // parameter list is written here; its resolver runs during relocation and only returns an address.
+#include "base/vendor_library.h"
 #include "softgpu/nvrtc/machine_code.h"
 #include "softgpu/nvrtc/vendor.h"
 
@@ -19,6 +20,8 @@ struct Passed<kMember, Result (*)(A...)> {
 
 }  // namespace
 }  // namespace softgpu::nvrtc
+
+LANEWAY_STAND_IN;
 
 // Resolvers are hidden, not static: clang drops a static one that only the attribute names.
 #define EXPORT(name, address)                                                            \

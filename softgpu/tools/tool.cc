@@ -10,7 +10,7 @@
 namespace softgpu {
 namespace {
 
-std::string last_sentence;
+thread_local std::string last_sentence;  // a program may link on several threads
 
 }  // namespace
 
@@ -90,6 +90,8 @@ int Fatal(const Tool& tool, std::string_view sentence) {
 }
 
 int Fatal(const Tool& tool) { return Fatal(tool, last_sentence); }
+
+std::string LastSentence() { return last_sentence; }
 
 std::optional<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

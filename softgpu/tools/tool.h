@@ -2,7 +2,7 @@
 // form
 // ("ptxas fatal   : ..."), which the programs that run them look for.
 //
-// Thread safety: a program of one thread.
+// Thread safety: functions without state, but for LastSentence().
 #pragma once
 
 #include <optional>
@@ -27,7 +27,9 @@ std::optional<Arguments> Begin(const Tool& tool, int argc, char** argv, int* cod
 
 void Say(const Tool& tool, const char* level, std::string_view sentence);
 int Fatal(const Tool& tool, std::string_view sentence);  // the exit code
-int Fatal(const Tool& tool);  // with what the driver's code said last (see tool.cc)
+int Fatal(const Tool& tool);                             // with LastSentence()
+// What the driver's code said last on this thread (see tool.cc).
+std::string LastSentence();
 
 std::optional<std::string> ReadFile(const std::string& path);
 bool WriteFile(const std::string& path, std::string_view bytes);

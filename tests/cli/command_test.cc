@@ -71,7 +71,7 @@ TEST_F(CommandTest, RunPreloadsTheClientAndNamesTheJob) {
       RunShell("echo $LD_PRELOAD; echo $LD_LIBRARY_PATH; echo $LANEWAY_JOB $LANEWAY_TRANSPORT");
   for (const char* const word :
        {"shim/liblaneway_client.so\n", "lib/laneway/shim:", "lib/laneway/runtime:",
-        "lib/laneway/softgpu/nvrtc\n", "\n1-", " ring\n"}) {
+        "lib/laneway/softgpu/compilers\n", "\n1-", " ring\n"}) {
     EXPECT_NE(result.out.find(word), std::string::npos) << result.out;
   }
   EXPECT_EQ(result.err, "");

@@ -68,6 +68,21 @@ EXPORTED CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+EXPORTED CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  *uuid = {};
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
+  std::snprintf(id, static_cast<size_t>(length), "0000:01:00.0");
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  *value = 8;
+  return CUDA_SUCCESS;
+}
+
 EXPORTED CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   const char* const memory = std::getenv("LANEWAY_FAKE_MEMORY");
   *bytes = memory == nullptr ? size_t{1} << 30 : std::strtoull(memory, nullptr, 10);
