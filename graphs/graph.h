@@ -7,6 +7,9 @@
 //     using Content = ...;                           the work of a node; may be copied
 //     // The child graph in it; null when it is none.
 //     static std::shared_ptr<Graph<Use>>* ChildIn(Content* content);
+//     // As conditional.h says.
+//     static std::shared_ptr<Conditional<Use>> ConditionalIn(const Content& content);
+//     static bool MayBeInBody(const Content& content);
 //     // The program may name it from now on, by the result; and no longer.
 //     static uint64_t Enter(const std::shared_ptr<Graph<Use>>& graph);
 //     static uint64_t Enter(const std::shared_ptr<Node<Use>>& node);
@@ -29,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/condition.h"
 #include "graphs/refusal.h"
 #include "graphs/user_object.h"
 
@@ -36,6 +40,8 @@ namespace graphs {
 
 template <class Use>
 class Graph;
+template <class Use>
+struct Conditional;  // conditional.h
 
 template <class Use>
 class Node : public std::enable_shared_from_this<Node<Use>> {
@@ -74,9 +80,21 @@ class Graph : public std::enable_shared_from_this<Graph<Use>> {
     return graph;
   }
 
+  // A body of a conditional node that is a node of `around`.
+  static std::shared_ptr<Graph> CreateBody(const std::shared_ptr<Graph>& around) {
+    const std::shared_ptr<Graph> graph = Create();
+    graph->around_ = around;
+    graph->is_body_ = true;
+    return graph;
+  }
+
   uint64_t name() const { return name_; }
+  bool is_body() const { return is_body_; }
   const std::vector<std::shared_ptr<Member>>& nodes() const { return nodes_; }
   UserReferences user_objects;
+  // For conditional nodes of this graph and of what is inside their bodies.
+  std::vector<std::shared_ptr<Condition>> conditions;
+  std::weak_ptr<void> instance;  // what was instantiated from it last
 
   // --- changes
 
@@ -124,7 +142,8 @@ class Graph : public std::enable_shared_from_this<Graph<Use>> {
     return std::erase(to->dependencies_, from) != 0 ? Refusal::kNone : Refusal::kNoEdge;
   }
 
-  // A copy whose nodes know their originals. The program may name all of it.
+  // A copy whose nodes know their originals. The program may name all of it. REQUIRES: no
+  // conditional nodes.
   std::shared_ptr<Graph> Clone() const {
     const std::shared_ptr<Graph> copy = Create();
     for (const std::shared_ptr<Member>& node : nodes_) {
@@ -167,6 +186,13 @@ class Graph : public std::enable_shared_from_this<Graph<Use>> {
       if (!seen.insert(dependency).second) return Refusal::kRepeatedDependency;
     }
     return Refusal::kNone;
+  }
+
+  // The condition is of this graph, or of one around it.
+  bool KnowsCondition(const std::shared_ptr<Condition>& condition) const {
+    if (std::find(conditions.begin(), conditions.end(), condition) != conditions.end()) return true;
+    const std::shared_ptr<Graph> around = around_.lock();
+    return around != nullptr && around->KnowsCondition(condition);
   }
 
   Members Roots() const {
@@ -254,9 +280,14 @@ class Graph : public std::enable_shared_from_this<Graph<Use>> {
   static void DestroyChild(Content* content) {
     if (std::shared_ptr<Graph>* const child = Use::ChildIn(content); child != nullptr)
       (*child)->Destroy();
+    const std::shared_ptr<Conditional<Use>> conditional = Use::ConditionalIn(*content);
+    if (conditional == nullptr) return;
+    for (const std::shared_ptr<Graph>& body : conditional->bodies) body->Destroy();
   }
 
   uint64_t name_ = 0;
+  bool is_body_ = false;
+  std::weak_ptr<Graph> around_;  // of a body
   std::vector<std::shared_ptr<Member>> nodes_;
 };
 

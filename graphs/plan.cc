@@ -9,7 +9,9 @@ Difference Compare(const std::vector<StepShape>& before, const std::vector<StepS
   for (size_t i = 0; i < before.size(); ++i) {
     *at = i;
     if (before[i].dependencies != after[i].dependencies) return Difference::kTopology;
-    if (before[i].type != after[i].type) return Difference::kType;
+    const bool same = before[i].type == after[i].type && before[i].kind == after[i].kind &&
+                      before[i].bodies == after[i].bodies;
+    if (!same) return Difference::kType;
   }
   *at = before.size();
   return Difference::kNone;

@@ -16,6 +16,8 @@ namespace graphs {
 struct StepShape {
   std::vector<size_t> dependencies;  // numbers of earlier steps, ascending
   size_t type = 0;                   // of its work, as its user numbers them
+  size_t kind = 0;                   // of a conditional node
+  size_t bodies = 0;                 // likewise
 };
 
 // How two lists of steps differ, first.

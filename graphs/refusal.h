@@ -13,6 +13,16 @@ enum class Refusal {
   kEdgeExists,
   kNoEdge,
   kCycle,
+  // --- conditional nodes
+  kBodyCount,
+  kForeignCondition,
+  kTakenCondition,
+  kUnusedCondition,
+  kNotInBody,
+  kTooDeep,
+  kConditionalCopied,
+  kInstantiated,
+  kBody,
   // --- captures
   kNotCapturing,
   kCapturingAlready,

@@ -146,6 +146,15 @@ class GraphCalls {
   virtual laneway::GraphCaptured GraphCaptured = 0;
 };
 
+// Conditional nodes of such pieces.
+class ConditionalCalls {
+ public:
+  virtual ~ConditionalCalls() = default;
+  virtual laneway::GraphCondition GraphCondition = 0;
+  virtual laneway::GraphConditional GraphConditional = 0;
+  virtual laneway::GraphInside GraphInside = 0;
+};
+
 // Orders of launches in chunks.
 class OrderCalls {
  public:
@@ -182,10 +191,11 @@ class LanewayCalls : public SessionCalls,
                      public ModuleCalls,
                      public StreamCalls,
                      public GraphCalls,
+                     public ConditionalCalls,
                      public OrderCalls,
                      public ArrayCalls {};
 
 inline LanewayParts::LanewayParts(LanewayCalls* all)
-    : parts_(all, all, all, all, all, all, all, all) {}
+    : parts_(all, all, all, all, all, all, all, all, all) {}
 
 }  // namespace ipc

@@ -52,6 +52,7 @@ class CopyCalls;
 class ModuleCalls;
 class StreamCalls;
 class GraphCalls;
+class ConditionalCalls;
 class OrderCalls;
 class ArrayCalls;
 class LanewayCalls;
@@ -61,8 +62,9 @@ class LanewayParts {
  public:
   LanewayParts() = default;
   LanewayParts(SessionCalls* session, MemoryCalls* memory, CopyCalls* copies, ModuleCalls* modules,
-               StreamCalls* streams, GraphCalls* graphs, OrderCalls* orders, ArrayCalls* arrays)
-      : parts_(session, memory, copies, modules, streams, graphs, orders, arrays) {}
+               StreamCalls* streams, GraphCalls* graphs, ConditionalCalls* conditionals,
+               OrderCalls* orders, ArrayCalls* arrays)
+      : parts_(session, memory, copies, modules, streams, graphs, conditionals, orders, arrays) {}
   // One object is all parts. Null: none is there.
   LanewayParts(LanewayCalls* all);
 
@@ -74,7 +76,7 @@ class LanewayParts {
 
  private:
   std::tuple<SessionCalls*, MemoryCalls*, CopyCalls*, ModuleCalls*, StreamCalls*, GraphCalls*,
-             OrderCalls*, ArrayCalls*>
+             ConditionalCalls*, OrderCalls*, ArrayCalls*>
       parts_;
 };
 

@@ -1,5 +1,6 @@
 #include "daemon/worker/graph_piece.h"
 
+#include "ipc/calls/laneway_calls.h"
 #include "ipc/calls/limits.h"
 
 namespace worker {
@@ -8,7 +9,7 @@ GraphPiece::~GraphPiece() {
   if (capture_ != nullptr) EndCapture();
   if (exec_ != nullptr) driver_.cuGraphExecDestroy(exec_);
   if (graph_ != nullptr) driver_.cuGraphDestroy(graph_);
-  books_->nodes -= nodes_.size();
+  books_->nodes -= taken_;
   books_->edges -= edges_;
 }
 
@@ -17,15 +18,22 @@ bool GraphPiece::Place(unsigned number, CUresult* result) {
   if (full_) return false;
   if (sealed_ || number != nodes_.size()) {
     *result = CUDA_ERROR_INVALID_VALUE;
-  } else if (books_->nodes >= ipc::limits::kGraphNodesMax) {
-    full_ = true;
-    Note(CUDA_ERROR_OUT_OF_MEMORY);
-  } else {
-    ++books_->nodes;
-    nodes_.push_back(nullptr);
+  } else if (TakeNodes(1)) {
+    nodes_.push_back({nullptr, into_.graph});
     return true;
   }
   return false;
+}
+
+bool GraphPiece::TakeNodes(uint64_t count) {
+  if (count > ipc::limits::kGraphNodesMax - books_->nodes) {
+    full_ = true;
+    Note(CUDA_ERROR_OUT_OF_MEMORY);
+    return false;
+  }
+  books_->nodes += count;
+  taken_ += count;
+  return true;
 }
 
 bool GraphPiece::TakeEdges(uint64_t count) {
@@ -48,45 +56,87 @@ CUresult GraphPiece::AddKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& p
                                bool cooperative) {
   CUresult result = CUDA_SUCCESS;
   if (!Place(number, &result)) return result;
-  Note(driver_.cuGraphAddKernelNode_v2(&nodes_.back(), graph_, nullptr, 0, &params));
-  if (!cooperative || nodes_.back() == nullptr) return CUDA_SUCCESS;
+  CUgraphNode& node = nodes_.back().node;
+  Note(driver_.cuGraphAddKernelNode_v2(&node, into_.graph, nullptr, 0, &params));
+  if (!cooperative || node == nullptr) return CUDA_SUCCESS;
   CUkernelNodeAttrValue value{};
   value.cooperative = 1;
-  return Note(driver_.cuGraphKernelNodeSetAttribute(nodes_.back(), CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-                                                    &value));
+  return Note(driver_.cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
 }
 
 CUresult GraphPiece::AddFill(unsigned number, const CUDA_MEMSET_NODE_PARAMS_v1& params) {
   CUresult result = CUDA_SUCCESS;
   if (!Place(number, &result)) return result;
-  return Note(driver_.cuGraphAddMemsetNode(&nodes_.back(), graph_, nullptr, 0, &params, context_));
+  return Note(driver_.cuGraphAddMemsetNode(&nodes_.back().node, into_.graph, nullptr, 0, &params,
+                                           context_));
 }
 
 CUresult GraphPiece::AddCopy(unsigned number, const CUDA_MEMCPY3D& params) {
   CUresult result = CUDA_SUCCESS;
   if (!Place(number, &result)) return result;
-  return Note(driver_.cuGraphAddMemcpyNode(&nodes_.back(), graph_, nullptr, 0, &params, context_));
+  return Note(driver_.cuGraphAddMemcpyNode(&nodes_.back().node, into_.graph, nullptr, 0, &params,
+                                           context_));
 }
 
 CUresult GraphPiece::AddEmpty(unsigned number) {
   CUresult result = CUDA_SUCCESS;
   if (!Place(number, &result)) return result;
-  return Note(driver_.cuGraphAddEmptyNode(&nodes_.back(), graph_, nullptr, 0));
+  return Note(driver_.cuGraphAddEmptyNode(&nodes_.back().node, into_.graph, nullptr, 0));
 }
 
 CUresult GraphPiece::AddEdges(std::span<const uint32_t> pairs) {
   if (full_) return CUDA_SUCCESS;
   if (sealed_ || pairs.size() % 2 != 0) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<CUgraphNode> from, to;
   for (size_t i = 0; i < pairs.size(); i += 2) {
     if (pairs[i] >= pairs[i + 1] || pairs[i + 1] >= nodes_.size()) return CUDA_ERROR_INVALID_VALUE;
-    from.push_back(nodes_[pairs[i]]);
-    to.push_back(nodes_[pairs[i + 1]]);
+    if (nodes_[pairs[i]].graph != nodes_[pairs[i + 1]].graph) return CUDA_ERROR_INVALID_VALUE;
   }
-  if (failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;  // some of them are none
-  if (!TakeEdges(from.size())) return CUDA_SUCCESS;
-  return Note(
-      driver_.cuGraphAddDependencies_v2(graph_, from.data(), to.data(), nullptr, from.size()));
+  if (failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;  // some nodes are none
+  if (!TakeEdges(pairs.size() / 2)) return CUDA_SUCCESS;
+  // One call for neighbours in one graph.
+  for (size_t i = 0; i < pairs.size();) {
+    const CUgraph graph = nodes_[pairs[i]].graph;
+    std::vector<CUgraphNode> from, to;
+    for (; i < pairs.size() && nodes_[pairs[i]].graph == graph; i += 2) {
+      from.push_back(nodes_[pairs[i]].node);
+      to.push_back(nodes_[pairs[i + 1]].node);
+    }
+    Note(driver_.cuGraphAddDependencies_v2(graph, from.data(), to.data(), nullptr, from.size()));
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphPiece::AddCondition(unsigned number, const PieceConditions::Terms& terms) {
+  if (full_ || failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;
+  if (sealed_) return CUDA_ERROR_INVALID_VALUE;
+  if (!TakeNodes(1)) return CUDA_SUCCESS;
+  return Note(conditions_.Add(driver_, graph_, context_, number, terms));
+}
+
+CUresult GraphPiece::AddConditional(unsigned number, unsigned condition, unsigned type,
+                                    unsigned bodies) {
+  CUresult result = CUDA_SUCCESS;
+  if (!Place(number, &result)) return result;
+  if (failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;  // its condition may be none
+  CUgraphNodeParams params{};
+  result = conditions_.ParamsFor(into_, condition, type, bodies, context_, &params);
+  if (result != CUDA_SUCCESS) return Note(result);
+  if (!TakeNodes(bodies)) return CUDA_SUCCESS;
+  result =
+      driver_.cuGraphAddNode_v2(&nodes_.back().node, into_.graph, nullptr, nullptr, 0, &params);
+  if (result == CUDA_SUCCESS) conditions_.Keep(number, into_, params.conditional);
+  return Note(result);
+}
+
+CUresult GraphPiece::GoInside(unsigned number, unsigned conditional, unsigned body) {
+  if (full_ || failure_ != CUDA_SUCCESS) return CUDA_SUCCESS;  // the body may be none
+  if (sealed_ || number != nodes_.size()) return CUDA_ERROR_INVALID_VALUE;
+  const PieceConditions::Place outside = {graph_, 0};
+  const PieceConditions::Place* const place =
+      conditional == ipc::laneway::kGraphOutside ? &outside : conditions_.Body(conditional, body);
+  if (place == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  into_ = *place;
+  return CUDA_SUCCESS;
 }
 
 CUresult GraphPiece::AddChild(unsigned number, const GraphPiece& child) {
@@ -94,7 +144,8 @@ CUresult GraphPiece::AddChild(unsigned number, const GraphPiece& child) {
   CUresult result = CUDA_SUCCESS;
   if (!Place(number, &result)) return result;
   touched_.Add(child.touched_);
-  return Note(driver_.cuGraphAddChildGraphNode(&nodes_.back(), graph_, nullptr, 0, child.graph_));
+  return Note(
+      driver_.cuGraphAddChildGraphNode(&nodes_.back().node, into_.graph, nullptr, 0, child.graph_));
 }
 
 CUresult GraphPiece::BeginCapture() {
@@ -124,7 +175,7 @@ CUresult GraphPiece::Seal() {
 
 CUresult GraphPiece::SetKernel(unsigned number, const CUDA_KERNEL_NODE_PARAMS& params) {
   if (exec_ == nullptr || number >= nodes_.size()) return CUDA_ERROR_INVALID_VALUE;
-  return driver_.cuGraphExecKernelNodeSetParams_v2(exec_, nodes_[number], &params);
+  return driver_.cuGraphExecKernelNodeSetParams_v2(exec_, nodes_[number].node, &params);
 }
 
 CUresult GraphPiece::Launch(CUstream stream) {

@@ -2,8 +2,8 @@
 //
 // The client keeps the graph itself and sends what the device can do alone (kernels, fills, copies)
 // with the edges between; nodes are numbered from 0 in the order of their messages, and an edge
-// leads to a later node. A failure while it is built is reported when it is sealed.
-// Thread safety: one session's thread.
+// leads to a later node. Nodes in a body of a conditional node are numbered like all others. A
+// failure while it is built is reported when it is sealed. Thread safety: one session's thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/worker/own_addresses.h"
+#include "daemon/worker/piece_conditions.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
@@ -29,6 +30,7 @@ class GraphPiece {
   GraphPiece(const ipc::DriverTable& driver, CUcontext context, GraphBooks* books)
       : driver_(driver), context_(context), books_(books) {
     Note(driver_.cuGraphCreate(&graph_, 0));
+    into_.graph = graph_;
   }
   GraphPiece(const GraphPiece&) = delete;
   ~GraphPiece();
@@ -43,6 +45,12 @@ class GraphPiece {
   CUresult AddFill(unsigned number, const CUDA_MEMSET_NODE_PARAMS_v1& params);
   CUresult AddCopy(unsigned number, const CUDA_MEMCPY3D& params);
   CUresult AddEmpty(unsigned number);
+  // A condition is one of these nodes for the limits, and so is each body.
+  CUresult AddCondition(unsigned number, const PieceConditions::Terms& terms);
+  CUresult AddConditional(unsigned number, unsigned condition, unsigned type, unsigned bodies);
+  // Where the node that is to have this number goes, and those behind it.
+  CUresult GoInside(unsigned number, unsigned conditional, unsigned body);
+  const PieceConditions& conditions() const { return conditions_; }
   // What its nodes touch at each launch, besides what kernels do.
   TouchedSpans& touched() { return touched_; }
   // Pairs (from, to) of node numbers.
@@ -63,6 +71,7 @@ class GraphPiece {
  private:
   // A place in nodes_ for the next one; otherwise *result is what the call returns.
   bool Place(unsigned number, CUresult* result);
+  bool TakeNodes(uint64_t count);
   CUresult Note(CUresult result);
   bool TakeEdges(uint64_t count);
 
@@ -74,9 +83,16 @@ class GraphPiece {
   CUstream capture_ = nullptr;
   bool sealed_ = false;
   bool full_ = false;  // a node or an edge was beyond the limits
-  std::vector<CUgraphNode> nodes_;
+  struct Node {
+    CUgraphNode node = nullptr;
+    CUgraph graph = nullptr;  // the piece's, or a body
+  };
+  std::vector<Node> nodes_;
+  uint64_t taken_ = 0;  // of books_->nodes
   uint64_t edges_ = 0;
   TouchedSpans touched_;
+  PieceConditions conditions_;
+  PieceConditions::Place into_;  // the next node goes there
   CUresult failure_ = CUDA_SUCCESS;
 };
 

@@ -286,6 +286,19 @@ using GraphEnd = CUresult(CUgraphExec piece);
 // node of other pieces, and is not launched by itself.
 using GraphCapture = CUresult(CUgraphExec* piece);
 using GraphCaptured = CUresult(CUgraphExec piece);
+// A condition of the piece's conditional nodes, numbered from 0, before the nodes. `name` is the
+// client's handle for it: where a kernel of the piece has this word among its parameters, the
+// driver's handle takes its place. `flags` are those of cuGraphConditionalHandleCreate.
+using GraphCondition = CUresult(CUgraphExec piece, unsigned number, uint64_t name,
+                                unsigned default_value, unsigned flags);
+// A node that asks a condition, of a CUgraphConditionalNodeType. No other node may ask the same.
+using GraphConditional = CUresult(CUgraphExec piece, unsigned node, unsigned condition,
+                                  unsigned type, unsigned bodies);
+// The node with this number, and all behind it until another message of this kind, lie in a body of
+// an earlier conditional node; in none where `conditional` is kGraphOutside. Edges join nodes of
+// one body.
+inline constexpr unsigned kGraphOutside = ~0u;
+using GraphInside = CUresult(CUgraphExec piece, unsigned node, unsigned conditional, unsigned body);
 
 // --- orders of launches in chunks (ipc/chunks)
 // From now on the launches that lie at [place, place + bytes) of the chunk area need not run one

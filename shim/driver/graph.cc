@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/conditional.h"
 #include "graphs/list.h"
 #include "shim/client.h"
 #include "shim/driver/graph_lookup.h"

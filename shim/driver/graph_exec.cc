@@ -9,15 +9,13 @@
 namespace local {
 namespace {
 
-CUresult MakeExec(const Graph& graph, cuuint64_t flags, CUgraphExec* out) {
+CUresult MakeExec(const Graph& graph, cuuint64_t flags, std::shared_ptr<Executable>* exec) {
   shim::Context* context = nullptr;
-  CUresult result = shim::State::Process().Current(&context);
-  if (result != CUDA_SUCCESS) return result;
-  std::shared_ptr<Executable> exec;
-  result = Executable::Create(graph, flags, &exec);
-  if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUgraphExec>(exec->value);
-  return result;
+  const CUresult result = shim::State::Process().Current(&context);
+  return result == CUDA_SUCCESS ? Executable::Create(graph, flags, exec) : result;
 }
+
+CUgraphExec HandleOf(const Executable& exec) { return reinterpret_cast<CUgraphExec>(exec.value); }
 
 void EndExec(Executable& exec) { Objects::Process().executables.Remove(exec.value); }
 

@@ -5,6 +5,7 @@
 
 #include "shim/driver/graph_lookup.h"
 #include "shim/driver/local.h"
+#include "shim/driver/ready.h"
 
 namespace local {
 namespace {
@@ -44,6 +45,7 @@ CUresult ParamsOfKernel(Node& node, KernelWork& work, CUDA_KERNEL_NODE_PARAMS_v2
 
 const CUDA_MEMSET_NODE_PARAMS_v1& ParamsOf(const MemsetWork& work) { return work.params; }
 
+using local::HandleOf;  // of graphs, beside the one below
 CUevent HandleOf(CUevent event) { return event; }
 
 }  // namespace
@@ -52,7 +54,28 @@ CUevent HandleOf(CUevent event) { return event; }
 
 namespace {
 
+using shim::graphs::ConditionalWork;
+using shim::graphs::GraphUse;
+
+::graphs::Conditions& AllConditions() { return Objects::Process().conditions; }
+
+CUresult NumberOfContext(CUcontext program, uint64_t* number) {
+  shim::Context* context = nullptr;
+  *number = reinterpret_cast<uint64_t>(program);
+  if (program == nullptr) return shim::State::Process().Current(&context, number);
+  return shim::State::Process().contexts.Find(*number) != nullptr ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+}  // namespace
+
+#include "ipc/calls/graph_conditionals.inc"
+
+namespace {
+
 CUresult AddNode(const NodePlace& place, CUgraphNodeParams* params) {
+  if (params != nullptr && params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    return AddConditional(place, &params->conditional);
   return AddNodeOrMemory(place, params, &local::cuGraphAddMemAllocNode,
                          &local::cuGraphAddMemFreeNode);
 }

@@ -16,12 +16,23 @@ CUresult Executable::MakeStep(uint64_t node, Work work, Step* step) {
   step->shape.type = work.index();
   has_memory_ = has_memory_ || std::holds_alternative<AllocateWork>(work) ||
                 std::holds_alternative<FreeWork>(work);
-  if (const ChildWork* const child = std::get_if<ChildWork>(&work)) {
-    if (const CUresult result = MakeSteps(*child->graph, &step->children); result != CUDA_SUCCESS)
-      return result;
+  CUresult result = CUDA_SUCCESS;
+  if (const ChildWork* const child = std::get_if<ChildWork>(&work))
+    result = MakeInner(*child->graph, step);
+  if (const ConditionalWork* const conditional = std::get_if<ConditionalWork>(&work)) {
+    const ::graphs::Conditional<GraphUse>& its = *conditional->node;
+    step->shape.kind = static_cast<size_t>(its.kind);
+    step->shape.bodies = its.bodies.size();
+    for (size_t i = 0; i < its.bodies.size() && result == CUDA_SUCCESS; ++i)
+      result = MakeInner(*its.bodies[i], step);
   }
   step->work = std::move(work);
-  return CUDA_SUCCESS;
+  return result;
+}
+
+CUresult Executable::MakeInner(const Graph& graph, Step* step) {
+  step->inner.emplace_back();
+  return MakeSteps(graph, &step->inner.back());
 }
 
 CUresult Executable::MakeSteps(const Graph& graph, Steps* steps) {
@@ -65,7 +76,8 @@ void Executable::GiveUp(std::unique_ptr<UserReferences> objects) {
   if (HostFunctions::Process().Launch(*last, end, given) != CUDA_SUCCESS) delete given;
 }
 
-// Child graphs are made of their steps, too, which may have changed since.
+// Child graphs are made of their steps, too, which may have changed since. REQUIRES: no conditional
+// node.
 std::shared_ptr<Graph> Executable::GraphOf(const Steps& steps) {
   const std::shared_ptr<Graph> graph = Graph::Create();
   std::vector<Node*> nodes;
@@ -74,7 +86,7 @@ std::shared_ptr<Graph> Executable::GraphOf(const Steps& steps) {
     for (const size_t number : step.shape.dependencies) dependencies.push_back(nodes[number]);
     Work work = step.enabled ? step.work : Work(EmptyWork{});
     ChildWork* const child = std::get_if<ChildWork>(&work);
-    if (child != nullptr) child->graph = GraphOf(step.children);
+    if (child != nullptr) child->graph = GraphOf(step.inner.front());
     Node* node = nullptr;
     (void)graph->Add({work, {}, {}}, std::move(dependencies), &node);
     if (child != nullptr) child->graph->Destroy();  // the node has its own copy
@@ -103,41 +115,43 @@ CUresult Executable::OrderAfterLast(const Stream& stream) {
   return done == CUDA_ERROR_NOT_READY ? Streams::SendJoin(stream.wire) : done;
 }
 
-void Executable::Flatten(Steps* steps, const std::vector<uint32_t>& before,
+// The nodes of bodies follow their conditional node.
+void Executable::Flatten(Steps* steps, const std::vector<uint32_t>& before, FlatNode::Place place,
                          std::vector<FlatNode>* nodes) {
   for (Step& step : *steps) {
     std::vector<uint32_t> dependencies;
     for (const size_t number : step.shape.dependencies)
       dependencies.push_back((*steps)[number].flat);
     if (dependencies.empty()) dependencies = before;
-    if (!step.children.empty() && step.enabled) {
-      step.flat = FlattenChild(&step.children, std::move(dependencies), nodes);
+    if (std::holds_alternative<ChildWork>(step.work)) {
+      step.flat = FlattenChild(&step.inner.front(), std::move(dependencies), place, nodes);
       continue;
     }
-    const bool nothing = !step.enabled || std::holds_alternative<ChildWork>(step.work) ||
-                         std::holds_alternative<AllocateWork>(step.work) ||
+    const bool nothing = !step.enabled || std::holds_alternative<AllocateWork>(step.work) ||
                          std::holds_alternative<FreeWork>(step.work);
     step.flat = static_cast<uint32_t>(nodes->size());
-    nodes->push_back({nothing ? nullptr : &step.work, std::move(dependencies)});
+    nodes->push_back({nothing ? nullptr : &step.work, std::move(dependencies), place});
+    for (size_t i = 0; i < step.inner.size(); ++i)
+      Flatten(&step.inner[i], {}, {step.flat, static_cast<uint32_t>(i)}, nodes);
   }
 }
 
 // The child's nodes lie between two empty nodes: one before all of them, and one after.
 uint32_t Executable::FlattenChild(Steps* children, std::vector<uint32_t> before,
-                                  std::vector<FlatNode>* nodes) {
+                                  FlatNode::Place place, std::vector<FlatNode>* nodes) {
   const uint32_t first = static_cast<uint32_t>(nodes->size());
-  nodes->push_back({nullptr, std::move(before)});
-  Flatten(children, {first}, nodes);
+  nodes->push_back({nullptr, std::move(before), place});
+  Flatten(children, {first}, place, nodes);
   std::vector<uint32_t> all;
   for (const Step& child : *children) all.push_back(child.flat);
-  nodes->push_back({nullptr, std::move(all)});
+  nodes->push_back({nullptr, std::move(all), place});
   return static_cast<uint32_t>(nodes->size() - 1);
 }
 
 CUresult Executable::MakePieces() {
   if (!stale_) return CUDA_SUCCESS;
   std::vector<FlatNode> nodes;
-  Flatten(&steps_, {}, &nodes);
+  Flatten(&steps_, {}, {}, &nodes);
   const CUresult result = pieces_.Make(nodes);
   stale_ = result != CUDA_SUCCESS;
   return result;
@@ -152,7 +166,7 @@ void Executable::ChangeMemory(const Steps& steps) {
       allocate->memory->Allocate();
     if (const FreeWork* const free = std::get_if<FreeWork>(&step.work))
       GraphMemory::Free(free->address);
-    ChangeMemory(step.children);
+    for (const Steps& inner : step.inner) ChangeMemory(inner);
   }
 }
 
@@ -167,6 +181,10 @@ CUresult Executable::Launch(const Stream& stream) {
 
 std::optional<CUresult> CaptureLaunch(const Stream& stream, Executable* executable) {
   if (!AllCaptures().Has(CaptureStreamOf(stream))) return CaptureWork(stream, EmptyWork{});
+  if (executable->HasConditional()) {
+    AllCaptures().Invalidate(CaptureStreamOf(stream));
+    return ResultOf(Refusal::kConditionalCopied);
+  }
   const std::shared_ptr<Graph> child = executable->ToGraph();
   const std::optional<CUresult> result = CaptureWork(stream, ChildWork{child});
   child->Destroy();  // the node has its own copy
@@ -178,7 +196,9 @@ std::optional<CUresult> CaptureLaunch(const Stream& stream, Executable* executab
 Executable::Step* Executable::FindIn(Steps* steps, uint64_t node) {
   for (Step& step : *steps) {
     if (step.node == node) return &step;
-    if (Step* const inside = FindIn(&step.children, node); inside != nullptr) return inside;
+    for (Steps& inner : step.inner) {
+      if (Step* const inside = FindIn(&inner, node); inside != nullptr) return inside;
+    }
   }
   return nullptr;
 }
@@ -190,7 +210,7 @@ CUresult Executable::SetWork(const void* node, Work work) {
   Step changed;
   const CUresult result = MakeStep(step->node, std::move(work), &changed);
   if (result != CUDA_SUCCESS) return result;
-  KeepNames(step->children, &changed.children);
+  KeepInnerNames(*step, &changed);
   return Change(step, std::move(changed));
 }
 
@@ -210,7 +230,7 @@ CUresult Executable::Change(Step* step, Step changed) {
     if (*before == *after) return CUDA_SUCCESS;
   }
   step->work = std::move(changed.work);
-  step->children = std::move(changed.children);
+  step->inner = std::move(changed.inner);
   return in_place ? pieces_.SetKernel(step->flat, std::get<KernelWork>(step->work)) : CUDA_SUCCESS;
 }
 
@@ -219,8 +239,7 @@ CUresult Executable::Change(Step* step, Step changed) {
 CUresult Executable::SetEnabled(const void* node, bool enabled) {
   base::MutexLock lock(&mutex_);
   Step* const step = FindStep(node);
-  if (step == nullptr || std::holds_alternative<ChildWork>(step->work))
-    return CUDA_ERROR_INVALID_VALUE;
+  if (step == nullptr || !step->inner.empty()) return CUDA_ERROR_INVALID_VALUE;
   stale_ = stale_ || step->enabled != enabled;
   step->enabled = enabled;
   return CUDA_SUCCESS;
@@ -241,13 +260,16 @@ std::vector<::graphs::StepShape> Executable::ShapesOf(const Steps& steps) {
   return shapes;
 }
 
-// `at`: the node of `after` that differs first, in the child graphs as well.
+// `at`: the node of `after` that differs first, inside child graphs and bodies as well.
 ::graphs::Difference Executable::Compare(const Steps& before, const Steps& after, uint64_t* at) {
   size_t number = 0;
   ::graphs::Difference difference = ::graphs::Compare(ShapesOf(before), ShapesOf(after), &number);
   if (number < after.size()) *at = after[number].node;
-  for (size_t i = 0; i < before.size() && difference == ::graphs::Difference::kNone; ++i)
-    difference = Compare(before[i].children, after[i].children, at);
+  for (size_t i = 0; i < before.size() && difference == ::graphs::Difference::kNone; ++i) {
+    const std::vector<Steps>&old = before[i].inner, &now = after[i].inner;
+    for (size_t j = 0; j < old.size() && difference == ::graphs::Difference::kNone; ++j)
+      difference = Compare(old[j], now[j], at);
+  }
   return difference;
 }
 
@@ -256,8 +278,21 @@ void Executable::KeepNames(const Steps& before, Steps* after) {
   for (size_t i = 0; i < before.size() && i < after->size(); ++i) {
     (*after)[i].node = before[i].node;
     (*after)[i].enabled = before[i].enabled;
-    KeepNames(before[i].children, &(*after)[i].children);
+    KeepInnerNames(before[i], &(*after)[i]);
   }
+}
+
+void Executable::KeepInnerNames(const Step& before, Step* after) {
+  for (size_t i = 0; i < before.inner.size() && i < after->inner.size(); ++i)
+    KeepNames(before.inner[i], &after->inner[i]);
+}
+
+// Child graphs have no conditional nodes.
+bool Executable::HasConditional() {
+  base::MutexLock lock(&mutex_);
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
+    return std::holds_alternative<ConditionalWork>(step.work);
+  });
 }
 
 CUresult Executable::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {

@@ -34,12 +34,13 @@ class Executable {
   std::shared_ptr<Graph> ToGraph();
   CUresult Launch(const Stream& stream);
 
-  // `node`: the value of a node of the graph that this was made from, or of a child graph in it;
-  // the graph may be gone. The new work must be of the same type. Child graphs can't be switched
-  // off.
+  // `node`: the value of a node of the graph that this was made from, or of one inside it; the
+  // graph may be gone. The new work must be of the same type. Child graphs and conditional nodes
+  // can't be switched off.
   CUresult SetWork(const void* node, Work work);
   CUresult SetEnabled(const void* node, bool enabled);
   CUresult GetEnabled(const void* node, bool* enabled);
+  bool HasConditional();
   // Takes every node's work from a graph of the same shape; says how it failed otherwise.
   CUresult Update(const Graph& graph, CUgraphExecUpdateResultInfo* info);
 
@@ -47,24 +48,27 @@ class Executable {
   struct Step {
     uint64_t node = 0;
     Work work;
-    std::vector<Step> children;
+    // Of a child graph: its steps. Of a conditional node: those of each body.
+    std::vector<std::vector<Step>> inner;
     ::graphs::StepShape shape;
     bool enabled = true;
-    uint32_t flat = 0;  // its last node among the flat ones
+    uint32_t flat = 0;  // its node among the flat ones; of a child graph its last
   };
   using Steps = std::vector<Step>;
 
   CUresult MakeStep(uint64_t node, Work work, Step* step);
   CUresult MakeSteps(const Graph& graph, Steps* steps);
+  CUresult MakeInner(const Graph& graph, Step* step);
   static void ChangeMemory(const Steps& steps);
-  static void Flatten(Steps* steps, const std::vector<uint32_t>& before,
+  static void Flatten(Steps* steps, const std::vector<uint32_t>& before, FlatNode::Place place,
                       std::vector<FlatNode>* nodes);
-  static uint32_t FlattenChild(Steps* children, std::vector<uint32_t> before,
+  static uint32_t FlattenChild(Steps* children, std::vector<uint32_t> before, FlatNode::Place place,
                                std::vector<FlatNode>* nodes);
   static std::shared_ptr<Graph> GraphOf(const Steps& steps);
   static std::vector<::graphs::StepShape> ShapesOf(const Steps& steps);
   static ::graphs::Difference Compare(const Steps& before, const Steps& after, uint64_t* at);
   static void KeepNames(const Steps& before, Steps* after);
+  static void KeepInnerNames(const Step& before, Step* after);
   static Step* FindIn(Steps* steps, uint64_t node);
   Step* FindStep(const void* node) REQUIRES(mutex_) {
     return FindIn(&steps_, reinterpret_cast<uint64_t>(node));

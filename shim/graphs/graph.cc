@@ -12,7 +12,8 @@ CUgraphNodeType TypeOf(const Work& work) {
       CU_GRAPH_NODE_TYPE_GRAPH,        CU_GRAPH_NODE_TYPE_EMPTY,
       CU_GRAPH_NODE_TYPE_WAIT_EVENT,   CU_GRAPH_NODE_TYPE_EVENT_RECORD,
       CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, CU_GRAPH_NODE_TYPE_KERNEL,
-      CU_GRAPH_NODE_TYPE_MEM_ALLOC,    CU_GRAPH_NODE_TYPE_MEM_FREE};
+      CU_GRAPH_NODE_TYPE_MEM_ALLOC,    CU_GRAPH_NODE_TYPE_MEM_FREE,
+      CU_GRAPH_NODE_TYPE_CONDITIONAL};
   static_assert(std::size(kTypes) == std::variant_size_v<Work>);
   return kTypes[work.index()];
 }
@@ -25,6 +26,20 @@ Objects& Objects::Process() {
 std::shared_ptr<Graph>* GraphUse::ChildIn(NodeContent* content) {
   ChildWork* const child = std::get_if<ChildWork>(&content->work);
   return child != nullptr ? &child->graph : nullptr;
+}
+
+std::shared_ptr<::graphs::Conditional<GraphUse>> GraphUse::ConditionalIn(
+    const NodeContent& content) {
+  const ConditionalWork* const conditional = std::get_if<ConditionalWork>(&content.work);
+  return conditional != nullptr ? conditional->node : nullptr;
+}
+
+bool GraphUse::MayBeInBody(const NodeContent& content) {
+  const Work& work = content.work;
+  return std::holds_alternative<KernelWork>(work) || std::holds_alternative<MemcpyWork>(work) ||
+         std::holds_alternative<MemsetWork>(work) || std::holds_alternative<EmptyWork>(work) ||
+         std::holds_alternative<ChildWork>(work) || std::holds_alternative<LibraryWork>(work) ||
+         std::holds_alternative<ConditionalWork>(work);
 }
 
 uint64_t GraphUse::Enter(const std::shared_ptr<Graph>& graph) {

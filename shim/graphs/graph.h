@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "graphs/conditional.h"
 #include "graphs/graph.h"
 #include "graphs/node_content.h"
 #include "shim/graphs/registry.h"
@@ -18,6 +19,8 @@ using NodeContent = ::graphs::NodeContent<Work, CUlaunchAttributeValue>;
 struct GraphUse {
   using Content = NodeContent;
   static std::shared_ptr<Graph>* ChildIn(NodeContent* content);
+  static std::shared_ptr<::graphs::Conditional<GraphUse>> ConditionalIn(const NodeContent& content);
+  static bool MayBeInBody(const NodeContent& content);
   static uint64_t Enter(const std::shared_ptr<Graph>& graph);
   static uint64_t Enter(const std::shared_ptr<Node>& node);
   static void Leave(const Graph& graph);
@@ -41,6 +44,7 @@ struct Objects {
   Registry<Node> nodes{0x72};
   Registry<Executable> executables{0x73};
   Registry<UserObject> user_objects{0x74};
+  ::graphs::Conditions conditions{0x75};
 };
 
 }  // namespace shim::graphs

@@ -11,7 +11,6 @@ namespace shim::graphs {
 namespace {
 
 using ipc::Op;
-
 constexpr size_t kEdgesPerMessage = 4096;  // half of a message
 
 CUgraphExec NameOf(uint64_t value) { return reinterpret_cast<CUgraphExec>(value); }
@@ -19,8 +18,8 @@ CUgraphExec NameOf(uint64_t value) { return reinterpret_cast<CUgraphExec>(value)
 // The messages that define one node.
 class Definition {
  public:
-  Definition(uint64_t piece, unsigned number, uint32_t wire)
-      : piece_(NameOf(piece)), number_(number), wire_(wire) {}
+  Definition(uint64_t piece, unsigned number, const PieceConditions& conditions, uint32_t wire)
+      : piece_(NameOf(piece)), number_(number), conditions_(conditions), wire_(wire) {}
 
   CUresult operator()(const KernelWork& work) const {
     return Post<Op::GraphKernel>(
@@ -42,6 +41,12 @@ class Definition {
     return Post<Op::GraphCopy>(wire_, piece_, number_, CUdeviceptr{rows.to}, rows.to_pitch,
                                CUdeviceptr{rows.from}, rows.from_pitch, rows.width, rows.height);
   }
+  CUresult operator()(const ConditionalWork& work) const {
+    const ::graphs::Conditional<GraphUse>& node = *work.node;
+    return Post<Op::GraphConditional>(wire_, piece_, number_, conditions_.NumberOf(*node.condition),
+                                      static_cast<unsigned>(node.kind),
+                                      static_cast<unsigned>(node.bodies.size()));
+  }
   CUresult operator()(const LibraryWork& work) const {
     return Post<Op::GraphChild>(wire_, piece_, number_, NameOf(work.piece->value()));
   }
@@ -53,25 +58,11 @@ class Definition {
  private:
   const CUgraphExec piece_;
   const unsigned number_;
+  const PieceConditions& conditions_;
   const uint32_t wire_;
 };
 
-bool IsSharedBox(const MemcpyWork& work) {
-  CopyBox box;
-  if (BoxOf(work.params, &box) != CUDA_SUCCESS || box.empty() || box.depth != 1) return false;
-  return Memory::PlaceOf(box.rows.to) != Memory::Place::kHost &&
-         Memory::PlaceOf(box.rows.from) != Memory::Place::kHost;
-}
-
 }  // namespace
-
-bool IsForDevice(const Work& work) {
-  if (const MemcpyWork* const copy = std::get_if<MemcpyWork>(&work)) return IsSharedBox(*copy);
-  if (const MemsetWork* const fill = std::get_if<MemsetWork>(&work))
-    return fill->params.width != 0 && fill->params.height != 0;
-  return std::holds_alternative<KernelWork>(work) || std::holds_alternative<EmptyWork>(work) ||
-         std::holds_alternative<LibraryWork>(work);
-}
 
 // The worker is told of the name by `op`.
 template <Op op>
@@ -131,16 +122,34 @@ CUresult Piece::EndCapture() const {
 
 CUresult Piece::Define(const std::vector<FlatNode>& nodes, size_t begin, size_t end,
                        uint32_t wire) {
-  static const Work kNothing = EmptyWork{};
+  const PieceConditions conditions(nodes, begin, end);
+  if (const CUresult result = conditions.Send(NameOf(value_), wire); result != CUDA_SUCCESS)
+    return result;
   for (size_t i = begin; i < end; ++i) {
-    const Work& work = nodes[i].work != nullptr ? *nodes[i].work : kNothing;
-    const CUresult result =
-        std::visit(Definition(value_, static_cast<unsigned>(i - begin), wire), work);
+    const CUresult result = DefineNode(nodes, begin, i, conditions, wire);
     if (result != CUDA_SUCCESS) return result;
   }
   if (const CUresult result = SendEdges(nodes, begin, end, wire); result != CUDA_SUCCESS)
     return result;
   return Call<Op::GraphSeal>(wire, NameOf(value_));
+}
+
+CUresult Piece::DefineNode(const std::vector<FlatNode>& nodes, size_t begin, size_t number,
+                           const PieceConditions& conditions, uint32_t wire) {
+  static const Work kNothing = EmptyWork{};
+  const FlatNode& node = nodes[number];
+  const FlatNode::Place before = number == begin ? FlatNode::Place{} : nodes[number - 1].place;
+  const unsigned own = static_cast<unsigned>(number - begin);
+  if (node.place != before) {
+    const bool outside = node.place.conditional == FlatNode::Place::kOutside;
+    const unsigned conditional = outside ? ipc::laneway::kGraphOutside
+                                         : node.place.conditional - static_cast<unsigned>(begin);
+    const CUresult result =
+        Post<Op::GraphInside>(wire, NameOf(value_), own, conditional, node.place.body);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return std::visit(Definition(value_, own, conditions, wire),
+                    node.work != nullptr ? *node.work : kNothing);
 }
 
 CUresult Piece::SendEdges(const std::vector<FlatNode>& nodes, size_t begin, size_t end,

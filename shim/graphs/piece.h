@@ -9,16 +9,11 @@
 #include <vector>
 
 #include "ipc/calls.h"
+#include "shim/graphs/piece_conditions.h"
 #include "shim/graphs/work.h"
 #include "shim/state.h"
 
 namespace shim::graphs {
-
-// One node of what was flattened: child graphs are their nodes, between two empty ones.
-struct FlatNode {
-  const Work* work = nullptr;          // null: nothing to do
-  std::vector<uint32_t> dependencies;  // earlier ones
-};
 
 // A piece in the worker; ended there when the client gives it up.
 class Piece {
@@ -46,12 +41,11 @@ class Piece {
   static std::vector<uint64_t> ModulesOf(const std::vector<FlatNode>& nodes, size_t begin,
                                          size_t end);
   CUresult Define(const std::vector<FlatNode>& nodes, size_t begin, size_t end, uint32_t wire);
+  CUresult DefineNode(const std::vector<FlatNode>& nodes, size_t begin, size_t number,
+                      const PieceConditions& conditions, uint32_t wire);
   CUresult SendEdges(const std::vector<FlatNode>& nodes, size_t begin, size_t end, uint32_t wire);
 
   const uint64_t value_;
 };
-
-// Whether the device can do it without the client.
-bool IsForDevice(const Work& work);
 
 }  // namespace shim::graphs

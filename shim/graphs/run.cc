@@ -70,6 +70,7 @@ CUresult RunOne(const ChildWork&, const Stream&) { return CUDA_SUCCESS; }     //
 CUresult RunOne(const LibraryWork&, const Stream&) { return CUDA_SUCCESS; }   // in a piece
 CUresult RunOne(const AllocateWork&, const Stream&) { return CUDA_SUCCESS; }  // Executable::Launch
 CUresult RunOne(const FreeWork&, const Stream&) { return CUDA_SUCCESS; }      // likewise
+CUresult RunOne(const ConditionalWork&, const Stream&) { return CUDA_SUCCESS; }  // in a piece
 CUresult RunOne(const EventWaitWork& work, const Stream& stream) {
   return Post<ipc::Op::cuStreamWaitEvent>(stream.wire, ProgramStream(stream), work.event, 0u);
 }

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "graphs/graph.h"
+#include "graphs/conditional.h"
 
 namespace shim::graphs {
 
@@ -66,10 +66,14 @@ struct AllocateWork {
 struct FreeWork {
   CUdeviceptr address;
 };
+struct ConditionalWork {
+  std::shared_ptr<::graphs::Conditional<GraphUse>> node;
+  std::shared_ptr<std::vector<CUgraph>> handles;  // of the bodies; the program reads the array
+};
 
 using Work =
     std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWork, EmptyWork, EventWaitWork,
-                 EventRecordWork, MemoryWork, LibraryWork, AllocateWork, FreeWork>;
+                 EventRecordWork, MemoryWork, LibraryWork, AllocateWork, FreeWork, ConditionalWork>;
 
 CUgraphNodeType TypeOf(const Work& work);
 

@@ -61,6 +61,9 @@ constexpr Op kNamedSettings[] = {
     Op::GraphChild,
     Op::GraphEdges,
     Op::GraphSetKernel,
+    Op::GraphCondition,
+    Op::GraphConditional,
+    Op::GraphInside,
 };
 
 // Parameter 0 is where they write.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/conditional.h"
 #include "graphs/list.h"
 #include "softgpu/driver/api.h"
 #include "softgpu/driver/driver.h"

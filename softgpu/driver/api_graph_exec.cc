@@ -14,17 +14,16 @@
 namespace softgpu::api {
 namespace {
 
-CUresult MakeExec(const Graph& graph, cuuint64_t flags, CUgraphExec* out) {
+CUresult MakeExec(const Graph& graph, cuuint64_t flags, std::shared_ptr<GraphExec>* exec) {
   std::shared_ptr<Context> context;
   CUresult result = CurrentContext(&context);
   if (result != CUDA_SUCCESS) return result;
-  std::shared_ptr<GraphExec> exec;
-  result = GraphExec::Create(graph, context, flags, &exec);
-  if (result != CUDA_SUCCESS) return result;
-  Driver::Get().graph_execs.Add(exec);
-  *out = exec->handle();
-  return CUDA_SUCCESS;
+  result = GraphExec::Create(graph, context, flags, exec);
+  if (result == CUDA_SUCCESS) Driver::Get().graph_execs.Add(*exec);
+  return result;
 }
+
+CUgraphExec HandleOf(GraphExec& exec) { return exec.handle(); }
 
 void EndExec(GraphExec& exec) { Driver::Get().graph_execs.Remove(exec.handle()); }
 
@@ -38,6 +37,10 @@ CUresult LaunchExec(GraphExec& exec, CUstream handle) {
   CUresult result = FindStream(handle, &stream);
   if (result != CUDA_SUCCESS) return result;
   if (IsCapturing(*stream)) {
+    if (exec.HasConditional()) {
+      AllCaptures().Invalidate(CaptureStreamOf(*stream));
+      return ResultOf(graphs::Refusal::kConditionalCopied);
+    }
     const std::shared_ptr<Graph> child = exec.ToGraph();
     result = AddToCapture(*stream, ChildWork{child});
     child->Destroy();  // the node has its own copy

@@ -3,7 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/conditional.h"
 #include "softgpu/driver/api.h"
+#include "softgpu/driver/conditions.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
 #include "softgpu/driver/event.h"
@@ -51,7 +53,22 @@ CUevent HandleOf(const std::shared_ptr<Event>& event) { return event->handle(); 
 
 namespace {
 
+CUresult NumberOfContext(CUcontext handle, uint64_t* number) {
+  std::shared_ptr<Context> context;
+  const CUresult result = FindContext(handle, &context);
+  if (result == CUDA_SUCCESS) *number = context->id();
+  return result;
+}
+
+}  // namespace
+
+#include "ipc/calls/graph_conditionals.inc"
+
+namespace {
+
 CUresult AddNode(const NodePlace& place, CUgraphNodeParams* params) {
+  if (params != nullptr && params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+    return AddConditional(place, &params->conditional);
   return AddNodeOrMemory(place, params, &api::cuGraphAddMemAllocNode, &api::cuGraphAddMemFreeNode);
 }
 

@@ -10,6 +10,18 @@ std::shared_ptr<Graph>* GraphUse::ChildIn(NodeContent* content) {
   return child != nullptr ? &child->graph : nullptr;
 }
 
+std::shared_ptr<GraphConditional> GraphUse::ConditionalIn(const NodeContent& content) {
+  const ConditionalWork* const conditional = std::get_if<ConditionalWork>(&content.work);
+  return conditional != nullptr ? conditional->node : nullptr;
+}
+
+bool GraphUse::MayBeInBody(const NodeContent& content) {
+  const Work& work = content.work;
+  return std::holds_alternative<KernelWork>(work) || std::holds_alternative<MemcpyWork>(work) ||
+         std::holds_alternative<MemsetWork>(work) || std::holds_alternative<EmptyWork>(work) ||
+         std::holds_alternative<ChildWork>(work) || std::holds_alternative<ConditionalWork>(work);
+}
+
 uint64_t GraphUse::Enter(const std::shared_ptr<Graph>& graph) {
   return reinterpret_cast<uint64_t>(Driver::Get().graphs.Add(graph));
 }

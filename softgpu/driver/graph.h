@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "graphs/conditional.h"
 #include "graphs/graph.h"
 #include "graphs/node_content.h"
 #include "softgpu/driver/work.h"
@@ -18,6 +19,8 @@ using NodeContent = graphs::NodeContent<Work, CUlaunchAttributeValue>;
 struct GraphUse {
   using Content = NodeContent;
   static std::shared_ptr<Graph>* ChildIn(NodeContent* content);
+  static std::shared_ptr<GraphConditional> ConditionalIn(const NodeContent& content);
+  static bool MayBeInBody(const NodeContent& content);
   static uint64_t Enter(const std::shared_ptr<Graph>& graph);
   static uint64_t Enter(const std::shared_ptr<GraphNode>& node);
   static void Leave(const Graph& graph);

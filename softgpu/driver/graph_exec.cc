@@ -4,115 +4,14 @@
 #include <map>
 #include <utility>
 
-#include "base/find.h"
 #include "base/mutex.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/error_log.h"
+#include "softgpu/driver/graph_operation.h"
 #include "softgpu/driver/stream.h"
+#include "softgpu/driver/virtual_device.h"
 
 namespace softgpu {
-namespace {
-
-using scheduler::streams::Timeline;
-using Moment = Timeline::Moment;
-
-}  // namespace
-
-// One launch.
-class GraphOperation final : public Operation {
- public:
-  // `last_end`: when the launch before this one ends, then when this one does; Enter alone uses it.
-  GraphOperation(GraphExec::Steps steps, CUstream stream, Moment* last_end)
-      : Operation(PlaceOf(steps)), steps_(std::move(steps)), stream_(stream), last_end_(last_end) {
-    Collect(steps_);
-  }
-
-  CUresult Run() override { return RunSteps(steps_); }
-  void Skip(CUresult) override {
-    for (const auto& [step, mark] : marks_) mark->at_ns = Event::NowNs();
-  }
-
-  // The nodes begin as their edges say, whatever the order in which they run.
-  Moment Enter(Timeline* timeline, const Moment& after) override {
-    return *last_end_ = EnterSteps(steps_, timeline, timeline->Join({after, *last_end_}));
-  }
-
-  // Events that this launch records, and what waits mean by them.
-  const std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>>& marks() const {
-    return marks_;
-  }
-
- private:
-  static Place PlaceOf(const GraphExec::Steps& steps) {
-    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
-      const bool here =
-          step->operation != nullptr && step->operation->place() == Place::kStreamThread;
-      if (here || PlaceOf(step->children) == Place::kStreamThread) return Place::kStreamThread;
-    }
-    return Place::kAnywhere;
-  }
-
-  void Collect(const GraphExec::Steps& steps) {
-    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
-      if (!step->enabled) continue;
-      Collect(step->children);
-      if (std::holds_alternative<EventRecordWork>(step->work)) {
-        marks_[step.get()] = std::make_shared<Event::Mark>();
-      } else if (const EventWaitWork* const wait = std::get_if<EventWaitWork>(&step->work)) {
-        const std::shared_ptr<Event::Mark> mark = wait->event->mark();
-        if (mark == nullptr) continue;
-        awaited_[step.get()] = mark->moment;  // the event may be recorded again
-        dependencies.insert(dependencies.end(), mark->dependencies.begin(),
-                            mark->dependencies.end());
-      }
-    }
-  }
-
-  Moment EnterSteps(const GraphExec::Steps& steps, Timeline* timeline, const Moment& after) {
-    std::vector<Moment> ends;
-    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
-      std::vector<Moment> before = {after};
-      for (const size_t number : step->shape.dependencies) before.push_back(ends[number]);
-      ends.push_back(EnterStep(*step, timeline, std::move(before)));
-    }
-    ends.push_back(after);
-    return timeline->Join(ends);
-  }
-
-  Moment EnterStep(const GraphExec::Step& step, Timeline* timeline, std::vector<Moment> before) {
-    const Moment* const awaited = base::FindOrNull(awaited_, &step);
-    if (awaited != nullptr) before.push_back(*awaited);
-    const Moment begin = timeline->Join(before);
-    // A step that is switched off still stands between its neighbours.
-    if (!step.enabled) return begin;
-    const std::shared_ptr<Event::Mark>* const mark = base::FindOrNull(marks_, &step);
-    if (mark != nullptr) (*mark)->moment = begin;
-    if (!step.children.empty()) return EnterSteps(step.children, timeline, begin);
-    return step.operation != nullptr ? step.operation->Enter(timeline, begin) : begin;
-  }
-
-  CUresult RunSteps(const GraphExec::Steps& steps) {
-    for (const std::shared_ptr<GraphExec::Step>& step : steps) {
-      if (!step->enabled) continue;
-      CUresult result = RunSteps(step->children);
-      if (result == CUDA_SUCCESS && step->operation != nullptr) {
-        step->operation->SetStream(stream_);
-        result = step->operation->Run();
-      }
-      const std::shared_ptr<Event::Mark>* const mark = base::FindOrNull(marks_, step.get());
-      if (mark != nullptr) (*mark)->at_ns = Event::NowNs();
-      if (result != CUDA_SUCCESS) return result;
-    }
-    return CUDA_SUCCESS;
-  }
-
-  const GraphExec::Steps steps_;
-  const CUstream stream_;
-  Moment* const last_end_;
-  std::map<const GraphExec::Step*, std::shared_ptr<Event::Mark>> marks_;
-  std::map<const GraphExec::Step*, Moment> awaited_;  // by steps that wait for events
-};
-
 CUresult GraphExec::MakeStep(CUgraphNode node, Work work, std::shared_ptr<Step>* out) {
   const std::shared_ptr<Step> step = std::make_shared<Step>();
   step->node = node;
@@ -121,12 +20,29 @@ CUresult GraphExec::MakeStep(CUgraphNode node, Work work, std::shared_ptr<Step>*
   CUresult result = MakeOperationOf(work, context_, &operation);
   if (result != CUDA_SUCCESS) return result;
   step->operation = std::move(operation);
-  if (const ChildWork* const child = std::get_if<ChildWork>(&work)) {
-    result = MakeSteps(*child->graph, &step->children);
+  if (const ChildWork* const child = std::get_if<ChildWork>(&work))
+    result = MakeInner(*child->graph, step.get());
+  if (const ConditionalWork* const conditional = std::get_if<ConditionalWork>(&work)) {
+    const GraphConditional& node = *conditional->node;
+    step->shape.kind = static_cast<size_t>(node.kind);
+    step->shape.bodies = node.bodies.size();
+    for (size_t i = 0; i < node.bodies.size() && result == CUDA_SUCCESS; ++i)
+      result = MakeInner(*node.bodies[i], step.get());
+    if (VirtualDevice::Get() != nullptr) {
+      return Fail(CUDA_ERROR_NOT_SUPPORTED,
+                  "conditional nodes have no place in virtual time: what they run is not known "
+                  "when the graph is launched");
+    }
   }
   step->work = std::move(work);
   *out = step;
   return result;
+}
+
+// One more list of steps inside the step: of its child graph, or of the next body.
+CUresult GraphExec::MakeInner(const Graph& graph, Step* step) {
+  step->inner.emplace_back();
+  return MakeSteps(graph, &step->inner.back());
 }
 
 CUresult GraphExec::MakeSteps(const Graph& graph, Steps* steps) {
@@ -153,7 +69,8 @@ CUresult GraphExec::Create(const Graph& graph, const std::shared_ptr<Context>& c
   return result;
 }
 
-// Child graphs are made of their steps, too, which may have changed since.
+// Child graphs are made of their steps, too, which may have changed since. REQUIRES: no conditional
+// node.
 std::shared_ptr<Graph> GraphExec::GraphOf(const Steps& steps) {
   const std::shared_ptr<Graph> graph = Graph::Create();
   std::vector<GraphNode*> nodes;
@@ -162,7 +79,7 @@ std::shared_ptr<Graph> GraphExec::GraphOf(const Steps& steps) {
     for (const size_t number : step->shape.dependencies) dependencies.push_back(nodes[number]);
     Work work = step->enabled ? step->work : Work(EmptyWork{});
     ChildWork* const child = std::get_if<ChildWork>(&work);
-    if (child != nullptr) child->graph = GraphOf(step->children);
+    if (child != nullptr) child->graph = GraphOf(step->inner.front());
     GraphNode* node = nullptr;
     (void)graph->Add({work, {}, {}}, std::move(dependencies), &node);
     if (child != nullptr) child->graph->Destroy();  // the node has its own copy
@@ -181,7 +98,7 @@ std::shared_ptr<Graph> GraphExec::ToGraph() {
 CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
   base::MutexLock lock(&mutex_);
   std::unique_ptr<GraphOperation> operation =
-      std::make_unique<GraphOperation>(steps_, stream->handle(), &last_end_);
+      std::make_unique<GraphOperation>(steps_, context_->cancel(), stream->handle(), &last_end_);
   if (last_launch_.stream != nullptr && last_launch_.stream != stream &&
       !last_launch_.stream->Done(last_launch_.sequence)) {
     operation->dependencies.push_back(last_launch_);
@@ -199,8 +116,10 @@ CUresult GraphExec::Launch(const std::shared_ptr<Stream>& stream) {
 std::shared_ptr<const GraphExec::Step> GraphExec::FindIn(const Steps& steps, CUgraphNode node) {
   for (const std::shared_ptr<Step>& step : steps) {
     if (step->node == node) return step;
-    const std::shared_ptr<const Step> inside = FindIn(step->children, node);
-    if (inside != nullptr) return inside;
+    for (const Steps& inner : step->inner) {
+      const std::shared_ptr<const Step> inside = FindIn(inner, node);
+      if (inside != nullptr) return inside;
+    }
   }
   return nullptr;
 }
@@ -212,19 +131,21 @@ std::shared_ptr<const GraphExec::Step> GraphExec::FindStep(CUgraphNode node) {
   return step;
 }
 
-// Puts `changed` where the step of its node is. The child graphs around the node are copied, since
-// launches in flight keep theirs.
+// Puts `changed` where the step of its node is. The child graphs and bodies around the node are
+// copied, since launches in flight keep theirs.
 bool GraphExec::Replace(const std::shared_ptr<Step>& changed, Steps* steps) {
   for (std::shared_ptr<Step>& step : *steps) {
     if (step->node == changed->node) {
       step = changed;
       return true;
     }
-    Steps children = step->children;
-    if (!Replace(changed, &children)) continue;
-    step = std::make_shared<Step>(*step);
-    step->children = std::move(children);
-    return true;
+    for (size_t i = 0; i < step->inner.size(); ++i) {
+      Steps inner = step->inner[i];
+      if (!Replace(changed, &inner)) continue;
+      step = std::make_shared<Step>(*step);
+      step->inner[i] = std::move(inner);
+      return true;
+    }
   }
   return false;
 }
@@ -241,7 +162,7 @@ CUresult GraphExec::SetWork(CUgraphNode node, Work work) {
   changed->shape.dependencies = step->shape.dependencies;
   changed->enabled = step->enabled;
   changed->objects = step->objects;
-  KeepNames(step->children, &changed->children);
+  KeepInnerNames(*step, changed.get());
   Replace(changed, &steps_);
   return CUDA_SUCCESS;
 }
@@ -249,8 +170,7 @@ CUresult GraphExec::SetWork(CUgraphNode node, Work work) {
 CUresult GraphExec::SetEnabled(CUgraphNode node, bool enabled) {
   base::MutexLock lock(&mutex_);
   const std::shared_ptr<const Step> step = FindStep(node);
-  if (step == nullptr || std::holds_alternative<ChildWork>(step->work))
-    return CUDA_ERROR_INVALID_VALUE;
+  if (step == nullptr || !step->inner.empty()) return CUDA_ERROR_INVALID_VALUE;
   const std::shared_ptr<Step> changed = std::make_shared<Step>(*step);
   changed->enabled = enabled;
   Replace(changed, &steps_);
@@ -271,13 +191,16 @@ std::vector<graphs::StepShape> GraphExec::ShapesOf(const Steps& steps) {
   return shapes;
 }
 
-// `at`: the node of `after` that differs first, in the child graphs as well.
+// `at`: the node of `after` that differs first, inside child graphs and bodies as well.
 graphs::Difference GraphExec::Compare(const Steps& before, const Steps& after, CUgraphNode* at) {
   size_t number = 0;
   graphs::Difference difference = graphs::Compare(ShapesOf(before), ShapesOf(after), &number);
   if (difference != graphs::Difference::kNone && number < after.size()) *at = after[number]->node;
-  for (size_t i = 0; i < before.size() && difference == graphs::Difference::kNone; ++i)
-    difference = Compare(before[i]->children, after[i]->children, at);
+  for (size_t i = 0; i < before.size() && difference == graphs::Difference::kNone; ++i) {
+    const std::vector<Steps>&old = before[i]->inner, &now = after[i]->inner;
+    for (size_t j = 0; j < old.size() && difference == graphs::Difference::kNone; ++j)
+      difference = Compare(old[j], now[j], at);
+  }
   return difference;
 }
 
@@ -286,8 +209,22 @@ void GraphExec::KeepNames(const Steps& before, Steps* after) {
   for (size_t i = 0; i < before.size() && i < after->size(); ++i) {
     (*after)[i]->node = before[i]->node;
     (*after)[i]->enabled = before[i]->enabled;
-    KeepNames(before[i]->children, &(*after)[i]->children);
+    KeepInnerNames(*before[i], (*after)[i].get());
   }
+}
+
+// Bodies pair by their order, which an update keeps.
+void GraphExec::KeepInnerNames(const Step& before, Step* after) {
+  for (size_t i = 0; i < before.inner.size() && i < after->inner.size(); ++i)
+    KeepNames(before.inner[i], &after->inner[i]);
+}
+
+// Child graphs have no conditional nodes.
+bool GraphExec::HasConditional() {
+  base::MutexLock lock(&mutex_);
+  return std::any_of(steps_.begin(), steps_.end(), [](const std::shared_ptr<Step>& step) {
+    return std::holds_alternative<ConditionalWork>(step->work);
+  });
 }
 
 CUresult GraphExec::Update(const Graph& graph, CUgraphExecUpdateResultInfo* info) {

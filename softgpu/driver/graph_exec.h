@@ -34,11 +34,13 @@ class GraphExec {
   std::shared_ptr<Graph> ToGraph();
   CUresult Launch(const std::shared_ptr<Stream>& stream);
 
-  // `node` is a node of the graph that this was made from, or of a child graph in it; the graph may
-  // be gone. The new work must be of the same type. Child graphs can't be switched off.
+  // `node` is a node of the graph that this was made from, or of one inside it; the graph may
+  // be gone. The new work must be of the same type. Child graphs and conditional nodes can't be
+  // switched off.
   CUresult SetWork(CUgraphNode node, Work work);
   CUresult SetEnabled(CUgraphNode node, bool enabled);
   CUresult GetEnabled(CUgraphNode node, bool* enabled);
+  bool HasConditional();
   // Takes every node's parameters from a graph of the same shape; says how it failed otherwise.
   CUresult Update(const Graph& graph, CUgraphExecUpdateResultInfo* info);
 
@@ -51,13 +53,15 @@ class GraphExec {
     Work work;
     graphs::StepShape shape;
     std::shared_ptr<Operation> operation;  // null: nothing to do, or an event's
-    std::vector<std::shared_ptr<Step>> children;
+    // Of a child graph: its steps. Of a conditional node: those of each body.
+    std::vector<std::vector<std::shared_ptr<Step>>> inner;
     std::shared_ptr<const UserReferences> objects;  // its graph's
     bool enabled = true;
   };
   using Steps = std::vector<std::shared_ptr<Step>>;
 
   CUresult MakeSteps(const Graph& graph, Steps* steps);
+  CUresult MakeInner(const Graph& graph, Step* step);
   CUresult MakeStep(CUgraphNode node, Work work, std::shared_ptr<Step>* step);
   std::shared_ptr<const Step> FindStep(CUgraphNode node) REQUIRES(mutex_);
   static std::shared_ptr<const Step> FindIn(const Steps& steps, CUgraphNode node);
@@ -66,6 +70,7 @@ class GraphExec {
   static std::vector<graphs::StepShape> ShapesOf(const Steps& steps);
   static graphs::Difference Compare(const Steps& before, const Steps& after, CUgraphNode* at);
   static void KeepNames(const Steps& before, Steps* after);
+  static void KeepInnerNames(const Step& before, Step* after);
   friend class GraphOperation;
 
   const std::shared_ptr<Context> context_;

@@ -67,7 +67,7 @@ namespace {
 
 CUresult RefuseNode() {
   return Fail(CUDA_ERROR_NOT_SUPPORTED,
-              "conditional and semaphore nodes are not supported, memory nodes can't change");
+              "semaphore nodes are not supported, conditional and memory nodes can't change");
 }
 
 template <class EventWork>

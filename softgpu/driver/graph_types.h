@@ -6,6 +6,8 @@ template <class Use>
 class Graph;
 template <class Use>
 class Node;
+template <class Use>
+struct Conditional;
 class UserObject;
 }  // namespace graphs
 
@@ -14,6 +16,7 @@ namespace softgpu {
 struct GraphUse;
 using Graph = graphs::Graph<GraphUse>;
 using GraphNode = graphs::Node<GraphUse>;
+using GraphConditional = graphs::Conditional<GraphUse>;
 using UserObject = graphs::UserObject;
 
 }  // namespace softgpu

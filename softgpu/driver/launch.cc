@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "softgpu/driver/array.h"
 #include "softgpu/driver/check_log.h"
+#include "softgpu/driver/conditions.h"
 #include "softgpu/driver/context.h"
 #include "softgpu/driver/device.h"
 #include "softgpu/driver/driver.h"
@@ -45,6 +46,7 @@ class LaunchOperation final : public Operation {
     launch_.memory = &Driver::Get().memory_map();
     launch_.objects.textures = &DriverTextures();
     launch_.objects.heap = work_.heap.get();
+    launch_.objects.conditions = &DriverConditions();
     launch_.cancel = work_.context->cancel();
     launch_.sm_count = work_.context->device().config().sms;
     launch_.cooperative = work_.cooperative;

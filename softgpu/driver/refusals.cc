@@ -27,7 +27,6 @@ constexpr Refusal kRefusals[] = {
     {"cuMemcpy3DBatch", "use cuMemcpy3DAsync"},
     {"cuMemBatchDecompress", "the device has no decompression engine"},
     {"cuTensorMap", "tensor maps need compute capability 9.0's copies"},
-    {"cuGraphConditional", "conditional nodes need kernels that steer their graph"},
     {"cuGraphics", "the device draws nothing"},
     {"cuImportExternal", "there is no other interface to share with"},
     {"cuExternalMemory", "there is no other interface to share with"},

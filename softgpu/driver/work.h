@@ -48,14 +48,20 @@ struct AllocateWork {
 struct FreeWork {
   CUdeviceptr address;
 };
+struct ConditionalWork {
+  std::shared_ptr<GraphConditional> node;
+  std::shared_ptr<std::vector<CUgraph>> handles;  // of the bodies; the program reads the array
+};
 
-using Work = std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWork, EmptyWork,
-                          EventWaitWork, EventRecordWork, MemoryWork, AllocateWork, FreeWork>;
+using Work =
+    std::variant<KernelWork, MemcpyWork, MemsetWork, HostWork, ChildWork, EmptyWork, EventWaitWork,
+                 EventRecordWork, MemoryWork, AllocateWork, FreeWork, ConditionalWork>;
 
 CUgraphNodeType TypeOf(const Work& work);
 
-// The operation of one node, which may be run many times but never twice at once. Child graphs and
-// event nodes are GraphExec's own; for them, and for empty nodes, the result is null.
+// The operation of one node, which may be run many times but never twice at once. Child graphs,
+// conditional nodes and event nodes are GraphExec's own; for them, and for empty nodes, the result
+// is null.
 CUresult MakeOperationOf(const Work& work, const std::shared_ptr<Context>& context,
                          std::unique_ptr<Operation>* operation);
 

@@ -1,4 +1,4 @@
-// Which built-in function a call means; vprintf and __assertfail.
+// Which built-in function a call means; vprintf, __assertfail and cudaGraphSetConditional.
 #include <cinttypes>
 #include <cstring>
 #include <memory>
@@ -171,6 +171,8 @@ bool CallBuiltin(const Inst* ip, Warp* w, const CallPlan& plan) {
       return CallMemcpy(ip, w, plan);
     case ptx::Builtin::kMemset:
       return CallMemset(ip, w, plan);
+    case ptx::Builtin::kSetCondition:
+      return CallSetCondition(ip, w, plan);
     default:
       return CallAssert(ip, w, plan);
   }
@@ -221,6 +223,26 @@ bool CallAssert(const Inst* ip, Warp* w, const CallPlan& plan) {
   RaiseFault(ip, w, static_cast<int>(lane), CUDA_ERROR_ASSERT,
              "assertion `" + message + "` failed at " + file + ":" + std::to_string(line));
   return false;
+}
+
+// CUDA leaves open which lane's value counts where they differ: the last one's does here.
+bool CallSetCondition(const Inst* ip, Warp* w, const CallPlan& plan) {
+  w->current = ip;
+  ConditionSetter* const conditions = w->block->state->launch->objects.conditions;
+  for (uint32_t m = w->mask; m != 0; m &= m - 1) {
+    const uint32_t lane = __builtin_ctz(m);
+    const uint64_t handle = Argument(w, lane, plan, 0);
+    const uint32_t value = static_cast<uint32_t>(Argument(w, lane, plan, 1));
+    if (conditions != nullptr && conditions->Set(handle, value)) continue;
+    char text[96];
+    std::snprintf(text, sizeof text,
+                  "cudaGraphSetConditional of 0x%" PRIx64
+                  ", which is no conditional handle of a graph",
+                  handle);
+    RaiseFault(ip, w, static_cast<int>(lane), CUDA_ERROR_ILLEGAL_ADDRESS, text, handle);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace softgpu::exec

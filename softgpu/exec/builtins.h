@@ -17,6 +17,7 @@ void SetResult(Warp* w, uint32_t lane, const CallPlan& plan, uint64_t value);
 
 bool CallPrintf(const Inst* ip, Warp* w, const CallPlan& plan);
 bool CallAssert(const Inst* ip, Warp* w, const CallPlan& plan);
+bool CallSetCondition(const Inst* ip, Warp* w, const CallPlan& plan);
 
 // builtin_memory.cc
 bool CallMalloc(const Inst* ip, Warp* w, const CallPlan& plan);

@@ -43,6 +43,14 @@ class Memory {
   virtual std::string Near(uint64_t address) const = 0;
 };
 
+// What kernels set by cudaGraphSetConditional: conditions of graphs. Thread safety: called from
+// executor threads at once.
+class ConditionSetter {
+ public:
+  virtual ~ConditionSetter() = default;
+  virtual bool Set(uint64_t handle, uint32_t value) = 0;  // false: no condition has this handle
+};
+
 class Kernel;      // softgpu/ptx/module.h
 class PtxModule;   // softgpu/ptx/module.h
 class Textures;    // softgpu/exec/texture.h
@@ -66,7 +74,8 @@ struct Launch {
   const Memory* memory = nullptr;
   struct Objects {
     const Textures* textures = nullptr;
-    DeviceHeap* heap = nullptr;  // of malloc and free; null: malloc finds no memory
+    DeviceHeap* heap = nullptr;             // of malloc and free; null: malloc finds no memory
+    ConditionSetter* conditions = nullptr;  // null: there are none
   };
   Objects objects;
   const std::atomic<bool>* cancel =

@@ -117,7 +117,16 @@ struct Function {
 };
 
 // Functions that no module defines and the executors provide.
-enum class Builtin : uint8_t { kNone, kPrintf, kAssert, kMalloc, kFree, kMemcpy, kMemset };
+enum class Builtin : uint8_t {
+  kNone,
+  kPrintf,
+  kAssert,
+  kMalloc,
+  kFree,
+  kMemcpy,
+  kMemset,
+  kSetCondition
+};
 Builtin FindBuiltin(std::string_view name);
 // True for a function of the device runtime that launches kernels, or prepares that. No executor
 // has one.

@@ -116,9 +116,13 @@ uint32_t KernelImpl::SharedOffset(const Function* owner, uint32_t symbol) const 
 // Compilers declare these as .extern functions; the vendor's driver supplies them, too.
 Builtin FindBuiltin(std::string_view name) {
   static constexpr std::pair<std::string_view, Builtin> kBuiltins[] = {
-      {"vprintf", Builtin::kPrintf}, {"__assertfail", Builtin::kAssert},
-      {"malloc", Builtin::kMalloc},  {"free", Builtin::kFree},
-      {"memcpy", Builtin::kMemcpy},  {"memset", Builtin::kMemset}};
+      {"vprintf", Builtin::kPrintf},
+      {"__assertfail", Builtin::kAssert},
+      {"malloc", Builtin::kMalloc},
+      {"free", Builtin::kFree},
+      {"memcpy", Builtin::kMemcpy},
+      {"memset", Builtin::kMemset},
+      {"cudaGraphSetConditional", Builtin::kSetCondition}};
   for (const auto& [known, builtin] : kBuiltins) {
     if (known == name) return builtin;
   }

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graphs/conditional.h"
 #include "graphs/graph.h"
 
 namespace graphs_test {
@@ -23,10 +24,16 @@ struct Use {
   struct Content {
     std::string label;
     std::shared_ptr<Graph> child;
+    std::shared_ptr<graphs::Conditional<Use>> conditional = nullptr;
   };
   static std::shared_ptr<Graph>* ChildIn(Content* content) {
     return content->child != nullptr ? &content->child : nullptr;
   }
+  static std::shared_ptr<graphs::Conditional<Use>> ConditionalIn(const Content& content) {
+    return content.conditional;
+  }
+  // A label in capitals stands for a type of nodes that bodies must not have.
+  static bool MayBeInBody(const Content& content) { return content.label[0] >= 'a'; }
   static uint64_t Enter(const std::shared_ptr<Graph>&) { return EnterNext(); }
   static uint64_t Enter(const std::shared_ptr<Node>&) { return EnterNext(); }
   static void Leave(const Graph& graph) { known.erase(graph.name()); }

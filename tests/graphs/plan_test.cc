@@ -38,6 +38,13 @@ TEST(Plan, UpdatesKeepTheShape) {
   after[1].type = 2;
   EXPECT_EQ(graphs::Compare(before, after, &at), Difference::kType);
   EXPECT_EQ(at, 1u);
+  for (const auto member : {&StepShape::kind, &StepShape::bodies}) {
+    std::vector<StepShape> other = before;
+    other[2].*member = 1;
+    EXPECT_EQ(graphs::Compare(before, other, &at), Difference::kType);
+    EXPECT_EQ(at, 2u);
+  }
+  at = 1;
   after[1].dependencies.clear();  // told before the type
   EXPECT_EQ(graphs::Compare(before, after, &at), Difference::kTopology);
   EXPECT_EQ(at, 1u);

@@ -15,8 +15,14 @@ TEST(Refusal, HasTheDriversCode) {
   EXPECT_EQ(code(Refusal::kNone), CUDA_SUCCESS);
   for (const Refusal refusal :
        {Refusal::kForeignNode, Refusal::kRepeatedDependency, Refusal::kSelfEdge,
-        Refusal::kEdgeExists, Refusal::kNoEdge, Refusal::kCycle}) {
+        Refusal::kEdgeExists, Refusal::kNoEdge, Refusal::kCycle, Refusal::kBodyCount,
+        Refusal::kForeignCondition, Refusal::kTakenCondition, Refusal::kUnusedCondition,
+        Refusal::kBody}) {
     EXPECT_EQ(code(refusal), CUDA_ERROR_INVALID_VALUE);
+  }
+  for (const Refusal refusal : {Refusal::kNotInBody, Refusal::kTooDeep, Refusal::kConditionalCopied,
+                                Refusal::kInstantiated}) {
+    EXPECT_EQ(code(refusal), CUDA_ERROR_NOT_SUPPORTED);
   }
   EXPECT_EQ(code(Refusal::kNotCapturing), CUDA_ERROR_ILLEGAL_STATE);
   EXPECT_EQ(code(Refusal::kCapturingAlready), CUDA_ERROR_ILLEGAL_STATE);

@@ -1,6 +1,7 @@
 #include "tests/shim/fake_graphs.h"
 
 #include <cstddef>
+#include <cstring>
 
 #include "tests/shim/fake_driver.h"
 
@@ -24,6 +25,30 @@ CUresult AddNode(CUgraphNode* node, CUgraph graph, What...) {
 CUresult AddEdges(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
                   size_t count) {
   FakeGraphs::Process().AddEdges({from, count}, {to, count});
+  return CUDA_SUCCESS;
+}
+CUresult CreateHandle(CUgraphConditionalHandle* handle, CUgraph, CUcontext, unsigned, unsigned) {
+  *handle = FakeGraphs::kHandle;
+  return CUDA_SUCCESS;
+}
+// Its bodies are graphs as all others.
+CUresult AddConditional(CUgraphNode* node, CUgraph graph, const CUgraphNode*,
+                        const CUgraphEdgeData*, size_t, CUgraphNodeParams* params) {
+  static thread_local std::vector<CUgraph> bodies;
+  bodies.clear();
+  for (unsigned i = 0; i < params->conditional.size; ++i) bodies.push_back(NewHandle<CUgraph>());
+  params->conditional.phGraph_out = bodies.data();
+  *node = FakeGraphs::Process().AddNode(graph);
+  return CUDA_SUCCESS;
+}
+// The kernels of the tests have a first parameter of 8 bytes.
+CUresult AddKernel(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                   const CUDA_KERNEL_NODE_PARAMS* params) {
+  *node = FakeGraphs::Process().AddNode(graph);
+  if (params->extra == nullptr) return CUDA_SUCCESS;
+  uint64_t word = 0;
+  std::memcpy(&word, params->extra[1], sizeof word);
+  FakeGraphs::Process().AddWord(word);
   return CUDA_SUCCESS;
 }
 CUresult Instantiate(CUgraphExec* exec, CUgraph, unsigned long long) {
@@ -54,9 +79,21 @@ std::vector<FakeGraphs::Edge> FakeGraphs::TakeEdges() {
   return std::exchange(edges_, {});
 }
 
+void FakeGraphs::AddWord(uint64_t word) {
+  const base::MutexLock lock(&mutex_);
+  words_.push_back(word);
+}
+
+std::vector<uint64_t> FakeGraphs::TakeWords() {
+  const base::MutexLock lock(&mutex_);
+  return std::exchange(words_, {});
+}
+
 void AddGraphs(ipc::DriverTable* table) {
   table->cuGraphCreate = &CreateGraph;
-  table->cuGraphAddKernelNode_v2 = &AddNode;
+  table->cuGraphConditionalHandleCreate = &CreateHandle;
+  table->cuGraphAddNode_v2 = &AddConditional;
+  table->cuGraphAddKernelNode_v2 = &AddKernel;
   table->cuGraphAddMemsetNode = &AddNode;
   table->cuGraphAddMemcpyNode = &AddNode;
   table->cuGraphAddEmptyNode = &AddNode;

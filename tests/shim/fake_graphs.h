@@ -30,10 +30,17 @@ class FakeGraphs {
   // Of all graphs, since the last call.
   std::vector<Edge> TakeEdges() EXCLUDES(mutex_);
 
+  // The driver's handle of every condition.
+  static constexpr uint64_t kHandle = 0xabcdef;
+  void AddWord(uint64_t word) EXCLUDES(mutex_);
+  // What kernel nodes have as their first parameter, since the last call.
+  std::vector<uint64_t> TakeWords() EXCLUDES(mutex_);
+
  private:
   base::Mutex mutex_;
   std::map<CUgraph, uintptr_t> nodes_ GUARDED_BY(mutex_);  // how many
   std::vector<Edge> edges_ GUARDED_BY(mutex_);
+  std::vector<uint64_t> words_ GUARDED_BY(mutex_);
 };
 
 }  // namespace shim_test

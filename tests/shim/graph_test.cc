@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/shim/fake_graphs.h"
 #include "tests/shim/fixture.h"
 
 namespace {
@@ -123,6 +124,86 @@ TEST_F(Graphs, AHostFunctionPartsTheGraph) {
   EXPECT_EQ(CountOf("GraphLaunch"), launches + 2);
   EXPECT_EQ(CountOf("HostCall"), calls + 1);
   EXPECT_EQ(local::cuGraphExecDestroy(exec), CUDA_SUCCESS);
+}
+
+// With a conditional node that has a body.
+class ConditionalGraphs : public Graphs {
+ protected:
+  void SetUp() override {
+    Graphs::SetUp();
+    ASSERT_EQ(local::cuGraphConditionalHandleCreate(&address_, graph_, nullptr, 1,
+                                                    CU_GRAPH_COND_ASSIGN_DEFAULT),
+              CUDA_SUCCESS);
+    shim_test::FakeGraphs::Process().TakeWords();
+  }
+  // A kernel that sets the condition.
+  CUgraphNode AddSetter(CUgraph graph, const std::vector<CUgraphNode>& after) {
+    CUgraphNode node = nullptr;
+    const CUDA_KERNEL_NODE_PARAMS_v2 params = Kernel(1);
+    EXPECT_EQ(local::cuGraphAddKernelNode_v2(&node, graph, after.data(), after.size(), &params),
+              CUDA_SUCCESS);
+    return node;
+  }
+  CUgraphNode AddConditional(const std::vector<CUgraphNode>& after, CUgraph* body) {
+    CUgraphNodeParams params{};
+    params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    params.conditional.handle = address_;
+    params.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
+    params.conditional.size = 1;
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(local::cuGraphAddNode_v2(&node, graph_, after.data(), nullptr, after.size(), &params),
+              CUDA_SUCCESS);
+    *body = params.conditional.phGraph_out[0];
+    return node;
+  }
+};
+
+TEST_F(ConditionalGraphs, ThePieceHasTheBodiesAndKernelsTheDriversHandle) {
+  CUgraph body = nullptr;
+  const CUgraphNode setter = AddSetter(graph_, {});
+  const CUgraphNode loop = AddConditional({setter}, &body);
+  AddSetter(body, {AddSetter(body, {})});
+  AddKernel({loop});
+  const int insides = CountOf("GraphInside"), pieces = CountOf("GraphBegin");
+  const int conditionals = CountOf("GraphConditional"), conditions = CountOf("GraphCondition");
+  const CUgraphExec exec = Instantiate();
+  EXPECT_EQ(CountOf("GraphBegin"), pieces + 1);
+  EXPECT_EQ(CountOf("GraphCondition"), conditions + 1);
+  EXPECT_EQ(CountOf("GraphConditional"), conditionals + 1);
+  EXPECT_EQ(CountOf("GraphInside"), insides + 2) << "into the body and out of it";
+  // The fake counts the nodes of each graph for itself.
+  EXPECT_EQ(worker_->TakeEdges(), (Edges{{0, 1}, {0, 1}, {1, 2}}));
+  EXPECT_EQ(shim_test::FakeGraphs::Process().TakeWords(),
+            std::vector<uint64_t>(4, shim_test::FakeGraphs::kHandle));
+  EXPECT_EQ(local::cuGraphExecDestroy(exec), CUDA_SUCCESS);
+}
+
+TEST_F(ConditionalGraphs, AConditionIsSetInItsOwnPieceAlone) {
+  CUgraph body = nullptr;
+  const CUgraphNode setter = AddSetter(graph_, {});
+  const CUgraphNode host = AddHost({setter});
+  AddConditional({host}, &body);
+  CUgraphExec exec = nullptr;
+  EXPECT_EQ(local::cuGraphInstantiateWithFlags(&exec, graph_, 0), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(local::cuGraphDestroyNode(host), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuGraphInstantiateWithFlags(&exec, graph_, 0), CUDA_SUCCESS);
+  EXPECT_EQ(local::cuGraphExecDestroy(exec), CUDA_SUCCESS);
+}
+
+TEST_F(ConditionalGraphs, BodiesCopyNothingThatTheClientHasAPartIn) {
+  CUgraph body = nullptr;
+  AddConditional({}, &body);
+  char from[8] = {}, to[8] = {};
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = from;
+  copy.dstHost = to;
+  copy.WidthInBytes = sizeof from;
+  copy.Height = copy.Depth = 1;
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(local::cuGraphAddMemcpyNode(&node, body, nullptr, 0, &copy, nullptr), CUDA_SUCCESS);
+  CUgraphExec exec = nullptr;
+  EXPECT_EQ(local::cuGraphInstantiateWithFlags(&exec, graph_, 0), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 TEST_F(Graphs, WhatTheDriverRefusesFailsTheInstantiation) {

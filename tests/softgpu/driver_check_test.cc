@@ -159,5 +159,32 @@ TEST(CheckTest, WatchdogIsAFaultLikeOthers) {
   EXPECT_EQ(text.find("not "), std::string::npos) << text;
 }
 
+// Nobody sets the condition, so the node goes on.
+TEST(CheckTest, WatchdogEndsAWhileNode) {
+  const std::string text = StderrOf("watchdog=50", [] {
+    CUcontext context = nullptr;
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    cuInit(0);
+    cuCtxCreate(&context, nullptr, 0, 0);
+    cuGraphCreate(&graph, 0);
+    CUgraphNodeParams params = {};
+    params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    params.conditional.type = CU_GRAPH_COND_TYPE_WHILE;
+    params.conditional.size = 1;
+    cuGraphConditionalHandleCreate(&params.conditional.handle, graph, nullptr, 1,
+                                   CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraphNode node = nullptr;
+    cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &params);
+    cuGraphInstantiate(&exec, graph, 0);
+    cuGraphLaunch(exec, nullptr);
+    if (cuCtxSynchronize() != CUDA_ERROR_LAUNCH_TIMEOUT) std::fprintf(stderr, "not in time\n");
+  });
+  EXPECT_NE(text.find("a while node of a graph ran longer than the watchdog's 50 ms"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("not in time"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace softgpu::testing

@@ -43,7 +43,7 @@ CallHandlers::CallHandlers(const Surroundings& around)
       targets_{&table_,
                held_.environment.cublas,
                held_.environment.cublaslt,
-               {&session_, &memory_, &movers_.copies, &modules_, &streams_, &graphs_,
+               {&session_, &memory_, &movers_.copies, &modules_, &streams_, &graphs_, &graphs_,
                 replayer_.orders(), &movers_.arrays}},
       trace_(*around.held->environment.driver, *around.file, modules_.images()) {
   held_.streams.SetWatcher(&trace_);

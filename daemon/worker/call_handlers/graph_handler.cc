@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "daemon/worker/graph_piece.h"
 #include "daemon/worker/kernel_node.h"
@@ -15,6 +16,16 @@ template <class... P, class... A>
 CUresult On(CUgraphExec piece, CUresult (GraphPiece::*method)(P...), A&&... arguments) {
   if (piece == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return (GraphPiece::Of(piece)->*method)(std::forward<A>(arguments)...);
+}
+
+// Parameters of a kernel with the driver's handles of conditions in them, which `own` may hold.
+const void* Translated(CUgraphExec piece, const void* params, unsigned bytes,
+                       std::vector<std::byte>* own) {
+  if (piece == nullptr || GraphPiece::Of(piece)->conditions().empty()) return params;
+  const std::byte* const begin = static_cast<const std::byte*>(params);
+  own->assign(begin, begin + bytes);
+  GraphPiece::Of(piece)->conditions().Translate(own);
+  return own->data();
 }
 
 }  // namespace
@@ -33,11 +44,12 @@ CUresult GraphHandler::GraphKernel(CUgraphExec piece, unsigned node, CUfunction 
                                    unsigned block_x, unsigned block_y, unsigned block_z,
                                    unsigned shared_bytes, unsigned cooperative, const void* params,
                                    unsigned param_bytes) {
+  std::vector<std::byte> translated;
   const KernelNode kernel({function,
                            {grid_x, grid_y, grid_z},
                            {block_x, block_y, block_z},
                            shared_bytes,
-                           params,
+                           Translated(piece, params, param_bytes, &translated),
                            param_bytes});
   return On(piece, &GraphPiece::AddKernel, node, kernel.params(), cooperative != 0);
 }
@@ -47,11 +59,12 @@ CUresult GraphHandler::GraphSetKernel(CUgraphExec piece, unsigned node, CUfuncti
                                       unsigned block_x, unsigned block_y, unsigned block_z,
                                       unsigned shared_bytes, const void* params,
                                       unsigned param_bytes) {
+  std::vector<std::byte> translated;
   const KernelNode kernel({function,
                            {grid_x, grid_y, grid_z},
                            {block_x, block_y, block_z},
                            shared_bytes,
-                           params,
+                           Translated(piece, params, param_bytes, &translated),
                            param_bytes});
   return On(piece, &GraphPiece::SetKernel, node, kernel.params());
 }
@@ -93,6 +106,22 @@ CUresult GraphHandler::GraphEdges(CUgraphExec piece, unsigned, const uint32_t* e
 CUresult GraphHandler::GraphChild(CUgraphExec piece, unsigned node, CUgraphExec captured) {
   if (captured == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return On(piece, &GraphPiece::AddChild, node, *GraphPiece::Of(captured));
+}
+
+CUresult GraphHandler::GraphCondition(CUgraphExec piece, unsigned number, uint64_t name,
+                                      unsigned default_value, unsigned flags) {
+  return On(piece, &GraphPiece::AddCondition, number,
+            PieceConditions::Terms{name, default_value, flags});
+}
+
+CUresult GraphHandler::GraphConditional(CUgraphExec piece, unsigned node, unsigned condition,
+                                        unsigned type, unsigned bodies) {
+  return On(piece, &GraphPiece::AddConditional, node, condition, type, bodies);
+}
+
+CUresult GraphHandler::GraphInside(CUgraphExec piece, unsigned node, unsigned conditional,
+                                   unsigned body) {
+  return On(piece, &GraphPiece::GoInside, node, conditional, body);
 }
 
 CUresult GraphHandler::GraphSeal(CUgraphExec piece) { return On(piece, &GraphPiece::Seal); }

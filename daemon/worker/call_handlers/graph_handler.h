@@ -1,5 +1,6 @@
-// Serves the calls that build and launch pieces of executable graphs (ipc::GraphCalls), and knows
-// which piece calls of libraries are captured into. Thread safety: one session's thread.
+// Serves the calls that build and launch pieces of executable graphs (ipc::GraphCalls,
+// ipc::ConditionalCalls), and knows which piece calls of libraries are captured into. Thread
+// safety: one session's thread.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -13,7 +14,7 @@
 
 namespace worker {
 
-class GraphHandler final : public ipc::GraphCalls {
+class GraphHandler final : public ipc::GraphCalls, public ipc::ConditionalCalls {
  public:
   // All outlive this object.
   GraphHandler(Holdings* held, CallContext* call, SessionLife* life);
@@ -48,6 +49,14 @@ class GraphHandler final : public ipc::GraphCalls {
   CUresult GraphEnd(CUgraphExec piece) override;
   CUresult GraphCapture(CUgraphExec* piece) override;
   CUresult GraphCaptured(CUgraphExec piece) override;
+
+  // --- ipc::ConditionalCalls
+  CUresult GraphCondition(CUgraphExec piece, unsigned number, uint64_t name, unsigned default_value,
+                          unsigned flags) override;
+  CUresult GraphConditional(CUgraphExec piece, unsigned node, unsigned condition, unsigned type,
+                            unsigned bodies) override;
+  CUresult GraphInside(CUgraphExec piece, unsigned node, unsigned conditional,
+                       unsigned body) override;
 
  private:
   const Environment& environment_;

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ipc/calls/limits.h"
 #include "ipc/driver_table.h"
 
 namespace worker {
@@ -197,6 +199,15 @@ class Extents : public ExtentSource {
   }
 };
 
+// The bodies are all one graph.
+CUresult AddConditional(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
+                        CUgraphNodeParams* params) {
+  static std::vector<CUgraph>* const bodies =
+      new std::vector<CUgraph>(ipc::limits::kGraphBodiesMax, reinterpret_cast<CUgraph>(1));
+  params->conditional.phGraph_out = bodies->data();
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 uint8_t& Recording::At(CUdeviceptr address) {
@@ -241,6 +252,7 @@ Recording& FreshRecording() {
 Environment RecordingEnvironment() {
   static ipc::DriverTable table = ipc::NullDriver();
   static Extents extents;
+  table.cuGraphAddNode_v2 = &AddConditional;
   table.cuStreamCreateWithPriority = &StreamCreate;
   table.cuEventCreate = &EventCreate;
   table.cuEventRecord = &EventRecord;

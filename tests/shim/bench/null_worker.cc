@@ -239,6 +239,13 @@ CUresult NullWorker::GraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphEnd(CUgraphExec) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphCapture(CUgraphExec*) { return CUDA_SUCCESS; }
 CUresult NullWorker::GraphCaptured(CUgraphExec) { return CUDA_SUCCESS; }
+CUresult NullWorker::GraphCondition(CUgraphExec, unsigned, uint64_t, unsigned, unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::GraphConditional(CUgraphExec, unsigned, unsigned, unsigned, unsigned) {
+  return CUDA_SUCCESS;
+}
+CUresult NullWorker::GraphInside(CUgraphExec, unsigned, unsigned, unsigned) { return CUDA_SUCCESS; }
 CUresult NullWorker::OrderLaunches(unsigned, unsigned, const uint32_t*, unsigned, const uint32_t*,
                                    unsigned, const uint32_t*, unsigned) {
   return CUDA_SUCCESS;

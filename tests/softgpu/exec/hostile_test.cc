@@ -102,6 +102,9 @@ const Deed kDeeds[] = {
      "{ .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e; st.param.b64 "
      "[a], 8; st.param.b64 [b], 16; st.param.b32 [c], 3; st.param.b64 [d], 0; st.param.b64 [e], 0; "
      "call __assertfail, (a, b, c, d, e); }"},
+    {kStray,
+     "{ .param .b64 a; .param .b32 b; st.param.b64 [a], 77; st.param.b32 [b], 1; "
+     "call cudaGraphSetConditional, (a, b); }"},
     {kFailed, "call recurse, ();"},
     {kTimeout, "LOOP: bra LOOP;"},
     {kTimeout, "LOOP: setp.eq.u32 %p, %r1, 5; @%p bra LOOP; add.u32 %r1, %r1, 1; bra LOOP;"},
@@ -113,8 +116,8 @@ std::string WithBody(const char* body) {
 .target sm_90
 .address_size 64
 .extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
-.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d,
-                          .param .b64 e);
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c,
+ .param .b64 d, .param .b64 e); .extern .func cudaGraphSetConditional(.param .b64 a, .param .b32 b);
 .const .align 16 .b8 konst[16];
 .global .align 1 .b8 fmt[3] = {37, 115, 0};
 .func recurse()
