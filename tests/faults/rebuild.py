@@ -326,9 +326,9 @@ def test_who_rests_within_an_iteration_is_lost():
         check(ended.code != 0 or ended.out == expected.out, f"its results changed\n{ended}\nalone:\n{expected}")
 
 
-def spin_for_ever(laneway):
-    """A program whose first kernel does not end."""
-    program = laneway.spawn([laneway.binary("endless")])
+def spin_for_ever(laneway, *way):
+    """A program whose first kernel, or with "while" whose first graph, does not end."""
+    program = laneway.spawn([laneway.binary("endless"), *way])
     program.wait_for_line("started")  # its kernel has said so
     return program
 
@@ -351,6 +351,15 @@ def test_a_kernel_without_end_takes_its_worker_along():
         neighbour.finish()
         wait_for(lambda: laneway.sessions() == [], "no session is left")
         check("did not end within 1 s" in laneway.status(), "status must say why the worker ended")
+
+
+def test_a_while_node_without_end_takes_its_worker_along():
+    with Laneway(start=False) as laneway:
+        laneway.start_daemon([laneway.binary("lanewayd"), "--device=soft", "--kill-timeout=1"])
+        endless, before = spin_for_ever(laneway, "while"), laneway.processes("laneway-worker")
+        endless.kill()
+        wait_for(lambda: not set(before) & set(laneway.processes("laneway-worker")), "its worker ends")
+        wait_for(lambda: laneway.sessions() == [], "no session is left")
 
 
 def test_who_comes_to_no_boundary_is_ended():

@@ -12,6 +12,10 @@ __global__ void Mix(const unsigned* from, unsigned* to, unsigned round) {
   if (i < kCount) to[i] = (from[i] ^ round) * 16777619u + from[(i + 1) % kCount];
 }
 
+__global__ void Choose(cudaGraphConditionalHandle handle, unsigned value) {
+  cudaGraphSetConditional(handle, value);
+}
+
 static void Rest(bool step) {
   char byte;
   volatile unsigned batch = 0;
@@ -26,6 +30,26 @@ static unsigned Hash(const unsigned* words) {
   unsigned hash = 2166136261u;
   for (int i = 0; i < kCount; ++i) hash = (hash ^ words[i]) * 16777619u;
   return hash;
+}
+
+// The body of an if node behind `before`, whose condition a kernel sets; the node goes to `node`.
+static cudaGraph_t If(cudaGraph_t graph, cudaGraphNode_t before, cudaGraphNode_t* node) {
+  cudaGraphNodeParams branch = {cudaGraphNodeTypeConditional};
+  branch.conditional.type = cudaGraphCondTypeIf;
+  branch.conditional.size = 1;
+  CUDA_CHECK(cudaGraphConditionalHandleCreate(&branch.conditional.handle, graph, 0,
+                                              cudaGraphCondAssignDefault));
+  unsigned one = 1;
+  void* params[] = {&branch.conditional.handle, &one};
+  cudaKernelNodeParams kernel;
+  memset(&kernel, 0, sizeof kernel);
+  kernel.func = reinterpret_cast<void*>(&Choose);
+  kernel.gridDim = kernel.blockDim = dim3(1);
+  kernel.kernelParams = params;
+  cudaGraphNode_t choose;
+  CUDA_CHECK(cudaGraphAddKernelNode(&choose, graph, &before, 1, &kernel));
+  CUDA_CHECK(cudaGraphAddNode(node, graph, &choose, nullptr, 1, &branch));
+  return branch.conditional.phGraph_out[0];
 }
 
 static cudaKernelNodeParams Kernel(void** params) {
@@ -51,20 +75,22 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kCount; ++i) host[i] = i * 2654435761u;
   CUDA_CHECK(cudaMemcpy(a, host, bytes, cudaMemcpyDefault));
 
-  // a -> b by a kernel whose parameter changes, b -> a by one that stays, then a copy.
+  // a -> b by a kernel whose parameter changes, b -> a by one that stays, in the body of a
+  // conditional node, then a copy.
   void* there[] = {&a, &b, &round};
   unsigned seven = 7;
   void* back[] = {&b, &a, &seven};
   cudaGraph_t graph;
-  cudaGraphNode_t first, second, third;
+  cudaGraphNode_t first, second, third, branch;
   cudaGraphExec_t exec;
   cudaKernelNodeParams kernel = Kernel(there);
   CUDA_CHECK(cudaGraphCreate(&graph, 0));
   CUDA_CHECK(cudaGraphAddKernelNode(&first, graph, nullptr, 0, &kernel));
+  cudaGraph_t body = If(graph, first, &branch);
   kernel = Kernel(back);
-  CUDA_CHECK(cudaGraphAddKernelNode(&second, graph, &first, 1, &kernel));
+  CUDA_CHECK(cudaGraphAddKernelNode(&second, body, nullptr, 0, &kernel));
   CUDA_CHECK(
-      cudaGraphAddMemcpyNode1D(&third, graph, &second, 1, b, a, bytes / 2, cudaMemcpyDefault));
+      cudaGraphAddMemcpyNode1D(&third, graph, &branch, 1, b, a, bytes / 2, cudaMemcpyDefault));
   CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CUDA_CHECK(cudaGraphDestroy(graph));
   // One that is gone must not come back.
