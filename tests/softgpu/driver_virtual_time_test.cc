@@ -189,6 +189,20 @@ TEST_F(VirtualTimeTest, NodesOfAGraphBeginByTheirEdges) {
   }
 }
 
+TEST_F(VirtualTimeTest, GraphsWithConditionalNodesAreRefused) {
+  CUgraph graph = nullptr;
+  ASSERT_OK(cuGraphCreate(&graph, 0));
+  CUgraphNodeParams params = {};
+  params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  params.conditional.size = 1;
+  ASSERT_OK(cuGraphConditionalHandleCreate(&params.conditional.handle, graph, nullptr, 0, 0));
+  CUgraphNode node = nullptr;
+  ASSERT_OK(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &params));
+  CUgraphExec exec = nullptr;
+  EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&exec, graph, 0));
+  ASSERT_OK(cuGraphDestroy(graph));
+}
+
 TEST_F(VirtualTimeTest, AKernelThatIsSkippedTakesItsTimeAlone) {
   const CUfunction increment = Kernel(kIncrement, "increment");
   ASSERT_OK(cuMemsetD32(word_, 3, 1));

@@ -251,6 +251,41 @@ static void NestedLoops() {
   CUDA_CHECK(cudaGraphExecDestroy(exec));
 }
 
+// The node joins a capture that is under way, and another stream captures into its body.
+static void WithinACapture() {
+  cudaStream_t inner;
+  cudaStreamCaptureStatus status;
+  cudaGraph_t graph;
+  const cudaGraphNode_t* tail;
+  size_t count;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&inner, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph));
+  const cudaGraphConditionalHandle handle = HandleOf(graph, 0, cudaGraphCondAssignDefault);
+  SetFrom<<<1, 1, 0, stream>>>(handle, words + 7);
+  CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &tail, nullptr, &count));
+  cudaGraphNode_t branch;
+  cudaGraph_t body = Conditional(graph, std::vector<cudaGraphNode_t>(tail, tail + count), handle,
+                                 cudaGraphCondTypeIf, 1, &branch)[0];
+  CUDA_CHECK(cudaStreamUpdateCaptureDependencies(stream, &branch, nullptr, 1,
+                                                 cudaStreamSetCaptureDependencies));
+  CUDA_CHECK(cudaStreamBeginCaptureToGraph(inner, body, nullptr, nullptr, 0,
+                                           cudaStreamCaptureModeRelaxed));
+  Add<<<1, 1, 0, inner>>>(words, 1);
+  CUDA_CHECK(cudaStreamEndCapture(inner, nullptr));
+  Add<<<1, 1, 0, stream>>>(words + 1, 1);
+  CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  const cudaGraphExec_t exec = Instantiate(graph);
+  Clear();
+  Launch(exec, 2);
+  Set(7, 1);
+  Launch(exec, 3);
+  Show("within a capture", 2);
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  CUDA_CHECK(cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaStreamDestroy(inner));
+}
+
 static void Refused() {
   cudaGraph_t graph, other, copy, *bodies;
   cudaGraphNode_t node;
@@ -306,6 +341,7 @@ int main() {
   While();
   Switch();
   NestedLoops();
+  WithinACapture();
   Refused();
   CUDA_CHECK(cudaFree(words));
   return 0;
