@@ -25,6 +25,14 @@ int DigitValue(char c) {
 
 }  // namespace
 
+bool Token::BeginsDeclaration() const {
+  for (const std::string_view begin : {".visible", ".extern", ".weak", ".common", ".func", ".entry",
+                                       ".global", ".const", ".shared", ".local"}) {
+    if (Is(begin)) return true;
+  }
+  return false;
+}
+
 Token Lexer::Next() {
   Token token = current_;
   if (token.kind != Token::Kind::kEnd) current_ = Scan();

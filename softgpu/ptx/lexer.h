@@ -25,6 +25,8 @@ struct Token {
 
   bool Is(char c) const { return kind == Kind::kPunct && text[0] == c; }
   bool Is(std::string_view word) const { return kind == Kind::kWord && text == word; }
+  // A variable or a function of a module begins here, whatever its linkage.
+  bool BeginsDeclaration() const;
 };
 
 class Lexer {

@@ -180,7 +180,8 @@ class Scanner {
     } while (depth > 0);
   }
 
-  // ".func (results) name (parameters) directives", then a body or ';'.
+  // ".func (results) name (parameters) directives", then a body or ';', which a function's
+  // prototype may lack.
   void ScanFunction(LinkItem::Linkage linkage) {
     LinkItem item;
     const size_t begin = Here();
@@ -191,7 +192,9 @@ class Scanner {
     if (lex_.Peek().kind != Token::Kind::kWord) return FailNear();
     item.name = lex_.Next().text;
     if (lex_.Peek().Is('(')) ScanFormals(&item);
+    const bool is_function = item.kind == LinkItem::Kind::kFunction;
     while (!AtEnd() && !lex_.Peek().Is('{') && !lex_.Peek().Is(';')) {
+      if (is_function && lex_.Peek().BeginsDeclaration()) break;
       const bool pragma = lex_.Next().Is(".pragma");
       if (!pragma) continue;
       while (!AtEnd() && !lex_.Peek().Is(';')) lex_.Next();
@@ -203,10 +206,10 @@ class Scanner {
     if (item.defined) {
       SkipBlock();
       item.definition = From(body);
-    } else if (AtEnd()) {
-      return Fail("Parsing error near end of file: ';' expected");
-    } else {
+    } else if (lex_.Peek().Is(';')) {
       lex_.Next();
+    } else if (!is_function) {
+      return Fail("Parsing error near end of file: ';' expected");
     }
     if (error_.empty()) out_->items.push_back(std::move(item));
   }

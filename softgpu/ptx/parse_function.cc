@@ -43,15 +43,16 @@ void Parser::ParseFunction(bool entry, const Linkage& linkage) {
     function->defined = true;
     ParseBody();
     if (error_.empty()) BuildControlFlow(function);
-  } else {
-    Expect(';');
+  } else if (!Accept(';') && entry) {
+    Expect(';');  // as the vendor's, this parser does without it behind a prototype of a function
   }
   scopes_.clear();
   function_ = nullptr;
 }
 
 void Parser::ParseFunctionDirectives() {
-  while (lex_.Peek().kind == Token::Kind::kWord && lex_.Peek().text[0] == '.') {
+  while (lex_.Peek().kind == Token::Kind::kWord && lex_.Peek().text[0] == '.' &&
+         !lex_.Peek().BeginsDeclaration()) {
     const Token token = lex_.Next();
     if (token.Is(".noreturn")) {
       function_->noreturn = true;

@@ -113,6 +113,7 @@ const Case kCases[] = {
     {".weak .func f() { ret; }" CALLS("a"), ".visible .func f() { trap; ret; }" CALLS("b"),
      Outcome::kOk, ""},
     {".extern .func f();" CALLS("a"), ".visible .func f() { ret; }", Outcome::kOk, ""},
+    {".extern .func f()" CALLS("a"), ".visible .func f() { ret; }", Outcome::kOk, ""},
     {".extern .func f();" CALLS("a"), ".func f() { ret; }" CALLS("b"), Outcome::kUndefined,
      "Undefined reference to 'f'"},
     {".extern .func f(); .visible .entry a() { ret; }", ".visible .entry b() { ret; }",

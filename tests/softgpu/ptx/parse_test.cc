@@ -49,6 +49,22 @@ TEST(Parse, AddressesByteByByte) {
   EXPECT_NE(log.find("must pick its next byte"), std::string::npos);
 }
 
+// XLA's kernels that set the conditions of graphs are such text, and the vendor's parser takes it.
+TEST(Parse, PrototypesMayLackTheirEnd) {
+  std::string log;
+  for (const std::string between : {"", " .noreturn", ";"}) {
+    const auto module =
+        Parse(std::string(kHeader) + ".extern .func cudaGraphSetConditional(.param " +
+                  ".b64 h, .param .b32 v)" + between +
+                  ".visible .entry k() { ret; }\n.func f(.param .b32 a)",
+              &log);
+    ASSERT_NE(module, nullptr) << log;
+    EXPECT_EQ(module->kernels().size(), 1u);
+  }
+  EXPECT_EQ(Parse(std::string(kHeader) + ".entry k() .visible .entry e() { ret; }", &log), nullptr);
+  EXPECT_NE(log.find("';' expected"), std::string::npos) << log;
+}
+
 TEST(Parse, ModuleScope) {
   std::string log;
   const auto module = Parse(std::string(kHeader) + R"(
