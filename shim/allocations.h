@@ -18,7 +18,17 @@
 namespace shim {
 
 struct Allocation {
-  enum class Kind : uint8_t { kDevice, kPinned, kRegistered, kVariable, kManaged, kMapped, kGraph };
+  // kAlias: the device's addresses of registered memory (shim/registered_memory.h).
+  enum class Kind : uint8_t {
+    kDevice,
+    kPinned,
+    kRegistered,
+    kAlias,
+    kVariable,
+    kManaged,
+    kMapped,
+    kGraph
+  };
   Kind kind = Kind::kDevice;
   uint64_t base = 0;
   uint64_t bytes = 0;

@@ -5,6 +5,7 @@
 
 #include "ipc/calls/array_shape.h"
 #include "shim/memory.h"
+#include "shim/registered_memory.h"
 #include "shim/send.h"
 #include "shim/staging.h"
 #include "shim/streams.h"
@@ -58,6 +59,9 @@ LinearEnd LinearEndOf(const BoxEnd& end, const ipc::BoxSize& size) {
   const bool host = end.type == CU_MEMORYTYPE_HOST;
   line.address = (host ? reinterpret_cast<uint64_t>(end.host) : end.device) +
                  (end.at.z * line.rows + end.at.y) * line.pitch + end.at.x;
+  uint64_t bytes = 0;
+  if (!IsEmptyBox(size) && ipc::BoxReach(line.pitch, line.rows, size, &bytes))
+    line.address = RegisteredMemory::Process().Seen(line.address, bytes);
   return line;
 }
 

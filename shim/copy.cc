@@ -8,6 +8,7 @@
 #include "shim/client.h"
 #include "shim/fetch_ahead.h"
 #include "shim/recording/recorder.h"
+#include "shim/registered_memory.h"
 #include "shim/send.h"
 #include "shim/staging.h"
 #include "shim/streams.h"
@@ -169,8 +170,11 @@ bool IsFine(Place place, uint64_t address, size_t bytes) {
 
 }  // namespace
 
-CUresult CopyLinear(const Copy& copy, const Stream& stream) {
-  if (copy.bytes == 0) return CUDA_SUCCESS;
+CUresult CopyLinear(const Copy& asked, const Stream& stream) {
+  if (asked.bytes == 0) return CUDA_SUCCESS;
+  Copy copy = asked;
+  copy.to = RegisteredMemory::Process().Seen(asked.to, asked.bytes);
+  copy.from = RegisteredMemory::Process().Seen(asked.from, asked.bytes);
   const Place to = Memory::PlaceOf(copy.to);
   const Place from = Memory::PlaceOf(copy.from);
   if (!IsFine(to, copy.to, copy.bytes) || !IsFine(from, copy.from, copy.bytes))

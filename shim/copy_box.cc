@@ -1,6 +1,7 @@
 #include "shim/copy_box.h"
 
 #include "shim/array_copy.h"
+#include "shim/registered_memory.h"
 
 namespace shim {
 namespace {
@@ -28,10 +29,13 @@ CUresult Resolve(const End& end, const CopyBox& box, uint64_t* address, size_t* 
   return CUDA_SUCCESS;
 }
 
+size_t SpanOf(size_t pitch, size_t slice, const CopyBox& box) {
+  return (box.depth - 1) * slice + (box.rows.height - 1) * pitch + box.rows.width;
+}
+
 bool IsLive(uint64_t address, size_t pitch, size_t slice, const CopyBox& box) {
-  if (Memory::PlaceOf(address) == Memory::Place::kHost) return true;
-  const size_t span = (box.depth - 1) * slice + (box.rows.height - 1) * pitch + box.rows.width;
-  return Memory::IsLive(address, span);
+  return Memory::PlaceOf(address) == Memory::Place::kHost ||
+         Memory::IsLive(address, SpanOf(pitch, slice, box));
 }
 
 }  // namespace
@@ -48,7 +52,12 @@ CUresult BoxOf(const CUDA_MEMCPY3D& params, CopyBox* box) {
                     params.srcY,          params.srcZ,    params.srcPitch,  params.srcHeight};
   const CUresult result = Resolve(to, *box, &rows.to, &rows.to_pitch, &box->to_slice);
   if (result != CUDA_SUCCESS) return result;
-  return Resolve(from, *box, &rows.from, &rows.from_pitch, &box->from_slice);
+  const CUresult found = Resolve(from, *box, &rows.from, &rows.from_pitch, &box->from_slice);
+  if (found != CUDA_SUCCESS || box->empty()) return found;
+  RegisteredMemory& registered = RegisteredMemory::Process();
+  rows.to = registered.Seen(rows.to, SpanOf(rows.to_pitch, box->to_slice, *box));
+  rows.from = registered.Seen(rows.from, SpanOf(rows.from_pitch, box->from_slice, *box));
+  return CUDA_SUCCESS;
 }
 
 CUresult CheckBox(const CopyBox& box) {

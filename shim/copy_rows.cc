@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "shim/copy.h"
+#include "shim/registered_memory.h"
 #include "shim/send.h"
 #include "shim/staging.h"
 #include "shim/streams.h"
@@ -104,7 +105,8 @@ CUresult BetweenHosts(const PitchedCopy& copy, const Stream& stream) {
 
 }  // namespace
 
-CUresult CopyRows(const PitchedCopy& copy, const Stream& stream) {
+CUresult CopyRows(const PitchedCopy& asked, const Stream& stream) {
+  PitchedCopy copy = asked;
   if (copy.width == 0 || copy.height == 0) return CUDA_SUCCESS;
   if (copy.height > 1 && (copy.to_pitch < copy.width || copy.from_pitch < copy.width)) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -112,6 +114,10 @@ CUresult CopyRows(const PitchedCopy& copy, const Stream& stream) {
   if (copy.height == 1 || (copy.to_pitch == copy.width && copy.from_pitch == copy.width)) {
     return CopyLinear({copy.to, copy.from, copy.width * copy.height, copy.synchronous}, stream);
   }
+  copy.to =
+      RegisteredMemory::Process().Seen(copy.to, SpanOf(copy.to_pitch, copy.width, copy.height));
+  copy.from =
+      RegisteredMemory::Process().Seen(copy.from, SpanOf(copy.from_pitch, copy.width, copy.height));
   const Place to = Memory::PlaceOf(copy.to);
   const Place from = Memory::PlaceOf(copy.from);
   if ((to != Place::kHost &&

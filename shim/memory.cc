@@ -7,6 +7,7 @@
 #include "shim/managed_memory.h"
 #include "shim/pinned_ranges.h"
 #include "shim/pinned_spare.h"
+#include "shim/registered_memory.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
 
@@ -19,6 +20,19 @@ CUresult FreePinned(const Allocation& allocation) {
     return result;
   return UnmapPinned(State::WireOfDevice(allocation.device),
                      PinnedSpare::Process().Keep({allocation.base, WholePages(allocation.bytes)}));
+}
+
+// The program keeps its memory and what is in it, also where the session is lost.
+CUresult FreeRegistered(const Allocation& allocation) {
+  const std::optional<uint64_t> device =
+      RegisteredMemory::Process().DeviceOf(allocation.base, allocation.bytes);
+  if (!device.has_value()) return CUDA_SUCCESS;
+  const CUresult waited = SynchronizeDevice(allocation.device);
+  Allocation alias;
+  State::Process().allocations.Remove(*device, Allocation::Kind::kAlias, &alias);
+  const CUresult result =
+      RegisteredMemory::Process().Unshare(State::WireOfDevice(allocation.device), allocation.base);
+  return waited == CUDA_SUCCESS ? result : waited;
 }
 
 // What is kept goes before an allocation fails.
@@ -64,6 +78,22 @@ CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, 
   return CUDA_SUCCESS;
 }
 
+CUresult Memory::ShareRegistered(const Allocation& registered, uint64_t* device) {
+  RegisteredMemory& memory = RegisteredMemory::Process();
+  if (const std::optional<uint64_t> known = memory.DeviceOf(registered.base, registered.bytes)) {
+    *device = *known;
+    return CUDA_SUCCESS;
+  }
+  const CUresult result = memory.Share(State::WireOfDevice(registered.device), registered.base,
+                                       registered.bytes, device);
+  if (result != CUDA_SUCCESS) return result;
+  Allocation alias = registered;
+  alias.kind = Allocation::Kind::kAlias;
+  alias.base = *device;
+  State::Process().allocations.Add(alias);
+  return CUDA_SUCCESS;
+}
+
 CUresult Memory::AllocateManaged(const Context& context, uint64_t context_value, size_t bytes,
                                  uint64_t* address) {
   Allocation allocation;
@@ -98,6 +128,8 @@ CUresult Memory::Free(const Allocation& allocation) {
       DeviceMemory::Process().Free(removed, arena::kAnyStream);
       return CUDA_SUCCESS;
     case Allocation::Kind::kRegistered:
+      return FreeRegistered(removed);
+    case Allocation::Kind::kAlias:
     case Allocation::Kind::kVariable:
     case Allocation::Kind::kMapped:
       return CUDA_SUCCESS;

@@ -18,6 +18,9 @@ class Memory {
   // Pinned host memory at the same address here and in the worker; flags of cuMemHostAlloc.
   static CUresult AllocatePinned(const Context& context, uint64_t context_value, size_t bytes,
                                  unsigned flags, void** address);
+  // Gives registered memory addresses for the device (shim/registered_memory.h), unless it has
+  // them.
+  static CUresult ShareRegistered(const Allocation& registered, uint64_t* device);
   // Managed memory (shim/managed_memory.h).
   static CUresult AllocateManaged(const Context& context, uint64_t context_value, size_t bytes,
                                   uint64_t* address);

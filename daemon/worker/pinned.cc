@@ -38,7 +38,7 @@ PinnedMemory::PinnedMemory(const Environment& environment, uint32_t slot, int fd
       budget_(budget) {}
 
 PinnedMemory::~PinnedMemory() {
-  Clear();
+  Detach();
   if (fd_ >= 0) close(fd_);
 }
 
@@ -119,10 +119,6 @@ bool PinnedMemory::Contains(uint64_t address, uint64_t bytes) const {
   --it;
   const uint64_t offset = address - it->first;
   return offset < it->second && bytes <= it->second - offset;
-}
-
-void PinnedMemory::Clear() {
-  while (!ranges_.empty()) Unmap(ranges_.begin()->first);
 }
 
 }  // namespace worker

@@ -44,8 +44,8 @@ class PinnedMemory {
   CUresult Unmap(uint64_t address);
   // True when [address, address + bytes) lies inside one mapped range.
   bool Contains(uint64_t address, uint64_t bytes) const;
-  void Clear();
-  // Unmaps everything here; the bytes stay in the file.
+  // Unmaps everything here; the bytes stay in the file, for a successor or the program itself:
+  // registered memory is the program's own, whatever becomes of its session.
   void Detach();
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 

@@ -21,7 +21,7 @@ void SessionTeardown::End() {
   DestroyObjects();
   around_.held->arena.Clear();
   around_.turn->LeaveBoard();
-  around_.held->pinned.Clear();
+  around_.held->pinned.Detach();
   around_.file->LetGo();
 }
 

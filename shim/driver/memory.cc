@@ -24,7 +24,7 @@ using shim::State;
 
 constexpr size_t kPitchAlignment = 512;
 
-std::atomic<bool> said_mapped;
+std::atomic<bool> said_io;
 
 CUresult AllocatePinned(void** address, size_t bytes, unsigned flags) {
   Context* context = nullptr;
@@ -123,13 +123,21 @@ CUresult cuMemFreeHost(void* address) {
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* host, unsigned flags) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
+  const uint64_t address = reinterpret_cast<uint64_t>(host);
   Allocation found;
-  if (device == nullptr || flags != 0 ||
-      !State::Process().allocations.Find(reinterpret_cast<uint64_t>(host), &found) ||
-      found.kind != Allocation::Kind::kPinned) {
+  if (device == nullptr || flags != 0 || !State::Process().allocations.Find(address, &found)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  *device = reinterpret_cast<CUdeviceptr>(host);
+  // Pinned memory has one address on both sides.
+  uint64_t base = found.base;
+  if (found.kind == Allocation::Kind::kRegistered) {
+    // Under unified addressing all registered memory is mapped; here, once a program asks for it.
+    if (const CUresult result = Memory::ShareRegistered(found, &base); result != CUDA_SUCCESS)
+      return result;
+  } else if (found.kind != Allocation::Kind::kPinned) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *device = base + (address - found.base);
   return CUDA_SUCCESS;
 }
 
@@ -146,18 +154,20 @@ CUresult cuMemHostGetFlags(unsigned* flags, void* host) {
   return CUDA_SUCCESS;
 }
 
-// Memory that the program already has cannot be shared with the worker. Registering it is then a
-// hint: copies from and to it work, through staging. Only a device address for it would be a lie.
+// Without a device mapping registering is a hint: copies from and to the memory work, through
+// staging. With one the pages are exchanged for pages that the worker has, too.
 CUresult cuMemHostRegister_v2(void* address, size_t bytes, unsigned flags) {
   Context* context = nullptr;
   uint64_t value = 0;
   if (const CUresult result = State::Process().Current(&context, &value); result != CUDA_SUCCESS)
     return result;
-  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if ((flags & (CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY)) != 0) {
-    shim::StderrOnce(said_mapped,
-                     {"cuMemHostRegister with a device mapping is not supported: memory of this "
-                      "process cannot be shared with the worker; allocate it with cuMemHostAlloc"});
+  constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+                              CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+  if (address == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  // Pages of another device can't be exchanged, and the worker can't map them either.
+  if ((flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0) {
+    shim::StderrOnce(said_io, {"cuMemHostRegister of memory of a device is not supported: the "
+                               "worker has no such memory; leave CU_MEMHOSTREGISTER_IOMEMORY out"});
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Allocation found;
@@ -171,6 +181,15 @@ CUresult cuMemHostRegister_v2(void* address, size_t bytes, unsigned flags) {
   allocation.context = value;
   allocation.device = context->device;
   allocation.flags = flags;
+  // What a program asks for is done now, where its failure can be told. Without the flag nothing is
+  // exchanged before the program asks for the address: most registrations are for copies alone.
+  if ((flags & CU_MEMHOSTREGISTER_DEVICEMAP) != 0) {
+    uint64_t device = 0;
+    if (const CUresult result = Memory::ShareRegistered(allocation, &device);
+        result != CUDA_SUCCESS) {
+      return result;
+    }
+  }
   State::Process().allocations.Add(allocation);
   return CUDA_SUCCESS;
 }
@@ -180,11 +199,12 @@ CUresult cuMemHostRegister(void* address, size_t bytes, unsigned flags) {
 
 CUresult cuMemHostUnregister(void* address) {
   if (const CUresult result = Ready(); result != CUDA_SUCCESS) return result;
-  Allocation removed;
-  return State::Process().allocations.Remove(reinterpret_cast<uint64_t>(address),
-                                             Allocation::Kind::kRegistered, &removed)
-             ? CUDA_SUCCESS
-             : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  Allocation allocation;
+  // A range that the device sees gets pages of its own again (shim/registered_memory.h).
+  allocation.kind = Allocation::Kind::kRegistered;
+  allocation.base = reinterpret_cast<uint64_t>(address);
+  const CUresult result = Memory::Free(allocation);
+  return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : result;
 }
 
 }  // namespace local

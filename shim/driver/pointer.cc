@@ -4,6 +4,7 @@
 #include "shim/client.h"
 #include "shim/devices.h"
 #include "shim/driver/local.h"
+#include "shim/registered_memory.h"
 #include "shim/state.h"
 #include "shim/virtual_memory.h"
 
@@ -34,6 +35,8 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
       found.kind == Allocation::Kind::kMapped || found.kind == Allocation::Kind::kGraph;
   const bool managed = found.kind == Allocation::Kind::kManaged;
   const bool registered = found.kind == Allocation::Kind::kRegistered;
+  const std::optional<uint64_t> shared =
+      registered ? shim::RegisteredMemory::Process().DeviceOf(address, 1) : std::nullopt;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: {
       const shim::Module* const module = found.kind == Allocation::Kind::kVariable
@@ -45,8 +48,11 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
       return Store(data, static_cast<unsigned>(device || managed ? CU_MEMORYTYPE_DEVICE
                                                                  : CU_MEMORYTYPE_HOST));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      return registered ? CUDA_ERROR_INVALID_VALUE : Store(data, address);
+      if (!registered) return Store(data, address);
+      return shared.has_value() ? Store(data, *shared) : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (found.kind == Allocation::Kind::kAlias)
+        return Store(data, shim::RegisteredMemory::Process().HostOf(address).value_or(address));
       return device ? CUDA_ERROR_INVALID_VALUE : Store(data, address);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return Store(data, found.id);
@@ -61,7 +67,7 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return Store(data, found.bytes);
     case CU_POINTER_ATTRIBUTE_MAPPED:
-      return Store(data, registered ? 0 : 1);
+      return Store(data, registered && !shared.has_value() ? 0 : 1);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return Store(data, static_cast<int>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:

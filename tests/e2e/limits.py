@@ -129,6 +129,15 @@ def test_illegal_address():
         check(again.code == 0, f"the next session must get a new worker\n{again}")
 
 
+def test_registered_memory_after_a_fault():
+    """The program's own memory stays, with what is in it, when its session has ended."""
+    with Laneway() as laneway:
+        command = [laneway.binary("registered"), "fault"]
+        bare = laneway.bare(command)
+        result = laneway.run(command)
+        check("fault: 700" in bare.out and result.out == bare.out, f"as on the bare device\n{bare}\n{result}")
+
+
 def test_graph_over_freed_memory():
     """The program gets what the device would say; the worker that it shares goes on."""
     with Laneway() as laneway:

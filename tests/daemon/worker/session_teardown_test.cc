@@ -3,6 +3,7 @@
 #include "daemon/worker/session_teardown.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <memory>
@@ -58,14 +59,22 @@ class SessionTeardownTest : public ::testing::Test {
     absl::StatusOr<ipc::SessionFile> mapped = ipc::SessionFile::Map(*fd);
     close(*fd);
     ASSERT_TRUE(mapped.ok()) << mapped.status();
-    parts_ = std::make_unique<Parts>(
-        environment_, SessionSetup{.session_id = 1, .file = std::move(*mapped), .channel = {}});
+    pinned_fd_ = memfd_create("pinned", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(pinned_fd_, static_cast<off_t>(limits::kPinnedWindowBytes)), 0);
+    parts_ = std::make_unique<Parts>(environment_, SessionSetup{.session_id = 1,
+                                                                .file = std::move(*mapped),
+                                                                .channel = {},
+                                                                .pinned_fd = dup(pinned_fd_)});
     std::string error;
     ASSERT_TRUE(parts_->held.arena.Reserve(&error)) << error;
     parts_->handlers.UseDevice(1);
     ASSERT_EQ(parts_->handlers.memory().ArenaMap(kRange, kRangeBytes), CUDA_SUCCESS);
     ASSERT_EQ(parts_->handlers.memory().LaneReserve(kRangeBytes), CUDA_SUCCESS);
     ASSERT_TRUE(parts_->memory.lane.is_inside());
+  }
+  void TearDown() override {
+    parts_.reset();
+    close(pinned_fd_);
   }
   bool HasStreams() { return !parts_->held.streams.All().empty(); }
   uint64_t Acknowledged() {
@@ -80,6 +89,7 @@ class SessionTeardownTest : public ::testing::Test {
   Recording& recording_ = FreshRecording();
   Environment environment_;
   LaneTable lanes_{&environment_};
+  int pinned_fd_ = -1;
   std::unique_ptr<Parts> parts_;
 };
 
@@ -90,6 +100,17 @@ TEST_F(SessionTeardownTest, AnEndGivesTheMemoryBack) {
   EXPECT_TRUE(recording_.mapped.empty());
   EXPECT_EQ(recording_.used_bytes, 0u);
   EXPECT_EQ(Acknowledged(), ipc::kEveryTicket) << "no stream waits for a program that is gone";
+}
+
+// The program may live on, and have memory of its own there.
+TEST_F(SessionTeardownTest, AnEndLeavesWhatIsInPinnedMemory) {
+  constexpr uint64_t kPinned = limits::kSlotBase + limits::kDeviceArenaBytes;
+  ASSERT_EQ(parts_->handlers.memory().PinnedAlloc(kPinned, 4096, 0), CUDA_SUCCESS);
+  *reinterpret_cast<char*>(kPinned) = 7;
+  parts_->teardown.End();
+  char byte = 0;
+  EXPECT_EQ(pread(pinned_fd_, &byte, 1, 0), 1);
+  EXPECT_EQ(byte, 7);
 }
 
 TEST_F(SessionTeardownTest, ASuccessorFindsTheMemory) {
