@@ -79,6 +79,8 @@ class MemoryCalls {
   virtual laneway::ArenaUnmap ArenaUnmap = 0;
   virtual laneway::ArenaCreate ArenaCreate = 0;
   virtual laneway::ArenaMove ArenaMove = 0;
+  virtual laneway::ShareRange ShareRange = 0;
+  virtual laneway::MapShared MapShared = 0;
   virtual laneway::LaneReserve LaneReserve = 0;
   virtual laneway::LaneKeep LaneKeep = 0;
   virtual laneway::LaneDrop LaneDrop = 0;

@@ -83,14 +83,15 @@ struct Progress {
 };
 
 // What stands against rebuilding a session in another worker: bits of SessionPage::obstacles, shown
-// by `laneway ps`. The worker sets and clears the first two and kArrays, the client sets the
-// others.
+// by `laneway ps`. The worker sets and clears the first two, kArrays and kSharedMemory, the
+// client sets the others.
 enum Obstacle : uint32_t {
   kModuleState = 1,      // a module has state that nobody else keeps: device variables, a heap
   kUnknownImage = 2,     // an image that cannot be looked into for such state
   kLogTooLong = 4,       // more objects or images live than the client keeps
   kWrittenVariable = 8,  // the host wrote a module's variable in a way that the client can't repeat
   kArrays = 32,          // it has arrays, textures or surfaces
+  kSharedMemory = 64,    // it shares memory with other sessions
   kCapturedLibrary = 16,  // a graph has a library's work, made with what is gone or changed since
 };
 

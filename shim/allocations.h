@@ -18,12 +18,14 @@
 namespace shim {
 
 struct Allocation {
-  // kAlias: the device's addresses of registered memory (shim/registered_memory.h).
+  // kAlias: the device's addresses of registered memory (shim/registered_memory.h). kImported:
+  // memory of another program (shim/shared_memory.h).
   enum class Kind : uint8_t {
     kDevice,
     kPinned,
     kRegistered,
     kAlias,
+    kImported,
     kVariable,
     kManaged,
     kMapped,

@@ -8,6 +8,7 @@
 #include "shim/pinned_ranges.h"
 #include "shim/pinned_spare.h"
 #include "shim/registered_memory.h"
+#include "shim/shared_memory.h"
 #include "shim/streams.h"
 #include "shim/sync.h"
 
@@ -129,6 +130,9 @@ CUresult Memory::Free(const Allocation& allocation) {
       return CUDA_SUCCESS;
     case Allocation::Kind::kRegistered:
       return FreeRegistered(removed);
+    case Allocation::Kind::kImported:
+      SharedMemory::Process().Forget(removed.base);
+      return CUDA_SUCCESS;
     case Allocation::Kind::kAlias:
     case Allocation::Kind::kVariable:
     case Allocation::Kind::kMapped:

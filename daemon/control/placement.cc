@@ -33,6 +33,7 @@ std::string ObstacleOf(const Session& session) {
   if ((obstacles & ipc::kCapturedLibrary) != 0)
     return "a graph of it has calls of cuBLAS, made with settings that are gone";
   if ((obstacles & ipc::kArrays) != 0) return "it has arrays, textures or surfaces";
+  if ((obstacles & ipc::kSharedMemory) != 0) return "it shares memory with other programs";
   if ((obstacles & ipc::kLogTooLong) != 0) return "it has more objects than a rebuild can hold";
   return {};
 }

@@ -85,9 +85,19 @@ CUresult Arena::AddRange(int device, CUdeviceptr address, uint64_t bytes) {
 
 void Arena::RemoveRange(Ranges::iterator range) {
   const uint64_t bytes = BytesOf(range->second.pieces);
-  FreePieces(environment_, range->second.pieces);
+  if (range->second.shared != nullptr) {
+    SharedRanges::Process().Leave(environment_, range->second.shared, tenant_.session_id,
+                                  range->second.pieces);
+  } else {
+    FreePieces(environment_, range->second.pieces);
+  }
+  // The memory of another session: neither the job's books nor this arena's count it.
+  if (range->second.is_guest) {
+    ranges_.erase(range);
+    return;
+  }
   tenant_.job->Give(range->second.device, bytes);
-  if (IsOwn(range->first)) own_addresses_.Give(range->first, bytes);
+  if (IsWorkersPart(range->first - base_)) own_addresses_.Give(range->first, bytes);
   ranges_.erase(range);
   bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
@@ -123,17 +133,71 @@ uint64_t Arena::RangeBytes(CUdeviceptr address) const {
   return away == scratch_.end() ? 0 : away->second.bytes;
 }
 
-CUresult Arena::Free(CUdeviceptr address) {
+CUresult Arena::Free(CUdeviceptr address, uint64_t* counted) {
   const Ranges::iterator range = ranges_.find(address);
   const std::map<CUdeviceptr, Scratch>::iterator away = scratch_.find(address);
+  if (range == ranges_.end() && away == scratch_.end()) return CUDA_ERROR_INVALID_VALUE;
+  // A guest's range was never counted as the guest's.
+  const bool is_guest = range != ranges_.end() && range->second.is_guest;
+  if (counted != nullptr) *counted = is_guest ? 0 : RangeBytes(address);
   if (range != ranges_.end()) {
     RemoveRange(range);
-  } else if (away != scratch_.end()) {
-    FreeScratch(away);
   } else {
-    return CUDA_ERROR_INVALID_VALUE;
+    FreeScratch(away);
   }
   return CUDA_SUCCESS;
+}
+
+// --- ranges of several sessions ------------------------------------------------------------------
+
+CUresult Arena::Share(CUdeviceptr address, ipc::ShareName* name, CUdeviceptr* base) {
+  Ranges::iterator found = ranges_.upper_bound(address);
+  if (found == ranges_.begin()) return CUDA_ERROR_INVALID_VALUE;
+  --found;
+  Range& range = found->second;
+  // Only the session that made the memory can share the range, and library workspaces are the
+  // worker's.
+  if (address - found->first >= BytesOf(range.pieces) || IsWorkersPart(address - base_) ||
+      range.is_guest)
+    return CUDA_ERROR_INVALID_VALUE;
+  // One range has one name, however many of its blocks the program shares.
+  if (range.shared == nullptr) {
+    range.shared = SharedRanges::Process().Share({tenant_.session_id, tenant_.uid}, range.device,
+                                                 range.pieces);
+    if (range.shared == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+  }
+  *name = SharedRanges::Process().NameOf(*range.shared);
+  *base = found->first;
+  return CUDA_SUCCESS;
+}
+
+CUresult Arena::MapShared(int device, const ipc::ShareName& name, CUdeviceptr address) {
+  assert(!swapped());
+  if (!IsPlace(address, name.range_bytes)) return CUDA_ERROR_INVALID_VALUE;
+  Range range{device, {}};
+  range.is_guest = true;
+  CUresult result = SharedRanges::Process().Join({tenant_.session_id, tenant_.uid}, name, device,
+                                                 address, &range.shared);
+  if (result != CUDA_SUCCESS) return result;
+  // All of it, or nothing. The session is a holder already, so the extents can't go meanwhile.
+  for (const Piece& piece : range.shared->PiecesAt(address)) {
+    result = MapExtent(environment_, device, piece.address, piece.extent);
+    if (result != CUDA_SUCCESS) break;
+    range.pieces.push_back(piece);
+  }
+  if (result == CUDA_SUCCESS) {
+    ranges_.emplace(address, std::move(range));
+  } else {
+    SharedRanges::Process().Leave(environment_, range.shared, tenant_.session_id, range.pieces);
+  }
+  return result;
+}
+
+// Guests count as well: the driver would unmap their memory, and nobody could map it again.
+bool Arena::shares() const {
+  return std::any_of(ranges_.begin(), ranges_.end(), [](const Ranges::value_type& range) {
+    return range.second.shared != nullptr;
+  });
 }
 
 // --- the lane ------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@
 #include "daemon/worker/jobs.h"
 #include "daemon/worker/lanes.h"
 #include "daemon/worker/session.h"
+#include "daemon/worker/shared_ranges.h"
 #include "daemon/worker/swap.h"
 #include "ipc/calls/limits.h"
 
@@ -35,6 +36,9 @@ struct Tenant {
   uint32_t uid = 0;
   std::shared_ptr<JobMemory> job;
 };
+
+// Of offsets in the arena: the part where the worker itself places ranges.
+inline bool IsWorkersPart(uint64_t offset) { return offset >= ipc::limits::kWorkerOffset; }
 
 class Arena {
  public:
@@ -61,14 +65,22 @@ class Arena {
   CUresult Map(int device, CUdeviceptr address, uint64_t bytes);
   // A range in the worker's own part.
   CUresult Place(int device, uint64_t bytes, CUdeviceptr* address);
-  // Gives a range of Map or Place back. CUDA_ERROR_INVALID_VALUE when none starts there.
-  CUresult Free(CUdeviceptr address);
+  // Gives a range of Map, Place or MapShared back. CUDA_ERROR_INVALID_VALUE when none starts there.
+  // `counted`: how much less is the session's.
+  CUresult Free(CUdeviceptr address, uint64_t* counted = nullptr);
   // Puts a range of Map at other addresses of the persistent part, with its bytes.
   // CUDA_ERROR_INVALID_VALUE when none starts there, or the addresses are no such range, or are
   // taken; an error of the driver leaves the range where it was. REQUIRES: the device does not use
   // the range.
   CUresult Move(CUdeviceptr from, CUdeviceptr to);
-  bool IsRange(CUdeviceptr address) const { return ranges_.count(address) != 0; }
+  // Names the range of Map that the address lies in, for other sessions, and tells where it begins.
+  // CUDA_ERROR_INVALID_VALUE when none is there.
+  CUresult Share(CUdeviceptr address, ipc::ShareName* name, CUdeviceptr* base);
+  // Maps another session's range at a range of addresses as Map takes them. It counts as that
+  // session's. Free ends the mapping. Errors of SharedRanges::Join.
+  CUresult MapShared(int device, const ipc::ShareName& name, CUdeviceptr address);
+  // A range is shared: the arena stays where it is.
+  bool shares() const;
   // Of the range that starts there; 0 when none does.
   uint64_t RangeBytes(CUdeviceptr address) const;
   // True when [address, + bytes) lies inside the arena. Unmapped parts fault as on hardware.
@@ -109,6 +121,8 @@ class Arena {
   struct Range {
     int device;
     std::vector<Piece> pieces;
+    std::shared_ptr<SharedRange> shared = nullptr;
+    bool is_guest = false;  // the range is another session's
   };
   using Ranges = std::map<CUdeviceptr, Range>;
   // A range of the worker's own part while the session is swapped out.
@@ -123,13 +137,11 @@ class Arena {
   bool IsPlace(CUdeviceptr address, uint64_t bytes) const;
   CUresult AddRange(int device, CUdeviceptr address, uint64_t bytes);
   void RemoveRange(Ranges::iterator range);
-  bool IsOwn(CUdeviceptr address) const { return address >= base_ + ipc::limits::kWorkerOffset; }
   ExtentRecord RecordAt(int device, CUdeviceptr address) const;
   std::vector<common::SwapRecord> WhatGoes(bool with_lane);
   absl::Status Save(std::vector<common::SwapRecord> records);
   CUresult BackSwapped(Ranges* backed);
   void FreeScratch(std::map<CUdeviceptr, Scratch>::iterator scratch);
-  void ForgetScratch();
   // What of the swap file counts as the job's by this arena; the rest, by the lane table.
   void CountSwapped(void (JobMemory::*count)(int device, uint64_t bytes));
   CUresult RestoreExtents(std::vector<ExtentRecord>* records, std::vector<Piece>* pieces);

@@ -30,7 +30,8 @@ bool Holds(const SwapFile& file, CUdeviceptr address) {
 CUresult Arena::Move(CUdeviceptr from, CUdeviceptr to) {
   assert(!swapped());
   const Ranges::iterator found = ranges_.find(from);
-  if (found == ranges_.end() || !IsPlace(to, BytesOf(found->second.pieces)))
+  if (found == ranges_.end() || found->second.shared != nullptr ||
+      !IsPlace(to, BytesOf(found->second.pieces)))
     return CUDA_ERROR_INVALID_VALUE;
   const int device = found->second.device;
   Range moved{device, {}};
@@ -59,7 +60,7 @@ CUresult Arena::Move(CUdeviceptr from, CUdeviceptr to) {
 std::vector<SwapRecord> Arena::WhatGoes(bool with_lane) {
   std::vector<SwapRecord> records;
   for (const Ranges::value_type& range : ranges_) {
-    if (IsOwn(range.first)) continue;
+    if (IsWorkersPart(range.first - base_)) continue;
     records.push_back({range.first, BytesOf(range.second.pieces),
                        static_cast<uint32_t>(range.second.device), kRange});
   }
@@ -85,7 +86,7 @@ absl::Status Arena::SwapOut(bool with_lane) {
     FreePieces(environment_, range.second.pieces);
     const uint64_t bytes = BytesOf(range.second.pieces);
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    if (IsOwn(range.first)) scratch_[range.first] = {range.second.device, bytes};
+    if (IsWorkersPart(range.first - base_)) scratch_[range.first] = {range.second.device, bytes};
   }
   ranges_.clear();
   if (lanes() == nullptr) return absl::OkStatus();
@@ -159,10 +160,6 @@ CUresult Arena::SwapIn() {
   return CUDA_SUCCESS;
 }
 
-void Arena::ForgetScratch() {
-  while (!scratch_.empty()) FreeScratch(scratch_.begin());
-}
-
 void Arena::FreeScratch(std::map<CUdeviceptr, Scratch>::iterator scratch) {
   tenant_.job->Give(scratch->second.device, scratch->second.bytes);
   own_addresses_.Give(scratch->first, scratch->second.bytes);
@@ -203,7 +200,8 @@ CUresult Arena::Restore() {
   for (size_t i = 0; i < records.size(); ++i) {
     const ExtentRecord& record = records[i];
     const int device = static_cast<int>(record.device);
-    if (IsOwn(record.address)) {  // its library handles are made anew, with workspaces of their own
+    if (IsWorkersPart(record.address -
+                      base_)) {  // its library handles are made anew, with workspaces of their own
       FreePieces(environment_, {pieces[i]});
     } else if (record.address >= ephemeral_base()) {
       lanes()->AddKept(&lane_member_, device, pieces[i]);
@@ -225,17 +223,23 @@ CUresult Arena::Restore() {
 }
 
 // The extents stay the session's at the keeper, where the next worker finds them. Here they no
-// longer count: the job's books are this worker's.
+// longer count: the job's books are this worker's. Shared ranges stay behind: a session that has
+// any comes here only when its client has hidden that.
 void Arena::Detach() {
+  for (Ranges::iterator range = ranges_.begin(); range != ranges_.end();) {
+    const Ranges::iterator here = range++;
+    if (here->second.shared != nullptr) RemoveRange(here);
+  }
   for (const Ranges::value_type& range : ranges_) {
     DropPieces(environment_, range.second.pieces);
     tenant_.job->Give(range.second.device, BytesOf(range.second.pieces));
-    if (IsOwn(range.first)) own_addresses_.Give(range.first, BytesOf(range.second.pieces));
+    if (IsWorkersPart(range.first - base_))
+      own_addresses_.Give(range.first, BytesOf(range.second.pieces));
   }
   ranges_.clear();
   bytes_.store(0, std::memory_order_relaxed);
   CountSwapped(&JobMemory::Give);
-  ForgetScratch();
+  while (!scratch_.empty()) FreeScratch(scratch_.begin());
   swap_file_.Leave();
   if (lanes() == nullptr) return;
   for (const Piece& kept : lanes()->Kept(&lane_member_)) {
@@ -247,7 +251,7 @@ void Arena::Detach() {
 
 void Arena::Clear() {
   CountSwapped(&JobMemory::Give);
-  ForgetScratch();
+  while (!scratch_.empty()) FreeScratch(scratch_.begin());
   swap_file_.Clear();
   while (!ranges_.empty()) RemoveRange(ranges_.begin());
   if (lanes() == nullptr) return;

@@ -141,8 +141,8 @@ void MemoryRequests::GiveMemoryBack(uint64_t bytes) {
 
 void MemoryRequests::FreeRange(CUdeviceptr address) {
   Arena& arena = around_.held->arena;
-  const uint64_t bytes = arena.RangeBytes(address);
-  if (arena.Free(address) == CUDA_SUCCESS) GiveMemoryBack(bytes);
+  uint64_t bytes = 0;
+  if (arena.Free(address, &bytes) == CUDA_SUCCESS && bytes != 0) GiveMemoryBack(bytes);
   around_.held->addresses.Gone(address);
 }
 

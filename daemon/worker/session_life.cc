@@ -33,6 +33,14 @@ bool SessionLife::Alive() const {
 }
 
 // Where no other worker was before, there is nothing to replay, whatever the page says.
+void SessionLife::SetObstacle(ipc::Obstacle bit, bool is_there) {
+  if (is_there) {
+    page_.obstacles.fetch_or(bit);
+  } else {
+    page_.obstacles.fetch_and(~uint32_t{bit});
+  }
+}
+
 bool SessionLife::Replays() const { return generation_ != 0 && page_.replaying.load() != 0; }
 
 }  // namespace worker

@@ -27,6 +27,8 @@ class SessionLife {
   bool Alive() const;
   // Ends the session and tells its client why.
   void Lose(const char* text, CUresult code = CUDA_ERROR_MPS_RPC_FAILURE);
+  // lanewayd reads the bit: whether the session may be rebuilt in another worker.
+  void SetObstacle(ipc::Obstacle bit, bool is_there);
   void Stop() { stop_.store(true); }
   // True when the client, on its way from another worker to this one, still puts its objects in
   // order.

@@ -33,6 +33,8 @@ absl::Status SwapOrders::Out(bool with_lane) {
   }
   if (around_.held->arrays.bytes() != 0)
     return absl::FailedPreconditionError("it has arrays, which stay on the device");
+  if (around_.held->arena.shares())
+    return absl::FailedPreconditionError("it shares memory with other sessions");
   if (const absl::Status saved = around_.held->arena.SwapOut(with_lane); !saved.ok()) return saved;
   around_.lane->Leave();
   around_.turn->gate()->OnSwappedOut();

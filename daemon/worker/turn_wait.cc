@@ -79,8 +79,11 @@ bool TurnWait::Pass(ipc::Receiver* receiver) {
 bool TurnWait::AwaitsTurn(std::span<const std::byte> message) const {
   const ipc::MessageHeader header = ipc::HeaderAt(message);
   const std::optional<ipc::Op> op = ipc::OpFromUntrusted(header.op);
-  // A range that is swapped out comes back before a part of it can go, or be moved.
-  if (op == ipc::Op::ArenaUnmap || op == ipc::Op::ArenaMove) return around_.held->arena.swapped();
+  // A range that is swapped out comes back before a part of it can go, be moved or be shared.
+  if (op == ipc::Op::ArenaUnmap || op == ipc::Op::ArenaMove || op == ipc::Op::ShareRange ||
+      op == ipc::Op::MapShared) {
+    return around_.held->arena.swapped();
+  }
   // A new worker is told of what an earlier one has kept already: nothing is taken out of the lane.
   if (op == ipc::Op::LaneKeep && around_.life->Replays()) return false;
   return IsWorkUntrusted(header.op);

@@ -48,6 +48,14 @@ struct ModuleHash {
   bool operator==(const ModuleHash&) const = default;
 };
 
+// A range of device memory that other sessions may map, too. A token is 128 random bits.
+struct ShareName {
+  uint64_t token[2] = {};
+  uint64_t worker = 0;  // of which worker the range is; also random
+  uint64_t range_bytes = 0;
+  bool operator==(const ShareName&) const = default;
+};
+
 // One input of a link: an image that was sent before, and the image's name in logs.
 struct LinkInput {
   ModuleHash hash;
@@ -162,6 +170,14 @@ using ArenaCreate = CUresult(CUdeviceptr address, size_t bytes);
 // backed. 1: no range begins there, or something is backed at `to`. 600: the device may be using
 // the range, and the session's work has not ended within a second.
 using ArenaMove = CUresult(CUdeviceptr from, CUdeviceptr to);
+// Shares the range of the persistent part that the address lies in with sessions of the same user
+// in the same worker; `base` is where the range begins. The range is neither swapped out nor moved
+// any more, and its session not rebuilt. 1: no range is there.
+using ShareRange = CUresult(CUdeviceptr address, ShareName* name, CUdeviceptr* base);
+// Maps a shared range once more, at this address of the persistent part of the session, where
+// nothing may be backed; ArenaUnmap ends that. 400: there is no such name. 801: the range is of
+// another worker or another device. 201: it is the session's own, or mapped by it already.
+using MapShared = CUresult(const ShareName* name, CUdeviceptr address);
 // The session's ephemeral need is `bytes` in all; afterwards its lane is at least that large and
 // mapped from the start of the ephemeral part on. Never shrinks; 0 bytes give the lane back, after
 // all work submitted so far. A session has one lane, on the device of its first

@@ -32,7 +32,8 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
                   void* data) {
   const bool device =
       found.kind == Allocation::Kind::kDevice || found.kind == Allocation::Kind::kVariable ||
-      found.kind == Allocation::Kind::kMapped || found.kind == Allocation::Kind::kGraph;
+      found.kind == Allocation::Kind::kMapped || found.kind == Allocation::Kind::kGraph ||
+      found.kind == Allocation::Kind::kImported;
   const bool managed = found.kind == Allocation::Kind::kManaged;
   const bool registered = found.kind == Allocation::Kind::kRegistered;
   const std::optional<uint64_t> shared =
@@ -72,8 +73,9 @@ CUresult Describe(const Allocation& found, uint64_t address, CUpointer_attribute
       return Store(data, static_cast<int>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
       return Store(data, managed ? 1 : 0);
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return Store(data, found.kind == Allocation::Kind::kDevice && found.pool == 0 ? 1 : 0);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return Store(data, 0);
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:

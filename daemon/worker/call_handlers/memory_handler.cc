@@ -3,6 +3,7 @@
 #include "daemon/worker/gate.h"
 #include "daemon/worker/poll_device.h"
 #include "ipc/calls/limits.h"
+#include "ipc/session_file.h"
 
 namespace worker {
 namespace {
@@ -18,13 +19,15 @@ CUresult MemoryHandler::ArenaMap(CUdeviceptr address, size_t bytes) {
 
 CUresult MemoryHandler::ArenaUnmap(CUdeviceptr address) {
   held_.frees.Poll();
-  if (!held_.arena.IsRange(address) || address >= held_.arena.ephemeral_base()) {
+  if (held_.arena.RangeBytes(address) == 0 || address >= held_.arena.ephemeral_base()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (!held_.addresses.GiveUp(address, held_.arena.RangeBytes(address)))
     return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result =
-      held_.frees.Free(held_.streams.All(), [this, address] { memory_.FreeRange(address); });
+  const CUresult result = held_.frees.Free(held_.streams.All(), [this, address] {
+    memory_.FreeRange(address);
+    PublishShares();
+  });
   if (result != CUDA_SUCCESS) held_.addresses.Gone(address);
   return result;
 }
@@ -38,7 +41,7 @@ CUresult MemoryHandler::ArenaCreate(CUdeviceptr address, size_t bytes) {
 // A sealed range is in no work of the session. Any other may be, and the driver unmaps at once.
 CUresult MemoryHandler::ArenaMove(CUdeviceptr from, CUdeviceptr to) {
   held_.frees.Poll();
-  if (!held_.arena.IsRange(from) || from >= held_.arena.ephemeral_base())
+  if (held_.arena.RangeBytes(from) == 0 || from >= held_.arena.ephemeral_base())
     return CUDA_ERROR_INVALID_VALUE;
   if (!held_.addresses.IsSealed(from)) {
     if (held_.addresses.IsShut(from, 1)) return CUDA_ERROR_INVALID_VALUE;
@@ -50,6 +53,23 @@ CUresult MemoryHandler::ArenaMove(CUdeviceptr from, CUdeviceptr to) {
   if (result == CUDA_SUCCESS) held_.addresses.Gone(from);
   return result;
 }
+
+CUresult MemoryHandler::ShareRange(CUdeviceptr address, ipc::ShareName* name, CUdeviceptr* base) {
+  if (held_.addresses.IsShut(address, 1)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = held_.arena.Share(address, name, base);
+  PublishShares();
+  return result;
+}
+
+CUresult MemoryHandler::MapShared(const ipc::ShareName* name, CUdeviceptr address) {
+  held_.frees.Poll();
+  const CUresult result = held_.arena.MapShared(call_.device, *name, address);
+  PublishShares();
+  return result;
+}
+
+// A client that clears the bit loses its own mappings.
+void MemoryHandler::PublishShares() { life_.SetObstacle(ipc::kSharedMemory, held_.arena.shares()); }
 
 CUresult MemoryHandler::LaneReserve(size_t bytes) {
   return bytes == 0 ? lane_.GiveLaneBack() : lane_.GrowInLane(bytes);

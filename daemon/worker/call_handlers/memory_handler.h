@@ -27,14 +27,19 @@ class MemoryHandler final : public ipc::MemoryCalls {
   CUresult ArenaUnmap(CUdeviceptr address) override;
   CUresult ArenaCreate(CUdeviceptr address, size_t bytes) override;
   CUresult ArenaMove(CUdeviceptr from, CUdeviceptr to) override;
+  CUresult ShareRange(CUdeviceptr address, ipc::ShareName* name, CUdeviceptr* base) override;
+  CUresult MapShared(const ipc::ShareName* name, CUdeviceptr address) override;
   CUresult LaneReserve(size_t bytes) override;
   CUresult LaneKeep(CUdeviceptr address, size_t bytes) override;
   CUresult LaneDrop(CUdeviceptr address) override;
 
  private:
+  // lanewayd reads the bit, and moves no session that shares memory.
+  void PublishShares();
+
   Holdings& held_;
   const CallContext& call_;
-  const SessionLife& life_;
+  SessionLife& life_;
   PersistentMemory& memory_;
   LaneUse& lane_;
 };

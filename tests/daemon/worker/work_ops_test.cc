@@ -111,6 +111,8 @@ constexpr std::string_view kTouchNoMemory[] = {
     "ArenaMap",
     "ArenaCreate",
     "ArenaMove",
+    "ShareRange",
+    "MapShared",
     "ArrayCreate",
     "ArrayDestroy",
     "MipmapCreate",

@@ -152,6 +152,8 @@ CUresult NullWorker::ArenaMap(CUdeviceptr address, size_t bytes) {
 CUresult NullWorker::ArenaUnmap(CUdeviceptr) { return CUDA_SUCCESS; }
 CUresult NullWorker::ArenaCreate(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
 CUresult NullWorker::ArenaMove(CUdeviceptr, CUdeviceptr) { return CUDA_SUCCESS; }
+CUresult NullWorker::ShareRange(CUdeviceptr, ipc::ShareName*, CUdeviceptr*) { return CUDA_SUCCESS; }
+CUresult NullWorker::MapShared(const ipc::ShareName*, CUdeviceptr) { return CUDA_SUCCESS; }
 CUresult NullWorker::LaneReserve(size_t) { return CUDA_SUCCESS; }
 CUresult NullWorker::LaneKeep(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
 CUresult NullWorker::LaneDrop(CUdeviceptr) { return CUDA_SUCCESS; }
