@@ -18,7 +18,7 @@ SharedRanges& SharedRanges::Process() {
   return *ranges;
 }
 
-SharedRanges::SharedRanges() {
+SharedRanges::SharedRanges(size_t guest_extents_max) : guest_extents_max_(guest_extents_max) {
   ipc::ShareName name;
   if (Draw(&name)) worker_ = name.token[0];
 }
@@ -56,7 +56,10 @@ CUresult SharedRanges::Join(const Member& member, const ipc::ShareName& name, in
       std::any_of(shared.holders_.begin(), shared.holders_.end(),
                   [&member](const auto& holder) { return holder.session_id == member.session_id; });
   if (has) return CUDA_ERROR_INVALID_CONTEXT;
-  shared.holders_.push_back({member.session_id, address});
+  const size_t extents = shared.pieces_.size();
+  if (extents > guest_extents_max_ - guest_extents_) return CUDA_ERROR_OUT_OF_MEMORY;
+  guest_extents_ += extents;
+  shared.holders_.push_back({member.session_id, address, extents});
   *range = found->second;
   return CUDA_SUCCESS;
 }
@@ -69,6 +72,9 @@ void SharedRanges::Leave(const Environment& environment, const std::shared_ptr<S
   const base::MutexLock lock(&mutex_);
   std::vector<SharedRange::Holder>& holders = range->holders_;
   const bool owned = !holders.empty() && holders.front().session_id == session_id;
+  for (const SharedRange::Holder& holder : holders) {
+    if (holder.session_id == session_id) guest_extents_ -= holder.guest_extents;
+  }
   std::erase_if(holders,
                 [session_id](const auto& holder) { return holder.session_id == session_id; });
   if (holders.empty()) {

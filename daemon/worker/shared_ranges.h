@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "daemon/worker/backing.h"
 #include "ipc/calls/laneway_calls.h"
+#include "ipc/calls/limits.h"
 
 namespace worker {
 
@@ -35,6 +36,7 @@ class SharedRange {
   struct Holder {
     uint64_t session_id;
     CUdeviceptr address;
+    size_t guest_extents = 0;  // that it has mapped of another session
   };
   const int device_;
   const std::vector<Piece> pieces_;
@@ -47,7 +49,7 @@ class SharedRanges {
  public:
   static SharedRanges& Process();
   // A worker's number is random, so that a name of another worker is told from a wrong one.
-  SharedRanges();
+  explicit SharedRanges(size_t guest_extents_max = ipc::limits::kGuestExtentsShared);
   SharedRanges(const SharedRanges&) = delete;
 
   struct Member {
@@ -61,7 +63,7 @@ class SharedRanges {
   ipc::ShareName NameOf(const SharedRange& range) const { return range.name_; }
   // The member becomes a holder, and is to map the range at `address`. 400: there is no such name,
   // or it is another user's. 801: the name is of another worker, or of another device. 201: the
-  // member has the range already.
+  // member has the range already. 2: the sessions of the worker have mapped too much.
   CUresult Join(const Member& member, const ipc::ShareName& name, int device, CUdeviceptr address,
                 std::shared_ptr<SharedRange>* range);
   // Unmaps what the member has mapped of the range. The extents go with the last holder.
@@ -72,8 +74,10 @@ class SharedRanges {
   using Token = std::pair<uint64_t, uint64_t>;
   static bool Draw(ipc::ShareName* name);
 
+  const size_t guest_extents_max_;
   uint64_t worker_ = 0;
   base::Mutex mutex_;
+  size_t guest_extents_ GUARDED_BY(mutex_) = 0;
   std::map<Token, std::shared_ptr<SharedRange>> ranges_ GUARDED_BY(mutex_);
 };
 

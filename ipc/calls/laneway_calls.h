@@ -176,7 +176,8 @@ using ArenaMove = CUresult(CUdeviceptr from, CUdeviceptr to);
 using ShareRange = CUresult(CUdeviceptr address, ShareName* name, CUdeviceptr* base);
 // Maps a shared range once more, at this address of the persistent part of the session, where
 // nothing may be backed; ArenaUnmap ends that. 400: there is no such name. 801: the range is of
-// another worker or another device. 201: it is the session's own, or mapped by it already.
+// another worker or another device. 201: it is the session's own, or mapped by it already. 2:
+// sessions of this worker have mapped kGuestExtentsShared extents.
 using MapShared = CUresult(const ShareName* name, CUdeviceptr address);
 // The session's ephemeral need is `bytes` in all; afterwards its lane is at least that large and
 // mapped from the start of the ephemeral part on. Never shrinks; 0 bytes give the lane back, after

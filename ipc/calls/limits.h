@@ -92,6 +92,9 @@ inline constexpr unsigned kPinnedRangesMax = 1u << 12;    // each is a mapping o
 // The same of all sessions of a worker: the system limits the mappings of a process
 // (vm.max_map_count, 65530 by default), and device memory needs some of them.
 inline constexpr unsigned kPinnedRangesShared = 1u << 14;
+// Extents of other sessions that the sessions of a worker have mapped (cuIpcOpenMemHandle): the
+// sizes of devices bound the extents, and nothing else bounds how often they are mapped.
+inline constexpr unsigned kGuestExtentsShared = 1u << 14;
 inline constexpr unsigned kKernelParamBytesMax = 32764;  // sm_70 and later, since CUDA 12.1
 inline constexpr unsigned long long kModuleBytesMax = 1 * GiB;
 // Of modules that have not arrived as a whole: each session may have the first, and all sessions of

@@ -146,6 +146,24 @@ TEST_F(SharedRangesTest, ASharedRangeStaysWhereItIs) {
   EXPECT_EQ(recording_.used_bytes, 0u) << "its session hid that it shares memory";
 }
 
+// Each mapping is one of the worker's process, of which the system allows so many.
+TEST_F(SharedRangesTest, GuestsMapOnlySoManyExtents) {
+  SharedRanges ranges(3);
+  const auto share = [&](CUdeviceptr base) {
+    return ranges.Share({1, 1000}, 0, {{base, {1, 4 * MiB}}, {base + 4 * MiB, {2, 2 * MiB}}});
+  };
+  const std::shared_ptr<SharedRange> one = share(kOwner), other = share(kOwner + 8 * MiB);
+  std::shared_ptr<SharedRange> joined;
+  const auto join = [&](uint64_t session, const SharedRange& range) {
+    return ranges.Join({session, 1000}, ranges.NameOf(range), 0, kGuest, &joined);
+  };
+  EXPECT_EQ(join(2, *one), CUDA_SUCCESS);
+  EXPECT_EQ(join(2, *other), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(join(3, *one), CUDA_ERROR_OUT_OF_MEMORY);
+  ranges.Leave(environment_, one, 2, {});
+  EXPECT_EQ(join(2, *other), CUDA_SUCCESS);
+}
+
 TEST_F(SharedRangesTest, AMappingThatFailsLeavesNothing) {
   const ipc::ShareName name = Share();
   static CUresult (*const kMap)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
