@@ -81,13 +81,10 @@ CUresult Memory::AllocatePinned(const Context& context, uint64_t context_value, 
 
 CUresult Memory::ShareRegistered(const Allocation& registered, uint64_t* device) {
   RegisteredMemory& memory = RegisteredMemory::Process();
-  if (const std::optional<uint64_t> known = memory.DeviceOf(registered.base, registered.bytes)) {
-    *device = *known;
-    return CUDA_SUCCESS;
-  }
+  bool made = false;
   const CUresult result = memory.Share(State::WireOfDevice(registered.device), registered.base,
-                                       registered.bytes, device);
-  if (result != CUDA_SUCCESS) return result;
+                                       registered.bytes, device, &made);
+  if (result != CUDA_SUCCESS || !made) return result;
   Allocation alias = registered;
   alias.kind = Allocation::Kind::kAlias;
   alias.base = *device;

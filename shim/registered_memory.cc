@@ -100,7 +100,8 @@ bool RegisteredMemory::PutBack(const Range& range) {
   return true;
 }
 
-CUresult RegisteredMemory::Share(uint32_t wire, uint64_t address, size_t bytes, uint64_t* device) {
+CUresult RegisteredMemory::Share(uint32_t wire, uint64_t address, size_t bytes, uint64_t* device,
+                                 bool* made) {
   const uint64_t first = address & ~(kPinnedPage - 1);
   if (bytes > ipc::limits::kPinnedWindowBytes || address + bytes < address)
     return CUDA_ERROR_INVALID_VALUE;
@@ -110,6 +111,11 @@ CUresult RegisteredMemory::Share(uint32_t wire, uint64_t address, size_t bytes, 
   range.page_bytes = WholePages(address - first + bytes);
   // Another thread's registration of the same pages waits here, and finds them shared.
   const base::MutexLock making(&making_);
+  *made = false;
+  if (const std::optional<uint64_t> known = DeviceOf(address, bytes); known.has_value()) {
+    *device = *known;
+    return CUDA_SUCCESS;
+  }
   const uint64_t end = first + range.page_bytes;
   const std::optional<std::string_view> fixed =
       WhyFixed(MappingsWithin(first, end), first, end,
@@ -137,6 +143,7 @@ CUresult RegisteredMemory::Share(uint32_t wire, uint64_t address, size_t bytes, 
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *device = range.window + (address - first);
+  *made = true;
   return CUDA_SUCCESS;
 }
 

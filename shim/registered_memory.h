@@ -5,11 +5,13 @@
 // addresses are what the device uses: another number than the program's, as the device attribute
 // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM says. Whole pages are exchanged, one page at the ends and
 // 2 MiB between them at a time; what another thread writes to a piece while it is copied is lost.
+// That holds for another thread's stack and for the allocator's bookkeeping beside the memory, too.
 // Freeing the memory before it is unregistered is the program's mistake, as with CUDA: its
 // addresses then mean other memory, and keep it.
 //
 // A forked child gets pages of its own, with the contents of the moment of the fork: it must not
-// write into its parent's heap. Thread safety: all methods.
+// write into its parent's heap. So each fork copies all memory that is shared at the time; a part
+// for which there is no room stays the parent's. Thread safety: all methods.
 #pragma once
 
 #include "ipc/calls/vendor.h"
@@ -31,9 +33,10 @@ class RegisteredMemory {
  public:
   static RegisteredMemory& Process();
 
-  // Shares [address, + bytes) with the worker at *device. CUDA_ERROR_NOT_SUPPORTED, which is said:
-  // these pages can't be exchanged.
-  CUresult Share(uint32_t wire, uint64_t address, size_t bytes, uint64_t* device);
+  // Shares [address, + bytes) with the worker at *device, unless it is shared; *made says which of
+  // two threads that ask at once has shared it. CUDA_ERROR_NOT_SUPPORTED, which is said: these
+  // pages can't be exchanged.
+  CUresult Share(uint32_t wire, uint64_t address, size_t bytes, uint64_t* device, bool* made);
   // The range that begins at `address` gets pages of its own again, with what they hold now;
   // nothing when there is no such range. REQUIRES: no work on the device uses it.
   CUresult Unshare(uint32_t wire, uint64_t address);

@@ -68,8 +68,9 @@ LANEWAY_STAND_IN;
 #define EXPORT(name)                                                                  \
   ALSO(name, 0)                                                                       \
   ALSO(name, 1)                                                                       \
-  ALSO(name, 2) ALSO(name, 3) ALSO(name, 4) ALSO(name, 5) ALSO(name, 6) ALSO(name, 7) \
-      ALSO(name, 8) ALSO(name, 9) __attribute__((visibility("default")))
+  ALSO(name, 2)                                                                       \
+  ALSO(name, 3) ALSO(name, 4) ALSO(name, 5) ALSO(name, 6) ALSO(name, 7) ALSO(name, 8) \
+      ALSO(name, 9) __attribute__((visibility("default")))
 
 using softgpu::nvjitlink::All;
 using softgpu::nvjitlink::Find;

@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "shim/own_mappings.h"
 #include "tests/shim/fixture.h"
@@ -131,6 +134,28 @@ TEST_F(Registered, WithoutAnAddressNothingIsExchanged) {
   EXPECT_EQ(local::cuMemHostRegister_v2(pages_, kPage, 0), CUDA_SUCCESS);
   EXPECT_EQ(local::cuMemHostUnregister(pages_), CUDA_SUCCESS);
   EXPECT_EQ(CountOf("PinnedAlloc"), mapped);
+}
+
+// Registered without the flag, so that the pages are exchanged for the first who asks.
+TEST_F(Registered, ThreadsThatAskForTheAddressAtOnceGetTheSame) {
+  constexpr size_t kThreads = 4;
+  ASSERT_EQ(local::cuMemHostRegister_v2(pages_, kPages * kPage, 0), CUDA_SUCCESS);
+  std::array<CUdeviceptr, kThreads> devices = {};
+  std::array<CUresult, kThreads> results = {};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([this, i, &devices, &results] {
+      EXPECT_EQ(local::cuCtxSetCurrent(context_), CUDA_SUCCESS);
+      results[i] = local::cuMemHostGetDevicePointer_v2(&devices[i], pages_, 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < kThreads; ++i) {
+    EXPECT_EQ(results[i], CUDA_SUCCESS);
+    EXPECT_EQ(devices[i], devices[0]);
+  }
+  EXPECT_EQ(local::cuMemHostUnregister(pages_), CUDA_SUCCESS);
+  EXPECT_TRUE(IsWhole());
 }
 
 TEST_F(Registered, WhatTheWorkerRefusesStays) {
