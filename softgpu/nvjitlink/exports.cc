@@ -61,16 +61,15 @@ std::string LogOf(const Link& link) {
 
 LANEWAY_STAND_IN;
 
-#define ALSO(name, release)     \
-  __attribute__((               \
-      alias("nvJitLink" #name), \
-      visibility("default"))) decltype(__nvJitLink##name##_13_0) __nvJitLink##name##_13_##release;
-#define EXPORT(name)                                                                  \
-  ALSO(name, 0)                                                                       \
-  ALSO(name, 1)                                                                       \
-  ALSO(name, 2)                                                                       \
-  ALSO(name, 3) ALSO(name, 4) ALSO(name, 5) ALSO(name, 6) ALSO(name, 7) ALSO(name, 8) \
-      ALSO(name, 9) __attribute__((visibility("default")))
+// clang-format off
+#define ALSO(name, release) \
+  __attribute__((alias("nvJitLink" #name), visibility("default"))) \
+  decltype(__nvJitLink##name##_13_0) __nvJitLink##name##_13_##release;
+#define EXPORT(name) \
+  ALSO(name, 0) ALSO(name, 1) ALSO(name, 2) ALSO(name, 3) ALSO(name, 4) \
+  ALSO(name, 5) ALSO(name, 6) ALSO(name, 7) ALSO(name, 8) ALSO(name, 9) \
+  __attribute__((visibility("default")))
+// clang-format on
 
 using softgpu::nvjitlink::All;
 using softgpu::nvjitlink::Find;
