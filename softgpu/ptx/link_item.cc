@@ -93,6 +93,11 @@ class Scanner {
     }
   }
 
+  // A directive in a name's place would be renamed wherever the text has that directive.
+  static bool IsName(const Token& token) {
+    return token.kind == Token::Kind::kWord && token.text[0] != '.';
+  }
+
   // The directives before a declaration; the last one counts.
   LinkItem::Linkage TakeLinkage() {
     LinkItem::Linkage linkage = LinkItem::Linkage::kNone;
@@ -189,7 +194,7 @@ class Scanner {
     item.linkage = linkage;
     if (lex_.Peek().Is('(')) ScanFormals(&item);
     item.signature.push_back(kSignatureMark);
-    if (lex_.Peek().kind != Token::Kind::kWord) return FailNear();
+    if (!IsName(lex_.Peek())) return FailNear();
     item.name = lex_.Next().text;
     if (lex_.Peek().Is('(')) ScanFormals(&item);
     const bool is_function = item.kind == LinkItem::Kind::kFunction;
@@ -270,7 +275,7 @@ class Scanner {
 
   // A name and its dimensions; the size stays 0 when one of them is open.
   void TakeName(uint64_t unit, LinkItem* item) {
-    if (lex_.Peek().kind != Token::Kind::kWord) return FailNear();
+    if (!IsName(lex_.Peek())) return FailNear();
     item->name = lex_.Next().text;
     item->bytes = unit;
     while (lex_.Peek().Is('[')) {

@@ -321,7 +321,8 @@ TEST(LinkTest, ABrokenTextIsRefusedWithItsLine) {
   for (const char* body :
        {".visible .entry a() { ret;", ".visible .global .u32 x[", ".visible .func f(.param .u32 a",
         ".global .u32 = 1;", ".global .u32 x = {1, 2;", ".visible .global .u32 x[9999999999999];",
-        ".file one"}) {
+        ".file one", ".visible .entry .u32() { ret; }", ".func .u32() { ret; }",
+        ".visible .global .u32 .u32;"}) {
     Link link;
     EXPECT_EQ(link.Add(Text(body), "a"), Outcome::kBadText) << body;
     EXPECT_NE(link.error().find(", line "), std::string::npos) << link.error();
