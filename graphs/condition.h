@@ -46,8 +46,8 @@ class Condition {
     if (terms_.assigns_default) Set(terms_.default_value);
   }
 
-  // What a node does takes the condition for itself, for as long as `taker` lives. False: what
-  // another node does has it.
+  // A node's content takes the condition for itself, for as long as `taker` lives. False: another
+  // node's content has the condition.
   bool Take(const std::shared_ptr<void>& taker) EXCLUDES(mutex_);
   bool IsTaken() const EXCLUDES(mutex_);
 

@@ -1,4 +1,4 @@
-// What a conditional node does, and the rules of graphs that have such nodes.
+// The content of a conditional node, and the rules of graphs that have such nodes.
 //
 // The bodies are graphs of the node's own: the program fills them by the same calls, and they end
 // with the node. A Use (graph.h) tells of a content, besides:
@@ -81,7 +81,7 @@ Refusal CheckConditionals(const Graph<Use>& graph, size_t depth = 0, bool is_chi
   return Refusal::kNone;
 }
 
-// Whether the graph may be instantiated now, as far as conditional nodes are concerned.
+// The rule of conditional nodes that forbids to instantiate the graph now, if there is one.
 template <class Use>
 Refusal CheckInstance(const Graph<Use>& graph) {
   if (graph.is_body()) return Refusal::kBody;

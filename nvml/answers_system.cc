@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/uuid_text.h"
 #include "nvml/state.h"
 #include "nvml/vendor.h"
 
@@ -126,14 +127,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t* uuid, nvmlDevice_t* ha
     return ours::nvmlDeviceGetHandleByUUID(text.c_str(), handle);
   }
   if (uuid->type != NVML_UUID_TYPE_BINARY) return NVML_ERROR_INVALID_ARGUMENT;
-  std::string text = "GPU-";
-  for (size_t i = 0; i < sizeof uuid->value.bytes; ++i) {
-    char digits[4];
-    std::snprintf(digits, sizeof digits, "%02x", uuid->value.bytes[i]);
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits;
-  }
-  return ours::nvmlDeviceGetHandleByUUID(text.c_str(), handle);
+  return ours::nvmlDeviceGetHandleByUUID(base::UuidText(uuid->value.bytes).c_str(), handle);
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char* id, nvmlDevice_t* handle) {

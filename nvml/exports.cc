@@ -49,10 +49,5 @@ LANEWAY_STAND_IN;
 #define DEVICE(name) CALL(kDevice, name, nullptr)
 #define SETTING(name) CALL(kSetting, name, nullptr)
 #include "ipc/calls/nvml.inc"
-#undef SETTING
-#undef DEVICE
-#undef ANSWERED
-#undef OURS
-#undef ALWAYS
 #undef CALL
 #undef EXPORT

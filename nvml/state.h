@@ -1,5 +1,5 @@
-// What lies between nvmlInit and nvmlShutdown: the devices, their handles, and figures of them that
-// are read again when they are older than kFreshMs.
+// The state of the library between nvmlInit and nvmlShutdown: devices, their handles, and their
+// figures, which are read again when they are older than kFreshMs.
 //
 // A handle of a GPU is the vendor's own, because the vendor's library gets it in calls that we pass
 // on. Thread safety: any thread.
@@ -68,11 +68,6 @@ namespace ours {
 #define DEVICE(name)
 #define SETTING(name)
 #include "ipc/calls/nvml.inc"
-#undef SETTING
-#undef DEVICE
-#undef ANSWERED
-#undef OURS
-#undef ALWAYS
 }  // namespace ours
 
 }  // namespace nvml

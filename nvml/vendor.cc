@@ -18,17 +18,8 @@ Vendor Load() {
   Vendor vendor;
   void* const library = Open();
   if (library == nullptr) return vendor;
-#define ALWAYS(name) vendor.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name));
-#define OURS ALWAYS
-#define ANSWERED ALWAYS
-#define DEVICE ALWAYS
-#define SETTING ALWAYS
+#define ROW(name) vendor.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name));
 #include "ipc/calls/nvml.inc"
-#undef SETTING
-#undef DEVICE
-#undef ANSWERED
-#undef OURS
-#undef ALWAYS
   return vendor;
 }
 

@@ -9,17 +9,8 @@
 namespace nvml {
 
 struct Vendor {
-#define ALWAYS(name) decltype(&::name) name = nullptr;
-#define OURS ALWAYS
-#define ANSWERED ALWAYS
-#define DEVICE ALWAYS
-#define SETTING ALWAYS
+#define ROW(name) decltype(&::name) name = nullptr;
 #include "ipc/calls/nvml.inc"
-#undef SETTING
-#undef DEVICE
-#undef ANSWERED
-#undef OURS
-#undef ALWAYS
 };
 
 // The table, loaded at the first call. Null entries: the library is older, or there is none.

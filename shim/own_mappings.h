@@ -1,5 +1,5 @@
-// What the kernel says of this process's own mappings (/proc/self/maps), to decide whether pages of
-// the program may be exchanged for others.
+// This process's own mappings, as the kernel lists them (/proc/self/maps). By them the client
+// decides which pages of the program may be exchanged for others.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Mapping {
 // One line without its end; nothing for a line of another form.
 std::optional<Mapping> ParseMapping(std::string_view line);
 
-// Those that overlap [begin, end), in their order; empty when there are none, or the kernel does
-// not say. Thread safety: any thread.
+// The mappings that overlap [begin, end), in their order; empty when there are none, or the kernel
+// does not say. Thread safety: any thread.
 std::vector<Mapping> MappingsWithin(uint64_t begin, uint64_t end);
 
 // Why the pages of [begin, end), whole ones, can't be exchanged for others: the rest of a sentence

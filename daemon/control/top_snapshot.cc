@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/str_format.h"
+#include "base/uuid_text.h"
 #include "daemon/control/replay_view.h"
 #include "daemon/control/session_link.h"
 #include "daemon/control/status.h"
@@ -30,16 +30,6 @@ std::map<scheduler::SessionId, uint64_t> RanksOf(const scheduler::State& state) 
   std::map<scheduler::SessionId, uint64_t> ranks;
   for (size_t i = 0; i < order.size(); ++i) ranks[order[i].second] = i + 1;
   return ranks;
-}
-
-// As nvidia-smi writes it.
-std::string UuidText(const ipc::control::DeviceRecord& device) {
-  std::string text = "GPU-";
-  for (size_t i = 0; i < sizeof device.uuid; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    absl::StrAppendFormat(&text, "%02x", device.uuid[i]);
-  }
-  return text;
 }
 
 std::string StateOf(const Session& session, const scheduler::Session* known) {
@@ -154,7 +144,7 @@ std::string TopJson(const TopInput& input) {
     devices.push_back({{"ordinal", i},
                        {"name", device.name},
                        {"kind", NameOf(keeper.description.kind)},
-                       {"uuid", UuidText(device)},
+                       {"uuid", base::UuidText(device.uuid)},
                        {"pci_bus_id", device.pci_bus_id},
                        {"compute_capability", {device.major, device.minor}},
                        {"multiprocessors", device.multiprocessors},

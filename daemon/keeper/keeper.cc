@@ -25,8 +25,8 @@ CUmemAllocationProp PropertiesOf(CUdevice device) {
   return properties;
 }
 
-// What other processes tell of a device comes from here: lanewayd and the clients' NVML open no
-// driver of their own.
+// The keeper describes its devices for lanewayd and for the clients' NVML, which open no driver of
+// their own.
 CUresult DescribeDevice(const common::Driver& driver, CUdevice device,
                         ipc::control::DeviceRecord* record) {
   CUuuid uuid = {};

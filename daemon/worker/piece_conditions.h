@@ -35,8 +35,8 @@ class PieceConditions {
   // The condition that is to have this number. 1: another one's turn is, or the name is taken.
   CUresult Add(const ipc::DriverTable& driver, CUgraph graph, CUcontext context, unsigned number,
                const Terms& terms);
-  // What a conditional node in `place` asks the driver for. 1: no such condition, or a number of
-  // bodies or a depth that no client asks for.
+  // The driver's parameters for a conditional node in `place`. CUDA_ERROR_INVALID_VALUE: there is
+  // no such condition, or no client asks for so many bodies or such a depth.
   CUresult ParamsFor(const Place& place, unsigned condition, unsigned type, unsigned bodies,
                      CUcontext context, CUgraphNodeParams* params) const;
   // The driver has made the node with this number.

@@ -181,8 +181,9 @@ CUresult cuMemHostRegister_v2(void* address, size_t bytes, unsigned flags) {
   allocation.context = value;
   allocation.device = context->device;
   allocation.flags = flags;
-  // What a program asks for is done now, where its failure can be told. Without the flag nothing is
-  // exchanged before the program asks for the address: most registrations are for copies alone.
+  // With the flag the pages are exchanged now, where the call can tell of a failure. Without it
+  // they are exchanged when the program asks for the address: most registrations are for copies
+  // alone.
   if ((flags & CU_MEMHOSTREGISTER_DEVICEMAP) != 0) {
     uint64_t device = 0;
     if (const CUresult result = Memory::ShareRegistered(allocation, &device);

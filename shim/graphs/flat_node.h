@@ -24,7 +24,7 @@ struct FlatNode {
   Place place;
 };
 
-// Whether the device can do it without the client.
+// True when the device can do the node without the client.
 bool IsForDevice(const Work& work);
 
 }  // namespace shim::graphs

@@ -18,7 +18,7 @@ namespace shim::graphs {
 
 class PieceConditions {
  public:
-  // Those of nodes[begin, end).
+  // The conditions of nodes[begin, end).
   PieceConditions(const std::vector<FlatNode>& nodes, size_t begin, size_t end);
 
   // REQUIRES: the condition of a node in the piece.

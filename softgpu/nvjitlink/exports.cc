@@ -155,11 +155,7 @@ nvJitLinkResult nvJitLinkGetErrorLogSize(nvJitLinkHandle handle, size_t* size) {
 
 EXPORT(GetErrorLog)
 nvJitLinkResult nvJitLinkGetErrorLog(nvJitLinkHandle handle, char* log) {
-  const std::shared_ptr<Link> link = Find(handle);
-  if (link == nullptr || log == nullptr) return NVJITLINK_ERROR_INVALID_INPUT;
-  const std::string text = softgpu::nvjitlink::LogOf(*link);
-  std::memcpy(log, text.data(), text.size());
-  return NVJITLINK_SUCCESS;
+  return softgpu::nvjitlink::Copy(handle, log, softgpu::nvjitlink::LogOf);
 }
 
 // Nothing is said but of errors.

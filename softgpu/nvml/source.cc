@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
+
+#include "base/uuid_text.h"
 
 namespace {
 
@@ -42,17 +43,6 @@ bool Load(Driver* driver) {
   return complete && driver->cuInit(0) == CUDA_SUCCESS;
 }
 
-std::string UuidText(const CUuuid& uuid) {
-  std::string text = "GPU-";
-  for (size_t i = 0; i < sizeof uuid.bytes; ++i) {
-    char digits[4];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits;
-  }
-  return text;
-}
-
 class SoftwareGpu : public nvml::Source {
  public:
   bool Read(nvml::Snapshot* snapshot) override {
@@ -76,7 +66,7 @@ class SoftwareGpu : public nvml::Source {
     driver_.cuDeviceTotalMem_v2(&total, device);
     described.name = name;
     described.pci_bus_id = place;
-    described.uuid = UuidText(uuid);
+    described.uuid = base::UuidText(uuid.bytes);
     described.major = AttributeOf(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     described.minor = AttributeOf(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     described.multiprocessors =

@@ -27,7 +27,8 @@ CUresult SessionHandler::Boundary(const ipc::BoundaryInfo* info) {
   return CUDA_SUCCESS;
 }
 
-// What a session asks for is there, and so is what another one asked for before.
+// The heap serves all sessions of the worker: it grows to the largest size that a session has asked
+// for, and never shrinks.
 CUresult SessionHandler::GrowHeap(size_t bytes) {
   static base::Mutex mutex;  // the limit is the context's, and other sessions have threads too
   if (bytes > ipc::limits::kHeapBytesMax) return CUDA_ERROR_INVALID_VALUE;
